@@ -1,0 +1,103 @@
+use s3_types::Condition;
+
+use crate::ObjectAttributes;
+
+/// The result of a storage call.
+pub type Result<T, E = BackendError> = std::result::Result<T, E>;
+
+/// Why a storage call failed: facts of the domain, without HTTP.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// No bucket of that name.
+    #[error("no such bucket")]
+    NoSuchBucket,
+    /// There is a bucket of that name.
+    #[error("the bucket exists")]
+    BucketExists,
+    /// The bucket holds objects or uploads.
+    #[error("the bucket is not empty")]
+    BucketNotEmpty,
+    /// No object with that key.
+    #[error("no such key")]
+    NoSuchKey,
+    /// No such upload of that key.
+    #[error("no such upload")]
+    NoSuchUpload,
+    /// A part named in a completion was never uploaded, or has another ETag.
+    #[error("part {part_number} is missing or differs")]
+    InvalidPart {
+        /// Which.
+        part_number: u32,
+        /// The ETag the client gave.
+        etag: String,
+    },
+    /// A completion's parts are not in ascending order.
+    #[error("the parts are not in order")]
+    InvalidPartOrder,
+    /// A part that is not the last is too small.
+    #[error("part {part_number} is too small")]
+    PartTooSmall {
+        /// Which.
+        part_number: u32,
+        /// Its size.
+        size_bytes: u64,
+        /// Its ETag.
+        etag: String,
+    },
+    /// The object has no part of this number (416 with the part count).
+    #[error("no such part")]
+    NoSuchPart,
+    /// No byte of the object lies in the range.
+    #[error("the range lies outside the object")]
+    InvalidRange {
+        /// The object's size.
+        size_bytes: u64,
+    },
+    /// The object has not changed (304), with what the answer must say.
+    #[error("not modified")]
+    NotModified(Box<ObjectAttributes>),
+    /// A precondition does not hold.
+    #[error("a precondition failed: {0:?}")]
+    PreconditionFailed(Condition),
+    /// Another request changed the same object at the same time; trying again helps.
+    #[error("a conflicting operation is in progress")]
+    Conflict,
+    /// A checksum or the size given for the whole object is not what the parts make.
+    #[error("the {what} given does not match")]
+    Mismatch {
+        /// `checksum` or `size`.
+        what: &'static str,
+    },
+    /// The result would be larger than an object may be.
+    #[error("too large")]
+    TooLarge,
+    /// The key cannot be stored here (a path too long for the file system, ...).
+    #[error("the key cannot be stored: {0}")]
+    KeyNotStorable(&'static str),
+    /// The storage is full, or a quota is.
+    #[error("out of space")]
+    OutOfSpace,
+    /// The storage, or this view of it, is read-only.
+    #[error("read-only")]
+    ReadOnly,
+    /// The file system denied it to the gateway.
+    #[error("the file system denied {operation}")]
+    Denied {
+        /// What was tried.
+        operation: &'static str,
+    },
+    /// The object changed while it was read.
+    #[error("the object changed while it was read")]
+    Changed,
+    /// This backend cannot do it.
+    #[error("not supported by this backend: {0}")]
+    Unsupported(&'static str),
+    /// Anything else that the storage says.
+    #[error("{operation} failed: {source}")]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// What came back.
+        source: std::io::Error,
+    },
+}

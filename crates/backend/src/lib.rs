@@ -1,0 +1,149 @@
+//! What a storage must do to hold S3 objects: the [`Backend`] and [`ObjectWriter`] traits and the types
+//! they speak. Nothing here knows HTTP.
+
+mod error;
+mod listing;
+mod object;
+mod upload;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use s3_types::{BucketName, ChecksumAlgorithm, Conditions, Digests, ObjectKey, Timestamp, UploadId};
+
+pub use error::{BackendError, Result};
+pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
+pub use object::{
+    CopyRequest, CopySource, DeleteReceipt, FileStamp, ObjectAttributes, ObjectBody, ObjectPart, ObjectRead, ObjectRef,
+    ReadSelector, WriteOptions, WriteReceipt,
+};
+pub use upload::{
+    CompleteUpload, CompletedPart, CopyPartRequest, ListPartsQuery, ListUploadsQuery, NewUpload, PartPage, PartReceipt,
+    PartSummary, UploadAttributes, UploadPage, UploadPosition, UploadRef, UploadSummary,
+};
+
+/// On whose behalf a storage call is made.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    /// The request's id, for logs.
+    pub request_id: Arc<str>,
+    /// Owner and group that the requester maps to in the file system, where that is configured.
+    pub file_owner: Option<(u32, u32)>,
+}
+
+/// A bucket as ListBuckets and HeadBucket show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BucketAttributes {
+    /// Its name.
+    pub name: BucketName,
+    /// When it was made.
+    pub created: Timestamp,
+}
+
+/// One page of buckets, sorted by name.
+#[derive(Debug, Clone, Default)]
+pub struct BucketPage {
+    /// At most as many as asked for.
+    pub buckets: Vec<BucketAttributes>,
+    /// The last name of this page, if there are more.
+    pub next: Option<BucketName>,
+}
+
+/// Which buckets to list.
+#[derive(Debug, Clone, Default)]
+pub struct ListBucketsQuery {
+    /// Only names that start so.
+    pub prefix: String,
+    /// Only names after this one.
+    pub after: Option<String>,
+    /// At most this many, 1 to 10,000.
+    pub max_buckets: usize,
+}
+
+/// A storage for objects.
+///
+/// All calls are atomic as S3 means it: a reader sees an object before or after a write, with the attributes
+/// that belong to its bytes; conditions are decided in the same step as the write; an error leaves nothing
+/// behind. A call that names a bucket which does not exist answers [`BackendError::NoSuchBucket`]; one that names an
+/// object which does not exist answers [`BackendError::NoSuchKey`].
+#[async_trait]
+pub trait Backend: Send + Sync + 'static {
+    /// Buckets by name.
+    async fn list_buckets(&self, cx: &Context, query: &ListBucketsQuery) -> Result<BucketPage>;
+    /// Makes a bucket; [`BackendError::BucketExists`] if there is one.
+    async fn create_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()>;
+    /// Tells whether a bucket exists.
+    async fn head_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<BucketAttributes>;
+    /// Removes an empty bucket; [`BackendError::BucketNotEmpty`] if it holds objects or uploads in progress.
+    async fn delete_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()>;
+
+    /// An object's attributes. `selector` may name a part (its size and place are then in the answer's
+    /// [`ObjectRead::range`]); the body of the answer is [`ObjectBody::Empty`].
+    async fn head_object(
+        &self,
+        cx: &Context,
+        object: ObjectRef<'_>,
+        selector: ReadSelector,
+        conditions: &Conditions,
+    ) -> Result<ObjectRead>;
+    /// An object's attributes and its bytes, or the part of them that `selector` names.
+    async fn get_object(
+        &self,
+        cx: &Context,
+        object: ObjectRef<'_>,
+        selector: ReadSelector,
+        conditions: &Conditions,
+    ) -> Result<ObjectRead>;
+    /// Begins a write. Conditions that already fail are reported here, before any byte is received; they are
+    /// decided for good by [`ObjectWriter::commit`].
+    async fn put_object(&self, cx: &Context, object: ObjectRef<'_>, options: WriteOptions) -> Result<Box<dyn ObjectWriter>>;
+    /// Removes an object. One that does not exist is no error unless a condition needs it.
+    async fn delete_object(&self, cx: &Context, object: ObjectRef<'_>, conditions: &Conditions) -> Result<DeleteReceipt>;
+    /// Copies an object inside this backend, replacing attributes if asked.
+    async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt>;
+    /// One page of keys in the order of their bytes.
+    async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage>;
+
+    /// Begins a multipart upload.
+    async fn create_upload(&self, cx: &Context, object: ObjectRef<'_>, upload: NewUpload) -> Result<UploadId>;
+    /// What was said when the upload was created; [`BackendError::NoSuchUpload`] if it is not of this object.
+    async fn head_upload(&self, cx: &Context, upload: UploadRef<'_>) -> Result<UploadAttributes>;
+    /// Begins a part. It replaces an earlier part of the same number when it commits.
+    async fn put_part(
+        &self,
+        cx: &Context,
+        upload: UploadRef<'_>,
+        part_number: u32,
+        size_hint: Option<u64>,
+    ) -> Result<Box<dyn ObjectWriter>>;
+    /// Makes a part from (a range of) an object.
+    async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt>;
+    /// Makes the object from the parts named, and ends the upload.
+    async fn complete_upload(&self, cx: &Context, upload: UploadRef<'_>, complete: CompleteUpload) -> Result<WriteReceipt>;
+    /// Drops an upload and its parts.
+    async fn abort_upload(&self, cx: &Context, upload: UploadRef<'_>) -> Result<()>;
+    /// One page of parts, by number.
+    async fn list_parts(&self, cx: &Context, upload: UploadRef<'_>, query: ListPartsQuery) -> Result<PartPage>;
+    /// One page of uploads in progress, by key and then by time of creation.
+    async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage>;
+
+    /// Whether bodies should be digested (MD5 for the ETag, a default checksum). A backend that throws bytes away
+    /// says no, so that the gateway alone is measured.
+    fn wants_digests(&self) -> bool {
+        true
+    }
+    /// The algorithm for writes whose client chose none.
+    fn default_checksum(&self) -> ChecksumAlgorithm {
+        ChecksumAlgorithm::Crc64Nvme
+    }
+}
+
+/// A write in progress. Dropping it leaves nothing behind.
+#[async_trait]
+pub trait ObjectWriter: Send {
+    /// Adds bytes; they are not visible to anyone yet.
+    async fn write(&mut self, chunk: Bytes) -> Result<()>;
+    /// Publishes all that was written, with `digests`, in one atomic step. The only way for bytes to become visible.
+    async fn commit(self: Box<Self>, digests: Digests) -> Result<WriteReceipt>;
+}

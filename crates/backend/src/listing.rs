@@ -1,0 +1,59 @@
+use s3_types::{BucketName, Checksum, ETag, ObjectKey, Timestamp};
+
+/// Where a listing goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListPosition {
+    /// After this key (which need not exist).
+    AfterKey(String),
+    /// After all keys that start so: a common prefix that was listed already.
+    AfterPrefix(String),
+}
+
+/// Which keys to list.
+#[derive(Debug, Clone)]
+pub struct ListObjectsQuery<'a> {
+    /// The bucket.
+    pub bucket: &'a BucketName,
+    /// Only keys that start so; may be empty.
+    pub prefix: &'a str,
+    /// Keys that share what lies between the prefix and the first of these become one common prefix. Any non-empty
+    /// string.
+    pub delimiter: Option<&'a str>,
+    /// Where to begin.
+    pub start: Option<&'a ListPosition>,
+    /// At most this many keys and common prefixes together; at least 1.
+    pub max_items: usize,
+}
+
+/// A key in a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectSummary {
+    /// The key.
+    pub key: ObjectKey,
+    /// Length.
+    pub size_bytes: u64,
+    /// When it was last written.
+    pub last_modified: Timestamp,
+    /// Its ETag.
+    pub etag: ETag,
+    /// Its checksum, where one is kept; listings show algorithm and type only.
+    pub checksum: Option<Checksum>,
+}
+
+/// One entry of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListItem {
+    /// An object.
+    Object(ObjectSummary),
+    /// A common prefix, delimiter included. At least one object lies below it.
+    CommonPrefix(String),
+}
+
+/// One page, in the order of the keys' bytes.
+#[derive(Debug, Clone, Default)]
+pub struct ListPage {
+    /// Objects and common prefixes.
+    pub items: Vec<ListItem>,
+    /// Where the next page begins; `None` if this was the last.
+    pub next: Option<ListPosition>,
+}

@@ -1,0 +1,155 @@
+use std::fs::File;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use s3_types::{
+    BucketName, ByteRange, Checksum, ChecksumAlgorithm, ChecksumValue, Conditions, ETag, ObjectKey, ObjectMetadata, Timestamp,
+};
+
+use crate::Result;
+
+/// Names an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ObjectRef<'a> {
+    /// The bucket.
+    pub bucket: &'a BucketName,
+    /// The key.
+    pub key: &'a ObjectKey,
+}
+
+/// One part of an object that was uploaded in parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectPart {
+    /// 1 to 10,000; numbers may be missing.
+    pub part_number: u32,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Its checksum, where one is kept.
+    pub checksum: Option<ChecksumValue>,
+}
+
+/// All that is known of an object beyond its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectAttributes {
+    /// Length.
+    pub size_bytes: u64,
+    /// When it was last written.
+    pub last_modified: Timestamp,
+    /// Its ETag.
+    pub etag: ETag,
+    /// Its checksum, where one is kept.
+    pub checksum: Option<Checksum>,
+    /// What the client attached, or what the file itself tells.
+    pub metadata: ObjectMetadata,
+    /// Its parts in order, where it was uploaded in parts. Shared, since reads only look at it.
+    pub parts: Option<Arc<[ObjectPart]>>,
+}
+
+/// Which bytes of an object are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReadSelector {
+    /// All.
+    #[default]
+    Whole,
+    /// A range. Of an object without bytes, no range is satisfiable.
+    Range(ByteRange),
+    /// One part by its number. An object that was not uploaded in parts is its own part 1.
+    Part(u32),
+}
+
+/// Size and time of a file when its attributes were read; a reader compares them again at the end, so that bytes of two
+/// versions of a file are never passed off as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStamp {
+    /// `st_size`.
+    pub size_bytes: u64,
+    /// `st_mtime` in nanoseconds.
+    pub modified_ns: i128,
+}
+
+/// An object's bytes.
+pub enum ObjectBody {
+    /// None.
+    Empty,
+    /// Small, and here already.
+    Bytes(Bytes),
+    /// To be read from a file (blocking).
+    File {
+        /// Open for reading.
+        file: Arc<File>,
+        /// Which bytes.
+        range: Range<u64>,
+        /// What the file must still look like once they were read.
+        stamp: FileStamp,
+    },
+    /// From elsewhere.
+    Stream(BoxStream<'static, Result<Bytes>>),
+}
+
+/// An object's attributes and bytes.
+pub struct ObjectRead {
+    /// Of the whole object.
+    pub attributes: ObjectAttributes,
+    /// The bytes chosen; `None` where the whole object was.
+    pub range: Option<Range<u64>>,
+    /// The bytes.
+    pub body: ObjectBody,
+}
+
+/// What a write starts with.
+#[derive(Debug, Clone, Default)]
+pub struct WriteOptions {
+    /// To be kept with the object.
+    pub metadata: ObjectMetadata,
+    /// To be met.
+    pub conditions: Conditions,
+    /// How many bytes will come, if that is known.
+    pub size_hint: Option<u64>,
+}
+
+/// What a write made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteReceipt {
+    /// The object's ETag.
+    pub etag: ETag,
+    /// Its checksum, where one is kept.
+    pub checksum: Option<Checksum>,
+    /// Its time.
+    pub last_modified: Timestamp,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+/// What a delete did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeleteReceipt {
+    /// True if there was an object.
+    pub existed: bool,
+}
+
+/// What to copy from.
+#[derive(Debug, Clone)]
+pub struct CopySource<'a> {
+    /// The object.
+    pub object: ObjectRef<'a>,
+    /// What it must meet.
+    pub conditions: Conditions,
+}
+
+/// A copy inside one backend.
+#[derive(Debug, Clone)]
+pub struct CopyRequest<'a> {
+    /// From here.
+    pub source: CopySource<'a>,
+    /// To here; may be the source itself if something is replaced.
+    pub target: ObjectRef<'a>,
+    /// Metadata for the copy; `None` keeps the source's.
+    pub metadata: Option<ObjectMetadata>,
+    /// The checksum the copy is to have; `None` keeps the source's algorithm (a composite one becomes one of the
+    /// whole object), or takes the default where it had none.
+    pub checksum_algorithm: Option<ChecksumAlgorithm>,
+    /// What the target must meet.
+    pub conditions: Conditions,
+}

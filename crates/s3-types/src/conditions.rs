@@ -1,0 +1,167 @@
+use crate::{ETag, Timestamp};
+
+/// The value of `If-Match` or `If-None-Match`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ETagCondition {
+    /// `*`
+    Any,
+    /// One or more ETags.
+    OneOf(Vec<ETag>),
+}
+
+impl ETagCondition {
+    fn matches(&self, etag: &ETag) -> bool {
+        match self {
+            Self::Any => true,
+            Self::OneOf(list) => list.contains(etag),
+        }
+    }
+}
+
+/// Which precondition failed; S3 names it in the error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// `If-Match`
+    IfMatch,
+    /// `If-None-Match`
+    IfNoneMatch,
+    /// `If-Modified-Since`
+    IfModifiedSince,
+    /// `If-Unmodified-Since`
+    IfUnmodifiedSince,
+    /// `x-amz-if-match-size`
+    IfMatchSize,
+    /// `x-amz-if-match-last-modified-time`
+    IfMatchLastModified,
+}
+
+/// Preconditions of a request. The backend decides them in the same atomic step as the work.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// The object must exist and have one of these ETags.
+    pub if_match: Option<ETagCondition>,
+    /// The object must not exist, or have none of these ETags.
+    pub if_none_match: Option<ETagCondition>,
+    /// Reads only; seconds precision.
+    pub if_modified_since: Option<Timestamp>,
+    /// Reads only; seconds precision.
+    pub if_unmodified_since: Option<Timestamp>,
+    /// Deletes only: the object's size in bytes.
+    pub if_match_size: Option<u64>,
+    /// Deletes only; seconds precision.
+    pub if_match_last_modified: Option<Timestamp>,
+}
+
+/// What a conditional read comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadVerdict {
+    /// Serve it.
+    Proceed,
+    /// 304.
+    NotModified,
+    /// 412.
+    Failed(Condition),
+}
+
+impl Conditions {
+    /// True where there is nothing to check.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Decides a read, with the precedence of RFC 9110, section 13.2.2: an ETag condition makes the date
+    /// condition of its kind irrelevant.
+    pub fn evaluate_read(&self, etag: &ETag, last_modified: Timestamp) -> ReadVerdict {
+        let modified = last_modified.as_second();
+        match (&self.if_match, self.if_unmodified_since) {
+            (Some(condition), _) if !condition.matches(etag) => return ReadVerdict::Failed(Condition::IfMatch),
+            (None, Some(since)) if modified > since.as_second() => {
+                return ReadVerdict::Failed(Condition::IfUnmodifiedSince);
+            }
+            _ => {}
+        }
+        match (&self.if_none_match, self.if_modified_since) {
+            (Some(condition), _) if condition.matches(etag) => ReadVerdict::NotModified,
+            (None, Some(since)) if modified <= since.as_second() => ReadVerdict::NotModified,
+            _ => ReadVerdict::Proceed,
+        }
+    }
+
+    /// Decides the read of a copy's source, where "not modified" is a failure too.
+    pub fn evaluate_copy_source(&self, etag: &ETag, last_modified: Timestamp) -> Result<(), Condition> {
+        match self.evaluate_read(etag, last_modified) {
+            ReadVerdict::Proceed => Ok(()),
+            ReadVerdict::Failed(condition) => Err(condition),
+            ReadVerdict::NotModified if self.if_none_match.is_some() => Err(Condition::IfNoneMatch),
+            ReadVerdict::NotModified => Err(Condition::IfModifiedSince),
+        }
+    }
+
+    /// Decides a write over, or the delete of, an object that exists with this ETag, time and size. (Where none
+    /// exists, see [`Conditions::need_existing`].)
+    pub fn evaluate_replace(&self, etag: &ETag, last_modified: Timestamp, size_bytes: u64) -> Result<(), Condition> {
+        if self.if_match.as_ref().is_some_and(|c| !c.matches(etag)) {
+            return Err(Condition::IfMatch);
+        }
+        if self.if_none_match.as_ref().is_some_and(|c| c.matches(etag)) {
+            return Err(Condition::IfNoneMatch);
+        }
+        if self.if_match_size.is_some_and(|size| size != size_bytes) {
+            return Err(Condition::IfMatchSize);
+        }
+        if self.if_match_last_modified.is_some_and(|t| t.as_second() != last_modified.as_second()) {
+            return Err(Condition::IfMatchLastModified);
+        }
+        Ok(())
+    }
+
+    /// True if the request makes sense only for an object that exists (S3 answers `NoSuchKey` where it does not).
+    pub fn need_existing(&self) -> bool {
+        self.if_match.is_some() || self.if_match_size.is_some() || self.if_match_last_modified.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn etag(n: u8) -> ETag {
+        ETag::Md5([n; 16])
+    }
+
+    fn one(n: u8) -> Option<ETagCondition> {
+        Some(ETagCondition::OneOf(vec![etag(n)]))
+    }
+
+    #[test]
+    fn etags_win_over_dates() {
+        let t = |s| Timestamp::from_second(s).unwrap();
+        let read = |c: Conditions| c.evaluate_read(&etag(1), t(100));
+        let none = Conditions::default;
+        assert_eq!(read(none()), ReadVerdict::Proceed);
+        assert_eq!(read(Conditions { if_match: one(2), ..none() }), ReadVerdict::Failed(Condition::IfMatch));
+        assert_eq!(
+            read(Conditions { if_match: one(1), if_unmodified_since: Some(t(50)), ..none() }),
+            ReadVerdict::Proceed
+        );
+        assert_eq!(
+            read(Conditions { if_unmodified_since: Some(t(50)), ..none() }),
+            ReadVerdict::Failed(Condition::IfUnmodifiedSince)
+        );
+        assert_eq!(read(Conditions { if_none_match: one(1), ..none() }), ReadVerdict::NotModified);
+        assert_eq!(
+            read(Conditions { if_none_match: one(2), if_modified_since: Some(t(200)), ..none() }),
+            ReadVerdict::Proceed
+        );
+        assert_eq!(read(Conditions { if_modified_since: Some(t(100)), ..none() }), ReadVerdict::NotModified);
+        assert_eq!(read(Conditions { if_modified_since: Some(t(99)), ..none() }), ReadVerdict::Proceed);
+    }
+
+    #[test]
+    fn a_read_rounds_the_time_down_to_what_the_client_saw() {
+        let modified = Timestamp::new(100, 900_000_000).unwrap();
+        let seen = Timestamp::from_second(100).unwrap();
+        let unmodified = Conditions { if_unmodified_since: Some(seen), ..Conditions::default() };
+        assert_eq!(unmodified.evaluate_read(&etag(1), modified), ReadVerdict::Proceed);
+    }
+}

@@ -1,0 +1,180 @@
+use aws_lc_rs::digest as sha;
+use crc_fast::CrcAlgorithm;
+use md5::{Digest as _, Md5};
+use xxhash_rust::{xxh3::Xxh3, xxh64::Xxh64};
+
+use crate::{Checksum, ChecksumAlgorithm as A, ChecksumValue, ETag};
+
+/// Computes one checksum over a stream.
+pub struct Checksummer {
+    algorithm: A,
+    state: State,
+}
+
+enum State {
+    Crc(crc_fast::Digest),
+    Sha(sha::Context),
+    Md5(Md5),
+    Xxh64(Box<Xxh64>),
+    Xxh3(Box<Xxh3>),
+}
+
+const fn crc_algorithm(algorithm: A) -> Option<CrcAlgorithm> {
+    match algorithm {
+        A::Crc32 => Some(CrcAlgorithm::Crc32IsoHdlc),
+        A::Crc32c => Some(CrcAlgorithm::Crc32Iscsi),
+        A::Crc64Nvme => Some(CrcAlgorithm::Crc64Nvme),
+        _ => None,
+    }
+}
+
+impl Checksummer {
+    /// Starts with no bytes.
+    pub fn new(algorithm: A) -> Self {
+        let state = match algorithm {
+            A::Crc32 => State::Crc(crc_fast::Digest::new(CrcAlgorithm::Crc32IsoHdlc)),
+            A::Crc32c => State::Crc(crc_fast::Digest::new(CrcAlgorithm::Crc32Iscsi)),
+            A::Crc64Nvme => State::Crc(crc_fast::Digest::new(CrcAlgorithm::Crc64Nvme)),
+            A::Sha1 => State::Sha(sha::Context::new(&sha::SHA1_FOR_LEGACY_USE_ONLY)),
+            A::Sha256 => State::Sha(sha::Context::new(&sha::SHA256)),
+            A::Sha512 => State::Sha(sha::Context::new(&sha::SHA512)),
+            A::Md5 => State::Md5(Md5::new()),
+            A::Xxhash64 => State::Xxh64(Box::new(Xxh64::new(0))),
+            A::Xxhash3 | A::Xxhash128 => State::Xxh3(Box::new(Xxh3::new())),
+        };
+        Self { algorithm, state }
+    }
+
+    /// Which algorithm.
+    pub const fn algorithm(&self) -> A {
+        self.algorithm
+    }
+
+    /// Adds bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        match &mut self.state {
+            State::Crc(digest) => digest.update(bytes),
+            State::Sha(context) => context.update(bytes),
+            State::Md5(md5) => md5.update(bytes),
+            State::Xxh64(xxh) => xxh.update(bytes),
+            State::Xxh3(xxh) => xxh.update(bytes),
+        }
+    }
+
+    /// The checksum of all bytes added.
+    pub fn finish(self) -> ChecksumValue {
+        let length = self.algorithm.length_bytes();
+        let mut bytes = [0; 64];
+        match self.state {
+            State::Crc(digest) => bytes[..length].copy_from_slice(&digest.finalize().to_be_bytes()[8 - length..]),
+            State::Sha(context) => bytes[..length].copy_from_slice(context.finish().as_ref()),
+            State::Md5(md5) => bytes[..length].copy_from_slice(&md5.finalize()),
+            State::Xxh64(xxh) => bytes[..length].copy_from_slice(&xxh.digest().to_be_bytes()),
+            State::Xxh3(xxh) if self.algorithm == A::Xxhash128 => {
+                bytes[..length].copy_from_slice(&xxh.digest128().to_be_bytes());
+            }
+            State::Xxh3(xxh) => bytes[..length].copy_from_slice(&xxh.digest().to_be_bytes()),
+        }
+        ChecksumValue::from_array(self.algorithm, bytes)
+    }
+
+    /// The checksum of `bytes`.
+    pub fn of(algorithm: A, bytes: &[u8]) -> ChecksumValue {
+        let mut checksummer = Self::new(algorithm);
+        checksummer.update(bytes);
+        checksummer.finish()
+    }
+
+    /// The CRC of two pieces in a row from the CRC of each; `None` unless both are of the same CRC.
+    pub fn combine(first: ChecksumValue, second: ChecksumValue, second_length_bytes: u64) -> Option<ChecksumValue> {
+        let crc = crc_algorithm(first.algorithm())?;
+        if first.algorithm() != second.algorithm() {
+            return None;
+        }
+        let number = |value: ChecksumValue| value.as_bytes().iter().fold(0u64, |n, b| n << 8 | u64::from(*b));
+        let combined = crc_fast::checksum_combine(crc, number(first), number(second), second_length_bytes);
+        ChecksumValue::new(first.algorithm(), &combined.to_be_bytes()[8 - first.algorithm().length_bytes()..])
+    }
+}
+
+/// The digests that a write is recorded with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Digests {
+    /// The ETag.
+    pub etag: ETag,
+    /// The checksum, where there is one.
+    pub checksum: Option<Checksum>,
+}
+
+/// Computes what S3 keeps of a stream: the MD5 for its ETag, and one checksum.
+pub struct Digester {
+    md5: Md5,
+    checksum: Option<Checksummer>,
+    length_bytes: u64,
+}
+
+impl Digester {
+    /// Starts with no bytes.
+    pub fn new(algorithm: Option<A>) -> Self {
+        Self { md5: Md5::new(), checksum: algorithm.map(Checksummer::new), length_bytes: 0 }
+    }
+
+    /// Adds bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.length_bytes += bytes.len() as u64;
+        self.md5.update(bytes);
+        if let Some(checksum) = &mut self.checksum {
+            checksum.update(bytes);
+        }
+    }
+
+    /// How many bytes were added.
+    pub const fn length_bytes(&self) -> u64 {
+        self.length_bytes
+    }
+
+    /// The digests of all bytes added.
+    pub fn finish(self) -> Digests {
+        Digests {
+            etag: ETag::Md5(self.md5.finalize().into()),
+            checksum: self.checksum.map(|c| Checksum::full_object(c.finish())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Known answers for "123456789" (the CRC catalogue's check string) and from the reference tools.
+    #[test]
+    fn known_answers() {
+        let hex = |a| {
+            Checksummer::of(a, b"123456789").as_bytes().iter().fold(String::new(), |s, b| format!("{s}{b:02x}"))
+        };
+        assert_eq!(hex(A::Crc32), "cbf43926");
+        assert_eq!(hex(A::Crc32c), "e3069283");
+        assert_eq!(hex(A::Crc64Nvme), "ae8b14860a799888");
+        assert_eq!(hex(A::Md5), "25f9e794323b453885f5181f1b624d0b");
+        assert_eq!(hex(A::Sha1), "f7c3bc1d808e04732adf679965ccc34ca7ae3441");
+        assert_eq!(hex(A::Sha256), "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225");
+        assert_eq!(hex(A::Xxhash64), "8cb841db40e6ae83");
+        assert_eq!(Checksummer::of(A::Xxhash3, b"").as_bytes(), 0x2d06_8005_38d3_94c2_u64.to_be_bytes());
+        assert_eq!(
+            Checksummer::of(A::Xxhash128, b"").as_bytes(),
+            0x99aa_06d3_0147_98d8_6001_c324_468d_497f_u128.to_be_bytes()
+        );
+    }
+
+    #[test]
+    fn crcs_combine() {
+        let (a, b) = (vec![7u8; 100_000], vec![9u8; 77_777]);
+        for algorithm in [A::Crc32, A::Crc32c, A::Crc64Nvme] {
+            let whole = Checksummer::of(algorithm, &[a.clone(), b.clone()].concat());
+            let parts = (Checksummer::of(algorithm, &a), Checksummer::of(algorithm, &b));
+            assert_eq!(Checksummer::combine(parts.0, parts.1, b.len() as u64), Some(whole));
+        }
+        let sha = Checksummer::of(A::Sha256, b"");
+        assert_eq!(Checksummer::combine(sha, sha, 0), None);
+    }
+}

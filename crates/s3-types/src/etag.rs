@@ -1,0 +1,93 @@
+use std::fmt;
+
+/// An entity tag, without its quotes.
+///
+/// S3 uses the MD5 of the bytes for a plain object and the MD5 of the parts' MD5s with `-N` for one that was
+/// uploaded in N parts. A backend that has no MD5 makes an opaque one, which must not look like either.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ETag {
+    /// MD5 of the content.
+    Md5([u8; 16]),
+    /// MD5 of the concatenated MD5s of `parts` parts.
+    Multipart {
+        /// MD5 of the parts' MD5s.
+        md5: [u8; 16],
+        /// How many parts.
+        parts: u32,
+    },
+    /// Anything else: printable ASCII without quotes.
+    Opaque(Box<str>),
+}
+
+impl ETag {
+    /// Reads an ETag as a client sends it: quotes and a weak mark are optional, the case of hex is free.
+    /// Anything that is neither form of MD5 becomes [`ETag::Opaque`].
+    pub fn parse(text: &str) -> Self {
+        let text = text.trim();
+        let text = text.strip_prefix("W/").unwrap_or(text);
+        let text = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).unwrap_or(text);
+        let opaque = || Self::Opaque(text.into());
+        match text.split_once('-') {
+            None => hex16(text).map_or_else(opaque, Self::Md5),
+            Some((hex, parts)) => match (hex16(hex), parts.parse()) {
+                (Some(md5), Ok(parts)) if !parts_has_leading_zero(text) => Self::Multipart { md5, parts },
+                _ => opaque(),
+            },
+        }
+    }
+}
+
+fn parts_has_leading_zero(text: &str) -> bool {
+    text.split_once('-').is_some_and(|(_, n)| n.starts_with(['0', '+']))
+}
+
+fn hex16(text: &str) -> Option<[u8; 16]> {
+    let text = text.as_bytes();
+    if text.len() != 32 {
+        return None;
+    }
+    let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let mut out = [0; 16];
+    for (byte, pair) in out.iter_mut().zip(text.chunks_exact(2)) {
+        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+    }
+    Some(out)
+}
+
+impl fmt::Display for ETag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (md5, parts) = match self {
+            Self::Md5(md5) => (md5, None),
+            Self::Multipart { md5, parts } => (md5, Some(parts)),
+            Self::Opaque(text) => return f.write_str(text),
+        };
+        let mut hex = [0u8; 32];
+        for (pair, byte) in hex.chunks_exact_mut(2).zip(md5) {
+            const DIGITS: &[u8; 16] = b"0123456789abcdef";
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        f.write_str(str::from_utf8(&hex).map_err(|_| fmt::Error)?)?;
+        parts.map_or(Ok(()), |n| write!(f, "-{n}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_what_it_prints() {
+        for text in [
+            "d41d8cd98f00b204e9800998ecf8427e",
+            "d41d8cd98f00b204e9800998ecf8427e-12",
+            "d41d8cd98f00b204e9800998ecf8427e-012",
+            "f-12ab-1-2",
+            "",
+        ] {
+            assert_eq!(ETag::parse(text).to_string(), text);
+            assert_eq!(ETag::parse(&format!("\"{text}\"")), ETag::parse(text));
+        }
+        assert!(matches!(ETag::parse("D41D8CD98F00B204E9800998ECF8427E"), ETag::Md5(_)));
+    }
+}

@@ -1,0 +1,23 @@
+//! The words of S3 as types.
+//!
+//! Everything here is plain data with one constructor per type: what holds a [`BucketName`] or an
+//! [`ObjectKey`] need not check it again. The crate knows neither the wire nor any storage, so that
+//! both sides can share it.
+
+mod checksum;
+mod conditions;
+mod digest;
+mod etag;
+pub mod limits;
+mod metadata;
+mod names;
+mod range;
+
+pub use checksum::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue};
+pub use conditions::{Condition, Conditions, ETagCondition, ReadVerdict};
+pub use digest::{Checksummer, Digester, Digests};
+pub use etag::ETag;
+pub use jiff::Timestamp;
+pub use metadata::ObjectMetadata;
+pub use names::{BucketName, InvalidName, ObjectKey, UploadId};
+pub use range::ByteRange;

@@ -1,0 +1,20 @@
+/// What a client may attach to an object and gets back with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ObjectMetadata {
+    /// `Content-Type`; S3 answers `binary/octet-stream` where none was given.
+    pub content_type: Option<String>,
+    /// `Content-Encoding`, without `aws-chunked`.
+    pub content_encoding: Option<String>,
+    /// `Content-Language`.
+    pub content_language: Option<String>,
+    /// `Content-Disposition`.
+    pub content_disposition: Option<String>,
+    /// `Cache-Control`.
+    pub cache_control: Option<String>,
+    /// `Expires`, verbatim: S3 returns whatever was sent.
+    pub expires: Option<String>,
+    /// `x-amz-website-redirect-location`.
+    pub website_redirect_location: Option<String>,
+    /// `x-amz-meta-*`: lower-case names without the prefix, with values, in the order given.
+    pub user: Vec<(String, String)>,
+}

@@ -1,0 +1,151 @@
+use std::fmt;
+
+use crate::limits::{BUCKET_NAME_MAX, BUCKET_NAME_MIN, KEY_BYTES_MAX};
+
+/// Why a string is not a bucket name, key or upload id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InvalidName {
+    /// Empty, where a name is needed.
+    Empty,
+    /// Longer than S3 allows.
+    TooLong,
+    /// A character or form that S3 does not allow.
+    Malformed,
+}
+
+impl fmt::Display for InvalidName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "the name is empty",
+            Self::TooLong => "the name is too long",
+            Self::Malformed => "the name is not well formed",
+        })
+    }
+}
+
+impl std::error::Error for InvalidName {}
+
+/// A general purpose bucket's name.
+///
+/// 3 to 63 lower-case letters, digits, dots and hyphens, starting and ending with a letter or digit, no two
+/// dots in a row, not like an IPv4 address, and without the prefixes and suffixes that S3 reserves
+/// (S3 user guide, "General purpose bucket naming rules").
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BucketName(Box<str>);
+
+const RESERVED_PREFIXES: [&str; 4] = ["xn--", "sthree-", "amzn-s3-demo-", "amzn_s3_demo_"];
+const RESERVED_SUFFIXES: [&str; 5] = ["-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3"];
+
+impl BucketName {
+    /// Checks `name` against the naming rules.
+    pub fn new(name: &str) -> Result<Self, InvalidName> {
+        if name.is_empty() {
+            return Err(InvalidName::Empty);
+        }
+        if name.len() > BUCKET_NAME_MAX {
+            return Err(InvalidName::TooLong);
+        }
+        let edge = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        let bytes = name.as_bytes();
+        let well_formed = bytes.len() >= BUCKET_NAME_MIN
+            && edge(bytes.first())
+            && edge(bytes.last())
+            && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-'))
+            && !name.contains("..")
+            && name.parse::<std::net::Ipv4Addr>().is_err()
+            && !RESERVED_PREFIXES.iter().any(|p| name.starts_with(p))
+            && !RESERVED_SUFFIXES.iter().any(|s| name.ends_with(s));
+        if well_formed { Ok(Self(name.into())) } else { Err(InvalidName::Malformed) }
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for BucketName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// An object's key: 1 to 1024 bytes of UTF-8, any characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectKey(Box<str>);
+
+impl ObjectKey {
+    /// Checks the length of `key`; every string of 1 to 1024 bytes is a key.
+    pub fn new(key: impl Into<Box<str>>) -> Result<Self, InvalidName> {
+        let key = key.into();
+        match key.len() {
+            0 => Err(InvalidName::Empty),
+            1..=KEY_BYTES_MAX => Ok(Self(key)),
+            _ => Err(InvalidName::TooLong),
+        }
+    }
+
+    /// The key as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Names one multipart upload. Made by a backend; opaque to clients.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UploadId(Box<str>);
+
+impl UploadId {
+    /// Up to 128 characters of `A-Z a-z 0-9 - _`, so that an id is also a file name. What does not look
+    /// like this was never an id of ours (`NoSuchUpload`).
+    pub fn new(id: &str) -> Result<Self, InvalidName> {
+        match id.len() {
+            0 => Err(InvalidName::Empty),
+            1..=128 if id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) => Ok(Self(id.into())),
+            1..=128 => Err(InvalidName::Malformed),
+            _ => Err(InvalidName::TooLong),
+        }
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for UploadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bucket_names_follow_the_rules() {
+        for good in ["abc", "a.b", "my-bucket", "0.0.0", "1.2.3.4.5", &"a".repeat(63)] {
+            assert!(BucketName::new(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "", "ab", "Abc", "a_b", "-ab", "ab-", ".ab", "ab.", "a..b", "192.168.5.4", "xn--abc", "x-s3alias",
+            "a b", "abc/", ".slipway", &"a".repeat(64),
+        ] {
+            assert!(BucketName::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn keys_are_limited_by_bytes_not_characters() {
+        assert!(ObjectKey::new("é".repeat(512)).is_ok());
+        assert_eq!(ObjectKey::new("é".repeat(513)), Err(InvalidName::TooLong));
+        assert_eq!(ObjectKey::new(""), Err(InvalidName::Empty));
+    }
+}

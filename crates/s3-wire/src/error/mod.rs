@@ -1,0 +1,160 @@
+//! S3's errors: code, status, AWS's sentence, and the extra elements that some of them carry.
+
+mod code;
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+
+use http::{HeaderName, HeaderValue, StatusCode};
+
+pub use code::ErrorCode;
+
+use crate::xml::escape;
+
+/// An error as a client sees it, and its cause as the log sees it.
+///
+/// The constructors named after a code set the extra elements that S3 sends with it.
+#[derive(Debug)]
+pub struct S3Error {
+    inner: Box<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    code: ErrorCode,
+    message: Cow<'static, str>,
+    details: Vec<(&'static str, String)>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl From<ErrorCode> for S3Error {
+    fn from(code: ErrorCode) -> Self {
+        Self::with_message(code, code.message())
+    }
+}
+
+impl S3Error {
+    /// An error with its code's own sentence.
+    pub fn new(code: ErrorCode) -> Self {
+        code.into()
+    }
+
+    /// An error with another sentence.
+    pub fn with_message(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
+        let inner = Inner { code, message: message.into(), details: Vec::new(), headers: Vec::new(), source: None };
+        Self { inner: Box::new(inner) }
+    }
+
+    /// Adds one of S3's extra elements.
+    #[must_use]
+    pub fn detail(mut self, element: &'static str, text: impl Into<String>) -> Self {
+        self.inner.details.push((element, text.into()));
+        self
+    }
+
+    /// Adds a response header.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.inner.headers.push((name, value));
+        self
+    }
+
+    /// Adds the cause, for the log alone.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.inner.source = Some(source.into());
+        self
+    }
+
+    /// `InvalidArgument` with the argument's name and value.
+    pub fn invalid_argument(name: &'static str, value: impl Into<String>, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::with_message(ErrorCode::InvalidArgument, message)
+            .detail("ArgumentName", name)
+            .detail("ArgumentValue", value)
+    }
+
+    /// `NotImplemented` for a header that has a meaning which this server lacks.
+    pub fn header_not_implemented(name: &str) -> Self {
+        let message = "A header you provided implies functionality that is not implemented.";
+        Self::with_message(ErrorCode::NotImplemented, message).detail("Header", name)
+    }
+
+    /// `InvalidRange` (416).
+    pub fn invalid_range(requested: impl Into<String>, size_bytes: u64) -> Self {
+        let error = Self::new(ErrorCode::InvalidRange)
+            .detail("RangeRequested", requested)
+            .detail("ActualObjectSize", size_bytes.to_string());
+        match HeaderValue::try_from(format!("bytes */{size_bytes}")) {
+            Ok(value) => error.header(http::header::CONTENT_RANGE, value),
+            Err(_) => error,
+        }
+    }
+
+    /// `MethodNotAllowed` (405), with what S3 calls the resource (`OBJECT`, `BUCKET`, `SERVICE`, ...).
+    pub fn method_not_allowed(method: &http::Method, resource_type: &'static str, allow: &'static str) -> Self {
+        Self::new(ErrorCode::MethodNotAllowed)
+            .detail("Method", method.as_str())
+            .detail("ResourceType", resource_type)
+            .header(http::header::ALLOW, HeaderValue::from_static(allow))
+    }
+
+    /// The code.
+    pub fn code(&self) -> ErrorCode {
+        self.inner.code
+    }
+
+    /// The status that goes with the code.
+    pub fn status(&self) -> StatusCode {
+        self.inner.code.status()
+    }
+
+    /// The sentence.
+    pub fn message(&self) -> &str {
+        &self.inner.message
+    }
+
+    /// The extra elements in order.
+    pub fn details(&self) -> &[(&'static str, String)] {
+        &self.inner.details
+    }
+
+    /// Headers to send along.
+    pub fn headers(&self) -> &[(HeaderName, HeaderValue)] {
+        &self.inner.headers
+    }
+
+    /// The XML document. `resource` is the raw path of the request.
+    pub fn render(&self, resource: &str, request_id: &str, host_id: &str) -> String {
+        let mut xml = String::with_capacity(512);
+        xml.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error>");
+        let code: &str = self.inner.code.into();
+        let mut element = |name: &str, text: &str| {
+            // Writing to a String cannot fail.
+            let _ = write!(xml, "<{name}>{}</{name}>", escape(text));
+        };
+        element("Code", code);
+        element("Message", &self.inner.message);
+        for (name, text) in &self.inner.details {
+            element(name, text);
+        }
+        element("Resource", resource);
+        element("RequestId", request_id);
+        element("HostId", host_id);
+        xml.push_str("</Error>");
+        xml
+    }
+}
+
+impl fmt::Display for S3Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let code: &str = self.inner.code.into();
+        write!(f, "{code}: {}", self.inner.message)
+    }
+}
+
+impl std::error::Error for S3Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.inner.source.as_deref().map(|e| e as _)
+    }
+}

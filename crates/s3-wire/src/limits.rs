@@ -1,0 +1,31 @@
+//! Limits on what the wire accepts, each with the error it gives.
+
+/// Request line and headers together (`RequestHeaderSectionTooLarge`).
+pub const HEADER_SECTION_BYTES_MAX: usize = 8 << 10;
+/// Any XML body but the two below (`MalformedXML`).
+pub const XML_BODY_BYTES_MAX: usize = 64 << 10;
+/// DeleteObjects: 1000 keys of up to 1024 bytes, each byte up to six characters of XML (`MalformedXML`).
+pub const DELETE_BODY_BYTES_MAX: usize = 8 << 20;
+/// CompleteMultipartUpload: 10,000 parts with ETag and checksums (`MalformedXML`).
+pub const COMPLETE_BODY_BYTES_MAX: usize = 8 << 20;
+/// Nesting of XML elements (`MalformedXML`).
+pub const XML_DEPTH_MAX: usize = 16;
+/// Keys in one DeleteObjects (`MalformedXML`).
+pub const DELETE_KEYS_MAX: usize = 1000;
+/// Keys, versions or uploads on one page; larger values are lowered to this.
+pub const LIST_ITEMS_MAX: usize = 1000;
+/// Buckets on one page.
+pub const LIST_BUCKETS_MAX: usize = 10_000;
+/// Distance between the signature's time and ours (`RequestTimeTooSkewed`), in seconds.
+pub const CLOCK_SKEW_SECONDS_MAX: i64 = 15 * 60;
+/// Longest life of a presigned URL (`AuthorizationQueryParametersError`), in seconds.
+pub const PRESIGNED_SECONDS_MAX: i64 = 7 * 24 * 3600;
+/// One chunk's header line in aws-chunked framing (`InvalidChunkSizeError` / `IncompleteBody`).
+pub const CHUNK_HEADER_BYTES_MAX: usize = 256;
+/// The trailer section of an aws-chunked body (`MalformedTrailerError`).
+pub const TRAILER_BYTES_MAX: usize = 4 << 10;
+/// Largest chunk whose signature can be asked for in aws-chunked framing, in bytes.
+pub const CHUNK_BYTES_MAX: u64 = 5 << 30;
+
+const _: () = assert!(s3_types::limits::USER_METADATA_BYTES_MAX < HEADER_SECTION_BYTES_MAX);
+const _: () = assert!(CHUNK_HEADER_BYTES_MAX < TRAILER_BYTES_MAX);

@@ -1,0 +1,256 @@
+//! The operation table: everything that S3 names, with how a request asks for it.
+
+use http::Method;
+
+use crate::target::Shape;
+
+/// What distinguishes an operation from the others of its method and shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Selector {
+    /// Nothing: the plain verb.
+    Plain,
+    /// A query parameter is there.
+    Sub(&'static str),
+    /// A query parameter is there with this value.
+    SubValue(&'static str, &'static str),
+    /// Two query parameters are there.
+    SubBoth(&'static str, &'static str),
+    /// A header is there.
+    Header(&'static str),
+    /// Two query parameters and a header are there.
+    SubBothHeader(&'static str, &'static str, &'static str),
+}
+
+/// A row of the operation table.
+#[derive(Debug, Clone, Copy)]
+pub struct OperationInfo {
+    /// The operation.
+    pub operation: Operation,
+    /// AWS's name for it.
+    pub name: &'static str,
+    /// Its method.
+    pub method: Verb,
+    /// What it is about.
+    pub shape: Shape,
+    /// What else asks for it.
+    pub selector: Selector,
+    /// The IAM action that allows it (Service Authorization Reference, "Actions for Amazon S3").
+    pub action: &'static str,
+    /// Whether this server performs it; otherwise it answers 501 `NotImplemented`.
+    pub implemented: bool,
+}
+
+/// The methods that S3 uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "HTTP's own names")]
+pub enum Verb {
+    Get,
+    Head,
+    Put,
+    Post,
+    Delete,
+    Options,
+}
+
+impl Verb {
+    /// `None` for a method that S3 does not use.
+    pub fn from_method(method: &Method) -> Option<Self> {
+        match *method {
+            Method::GET => Some(Self::Get),
+            Method::HEAD => Some(Self::Head),
+            Method::PUT => Some(Self::Put),
+            Method::POST => Some(Self::Post),
+            Method::DELETE => Some(Self::Delete),
+            Method::OPTIONS => Some(Self::Options),
+            _ => None,
+        }
+    }
+
+    /// The method's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Put => "PUT",
+            Self::Post => "POST",
+            Self::Delete => "DELETE",
+            Self::Options => "OPTIONS",
+        }
+    }
+}
+
+macro_rules! operations {
+    ($($name:ident $method:ident $shape:ident $selector:expr, $action:literal $implemented:ident)*) => {
+        /// Everything that S3 names.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[allow(missing_docs, reason = "AWS's names; see the S3 API reference")]
+        pub enum Operation { $($name,)* }
+
+        /// The table, in the order in which requests are matched within a method and shape.
+        pub const OPERATIONS: &[OperationInfo] = &[$(OperationInfo {
+            operation: Operation::$name,
+            name: stringify!($name),
+            method: Verb::$method,
+            shape: Shape::$shape,
+            selector: $selector,
+            action: $action,
+            implemented: operations!(@ $implemented),
+        },)*];
+    };
+    (@ yes) => { true };
+    (@ no) => { false };
+}
+
+use Selector::{Header, Plain, Sub, SubBoth, SubBothHeader, SubValue};
+
+operations! {
+    ListBuckets Get Service Plain, "s3:ListAllMyBuckets" yes
+
+    CreateBucket Put Bucket Plain, "s3:CreateBucket" yes
+    HeadBucket Head Bucket Plain, "s3:ListBucket" yes
+    DeleteBucket Delete Bucket Plain, "s3:DeleteBucket" yes
+    GetBucketLocation Get Bucket Sub("location"), "s3:GetBucketLocation" yes
+    ListMultipartUploads Get Bucket Sub("uploads"), "s3:ListBucketMultipartUploads" yes
+    ListObjectVersions Get Bucket Sub("versions"), "s3:ListBucketVersions" no
+    ListObjectsV2 Get Bucket SubValue("list-type", "2"), "s3:ListBucket" yes
+    ListObjects Get Bucket Plain, "s3:ListBucket" yes
+    DeleteObjects Post Bucket Sub("delete"), "s3:DeleteObject" yes
+    PostObject Post Bucket Plain, "s3:PutObject" no
+
+    GetBucketAbac Get Bucket Sub("abac"), "s3:GetBucketAbac" no
+    PutBucketAbac Put Bucket Sub("abac"), "s3:PutBucketAbac" no
+    GetBucketAccelerateConfiguration Get Bucket Sub("accelerate"), "s3:GetAccelerateConfiguration" no
+    PutBucketAccelerateConfiguration Put Bucket Sub("accelerate"), "s3:PutAccelerateConfiguration" no
+    GetBucketAcl Get Bucket Sub("acl"), "s3:GetBucketAcl" no
+    PutBucketAcl Put Bucket Sub("acl"), "s3:PutBucketAcl" no
+    GetBucketAnalyticsConfiguration Get Bucket SubBoth("analytics", "id"), "s3:GetAnalyticsConfiguration" no
+    ListBucketAnalyticsConfigurations Get Bucket Sub("analytics"), "s3:GetAnalyticsConfiguration" no
+    PutBucketAnalyticsConfiguration Put Bucket Sub("analytics"), "s3:PutAnalyticsConfiguration" no
+    DeleteBucketAnalyticsConfiguration Delete Bucket Sub("analytics"), "s3:PutAnalyticsConfiguration" no
+    GetBucketCors Get Bucket Sub("cors"), "s3:GetBucketCORS" no
+    PutBucketCors Put Bucket Sub("cors"), "s3:PutBucketCORS" no
+    DeleteBucketCors Delete Bucket Sub("cors"), "s3:PutBucketCORS" no
+    GetBucketEncryption Get Bucket Sub("encryption"), "s3:GetEncryptionConfiguration" no
+    PutBucketEncryption Put Bucket Sub("encryption"), "s3:PutEncryptionConfiguration" no
+    DeleteBucketEncryption Delete Bucket Sub("encryption"), "s3:PutEncryptionConfiguration" no
+    GetBucketIntelligentTieringConfiguration Get Bucket SubBoth("intelligent-tiering", "id"), "s3:GetIntelligentTieringConfiguration" no
+    ListBucketIntelligentTieringConfigurations Get Bucket Sub("intelligent-tiering"), "s3:GetIntelligentTieringConfiguration" no
+    PutBucketIntelligentTieringConfiguration Put Bucket Sub("intelligent-tiering"), "s3:PutIntelligentTieringConfiguration" no
+    DeleteBucketIntelligentTieringConfiguration Delete Bucket Sub("intelligent-tiering"), "s3:PutIntelligentTieringConfiguration" no
+    GetBucketInventoryConfiguration Get Bucket SubBoth("inventory", "id"), "s3:GetInventoryConfiguration" no
+    ListBucketInventoryConfigurations Get Bucket Sub("inventory"), "s3:GetInventoryConfiguration" no
+    PutBucketInventoryConfiguration Put Bucket Sub("inventory"), "s3:PutInventoryConfiguration" no
+    DeleteBucketInventoryConfiguration Delete Bucket Sub("inventory"), "s3:PutInventoryConfiguration" no
+    GetBucketLifecycleConfiguration Get Bucket Sub("lifecycle"), "s3:GetLifecycleConfiguration" no
+    PutBucketLifecycleConfiguration Put Bucket Sub("lifecycle"), "s3:PutLifecycleConfiguration" no
+    DeleteBucketLifecycle Delete Bucket Sub("lifecycle"), "s3:PutLifecycleConfiguration" no
+    GetBucketLogging Get Bucket Sub("logging"), "s3:GetBucketLogging" no
+    PutBucketLogging Put Bucket Sub("logging"), "s3:PutBucketLogging" no
+    GetBucketMetadataConfiguration Get Bucket Sub("metadataConfiguration"), "s3:GetBucketMetadataTableConfiguration" no
+    CreateBucketMetadataConfiguration Post Bucket Sub("metadataConfiguration"), "s3:CreateBucketMetadataTableConfiguration" no
+    DeleteBucketMetadataConfiguration Delete Bucket Sub("metadataConfiguration"), "s3:DeleteBucketMetadataTableConfiguration" no
+    UpdateBucketMetadataInventoryTableConfiguration Put Bucket Sub("metadataInventoryTable"), "s3:UpdateBucketMetadataInventoryTableConfiguration" no
+    UpdateBucketMetadataJournalTableConfiguration Put Bucket Sub("metadataJournalTable"), "s3:UpdateBucketMetadataJournalTableConfiguration" no
+    GetBucketMetadataTableConfiguration Get Bucket Sub("metadataTable"), "s3:GetBucketMetadataTableConfiguration" no
+    CreateBucketMetadataTableConfiguration Post Bucket Sub("metadataTable"), "s3:CreateBucketMetadataTableConfiguration" no
+    DeleteBucketMetadataTableConfiguration Delete Bucket Sub("metadataTable"), "s3:DeleteBucketMetadataTableConfiguration" no
+    GetBucketMetricsConfiguration Get Bucket SubBoth("metrics", "id"), "s3:GetMetricsConfiguration" no
+    ListBucketMetricsConfigurations Get Bucket Sub("metrics"), "s3:GetMetricsConfiguration" no
+    PutBucketMetricsConfiguration Put Bucket Sub("metrics"), "s3:PutMetricsConfiguration" no
+    DeleteBucketMetricsConfiguration Delete Bucket Sub("metrics"), "s3:PutMetricsConfiguration" no
+    GetBucketNotificationConfiguration Get Bucket Sub("notification"), "s3:GetBucketNotification" no
+    PutBucketNotificationConfiguration Put Bucket Sub("notification"), "s3:PutBucketNotification" no
+    GetObjectLockConfiguration Get Bucket Sub("object-lock"), "s3:GetBucketObjectLockConfiguration" no
+    PutObjectLockConfiguration Put Bucket Sub("object-lock"), "s3:PutBucketObjectLockConfiguration" no
+    GetBucketOwnershipControls Get Bucket Sub("ownershipControls"), "s3:GetBucketOwnershipControls" no
+    PutBucketOwnershipControls Put Bucket Sub("ownershipControls"), "s3:PutBucketOwnershipControls" no
+    DeleteBucketOwnershipControls Delete Bucket Sub("ownershipControls"), "s3:PutBucketOwnershipControls" no
+    GetBucketPolicy Get Bucket Sub("policy"), "s3:GetBucketPolicy" no
+    PutBucketPolicy Put Bucket Sub("policy"), "s3:PutBucketPolicy" no
+    DeleteBucketPolicy Delete Bucket Sub("policy"), "s3:DeleteBucketPolicy" no
+    GetBucketPolicyStatus Get Bucket Sub("policyStatus"), "s3:GetBucketPolicyStatus" no
+    GetPublicAccessBlock Get Bucket Sub("publicAccessBlock"), "s3:GetBucketPublicAccessBlock" no
+    PutPublicAccessBlock Put Bucket Sub("publicAccessBlock"), "s3:PutBucketPublicAccessBlock" no
+    DeletePublicAccessBlock Delete Bucket Sub("publicAccessBlock"), "s3:PutBucketPublicAccessBlock" no
+    GetBucketReplication Get Bucket Sub("replication"), "s3:GetReplicationConfiguration" no
+    PutBucketReplication Put Bucket Sub("replication"), "s3:PutReplicationConfiguration" no
+    DeleteBucketReplication Delete Bucket Sub("replication"), "s3:PutReplicationConfiguration" no
+    GetBucketRequestPayment Get Bucket Sub("requestPayment"), "s3:GetBucketRequestPayment" no
+    PutBucketRequestPayment Put Bucket Sub("requestPayment"), "s3:PutBucketRequestPayment" no
+    CreateSession Get Bucket Sub("session"), "s3express:CreateSession" no
+    GetBucketTagging Get Bucket Sub("tagging"), "s3:GetBucketTagging" no
+    PutBucketTagging Put Bucket Sub("tagging"), "s3:PutBucketTagging" no
+    DeleteBucketTagging Delete Bucket Sub("tagging"), "s3:PutBucketTagging" no
+    GetBucketVersioning Get Bucket Sub("versioning"), "s3:GetBucketVersioning" no
+    PutBucketVersioning Put Bucket Sub("versioning"), "s3:PutBucketVersioning" no
+    GetBucketWebsite Get Bucket Sub("website"), "s3:GetBucketWebsite" no
+    PutBucketWebsite Put Bucket Sub("website"), "s3:PutBucketWebsite" no
+    DeleteBucketWebsite Delete Bucket Sub("website"), "s3:DeleteBucketWebsite" no
+
+    HeadObject Head Object Plain, "s3:GetObject" yes
+    GetObject Get Object Plain, "s3:GetObject" yes
+    GetObjectAttributes Get Object Sub("attributes"), "s3:GetObjectAttributes" yes
+    PutObject Put Object Plain, "s3:PutObject" yes
+    CopyObject Put Object Header("x-amz-copy-source"), "s3:PutObject" yes
+    DeleteObject Delete Object Plain, "s3:DeleteObject" yes
+    CreateMultipartUpload Post Object Sub("uploads"), "s3:PutObject" yes
+    UploadPartCopy Put Object SubBothHeader("partNumber", "uploadId", "x-amz-copy-source"), "s3:PutObject" yes
+    UploadPart Put Object SubBoth("partNumber", "uploadId"), "s3:PutObject" yes
+    CompleteMultipartUpload Post Object Sub("uploadId"), "s3:PutObject" yes
+    AbortMultipartUpload Delete Object Sub("uploadId"), "s3:AbortMultipartUpload" yes
+    ListParts Get Object Sub("uploadId"), "s3:ListMultipartUploadParts" yes
+
+    GetObjectAcl Get Object Sub("acl"), "s3:GetObjectAcl" no
+    PutObjectAcl Put Object Sub("acl"), "s3:PutObjectAcl" no
+    GetObjectLegalHold Get Object Sub("legal-hold"), "s3:GetObjectLegalHold" no
+    PutObjectLegalHold Put Object Sub("legal-hold"), "s3:PutObjectLegalHold" no
+    GetObjectRetention Get Object Sub("retention"), "s3:GetObjectRetention" no
+    PutObjectRetention Put Object Sub("retention"), "s3:PutObjectRetention" no
+    GetObjectTagging Get Object Sub("tagging"), "s3:GetObjectTagging" no
+    PutObjectTagging Put Object Sub("tagging"), "s3:PutObjectTagging" no
+    DeleteObjectTagging Delete Object Sub("tagging"), "s3:DeleteObjectTagging" no
+    GetObjectTorrent Get Object Sub("torrent"), "s3:GetObjectTorrent" no
+    RenameObject Put Object Sub("renameObject"), "s3:PutObject" no
+    RestoreObject Post Object Sub("restore"), "s3:RestoreObject" no
+    SelectObjectContent Post Object Sub("select"), "s3:GetObject" no
+    UpdateObjectEncryption Put Object Sub("encryption"), "s3:UpdateObjectEncryption" no
+}
+
+impl Operation {
+    /// Its row in the table.
+    pub const fn info(self) -> &'static OperationInfo {
+        &OPERATIONS[self as usize]
+    }
+
+    /// AWS's name for it.
+    pub const fn name(self) -> &'static str {
+        self.info().name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_at_their_operation() {
+        for (index, row) in OPERATIONS.iter().enumerate() {
+            assert_eq!(row.operation as usize, index);
+            assert_eq!(row.operation.name(), row.name);
+        }
+    }
+
+    #[test]
+    fn no_two_rows_answer_the_same_request() {
+        for a in OPERATIONS {
+            for b in OPERATIONS.iter().filter(|b| b.operation != a.operation) {
+                assert!(
+                    (a.method, a.shape, a.selector) != (b.method, b.shape, b.selector),
+                    "{} and {}",
+                    a.name,
+                    b.name
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Which bucket and key a request names: path style and virtual-host style.
+
+use percent_encoding::percent_decode_str;
+use s3_types::{BucketName, InvalidName, ObjectKey};
+
+use crate::Result;
+use crate::error::{ErrorCode, S3Error};
+
+/// What kind of thing a request is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// `/`
+    Service,
+    /// `/bucket`
+    Bucket,
+    /// `/bucket/key`
+    Object,
+}
+
+impl Shape {
+    /// S3's word for it in `ResourceType`.
+    pub const fn resource_type(self) -> &'static str {
+        match self {
+            Self::Service => "SERVICE",
+            Self::Bucket => "BUCKET",
+            Self::Object => "OBJECT",
+        }
+    }
+}
+
+/// The bucket and key of a request, decoded and checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The service itself.
+    Service,
+    /// A bucket.
+    Bucket(BucketName),
+    /// An object.
+    Object(BucketName, ObjectKey),
+}
+
+impl Target {
+    /// Reads the target from the `Host` and the raw path (as it was sent, percent-encoded).
+    ///
+    /// `domains` are the names under which buckets are hosts (`bucket.s3.example.org`); a host that is none of
+    /// them, nor below one, is path style. Both work at once. Ports are ignored, case too.
+    pub fn parse(host: Option<&str>, raw_path: &str, domains: &[String]) -> Result<Self> {
+        let path = raw_path.strip_prefix('/').ok_or(ErrorCode::InvalidURI)?;
+        let (bucket, raw_key) = match host.and_then(|host| bucket_of_host(host, domains)) {
+            Some(bucket) => (bucket, path),
+            None => {
+                let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
+                if bucket.is_empty() {
+                    return if key.is_empty() { Ok(Self::Service) } else { Err(invalid_bucket("")) };
+                }
+                let bucket = percent_decode_str(bucket).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?;
+                (bucket.into_owned(), key)
+            }
+        };
+        let name = BucketName::new(&bucket).map_err(|_| invalid_bucket(&bucket))?;
+        if raw_key.is_empty() {
+            return Ok(Self::Bucket(name));
+        }
+        Ok(Self::Object(name, parse_key(raw_key)?))
+    }
+
+    /// What kind it is.
+    pub const fn shape(&self) -> Shape {
+        match self {
+            Self::Service => Shape::Service,
+            Self::Bucket(_) => Shape::Bucket,
+            Self::Object(..) => Shape::Object,
+        }
+    }
+
+    /// The bucket, if there is one.
+    pub const fn bucket(&self) -> Option<&BucketName> {
+        match self {
+            Self::Service => None,
+            Self::Bucket(bucket) | Self::Object(bucket, _) => Some(bucket),
+        }
+    }
+
+    /// The key, if there is one.
+    pub const fn key(&self) -> Option<&ObjectKey> {
+        match self {
+            Self::Object(_, key) => Some(key),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a percent-encoded key: `InvalidURI` unless it is UTF-8, `KeyTooLongError` beyond 1024 bytes.
+pub fn parse_key(raw: &str) -> Result<ObjectKey> {
+    let key = percent_decode_str(raw).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?;
+    checked_key(&key)
+}
+
+/// Makes a key of decoded text (from XML or a copy source).
+pub fn checked_key(key: &str) -> Result<ObjectKey> {
+    ObjectKey::new(key).map_err(|invalid| match invalid {
+        InvalidName::TooLong => S3Error::new(ErrorCode::KeyTooLongError)
+            .detail("Size", key.len().to_string())
+            .detail("MaxSizeAllowed", s3_types::limits::KEY_BYTES_MAX.to_string()),
+        _ => S3Error::new(ErrorCode::InvalidURI),
+    })
+}
+
+fn invalid_bucket(name: &str) -> S3Error {
+    S3Error::new(ErrorCode::InvalidBucketName).detail("BucketName", name)
+}
+
+fn bucket_of_host(host: &str, domains: &[String]) -> Option<String> {
+    if domains.is_empty() {
+        return None;
+    }
+    let host = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let host = host.to_ascii_lowercase();
+    domains.iter().find_map(|domain| {
+        let bucket = host.strip_suffix(domain.as_str())?.strip_suffix('.')?;
+        (!bucket.is_empty()).then(|| bucket.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(host: &str, path: &str) -> std::result::Result<(String, String), &'static str> {
+        let domains = ["s3.example.org".to_owned(), "localhost".to_owned()];
+        Target::parse(Some(host), path, &domains)
+            .map(|t| {
+                let text = |s: Option<&str>| s.unwrap_or("-").to_owned();
+                (text(t.bucket().map(BucketName::as_str)), text(t.key().map(ObjectKey::as_str)))
+            })
+            .map_err(|e| e.code().into())
+    }
+
+    fn pair(bucket: &str, key: &str) -> std::result::Result<(String, String), &'static str> {
+        Ok((bucket.into(), key.into()))
+    }
+
+    #[test]
+    fn both_styles_at_once() {
+        assert_eq!(parse("s3.example.org", "/"), pair("-", "-"));
+        assert_eq!(parse("s3.example.org", "/abc"), pair("abc", "-"));
+        assert_eq!(parse("s3.example.org:9000", "/abc/"), pair("abc", "-"));
+        assert_eq!(parse("127.0.0.1:9000", "/abc/d/e"), pair("abc", "d/e"));
+        assert_eq!(parse("abc.S3.example.org:9000", "/d/e"), pair("abc", "d/e"));
+        assert_eq!(parse("a.b.localhost", "/"), pair("a.b", "-"));
+        assert_eq!(parse("abc.localhost", "//x/"), pair("abc", "/x/"));
+        assert_eq!(parse("h", "/abc//x"), pair("abc", "/x"));
+        assert_eq!(parse("h", "/abc/a%2Fb%20c+d"), pair("abc", "a/b c+d"));
+        assert_eq!(parse("h", "/abc/../x"), pair("abc", "../x"));
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused() {
+        assert_eq!(parse("h", "/A_b/x"), Err("InvalidBucketName"));
+        assert_eq!(parse("h", "//x"), Err("InvalidBucketName"));
+        assert_eq!(parse("h", "/abc/%FF"), Err("InvalidURI"));
+        assert_eq!(parse("h", &format!("/abc/{}", "k".repeat(1025))), Err("KeyTooLongError"));
+        assert!(parse("h", &format!("/abc/{}", "k".repeat(1024))).is_ok());
+    }
+}
