@@ -1,1 +1,189 @@
-//! placeholder
+//! A backend that reads all, stores nothing and answers at once: for measuring the gateway alone.
+//!
+//! Every bucket exists and is empty. An object has the size that the last step of its key says in bytes (`any/1024`,
+//! at most 1 GiB), else 1 KiB, and consists of zeros. Writes, parts and copies are taken and forgotten.
+
+use async_trait::async_trait;
+use backend::{
+    Backend, BackendError, BucketAttributes, BucketPage, CompleteUpload, Context, CopyPartRequest, CopyRequest,
+    DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, NewUpload,
+    ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, ReadSelector, Result,
+    UploadAttributes, UploadPage, UploadRef, WriteOptions, WriteReceipt,
+};
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt as _};
+use s3_types::{BucketName, Conditions, Digests, ETag, ObjectMetadata, ReadVerdict, Timestamp, UploadId};
+
+const DEFAULT_BYTES: u64 = 1024;
+const OBJECT_BYTES_MAX: u64 = 1 << 30;
+static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
+
+/// Stores nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NullBackend;
+
+impl NullBackend {
+    /// There is only one kind.
+    pub const fn new() -> Self {
+        Self
+    }
+}
+
+fn attributes(object: ObjectRef<'_>) -> ObjectAttributes {
+    let last_step = object.key.as_str().rsplit('/').next().unwrap_or_default();
+    ObjectAttributes {
+        size_bytes: last_step.parse().unwrap_or(DEFAULT_BYTES).min(OBJECT_BYTES_MAX),
+        last_modified: Timestamp::UNIX_EPOCH,
+        etag: ETag::Md5([0; 16]),
+        checksum: None,
+        metadata: ObjectMetadata::default(),
+        parts: None,
+    }
+}
+
+fn read(object: ObjectRef<'_>, selector: ReadSelector, conditions: &Conditions) -> Result<ObjectRead> {
+    let attributes = attributes(object);
+    match conditions.evaluate_read(&attributes.etag, attributes.last_modified) {
+        ReadVerdict::Proceed => {}
+        ReadVerdict::NotModified => return Err(BackendError::NotModified(Box::new(attributes))),
+        ReadVerdict::Failed(condition) => return Err(BackendError::PreconditionFailed(condition)),
+    }
+    let size_bytes = attributes.size_bytes;
+    let range = match selector {
+        ReadSelector::Whole => None,
+        ReadSelector::Range(range) => Some(range.resolve(size_bytes).ok_or(BackendError::InvalidRange { size_bytes })?),
+        ReadSelector::Part(1) => Some(0..size_bytes),
+        ReadSelector::Part(_) => return Err(BackendError::NoSuchPart),
+    };
+    Ok(ObjectRead { attributes, range, body: ObjectBody::Empty })
+}
+
+fn zeros(length: u64) -> ObjectBody {
+    let piece = |left: u64| usize::try_from(left).unwrap_or(usize::MAX).min(ZEROS.len());
+    if length <= ZEROS.len() as u64 {
+        return ObjectBody::Bytes(Bytes::from_static(&ZEROS[..piece(length)]));
+    }
+    let pieces = stream::unfold(length, move |left| async move {
+        let bytes = Bytes::from_static(&ZEROS[..piece(left)]);
+        (left > 0).then(|| (Ok(bytes.clone()), left - bytes.len() as u64))
+    });
+    ObjectBody::Stream(pieces.boxed())
+}
+
+fn receipt(digests: Digests, size_bytes: u64) -> WriteReceipt {
+    WriteReceipt { etag: digests.etag, checksum: digests.checksum, last_modified: Timestamp::UNIX_EPOCH, size_bytes }
+}
+
+fn no_digests() -> Digests {
+    Digests { etag: ETag::Md5([0; 16]), checksum: None }
+}
+
+#[async_trait]
+impl Backend for NullBackend {
+    async fn list_buckets(&self, _: &Context, _: &ListBucketsQuery) -> Result<BucketPage> {
+        Ok(BucketPage::default())
+    }
+
+    async fn create_bucket(&self, _: &Context, _: &BucketName) -> Result<()> {
+        Ok(())
+    }
+
+    async fn head_bucket(&self, _: &Context, bucket: &BucketName) -> Result<BucketAttributes> {
+        Ok(BucketAttributes { name: bucket.clone(), created: Timestamp::UNIX_EPOCH })
+    }
+
+    async fn delete_bucket(&self, _: &Context, _: &BucketName) -> Result<()> {
+        Ok(())
+    }
+
+    async fn head_object(
+        &self,
+        _: &Context,
+        object: ObjectRef<'_>,
+        selector: ReadSelector,
+        conditions: &Conditions,
+    ) -> Result<ObjectRead> {
+        read(object, selector, conditions)
+    }
+
+    async fn get_object(
+        &self,
+        _: &Context,
+        object: ObjectRef<'_>,
+        selector: ReadSelector,
+        conditions: &Conditions,
+    ) -> Result<ObjectRead> {
+        let read = read(object, selector, conditions)?;
+        let length = read.range.as_ref().map_or(read.attributes.size_bytes, |r| r.end - r.start);
+        Ok(ObjectRead { body: zeros(length), ..read })
+    }
+
+    async fn put_object(&self, _: &Context, _: ObjectRef<'_>, _: WriteOptions) -> Result<Box<dyn ObjectWriter>> {
+        Ok(Box::new(NullWriter { size_bytes: 0 }))
+    }
+
+    async fn delete_object(&self, _: &Context, _: ObjectRef<'_>, _: &Conditions) -> Result<DeleteReceipt> {
+        Ok(DeleteReceipt { existed: true })
+    }
+
+    async fn copy_object(&self, _: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
+        Ok(receipt(no_digests(), attributes(request.source.object).size_bytes))
+    }
+
+    async fn list_objects(&self, _: &Context, _: &ListObjectsQuery<'_>) -> Result<ListPage> {
+        Ok(ListPage::default())
+    }
+
+    async fn create_upload(&self, _: &Context, _: ObjectRef<'_>, _: NewUpload) -> Result<UploadId> {
+        UploadId::new("null").map_err(|_| BackendError::Unsupported("uploads"))
+    }
+
+    async fn head_upload(&self, _: &Context, _: UploadRef<'_>) -> Result<UploadAttributes> {
+        Ok(UploadAttributes { initiated: Timestamp::UNIX_EPOCH, checksum: None })
+    }
+
+    async fn put_part(&self, _: &Context, _: UploadRef<'_>, _: u32, _: Option<u64>) -> Result<Box<dyn ObjectWriter>> {
+        Ok(Box::new(NullWriter { size_bytes: 0 }))
+    }
+
+    async fn copy_part(&self, _: &Context, _: CopyPartRequest<'_>) -> Result<PartReceipt> {
+        Ok(PartReceipt { etag: no_digests().etag, checksum: None, last_modified: Timestamp::UNIX_EPOCH })
+    }
+
+    async fn complete_upload(&self, _: &Context, _: UploadRef<'_>, _: CompleteUpload) -> Result<WriteReceipt> {
+        Ok(receipt(no_digests(), 0))
+    }
+
+    async fn abort_upload(&self, _: &Context, _: UploadRef<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    async fn list_parts(&self, _: &Context, _: UploadRef<'_>, _: ListPartsQuery) -> Result<PartPage> {
+        Ok(PartPage::default())
+    }
+
+    async fn list_uploads(&self, _: &Context, _: &ListUploadsQuery<'_>) -> Result<UploadPage> {
+        Ok(UploadPage::default())
+    }
+
+    fn wants_digests(&self) -> bool {
+        false
+    }
+}
+
+/// Counts.
+struct NullWriter {
+    size_bytes: u64,
+}
+
+#[async_trait]
+impl ObjectWriter for NullWriter {
+    async fn write(&mut self, chunk: Bytes) -> Result<()> {
+        self.size_bytes += chunk.len() as u64;
+        Ok(())
+    }
+
+    async fn commit(self: Box<Self>, digests: Digests) -> Result<WriteReceipt> {
+        Ok(receipt(digests, self.size_bytes))
+    }
+}

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use s3_types::{BucketName, ChecksumAlgorithm, Conditions, Digests, ObjectKey, Timestamp, UploadId};
+use s3_types::{BucketName, ChecksumAlgorithm, Conditions, Digests, Timestamp, UploadId};
 
 pub use error::{BackendError, Result};
 pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};

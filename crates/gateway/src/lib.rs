@@ -1,1 +1,15 @@
-//! placeholder
+//! The gateway: listeners, the request pipeline, one file per S3 operation, configuration. The binary is `slipway`.
+//!
+//! Only this crate reads configuration, environment or clock.
+
+mod body;
+pub mod config;
+pub mod credentials;
+mod gateway;
+pub mod limits;
+mod ops;
+mod pipeline;
+mod reply;
+mod request_id;
+pub mod serve;
+pub mod server;

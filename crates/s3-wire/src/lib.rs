@@ -4,12 +4,16 @@
 //! answers go out. The order in which the gateway calls this crate is the order in which S3 checks a request
 //! (see `docs/decisions/0002-order-of-checks.md`).
 
+pub mod auth;
 pub mod error;
+pub mod headers;
 pub mod limits;
 pub mod operation;
+pub mod payload;
 pub mod query;
 pub mod route;
 pub mod target;
+pub mod time;
 pub mod xml;
 
 pub use error::{ErrorCode, S3Error};

@@ -10,6 +10,11 @@ pub const DELETE_BODY_BYTES_MAX: usize = 8 << 20;
 pub const COMPLETE_BODY_BYTES_MAX: usize = 8 << 20;
 /// Nesting of XML elements (`MalformedXML`).
 pub const XML_DEPTH_MAX: usize = 16;
+/// Elements of one XML document: 10,000 parts with number, ETag and a checksum, and as many again unknown ones
+/// (`MalformedXML`).
+pub const XML_ELEMENTS_MAX: usize = 80_000;
+/// One XML start tag with its attributes (`MalformedXML`).
+pub const XML_TAG_BYTES_MAX: usize = 4 << 10;
 /// Keys in one DeleteObjects (`MalformedXML`).
 pub const DELETE_KEYS_MAX: usize = 1000;
 /// Keys, versions or uploads on one page; larger values are lowered to this.
@@ -24,8 +29,13 @@ pub const PRESIGNED_SECONDS_MAX: i64 = 7 * 24 * 3600;
 pub const CHUNK_HEADER_BYTES_MAX: usize = 256;
 /// The trailer section of an aws-chunked body (`MalformedTrailerError`).
 pub const TRAILER_BYTES_MAX: usize = 4 << 10;
-/// Largest chunk whose signature can be asked for in aws-chunked framing, in bytes.
-pub const CHUNK_BYTES_MAX: u64 = 5 << 30;
+/// Smallest signed chunk of an aws-chunked body, but for the last (`InvalidChunkSizeError`). There is no largest: a
+/// chunk beyond `x-amz-decoded-content-length` is refused at its header (`IncompleteBody`).
+pub const CHUNK_BYTES_MIN: u64 = 8 << 10;
+/// Signing keys that are kept.
+pub const SIGNING_KEYS_MAX: usize = 1024;
 
 const _: () = assert!(s3_types::limits::USER_METADATA_BYTES_MAX < HEADER_SECTION_BYTES_MAX);
 const _: () = assert!(CHUNK_HEADER_BYTES_MAX < TRAILER_BYTES_MAX);
+const _: () = assert!(XML_ELEMENTS_MAX >= s3_types::limits::PARTS_MAX as usize * 4);
+const _: () = assert!(XML_ELEMENTS_MAX >= DELETE_KEYS_MAX * 6);

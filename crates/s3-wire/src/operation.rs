@@ -111,7 +111,7 @@ operations! {
     DeleteBucket Delete Bucket Plain, "s3:DeleteBucket" yes
     GetBucketLocation Get Bucket Sub("location"), "s3:GetBucketLocation" yes
     ListMultipartUploads Get Bucket Sub("uploads"), "s3:ListBucketMultipartUploads" yes
-    ListObjectVersions Get Bucket Sub("versions"), "s3:ListBucketVersions" no
+    ListObjectVersions Get Bucket Sub("versions"), "s3:ListBucketVersions" yes
     ListObjectsV2 Get Bucket SubValue("list-type", "2"), "s3:ListBucket" yes
     ListObjects Get Bucket Plain, "s3:ListBucket" yes
     DeleteObjects Post Bucket Sub("delete"), "s3:DeleteObject" yes

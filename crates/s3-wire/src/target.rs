@@ -1,5 +1,7 @@
 //! Which bucket and key a request names: path style and virtual-host style.
 
+use std::borrow::Cow;
+
 use percent_encoding::percent_decode_str;
 use s3_types::{BucketName, InvalidName, ObjectKey};
 
@@ -40,21 +42,19 @@ pub enum Target {
 }
 
 impl Target {
-    /// Reads the target from the `Host` and the raw path (as it was sent, percent-encoded).
-    ///
-    /// `domains` are the names under which buckets are hosts (`bucket.s3.example.org`); a host that is none of
-    /// them, nor below one, is path style. Both work at once. Ports are ignored, case too.
-    pub fn parse(host: Option<&str>, raw_path: &str, domains: &[String]) -> Result<Self> {
+    /// Reads the target from the raw path (as it was sent, percent-encoded), and the bucket from the host, if it is there
+    /// ([`bucket_of_host`]).
+    pub fn parse(virtual_bucket: Option<&str>, raw_path: &str) -> Result<Self> {
         let path = raw_path.strip_prefix('/').ok_or(ErrorCode::InvalidURI)?;
-        let (bucket, raw_key) = match host.and_then(|host| bucket_of_host(host, domains)) {
-            Some(bucket) => (bucket, path),
+        let (bucket, raw_key) = match virtual_bucket {
+            Some(bucket) => (Cow::Borrowed(bucket), path),
             None => {
                 let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
                 if bucket.is_empty() {
                     return if key.is_empty() { Ok(Self::Service) } else { Err(invalid_bucket("")) };
                 }
                 let bucket = percent_decode_str(bucket).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?;
-                (bucket.into_owned(), key)
+                (bucket, key)
             }
         };
         let name = BucketName::new(&bucket).map_err(|_| invalid_bucket(&bucket))?;
@@ -110,7 +110,11 @@ fn invalid_bucket(name: &str) -> S3Error {
     S3Error::new(ErrorCode::InvalidBucketName).detail("BucketName", name)
 }
 
-fn bucket_of_host(host: &str, domains: &[String]) -> Option<String> {
+/// The bucket that a host names (virtual-host style).
+///
+/// `domains` are the names, in lower case, under which buckets are hosts (`bucket.s3.example.org`); a host that is none of them,
+/// nor below one, is path style. Both work at once. Ports are ignored, case too.
+pub fn bucket_of_host(host: &str, domains: &[String]) -> Option<String> {
     if domains.is_empty() {
         return None;
     }
@@ -131,7 +135,7 @@ mod tests {
 
     fn parse(host: &str, path: &str) -> std::result::Result<(String, String), &'static str> {
         let domains = ["s3.example.org".to_owned(), "localhost".to_owned()];
-        Target::parse(Some(host), path, &domains)
+        Target::parse(bucket_of_host(host, &domains).as_deref(), path)
             .map(|t| {
                 let text = |s: Option<&str>| s.unwrap_or("-").to_owned();
                 (text(t.bucket().map(BucketName::as_str)), text(t.key().map(ObjectKey::as_str)))

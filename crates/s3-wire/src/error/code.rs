@@ -61,6 +61,7 @@ codes! {
     InvalidPartNumber 416 "The requested partnumber is not satisfiable"
     InvalidPartOrder 400 "The list of parts was not in ascending order. Parts must be ordered by part number."
     InvalidRange 416 "The requested range is not satisfiable"
+    InvalidRedirectLocation 400 "The website redirect location must have a prefix of 'http://' or 'https://' or '/'."
     InvalidRequest 400 "Invalid Request"
     InvalidStorageClass 400 "The storage class you specified is not valid"
     InvalidToken 400 "The provided token is malformed or otherwise invalid."

@@ -1,27 +1,60 @@
-//! XML in and out.
+//! XML in and out: one file per operation, on top of a small reader and a small writer.
 
-use std::borrow::Cow;
+mod complete_upload;
+mod copy;
+mod create_bucket;
+mod create_upload;
+mod delete_objects;
+mod escape;
+mod list_buckets;
+mod list_objects;
+mod list_parts;
+mod list_uploads;
+mod list_versions;
+mod object_attributes;
+mod reader;
+mod writer;
 
-/// Escapes text for an element. What XML 1.0 cannot hold even as a reference is written as a reference all the
-/// same, as S3 does (`&#x1;`): clients that meet such keys ask for `encoding-type=url`.
-pub fn escape(text: &str) -> Cow<'_, str> {
-    let special = |b: u8| matches!(b, b'&' | b'<' | b'>' | b'"' | 0..=8 | 0x0B..=0x1F);
-    if !text.bytes().any(special) {
-        return text.into();
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c if u8::try_from(c).is_ok_and(special) => {
-                out.push_str("&#x");
-                out.push_str(&format!("{:X};", u32::from(c)));
-            }
-            c => out.push(c),
-        }
-    }
-    out.into()
+pub use complete_upload::{CompleteUploadRequest, CompleteUploadResult, CompletedPart};
+pub use copy::{CopyObjectResult, CopyPartResult};
+pub use create_bucket::{CreateBucketConfiguration, location_constraint};
+pub use create_upload::InitiateUploadResult;
+pub use delete_objects::{DeleteEntry, DeleteMarker, DeleteOutcome, DeleteRequest, delete_result};
+pub use escape::escape;
+pub use list_buckets::{ListBucketsResult, ListedBucket};
+pub use list_objects::{ListObjectsResult, ListObjectsV2Result, ListedObject};
+pub use list_parts::{ListPartsResult, ListedPart};
+pub use list_uploads::{ListUploadsResult, ListedUpload};
+pub use list_versions::{ListObjectVersionsResult, ListedVersion};
+pub use object_attributes::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
+pub use reader::{Document, Element};
+
+/// The first line of every document.
+pub const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+
+/// How keys are written in a listing (`encoding-type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeyEncoding {
+    /// As XML text.
+    #[default]
+    Plain,
+    /// Percent-encoded, a space as `+`: safe for every key.
+    Url,
+}
+
+/// Whom an object, part or bucket belongs to. S3 no longer sends a display name; clients that expect one cope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner<'a> {
+    /// The canonical user id.
+    pub id: &'a str,
+    /// A name for people.
+    pub display_name: Option<&'a str>,
+}
+
+/// `document` without its declaration.
+///
+/// CompleteMultipartUpload may answer 200 before it knows the outcome: it sends [`DECLARATION`], then white space to
+/// keep the connection alive, then the result or an `<Error>`, of which this is the rest.
+pub fn without_declaration(document: &str) -> &str {
+    document.strip_prefix(DECLARATION).unwrap_or(document)
 }

@@ -1,0 +1,111 @@
+//! An open bucket: the directory that everything else is resolved beneath.
+
+use std::sync::Arc;
+
+use backend::{BackendError, Result};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use s3_types::BucketName;
+
+use crate::error::{Fail, Io, Op};
+use crate::keymap::OWN_DIRECTORY;
+use crate::options::Symlinks;
+use crate::resolve::{self, DIRECTORY};
+use crate::store::Store;
+
+/// A bucket's directory. Opened anew by each operation, so that a bucket which was renamed, deleted or mounted over
+/// meanwhile is never written to by its old name.
+pub(crate) struct Bucket<'s> {
+    pub store: &'s Store,
+    pub fd: Arc<OwnedFd>,
+}
+
+/// An open directory of a bucket.
+#[derive(Debug, Clone)]
+pub(crate) struct Directory {
+    pub fd: Arc<OwnedFd>,
+    /// Relative to the bucket, with symbolic links resolved: two keys that reach one directory agree on it, and so on the
+    /// lock of what is in it. The bucket itself is "".
+    pub path: String,
+}
+
+impl AsFd for Directory {
+    fn as_fd(&self) -> rustix::fd::BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// `directory/name`, where the directory may be "".
+pub(crate) fn join(directory: &str, name: &str) -> String {
+    if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
+}
+
+impl Store {
+    /// Opens a bucket.
+    pub fn bucket(&self, name: &BucketName) -> Result<Bucket<'_>> {
+        match resolve::plain(&self.root, name.as_str(), DIRECTORY) {
+            Ok(fd) => Ok(Bucket { store: self, fd: Arc::new(fd) }),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Err(BackendError::NoSuchBucket),
+            Err(errno) => Err(errno).op("open a bucket"),
+        }
+    }
+}
+
+impl Bucket<'_> {
+    /// Opens a path of the bucket, by the policy for symbolic links. A link that leads out gives EXDEV, as does one
+    /// that is refused.
+    pub fn open(&self, path: &str, flags: OFlags) -> Io<OwnedFd> {
+        match resolve::plain(&self.fd, path, flags) {
+            Err(Errno::LOOP) => self.follow(path, flags).map(|(fd, _)| fd),
+            result => result,
+        }
+    }
+
+    /// Opens a directory of the bucket; "" is the bucket.
+    pub fn directory(&self, path: &str) -> Io<Directory> {
+        if path.is_empty() {
+            return Ok(Directory { fd: Arc::clone(&self.fd), path: String::new() });
+        }
+        let (fd, path) = match resolve::plain(&self.fd, path, DIRECTORY) {
+            Ok(fd) => (fd, path.to_owned()),
+            Err(Errno::LOOP) => self.follow(path, DIRECTORY)?,
+            Err(errno) => return Err(errno),
+        };
+        Ok(Directory { fd: Arc::new(fd), path })
+    }
+
+    /// Opens a path that is known to have a symbolic link.
+    pub fn follow(&self, path: &str, flags: OFlags) -> Io<(OwnedFd, String)> {
+        match self.store.options.symlinks {
+            Symlinks::FollowWithin => match resolve::following(&self.fd, path, flags) {
+                // A link to itself, which leads as little anywhere as one to the outside.
+                Err(Errno::LOOP) => Err(Errno::XDEV),
+                result => result,
+            },
+            Symlinks::Refuse => Err(Errno::XDEV),
+        }
+    }
+
+    /// Opens `.slipway/NAME`, making it if needed.
+    pub fn own_directory(&self, name: &str) -> Result<OwnedFd, Fail> {
+        let path = join(OWN_DIRECTORY, name);
+        match resolve::plain(&self.fd, &path, DIRECTORY) {
+            Err(Errno::NOENT) => {}
+            result => return result.attempt("open a directory of the bucket's own"),
+        }
+        let sync = self.store.options.durability.syncs_names();
+        let mode = Mode::from_raw_mode(0o700);
+        for (path, parent) in [(OWN_DIRECTORY, ""), (path.as_str(), OWN_DIRECTORY)] {
+            match rustix::fs::mkdirat(&*self.fd, path, mode) {
+                Ok(()) if sync => {
+                    let parent = resolve::plain(&self.fd, parent, DIRECTORY).attempt("open a directory")?;
+                    rustix::fs::fsync(parent).attempt("sync a directory")?;
+                }
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno).attempt("make a directory of the bucket's own"),
+            }
+        }
+        resolve::plain(&self.fd, &path, DIRECTORY).attempt("open a directory of the bucket's own")
+    }
+}

@@ -1,0 +1,216 @@
+//! Making the directories that a key needs, and removing them after their last object.
+
+use std::sync::Arc;
+
+use backend::{BackendError, Result};
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, Mode, RawDir, RenameFlags};
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
+
+use crate::bucket::{Bucket, Directory, join};
+use crate::error::{Fail, Io, Op};
+use crate::keymap::{self, SELF};
+use crate::place::{directory_record, obstacle};
+use crate::record::{self, Record};
+use crate::resolve::{self, DIRECTORY};
+use crate::staging::staging_directory;
+use crate::{file_info, unique};
+
+/// Opens the directory at `path`, making what is missing. A file that stands where a directory must be becomes the
+/// [`SELF`] of one.
+pub(crate) fn ensure(bucket: &Bucket<'_>, path: &str, owner: Option<(u32, u32)>) -> Result<Directory, Fail> {
+    match bucket.directory(path) {
+        Err(Errno::NOENT | Errno::NOTDIR) => {}
+        Err(errno @ (Errno::XDEV | Errno::LOOP)) => return Err(misled(errno)),
+        result => return result.attempt("open a directory"),
+    }
+    let mut directory = bucket.directory("").attempt("open a directory")?;
+    for name in path.split('/') {
+        directory = match child(bucket, &directory, name) {
+            Err(Errno::NOENT) => make(bucket, &directory, name, owner)?,
+            Err(Errno::NOTDIR) => {
+                make_way(bucket, &directory, name)?;
+                match child(bucket, &directory, name) {
+                    Err(Errno::NOTDIR) => return Err(Fail::Retry),
+                    result => result.attempt("open a directory")?,
+                }
+            }
+            Err(errno @ (Errno::XDEV | Errno::LOOP)) => return Err(misled(errno)),
+            result => result.attempt("open a directory")?,
+        };
+    }
+    Ok(directory)
+}
+
+fn misled(_: Errno) -> Fail {
+    Fail::Storage(BackendError::KeyNotStorable("a symbolic link on the way leads nowhere it may"))
+}
+
+fn child(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<Directory> {
+    let path = join(&directory.path, name);
+    match resolve::plain(directory, name, DIRECTORY) {
+        Ok(fd) => Ok(Directory { fd: Arc::new(fd), path }),
+        Err(Errno::LOOP) => bucket.directory(&path),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn make(bucket: &Bucket<'_>, parent: &Directory, name: &str, owner: Option<(u32, u32)>) -> Result<Directory, Fail> {
+    let options = &bucket.store.options;
+    match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(options.directory_mode)) {
+        Ok(()) => {}
+        // Someone else was faster, unless it is a link to nowhere.
+        Err(Errno::EXIST) => {
+            let info = file_info::at(parent, name).attempt("look up a name")?;
+            return if info.kind == rustix::fs::FileType::Symlink { Err(obstacle()) } else { Err(Fail::Retry) };
+        }
+        Err(errno) => return Err(errno).attempt("make a directory"),
+    }
+    let directory = child(bucket, parent, name).attempt("open a directory")?;
+    if let Some((user, group)) = owner {
+        let owner = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
+        rustix::fs::fchown(&directory, owner.0, owner.1).attempt("give a directory its owner")?;
+    }
+    let marked = record::mark(&directory, &Record::made_directory());
+    if marked.is_err() {
+        // Unmarked it would stay for ever.
+        let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+    }
+    marked.attempt("mark a directory")?;
+    if options.durability.syncs_names() {
+        rustix::fs::fsync(parent).attempt("sync a directory")?;
+    }
+    Ok(directory)
+}
+
+/// Turns the file `name` into a directory that holds it as [`SELF`]. The directory is prepared in staging and swapped with
+/// the file, so that no reader ever misses the object.
+fn make_way(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<(), Fail> {
+    let path = join(&parent.path, name);
+    let _lock = bucket.lock(&path)?;
+    let file = file_info::at(parent, name).attempt("look up a name")?;
+    if file.is_directory() {
+        return Ok(());
+    }
+    if !file.is_file() {
+        return Err(obstacle());
+    }
+    let staging = staging_directory(bucket)?;
+    let prepared = unique::name();
+    let result = prepare(bucket, parent, name, &staging, &prepared)
+        .and_then(|()| swap(bucket, parent, name, &staging, &prepared));
+    if result.is_err() {
+        remove_prepared(parent, name, &staging, &prepared);
+    }
+    result
+}
+
+/// Makes a marked directory in staging with the file in it.
+fn prepare(
+    bucket: &Bucket<'_>,
+    parent: &Directory,
+    name: &str,
+    staging: &impl AsFd,
+    prepared: &str,
+) -> Result<(), Fail> {
+    let options = &bucket.store.options;
+    rustix::fs::mkdirat(staging, prepared, Mode::from_raw_mode(options.directory_mode)).attempt("make a directory")?;
+    let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("open a directory")?;
+    record::mark(&directory, &Record::made_directory()).attempt("mark a directory")?;
+    rustix::fs::linkat(parent, name, &directory, SELF, AtFlags::empty()).attempt("link a file")?;
+    if options.durability.syncs_names() {
+        rustix::fs::fsync(&directory).attempt("sync a directory")?;
+    }
+    Ok(())
+}
+
+fn swap(
+    bucket: &Bucket<'_>,
+    parent: &Directory,
+    name: &str,
+    staging: &impl AsFd,
+    prepared: &str,
+) -> Result<(), Fail> {
+    match rustix::fs::renameat_with(staging, prepared, parent, name, RenameFlags::EXCHANGE) {
+        // The old name of the file is in staging now.
+        Ok(()) => rustix::fs::unlinkat(staging, prepared, AtFlags::empty()).attempt("remove a name")?,
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            // Without EXCHANGE the name is missing for a moment. Readers ask again under the lock we hold; after a crash
+            // the sweep finishes it, by the path that the directory is told here.
+            let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("open a directory")?;
+            let record = Record { key: Some(join(&parent.path, name)), ..Record::made_directory() };
+            record::set_small(&directory, &record).attempt("mark a directory")?;
+            if bucket.store.options.durability.syncs_names() {
+                rustix::fs::fsync(&directory).attempt("sync a directory")?;
+                rustix::fs::fsync(staging).attempt("sync a directory")?;
+            }
+            rustix::fs::unlinkat(parent, name, AtFlags::empty()).attempt("remove a name")?;
+            if let Err(errno) = rustix::fs::renameat(staging, prepared, parent, name) {
+                let own = format!("{prepared}/{SELF}");
+                let _ = rustix::fs::linkat(staging, own, parent, name, AtFlags::empty());
+                return Err(errno).attempt("place a directory");
+            }
+        }
+        Err(errno) => return Err(errno).attempt("swap a file for a directory"),
+    }
+    if bucket.store.options.durability.syncs_names() {
+        rustix::fs::fsync(parent).attempt("sync a directory")?;
+    }
+    Ok(())
+}
+
+/// Undoes [`prepare`], unless the file in the prepared directory has no other name.
+fn remove_prepared(parent: &Directory, name: &str, staging: &impl AsFd, prepared: &str) {
+    let Ok(directory) = resolve::plain(staging, prepared, DIRECTORY) else { return };
+    if let (Ok(original), Ok(own)) = (file_info::at(parent, name), file_info::at(&directory, SELF))
+        && (original.inode, original.device) == (own.inode, own.device)
+    {
+        let _ = rustix::fs::unlinkat(&directory, SELF, AtFlags::empty());
+    }
+    let _ = rustix::fs::unlinkat(staging, prepared, AtFlags::REMOVEDIR);
+}
+
+/// Removes the directory at `path` and those above it, as long as they are empty, were made by PUTs and are no objects.
+/// Only tidies up: whatever stands in its way ends it.
+pub(crate) fn prune(bucket: &Bucket<'_>, mut path: &str) {
+    while !path.is_empty() && matches!(prune_one(bucket, path), Ok(true)) {
+        path = keymap::split(path).0;
+    }
+}
+
+fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
+    // Looked at without the lock first, since most directories are not empty.
+    if !is_prunable(bucket, path)? {
+        return Ok(false);
+    }
+    // A directory becomes an object under this lock.
+    let _lock = bucket.lock_directory(path)?;
+    let (above, name) = keymap::split(path);
+    let parent = bucket.directory(above).attempt("open a directory")?;
+    if !is_prunable(bucket, path)? {
+        return Ok(false);
+    }
+    match rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
+        Ok(()) => Ok(true),
+        Err(errno) => Err(errno).attempt("remove a directory"),
+    }
+}
+
+fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
+    let directory = bucket.directory(path).attempt("open a directory")?;
+    let record = directory_record(&directory).attempt("read a record")?;
+    Ok(record.directory_made && !record.directory_object && is_empty(&directory).attempt("read a directory")?)
+}
+
+/// True if a directory has no entries.
+pub(crate) fn is_empty(directory: impl AsFd) -> Io<bool> {
+    let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    while let Some(entry) = entries.next() {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

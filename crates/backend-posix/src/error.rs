@@ -1,0 +1,81 @@
+//! From errno to what it means for an object.
+
+use backend::{BackendError, Result};
+use rustix::io::Errno;
+
+/// What a system call gives.
+pub(crate) type Io<T> = rustix::io::Result<T>;
+
+/// Names the operation that a system call was part of.
+pub(crate) trait Op<T> {
+    /// Turns an errno into a [`BackendError`].
+    fn op(self, operation: &'static str) -> Result<T>;
+    /// The same inside an attempt of [`retrying`]: a name that vanished means another try.
+    fn attempt(self, operation: &'static str) -> Result<T, Fail>;
+}
+
+impl<T> Op<T> for Io<T> {
+    fn op(self, operation: &'static str) -> Result<T> {
+        self.map_err(|errno| storage_error(operation, errno))
+    }
+
+    fn attempt(self, operation: &'static str) -> Result<T, Fail> {
+        self.map_err(|errno| match errno {
+            Errno::NOENT | Errno::STALE => Fail::Retry,
+            errno => Fail::Storage(storage_error(operation, errno)),
+        })
+    }
+}
+
+/// What an errno means, whatever the call.
+pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendError {
+    match errno {
+        Errno::NOSPC | Errno::DQUOT => BackendError::OutOfSpace,
+        Errno::ROFS => BackendError::ReadOnly,
+        Errno::ACCESS | Errno::PERM => BackendError::Denied { operation },
+        Errno::NAMETOOLONG => BackendError::KeyNotStorable("a name is too long for the file system"),
+        Errno::ILSEQ => BackendError::KeyNotStorable("the file system does not take these characters"),
+        Errno::FBIG => BackendError::TooLarge,
+        errno => BackendError::Io { operation, source: errno.into() },
+    }
+}
+
+/// Why an attempt did not succeed.
+#[derive(Debug)]
+pub(crate) enum Fail {
+    /// The tree changed under it: a directory was removed, a name taken. Start over.
+    Retry,
+    /// For good.
+    Storage(BackendError),
+}
+
+impl From<BackendError> for Fail {
+    fn from(error: BackendError) -> Self {
+        Self::Storage(error)
+    }
+}
+
+impl From<Fail> for BackendError {
+    /// For calls that are not repeated.
+    fn from(fail: Fail) -> Self {
+        match fail {
+            Fail::Retry => Self::Conflict,
+            Fail::Storage(error) => error,
+        }
+    }
+}
+
+/// Each try can only fail because someone else made progress, so that this many in a row mean a hot spot.
+const ATTEMPTS: usize = 100;
+
+/// Repeats an attempt that lost a race.
+pub(crate) fn retrying<T>(mut attempt: impl FnMut() -> Result<T, Fail>) -> Result<T> {
+    for _ in 0..ATTEMPTS {
+        match attempt() {
+            Ok(done) => return Ok(done),
+            Err(Fail::Storage(error)) => return Err(error),
+            Err(Fail::Retry) => {}
+        }
+    }
+    Err(BackendError::Conflict)
+}

@@ -1,0 +1,74 @@
+//! What the kernel tells of a file, in the types used here.
+
+use backend::BackendError;
+pub(crate) use backend::FileStamp as Stamp;
+use jiff::Timestamp;
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, FileType, Stat};
+
+use crate::error::{Io, Op};
+
+/// The part of `struct stat` that is used here.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileInfo {
+    pub kind: FileType,
+    pub stamp: Stamp,
+    pub inode: u64,
+    pub device: u64,
+    pub links: u64,
+    /// When the inode last changed, in ns.
+    pub changed_ns: i128,
+}
+
+impl FileInfo {
+    pub fn is_file(&self) -> bool {
+        self.kind == FileType::RegularFile
+    }
+
+    pub fn is_directory(&self) -> bool {
+        self.kind == FileType::Directory
+    }
+}
+
+fn nanoseconds(seconds: i64, nanoseconds: u64) -> i128 {
+    i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
+}
+
+fn file_info(stat: &Stat) -> FileInfo {
+    FileInfo {
+        kind: FileType::from_raw_mode(stat.st_mode),
+        stamp: Stamp {
+            size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
+        },
+        inode: stat.st_ino,
+        device: stat.st_dev,
+        links: stat.st_nlink,
+        changed_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
+    }
+}
+
+/// `fstat`.
+pub(crate) fn of(file: impl AsFd) -> Io<FileInfo> {
+    rustix::fs::fstat(file).map(|stat| file_info(&stat))
+}
+
+/// `fstatat` of the name itself, not of what a symbolic link points to.
+pub(crate) fn at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
+    rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| file_info(&stat))
+}
+
+/// `fstat`, for a caller that has no use for the errno.
+pub(crate) fn stat(file: impl AsFd) -> Result<FileInfo, BackendError> {
+    of(file).op("stat a file")
+}
+
+/// A file time, clamped to what a [`Timestamp`] can hold.
+pub(crate) fn timestamp(ns: i128) -> Timestamp {
+    Timestamp::from_nanosecond(ns).unwrap_or(if ns < 0 { Timestamp::MIN } else { Timestamp::MAX })
+}
+
+/// The present, in ns.
+pub(crate) fn now_ns() -> i64 {
+    i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
+}

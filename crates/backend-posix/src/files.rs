@@ -1,0 +1,96 @@
+//! Reading and writing open files in full.
+
+use std::io::IoSlice;
+
+use bytes::Bytes;
+use rustix::buffer::spare_capacity;
+use rustix::fd::AsFd;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::error::Io;
+use crate::resolve;
+
+/// `IOV_MAX` is 1,024.
+const SLICES_MAX: usize = 512;
+
+/// Writes all of `bytes` at `offset`.
+pub(crate) fn write_all(file: impl AsFd, mut bytes: &[u8], mut offset: u64) -> Io<()> {
+    while !bytes.is_empty() {
+        match rustix::io::pwrite(&file, bytes, offset) {
+            Ok(0) => return Err(Errno::IO),
+            Ok(written) => {
+                bytes = &bytes[written..];
+                offset += written as u64;
+            }
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+/// Writes chunks one after the other, beginning at `offset`, in as few calls as possible.
+pub(crate) fn write_chunks(file: impl AsFd, chunks: &[Bytes], mut offset: u64) -> Io<()> {
+    for group in chunks.chunks(SLICES_MAX) {
+        if let [only] = group {
+            write_all(&file, only, offset)?;
+            offset += only.len() as u64;
+            continue;
+        }
+        let mut slices: Vec<_> = group.iter().map(|chunk| IoSlice::new(chunk)).collect();
+        let mut rest = &mut slices[..];
+        while !rest.is_empty() {
+            match rustix::io::pwritev(&file, rest, offset) {
+                Ok(0) => return Err(Errno::IO),
+                Ok(written) => {
+                    offset += written as u64;
+                    IoSlice::advance_slices(&mut rest, written);
+                }
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads up to `length` bytes at `offset`; fewer only at the end of the file.
+pub(crate) fn read_at(file: impl AsFd, offset: u64, length: usize) -> Io<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        // The spare capacity may be more than was asked for, so the end is cut below.
+        let offset = offset + bytes.len() as u64;
+        match rustix::io::pread(&file, spare_capacity(&mut bytes), offset) {
+            Ok(0) => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+/// Fills `buffer` from `offset` on; returns how much there was.
+pub(crate) fn read_into(file: impl AsFd, buffer: &mut [u8], offset: u64) -> Io<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match rustix::io::pread(&file, &mut buffer[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(filled)
+}
+
+/// Largest file of our own that is read whole: a record of 10,000 parts with SHA-512 has 650 KB.
+const OWN_FILE_BYTES_MAX: usize = 4 << 20;
+
+/// Reads a file of our own.
+pub(crate) fn read_own(directory: impl AsFd, path: &str) -> Io<Vec<u8>> {
+    let file = resolve::plain(directory, path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK)?;
+    let length = usize::try_from(rustix::fs::fstat(&file)?.st_size).unwrap_or(usize::MAX);
+    read_at(file, 0, length.min(OWN_FILE_BYTES_MAX))
+}

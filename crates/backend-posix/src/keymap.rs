@@ -1,0 +1,273 @@
+//! Keys to paths and back: injective, reversible, and the identity for nearly every key.
+//!
+//! A key is split at `/`; each component becomes one name. A component that is a plain name is its own
+//! name. The rest are escaped; every name that starts with `.slipway,`, and `.slipway` itself, is reserved:
+//!
+//! | component | name |
+//! |---|---|
+//! | empty (`a//b`) | `.slipway,empty` |
+//! | `.` and `..` | `.slipway,dot`, `.slipway,dotdot` |
+//! | `.slipway`, or starts with `.slipway,` | `.slipway,=` + component |
+//! | holds a NUL | `.slipway,%` + component with NUL as `%00` and `%` as `%25` |
+//! | any whose name would exceed 255 bytes | a chain: pieces of up to 240 bytes of the component (NUL and `%` escaped as above), each but the last a directory `.slipway,+PIECE`, the last `.slipway,.PIECE` |
+//!
+//! Two reserved names are places of their own, which no component maps to: [`SELF`] inside a directory `a` holds the
+//! object `a` where `a/…` exists too; [`DIRECTORY_DATA`] holds the bytes of the directory object `a/`.
+//!
+//! A key that ends in `/` is a directory object: its path is that of the directory. Reserved names that are not what
+//! the map makes of any component (a person may write such) are not keys and are not listed. Nor are names that
+//! are not UTF-8.
+
+use std::borrow::Cow;
+
+/// The bucket's own directory, and the stem of all reserved names.
+pub(crate) const OWN_DIRECTORY: &str = ".slipway";
+/// Holds the object `a` where `a` is a directory.
+pub(crate) const SELF: &str = ".slipway,self";
+/// Holds the bytes of the directory object `a/`, if it has any.
+pub(crate) const DIRECTORY_DATA: &str = ".slipway,dir";
+
+const RESERVED: &str = ".slipway,";
+const EMPTY: &str = ".slipway,empty";
+const DOT: &str = ".slipway,dot";
+const DOT_DOT: &str = ".slipway,dotdot";
+const LITERAL: &str = ".slipway,=";
+const PERCENT: &str = ".slipway,%";
+const PIECE: &str = ".slipway,+";
+const LAST_PIECE: &str = ".slipway,.";
+
+const NAME_BYTES_MAX: usize = 255;
+const PIECE_BYTES_MAX: usize = 240;
+const _: () = assert!(PIECE.len() + PIECE_BYTES_MAX <= NAME_BYTES_MAX);
+
+/// Where a key's object is, relative to its bucket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ObjectPath {
+    /// Of the file, or of the directory for a directory object. Never empty.
+    pub path: String,
+    /// True for a directory object.
+    pub directory: bool,
+}
+
+impl ObjectPath {
+    /// The place of `key`, which is not empty.
+    pub fn of(key: &str) -> Self {
+        match key.strip_suffix('/') {
+            Some(directory) => Self { path: encode(directory), directory: true },
+            None => Self { path: encode(key), directory: false },
+        }
+    }
+}
+
+/// The directory that holds the keys which start with `prefix`, a string that is empty or ends in `/`. The root is "".
+pub(crate) fn directory_path(prefix: &str) -> String {
+    prefix.strip_suffix('/').map_or_else(String::new, encode)
+}
+
+/// Splits a path into its directory and its name.
+pub(crate) fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+fn encode(key: &str) -> String {
+    let mut path = String::with_capacity(key.len());
+    for (n, component) in key.split('/').enumerate() {
+        if n > 0 {
+            path.push('/');
+        }
+        path.push_str(&component_path(component));
+    }
+    path
+}
+
+/// What stands for one component: a name, or a path of several for a chain.
+pub(crate) fn component_path(component: &str) -> Cow<'_, str> {
+    let name = match component {
+        "" => Cow::Borrowed(EMPTY),
+        "." => Cow::Borrowed(DOT),
+        ".." => Cow::Borrowed(DOT_DOT),
+        c if c.contains('\0') => Cow::Owned(format!("{PERCENT}{}", percent_escape(c))),
+        c if c == OWN_DIRECTORY || c.starts_with(RESERVED) => Cow::Owned(format!("{LITERAL}{c}")),
+        c => Cow::Borrowed(c),
+    };
+    if name.len() <= NAME_BYTES_MAX { name } else { Cow::Owned(chain(&percent_escape(component))) }
+}
+
+fn chain(mut text: &str) -> String {
+    let mut path = String::with_capacity(text.len() + text.len() / 8 + PIECE.len());
+    while text.len() > PIECE_BYTES_MAX {
+        let (piece, rest) = text.split_at(text.floor_char_boundary(PIECE_BYTES_MAX));
+        path.extend([PIECE, piece, "/"]);
+        text = rest;
+    }
+    path.extend([LAST_PIECE, text]);
+    path
+}
+
+fn percent_escape(text: &str) -> String {
+    text.replace('%', "%25").replace('\0', "%00")
+}
+
+fn percent_unescape(text: &str) -> String {
+    text.replace("%00", "\0").replace("%25", "%")
+}
+
+/// What a name in a directory stands for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Name<'n> {
+    /// A component.
+    Component(Cow<'n, str>),
+    /// A directory that holds the rest of a chain.
+    Piece(&'n str),
+    /// The end of a chain.
+    LastPiece(&'n str),
+    /// [`SELF`].
+    SelfFile,
+    /// [`DIRECTORY_DATA`].
+    DirectoryData,
+    /// No part of any key.
+    Hidden,
+}
+
+/// Reads a name found on disk.
+pub(crate) fn classify(name: &[u8]) -> Name<'_> {
+    let Ok(name) = str::from_utf8(name) else { return Name::Hidden };
+    if !name.starts_with(OWN_DIRECTORY) {
+        return if matches!(name, "." | "..") { Name::Hidden } else { Name::Component(name.into()) };
+    }
+    let component = match name {
+        OWN_DIRECTORY => return Name::Hidden,
+        SELF => return Name::SelfFile,
+        DIRECTORY_DATA => return Name::DirectoryData,
+        EMPTY => Cow::Borrowed(""),
+        DOT => Cow::Borrowed("."),
+        DOT_DOT => Cow::Borrowed(".."),
+        _ if !name.starts_with(RESERVED) => Cow::Borrowed(name),
+        _ => match (name.strip_prefix(PIECE), name.strip_prefix(LAST_PIECE)) {
+            (Some(piece), _) => return Name::Piece(piece),
+            (_, Some(piece)) => return Name::LastPiece(piece),
+            _ => match (name.strip_prefix(LITERAL), name.strip_prefix(PERCENT)) {
+                (Some(component), _) => Cow::Borrowed(component),
+                (_, Some(escaped)) => Cow::Owned(percent_unescape(escaped)),
+                _ => return Name::Hidden,
+            },
+        },
+    };
+    // Only what the map itself would write is a key's name, or two paths could share a key.
+    if component_path(&component) == name { Name::Component(component) } else { Name::Hidden }
+}
+
+/// The component that a chain of pieces at `path` stands for; `None` if the map does not make that chain.
+pub(crate) fn component_of_chain(pieces: &str, path: &str) -> Option<String> {
+    let component = percent_unescape(pieces);
+    (component_path(&component) == path).then_some(component)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The inverse of [`ObjectPath::of`], from names alone.
+    fn decode(place: &ObjectPath) -> Option<String> {
+        let mut components = Vec::new();
+        let (mut pieces, mut chain_path) = (String::new(), String::new());
+        for name in place.path.split('/') {
+            assert!(name.len() <= NAME_BYTES_MAX && !name.contains('\0'), "{name:?}");
+            if !chain_path.is_empty() {
+                chain_path.push('/');
+            }
+            match classify(name.as_bytes()) {
+                Name::Component(component) if pieces.is_empty() => components.push(component.into_owned()),
+                Name::Piece(piece) => {
+                    pieces.push_str(piece);
+                    chain_path.push_str(name);
+                }
+                Name::LastPiece(piece) => {
+                    pieces.push_str(piece);
+                    chain_path.push_str(name);
+                    components.push(component_of_chain(&pieces, &chain_path)?);
+                    pieces.clear();
+                    chain_path.clear();
+                }
+                _ => return None,
+            }
+        }
+        Some(components.join("/") + if place.directory { "/" } else { "" })
+    }
+
+    #[test]
+    fn plain_keys_are_their_own_paths() {
+        for key in ["a", "a/b.txt", ".hidden", "..a", "...", ".slipwayx", "ü/漢字", "a b\n\u{1}", &"x".repeat(255)] {
+            assert_eq!(ObjectPath::of(key), ObjectPath { path: key.into(), directory: false });
+        }
+        assert_eq!(ObjectPath::of("a/b/"), ObjectPath { path: "a/b".into(), directory: true });
+    }
+
+    #[test]
+    fn odd_components_are_escaped() {
+        let path = |key| ObjectPath::of(key).path;
+        assert_eq!(path("a//b"), "a/.slipway,empty/b");
+        assert_eq!(path("/"), ".slipway,empty");
+        assert_eq!(path("//"), ".slipway,empty/.slipway,empty");
+        assert_eq!(path("a/../."), "a/.slipway,dotdot/.slipway,dot");
+        assert_eq!(path("a/.slipway/x"), "a/.slipway,=.slipway/x");
+        assert_eq!(path(".slipway,self"), ".slipway,=.slipway,self");
+        assert_eq!(path("a\0%"), ".slipway,%a%00%25");
+        let long = "é".repeat(200);
+        assert_eq!(
+            path(&long),
+            format!(".slipway,+{}/.slipway,.{}", "é".repeat(120), "é".repeat(80))
+        );
+        assert_eq!(directory_path("a//"), "a/.slipway,empty");
+        assert_eq!(directory_path(""), "");
+    }
+
+    #[test]
+    fn names_that_the_map_never_makes_are_hidden() {
+        for name in [
+            ".", "..", ".slipway", ".slipway,", ".slipway,foo", ".slipway,=plain", ".slipway,%plain", ".slipway,=.",
+            ".slipway,%a%00%2", ".slipway,dotdotdot",
+        ] {
+            assert_eq!(classify(name.as_bytes()), Name::Hidden, "{name}");
+        }
+        assert_eq!(classify(b"\xff"), Name::Hidden);
+        assert_eq!(component_of_chain("ab", ".slipway,+a/.slipway,.b"), None);
+    }
+
+    fn component() -> impl Strategy<Value = String> {
+        prop_oneof![
+            4 => "[a-c.%]{0,3}",
+            1 => Just(".slipway".to_owned()),
+            1 => "\\.slipway,?[a-z=%+.]{0,8}",
+            1 => "[\0%a0-9]{0,12}",
+            1 => "\\PC{0,8}",
+            1 => "[aé漢%\0]{200,400}",
+            1 => "\\.slipway,[a%\0]{230,260}",
+            1 => "[a]{253,258}",
+        ]
+    }
+
+    fn key() -> impl Strategy<Value = String> {
+        prop::collection::vec(component(), 1..5)
+            .prop_map(|c| c.join("/"))
+            .prop_filter("a key", |k| (1..=1024).contains(&k.len()))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn every_key_has_one_path_and_back(key in key()) {
+            let place = ObjectPath::of(&key);
+            prop_assert_eq!(decode(&place), Some(key));
+            prop_assert!(place.path.split('/').all(|n| !matches!(n, "" | "." | ".." | OWN_DIRECTORY | SELF | DIRECTORY_DATA)));
+        }
+
+        #[test]
+        fn no_two_keys_share_a_path(a in key(), b in key()) {
+            prop_assert_eq!(ObjectPath::of(&a) == ObjectPath::of(&b), a == b);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Whether there is an object anywhere below a directory, by looking at as little as possible.
+
+use rustix::fd::AsFd;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use s3_types::limits::KEY_BYTES_MAX;
+
+use super::index::{Kind, chain, kind_of, read_names};
+use crate::bucket::{Bucket, Directory, join};
+use crate::error::Io;
+use crate::file_info;
+use crate::keymap::{self, Name};
+use crate::place::{directory_record, leads_nowhere};
+
+/// A search through the directories below one.
+pub(crate) struct Below<'a> {
+    pub bucket: &'a Bucket<'a>,
+    /// Device and inode of the directories above, so that a link to one of them ends there.
+    pub above: Vec<(u64, u64)>,
+}
+
+impl Below<'_> {
+    /// True if there is an object whose key starts with the `prefix_bytes` bytes of the directory's own prefix. The directory's
+    /// own [`keymap::SELF`] counts only if `own` (it belongs to the key without the `/`).
+    pub fn has_object(&mut self, directory: &Directory, prefix_bytes: usize, own: bool) -> Io<bool> {
+        if prefix_bytes > KEY_BYTES_MAX {
+            return Ok(false);
+        }
+        let mut found = false;
+        let mut children = Vec::new();
+        read_names(directory, |name, kind| {
+            match keymap::classify(name.to_bytes()) {
+                Name::SelfFile => found |= own && kind == FileType::RegularFile,
+                Name::DirectoryData => found |= kind == FileType::RegularFile,
+                Name::Component(component) => {
+                    let kind = kind_of(self.bucket, directory, &directory.path, name, kind)?;
+                    found |= note(component.into_owned(), kind, prefix_bytes, &mut children);
+                }
+                Name::Piece(piece) => {
+                    for (component, kind) in chain(self.bucket, directory, &directory.path, name, piece)? {
+                        found |= note(component, Some(kind), prefix_bytes, &mut children);
+                    }
+                }
+                Name::LastPiece(_) | Name::Hidden => {}
+            }
+            Ok(!found)
+        })?;
+        if found || directory_record(directory)?.directory_object {
+            return Ok(true);
+        }
+        let info = file_info::of(directory)?;
+        self.above.push((info.device, info.inode));
+        let result = self.search(directory, children, prefix_bytes);
+        self.above.pop();
+        result
+    }
+
+    fn search(&mut self, directory: &Directory, children: Vec<(String, Kind)>, prefix_bytes: usize) -> Io<bool> {
+        for (component, kind) in children {
+            let path = join(&directory.path, &keymap::component_path(&component));
+            let child = match self.bucket.directory(&path) {
+                Err(errno) if leads_nowhere(errno) || errno == Errno::ACCESS => continue,
+                result => result?,
+            };
+            if kind == Kind::DirectoryLink && self.is_above(&child)? {
+                continue;
+            }
+            if self.has_object(&child, prefix_bytes + component.len() + 1, !component.is_empty())? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// True if a directory that a link leads to is one of those the search is in.
+    pub fn is_above(&self, directory: impl AsFd) -> Io<bool> {
+        let info = file_info::of(directory)?;
+        Ok(self.above.contains(&(info.device, info.inode)))
+    }
+}
+
+/// True if the component is an object; a directory is kept for later.
+fn note(component: String, kind: Option<Kind>, prefix_bytes: usize, children: &mut Vec<(String, Kind)>) -> bool {
+    match kind {
+        Some(kind) if kind.is_directory() => {
+            children.push((component, kind));
+            false
+        }
+        Some(_) => !component.is_empty() && prefix_bytes + component.len() <= KEY_BYTES_MAX,
+        None => false,
+    }
+}

@@ -1,0 +1,281 @@
+//! Going through the objects of a bucket in the order of their keys.
+
+use std::sync::Arc;
+
+use backend::{ListPosition, ObjectSummary, Result};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use s3_types::ObjectKey;
+use s3_types::limits::KEY_BYTES_MAX;
+
+use super::below::Below;
+use super::index::{DirectoryIndex, Kind};
+use super::page::common_prefix;
+use crate::bucket::{Bucket, Directory, join};
+use crate::error::{Io, Op};
+use crate::file_info::{self, FileInfo};
+use crate::keymap::{self, DIRECTORY_DATA, SELF};
+use crate::place::{directory_record, leads_nowhere};
+use crate::record;
+use crate::resolve::{self, READ};
+use crate::foreign;
+
+/// The least string that comes after all that start with `prefix`. Not UTF-8, so that no key equals it.
+pub(crate) fn after_all(prefix: &str) -> Vec<u8> {
+    [prefix.as_bytes(), &[0xff]].concat()
+}
+
+/// The least string that a listing which goes on at `start` may show.
+pub(crate) fn lower_bound(start: Option<&ListPosition>) -> Vec<u8> {
+    match start {
+        None => Vec::new(),
+        Some(ListPosition::AfterKey(key)) => [key.as_bytes(), &[0]].concat(),
+        Some(ListPosition::AfterPrefix(prefix)) => after_all(prefix),
+    }
+}
+
+/// What a walk comes upon.
+#[derive(Debug)]
+pub(crate) enum Hit {
+    /// An object; [`Walk::summary`] tells more.
+    Object(String, Source),
+    /// Keys that have this prefix up to the delimiter. The walk has gone past them.
+    CommonPrefix(String),
+}
+
+/// Where the attributes of an object are, relative to the directory the walk is in.
+#[derive(Debug)]
+pub(crate) enum Source {
+    File(String),
+    Directory,
+}
+
+/// A walk through the keys with a prefix, from a lower bound on.
+pub(crate) struct Walk<'a> {
+    bucket: &'a Bucket<'a>,
+    prefix: &'a str,
+    delimiter: Option<&'a str>,
+    /// Keys less than this are passed over.
+    from: Vec<u8>,
+    /// What the keys in the top frame start with.
+    path: String,
+    frames: Vec<Frame>,
+    /// An object that was found by entering its directory.
+    pending: Option<Hit>,
+}
+
+struct Frame {
+    directory: Directory,
+    index: Arc<DirectoryIndex>,
+    position: usize,
+    /// How much of [`Walk::path`] is this frame's.
+    path_bytes: usize,
+    /// Device and inode.
+    id: (u64, u64),
+}
+
+impl<'a> Walk<'a> {
+    /// Begins at `from`, in the directory that `prefix` leads to.
+    pub fn new(bucket: &'a Bucket<'a>, prefix: &'a str, delimiter: Option<&'a str>, from: Vec<u8>) -> Result<Self> {
+        let from = from.max(prefix.as_bytes().to_vec());
+        let (path, frames, pending) = (String::new(), Vec::new(), None);
+        let mut walk = Self { bucket, prefix, delimiter, from, path, frames, pending };
+        let nothing = prefix.len() > KEY_BYTES_MAX || (!prefix.is_empty() && walk.from >= after_all(prefix));
+        if !nothing {
+            let top = prefix.rfind('/').map_or("", |slash| &prefix[..=slash]);
+            match bucket.directory(&keymap::directory_path(top)) {
+                Err(errno) if leads_nowhere(errno) || errno == Errno::NAMETOOLONG => {}
+                result => walk.enter(result.op("open a directory")?, top.to_owned()).op("read a directory")?,
+            }
+        }
+        Ok(walk)
+    }
+
+    /// The next object or common prefix.
+    pub fn next(&mut self) -> Result<Option<Hit>> {
+        self.step().op("read a directory")
+    }
+
+    fn step(&mut self) -> Io<Option<Hit>> {
+        loop {
+            if let Some(hit) = self.pending.take() {
+                return Ok(Some(hit));
+            }
+            let Some(frame) = self.frames.last_mut() else { return Ok(None) };
+            self.path.truncate(frame.path_bytes);
+            let index = Arc::clone(&frame.index);
+            let Some((text, kind)) = index.get(frame.position) else {
+                self.frames.pop();
+                continue;
+            };
+            frame.position += 1;
+            let key = format!("{}{text}", self.path);
+            if !key.starts_with(self.prefix) && !self.prefix.starts_with(&key) {
+                if key.as_str() > self.prefix {
+                    self.frames.clear();
+                }
+                continue;
+            }
+            if kind.is_directory() {
+                if let Some(hit) = self.enter_child(key, text, kind)? {
+                    return Ok(Some(hit));
+                }
+                continue;
+            }
+            let source = match kind {
+                Kind::SelfFile => format!("{}/{SELF}", keymap::component_path(text)),
+                _ => keymap::component_path(text).into_owned(),
+            };
+            if !self.wants(&key) {
+                continue;
+            }
+            let exists = kind != Kind::SelfFile
+                || self.frames.last().is_some_and(|f| file_info::at(&f.directory, &source).is_ok_and(|i| i.is_file()));
+            if exists {
+                return Ok(Some(self.hit(key, Source::File(source))));
+            }
+        }
+    }
+
+    fn wants(&self, key: &str) -> bool {
+        key.len() <= KEY_BYTES_MAX && key.as_bytes() >= self.from.as_slice() && key.starts_with(self.prefix)
+    }
+
+    fn hit(&mut self, key: String, source: Source) -> Hit {
+        match self.delimiter.and_then(|delimiter| common_prefix(&key, self.prefix, delimiter)) {
+            None => Hit::Object(key, source),
+            Some(prefix) => self.roll_up(prefix.to_owned()),
+        }
+    }
+
+    fn roll_up(&mut self, prefix: String) -> Hit {
+        self.skip_to(after_all(&prefix));
+        Hit::CommonPrefix(prefix)
+    }
+
+    fn skip_to(&mut self, from: Vec<u8>) {
+        self.from = from;
+        while let Some(frame) = self.frames.last_mut() {
+            self.path.truncate(frame.path_bytes);
+            // All of the frame's keys start with the path; the root's path is empty and none of its keys is past.
+            if !self.path.is_empty() && after_all(&self.path) <= self.from {
+                self.frames.pop();
+                continue;
+            }
+            frame.position = seek(&frame.index, frame.position, &self.path, &self.from);
+            break;
+        }
+    }
+
+    /// Enters a directory, or finds out that all in it comes down to one common prefix.
+    fn enter_child(&mut self, key: String, text: &str, kind: Kind) -> Io<Option<Hit>> {
+        let Some(frame) = self.frames.last() else { return Ok(None) };
+        if key.len() > KEY_BYTES_MAX || after_all(&key) <= self.from {
+            return Ok(None);
+        }
+        let component = text.strip_suffix('/').unwrap_or(text);
+        let child = match self.bucket.directory(&join(&frame.directory.path, &keymap::component_path(component))) {
+            // Removed meanwhile, or private to someone (`lost+found`): nothing that could be read is in it.
+            Err(errno) if leads_nowhere(errno) => return Ok(None),
+            Err(Errno::ACCESS) => {
+                tracing::warn!(key, "a directory cannot be read and is left out of the listing");
+                return Ok(None);
+            }
+            result => result?,
+        };
+        let mut below = Below { bucket: self.bucket, above: self.frames.iter().map(|frame| frame.id).collect() };
+        if kind == Kind::DirectoryLink && below.is_above(&child)? {
+            return Ok(None);
+        }
+        let rolled = self.delimiter.and_then(|delimiter| common_prefix(&key, self.prefix, delimiter));
+        if let Some(prefix) = rolled
+            && key.as_bytes() >= self.from.as_slice()
+        {
+            let found = below.has_object(&child, key.len(), false)?;
+            let prefix = prefix.to_owned();
+            return Ok(found.then(|| self.roll_up(prefix)));
+        }
+        self.enter(child, key)?;
+        Ok(None)
+    }
+
+    fn enter(&mut self, directory: Directory, key: String) -> Io<()> {
+        let index = Arc::new(DirectoryIndex::read(self.bucket, &directory, &directory.path)?);
+        let info = file_info::of(&directory)?;
+        let position = seek(&index, 0, &key, &self.from);
+        let object = !key.is_empty()
+            && self.wants(&key)
+            && (index.has_data || directory_record(&directory)?.directory_object);
+        self.path.clone_from(&key);
+        let id = (info.device, info.inode);
+        self.frames.push(Frame { directory, index, position, path_bytes: key.len(), id });
+        if object {
+            self.pending = Some(self.hit(key, Source::Directory));
+        }
+        Ok(())
+    }
+
+    /// What a page shows of the object that [`Walk::next`] just gave; `None` if it is gone.
+    pub fn summary(&self, key: &str, source: &Source) -> Result<Option<ObjectSummary>> {
+        let Some(frame) = self.frames.last() else { return Ok(None) };
+        let attributes = match self.attributes(frame, key, source) {
+            Err(errno) if leads_nowhere(errno) => None,
+            result => result.op("read an object's attributes")?,
+        };
+        let (Some(attributes), Ok(key)) = (attributes, ObjectKey::new(key)) else { return Ok(None) };
+        Ok(Some(ObjectSummary {
+            key,
+            size_bytes: attributes.size_bytes,
+            last_modified: attributes.last_modified,
+            etag: attributes.etag,
+            checksum: attributes.checksum,
+        }))
+    }
+
+    fn attributes(&self, frame: &Frame, key: &str, source: &Source) -> Io<Option<backend::ObjectAttributes>> {
+        let name = match source {
+            Source::File(name) => name,
+            Source::Directory => match self.open(frame, DIRECTORY_DATA) {
+                Err(Errno::NOENT) => return Ok(directory_record(&frame.directory)?.directory_attributes()),
+                Err(errno) => return Err(errno),
+                Ok((file, info)) => return attributes_of(&file, &info, key),
+            },
+        };
+        match self.open(frame, name) {
+            Ok((file, info)) if info.is_file() => attributes_of(&file, &info, key),
+            // It became a directory meanwhile.
+            Ok((directory, info)) if info.is_directory() => {
+                let file = resolve::plain(&directory, SELF, READ)?;
+                attributes_of(&file, &file_info::of(&file)?, key)
+            }
+            Ok(_) => Ok(None),
+            // Its content is someone's own; that it is there shows.
+            Err(Errno::ACCESS) => {
+                let info = file_info::at(&frame.directory, name)?;
+                Ok(info.is_file().then(|| foreign::attributes(&info, key)))
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+
+    fn open(&self, frame: &Frame, name: &str) -> Io<(OwnedFd, FileInfo)> {
+        let file = match resolve::plain(&frame.directory, name, READ) {
+            Err(Errno::LOOP) => self.bucket.open(&join(&frame.directory.path, name), READ)?,
+            result => result?,
+        };
+        let info = file_info::of(&file)?;
+        Ok((file, info))
+    }
+}
+
+fn attributes_of(file: &OwnedFd, info: &FileInfo, key: &str) -> Io<Option<backend::ObjectAttributes>> {
+    Ok(Some(foreign::attributes_of(record::peek(file)?, info, key)))
+}
+
+/// The first position in a directory whose keys start with `path` that may have a key of at least `from`.
+fn seek(index: &DirectoryIndex, position: usize, path: &str, from: &[u8]) -> usize {
+    index.seek(position, |text, kind| {
+        let last = kind.is_directory().then_some(0xff);
+        path.bytes().chain(text.bytes()).chain(last).ge(from.iter().copied())
+    })
+}

@@ -1,0 +1,199 @@
+//! CopyObject, and copying bytes for UploadPartCopy and CompleteMultipartUpload.
+//!
+//! Bytes are shared where the file system can (`FICLONE`, or what `copy_file_range` does by itself), copied by the kernel
+//! where it can't, and only read when something must be computed of them.
+
+use std::ops::Range;
+
+use backend::{BackendError, Result, WriteReceipt};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use s3_types::{
+    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Conditions, Digester, Digests, ETag, ObjectMetadata,
+};
+
+use super::open::{Opened, open};
+use crate::error::{Io, Op};
+use crate::file_info;
+use crate::files;
+use crate::keymap::ObjectPath;
+use crate::publish::{Stage, Target};
+use crate::record::Record;
+use crate::staging::Staged;
+use crate::store::Store;
+
+/// How much is read at a time when bytes go through this process.
+const BUFFER_BYTES: usize = 1 << 20;
+/// One `copy_file_range` call; the kernel's own limit is 2 GiB less a page.
+const COPY_BYTES: u64 = 1 << 30;
+/// How often a source may change under a copy before that is the answer.
+const CHANGES_MAX: usize = 3;
+
+/// What to copy from.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub bucket: BucketName,
+    pub key: String,
+    pub conditions: Conditions,
+}
+
+impl Source {
+    /// Opens it, if its conditions hold.
+    pub fn open(&self, store: &Store) -> Result<Opened> {
+        let opened = open(store, &self.bucket, &self.key, &ObjectPath::of(&self.key))?;
+        let attributes = &opened.attributes;
+        self.conditions
+            .evaluate_copy_source(&attributes.etag, attributes.last_modified)
+            .map_err(BackendError::PreconditionFailed)?;
+        Ok(opened)
+    }
+}
+
+/// [`backend::CopyRequest`], owned.
+#[derive(Debug, Clone)]
+pub(crate) struct Copy {
+    pub source: Source,
+    pub target: Target,
+    pub metadata: Option<ObjectMetadata>,
+    pub checksum_algorithm: Option<ChecksumAlgorithm>,
+}
+
+/// Copies an object.
+pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<WriteReceipt> {
+    for _ in 0..CHANGES_MAX {
+        let source = copy.source.open(store)?;
+        let kept = source.attributes.checksum;
+        let algorithm = copy.checksum_algorithm.or(kept.map(|c| c.value.algorithm())).unwrap_or(default);
+        let known = known_digests(&source, 0..source.attributes.size_bytes, algorithm);
+        let metadata = copy.metadata.clone().unwrap_or_else(|| source.attributes.metadata.clone());
+        if copy.target.place.directory && source.attributes.size_bytes == 0 {
+            let digests = known.unwrap_or_else(|| Digester::new(Some(algorithm)).finish());
+            let record = record(&digests, metadata);
+            let now = copy.target.publish_empty_directory(store, record)?;
+            return Ok(receipt(digests, 0, i128::from(now)));
+        }
+        let Stage { bucket, directory, mut staged } = copy.target.stage(store)?;
+        let digests = copy_range(&source, 0..source.attributes.size_bytes, &mut staged, known, algorithm)?;
+        if !source.is_unchanged()? {
+            continue;
+        }
+        let record = record(&digests, metadata);
+        let sealed = staged.seal(&bucket, copy.target.owner, record)?;
+        let stamp = sealed.stamp;
+        copy.target.publish(store, directory.map(|directory| (bucket, directory)), sealed)?;
+        return Ok(receipt(digests, stamp.size_bytes, stamp.modified_ns));
+    }
+    Err(BackendError::Changed)
+}
+
+fn record(digests: &Digests, metadata: ObjectMetadata) -> Record {
+    Record { etag: Some(digests.etag.clone()), checksum: digests.checksum, metadata, ..Record::default() }
+}
+
+fn receipt(digests: Digests, size_bytes: u64, modified_ns: i128) -> WriteReceipt {
+    let last_modified = file_info::timestamp(modified_ns);
+    WriteReceipt { etag: digests.etag, checksum: digests.checksum, last_modified, size_bytes }
+}
+
+/// The digests of a range of the source, where they are known without reading it: it is the whole, its ETag is the MD5
+/// of its bytes, and its checksum is of its bytes too and by the algorithm wanted.
+pub(crate) fn known_digests(source: &Opened, range: Range<u64>, algorithm: ChecksumAlgorithm) -> Option<Digests> {
+    let attributes = &source.attributes;
+    if range != (0..attributes.size_bytes) {
+        return None;
+    }
+    match (&attributes.etag, attributes.checksum) {
+        (
+            ETag::Md5(_),
+            Some(checksum @ Checksum { checksum_type: ChecksumType::FullObject, value, .. }),
+        ) if value.algorithm() == algorithm => {
+            Some(Digests { etag: attributes.etag.clone(), checksum: Some(checksum) })
+        }
+        _ => None,
+    }
+}
+
+/// Copies a range of the source to the end of a staged file, and tells its digests: those `known`, or computed.
+pub(crate) fn copy_range(
+    source: &Opened,
+    range: Range<u64>,
+    staged: &mut Staged,
+    known: Option<Digests>,
+    algorithm: ChecksumAlgorithm,
+) -> Result<Digests> {
+    let Some(file) = &source.file else { return Ok(Digester::new(Some(algorithm)).finish()) };
+    if let Some(digests) = known {
+        append_range(file, range, staged)?;
+        return Ok(digests);
+    }
+    let (start, length) = (staged.size_bytes(), range.end - range.start);
+    let shared = start == 0 && range == (0..source.stamp.size_bytes) && share_whole(file, staged);
+    let mut digester = Digester::new(Some(algorithm));
+    let mut buffer = vec![0; BUFFER_BYTES.min(usize::try_from(length).unwrap_or(BUFFER_BYTES)).max(1)];
+    let mut done = 0;
+    while done < length {
+        let wanted = usize::try_from(length - done).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let read = files::read_into(file, &mut buffer[..wanted], range.start + done).op("read a file")?;
+        if read == 0 {
+            return Err(BackendError::Changed);
+        }
+        digester.update(&buffer[..read]);
+        if !shared {
+            files::write_all(staged.file(), &buffer[..read], start + done).op("write a staging file")?;
+        }
+        done += read as u64;
+    }
+    staged.grew_to(start + length);
+    Ok(digester.finish())
+}
+
+/// Copies a range of a file to the end of a staged file without looking at it.
+pub(crate) fn append_range(file: &OwnedFd, range: Range<u64>, staged: &mut Staged) -> Result<()> {
+    let (start, length) = (staged.size_bytes(), range.end - range.start);
+    if start == 0 && range.start == 0 && share_whole(file, staged) {
+        // The source may have grown since; what it grew by is not part of the copy.
+        rustix::fs::ftruncate(staged.file(), length).op("cut a staging file")?;
+    } else {
+        let done = copy_in_kernel(file, range.start, staged.file(), start, length).op("copy a file")?;
+        copy_by_hand(file, range.start + done, staged.file(), start + done, length - done)?;
+    }
+    staged.grew_to(start + length);
+    Ok(())
+}
+
+fn share_whole(file: &OwnedFd, staged: &Staged) -> bool {
+    rustix::fs::ioctl_ficlone(staged.file(), file).is_ok()
+}
+
+/// Copies as much as the kernel will by itself, sharing blocks where it can. Less than `length` where it can't.
+fn copy_in_kernel(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Io<u64> {
+    let mut done = 0;
+    while done < length {
+        let wanted = usize::try_from((length - done).min(COPY_BYTES)).unwrap_or(usize::MAX);
+        let (mut input, mut output) = (from_at + done, to_at + done);
+        match rustix::fs::copy_file_range(from, Some(&mut input), to, Some(&mut output), wanted) {
+            // Nothing copied is what some file systems say instead of an error.
+            Ok(0) => break,
+            Ok(copied) => done += copied as u64,
+            Err(Errno::INTR) => {}
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::IO | Errno::FBIG)) => return Err(errno),
+            Err(_) => break,
+        }
+    }
+    Ok(done)
+}
+
+fn copy_by_hand(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Result<()> {
+    let mut buffer = vec![0; if length == 0 { 0 } else { BUFFER_BYTES }];
+    let mut done = 0;
+    while done < length {
+        let wanted = usize::try_from(length - done).map_or(buffer.len(), |left| left.min(buffer.len()));
+        let read = files::read_into(from, &mut buffer[..wanted], from_at + done).op("read a file")?;
+        if read == 0 {
+            return Err(BackendError::Changed);
+        }
+        files::write_all(to, &buffer[..read], to_at + done).op("write a staging file")?;
+        done += read as u64;
+    }
+    Ok(())
+}

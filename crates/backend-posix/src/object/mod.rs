@@ -1,0 +1,13 @@
+//! One file per operation on objects.
+
+mod copy;
+mod delete;
+mod open;
+mod read;
+mod write;
+
+pub(crate) use copy::{Copy, Source, append_range, copy_object, copy_range, known_digests};
+pub(crate) use delete::delete;
+pub(crate) use open::{Opened, open};
+pub(crate) use read::{ReadRequest, read, read_inline};
+pub(crate) use write::{Destination, Writer, check_early};

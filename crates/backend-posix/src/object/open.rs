@@ -1,0 +1,129 @@
+//! Opening an object for reading.
+
+use backend::{BackendError, ObjectAttributes, Result};
+use rustix::fd::OwnedFd;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use s3_types::BucketName;
+
+use crate::bucket::Bucket;
+use crate::error::{Fail, Io, Op, retrying};
+use crate::file_info::{self, Stamp};
+use crate::keymap::{DIRECTORY_DATA, ObjectPath, SELF};
+use crate::place::leads_nowhere;
+use crate::record::{self, Record};
+use crate::resolve::{self, DIRECTORY, READ};
+use crate::store::Store;
+use crate::foreign;
+
+/// An object, open.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub attributes: ObjectAttributes,
+    /// Its bytes; none for a directory object that is only a record.
+    pub file: Option<OwnedFd>,
+    /// What the attributes belong to.
+    pub stamp: Stamp,
+    /// The upload that made it, if one did.
+    pub upload_id: Option<String>,
+}
+
+impl Opened {
+    /// True if the file is still what the attributes tell of.
+    pub fn is_unchanged(&self) -> Result<bool> {
+        match &self.file {
+            Some(file) => Ok(file_info::stat(file)?.stamp == self.stamp),
+            None => Ok(true),
+        }
+    }
+}
+
+/// Opens an object.
+pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &ObjectPath) -> Result<Opened> {
+    let mut lost_companions = 0;
+    retrying(|| {
+        let (mut file, bare) = open_place(store, bucket, place)?;
+        let mut info = file_info::of(&file).attempt("stat a file")?;
+        if info.is_directory() && !bare {
+            file = inside(&file, SELF)?.ok_or(BackendError::NoSuchKey)?;
+            info = file_info::of(&file).attempt("stat a file")?;
+        }
+        let mut record = record::peek(&file).attempt("read a record")?;
+        if let Some(short) = record.take_if(|record| record.overflow.is_some()) {
+            let whole = record::complete(&store.bucket(bucket)?, short.clone()).op("read a record")?;
+            // Without its companion, the object was replaced since it was opened. If it stays so, the companion was
+            // lost (with a copy of the file to elsewhere); what the attribute has is still true.
+            if whole.is_none() && lost_companions < 3 {
+                lost_companions += 1;
+                return Err(Fail::Retry);
+            }
+            record = Some(whole.unwrap_or_else(|| Record { metadata: foreign::metadata(key), ..short }));
+        }
+        let upload_id = record.as_mut().and_then(|record| record.upload_id.take());
+        if bare {
+            let attributes = record.as_ref().and_then(Record::directory_attributes);
+            let attributes = attributes.ok_or(BackendError::NoSuchKey)?;
+            let stamp = Stamp { size_bytes: 0, modified_ns: 0 };
+            return Ok(Opened { attributes, file: None, stamp, upload_id });
+        }
+        if !info.is_file() {
+            return Err(BackendError::NoSuchKey.into());
+        }
+        let attributes = foreign::attributes_of(record, &info, key);
+        Ok(Opened { attributes, file: Some(file), stamp: info.stamp, upload_id })
+    })
+}
+
+/// Opens the object's file; or its directory, and then says so, if it is a directory object without bytes.
+fn open_place(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<(OwnedFd, bool), Fail> {
+    let flags = if place.directory { DIRECTORY } else { READ };
+    let Some(opened) = open_path(store, name, &place.path, flags)? else {
+        return absent(store, name, place).map(|file| (file, false));
+    };
+    if place.directory {
+        return Ok(match inside(&opened, DIRECTORY_DATA)? {
+            Some(file) => (file, false),
+            None => (opened, true),
+        });
+    }
+    Ok((opened, false))
+}
+
+fn inside(directory: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Fail> {
+    found(resolve::plain(directory, name, READ))
+}
+
+fn found(opened: Io<OwnedFd>) -> Result<Option<OwnedFd>, Fail> {
+    match opened {
+        Ok(file) => Ok(Some(file)),
+        Err(errno) if leads_nowhere(errno) => Ok(None),
+        Err(errno) => Err(errno).attempt("open a file"),
+    }
+}
+
+/// By way of the root, so that the bucket need not be opened for itself.
+fn open_path(store: &Store, bucket: &BucketName, path: &str, flags: OFlags) -> Result<Option<OwnedFd>, Fail> {
+    match resolve::plain(&store.root, &format!("{bucket}/{path}"), flags) {
+        Err(Errno::LOOP) => found(store.bucket(bucket)?.open(path, flags)),
+        result => found(result),
+    }
+}
+
+/// Finds out what is missing: the bucket or the key.
+fn absent(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<OwnedFd, Fail> {
+    let bucket = store.bucket(name)?;
+    if store.names_may_blink()
+        && !place.directory
+        && let Some(_lock) = existing_lock(&bucket, &place.path)
+        && let Some(file) = found(bucket.open(&place.path, READ))?
+    {
+        return Ok(file);
+    }
+    Err(BackendError::NoSuchKey.into())
+}
+
+/// A bucket that was never written to has no names that blink, and gets no locks for a read.
+fn existing_lock(bucket: &Bucket<'_>, path: &str) -> Option<crate::lock::Lock> {
+    resolve::plain(&bucket.fd, ".slipway/locks", DIRECTORY).ok()?;
+    bucket.lock(path).ok()
+}

@@ -1,0 +1,145 @@
+//! HeadObject and GetObject.
+
+use std::fs::File;
+use std::io::IoSliceMut;
+use std::ops::Range;
+use std::sync::Arc;
+
+use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ReadSelector, Result};
+use bytes::Bytes;
+use rustix::fd::OwnedFd;
+use rustix::io::ReadWriteFlags;
+use s3_types::{BucketName, Conditions, ReadVerdict};
+
+use super::open::open;
+use crate::file_info::{self, Stamp};
+use crate::keymap::ObjectPath;
+use crate::resolve::{self, READ};
+use crate::store::Store;
+use crate::{files, record};
+use crate::error::Op;
+
+/// Up to this size, bodies are read at once.
+pub(crate) const BODY_INLINE_BYTES_MAX: u64 = 256 << 10;
+/// How often a file may change under a read before that is the answer.
+const CHANGES_MAX: usize = 5;
+
+/// What is wanted.
+#[derive(Debug, Clone)]
+pub(crate) struct ReadRequest {
+    pub bucket: BucketName,
+    pub key: String,
+    pub place: ObjectPath,
+    pub selector: ReadSelector,
+    pub conditions: Conditions,
+    /// False for HEAD.
+    pub body: bool,
+}
+
+/// Reads an object. May wait for a disk.
+pub(crate) fn read(store: &Store, request: &ReadRequest) -> Result<ObjectRead> {
+    for _ in 0..CHANGES_MAX {
+        let mut opened = open(store, &request.bucket, &request.key, &request.place)?;
+        let range = select(&opened.attributes, request)?;
+        let mut bytes = Vec::new();
+        if let (Some(file), Some(wanted)) = (&opened.file, small(&opened.attributes, range.as_ref(), request)) {
+            let length = usize::try_from(wanted.end - wanted.start).unwrap_or(usize::MAX);
+            bytes = files::read_at(file, wanted.start, length).op("read a file")?;
+            // Bytes of two versions, or less than there was: look again.
+            if bytes.len() < length || !opened.is_unchanged()? {
+                continue;
+            }
+        }
+        let file = opened.file.take();
+        return Ok(answer(request, opened.attributes, range, bytes, file, opened.stamp));
+    }
+    Err(BackendError::Changed)
+}
+
+/// Reads an object if that takes no waiting; `None` if it might, or if there is anything unusual about it.
+///
+/// The bytes are read before the one `fstat`, which then vouches for both record and bytes: the record's stamp is that
+/// of the file as it is after the read.
+pub(crate) fn read_inline(store: &Store, request: &ReadRequest) -> Option<Result<ObjectRead>> {
+    if !store.reads_inline() || request.place.directory {
+        return None;
+    }
+    let path = format!("{}/{}", request.bucket, request.place.path);
+    let file = resolve::cached(&store.root, &path, READ).ok()?;
+    let record = record::peek(&file).ok()?.filter(|record| record.overflow.is_none())?;
+    let stamp = record.stamp?;
+    let attributes = record.into_attributes(stamp)?;
+    let range = select(&attributes, request);
+    let mut bytes = Vec::new();
+    if let Ok(range) = &range
+        && let Some(wanted) = small(&attributes, range.as_ref(), request)
+    {
+        bytes = read_now(store, &file, wanted)?;
+    }
+    let info = file_info::of(&file).ok()?;
+    if !info.is_file() || info.stamp != stamp {
+        return None;
+    }
+    Some(range.map(|range| answer(request, attributes, range, bytes, Some(file), stamp)))
+}
+
+fn read_now(store: &Store, file: &OwnedFd, wanted: Range<u64>) -> Option<Vec<u8>> {
+    let length = usize::try_from(wanted.end - wanted.start).ok()?;
+    if store.reads_never_wait() {
+        return files::read_at(file, wanted.start, length).ok().filter(|bytes| bytes.len() == length);
+    }
+    let mut bytes = vec![0; length];
+    let slices = &mut [IoSliceMut::new(&mut bytes)];
+    let read = rustix::io::preadv2(file, slices, wanted.start, ReadWriteFlags::NOWAIT).ok()?;
+    (read == length).then_some(bytes)
+}
+
+/// The bytes to read at once; `None` if there are none, or too many.
+fn small(attributes: &ObjectAttributes, range: Option<&Range<u64>>, request: &ReadRequest) -> Option<Range<u64>> {
+    let wanted = range.cloned().unwrap_or(0..attributes.size_bytes);
+    let length = wanted.end - wanted.start;
+    (request.body && length > 0 && length <= BODY_INLINE_BYTES_MAX).then_some(wanted)
+}
+
+/// Decides the conditions, and which bytes are meant: `None` for all.
+fn select(attributes: &ObjectAttributes, request: &ReadRequest) -> Result<Option<Range<u64>>> {
+    match request.conditions.evaluate_read(&attributes.etag, attributes.last_modified) {
+        ReadVerdict::Proceed => {}
+        ReadVerdict::NotModified => return Err(BackendError::NotModified(Box::new(attributes.clone()))),
+        ReadVerdict::Failed(condition) => return Err(BackendError::PreconditionFailed(condition)),
+    }
+    let size_bytes = attributes.size_bytes;
+    match request.selector {
+        ReadSelector::Whole => Ok(None),
+        ReadSelector::Range(range) => {
+            range.resolve(size_bytes).map(Some).ok_or(BackendError::InvalidRange { size_bytes })
+        }
+        ReadSelector::Part(number) => part(attributes, number).map(Some).ok_or(BackendError::NoSuchPart),
+    }
+}
+
+/// Where a part lies.
+fn part(attributes: &ObjectAttributes, number: u32) -> Option<Range<u64>> {
+    let Some(parts) = &attributes.parts else { return (number == 1).then_some(0..attributes.size_bytes) };
+    let index = parts.binary_search_by_key(&number, |part| part.part_number).ok()?;
+    let start = parts[..index].iter().map(|part| part.size_bytes).sum::<u64>();
+    Some(start..start + parts[index].size_bytes)
+}
+
+fn answer(
+    request: &ReadRequest,
+    attributes: ObjectAttributes,
+    range: Option<Range<u64>>,
+    bytes: Vec<u8>,
+    file: Option<OwnedFd>,
+    stamp: Stamp,
+) -> ObjectRead {
+    let wanted = range.clone().unwrap_or(0..attributes.size_bytes);
+    let body = match file {
+        _ if !request.body || wanted.is_empty() => ObjectBody::Empty,
+        _ if !bytes.is_empty() => ObjectBody::Bytes(Bytes::from(bytes)),
+        Some(file) => ObjectBody::File { file: Arc::new(File::from(file)), range: wanted, stamp },
+        None => ObjectBody::Empty,
+    };
+    ObjectRead { attributes, range, body }
+}

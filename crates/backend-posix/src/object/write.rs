@@ -1,0 +1,203 @@
+//! PutObject and UploadPart.
+//!
+//! A small body is kept in memory and takes one hop to the blocking pool, at the commit. A larger one goes to its staged
+//! file in hops of about 1 MiB, while the next bytes arrive.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use backend::{BackendError, ObjectWriter, Result, WriteReceipt};
+use bytes::{Bytes, BytesMut};
+use s3_types::{Digests, ObjectMetadata};
+use tokio::task::JoinHandle;
+
+use super::open::open;
+use crate::blocking;
+use crate::file_info;
+use crate::publish::{Stage, Target};
+use crate::record::Record;
+use crate::staging::Staged;
+use crate::store::Store;
+use crate::upload::PartTarget;
+
+/// Bodies up to this size are written at their commit.
+const SMALL_BYTES_MAX: usize = 256 << 10;
+/// How much is written in one hop.
+const HOP_BYTES: usize = 1 << 20;
+/// More chunks than this are merged, since each small one may hold a large network buffer.
+const CHUNKS_MAX: usize = 256;
+
+/// What a body becomes.
+pub(crate) enum Destination {
+    Object { target: Target, metadata: ObjectMetadata },
+    Part(PartTarget),
+}
+
+impl Destination {
+    fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
+        match self {
+            Self::Object { target, .. } => target.stage(store),
+            Self::Part(target) => target.stage(store),
+        }
+    }
+
+    /// Publishes what was staged; `None` stands for no bytes.
+    fn finish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<WriteReceipt> {
+        let Digests { etag, checksum } = digests;
+        let record = Record { etag: Some(etag.clone()), checksum, ..Record::default() };
+        let receipt = |size_bytes, modified_ns| {
+            let last_modified = file_info::timestamp(modified_ns);
+            WriteReceipt { etag, checksum, last_modified, size_bytes }
+        };
+        match self {
+            Self::Object { target, metadata } => {
+                let record = Record { metadata: metadata.clone(), ..record };
+                let Some(Stage { bucket, directory, staged }) = stage else {
+                    let now = target.publish_empty_directory(store, record)?;
+                    return Ok(receipt(0, i128::from(now)));
+                };
+                let sealed = staged.seal(&bucket, target.owner, record)?;
+                let stamp = sealed.stamp;
+                target.publish(store, directory.map(|directory| (bucket, directory)), sealed)?;
+                Ok(receipt(stamp.size_bytes, stamp.modified_ns))
+            }
+            Self::Part(target) => {
+                let Stage { bucket, staged, .. } = match stage {
+                    Some(stage) => stage,
+                    None => self.stage(store)?,
+                };
+                let sealed = staged.seal(&bucket, None, record)?;
+                let stamp = sealed.stamp;
+                target.publish(&bucket, sealed)?;
+                Ok(receipt(stamp.size_bytes, stamp.modified_ns))
+            }
+        }
+    }
+
+    /// True if an empty body takes no file.
+    fn is_directory(&self) -> bool {
+        matches!(self, Self::Object { target, .. } if target.place.directory)
+    }
+
+    /// Goes on with a file that was staged before.
+    fn reopen<'s>(&self, store: &'s Store, staged: Staged) -> Result<Stage<'s>> {
+        let bucket = match self {
+            Self::Object { target, .. } => store.bucket(&target.bucket),
+            Self::Part(target) => store.bucket(&target.bucket),
+        }?;
+        Ok(Stage { bucket, directory: None, staged })
+    }
+}
+
+/// An [`ObjectWriter`] on the file system.
+pub(crate) struct Writer {
+    store: Arc<Store>,
+    destination: Arc<Destination>,
+    size_hint: Option<u64>,
+    chunks: Vec<Bytes>,
+    buffered_bytes: usize,
+    /// The staged file, on its way back from the hop that writes to it.
+    hop: Option<JoinHandle<Result<Staged>>>,
+}
+
+impl Writer {
+    pub fn new(store: Arc<Store>, destination: Destination, size_hint: Option<u64>) -> Self {
+        let destination = Arc::new(destination);
+        Self { store, destination, size_hint, chunks: Vec::new(), buffered_bytes: 0, hop: None }
+    }
+
+    fn merge_chunks(&mut self) {
+        let mut merged = BytesMut::with_capacity(self.buffered_bytes);
+        for chunk in self.chunks.drain(..) {
+            merged.extend_from_slice(&chunk);
+        }
+        self.chunks.push(merged.freeze());
+    }
+
+    /// The staged file, once the hop that has it is done.
+    async fn staged(&mut self) -> Result<Option<Staged>> {
+        match self.hop.take() {
+            Some(hop) => blocking::join(hop).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn spill(&mut self) -> Result<()> {
+        let staged = self.staged().await?;
+        let chunks = std::mem::take(&mut self.chunks);
+        self.buffered_bytes = 0;
+        let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
+        let size_hint = self.size_hint;
+        self.hop = Some(blocking::spawn(move || {
+            let mut staged = match staged {
+                Some(staged) => staged,
+                None => {
+                    let staged = destination.stage(&store)?.staged;
+                    staged.reserve(size_hint.unwrap_or(0))?;
+                    staged
+                }
+            };
+            staged.append(&chunks)?;
+            Ok(staged)
+        }));
+        Ok(())
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if let Some(hop) = self.hop.take() {
+            blocking::drop_later(hop);
+        }
+    }
+}
+
+#[async_trait]
+impl ObjectWriter for Writer {
+    async fn write(&mut self, chunk: Bytes) -> Result<()> {
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        self.buffered_bytes += chunk.len();
+        self.chunks.push(chunk);
+        if self.chunks.len() > CHUNKS_MAX {
+            self.merge_chunks();
+        }
+        let limit = if self.hop.is_some() { HOP_BYTES } else { SMALL_BYTES_MAX };
+        if self.buffered_bytes > limit { self.spill().await } else { Ok(()) }
+    }
+
+    async fn commit(mut self: Box<Self>, digests: Digests) -> Result<WriteReceipt> {
+        let staged = self.staged().await?;
+        let chunks = std::mem::take(&mut self.chunks);
+        let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
+        blocking::run(move || {
+            let mut stage = match staged {
+                Some(staged) => Some(destination.reopen(&store, staged)?),
+                None if chunks.is_empty() && destination.is_directory() => None,
+                None => Some(destination.stage(&store)?),
+            };
+            if let Some(stage) = &mut stage {
+                stage.staged.append(&chunks)?;
+            }
+            destination.finish(&store, stage, digests)
+        })
+        .await
+    }
+}
+
+/// Reports conditions that fail already, before a body is received.
+pub(crate) fn check_early(store: &Store, target: &Target, key: &str) -> Result<()> {
+    match open(store, &target.bucket, key, &target.place) {
+        Ok(opened) => target
+            .conditions
+            .evaluate_replace(
+                &opened.attributes.etag,
+                opened.attributes.last_modified,
+                opened.attributes.size_bytes,
+            )
+            .map_err(BackendError::PreconditionFailed),
+        Err(BackendError::NoSuchKey) if !target.conditions.need_existing() => Ok(()),
+        Err(error) => Err(error),
+    }
+}

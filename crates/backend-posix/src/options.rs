@@ -1,0 +1,89 @@
+//! How a tree is served.
+
+use std::time::Duration;
+
+/// What is on disk before a write is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// Data, record and directory entry.
+    #[default]
+    Full,
+    /// Data and record; after a power cut the object may be missing, but never torn.
+    Data,
+    /// What the kernel happens to have written.
+    None,
+}
+
+impl Durability {
+    pub(crate) fn syncs_data(self) -> bool {
+        self != Self::None
+    }
+
+    pub(crate) fn syncs_names(self) -> bool {
+        self == Self::Full
+    }
+}
+
+/// What becomes of symbolic links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Symlinks {
+    /// Followed as long as they stay in their bucket.
+    #[default]
+    FollowWithin,
+    /// As if they were not there.
+    Refuse,
+}
+
+/// How a tree is served.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What is on disk before a write is acknowledged.
+    pub durability: Durability,
+    /// What becomes of symbolic links.
+    pub symlinks: Symlinks,
+    /// Mode of new files, less the process's umask.
+    pub file_mode: u32,
+    /// Mode of new directories, less the process's umask.
+    pub directory_mode: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            durability: Durability::default(),
+            symlinks: Symlinks::default(),
+            file_mode: 0o666,
+            directory_mode: 0o777,
+        }
+    }
+}
+
+/// What a sweep may remove.
+#[derive(Debug, Clone)]
+pub struct SweepOptions {
+    /// Staging files that no process holds and that have not changed for so long. Long enough for a crashed
+    /// gateway's own restart, short enough to give the space back.
+    pub staging_age: Duration,
+    /// Receipts of completed uploads. A client may repeat its Complete until then.
+    pub completed_age: Duration,
+    /// Uploads in progress whose last part is so old; `None` keeps them, as S3 does.
+    pub upload_age: Option<Duration>,
+}
+
+impl Default for SweepOptions {
+    fn default() -> Self {
+        let hours = |n: u64| Duration::from_secs(n * 3600);
+        Self { staging_age: hours(1), completed_age: hours(24), upload_age: None }
+    }
+}
+
+/// What a sweep removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SweepReport {
+    /// Staging files and directories.
+    pub staging: usize,
+    /// Receipts of completed uploads.
+    pub completed: usize,
+    /// Uploads in progress.
+    pub uploads: usize,
+}

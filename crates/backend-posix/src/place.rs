@@ -1,0 +1,184 @@
+//! Where an object's file is, and what is there now.
+//!
+//! The object `a` is the file `a`, or, where `a` is a directory (of keys `a/…`, or one that a person made), the file
+//! `a/.slipway,self`. The two never exist together, since a name is either.
+
+use backend::{BackendError, Result};
+use rustix::fd::AsFd;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use s3_types::{Conditions, ETag, Timestamp};
+
+use crate::bucket::{Bucket, Directory, join};
+use crate::error::{Fail, Io, Op};
+use crate::file_info::{self, FileInfo};
+use crate::foreign;
+use crate::keymap::SELF;
+use crate::record::{self, OverflowId, Record};
+use crate::resolve::{self, READ};
+
+/// An object that is to be replaced or deleted.
+#[derive(Debug, Default)]
+pub(crate) struct Current {
+    /// What conditions are about, where it was asked for.
+    pub facts: Option<Facts>,
+    /// Its companion, which goes with it.
+    pub overflow: Option<OverflowId>,
+}
+
+/// What conditions are about.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub etag: ETag,
+    pub last_modified: Timestamp,
+    pub size_bytes: u64,
+}
+
+/// A directory and a name in it where an object's file is, or would be.
+#[derive(Debug)]
+pub(crate) struct Spot {
+    pub directory: Directory,
+    pub name: String,
+    pub current: Option<Current>,
+}
+
+impl Spot {
+    /// Relative to the bucket.
+    pub fn path(&self) -> String {
+        join(&self.directory.path, &self.name)
+    }
+}
+
+/// What a name stands for.
+enum Found {
+    Nothing,
+    Object(Current),
+    Directory,
+    /// Neither an object nor in the way of being one: a FIFO, a device, a link that leads nowhere.
+    Obstacle,
+}
+
+/// Finds the place of the object `name` in `parent`; `None` if something that is no object stands there. Conditions need
+/// the `facts` of the object that is there.
+pub(crate) fn find(bucket: &Bucket<'_>, parent: &Directory, name: &str, facts: bool) -> Result<Option<Spot>, Fail> {
+    let spot = |directory: &Directory, name: &str, current| {
+        Ok(Some(Spot { directory: directory.clone(), name: name.to_owned(), current }))
+    };
+    match look(bucket, parent, name, facts)? {
+        Found::Nothing => spot(parent, name, None),
+        Found::Object(current) => spot(parent, name, Some(current)),
+        Found::Obstacle => Ok(None),
+        Found::Directory => {
+            let directory = match bucket.directory(&join(&parent.path, name)) {
+                Err(Errno::NOTDIR) => return Err(Fail::Retry),
+                result => result.attempt("open a directory")?,
+            };
+            match look(bucket, &directory, SELF, facts)? {
+                Found::Nothing => spot(&directory, SELF, None),
+                Found::Object(current) => spot(&directory, SELF, Some(current)),
+                Found::Directory | Found::Obstacle => Ok(None),
+            }
+        }
+    }
+}
+
+/// Finds out about a file of our own name (`.slipway,dir`) in `directory`.
+pub(crate) fn find_reserved(directory: &Directory, name: &str, facts: bool) -> Result<Option<Current>, Fail> {
+    match resolve::plain(directory, name, READ) {
+        Ok(file) => {
+            let info = file_info::of(&file).attempt("stat a file")?;
+            if info.is_file() { current(&file, info, name, facts).map(Some) } else { Ok(None) }
+        }
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno).attempt("open a file"),
+    }
+}
+
+fn look(bucket: &Bucket<'_>, directory: &Directory, name: &str, facts: bool) -> Result<Found, Fail> {
+    if !facts {
+        // One call for most: only a regular file of ours has a record with a stamp.
+        if let Ok(Some(Record { stamp: Some(_), overflow, .. })) = record::read(directory, name) {
+            return Ok(Found::Object(Current { facts: None, overflow }));
+        }
+    }
+    let kind = match file_info::at(directory, name) {
+        Ok(info) => info.kind,
+        Err(Errno::NOENT) => return Ok(Found::Nothing),
+        Err(errno) => return Err(errno).attempt("look up a name"),
+    };
+    let opened = match kind {
+        FileType::RegularFile => match resolve::plain(directory, name, READ) {
+            // Whoever may write the directory may replace what they can't read.
+            Err(Errno::ACCESS) if !facts => return Ok(Found::Object(Current::default())),
+            result => result.attempt("open a file")?,
+        },
+        FileType::Directory => return Ok(Found::Directory),
+        FileType::Symlink => match bucket.open(&join(&directory.path, name), READ) {
+            Ok(file) => file,
+            Err(Errno::ACCESS) => return Err(Errno::ACCESS).attempt("open a file"),
+            Err(_) => return Ok(Found::Obstacle),
+        },
+        _ => return Ok(Found::Obstacle),
+    };
+    let info = file_info::of(&opened).attempt("stat a file")?;
+    match info.kind {
+        // The target of a link keeps its own companion.
+        FileType::RegularFile if kind == FileType::Symlink => {
+            Ok(Found::Object(Current { overflow: None, ..current(&opened, info, name, facts)? }))
+        }
+        FileType::RegularFile => current(&opened, info, name, facts).map(Found::Object),
+        FileType::Directory => Ok(Found::Directory),
+        _ => Ok(Found::Obstacle),
+    }
+}
+
+fn current(file: impl AsFd, info: FileInfo, name: &str, facts: bool) -> Result<Current, Fail> {
+    let record = record::peek(file).attempt("read a record")?;
+    let overflow = record.as_ref().and_then(|r| r.overflow);
+    let facts = facts.then(move || {
+        let attributes = foreign::attributes_of(record, &info, name);
+        Facts {
+            etag: attributes.etag,
+            last_modified: attributes.last_modified,
+            size_bytes: attributes.size_bytes,
+        }
+    });
+    Ok(Current { facts, overflow })
+}
+
+/// Decides the conditions of a write or delete against what is there.
+pub(crate) fn check(conditions: &Conditions, current: Option<&Current>) -> Result<()> {
+    match current {
+        None if conditions.need_existing() => Err(BackendError::NoSuchKey),
+        None => Ok(()),
+        Some(Current { facts: Some(facts), .. }) => conditions
+            .evaluate_replace(&facts.etag, facts.last_modified, facts.size_bytes)
+            .map_err(BackendError::PreconditionFailed),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The error for a key whose place something else has.
+pub(crate) fn obstacle() -> Fail {
+    Fail::Storage(BackendError::KeyNotStorable("a special file or link has its place"))
+}
+
+/// Opens the directory that holds a path's last name; `None` if there is none, or a file in its stead.
+pub(crate) fn existing_directory(bucket: &Bucket<'_>, path: &str) -> Result<Option<Directory>> {
+    match bucket.directory(path) {
+        Ok(directory) => Ok(Some(directory)),
+        Err(errno) if leads_nowhere(errno) => Ok(None),
+        Err(errno) => Err(errno).op("open a directory"),
+    }
+}
+
+/// True for what opening a path says if it holds no object: nothing is there, or a file on the way, a link that is
+/// refused, a socket.
+pub(crate) fn leads_nowhere(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NODEV)
+}
+
+/// The record of an open directory, empty if it has none.
+pub(crate) fn directory_record(directory: impl AsFd) -> Io<Record> {
+    record::peek(directory).map(Option::unwrap_or_default)
+}

@@ -1,0 +1,251 @@
+//! Making a staged file the object, in one atomic step.
+
+use backend::Result;
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+use s3_types::{BucketName, Conditions};
+
+use crate::bucket::{Bucket, Directory, join};
+use crate::error::{Fail, Op, retrying};
+use crate::keymap::{self, DIRECTORY_DATA, ObjectPath};
+use crate::place::{self, Current, Facts};
+use crate::record::{self, Record};
+use crate::staging::{Sealed, Staged};
+use crate::store::Store;
+use crate::{directories, file_info};
+
+/// What a write is to become.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub bucket: BucketName,
+    pub place: ObjectPath,
+    pub conditions: Conditions,
+    pub owner: Option<(u32, u32)>,
+}
+
+/// A staged file, and what was opened for it.
+pub(crate) struct Stage<'s> {
+    pub bucket: Bucket<'s>,
+    /// The directory the object goes to, if it was there already.
+    pub directory: Option<Directory>,
+    pub staged: Staged,
+}
+
+impl Target {
+    /// The directory that holds the file.
+    fn directory_path(&self) -> &str {
+        if self.place.directory { &self.place.path } else { keymap::split(&self.place.path).0 }
+    }
+
+    /// Opens a file for the object's bytes: in its own directory, or the nearest above that exists, since that decides
+    /// file system, group and default ACL.
+    pub fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
+        retrying(|| {
+            let bucket = store.bucket(&self.bucket)?;
+            let wanted = self.directory_path();
+            let mut path = wanted;
+            loop {
+                if let Some(directory) = place::existing_directory(&bucket, path)? {
+                    let staged = Staged::create(&bucket, &directory)?;
+                    let directory = (path == wanted).then_some(directory);
+                    return Ok(Stage { bucket, directory, staged });
+                }
+                if path.is_empty() {
+                    return Err(Fail::Retry);
+                }
+                path = keymap::split(path).0;
+            }
+        })
+    }
+
+    /// Makes the file the object. `opened` spares opening again what [`Target::stage`] did.
+    pub fn publish<'s>(
+        &self,
+        store: &'s Store,
+        mut opened: Option<(Bucket<'s>, Directory)>,
+        mut sealed: Sealed,
+    ) -> Result<()> {
+        let result = retrying(|| {
+            let (bucket, directory) = match opened.take() {
+                Some(opened) => opened,
+                None => self.open(store)?,
+            };
+            if self.place.directory {
+                return self.publish_directory(&bucket, &directory, Content::Bytes(&mut sealed));
+            }
+            self.publish_file(&bucket, &directory, &mut sealed)
+        });
+        self.tidy(store, result)
+    }
+
+    /// Makes a directory object without bytes. Returns its time.
+    pub fn publish_empty_directory(&self, store: &Store, record: Record) -> Result<i64> {
+        let now = file_info::now_ns();
+        let record = Record { directory_object: true, time_ns: Some(now), ..record };
+        let result = retrying(|| {
+            let (bucket, directory) = self.open(store)?;
+            self.publish_directory(&bucket, &directory, Content::Nothing(&record))
+        });
+        self.tidy(store, result).map(|()| now)
+    }
+
+    fn open<'s>(&self, store: &'s Store) -> Result<(Bucket<'s>, Directory), Fail> {
+        let bucket = store.bucket(&self.bucket)?;
+        let directory = directories::ensure(&bucket, self.directory_path(), self.owner)?;
+        Ok((bucket, directory))
+    }
+
+    /// A write that failed leaves no directories behind either.
+    fn tidy<T>(&self, store: &Store, result: Result<T>) -> Result<T> {
+        if result.is_err()
+            && let Ok(bucket) = store.bucket(&self.bucket)
+        {
+            directories::prune(&bucket, self.directory_path());
+        }
+        result
+    }
+
+    fn publish_file(&self, bucket: &Bucket<'_>, parent: &Directory, sealed: &mut Sealed) -> Result<(), Fail> {
+        let (_, name) = keymap::split(&self.place.path);
+        // `link` is the arbiter of who makes a new name. It holds for `If-None-Match` too, and needs no lock: no one
+        // who holds one counts on a name to stay free.
+        if sealed.companion.is_none() && !self.conditions.need_existing() {
+            match sealed.link(parent, name) {
+                Err(Errno::EXIST) => {}
+                result => {
+                    result.attempt("link a file")?;
+                    return sync_names(bucket, parent);
+                }
+            }
+        }
+        let lock = bucket.lock(&join(&parent.path, name))?;
+        let facts = !self.conditions.is_empty();
+        let spot = place::find(bucket, parent, name, facts)?.ok_or_else(place::obstacle)?;
+        place::check(&self.conditions, spot.current.as_ref())?;
+        put_in_place(bucket, sealed, &spot.directory, &spot.name, spot.current.is_some())?;
+        drop(lock);
+        sync_names(bucket, &spot.directory)?;
+        record::remove_companion(bucket, spot.current.and_then(|current| current.overflow));
+        Ok(())
+    }
+
+    /// A directory object's bytes are a file in it. Without bytes there is only the directory's record, which holds as long
+    /// as there is no such file: so either kind replaces the other by one step, making or removing the file.
+    fn publish_directory(
+        &self,
+        bucket: &Bucket<'_>,
+        directory: &Directory,
+        content: Content<'_>,
+    ) -> Result<(), Fail> {
+        let _lock = bucket.lock_directory(&directory.path)?;
+        // It may have been removed until we had the lock; from now on it stays.
+        let directory = bucket.directory(&directory.path).attempt("open a directory")?;
+        let old = DirectoryObject::look(&directory, !self.conditions.is_empty())?;
+        place::check(&self.conditions, old.current())?;
+        match content {
+            Content::Bytes(sealed) => {
+                put_in_place(bucket, sealed, &directory, DIRECTORY_DATA, old.file.is_some())?;
+                sync_names(bucket, &directory)?;
+            }
+            Content::Nothing(record) => {
+                let record = Record { directory_made: old.record.directory_made, ..record.clone() };
+                set_directory_record(bucket, &directory, &record)?;
+                old.remove_file(&directory)?;
+                sync_names(bucket, &directory)?;
+                record::remove_companion(bucket, old.record.overflow);
+            }
+        }
+        record::remove_companion(bucket, old.file.and_then(|file| file.overflow));
+        Ok(())
+    }
+}
+
+enum Content<'a> {
+    Nothing(&'a Record),
+    Bytes(&'a mut Sealed),
+}
+
+fn put_in_place(
+    bucket: &Bucket<'_>,
+    sealed: &mut Sealed,
+    directory: &Directory,
+    name: &str,
+    replace: bool,
+) -> Result<(), Fail> {
+    if let Some(companion) = &sealed.companion {
+        record::write_companion(bucket, companion)?;
+    }
+    let result = if replace {
+        sealed.replace(bucket, directory, name)
+    } else {
+        match sealed.link(directory, name) {
+            Err(Errno::EXIST) => Err(Fail::Retry),
+            result => result.attempt("link a file"),
+        }
+    };
+    if result.is_err() {
+        record::remove_companion(bucket, sealed.companion.as_ref().map(|companion| companion.id));
+    }
+    result
+}
+
+fn set_directory_record(bucket: &Bucket<'_>, directory: &Directory, record: &Record) -> Result<(), Fail> {
+    let Some((short, companion)) = record::set(directory, record).attempt("write a record")? else { return Ok(()) };
+    record::write_companion(bucket, &companion)?;
+    let result = record::set_small(directory, &short);
+    if result.is_err() {
+        record::remove_companion(bucket, Some(companion.id));
+    }
+    result.attempt("write a record")
+}
+
+/// Puts the names in a directory on disk, if the durability level says so.
+pub(crate) fn sync_names(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
+    if bucket.store.options.durability.syncs_names() {
+        rustix::fs::fsync(directory).op("sync a directory")?;
+    }
+    Ok(())
+}
+
+/// A directory as an object.
+pub(crate) struct DirectoryObject {
+    /// Of the directory.
+    pub record: Record,
+    /// The object, if it has bytes.
+    pub file: Option<Current>,
+    /// The object, if only the record is it.
+    bare: Option<Current>,
+}
+
+impl DirectoryObject {
+    /// Finds out; the caller holds the directory's lock.
+    pub fn look(directory: &Directory, facts: bool) -> Result<Self, Fail> {
+        let record = place::directory_record(directory).attempt("read a record")?;
+        let file = place::find_reserved(directory, DIRECTORY_DATA, facts)?;
+        let bare = record.directory_attributes().map(|attributes| Current {
+            facts: Some(Facts {
+                etag: attributes.etag,
+                last_modified: attributes.last_modified,
+                size_bytes: attributes.size_bytes,
+            }),
+            overflow: record.overflow,
+        });
+        Ok(Self { record, file, bare })
+    }
+
+    /// The object that is there.
+    pub fn current(&self) -> Option<&Current> {
+        self.file.as_ref().or(self.bare.as_ref())
+    }
+
+    /// Removes the file with its bytes.
+    pub fn remove_file(&self, directory: &Directory) -> Result<(), Fail> {
+        if self.file.is_none() {
+            return Ok(());
+        }
+        match rustix::fs::unlinkat(directory, DIRECTORY_DATA, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(errno).attempt("remove a file"),
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! The packed form of a [`Record`]: a version byte, then `tag (1 byte), length (varint), value` for each field.
+//!
+//! Numbers are LEB128 varints unless said otherwise. A reader skips tags it does not know and keeps them, so that an older
+//! gateway does not lose what a newer one wrote; a change that an older one must not ignore takes a new version byte.
+
+use std::sync::Arc;
+
+use backend::ObjectPart;
+use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag};
+
+use super::{Record, content_types};
+use crate::file_info::Stamp;
+
+const VERSION: u8 = 1;
+
+/// Field numbers. They are on disk: never change or reuse one.
+mod tag {
+    /// mtime in ns (8 bytes, little-endian, signed), then size.
+    pub const STAMP: u8 = 1;
+    /// 16 bytes.
+    pub const ETAG_MD5: u8 = 2;
+    /// 16 bytes, then the number of parts.
+    pub const ETAG_MULTIPART: u8 = 3;
+    /// Text.
+    pub const ETAG_OPAQUE: u8 = 4;
+    /// Algorithm (1 byte), then the value, of the whole object.
+    pub const CHECKSUM: u8 = 5;
+    /// Algorithm (1 byte), number of parts, then the value.
+    pub const CHECKSUM_COMPOSITE: u8 = 6;
+    /// Index into the table of common content types.
+    pub const CONTENT_TYPE_COMMON: u8 = 7;
+    /// Text, as are those that follow.
+    pub const CONTENT_TYPE: u8 = 8;
+    pub const CONTENT_ENCODING: u8 = 9;
+    pub const CONTENT_LANGUAGE: u8 = 10;
+    pub const CONTENT_DISPOSITION: u8 = 11;
+    pub const CACHE_CONTROL: u8 = 12;
+    pub const EXPIRES: u8 = 13;
+    pub const WEBSITE_REDIRECT_LOCATION: u8 = 14;
+    /// Length and text of a name, then of its value, and so on.
+    pub const USER_METADATA: u8 = 15;
+    /// See `put_parts`.
+    pub const PARTS: u8 = 16;
+    /// Bits: 1 made by a PUT, 2 directory object.
+    pub const DIRECTORY: u8 = 17;
+    /// ns, 8 bytes, little-endian, signed.
+    pub const TIME: u8 = 18;
+    pub const KEY: u8 = 19;
+    pub const UPLOAD_ID: u8 = 20;
+    /// Algorithm (1 byte), 1 if composite (1 byte).
+    pub const UPLOAD_CHECKSUM: u8 = 21;
+    pub const SIZE: u8 = 22;
+    /// 16 bytes.
+    pub const OVERFLOW: u8 = 23;
+    // Seats: 32 tags, 33 retention, 34 legal hold, 35 version id, 36 owner, 37 encryption.
+}
+
+/// Packs a record.
+pub(super) fn encode(record: &Record) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64);
+    out.push(VERSION);
+    put_identity(&mut out, record);
+    put_metadata(&mut out, record);
+    if let Some(parts) = &record.parts {
+        field(&mut out, tag::PARTS, &put_parts(parts));
+    }
+    let directory = u8::from(record.directory_made) | u8::from(record.directory_object) << 1;
+    if directory != 0 {
+        field(&mut out, tag::DIRECTORY, &[directory]);
+    }
+    if let Some(time) = record.time_ns {
+        field(&mut out, tag::TIME, &time.to_le_bytes());
+    }
+    for (tag, text) in [(tag::KEY, &record.key), (tag::UPLOAD_ID, &record.upload_id)] {
+        if let Some(text) = text {
+            field(&mut out, tag, text.as_bytes());
+        }
+    }
+    if let Some((algorithm, checksum_type)) = record.upload_checksum {
+        let composite = checksum_type == ChecksumType::Composite;
+        field(&mut out, tag::UPLOAD_CHECKSUM, &[algorithm as u8, u8::from(composite)]);
+    }
+    if let Some(size) = record.size_bytes {
+        field(&mut out, tag::SIZE, &varint(size));
+    }
+    if let Some(id) = record.overflow {
+        field(&mut out, tag::OVERFLOW, &id.to_be_bytes());
+    }
+    for (tag, value) in &record.unknown {
+        field(&mut out, *tag, value);
+    }
+    out
+}
+
+fn put_identity(out: &mut Vec<u8>, record: &Record) {
+    if let Some(stamp) = record.stamp {
+        // A time beyond the years 1677 to 2262 can't be told; the record then counts as stale.
+        if let Ok(modified) = i64::try_from(stamp.modified_ns) {
+            field(out, tag::STAMP, &[&modified.to_le_bytes()[..], &varint(stamp.size_bytes)].concat());
+        }
+    }
+    match &record.etag {
+        Some(ETag::Md5(md5)) => field(out, tag::ETAG_MD5, md5),
+        Some(ETag::Multipart { md5, parts }) => {
+            field(out, tag::ETAG_MULTIPART, &[&md5[..], &varint(u64::from(*parts))].concat());
+        }
+        Some(ETag::Opaque(text)) => field(out, tag::ETAG_OPAQUE, text.as_bytes()),
+        None => {}
+    }
+    if let Some(checksum) = &record.checksum {
+        let (algorithm, value) = ([checksum.value.algorithm() as u8], checksum.value.as_bytes());
+        match (checksum.checksum_type, checksum.parts) {
+            (ChecksumType::FullObject, _) => field(out, tag::CHECKSUM, &[&algorithm[..], value].concat()),
+            (ChecksumType::Composite, parts) => {
+                let parts = varint(u64::from(parts.unwrap_or_default()));
+                field(out, tag::CHECKSUM_COMPOSITE, &[&algorithm[..], &parts, value].concat());
+            }
+        }
+    }
+}
+
+fn put_metadata(out: &mut Vec<u8>, record: &Record) {
+    let metadata = &record.metadata;
+    let mut content_type = metadata.content_type.as_deref();
+    if let Some(index) = content_type.and_then(content_types::index) {
+        field(out, tag::CONTENT_TYPE_COMMON, &[index]);
+        content_type = None;
+    }
+    for (tag, text) in [
+        (tag::CONTENT_TYPE, content_type),
+        (tag::CONTENT_ENCODING, metadata.content_encoding.as_deref()),
+        (tag::CONTENT_LANGUAGE, metadata.content_language.as_deref()),
+        (tag::CONTENT_DISPOSITION, metadata.content_disposition.as_deref()),
+        (tag::CACHE_CONTROL, metadata.cache_control.as_deref()),
+        (tag::EXPIRES, metadata.expires.as_deref()),
+        (tag::WEBSITE_REDIRECT_LOCATION, metadata.website_redirect_location.as_deref()),
+    ] {
+        if let Some(text) = text {
+            field(out, tag, text.as_bytes());
+        }
+    }
+    if !metadata.user.is_empty() {
+        let mut value = Vec::new();
+        for text in metadata.user.iter().flat_map(|(name, text)| [name, text]) {
+            put_bytes(&mut value, text.as_bytes());
+        }
+        field(out, tag::USER_METADATA, &value);
+    }
+}
+
+fn field(out: &mut Vec<u8>, tag: u8, value: &[u8]) {
+    out.push(tag);
+    put_bytes(out, value);
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend(varint(bytes.len() as u64));
+    out.extend_from_slice(bytes);
+}
+
+fn varint(mut n: u64) -> Vec<u8> {
+    let mut out = Vec::with_capacity(2);
+    while n >= 0x80 {
+        out.push(n.to_le_bytes()[0] | 0x80);
+        n >>= 7;
+    }
+    out.push(n.to_le_bytes()[0]);
+    out
+}
+
+/// Marks that each part names its own algorithm (0 for none).
+const MIXED: u8 = 0xff;
+
+/// Number of parts, then runs of `skipped part numbers, count, size` until all parts are told, then the
+/// algorithm (1 byte, 0 for none, [`MIXED`]) and the checksums.
+fn put_parts(parts: &[ObjectPart]) -> Vec<u8> {
+    let mut out = varint(parts.len() as u64);
+    let mut number = 0;
+    for run in parts.chunk_by(|a, b| b.part_number == a.part_number + 1 && a.size_bytes == b.size_bytes) {
+        let first = run[0].part_number;
+        out.extend(varint(u64::from(first.wrapping_sub(number + 1))));
+        out.extend(varint(run.len() as u64));
+        out.extend(varint(run[0].size_bytes));
+        number = run[run.len() - 1].part_number;
+    }
+    let algorithm = |part: &ObjectPart| part.checksum.map_or(0, |c| c.algorithm() as u8);
+    let common = parts.first().map_or(0, algorithm);
+    let mixed = parts.iter().any(|p| algorithm(p) != common);
+    out.push(if mixed { MIXED } else { common });
+    for part in parts {
+        if mixed {
+            out.push(algorithm(part));
+        }
+        out.extend_from_slice(part.checksum.as_ref().map_or(&[], ChecksumValue::as_bytes));
+    }
+    out
+}
+
+/// Unpacks a record; `None` if it is of another version or damaged.
+pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
+    let mut input = Input(bytes);
+    if input.byte()? != VERSION {
+        return None;
+    }
+    let mut record = Record::default();
+    while !input.0.is_empty() {
+        let tag = input.byte()?;
+        let value = input.bytes()?;
+        get_field(&mut record, tag, value)?;
+    }
+    Some(record)
+}
+
+fn get_field(record: &mut Record, tag: u8, bytes: &[u8]) -> Option<()> {
+    let mut value = Input(bytes);
+    let metadata = &mut record.metadata;
+    match tag {
+        tag::STAMP => {
+            let modified_ns = i128::from(value.i64()?);
+            record.stamp = Some(Stamp { size_bytes: value.varint()?, modified_ns });
+        }
+        tag::ETAG_MD5 => record.etag = Some(ETag::Md5(bytes.try_into().ok()?)),
+        tag::ETAG_MULTIPART => {
+            let md5 = value.take(16)?.try_into().ok()?;
+            record.etag = Some(ETag::Multipart { md5, parts: value.varint()?.try_into().ok()? });
+        }
+        tag::ETAG_OPAQUE => record.etag = Some(ETag::Opaque(text(bytes)?.into())),
+        tag::CHECKSUM => {
+            let algorithm = ChecksumAlgorithm::from_u8(value.byte()?)?;
+            record.checksum = Some(Checksum::full_object(ChecksumValue::new(algorithm, value.0)?));
+        }
+        tag::CHECKSUM_COMPOSITE => {
+            let algorithm = ChecksumAlgorithm::from_u8(value.byte()?)?;
+            let parts = value.varint()?.try_into().ok()?;
+            record.checksum = Some(Checksum::composite(ChecksumValue::new(algorithm, value.0)?, parts));
+        }
+        tag::CONTENT_TYPE_COMMON => metadata.content_type = Some(content_types::name(value.byte()?)?.to_owned()),
+        tag::CONTENT_TYPE => metadata.content_type = Some(text(bytes)?),
+        tag::CONTENT_ENCODING => metadata.content_encoding = Some(text(bytes)?),
+        tag::CONTENT_LANGUAGE => metadata.content_language = Some(text(bytes)?),
+        tag::CONTENT_DISPOSITION => metadata.content_disposition = Some(text(bytes)?),
+        tag::CACHE_CONTROL => metadata.cache_control = Some(text(bytes)?),
+        tag::EXPIRES => metadata.expires = Some(text(bytes)?),
+        tag::WEBSITE_REDIRECT_LOCATION => metadata.website_redirect_location = Some(text(bytes)?),
+        tag::USER_METADATA => {
+            while !value.0.is_empty() {
+                metadata.user.push((text(value.bytes()?)?, text(value.bytes()?)?));
+            }
+        }
+        tag::PARTS => record.parts = Some(get_parts(value)?),
+        tag::DIRECTORY => {
+            let bits = value.byte()?;
+            (record.directory_made, record.directory_object) = (bits & 1 != 0, bits & 2 != 0);
+        }
+        tag::TIME => record.time_ns = Some(value.i64()?),
+        tag::KEY => record.key = Some(text(bytes)?),
+        tag::UPLOAD_ID => record.upload_id = Some(text(bytes)?),
+        tag::UPLOAD_CHECKSUM => {
+            let algorithm = ChecksumAlgorithm::from_u8(value.byte()?)?;
+            let composite = value.byte()? != 0;
+            let checksum_type = if composite { ChecksumType::Composite } else { ChecksumType::FullObject };
+            record.upload_checksum = Some((algorithm, checksum_type));
+        }
+        tag::SIZE => record.size_bytes = Some(value.varint()?),
+        tag::OVERFLOW => record.overflow = Some(u128::from_be_bytes(bytes.try_into().ok()?)),
+        _ => record.unknown.push((tag, bytes.into())),
+    }
+    Some(())
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    String::from_utf8(bytes.to_vec()).ok()
+}
+
+fn get_parts(mut input: Input<'_>) -> Option<Arc<[ObjectPart]>> {
+    let count = usize::try_from(input.varint()?).ok()?;
+    // A damaged count must not allocate without bound.
+    if count > s3_types::limits::PARTS_MAX as usize {
+        return None;
+    }
+    let mut parts = Vec::with_capacity(count);
+    let mut number = 0u32;
+    while parts.len() < count {
+        number = number.checked_add(u32::try_from(input.varint()?).ok()?)?;
+        let run = usize::try_from(input.varint()?).ok()?;
+        let size_bytes = input.varint()?;
+        if run == 0 || run > count - parts.len() {
+            return None;
+        }
+        for _ in 0..run {
+            number = number.checked_add(1)?;
+            parts.push(ObjectPart { part_number: number, size_bytes, checksum: None });
+        }
+    }
+    let common = input.byte()?;
+    for part in &mut parts {
+        let algorithm = if common == MIXED { input.byte()? } else { common };
+        if algorithm != 0 {
+            let algorithm = ChecksumAlgorithm::from_u8(algorithm)?;
+            part.checksum = ChecksumValue::new(algorithm, input.take(algorithm.length_bytes())?);
+        }
+    }
+    Some(parts.into())
+}
+
+struct Input<'b>(&'b [u8]);
+
+impl<'b> Input<'b> {
+    fn take(&mut self, count: usize) -> Option<&'b [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1).map(|b| b[0])
+    }
+
+    fn i64(&mut self) -> Option<i64> {
+        Some(i64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut n = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            n |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(n);
+            }
+        }
+        None
+    }
+
+    fn bytes(&mut self) -> Option<&'b [u8]> {
+        let length = usize::try_from(self.varint()?).ok()?;
+        self.take(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use s3_types::{Checksummer, ObjectMetadata};
+
+    use super::*;
+
+    fn ordinary() -> Record {
+        Record {
+            stamp: Some(Stamp { size_bytes: 5 << 40, modified_ns: 1_800_000_000_123_456_789 }),
+            etag: Some(ETag::Md5([0xab; 16])),
+            checksum: Some(Checksum::full_object(Checksummer::of(ChecksumAlgorithm::Crc64Nvme, b"x"))),
+            metadata: ObjectMetadata { content_type: Some("application/json".into()), ..Default::default() },
+            ..Record::default()
+        }
+    }
+
+    #[test]
+    fn an_ordinary_record_fits_the_inode() {
+        let packed = encode(&ordinary());
+        assert!(packed.len() <= 64, "{} bytes", packed.len());
+        assert_eq!(decode(&packed), Some(ordinary()));
+    }
+
+    #[test]
+    fn ten_thousand_equal_parts_cost_their_checksums() {
+        let checksum = Some(Checksummer::of(ChecksumAlgorithm::Crc32, b"x"));
+        let parts: Vec<_> =
+            (1..=10_000).map(|n| ObjectPart { part_number: n, size_bytes: 5 << 20, checksum }).collect();
+        let packed = put_parts(&parts);
+        assert!(packed.len() < 40_020, "{}", packed.len());
+        assert_eq!(get_parts(Input(&packed)).as_deref(), Some(&parts[..]));
+    }
+
+    fn checksum() -> impl Strategy<Value = ChecksumValue> {
+        (0..ChecksumAlgorithm::ALL.len(), any::<[u8; 64]>()).prop_map(|(n, bytes)| {
+            let algorithm = ChecksumAlgorithm::ALL[n];
+            ChecksumValue::new(algorithm, &bytes[..algorithm.length_bytes()]).unwrap()
+        })
+    }
+
+    fn parts() -> impl Strategy<Value = Arc<[ObjectPart]>> {
+        let part = (1u32..4, prop_oneof![Just(5u64 << 20), any::<u64>()], prop::option::of(checksum()));
+        prop::collection::vec(part, 1..20).prop_map(|list| {
+            let mut part_number = 0;
+            let part = |(step, size_bytes, checksum)| {
+                part_number += step;
+                ObjectPart { part_number, size_bytes, checksum }
+            };
+            list.into_iter().map(part).collect()
+        })
+    }
+
+    fn metadata() -> impl Strategy<Value = ObjectMetadata> {
+        let text = || prop::option::of("\\PC{0,20}");
+        let content_type = prop::option::of(prop_oneof![Just("text/plain".to_owned()), "[a-z/]{0,12}"]);
+        (content_type, text(), text(), text(), text(), text(), text(), prop::collection::vec(("[a-z]{1,9}", "\\PC{0,300}"), 0..4))
+            .prop_map(|t| ObjectMetadata {
+                content_type: t.0,
+                content_encoding: t.1,
+                content_language: t.2,
+                content_disposition: t.3,
+                cache_control: t.4,
+                expires: t.5,
+                website_redirect_location: t.6,
+                user: t.7,
+            })
+    }
+
+    fn record() -> impl Strategy<Value = Record> {
+        let stamp = (any::<u64>(), any::<i64>())
+            .prop_map(|(size_bytes, ns)| Stamp { size_bytes, modified_ns: i128::from(ns) });
+        let etag = prop_oneof![
+            any::<[u8; 16]>().prop_map(ETag::Md5),
+            (any::<[u8; 16]>(), any::<u32>()).prop_map(|(md5, parts)| ETag::Multipart { md5, parts }),
+            "[!#-~]{0,40}".prop_map(|t| ETag::Opaque(t.into())),
+        ];
+        let whole = prop_oneof![
+            checksum().prop_map(Checksum::full_object),
+            (checksum(), any::<u32>()).prop_map(|(c, n)| Checksum::composite(c, n))
+        ];
+        let unknown = prop::collection::vec((200u8..=255, prop::collection::vec(any::<u8>(), 0..200)), 0..3);
+        let o = prop::option::of::<BoxedStrategy<_>>;
+        let identity = (o(stamp.boxed()), prop::option::of(etag), prop::option::of(whole), metadata(), prop::option::of(parts()));
+        let rest = (any::<(bool, bool)>(), any::<Option<i64>>(), any::<Option<String>>(), any::<Option<u64>>(), any::<Option<u128>>(), unknown);
+        (identity, rest).prop_map(|(i, r)| Record {
+            stamp: i.0,
+            etag: i.1,
+            checksum: i.2,
+            metadata: i.3,
+            parts: i.4,
+            directory_made: r.0.0,
+            directory_object: r.0.1,
+            time_ns: r.1,
+            key: r.2.clone(),
+            upload_id: r.2,
+            upload_checksum: r.3.map(|_| (ChecksumAlgorithm::Sha1, ChecksumType::Composite)),
+            size_bytes: r.3,
+            overflow: r.4,
+            unknown: r.5.into_iter().map(|(t, v)| (t, v.into())).collect(),
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn records_round_trip(record in record()) {
+            prop_assert_eq!(decode(&encode(&record)), Some(record));
+        }
+
+        #[test]
+        fn damage_is_told_not_trusted(record in record(), cut in any::<prop::sample::Index>(), noise in any::<u8>()) {
+            let mut packed = encode(&record);
+            let at = cut.index(packed.len());
+            let _ = decode(&packed[..at]);
+            packed[at] ^= noise;
+            let _ = decode(&packed);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The record: all that S3 knows of an object beyond its bytes, in one extended attribute.
+//!
+//! `user.slipway` holds a version byte and then fields of the form `tag, length, value` ([`codec`]). An ordinary object's
+//! record (stamp, MD5, CRC64NVME, a common content type) takes 45 to 50 bytes, which a 256-byte ext4 inode has room for.
+//! A record that the file system refuses as too large is split ([`store`]).
+
+mod codec;
+mod content_types;
+mod store;
+
+use std::sync::Arc;
+
+use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ETag, ObjectMetadata};
+
+use backend::{ObjectAttributes, ObjectPart};
+
+use crate::file_info::{self, Stamp};
+
+pub(crate) use store::{
+    ATTRIBUTE, Companion, complete, from_bytes, mark, peek, read, remove_companion, set, set_small, to_bytes, write_companion,
+    write_whole,
+};
+
+/// Names a companion file.
+pub(crate) type OverflowId = u128;
+
+/// What one `user.slipway` says. Which fields are set depends on what it describes: an object, a directory, a bucket, a
+/// part, an upload.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// The file that it describes. A record whose stamp does not match its file says nothing about that file.
+    pub stamp: Option<Stamp>,
+    /// The ETag.
+    pub etag: Option<ETag>,
+    /// The checksum.
+    pub checksum: Option<Checksum>,
+    /// What the client attached.
+    pub metadata: ObjectMetadata,
+    /// The parts of a multipart object.
+    pub parts: Option<Arc<[ObjectPart]>>,
+    /// On a directory: a PUT made it, so that it goes with its last object.
+    pub directory_made: bool,
+    /// On a directory: it is a directory object.
+    pub directory_object: bool,
+    /// When it was made or last written, for what has no stamp (directory objects, buckets, uploads).
+    pub time_ns: Option<i64>,
+    /// The key it belongs to: of an upload; of a directory that is about to take a file's place, its path.
+    pub key: Option<String>,
+    /// The upload that made the object.
+    pub upload_id: Option<String>,
+    /// Algorithm and type that an upload was created with.
+    pub upload_checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
+    /// Size of an object that is described elsewhere (the receipt of a completed upload).
+    pub size_bytes: Option<u64>,
+    /// The rest of the record is in this companion file.
+    pub overflow: Option<OverflowId>,
+    /// Fields of a newer version, kept as they are.
+    pub unknown: Vec<(u8, Box<[u8]>)>,
+}
+
+impl Record {
+    /// The mark of a directory that a PUT made.
+    pub fn made_directory() -> Self {
+        Self { directory_made: true, ..Self::default() }
+    }
+
+    /// The attributes of the file with stamp `stamp`; `None` if the record has no ETag.
+    pub fn into_attributes(self, stamp: Stamp) -> Option<ObjectAttributes> {
+        Some(ObjectAttributes {
+            size_bytes: stamp.size_bytes,
+            last_modified: file_info::timestamp(stamp.modified_ns),
+            etag: self.etag?,
+            checksum: self.checksum,
+            metadata: self.metadata,
+            parts: self.parts,
+        })
+    }
+
+    /// The attributes of the directory object that it describes, if it does.
+    pub fn directory_attributes(&self) -> Option<ObjectAttributes> {
+        let stamp = Stamp { size_bytes: 0, modified_ns: i128::from(self.time_ns?) };
+        if self.directory_object { self.clone().into_attributes(stamp) } else { None }
+    }
+}

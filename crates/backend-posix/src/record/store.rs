@@ -1,0 +1,171 @@
+//! Records in extended attributes, and in companion files where those are too small.
+//!
+//! A record that the file system refuses (ext4 takes 4,040 bytes in all) is split. The attribute keeps the stamp, the ETag,
+//! the checksum and a random id; the file `.slipway/overflow/<id>` has the whole record. It is written before the
+//! object is published and removed once the object is replaced or deleted, so that a reader who finds no companion has
+//! opened an object that is gone, and looks again.
+
+use std::mem::MaybeUninit;
+
+use backend::Result;
+use rustix::fd::{AsFd, AsRawFd};
+use rustix::fs::{AtFlags, Mode, OFlags, XattrFlags};
+use rustix::io::Errno;
+
+use super::{OverflowId, Record, codec};
+use crate::bucket::Bucket;
+use crate::error::{Fail, Io, Op};
+use crate::{files, unique};
+
+/// The attribute that holds a record.
+pub(crate) const ATTRIBUTE: &str = "user.slipway";
+const OVERFLOW: &str = "overflow";
+
+/// Holds nearly all records; a longer one costs a second call.
+const SHORT_BYTES: usize = 1024;
+/// The kernel's own limit (`XATTR_SIZE_MAX`).
+const ATTRIBUTE_BYTES_MAX: usize = 65536;
+
+/// Reads the attribute of an open file. `None` where there is none, or none that can be understood.
+pub(crate) fn peek(file: impl AsFd) -> Io<Option<Record>> {
+    let file = file.as_fd();
+    read_attribute(
+        |buffer| rustix::fs::fgetxattr(file, ATTRIBUTE, buffer).map(|(read, _)| &*read),
+        |buffer| rustix::fs::fgetxattr(file, ATTRIBUTE, buffer),
+    )
+}
+
+/// Reads the attribute of a name in a directory, in one call and without opening it. Needs /proc.
+pub(crate) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
+    let path = format!("/proc/self/fd/{}/{name}", directory.as_fd().as_raw_fd());
+    read_attribute(
+        |buffer| rustix::fs::lgetxattr(&*path, ATTRIBUTE, buffer).map(|(read, _)| &*read),
+        |buffer| rustix::fs::lgetxattr(&*path, ATTRIBUTE, buffer),
+    )
+}
+
+fn read_attribute(
+    short: impl for<'b> FnOnce(&'b mut [MaybeUninit<u8>]) -> Io<&'b [u8]>,
+    long: impl FnOnce(&mut [u8]) -> Io<usize>,
+) -> Io<Option<Record>> {
+    let mut buffer = [MaybeUninit::uninit(); SHORT_BYTES];
+    let record = match short(&mut buffer) {
+        Ok(bytes) => codec::decode(bytes),
+        Err(Errno::RANGE) => {
+            let mut buffer = vec![0; ATTRIBUTE_BYTES_MAX];
+            let length = long(&mut buffer)?;
+            buffer.get(..length).and_then(codec::decode)
+        }
+        // EPERM is what links and special files say.
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::PERM) => None,
+        Err(errno) => return Err(errno),
+    };
+    Ok(record)
+}
+
+/// The whole of a record that does not fit its attribute, to be kept in a file.
+#[derive(Debug)]
+pub(crate) struct Companion {
+    /// Its name.
+    pub id: OverflowId,
+    bytes: Vec<u8>,
+}
+
+/// Writes a file's attribute. If it does not fit, nothing is written: the answer has what does ([`set_small`]), and the
+/// companion that must be there first ([`write_companion`]).
+pub(crate) fn set(file: impl AsFd, record: &Record) -> Io<Option<(Record, Companion)>> {
+    let bytes = codec::encode(record);
+    match rustix::fs::fsetxattr(&file, ATTRIBUTE, &bytes, XattrFlags::empty()) {
+        Ok(()) => return Ok(None),
+        Err(Errno::NOSPC | Errno::TOOBIG | Errno::RANGE) => {}
+        Err(errno) => return Err(errno),
+    }
+    let id = unique::id();
+    let short = Record {
+        stamp: record.stamp,
+        etag: record.etag.clone(),
+        checksum: record.checksum,
+        directory_made: record.directory_made,
+        directory_object: record.directory_object,
+        time_ns: record.time_ns,
+        upload_id: record.upload_id.clone(),
+        overflow: Some(id),
+        ..Record::default()
+    };
+    Ok(Some((short, Companion { id, bytes })))
+}
+
+/// Writes an attribute where there is none; leaves one that is there.
+pub(crate) fn mark(file: impl AsFd, record: &Record) -> Io<()> {
+    match rustix::fs::fsetxattr(file, ATTRIBUTE, &codec::encode(record), XattrFlags::CREATE) {
+        Err(Errno::EXIST) => Ok(()),
+        result => result,
+    }
+}
+
+/// Writes an attribute that always fits; an empty record removes it.
+pub(crate) fn set_small(file: impl AsFd, record: &Record) -> Io<()> {
+    if *record == Record::default() {
+        return match rustix::fs::fremovexattr(file, ATTRIBUTE) {
+            Err(Errno::NODATA) => Ok(()),
+            result => result,
+        };
+    }
+    rustix::fs::fsetxattr(file, ATTRIBUTE, &codec::encode(record), XattrFlags::empty())
+}
+
+fn companion_path(id: OverflowId) -> String {
+    format!(".slipway/{OVERFLOW}/{id:032x}")
+}
+
+/// Puts a companion in its place, on disk before it returns if `durable`. Only under the lock of the object's key, which
+/// keeps DeleteBucket from taking it for a leftover.
+pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion) -> Result<(), Fail> {
+    let directory = bucket.own_directory(OVERFLOW)?;
+    let name = format!("{:032x}", companion.id);
+    write_whole(&directory, &name, &companion.bytes, bucket.store.options.durability.syncs_data())?;
+    if bucket.store.options.durability.syncs_names() {
+        rustix::fs::fsync(&directory).attempt("sync a directory")?;
+    }
+    Ok(())
+}
+
+/// Writes a small file of our own under a name that is free.
+pub(crate) fn write_whole(directory: impl AsFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fail> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::openat(&directory, name, flags, Mode::from_raw_mode(0o600)).attempt("create a file")?;
+    let written = files::write_all(&file, bytes, 0).and_then(|()| if sync { rustix::fs::fsync(&file) } else { Ok(()) });
+    if written.is_err() {
+        let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
+    }
+    written.attempt("write a file")
+}
+
+/// Removes a companion whose object is gone. A leftover only costs space, and the sweep finds it.
+pub(crate) fn remove_companion(bucket: &Bucket<'_>, id: Option<OverflowId>) {
+    if let Some(id) = id {
+        let _ = rustix::fs::unlinkat(&*bucket.fd, companion_path(id), AtFlags::empty());
+    }
+}
+
+/// The whole of a record that was read from an attribute; `None` if its companion is missing.
+pub(crate) fn complete(bucket: &Bucket<'_>, record: Record) -> Io<Option<Record>> {
+    let Some(id) = record.overflow else { return Ok(Some(record)) };
+    let bytes = match files::read_own(&bucket.fd, &companion_path(id)) {
+        Ok(bytes) => bytes,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(errno) => return Err(errno),
+    };
+    let whole = codec::decode(&bytes).filter(|whole| whole.stamp == record.stamp && whole.etag == record.etag);
+    Ok(whole.map(|whole| Record { overflow: Some(id), ..whole }))
+}
+
+/// A record as the content of a file of our own.
+pub(crate) fn to_bytes(record: &Record) -> Vec<u8> {
+    codec::encode(record)
+}
+
+/// The inverse of [`to_bytes`].
+pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Record> {
+    codec::decode(bytes)
+}

@@ -1,0 +1,89 @@
+//! Opening paths without being led astray.
+//!
+//! Everything is opened by `openat2`, beneath a directory that is open already. The common case forbids symbolic
+//! links altogether, which one call decides. Only a path that has one takes the slow way: resolved beneath the bucket, and
+//! then asked of /proc where it led, so that a link can't lead into `.slipway`.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use crate::error::Io;
+use crate::keymap::OWN_DIRECTORY;
+
+/// How files are opened for reading: never waiting (a FIFO without a writer), never becoming the terminal's owner.
+pub(crate) const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+/// How directories are opened.
+pub(crate) const DIRECTORY: OFlags = READ.union(OFlags::DIRECTORY);
+
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
+const PLAIN: ResolveFlags = BENEATH.union(ResolveFlags::NO_SYMLINKS);
+
+/// Longest path that goes to the kernel in one piece; `PATH_MAX` is 4,096.
+const PATH_BYTES_MAX: usize = 4000;
+/// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link.
+const UNSURE_TRIES: usize = 32;
+
+/// Opens a path that has no symbolic links; ELOOP if it has one.
+pub(crate) fn plain(directory: impl AsFd, path: &str, flags: OFlags) -> Io<OwnedFd> {
+    create(directory, path, flags, Mode::empty())
+}
+
+/// [`plain`], with the mode of a file that `flags` may create.
+pub(crate) fn create(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Io<OwnedFd> {
+    by_pieces(directory, path, flags, mode, PLAIN)
+}
+
+/// [`plain`], if that is possible without waiting for a disk and without leaving the file system; an error otherwise.
+pub(crate) fn cached(directory: impl AsFd, path: &str, flags: OFlags) -> Io<OwnedFd> {
+    let resolve = PLAIN | ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
+    rustix::fs::openat2(directory, path, flags, Mode::empty(), resolve)
+}
+
+/// Opens a path that may have symbolic links, as long as they stay in `directory` and out of its own `.slipway`. Also
+/// tells where it led, relative to `directory`.
+pub(crate) fn following(directory: impl AsFd, path: &str, flags: OFlags) -> Io<(OwnedFd, String)> {
+    let directory = directory.as_fd();
+    let opened = by_pieces(directory, path, flags, Mode::empty(), BENEATH)?;
+    let (top, place) = (place_of(directory)?, place_of(&opened)?);
+    let inside = Path::new(place.as_os_str()).strip_prefix(&top).map_err(|_| Errno::XDEV)?;
+    if inside.components().any(|c| c == Component::Normal(OWN_DIRECTORY.as_ref())) {
+        return Err(Errno::XDEV);
+    }
+    // A place that is not UTF-8 only names a lock here, and is never reached by a key.
+    Ok((opened, String::from_utf8_lossy(inside.as_os_str().as_bytes()).into_owned()))
+}
+
+fn place_of(file: impl AsFd) -> Io<std::path::PathBuf> {
+    let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    let place = rustix::fs::readlinkat(CWD, link, Vec::new())?;
+    Ok(std::ffi::OsStr::from_bytes(place.as_bytes()).into())
+}
+
+/// A key of 1,024 bytes may have a path of 15 KiB, which the kernel takes only in pieces.
+fn by_pieces(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode, resolve: ResolveFlags) -> Io<OwnedFd> {
+    let mut head;
+    let (mut directory, mut path) = (directory.as_fd(), path);
+    let mut opened;
+    while path.len() > PATH_BYTES_MAX {
+        let cut = path.as_bytes()[..PATH_BYTES_MAX].iter().rposition(|b| *b == b'/').ok_or(Errno::NAMETOOLONG)?;
+        (head, path) = (&path[..cut], &path[cut + 1..]);
+        opened = sure(directory, head, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty(), resolve)?;
+        directory = opened.as_fd();
+    }
+    sure(directory, path, flags, mode, resolve)
+}
+
+fn sure(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode, resolve: ResolveFlags) -> Io<OwnedFd> {
+    let path = if path.is_empty() { "." } else { path };
+    for _ in 1..UNSURE_TRIES {
+        match rustix::fs::openat2(&directory, path, flags, mode, resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            result => return result,
+        }
+    }
+    rustix::fs::openat2(directory, path, flags, mode, resolve)
+}

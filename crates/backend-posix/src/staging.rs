@@ -1,0 +1,198 @@
+//! Files that no one sees yet.
+//!
+//! A staged file has no name (`O_TMPFILE`), so that a crash leaves nothing. Where the file system lacks that, it has one
+//! in `.slipway/staging` and is locked as long as it is in use, by which the sweep knows it from a leftover.
+
+use std::sync::Arc;
+
+use backend::{BackendError, Result};
+use bytes::Bytes;
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
+
+use crate::bucket::{Bucket, Directory};
+use crate::error::{Fail, Io, Op};
+use crate::file_info::{self, Stamp};
+use crate::record::{self, Companion, Record};
+use crate::{files, lock, unique};
+
+const STAGING: &str = "staging";
+/// Bodies from this size on get their space reserved first, so that a full disk is told early.
+const RESERVE_BYTES_MIN: u64 = 1 << 20;
+
+/// A file that is being written. Dropping it removes it.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    file: OwnedFd,
+    name: Option<StagedName>,
+    size_bytes: u64,
+}
+
+#[derive(Debug)]
+struct StagedName {
+    directory: Arc<OwnedFd>,
+    name: String,
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if let Some(StagedName { directory, name }) = self.name.take() {
+            let _ = rustix::fs::unlinkat(&*directory, name, AtFlags::empty());
+        }
+    }
+}
+
+impl Staged {
+    /// Makes an empty file on the file system of `directory`, with the group and default ACL that it gives to its files.
+    pub fn create(bucket: &Bucket<'_>, directory: &Directory) -> Result<Self, Fail> {
+        let mode = Mode::from_raw_mode(bucket.store.options.file_mode);
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+        match rustix::fs::openat(directory, ".", flags, mode) {
+            Ok(file) => Ok(Self { file, name: None, size_bytes: 0 }),
+            // What kernels and file systems say that do not know it.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => Self::create_named(bucket, mode),
+            Err(errno) => Err(errno).attempt("make a staging file"),
+        }
+    }
+
+    fn create_named(bucket: &Bucket<'_>, mode: Mode) -> Result<Self, Fail> {
+        let directory = Arc::new(bucket.own_directory(STAGING)?);
+        let name = unique::name();
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::openat(&*directory, &name, flags, mode).attempt("make a staging file")?;
+        let staged = Self { file, name: Some(StagedName { directory, name }), size_bytes: 0 };
+        lock::lock_file(&staged.file).attempt("lock a staging file")?;
+        Ok(staged)
+    }
+
+    /// How much was written.
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Reserves space for a body of this size, where that is possible.
+    pub fn reserve(&self, size_bytes: u64) -> Result<()> {
+        if size_bytes < RESERVE_BYTES_MIN {
+            return Ok(());
+        }
+        match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, size_bytes) {
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(errno).op("reserve space"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds bytes.
+    pub fn append(&mut self, chunks: &[Bytes]) -> Result<()> {
+        files::write_chunks(&self.file, chunks, self.size_bytes).op("write a staging file")?;
+        self.size_bytes += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
+        Ok(())
+    }
+
+    /// The file, for those who write to it otherwise, and then say [`Staged::grew_to`].
+    pub fn file(&self) -> &OwnedFd {
+        &self.file
+    }
+
+    /// Tells the size after a write through [`Staged::file`].
+    pub fn grew_to(&mut self, size_bytes: u64) {
+        self.size_bytes = size_bytes;
+    }
+
+    /// Gives the file its owner and its record, and puts both on disk if the durability level says so. What is left is
+    /// to publish it.
+    pub fn seal(self, bucket: &Bucket<'_>, owner: Option<(u32, u32)>, record: Record) -> Result<Sealed> {
+        if let Some((user, group)) = owner {
+            let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+            rustix::fs::fchown(&self.file, Some(user), Some(group)).op("give a file its owner")?;
+        }
+        let mut info = file_info::stat(&self.file)?;
+        if !bucket.store.times_are_final(info.device) {
+            rustix::fs::fsync(&self.file).op("sync a file")?;
+            info = file_info::stat(&self.file)?;
+        }
+        if info.stamp.size_bytes != self.size_bytes {
+            return Err(BackendError::Changed);
+        }
+        let record = Record { stamp: Some(info.stamp), ..record };
+        let mut companion = None;
+        if let Some((short, rest)) = record::set(&self.file, &record).op("write a record")? {
+            record::set_small(&self.file, &short).op("write a record")?;
+            companion = Some(rest);
+        }
+        if bucket.store.options.durability.syncs_data() {
+            rustix::fs::fsync(&self.file).op("sync a file")?;
+        }
+        Ok(Sealed { staged: self, companion, stamp: info.stamp })
+    }
+}
+
+/// A file with its record, ready to be published.
+#[derive(Debug)]
+pub(crate) struct Sealed {
+    staged: Staged,
+    /// To be written before the file is published.
+    pub companion: Option<Companion>,
+    /// The file's own.
+    pub stamp: Stamp,
+}
+
+impl Sealed {
+    /// Gives the file a name that is free; EEXIST if it is not.
+    pub fn link(&mut self, directory: impl AsFd, name: &str) -> Io<()> {
+        match &self.staged.name {
+            None => link_unnamed(&self.staged.file, directory, name),
+            Some(staged) => {
+                rustix::fs::linkat(&*staged.directory, &*staged.name, directory, name, AtFlags::empty())?;
+                let _ = rustix::fs::unlinkat(&*staged.directory, &*staged.name, AtFlags::empty());
+                self.staged.name = None;
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives the file a name, taking it from the file that has it.
+    pub fn replace(&mut self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<(), Fail> {
+        if self.staged.name.is_none() {
+            self.name_in(Arc::new(bucket.own_directory(STAGING)?), unique::name(), directory)?;
+        }
+        let Some(staged) = &self.staged.name else { return Err(Fail::Retry) };
+        rustix::fs::renameat(&*staged.directory, &*staged.name, directory, name).attempt("replace a file")?;
+        self.staged.name = None;
+        Ok(())
+    }
+
+    /// Where something is mounted inside the bucket, only the target's own directory is on its file system.
+    fn name_in(&mut self, staging: Arc<OwnedFd>, name: String, target: &Directory) -> Result<(), Fail> {
+        let (directory, name) = match link_unnamed(&self.staged.file, &staging, &name) {
+            Err(Errno::XDEV) => {
+                let (directory, name) = (Arc::clone(&target.fd), format!(".slipway,t{name}"));
+                link_unnamed(&self.staged.file, &directory, &name).attempt("name a file")?;
+                (directory, name)
+            }
+            result => {
+                result.attempt("name a file")?;
+                (staging, name)
+            }
+        };
+        self.staged.name = Some(StagedName { directory, name });
+        Ok(())
+    }
+}
+
+fn link_unnamed(file: &OwnedFd, directory: impl AsFd, name: &str) -> Io<()> {
+    match rustix::fs::linkat(file, "", &directory, name, AtFlags::EMPTY_PATH) {
+        // Also what kernels before 6.10 say to those without CAP_DAC_READ_SEARCH.
+        Err(Errno::NOENT) => {
+            let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+            rustix::fs::linkat(CWD, path, directory, name, AtFlags::SYMLINK_FOLLOW)
+        }
+        result => result,
+    }
+}
+
+/// Makes a directory in staging that will take the place of a file.
+pub(crate) fn staging_directory(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
+    bucket.own_directory(STAGING)
+}

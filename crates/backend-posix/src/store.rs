@@ -1,0 +1,124 @@
+//! The tree as a whole: its root, and what its file system can do.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags, XattrFlags};
+use rustix::io::Errno;
+
+use crate::error::Io;
+use crate::file_info;
+use crate::options::Options;
+use crate::record::ATTRIBUTE;
+use crate::resolve::{self, DIRECTORY};
+
+/// Why a directory can't be served.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot serve {}: {reason}", path.display())]
+pub struct OpenError {
+    path: PathBuf,
+    reason: OpenReason,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum OpenReason {
+    #[error("it cannot be opened: {0}")]
+    Open(Errno),
+    #[error("the kernel refuses openat2, which needs Linux 5.6 and a sandbox that knows it: {0}")]
+    NoOpenat2(Errno),
+    #[error(
+        "its file system keeps no user extended attributes, where objects' records live \
+         (mount it with user_xattr, or use another file system)"
+    )]
+    NoAttributes,
+    #[error("its extended attributes cannot be written: {0}")]
+    Attributes(Errno),
+}
+
+/// An open tree.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub root: OwnedFd,
+    pub options: Options,
+    /// `st_dev` of the root; a bucket that is a mount point has another.
+    device: u64,
+    file_system: FileSystem,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileSystem {
+    /// Local, and `RWF_NOWAIT` tells whether a read would wait.
+    Local,
+    /// Local, and reads never wait for a disk.
+    Memory,
+    /// Anything else: calls may take the time of a network.
+    Other,
+}
+
+impl FileSystem {
+    fn of(root: &OwnedFd) -> Io<Self> {
+        // From linux/magic.h, and ZFS's own.
+        let kind = rustix::fs::fstatfs(root)?.f_type;
+        Ok(match u32::try_from(kind & 0xffff_ffff).unwrap_or(0) {
+            // ext2/3/4, XFS, btrfs, F2FS, bcachefs, ZFS
+            0xef53 | 0x5846_5342 | 0x9123_683e | 0xf2f5_2010 | 0xca45_1a4e | 0x2fc1_2fc1 => Self::Local,
+            // tmpfs
+            0x0102_1994 => Self::Memory,
+            _ => Self::Other,
+        })
+    }
+}
+
+impl Store {
+    /// Opens the tree at `root` and checks that objects can be kept there.
+    pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
+        let fail = |reason| OpenError { path: root.to_owned(), reason };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(root, flags, Mode::empty()).map_err(|e| fail(OpenReason::Open(e)))?;
+        resolve::plain(&fd, "", DIRECTORY).map_err(|e| fail(OpenReason::NoOpenat2(e)))?;
+        check_attributes(&fd).map_err(fail)?;
+        let opened = |e| fail(OpenReason::Open(e));
+        let device = file_info::of(&fd).map_err(opened)?.device;
+        let file_system = FileSystem::of(&fd).map_err(opened)?;
+        Ok(Self { root: fd, options, device, file_system })
+    }
+
+    /// True if reads may be tried on the caller's own thread.
+    pub fn reads_inline(&self) -> bool {
+        self.file_system != FileSystem::Other
+    }
+
+    /// True if cached reads of the root's file system never wait, so that they need no `RWF_NOWAIT` (which it refuses).
+    pub fn reads_never_wait(&self) -> bool {
+        self.file_system == FileSystem::Memory
+    }
+
+    /// True if a file on `device` gets its time when it is written, not when it is flushed to a server.
+    pub fn times_are_final(&self, device: u64) -> bool {
+        device == self.device && self.file_system != FileSystem::Other
+    }
+
+    /// True if `RENAME_EXCHANGE` can't be relied on, so that a name may be missing for a moment.
+    pub fn names_may_blink(&self) -> bool {
+        self.file_system == FileSystem::Other
+    }
+}
+
+fn check_attributes(root: &OwnedFd) -> Result<(), OpenReason> {
+    let probe = "user.slipway.probe";
+    match rustix::fs::fsetxattr(root, probe, b"1", XattrFlags::empty()) {
+        Ok(()) => {
+            let _ = rustix::fs::fremovexattr(root, probe);
+            return Ok(());
+        }
+        Err(Errno::OPNOTSUPP) => return Err(OpenReason::NoAttributes),
+        // A tree that may only be read is fine; then reading must work.
+        Err(Errno::ROFS | Errno::ACCESS | Errno::PERM | Errno::NOSPC | Errno::DQUOT) => {}
+        Err(errno) => return Err(OpenReason::Attributes(errno)),
+    }
+    match rustix::fs::fgetxattr(root, ATTRIBUTE, &mut [0u8; 0]) {
+        Ok(_) | Err(Errno::NODATA | Errno::RANGE) => Ok(()),
+        Err(Errno::OPNOTSUPP) => Err(OpenReason::NoAttributes),
+        Err(errno) => Err(OpenReason::Attributes(errno)),
+    }
+}

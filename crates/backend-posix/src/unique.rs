@@ -1,0 +1,27 @@
+//! Names that no one else makes.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::rand::{GetRandomFlags, getrandom};
+
+/// Random bits from the kernel.
+pub(crate) fn random() -> u64 {
+    let mut bytes = [0; 8];
+    let read = getrandom(&mut bytes, GetRandomFlags::empty());
+    debug_assert_eq!(read, Ok(8));
+    u64::from_ne_bytes(bytes)
+}
+
+/// Unique among all gateways: random bits of this process, and a count.
+pub(crate) fn id() -> u128 {
+    static PROCESS: OnceLock<u64> = OnceLock::new();
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let process = *PROCESS.get_or_init(random);
+    u128::from(process) << 64 | u128::from(COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// [`id`] as a file name.
+pub(crate) fn name() -> String {
+    format!("{:032x}", id())
+}

@@ -1,0 +1,135 @@
+//! A body that is read from a file.
+
+use std::fs::File;
+use std::future::Future as _;
+use std::io::{self, IoSliceMut};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use backend::FileStamp;
+use bytes::Bytes;
+use rustix::io::ReadWriteFlags;
+use tokio::task::JoinHandle;
+
+use crate::limits::FILE_CHUNK_BYTES;
+
+/// Reads a range of a file piece by piece: at once where the page cache has it, else on the blocking pool.
+///
+/// The file must look as it did when its attributes were sent; the last piece is held back until that has been
+/// checked, so that a client never takes a mixture of two versions for a whole object.
+pub struct FileBody {
+    file: Arc<File>,
+    left: Range<u64>,
+    stamp: FileStamp,
+    reading: Option<JoinHandle<io::Result<Bytes>>>,
+}
+
+impl FileBody {
+    /// Will read `range` of `file`.
+    pub const fn new(file: Arc<File>, range: Range<u64>, stamp: FileStamp) -> Self {
+        Self { file, left: range, stamp, reading: None }
+    }
+
+    /// How many bytes have not been handed out.
+    pub const fn bytes_left(&self) -> u64 {
+        self.left.end - self.left.start
+    }
+
+    /// The next piece; `None` at the end.
+    pub fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        if self.left.is_empty() {
+            return Poll::Ready(None);
+        }
+        let outcome = match &mut self.reading {
+            Some(reading) => {
+                let outcome = ready!(Pin::new(reading).poll(cx));
+                self.reading = None;
+                outcome.unwrap_or_else(|joining| Err(io::Error::other(joining)))
+            }
+            None => match self.read_cached() {
+                Some(outcome) => outcome,
+                None => {
+                    let (file, piece) = (self.file.clone(), self.next_piece());
+                    self.reading = Some(tokio::task::spawn_blocking(move || read_exactly(&file, piece)));
+                    return self.poll_piece(cx);
+                }
+            },
+        };
+        Poll::Ready(Some(outcome.and_then(|bytes| self.hand_out(bytes))))
+    }
+
+    fn next_piece(&self) -> Range<u64> {
+        self.left.start..self.left.end.min(self.left.start + FILE_CHUNK_BYTES)
+    }
+
+    /// Reads without waiting; `None` where that is not possible.
+    fn read_cached(&self) -> Option<io::Result<Bytes>> {
+        let piece = self.next_piece();
+        let mut buffer = vec![0; usize::try_from(piece.end - piece.start).ok()?];
+        let read =
+            rustix::io::preadv2(&self.file, &mut [IoSliceMut::new(&mut buffer)], piece.start, ReadWriteFlags::NOWAIT).ok()?;
+        if read == 0 {
+            return None;
+        }
+        buffer.truncate(read);
+        Some(Ok(buffer.into()))
+    }
+
+    fn hand_out(&mut self, bytes: Bytes) -> io::Result<Bytes> {
+        self.left.start += bytes.len() as u64;
+        if self.left.is_empty() {
+            let metadata = self.file.metadata()?;
+            let modified_ns = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+            if (FileStamp { size_bytes: metadata.size(), modified_ns }) != self.stamp {
+                return Err(io::Error::other("the file changed while it was sent"));
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+fn read_exactly(file: &File, piece: Range<u64>) -> io::Result<Bytes> {
+    let length = usize::try_from(piece.end - piece.start).map_err(io::Error::other)?;
+    let mut buffer = vec![0; length];
+    file.read_exact_at(&mut buffer, piece.start)?;
+    Ok(buffer.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    async fn read_all(body: &mut FileBody) -> io::Result<Vec<u8>> {
+        let mut all = Vec::new();
+        while let Some(piece) = std::future::poll_fn(|cx| body.poll_piece(cx)).await {
+            all.extend_from_slice(&piece?);
+        }
+        Ok(all)
+    }
+
+    fn stamp(file: &File) -> FileStamp {
+        let m = file.metadata().unwrap();
+        FileStamp {
+            size_bytes: m.size(),
+            modified_ns: i128::from(m.mtime()) * 1_000_000_000 + i128::from(m.mtime_nsec()),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_range_is_read_whole_and_a_change_is_noticed() {
+        let mut file = tempfile::tempfile().unwrap();
+        let data: Vec<u8> = (0..1_000_000u32).map(|n| n.to_le_bytes()[1]).collect();
+        file.write_all(&data).unwrap();
+        let before = stamp(&file);
+        let shared = Arc::new(file.try_clone().unwrap());
+        let mut body = FileBody::new(shared.clone(), 1000..999_999, before);
+        assert_eq!(read_all(&mut body).await.unwrap(), data[1000..999_999]);
+        file.write_all(b"more").unwrap();
+        let mut body = FileBody::new(shared, 0..1_000_000, before);
+        assert!(read_all(&mut body).await.is_err());
+    }
+}

@@ -1,0 +1,138 @@
+//! The body of a request: raw, and decoded.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::Body as _;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use s3_wire::payload::{BodyDecoder, PayloadMode, Trailers};
+use s3_wire::{ErrorCode, Result, S3Error};
+
+use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, DRAIN_BYTES_MAX, DRAIN_TIME_MAX};
+
+/// A request's body as it comes from the connection.
+pub struct RequestBody {
+    incoming: Incoming,
+    content_length: Option<u64>,
+    awaits_continue: bool,
+    ended: bool,
+    stall_timeout: Duration,
+    pace: Option<Pace>,
+}
+
+/// How fast a body has come so far.
+struct Pace {
+    since: Instant,
+    bytes: u64,
+}
+
+impl RequestBody {
+    /// Takes over `incoming`. Nothing is read, and no `100 Continue` sent, before the first piece is asked for.
+    pub fn new(incoming: Incoming, headers: &HeaderMap, stall_timeout: Duration) -> Self {
+        let awaits_continue =
+            headers.get(http::header::EXPECT).is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        let content_length = incoming.size_hint().exact();
+        let ended = incoming.is_end_stream();
+        Self { incoming, content_length, awaits_continue, ended, stall_timeout, pace: None }
+    }
+
+    /// What `Content-Length` says; `None` for chunked transfer.
+    pub const fn content_length(&self) -> Option<u64> {
+        self.content_length
+    }
+
+    /// The next piece as sent; `None` at the end.
+    pub async fn next_raw(&mut self) -> Result<Option<Bytes>> {
+        loop {
+            if self.ended {
+                return Ok(None);
+            }
+            self.awaits_continue = false;
+            let frame = tokio::time::timeout(self.stall_timeout, self.incoming.frame()).await;
+            match frame {
+                Err(_) => return Err(S3Error::new(ErrorCode::RequestTimeout)),
+                Ok(None) => self.ended = true,
+                Ok(Some(Err(error))) => {
+                    self.ended = true;
+                    return Err(S3Error::new(ErrorCode::IncompleteBody).caused_by(error));
+                }
+                // HTTP/1.1 trailers carry nothing that S3 reads.
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.keep_pace(data.len())?;
+                        return Ok(Some(data));
+                    }
+                }
+            }
+        }
+    }
+
+    fn keep_pace(&mut self, bytes: usize) -> Result<()> {
+        let pace = self.pace.get_or_insert_with(|| Pace { since: Instant::now(), bytes: 0 });
+        pace.bytes += bytes as u64;
+        // A fast body never needs the clock: what has come already pays for the grace period and more.
+        let paid = BODY_GRACE + Duration::from_secs(pace.bytes / BODY_BYTES_PER_SECOND_MIN);
+        if pace.bytes < BODY_BYTES_PER_SECOND_MIN * 3600 && pace.since.elapsed() > paid {
+            return Err(S3Error::new(ErrorCode::RequestTimeout));
+        }
+        Ok(())
+    }
+
+    /// Drops what is left of a body that nobody wants. True if the connection can go on.
+    pub async fn drain(&mut self) -> bool {
+        if self.awaits_continue {
+            // The client has been told nothing yet and sends nothing; the answer tells it not to. Only a client that sends
+            // a body anyway would confuse the next request, so the connection ends all the same.
+            return self.ended;
+        }
+        let draining = async {
+            let mut left = DRAIN_BYTES_MAX;
+            while let Ok(Some(piece)) = self.next_raw().await {
+                left = left.checked_sub(piece.len())?;
+            }
+            Some(())
+        };
+        // The outcome is what `ended` says.
+        let _ = tokio::time::timeout(DRAIN_TIME_MAX, draining).await;
+        self.ended
+    }
+
+    /// The payload inside, with everything about it verified by [`DecodedBody::finish`].
+    pub fn decode(&mut self, mode: PayloadMode, headers: &HeaderMap) -> Result<DecodedBody<'_>> {
+        let decoder = BodyDecoder::new(mode, headers, self.content_length)?;
+        Ok(DecodedBody { body: self, decoder })
+    }
+}
+
+/// A payload, without its framing.
+pub struct DecodedBody<'a> {
+    body: &'a mut RequestBody,
+    decoder: BodyDecoder,
+}
+
+impl DecodedBody<'_> {
+    /// The payload's length, as the client gave it.
+    pub fn length(&self) -> u64 {
+        self.decoder.decoded_length()
+    }
+
+    /// The next piece; `None` at the end. What was handed out is only good once [`DecodedBody::finish`] says so.
+    pub async fn next(&mut self) -> Result<Option<Bytes>> {
+        loop {
+            if let Some(piece) = self.decoder.next_chunk()? {
+                return Ok(Some(piece));
+            }
+            match self.body.next_raw().await? {
+                Some(raw) => self.decoder.push(raw),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Verifies signature, hash and length, and hands out the trailers.
+    pub fn finish(self) -> Result<Trailers> {
+        self.decoder.finish()
+    }
+}

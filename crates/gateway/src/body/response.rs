@@ -1,0 +1,115 @@
+//! The body of a response.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use backend::ObjectBody;
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, StreamExt as _};
+use http_body::{Body, Frame, SizeHint};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::file::FileBody;
+use crate::server::Phase;
+
+/// Held while a response is produced: its end frees the place of the request.
+pub struct InProgress {
+    /// The connection is idle afterwards.
+    pub phase: Arc<Phase>,
+    /// A place among the requests in progress.
+    pub permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        self.phase.response_ends();
+    }
+}
+
+/// The body of a response.
+pub struct ResponseBody {
+    content: Content,
+    in_progress: Option<InProgress>,
+}
+
+enum Content {
+    Empty,
+    Bytes(Bytes),
+    File(FileBody),
+    Stream { stream: BoxStream<'static, io::Result<Bytes>>, length: Option<u64> },
+}
+
+impl ResponseBody {
+    /// None.
+    pub const fn empty() -> Self {
+        Self { content: Content::Empty, in_progress: None }
+    }
+
+    /// These bytes.
+    pub fn bytes(bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        let content = if bytes.is_empty() { Content::Empty } else { Content::Bytes(bytes) };
+        Self { content, in_progress: None }
+    }
+
+    /// Pieces as they come, of unknown length.
+    pub fn stream(stream: BoxStream<'static, io::Result<Bytes>>) -> Self {
+        Self { content: Content::Stream { stream, length: None }, in_progress: None }
+    }
+
+    /// An object's bytes, `length` of them.
+    pub fn object(body: ObjectBody, length: u64) -> Self {
+        let content = match body {
+            ObjectBody::Empty => Content::Empty,
+            ObjectBody::Bytes(bytes) => Content::Bytes(bytes),
+            ObjectBody::File { file, range, stamp } => Content::File(FileBody::new(file, range, stamp)),
+            ObjectBody::Stream(stream) => {
+                Content::Stream { stream: stream.map(|piece| piece.map_err(io::Error::other)).boxed(), length: Some(length) }
+            }
+        };
+        Self { content, in_progress: None }
+    }
+
+    /// Keeps `in_progress` until the body has been sent, or given up.
+    #[must_use]
+    pub fn hold(mut self, in_progress: InProgress) -> Self {
+        self.in_progress = Some(in_progress);
+        self
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        match &mut self.get_mut().content {
+            Content::Empty => Poll::Ready(None),
+            Content::Bytes(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Content::Bytes(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Content::File(file) => file.poll_piece(cx).map(|piece| piece.map(|p| p.map(Frame::data))),
+            Content::Stream { stream, .. } => stream.poll_next_unpin(cx).map(|piece| piece.map(|p| p.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.content {
+            Content::Empty => true,
+            Content::Bytes(bytes) => bytes.is_empty(),
+            Content::File(file) => file.bytes_left() == 0,
+            Content::Stream { .. } => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            Content::Empty => SizeHint::with_exact(0),
+            Content::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Content::File(file) => SizeHint::with_exact(file.bytes_left()),
+            Content::Stream { length: Some(length), .. } => SizeHint::with_exact(*length),
+            Content::Stream { length: None, .. } => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Where root's keys come from.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use iam::{AccessKeyId, Credential, SecretKey};
+use serde::Deserialize;
+use zeroize::Zeroizing;
+
+/// Pairs of variables that may hold root's keys: ours, and those that users of other servers have set already.
+const ENVIRONMENT: [(&str, &str); 5] = [
+    ("SLIPWAY_ROOT_ACCESS_KEY", "SLIPWAY_ROOT_SECRET_KEY"),
+    ("MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD"),
+    ("ROOT_ACCESS_KEY", "ROOT_SECRET_KEY"),
+    ("ROOT_ACCESS_KEY", "ROOT_ACCESS_SECRET"),
+    ("ROOT_ACCESS_KEY", "ROOT_SECRET"),
+];
+
+/// Root's keys, and how we came by them.
+#[derive(Debug)]
+pub enum RootCredential {
+    /// Given by the operator.
+    Given(Credential, &'static str),
+    /// Made by an earlier start.
+    Kept(Credential, PathBuf),
+    /// Made just now: to be shown once.
+    New(Credential, PathBuf),
+}
+
+impl RootCredential {
+    /// The keys.
+    pub const fn credential(&self) -> &Credential {
+        match self {
+            Self::Given(credential, _) | Self::Kept(credential, _) | Self::New(credential, _) => credential,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CredentialFile {
+    access_key: String,
+    secret_key: Zeroizing<String>,
+}
+
+/// Finds root's keys: `file`, else the environment, else `state_dir/credentials.toml`, which is made if need be.
+/// Without a `state_dir` (nothing is stored) the made keys are not kept.
+pub fn find(
+    file: Option<&Path>,
+    env: impl Fn(&str) -> Option<String>,
+    state_dir: Option<&Path>,
+) -> Result<RootCredential, String> {
+    if let Some(file) = file {
+        return Ok(RootCredential::Given(read(file)?, "from the credentials file"));
+    }
+    if let Some(credential) = from_environment(env)? {
+        return Ok(RootCredential::Given(credential, "from the environment"));
+    }
+    let Some(state_dir) = state_dir else { return Ok(RootCredential::New(generate()?, PathBuf::new())) };
+    let path = state_dir.join("credentials.toml");
+    match fs::symlink_metadata(&path) {
+        Ok(_) => Ok(RootCredential::Kept(read(&path)?, path)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => keep(generate()?, state_dir, path),
+        Err(e) => Err(format!("{}: {e}", path.display())),
+    }
+}
+
+fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Option<Credential>, String> {
+    let env = |name| env(name).filter(|value| !value.is_empty());
+    for (access, secret) in ENVIRONMENT {
+        if let (Some(access_key), Some(secret_key)) = (env(access), env(secret)) {
+            let secret_key = Zeroizing::new(secret_key);
+            return checked(&access_key, &secret_key).map(Some).map_err(|e| format!("{access}, {secret}: {e}"));
+        }
+    }
+    for (access, secret) in ENVIRONMENT {
+        if env(access).is_some() || env(secret).is_some() {
+            return Err(format!("only one of {access} and {secret} is set"));
+        }
+    }
+    Ok(None)
+}
+
+fn checked(access_key: &str, secret_key: &str) -> Result<Credential, String> {
+    let access_key = AccessKeyId::new(access_key).map_err(|e| e.to_string())?;
+    let secret_key = SecretKey::new(secret_key).map_err(|e| e.to_string())?;
+    Ok(Credential { access_key, secret_key })
+}
+
+fn read(path: &Path) -> Result<Credential, String> {
+    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+    let mode = fs::metadata(path).map_err(|e| says(&e))?.permissions().mode();
+    if mode & 0o077 != 0 {
+        return Err(says(&format_args!("others may read it (mode {:03o}); chmod 600 it", mode & 0o777)));
+    }
+    let text = Zeroizing::new(fs::read_to_string(path).map_err(|e| says(&e))?);
+    // The parser's own message would quote the line, and with it the secret.
+    let file: CredentialFile =
+        toml::from_str(&text).map_err(|_| says(&"expected access_key = \"…\" and secret_key = \"…\""))?;
+    checked(&file.access_key, &file.secret_key).map_err(|e| says(&e))
+}
+
+fn generate() -> Result<Credential, String> {
+    const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let mut random = Zeroizing::new([0u8; 60]);
+    aws_lc_rs::rand::fill(random.as_mut()).map_err(|_| "no random numbers to be had".to_owned())?;
+    let text = |bytes: &[u8]| -> Zeroizing<String> {
+        Zeroizing::new(bytes.iter().map(|b| char::from(LETTERS[usize::from(b & 31)])).collect())
+    };
+    checked(&text(&random[..20]), &text(&random[20..]))
+}
+
+fn keep(credential: Credential, state_dir: &Path, path: PathBuf) -> Result<RootCredential, String> {
+    let says = |e: std::io::Error| format!("{}: {e}", path.display());
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(says)?;
+    let text = Zeroizing::new(format!(
+        "# Root's keys for this directory, made at the first start of slipway.\naccess_key = \"{}\"\nsecret_key = \"{}\"\n",
+        credential.access_key,
+        credential.secret_key.expose()
+    ));
+    // Written whole under another name first: a crash must not leave half a file, and of two gateways that start at
+    // once on one tree, one wins and both use its keys.
+    let staging = state_dir.join(format!("credentials.{}.tmp", std::process::id()));
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&staging).map_err(says)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(says)?;
+    let linked = fs::hard_link(&staging, &path);
+    fs::remove_file(&staging).map_err(says)?;
+    match linked {
+        Ok(()) => {
+            fs::File::open(state_dir).and_then(|dir| dir.sync_all()).map_err(says)?;
+            Ok(RootCredential::New(credential, path))
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(RootCredential::Kept(read(&path)?, path)),
+        Err(e) => Err(says(e)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn none(_: &str) -> Option<String> {
+        None
+    }
+
+    #[test]
+    fn made_once_and_kept_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join(".slipway");
+        let first = find(None, none, Some(&state)).unwrap();
+        let RootCredential::New(made, path) = &first else { panic!("{first:?}") };
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+        let second = find(None, none, Some(&state)).unwrap();
+        let RootCredential::Kept(kept, _) = &second else { panic!("{second:?}") };
+        assert_eq!(made.secret_key.expose(), kept.secret_key.expose());
+        assert_eq!(fs::read_dir(&state).unwrap().count(), 1);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(find(None, none, Some(&state)).unwrap_err().contains("chmod 600"));
+    }
+
+    #[test]
+    fn other_servers_variables_work_and_half_a_pair_is_an_error() {
+        let env = |name: &str| match name {
+            "MINIO_ROOT_USER" => Some("minio".to_owned()),
+            "MINIO_ROOT_PASSWORD" => Some("minio-secret".to_owned()),
+            _ => None,
+        };
+        assert_eq!(find(None, env, None).unwrap().credential().access_key.as_str(), "minio");
+        let half = |name: &str| (name == "SLIPWAY_ROOT_ACCESS_KEY").then(|| "somebody".to_owned());
+        assert!(find(None, half, None).unwrap_err().contains("SLIPWAY_ROOT_SECRET_KEY"));
+    }
+
+    #[test]
+    fn a_broken_file_does_not_show_its_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c.toml");
+        fs::write(&path, "secret_key = \"sesame-open-now\nx").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let error = find(Some(&path), none, None).unwrap_err();
+        assert!(!error.contains("sesame"), "{error}");
+    }
+}

@@ -1,0 +1,32 @@
+//! What all requests share.
+
+use std::sync::Arc;
+
+use backend::Backend;
+use iam::Identities;
+use s3_wire::auth::{SigningKeyCache, SigningPolicy};
+use tokio::sync::Semaphore;
+
+use crate::request_id::{HostId, RequestIds};
+
+/// A gateway: a backend, who may use it, and under which names.
+pub struct Gateway {
+    /// Where objects are.
+    pub backend: Arc<dyn Backend>,
+    /// Whose signatures count.
+    pub identities: Identities,
+    /// Which signatures count.
+    pub signing: SigningPolicy,
+    /// Keys that were derived already.
+    pub signing_keys: SigningKeyCache,
+    /// Domains below which buckets are hosts, in lower case.
+    pub domains: Vec<String>,
+    /// Free places for requests in progress.
+    pub requests: Arc<Semaphore>,
+    /// How long a body may make no progress.
+    pub stall_timeout: std::time::Duration,
+    /// Makes the ids of requests.
+    pub request_ids: RequestIds,
+    /// Names this gateway in answers.
+    pub host_id: HostId,
+}

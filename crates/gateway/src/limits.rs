@@ -1,0 +1,38 @@
+//! Limits of the gateway, with the error each one gives. Those of the protocol are in `s3_wire::limits`.
+//!
+//! Memory per connection is at most [`READ_BUFFER_BYTES`] (what hyper reads into), plus either the body of one request
+//! document ([`DOCUMENT_BYTES_MAX`], refused beyond) or the pieces of a body on their way: [`FILE_CHUNK_BYTES`]
+//! for a download, [`READ_BUFFER_BYTES`] and the writer's own buffer for an upload.
+
+use std::time::Duration;
+
+/// What hyper may buffer of a request head or of a body; a longer head is refused (431, connection closed).
+pub const READ_BUFFER_BYTES: usize = 128 << 10;
+/// Most header lines of a request; more are refused (431, connection closed).
+pub const HEADER_LINES_MAX: usize = 200;
+/// Largest XML document taken from a client.
+pub const DOCUMENT_BYTES_MAX: usize = s3_wire::limits::DELETE_BODY_BYTES_MAX;
+/// How much of an object is read from its file at a time.
+pub const FILE_CHUNK_BYTES: u64 = 256 << 10;
+/// How much of an unwanted request body is read and dropped to keep the connection; beyond, it is closed.
+pub const DRAIN_BYTES_MAX: usize = 64 << 10;
+/// How long that may take.
+pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(2);
+/// How much is read and dropped after the last response of a connection that is closed early, so that the client
+/// gets to read that response instead of a reset.
+pub const LINGER_BYTES_MAX: usize = 4 << 20;
+/// How long that may take.
+pub const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
+/// A body must come at this rate on average once [`BODY_GRACE`] has passed (`RequestTimeout`).
+pub const BODY_BYTES_PER_SECOND_MIN: u64 = 256;
+/// How long a body may take whatever its rate.
+pub const BODY_GRACE: Duration = Duration::from_secs(60);
+/// Objects deleted at the same time for one DeleteObjects.
+pub const DELETE_CONCURRENCY: usize = 16;
+/// A CompleteMultipartUpload or copy that takes longer than this starts its response with white space, and goes on
+/// so, to keep the connection from timing out.
+pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
+
+const _: () = assert!(READ_BUFFER_BYTES > s3_wire::limits::HEADER_SECTION_BYTES_MAX);
+const _: () = assert!(DRAIN_BYTES_MAX <= LINGER_BYTES_MAX);
+const _: () = assert!(FILE_CHUNK_BYTES <= 1 << 20);

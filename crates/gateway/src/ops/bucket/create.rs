@@ -1,0 +1,51 @@
+use backend::BackendError;
+use http::StatusCode;
+use s3_wire::headers::refuse_unimplemented;
+use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
+
+use crate::ops::Operation;
+use crate::pipeline::{Call, from_backend};
+use crate::reply::{self, Reply};
+
+/// CreateBucket.
+pub struct CreateBucket;
+
+impl<'a> Operation<'a> for CreateBucket {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        refuse_unimplemented(call.headers)?;
+        Ok(Self)
+    }
+
+    async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
+        let bucket = call.bucket()?;
+        let document = call.read_document(limits::XML_BODY_BYTES_MAX).await?;
+        let region = call.gateway.signing.region.as_str();
+        if !document.is_empty() {
+            let asked = xml::CreateBucketConfiguration::parse(&document)?;
+            if asked.has_tags || asked.is_directory_bucket {
+                let message = "Tags and directory buckets are not implemented.";
+                return Err(S3Error::with_message(ErrorCode::NotImplemented, message));
+            }
+            check_location(asked.location_constraint.as_deref(), region)?;
+        }
+        match call.backend().create_bucket(&call.backend_context(), bucket).await {
+            Ok(()) => {}
+            // The oldest region has always answered so, and programs rely on it.
+            Err(BackendError::BucketExists) if region == "us-east-1" => {}
+            Err(error) => return Err(from_backend(error, Some(bucket.as_str()), None)),
+        }
+        let mut reply = reply::empty(StatusCode::OK);
+        reply::set(reply.headers_mut(), "location", format!("/{bucket}"));
+        Ok(reply)
+    }
+}
+
+/// A bucket can only be made where we are. `us-east-1` is named by naming nothing.
+fn check_location(asked: Option<&str>, region: &str) -> Result<()> {
+    match asked {
+        None | Some("" | "auto") => Ok(()),
+        Some(asked) if asked == region => Ok(()),
+        Some("EU") if region == "eu-west-1" => Ok(()),
+        Some(asked) => Err(S3Error::new(ErrorCode::InvalidLocationConstraint).detail("LocationConstraint", asked)),
+    }
+}

@@ -1,0 +1,24 @@
+use http::StatusCode;
+use s3_wire::Result;
+
+use crate::ops::Operation;
+use crate::pipeline::{Call, from_backend};
+use crate::reply::{self, Reply};
+
+/// DeleteBucket.
+pub struct DeleteBucket;
+
+impl<'a> Operation<'a> for DeleteBucket {
+    fn parse(_: &Call<'a>) -> Result<Self> {
+        Ok(Self)
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let bucket = call.bucket()?;
+        call.backend()
+            .delete_bucket(&call.backend_context(), bucket)
+            .await
+            .map_err(|e| from_backend(e, Some(bucket.as_str()), None))?;
+        Ok(reply::empty(StatusCode::NO_CONTENT))
+    }
+}

@@ -1,0 +1,42 @@
+use backend::ListBucketsQuery;
+use s3_wire::headers;
+use s3_wire::xml::{ListBucketsResult, ListedBucket};
+use s3_wire::Result;
+
+use crate::ops::Operation;
+use crate::pipeline::{Call, from_backend};
+use crate::reply::{self, Reply};
+
+/// ListBuckets.
+pub struct ListBuckets<'a>(headers::ListBuckets<'a>);
+
+impl<'a> Operation<'a> for ListBuckets<'a> {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        headers::ListBuckets::parse(call.query).map(Self)
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let Self(asked) = self;
+        let region = call.gateway.signing.region.as_str();
+        let query = ListBucketsQuery {
+            prefix: asked.prefix.to_owned(),
+            after: asked.after.as_ref().map(ToString::to_string),
+            max_buckets: asked.max_buckets,
+        };
+        let page = if asked.bucket_region.is_some_and(|asked| asked != region) {
+            backend::BucketPage::default()
+        } else {
+            let listed = call.backend().list_buckets(&call.backend_context(), &query).await;
+            listed.map_err(|e| from_backend(e, None, None))?
+        };
+        let token = page.next.as_ref().map(headers::ListBuckets::token);
+        let result = ListBucketsResult {
+            owner: call.owner(),
+            region: asked.is_paged.then_some(region),
+            prefix: Some(asked.prefix).filter(|prefix| !prefix.is_empty()),
+            continuation_token: token.as_deref(),
+        };
+        let buckets = page.buckets.iter().map(|b| ListedBucket { name: b.name.as_str(), created: b.created });
+        Ok(reply::ok_xml(result.render(buckets)))
+    }
+}

@@ -1,0 +1,25 @@
+use s3_wire::{Result, xml};
+
+use crate::ops::Operation;
+use crate::pipeline::{Call, from_backend};
+use crate::reply::{self, Reply};
+
+/// GetBucketLocation.
+pub struct GetBucketLocation;
+
+impl<'a> Operation<'a> for GetBucketLocation {
+    fn parse(_: &Call<'a>) -> Result<Self> {
+        Ok(Self)
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let bucket = call.bucket()?;
+        call.backend()
+            .head_bucket(&call.backend_context(), bucket)
+            .await
+            .map_err(|e| from_backend(e, Some(bucket.as_str()), None))?;
+        // S3 has no name for its first region here.
+        let region = Some(call.gateway.signing.region.as_str()).filter(|region| *region != "us-east-1");
+        Ok(reply::ok_xml(xml::location_constraint(region)))
+    }
+}

@@ -1,0 +1,91 @@
+//! The operations, one file each, in folders named after what they are about.
+
+mod bucket;
+mod object;
+mod slow;
+mod upload;
+
+use std::future::{Future, ready};
+
+use futures_util::future::BoxFuture;
+use s3_wire::headers::{expected_bucket_owner, source_expected_bucket_owner};
+use s3_wire::operation::Operation as Op;
+use s3_wire::{ErrorCode, Result, S3Error};
+
+use crate::pipeline::{Call, Permission};
+use crate::reply::Reply;
+
+/// An operation: typed input, what it needs to be allowed, and the work.
+trait Operation<'a>: Sized + Send {
+    /// Reads the input from query and headers. What S3 forgives is forgiven here.
+    fn parse(call: &Call<'a>) -> Result<Self>;
+
+    /// What must be allowed before the work begins; more than the operation's own action where, say, a source is read.
+    fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>> where 'a: 'p {
+        vec![call.own_permission()]
+    }
+
+    /// Does the work.
+    fn perform(self, call: Call<'a>) -> impl Future<Output = Result<Reply>> + Send;
+}
+
+/// Everything before the work. On the heap, since the operations' states differ much in size and a connection would hold
+/// the largest.
+fn run<'a, O: Operation<'a> + 'a>(call: Call<'a>) -> BoxFuture<'a, Result<Reply>> {
+    match prepare::<O>(&call) {
+        Ok(operation) => Box::pin(operation.perform(call)),
+        Err(error) => Box::pin(ready(Err(error))),
+    }
+}
+
+fn prepare<'a, O: Operation<'a>>(call: &Call<'a>) -> Result<O> {
+    check_expected_owner(call)?;
+    let operation = O::parse(call)?;
+    for permission in operation.permissions(call) {
+        call.authorize(&permission)?;
+    }
+    Ok(operation)
+}
+
+/// Performs the operation that was asked for.
+pub fn dispatch(call: Call<'_>) -> BoxFuture<'_, Result<Reply>> {
+    match call.operation {
+        Op::ListBuckets => run::<bucket::list::ListBuckets>(call),
+        Op::CreateBucket => run::<bucket::create::CreateBucket>(call),
+        Op::HeadBucket => run::<bucket::head::HeadBucket>(call),
+        Op::DeleteBucket => run::<bucket::delete::DeleteBucket>(call),
+        Op::GetBucketLocation => run::<bucket::location::GetBucketLocation>(call),
+        Op::ListObjects => run::<object::list::ListObjects>(call),
+        Op::ListObjectsV2 => run::<object::list_v2::ListObjectsV2>(call),
+        Op::ListObjectVersions => run::<object::list_versions::ListObjectVersions>(call),
+        Op::HeadObject => run::<object::get::HeadObject>(call),
+        Op::GetObject => run::<object::get::GetObject>(call),
+        Op::GetObjectAttributes => run::<object::attributes::GetObjectAttributes>(call),
+        Op::PutObject => run::<object::put::PutObject>(call),
+        Op::CopyObject => run::<object::copy::CopyObject>(call),
+        Op::DeleteObject => run::<object::delete::DeleteObject>(call),
+        Op::DeleteObjects => run::<object::delete_many::DeleteObjects>(call),
+        Op::CreateMultipartUpload => run::<upload::create::CreateMultipartUpload>(call),
+        Op::UploadPart => run::<upload::put_part::UploadPart>(call),
+        Op::UploadPartCopy => run::<upload::copy_part::UploadPartCopy>(call),
+        Op::CompleteMultipartUpload => run::<upload::complete::CompleteMultipartUpload>(call),
+        Op::AbortMultipartUpload => run::<upload::abort::AbortMultipartUpload>(call),
+        Op::ListParts => run::<upload::list_parts::ListParts>(call),
+        Op::ListMultipartUploads => run::<upload::list::ListMultipartUploads>(call),
+        other => {
+            let message = format!("{} is not implemented.", other.name());
+            Box::pin(ready(Err(S3Error::with_message(ErrorCode::NotImplemented, message))))
+        }
+    }
+}
+
+/// `AccessDenied` unless the owner that the client expects is the one there is. Account ids do not exist here: root's
+/// access key is what answers show as the owner.
+fn check_expected_owner(call: &Call<'_>) -> Result<()> {
+    let expected = [expected_bucket_owner(call.headers), source_expected_bucket_owner(call.headers)];
+    if expected.into_iter().flatten().all(|owner| owner == call.gateway.identities.owner_id()) {
+        Ok(())
+    } else {
+        Err(ErrorCode::AccessDenied.into())
+    }
+}

@@ -1,0 +1,80 @@
+use backend::{ObjectAttributes, ObjectPart, ReadSelector};
+use s3_wire::headers::{AttributesRequest, read_conditions, refuse_unimplemented};
+use s3_wire::xml::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
+use s3_wire::{Result, time};
+
+use crate::ops::Operation;
+use crate::ops::object::get::check_version;
+use crate::pipeline::{Call, Permission, from_backend};
+use crate::reply::{self, Reply};
+
+/// GetObjectAttributes.
+pub struct GetObjectAttributes(AttributesRequest);
+
+impl<'a> Operation<'a> for GetObjectAttributes {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        refuse_unimplemented(call.headers)?;
+        check_version(call.query.get("versionId"))?;
+        AttributesRequest::parse(call.headers).map(Self)
+    }
+
+    fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
+    where
+        'a: 'p,
+    {
+        vec![Permission { action: "s3:GetObject", ..call.own_permission() }, call.own_permission()]
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let object = call.object()?;
+        let conditions = read_conditions(call.headers);
+        let read = call
+            .backend()
+            .head_object(&call.backend_context(), object, ReadSelector::Whole, &conditions)
+            .await
+            .map_err(|e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str())))?;
+        let mut reply = reply::ok_xml(render(&self.0, &read.attributes));
+        reply::set(reply.headers_mut(), "last-modified", time::format_http_date(read.attributes.last_modified));
+        Ok(reply)
+    }
+}
+
+fn render(asked: &AttributesRequest, attributes: &ObjectAttributes) -> String {
+    let parts = attributes.parts.as_deref().filter(|_| asked.object_parts);
+    let page = parts.map(|parts| page(asked, parts)).unwrap_or_default();
+    // S3 shows single parts only where they have checksums.
+    let with_checksums = parts.is_some_and(|parts| parts.iter().any(|part| part.checksum.is_some()));
+    let result = ObjectAttributesResult {
+        etag: asked.etag.then_some(&attributes.etag),
+        checksum: attributes.checksum.as_ref().filter(|_| asked.checksum),
+        object_parts: parts.map(|parts| AttributeParts {
+            total_parts: parts.len(),
+            page: with_checksums.then(|| AttributePartsPage {
+                part_number_marker: asked.part_number_marker,
+                next_part_number_marker: page.last().map(|part| part.part_number).unwrap_or_default(),
+                max_parts: asked.max_parts,
+                is_truncated: page.last().map(|part| part.part_number) != last_number(asked, parts),
+                parts: &page,
+            }),
+        }),
+        storage_class: asked.storage_class.then_some("STANDARD"),
+        object_size: asked.object_size.then_some(attributes.size_bytes),
+    };
+    result.render()
+}
+
+fn page(asked: &AttributesRequest, parts: &[ObjectPart]) -> Vec<AttributePart> {
+    let wanted = parts.iter().filter(|part| part.part_number > asked.part_number_marker).take(asked.max_parts);
+    wanted
+        .map(|part| AttributePart {
+            part_number: part.part_number,
+            size_bytes: part.size_bytes,
+            checksum: part.checksum,
+        })
+        .collect()
+}
+
+/// The number that the last page ends with, if anything lies behind the marker.
+fn last_number(asked: &AttributesRequest, parts: &[ObjectPart]) -> Option<u32> {
+    parts.last().map(|part| part.part_number).filter(|number| *number > asked.part_number_marker)
+}

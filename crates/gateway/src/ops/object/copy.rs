@@ -1,0 +1,112 @@
+use backend::{Backend, BackendError, Context, CopyRequest, CopySource, ObjectRef, WriteReceipt};
+use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata};
+use s3_wire::headers::{
+    CopySourceRef, MetadataDirective, copy_checksum, copy_source, copy_source_conditions, metadata_directive, object_metadata,
+    refuse_unimplemented, write_conditions,
+};
+use s3_wire::xml::CopyObjectResult;
+use s3_wire::{ErrorCode, Result, S3Error};
+
+use crate::ops::Operation;
+use crate::ops::object::get::check_version;
+use crate::ops::slow;
+use crate::pipeline::{Call, Permission, from_backend};
+use crate::reply::Reply;
+
+/// CopyObject.
+pub struct CopyObject {
+    source: CopySourceRef,
+    source_conditions: Conditions,
+    conditions: Conditions,
+    metadata: Option<ObjectMetadata>,
+    checksum_algorithm: Option<ChecksumAlgorithm>,
+}
+
+impl<'a> Operation<'a> for CopyObject {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        let headers = call.headers;
+        refuse_unimplemented(headers)?;
+        let source = copy_source(headers)?;
+        check_version(source.version_id.as_deref())?;
+        let metadata = match metadata_directive(headers)? {
+            MetadataDirective::Copy => None,
+            MetadataDirective::Replace => Some(object_metadata(headers)?),
+        };
+        let copy = Self {
+            source,
+            source_conditions: copy_source_conditions(headers),
+            conditions: write_conditions(headers)?,
+            metadata,
+            checksum_algorithm: copy_checksum(headers)?,
+        };
+        copy.refuse_copy_without_change(call)?;
+        Ok(copy)
+    }
+
+    fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
+    where
+        'a: 'p,
+    {
+        vec![read_permission(&self.source), call.own_permission()]
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let target = call.object()?;
+        let (bucket, key) = (target.bucket.clone(), target.key.clone());
+        let (backend, cx) = (call.gateway.backend.clone(), call.backend_context());
+        let work = async move {
+            let source = ObjectRef { bucket: &self.source.bucket, key: &self.source.key };
+            let target = ObjectRef { bucket: &bucket, key: &key };
+            let request = CopyRequest {
+                source: CopySource { object: source, conditions: self.source_conditions },
+                target,
+                metadata: self.metadata,
+                checksum_algorithm: self.checksum_algorithm,
+                conditions: self.conditions,
+            };
+            match backend.copy_object(&cx, request).await {
+                Ok(receipt) => {
+                    let WriteReceipt { etag, checksum, last_modified, .. } = &receipt;
+                    Ok(CopyObjectResult { etag, checksum: *checksum, last_modified: *last_modified }.render())
+                }
+                Err(error) => Err(copy_error(backend.as_ref(), &cx, error, source, target).await),
+            }
+        };
+        slow::answer(&call, work).await
+    }
+}
+
+impl CopyObject {
+    fn refuse_copy_without_change(&self, call: &Call<'_>) -> Result<()> {
+        let target = call.object()?;
+        let same = (target.bucket, target.key) == (&self.source.bucket, &self.source.key);
+        let changes = self.metadata.is_some()
+            || self.checksum_algorithm.is_some()
+            || call.headers.contains_key("x-amz-storage-class");
+        if same && !changes {
+            let message = "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.";
+            return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
+        }
+        Ok(())
+    }
+}
+
+/// What reading a copy's source takes.
+pub fn read_permission(source: &CopySourceRef) -> Permission<'_> {
+    Permission { action: "s3:GetObject", bucket: Some(&source.bucket), key: Some(&source.key) }
+}
+
+/// An error of a copy. What is missing is the source, unless only the target's bucket is.
+pub async fn copy_error(
+    backend: &dyn Backend,
+    cx: &Context,
+    error: BackendError,
+    source: ObjectRef<'_>,
+    target: ObjectRef<'_>,
+) -> S3Error {
+    let missing = match error {
+        BackendError::NoSuchBucket if backend.head_bucket(cx, source.bucket).await.is_ok() => target,
+        _ => source,
+    };
+    from_backend(error, Some(missing.bucket.as_str()), Some(missing.key.as_str()))
+}

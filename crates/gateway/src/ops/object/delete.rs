@@ -1,0 +1,32 @@
+use http::StatusCode;
+use s3_types::Conditions;
+use s3_wire::Result;
+use s3_wire::headers::delete_conditions;
+use s3_wire::headers::refuse_unimplemented;
+
+use crate::ops::Operation;
+use crate::ops::object::get::check_version;
+use crate::pipeline::{Call, from_backend};
+use crate::reply::{self, Reply};
+
+/// DeleteObject.
+pub struct DeleteObject {
+    conditions: Conditions,
+}
+
+impl<'a> Operation<'a> for DeleteObject {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        refuse_unimplemented(call.headers)?;
+        check_version(call.query.get("versionId"))?;
+        Ok(Self { conditions: delete_conditions(call.headers)? })
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let object = call.object()?;
+        call.backend()
+            .delete_object(&call.backend_context(), object, &self.conditions)
+            .await
+            .map_err(|e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str())))?;
+        Ok(reply::empty(StatusCode::NO_CONTENT))
+    }
+}

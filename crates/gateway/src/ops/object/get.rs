@@ -1,0 +1,158 @@
+use std::ops::Range;
+
+use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ReadSelector};
+use http::{HeaderMap, StatusCode, header};
+use s3_types::{Checksum, ChecksumType, Conditions};
+use s3_wire::headers::{
+    ObjectHeaders, ResponseOverrides, Selection, checksum_mode_enabled, content_range, read_conditions, refuse_unimplemented,
+    selection,
+};
+use s3_wire::{Result, S3Error};
+
+use crate::body::ResponseBody;
+use crate::ops::Operation;
+use crate::pipeline::{Call, from_backend};
+use crate::reply::{self, Reply};
+
+/// GetObject.
+pub struct GetObject(ReadArguments);
+
+/// HeadObject.
+pub struct HeadObject(ReadArguments);
+
+/// What GetObject and HeadObject have in common.
+struct ReadArguments {
+    selector: ReadSelector,
+    range: Option<String>,
+    conditions: Conditions,
+    overrides: ResponseOverrides,
+    checksum_mode: bool,
+}
+
+impl ReadArguments {
+    fn parse(call: &Call<'_>) -> Result<Self> {
+        refuse_unimplemented(call.headers)?;
+        check_version(call.query.get("versionId"))?;
+        let signed = call.requester != iam::Requester::Anonymous;
+        let (selector, range) = match selection(call.headers, call.query)? {
+            Selection::Whole => (ReadSelector::Whole, None),
+            Selection::Range(range, raw) => (ReadSelector::Range(range), Some(raw.to_owned())),
+            Selection::Part(number) => (ReadSelector::Part(number), None),
+        };
+        Ok(Self {
+            selector,
+            range,
+            conditions: read_conditions(call.headers),
+            overrides: ResponseOverrides::parse(call.query, signed)?,
+            checksum_mode: checksum_mode_enabled(call.headers),
+        })
+    }
+
+    fn error(&self, call: &Call<'_>, error: BackendError) -> Result<Reply> {
+        match error {
+            BackendError::NotModified(attributes) => Ok(not_modified(&attributes)),
+            BackendError::InvalidRange { size_bytes } => {
+                Err(S3Error::invalid_range(self.range.as_deref().unwrap_or_default(), size_bytes))
+            }
+            other => {
+                let object = call.object()?;
+                Err(from_backend(other, Some(object.bucket.as_str()), Some(object.key.as_str())))
+            }
+        }
+    }
+
+    fn reply(&self, read: ObjectRead) -> Reply {
+        let ObjectRead { attributes, range, body } = read;
+        let length = range.as_ref().map_or(attributes.size_bytes, |r| r.end - r.start);
+        let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+        let mut reply = reply::empty(status);
+        *reply.body_mut() = ResponseBody::object(body, length);
+        self.headers(reply.headers_mut(), &attributes, range.as_ref());
+        reply.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+        reply
+    }
+
+    fn headers(&self, headers: &mut HeaderMap, attributes: &ObjectAttributes, range: Option<&Range<u64>>) {
+        let part = matches!(self.selector, ReadSelector::Part(_));
+        let checksum = if self.checksum_mode { self.checksum(attributes, range) } else { None };
+        let object = ObjectHeaders {
+            etag: &attributes.etag,
+            last_modified: attributes.last_modified,
+            metadata: &attributes.metadata,
+            checksum: checksum.as_ref(),
+            parts_count: attributes.parts.as_ref().filter(|_| part).map(|parts| parts.len()),
+        };
+        object.append_to(headers);
+        self.overrides.apply(headers);
+        if let Some(range) = range {
+            reply::set(headers, "content-range", content_range(range, attributes.size_bytes));
+        }
+    }
+
+    /// The checksum that belongs to the bytes sent: the object's, or the part's where one is asked for. S3 sends none with
+    /// other ranges, for no client could verify it.
+    fn checksum(&self, attributes: &ObjectAttributes, range: Option<&Range<u64>>) -> Option<Checksum> {
+        match self.selector {
+            ReadSelector::Part(number) if attributes.parts.is_some() => {
+                let part = attributes.parts.as_ref()?.iter().find(|p| p.part_number == number)?;
+                let value = part.checksum?;
+                let checksum_type = attributes.checksum.map_or(ChecksumType::FullObject, |c| c.checksum_type);
+                Some(Checksum { value, checksum_type, parts: None })
+            }
+            ReadSelector::Range(_) if range.is_some_and(|r| r.end - r.start != attributes.size_bytes) => None,
+            _ => attributes.checksum,
+        }
+    }
+}
+
+fn not_modified(attributes: &ObjectAttributes) -> Reply {
+    let mut reply = reply::empty(StatusCode::NOT_MODIFIED);
+    let object = ObjectHeaders {
+        etag: &attributes.etag,
+        last_modified: attributes.last_modified,
+        metadata: &attributes.metadata,
+        checksum: None,
+        parts_count: None,
+    };
+    object.append_validators_to(reply.headers_mut());
+    reply
+}
+
+/// Versions do not exist yet: only `null` names one (any object); another id is one that was never given out.
+pub fn check_version(version_id: Option<&str>) -> Result<()> {
+    match version_id {
+        None | Some("null") => Ok(()),
+        Some("") => Err(S3Error::invalid_argument("versionId", "", "Version id cannot be the empty string")),
+        Some(other) => Err(S3Error::invalid_argument("versionId", other, "Invalid version id specified")),
+    }
+}
+
+impl<'a> Operation<'a> for GetObject {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        ReadArguments::parse(call).map(Self)
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let (object, arguments) = (call.object()?, self.0);
+        let (backend, cx) = (call.backend(), call.backend_context());
+        match backend.get_object(&cx, object, arguments.selector, &arguments.conditions).await {
+            Ok(read) => Ok(arguments.reply(read)),
+            Err(error) => arguments.error(&call, error),
+        }
+    }
+}
+
+impl<'a> Operation<'a> for HeadObject {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        ReadArguments::parse(call).map(Self)
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let (object, arguments) = (call.object()?, self.0);
+        let (backend, cx) = (call.backend(), call.backend_context());
+        match backend.head_object(&cx, object, arguments.selector, &arguments.conditions).await {
+            Ok(read) => Ok(arguments.reply(ObjectRead { body: ObjectBody::Empty, ..read })),
+            Err(error) => arguments.error(&call, error),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+use backend::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
+use s3_wire::headers::{self, ListStart};
+use s3_wire::xml::{ListObjectsResult, ListedObject};
+use s3_wire::{Result, S3Error};
+
+use crate::ops::Operation;
+use crate::pipeline::{Call, from_backend};
+use crate::reply::{self, Reply};
+
+/// ListObjects, the first form.
+pub struct ListObjects<'a>(headers::ListObjects<'a>);
+
+impl<'a> Operation<'a> for ListObjects<'a> {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        headers::check_optional_attributes(call.headers)?;
+        headers::ListObjects::parse(call.query).map(Self)
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let (bucket, Self(asked)) = (call.bucket()?, self);
+        let start = asked.start().map(position);
+        let page = list(
+            &call,
+            ListObjectsQuery {
+                bucket,
+                prefix: asked.prefix,
+                delimiter: asked.delimiter,
+                start: start.as_ref(),
+                max_items: asked.max_keys,
+            },
+        )
+        .await?;
+        let result = ListObjectsResult {
+            bucket: bucket.as_str(),
+            prefix: asked.prefix,
+            marker: asked.marker,
+            next_marker: page.next.as_ref().filter(|_| asked.delimiter.is_some()).map(position_text),
+            max_keys: asked.max_keys,
+            delimiter: asked.delimiter,
+            encoding: asked.encoding,
+            is_truncated: page.next.is_some(),
+            owner: Some(call.owner()),
+        };
+        Ok(reply::ok_xml(result.render(objects(&page), prefixes(&page))))
+    }
+}
+
+/// One page. Of no keys at all, if none are asked for.
+pub async fn list(call: &Call<'_>, query: ListObjectsQuery<'_>) -> Result<ListPage> {
+    let failed = |e| -> S3Error { from_backend(e, Some(query.bucket.as_str()), None) };
+    let (backend, cx) = (call.backend(), call.backend_context());
+    if query.max_items == 0 {
+        backend.head_bucket(&cx, query.bucket).await.map_err(failed)?;
+        return Ok(ListPage::default());
+    }
+    backend.list_objects(&cx, &query).await.map_err(failed)
+}
+
+/// The wire's position as the backend's.
+pub fn position(start: ListStart) -> ListPosition {
+    match start {
+        ListStart::AfterKey(key) => ListPosition::AfterKey(key),
+        ListStart::AfterPrefix(prefix) => ListPosition::AfterPrefix(prefix),
+    }
+}
+
+/// The last key or common prefix of a page.
+pub fn position_text(position: &ListPosition) -> &str {
+    match position {
+        ListPosition::AfterKey(text) | ListPosition::AfterPrefix(text) => text,
+    }
+}
+
+/// The objects of a page.
+pub fn summaries(page: &ListPage) -> impl Iterator<Item = &ObjectSummary> {
+    page.items.iter().filter_map(|item| match item {
+        ListItem::Object(object) => Some(object),
+        ListItem::CommonPrefix(_) => None,
+    })
+}
+
+/// The objects of a page as the wire shows them.
+pub fn objects(page: &ListPage) -> impl Iterator<Item = ListedObject<'_>> {
+    summaries(page).map(|object| ListedObject {
+        key: object.key.as_str(),
+        last_modified: object.last_modified,
+        etag: &object.etag,
+        checksum: object.checksum.map(|c| (c.value.algorithm(), c.checksum_type)),
+        size_bytes: object.size_bytes,
+    })
+}
+
+/// The common prefixes of a page.
+pub fn prefixes(page: &ListPage) -> impl Iterator<Item = &str> {
+    page.items.iter().filter_map(|item| match item {
+        ListItem::CommonPrefix(prefix) => Some(prefix.as_str()),
+        ListItem::Object(_) => None,
+    })
+}

@@ -1,0 +1,52 @@
+use backend::{ListObjectsQuery, ListPosition};
+use s3_wire::Result;
+use s3_wire::headers::{self, ListStart};
+use s3_wire::xml::ListObjectsV2Result;
+
+use super::list::{list, objects, position, prefixes};
+use crate::ops::Operation;
+use crate::pipeline::Call;
+use crate::reply::{self, Reply};
+
+/// ListObjectsV2.
+pub struct ListObjectsV2<'a>(headers::ListObjectsV2<'a>);
+
+impl<'a> Operation<'a> for ListObjectsV2<'a> {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        headers::check_optional_attributes(call.headers)?;
+        headers::ListObjectsV2::parse(call.query).map(Self)
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let (bucket, Self(asked)) = (call.bucket()?, self);
+        let start = asked.start().map(position);
+        let page = list(
+            &call,
+            ListObjectsQuery {
+                bucket,
+                prefix: asked.prefix,
+                delimiter: asked.delimiter,
+                start: start.as_ref(),
+                max_items: asked.max_keys,
+            },
+        )
+        .await?;
+        let token = page.next.as_ref().map(|next| match next {
+            ListPosition::AfterKey(key) => ListStart::AfterKey(key.clone()).to_token(),
+            ListPosition::AfterPrefix(prefix) => ListStart::AfterPrefix(prefix.clone()).to_token(),
+        });
+        let result = ListObjectsV2Result {
+            bucket: bucket.as_str(),
+            prefix: asked.prefix,
+            continuation_token: asked.continuation_token,
+            next_continuation_token: token.as_deref(),
+            start_after: asked.start_after,
+            key_count: page.items.len(),
+            max_keys: asked.max_keys,
+            delimiter: asked.delimiter,
+            encoding: asked.encoding,
+            owner: asked.fetch_owner.then(|| call.owner()),
+        };
+        Ok(reply::ok_xml(result.render(objects(&page), prefixes(&page))))
+    }
+}

@@ -1,0 +1,58 @@
+use backend::ListObjectsQuery;
+use s3_wire::Result;
+use s3_wire::headers;
+use s3_wire::xml::{ListObjectVersionsResult, ListedVersion};
+
+use super::list::{list, position, position_text, prefixes, summaries};
+use crate::ops::Operation;
+use crate::pipeline::Call;
+use crate::reply::{self, Reply};
+
+/// ListObjectVersions. As there are no versions yet, each object is its own and only one, with the id `null`.
+pub struct ListObjectVersions<'a>(headers::ListVersions<'a>);
+
+impl<'a> Operation<'a> for ListObjectVersions<'a> {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        headers::check_optional_attributes(call.headers)?;
+        headers::ListVersions::parse(call.query).map(Self)
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let (bucket, Self(asked)) = (call.bucket()?, self);
+        let start = asked.start().map(position);
+        let page = list(
+            &call,
+            ListObjectsQuery {
+                bucket,
+                prefix: asked.prefix,
+                delimiter: asked.delimiter,
+                start: start.as_ref(),
+                max_items: asked.max_keys,
+            },
+        )
+        .await?;
+        let result = ListObjectVersionsResult {
+            bucket: bucket.as_str(),
+            prefix: asked.prefix,
+            key_marker: asked.key_marker,
+            version_id_marker: asked.version_id_marker,
+            next_key_marker: page.next.as_ref().map(position_text),
+            next_version_id_marker: page.next.as_ref().map(|_| "null"),
+            max_keys: asked.max_keys,
+            delimiter: asked.delimiter,
+            encoding: asked.encoding,
+            is_truncated: page.next.is_some(),
+            owner: call.owner(),
+        };
+        let versions = summaries(&page).map(|object| ListedVersion {
+            key: object.key.as_str(),
+            version_id: "null",
+            is_latest: true,
+            last_modified: object.last_modified,
+            etag: &object.etag,
+            checksum: object.checksum.map(|c| (c.value.algorithm(), c.checksum_type)),
+            size_bytes: object.size_bytes,
+        });
+        Ok(reply::ok_xml(result.render(versions, prefixes(&page))))
+    }
+}

@@ -1,0 +1,33 @@
+use backend::UploadRef;
+use http::StatusCode;
+use s3_types::UploadId;
+use s3_wire::{ErrorCode, Result};
+
+use crate::ops::Operation;
+use crate::pipeline::{Call, from_backend};
+use crate::reply::{self, Reply};
+
+/// AbortMultipartUpload.
+pub struct AbortMultipartUpload {
+    id: UploadId,
+}
+
+/// The upload that the query names. What does not look like an id was never one.
+pub fn upload_id(call: &Call<'_>) -> Result<UploadId> {
+    UploadId::new(call.query.get("uploadId").unwrap_or_default()).map_err(|_| ErrorCode::NoSuchUpload.into())
+}
+
+impl<'a> Operation<'a> for AbortMultipartUpload {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        Ok(Self { id: upload_id(call)? })
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let object = call.object()?;
+        call.backend()
+            .abort_upload(&call.backend_context(), UploadRef { object, id: &self.id })
+            .await
+            .map_err(|e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str())))?;
+        Ok(reply::empty(StatusCode::NO_CONTENT))
+    }
+}

@@ -1,0 +1,80 @@
+use std::ops::Range;
+
+use backend::{BackendError, CopyPartRequest, CopySource, ObjectRef, PartReceipt, UploadRef};
+use s3_types::{Conditions, UploadId};
+use s3_wire::headers::{CopySourceRef, copy_source, copy_source_conditions, copy_source_range, refuse_unimplemented};
+use s3_wire::xml::CopyPartResult;
+use s3_wire::{Result, S3Error};
+
+use super::abort::upload_id;
+use super::put_part::part_number;
+use crate::ops::Operation;
+use crate::ops::object::copy::{copy_error, read_permission};
+use crate::ops::object::get::check_version;
+use crate::ops::slow;
+use crate::pipeline::{Call, Permission};
+use crate::reply::Reply;
+
+/// UploadPartCopy.
+pub struct UploadPartCopy {
+    id: UploadId,
+    part_number: u32,
+    source: CopySourceRef,
+    range: Option<Range<u64>>,
+    conditions: Conditions,
+}
+
+impl<'a> Operation<'a> for UploadPartCopy {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        refuse_unimplemented(call.headers)?;
+        let part_number = part_number(call)?;
+        let source = copy_source(call.headers)?;
+        check_version(source.version_id.as_deref())?;
+        Ok(Self {
+            id: upload_id(call)?,
+            part_number,
+            source,
+            range: copy_source_range(call.headers)?,
+            conditions: copy_source_conditions(call.headers),
+        })
+    }
+
+    fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
+    where
+        'a: 'p,
+    {
+        vec![read_permission(&self.source), call.own_permission()]
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let target = call.object()?;
+        let (bucket, key) = (target.bucket.clone(), target.key.clone());
+        let (backend, cx) = (call.gateway.backend.clone(), call.backend_context());
+        let work = async move {
+            let source = ObjectRef { bucket: &self.source.bucket, key: &self.source.key };
+            let target = ObjectRef { bucket: &bucket, key: &key };
+            let request = CopyPartRequest {
+                source: CopySource { object: source, conditions: self.conditions },
+                range: self.range.clone(),
+                upload: UploadRef { object: target, id: &self.id },
+                part_number: self.part_number,
+            };
+            match backend.copy_part(&cx, request).await {
+                Ok(receipt) => {
+                    let PartReceipt { etag, checksum, last_modified } = &receipt;
+                    Ok(CopyPartResult { etag, checksum: *checksum, last_modified: *last_modified }.render())
+                }
+                Err(BackendError::InvalidRange { size_bytes }) => Err(out_of_range(self.range, size_bytes)),
+                Err(error) => Err(copy_error(backend.as_ref(), &cx, error, source, target).await),
+            }
+        };
+        slow::answer(&call, work).await
+    }
+}
+
+fn out_of_range(range: Option<Range<u64>>, size_bytes: u64) -> S3Error {
+    let text = range.map(|r| format!("bytes={}-{}", r.start, r.end.saturating_sub(1))).unwrap_or_default();
+    let message = format!("Range specified is not valid for source object of size: {size_bytes}");
+    S3Error::invalid_argument("x-amz-copy-source-range", text, message)
+}
+

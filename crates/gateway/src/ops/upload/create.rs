@@ -1,0 +1,46 @@
+use backend::NewUpload;
+use s3_wire::Result;
+use s3_wire::headers::{object_metadata, refuse_unimplemented, upload_checksum};
+use s3_wire::xml::InitiateUploadResult;
+
+use crate::ops::Operation;
+use crate::pipeline::{Call, from_backend};
+use crate::reply::{self, Reply};
+
+/// CreateMultipartUpload.
+pub struct CreateMultipartUpload {
+    upload: NewUpload,
+}
+
+impl<'a> Operation<'a> for CreateMultipartUpload {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        refuse_unimplemented(call.headers)?;
+        let upload = NewUpload {
+            metadata: object_metadata(call.headers)?,
+            checksum: upload_checksum(call.headers)?,
+        };
+        Ok(Self { upload })
+    }
+
+    async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
+        let object = call.object()?;
+        call.ignore_body().await?;
+        let checksum = self.upload.checksum;
+        let id = call
+            .backend()
+            .create_upload(&call.backend_context(), object, self.upload)
+            .await
+            .map_err(|e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str())))?;
+        let result = InitiateUploadResult {
+            bucket: object.bucket.as_str(),
+            key: object.key.as_str(),
+            upload_id: id.as_str(),
+        };
+        let mut reply = reply::ok_xml(result.render());
+        if let Some((algorithm, checksum_type)) = checksum {
+            reply::set(reply.headers_mut(), "x-amz-checksum-algorithm", algorithm.name());
+            reply::set(reply.headers_mut(), "x-amz-checksum-type", checksum_type.name());
+        }
+        Ok(reply)
+    }
+}

@@ -1,0 +1,74 @@
+use backend::{ListUploadsQuery, UploadPage, UploadPosition};
+use s3_types::UploadId;
+use s3_wire::Result;
+use s3_wire::headers::{self, ListStart};
+use s3_wire::xml::{ListUploadsResult, ListedUpload};
+
+use crate::ops::Operation;
+use crate::pipeline::{Call, from_backend};
+use crate::reply::{self, Reply};
+
+/// ListMultipartUploads.
+pub struct ListMultipartUploads<'a>(headers::ListUploads<'a>);
+
+impl<'a> Operation<'a> for ListMultipartUploads<'a> {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        headers::ListUploads::parse(call.query).map(Self)
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let (bucket, Self(asked)) = (call.bucket()?, self);
+        let (backend, cx) = (call.backend(), call.backend_context());
+        let failed = |e| from_backend(e, Some(bucket.as_str()), None);
+        let start = position(&asked);
+        let query = ListUploadsQuery {
+            bucket,
+            prefix: asked.prefix,
+            delimiter: asked.delimiter,
+            start: start.as_ref(),
+            max_items: asked.max_uploads,
+        };
+        let page = if asked.max_uploads == 0 {
+            backend.head_bucket(&cx, bucket).await.map_err(failed)?;
+            UploadPage::default()
+        } else {
+            backend.list_uploads(&cx, &query).await.map_err(failed)?
+        };
+        let (next_key_marker, next_upload_id_marker) = match &page.next {
+            None => (None, None),
+            Some(UploadPosition::AfterKey(text) | UploadPosition::AfterPrefix(text)) => (Some(text.as_str()), None),
+            Some(UploadPosition::AfterUpload { key, id }) => (Some(key.as_str()), Some(id.as_str())),
+        };
+        let result = ListUploadsResult {
+            bucket: bucket.as_str(),
+            key_marker: asked.key_marker,
+            upload_id_marker: asked.upload_id_marker,
+            next_key_marker,
+            next_upload_id_marker,
+            delimiter: asked.delimiter,
+            prefix: asked.prefix,
+            encoding: asked.encoding,
+            max_uploads: asked.max_uploads,
+            is_truncated: page.next.is_some(),
+            owner: call.owner(),
+        };
+        let uploads = page.uploads.iter().map(|upload| ListedUpload {
+            key: upload.key.as_str(),
+            upload_id: upload.id.as_str(),
+            initiated: upload.initiated,
+            checksum: upload.checksum,
+        });
+        Ok(reply::ok_xml(result.render(uploads, page.common_prefixes.iter().map(String::as_str))))
+    }
+}
+
+/// Where the listing begins. An upload id that is none of ours counts as none.
+fn position(asked: &headers::ListUploads<'_>) -> Option<UploadPosition> {
+    match UploadId::new(asked.upload_id_marker) {
+        Ok(id) => Some(UploadPosition::AfterUpload { key: asked.key_marker.to_owned(), id }),
+        Err(_) => asked.start().map(|start| match start {
+            ListStart::AfterKey(key) => UploadPosition::AfterKey(key),
+            ListStart::AfterPrefix(prefix) => UploadPosition::AfterPrefix(prefix),
+        }),
+    }
+}

@@ -1,0 +1,57 @@
+use backend::{ListPartsQuery, PartPage, UploadRef};
+use s3_types::UploadId;
+use s3_wire::Result;
+use s3_wire::headers;
+use s3_wire::xml::{ListPartsResult, ListedPart};
+
+use super::abort::upload_id;
+use crate::ops::Operation;
+use crate::pipeline::{Call, from_backend};
+use crate::reply::{self, Reply};
+
+/// ListParts.
+pub struct ListParts {
+    id: UploadId,
+    asked: headers::ListParts,
+}
+
+impl<'a> Operation<'a> for ListParts {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        let asked = headers::ListParts::parse(call.query)?;
+        Ok(Self { id: upload_id(call)?, asked })
+    }
+
+    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+        let (object, asked) = (call.object()?, self.asked);
+        let upload = UploadRef { object, id: &self.id };
+        let (backend, cx) = (call.backend(), call.backend_context());
+        let failed = |e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str()));
+        let attributes = backend.head_upload(&cx, upload).await.map_err(failed)?;
+        let page = if asked.max_parts == 0 {
+            PartPage::default()
+        } else {
+            let query = ListPartsQuery { after: asked.part_number_marker, max_parts: asked.max_parts };
+            backend.list_parts(&cx, upload, query).await.map_err(failed)?
+        };
+        let result = ListPartsResult {
+            bucket: object.bucket.as_str(),
+            key: object.key.as_str(),
+            upload_id: self.id.as_str(),
+            initiator: call.owner(),
+            owner: call.owner(),
+            part_number_marker: asked.part_number_marker,
+            next_part_number_marker: page.parts.last().map(|part| part.part_number).unwrap_or_default(),
+            max_parts: asked.max_parts,
+            is_truncated: page.truncated,
+            checksum: attributes.checksum,
+        };
+        let parts = page.parts.iter().map(|part| ListedPart {
+            part_number: part.part_number,
+            last_modified: part.last_modified,
+            etag: &part.etag,
+            size_bytes: part.size_bytes,
+            checksum: part.checksum,
+        });
+        Ok(reply::ok_xml(result.render(parts)))
+    }
+}

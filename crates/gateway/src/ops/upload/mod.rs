@@ -1,0 +1,9 @@
+//! Operations on multipart uploads.
+
+pub mod abort;
+pub mod complete;
+pub mod copy_part;
+pub mod create;
+pub mod list;
+pub mod list_parts;
+pub mod put_part;

@@ -1,0 +1,67 @@
+use backend::{UploadAttributes, UploadRef};
+use http::StatusCode;
+use s3_types::{ChecksumType, UploadId};
+use s3_wire::headers::{self, ChecksumRequest, refuse_unimplemented};
+use s3_wire::{ErrorCode, Result, S3Error};
+
+use super::abort::upload_id;
+use crate::ops::Operation;
+use crate::ops::object::put::{DigestPlan, decode, receive, reply_headers};
+use crate::pipeline::{Call, from_backend};
+use crate::reply::{self, Reply};
+
+/// UploadPart.
+pub struct UploadPart {
+    id: UploadId,
+    part_number: u32,
+    checksum: ChecksumRequest,
+}
+
+/// The part that the query names.
+pub fn part_number(call: &Call<'_>) -> Result<u32> {
+    headers::part_number(call.query)?.ok_or_else(|| ErrorCode::InvalidRequest.into())
+}
+
+impl<'a> Operation<'a> for UploadPart {
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        refuse_unimplemented(call.headers)?;
+        let part_number = part_number(call)?;
+        Ok(Self { id: upload_id(call)?, part_number, checksum: ChecksumRequest::parse(call.headers)? })
+    }
+
+    async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
+        let object = call.object()?;
+        let upload = UploadRef { object, id: &self.id };
+        let (backend, cx) = (call.backend(), call.backend_context());
+        let failed = |e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str()));
+        let attributes = backend.head_upload(&cx, upload).await.map_err(failed)?;
+        check_algorithm(&self.checksum, &attributes)?;
+        let default = attributes.checksum.map_or(backend.default_checksum(), |(algorithm, _)| algorithm);
+        let body = decode(&mut call)?;
+        let mut writer = backend.put_part(&cx, upload, self.part_number, Some(body.length())).await.map_err(failed)?;
+        let plan = DigestPlan { wanted: backend.wants_digests(), default };
+        let digests = receive(body, writer.as_mut(), self.checksum, plan, failed).await?;
+        let receipt = writer.commit(digests).await.map_err(failed)?;
+        let mut reply = reply::empty(StatusCode::OK);
+        reply_headers(&mut reply, &receipt.etag, receipt.checksum.as_ref());
+        // A part has no type of its own.
+        reply.headers_mut().remove("x-amz-checksum-type");
+        Ok(reply)
+    }
+}
+
+/// A part must have the checksum that its upload was created with; and a composite checksum needs one from each part.
+fn check_algorithm(given: &ChecksumRequest, upload: &UploadAttributes) -> Result<()> {
+    let Some((algorithm, checksum_type)) = upload.checksum else { return Ok(()) };
+    let given = match (given.algorithm, checksum_type) {
+        (Some(given), _) if given == algorithm => return Ok(()),
+        (None, ChecksumType::FullObject) => return Ok(()),
+        (Some(given), _) => given.name().to_ascii_lowercase(),
+        (None, ChecksumType::Composite) => "null".to_owned(),
+    };
+    let message = format!(
+        "Checksum Type mismatch occurred, expected checksum Type: {}, actual checksum Type: {given}",
+        algorithm.name().to_ascii_lowercase()
+    );
+    Err(S3Error::with_message(ErrorCode::InvalidRequest, message))
+}

@@ -1,0 +1,122 @@
+//! A request on its way to its operation.
+
+use backend::{Backend, Context, ObjectRef};
+use http::HeaderMap;
+use http::request::Parts;
+use iam::{Action, Decision, Requester};
+use s3_types::{BucketName, ObjectKey};
+use s3_wire::headers::ChecksumRequest;
+use s3_wire::operation::Operation;
+use s3_wire::payload::PayloadMode;
+use s3_wire::xml::Owner;
+use s3_wire::{ErrorCode, Query, Result, S3Error, Target};
+
+use super::RequestContext;
+use crate::body::{DecodedBody, RequestBody, read_document};
+use crate::gateway::Gateway;
+
+/// Everything an operation may need.
+pub struct Call<'a> {
+    /// What all requests share.
+    pub gateway: &'a Gateway,
+    /// Id, time and peer.
+    pub cx: &'a RequestContext,
+    /// Method and URI.
+    pub head: &'a Parts,
+    /// Its headers, and what a presigned URL has in their stead.
+    pub headers: &'a HeaderMap,
+    /// The decoded query.
+    pub query: &'a Query<'a>,
+    /// Bucket and key.
+    pub target: &'a Target,
+    /// What is asked for.
+    pub operation: Operation,
+    /// By whom.
+    pub requester: Requester,
+    /// The body.
+    pub body: &'a mut RequestBody,
+    /// How the body will be verified.
+    pub payload: PayloadMode,
+}
+
+/// An action to be allowed before an operation is performed.
+#[derive(Debug, Clone, Copy)]
+pub struct Permission<'a> {
+    /// The IAM action.
+    pub action: &'static str,
+    /// On this bucket.
+    pub bucket: Option<&'a BucketName>,
+    /// On this object.
+    pub key: Option<&'a ObjectKey>,
+}
+
+impl<'a> Call<'a> {
+    /// Where objects are.
+    pub fn backend(&self) -> &'a dyn Backend {
+        self.gateway.backend.as_ref()
+    }
+
+    /// On whose behalf the backend works.
+    pub fn backend_context(&self) -> Context {
+        Context { request_id: self.cx.id.as_str().into(), file_owner: None }
+    }
+
+    /// The bucket. The route has seen to it that there is one.
+    pub fn bucket(&self) -> Result<&'a BucketName> {
+        self.target.bucket().ok_or_else(|| ErrorCode::InvalidBucketName.into())
+    }
+
+    /// The object. The route has seen to it that there is one.
+    pub fn object(&self) -> Result<ObjectRef<'a>> {
+        match self.target {
+            Target::Object(bucket, key) => Ok(ObjectRef { bucket, key }),
+            _ => Err(ErrorCode::InvalidURI.into()),
+        }
+    }
+
+    /// Whom answers show as the owner.
+    pub fn owner(&self) -> Owner<'a> {
+        let id = self.gateway.identities.owner_id();
+        Owner { id, display_name: Some(id) }
+    }
+
+    /// The operation's own action on its own target.
+    pub fn own_permission(&self) -> Permission<'a> {
+        Permission { action: self.operation.info().action, bucket: self.target.bucket(), key: self.target.key() }
+    }
+
+    /// `AccessDenied` unless the requester may do it.
+    pub fn authorize(&self, permission: &Permission<'_>) -> Result<()> {
+        let action = Action {
+            name: permission.action,
+            bucket: permission.bucket.map(BucketName::as_str),
+            key: permission.key.map(ObjectKey::as_str),
+        };
+        match iam::decide(&self.requester, &action) {
+            Decision::Allow => Ok(()),
+            Decision::Deny => Err(S3Error::new(ErrorCode::AccessDenied)),
+        }
+    }
+
+    /// The body's payload. For one use only.
+    pub fn decode_body(&mut self) -> Result<DecodedBody<'_>> {
+        let mode = std::mem::replace(&mut self.payload, PayloadMode::Unsigned);
+        self.body.decode(mode, self.headers)
+    }
+
+    /// The body as a document of at most `bytes_max`. For one use only.
+    pub async fn read_document(&mut self, bytes_max: usize) -> Result<Vec<u8>> {
+        self.read_document_with(ChecksumRequest::parse(self.headers)?, bytes_max).await
+    }
+
+    /// The same where the checksum headers are not about the body.
+    pub async fn read_document_with(&mut self, expected: ChecksumRequest, bytes_max: usize) -> Result<Vec<u8>> {
+        let mode = std::mem::replace(&mut self.payload, PayloadMode::Unsigned);
+        read_document(self.body, mode, self.headers, expected, bytes_max).await
+    }
+
+    /// Reads a body that S3 ignores, so that its signature counts all the same.
+    pub async fn ignore_body(&mut self) -> Result<()> {
+        self.read_document(s3_wire::limits::XML_BODY_BYTES_MAX).await.map(drop)
+    }
+}

@@ -1,0 +1,36 @@
+//! Responses, in the few forms that S3 has.
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+
+use crate::body::ResponseBody;
+
+/// A response on its way to the client.
+pub type Reply = Response<ResponseBody>;
+
+/// A response without a body.
+pub fn empty(status: StatusCode) -> Reply {
+    let mut reply = Response::new(ResponseBody::empty());
+    *reply.status_mut() = status;
+    reply
+}
+
+/// A response that is an XML document.
+pub fn xml(status: StatusCode, document: String) -> Reply {
+    let mut reply = Response::new(ResponseBody::bytes(document));
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    reply
+}
+
+/// `200` with an XML document.
+pub fn ok_xml(document: String) -> Reply {
+    xml(StatusCode::OK, document)
+}
+
+/// Sets a header to a value made of checked text; what no header can hold is left out.
+pub fn set(headers: &mut HeaderMap, name: &'static str, value: impl AsRef<str>) {
+    if let Ok(value) = HeaderValue::from_str(value.as_ref()) {
+        headers.insert(name, value);
+    }
+}

@@ -1,0 +1,103 @@
+//! Ids that tie an answer to its log lines.
+
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use base64::Engine as _;
+use http::HeaderValue;
+
+/// A request's id: 16 characters of `0-9 A-F`, as S3's are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestId([u8; 16]);
+
+impl RequestId {
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        // Made of ASCII digits below.
+        str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Makes ids that do not repeat within a process, and hardly between gateways.
+#[derive(Debug)]
+pub struct RequestIds {
+    seed: u64,
+    count: AtomicU64,
+}
+
+impl RequestIds {
+    /// Starts at a random place.
+    pub fn new() -> Self {
+        Self { seed: RandomState::new().hash_one("request ids"), count: AtomicU64::new(0) }
+    }
+
+    /// The next id.
+    pub fn next(&self) -> RequestId {
+        // An odd multiplier and xor-shifts are one-to-one on 64 bits (splitmix64), so no two counts share an id.
+        let mut n = self.seed.wrapping_add(self.count.fetch_add(1, Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        n = (n ^ (n >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        n ^= n >> 31;
+        let mut text = [0; 16];
+        for (i, digit) in text.iter_mut().enumerate() {
+            *digit = b"0123456789ABCDEF"[(n >> (60 - 4 * i)) as usize & 15];
+        }
+        RequestId(text)
+    }
+}
+
+impl Default for RequestIds {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// `x-amz-id-2`: names the gateway that answered.
+#[derive(Debug, Clone)]
+pub struct HostId {
+    text: String,
+    header: HeaderValue,
+}
+
+impl HostId {
+    /// A random one; a process keeps it.
+    pub fn random() -> Self {
+        let state = RandomState::new();
+        let bytes: Vec<u8> = (0..6).flat_map(|i: u8| state.hash_one(i).to_be_bytes()).collect();
+        let text = base64::engine::general_purpose::STANDARD.encode(bytes);
+        let header = HeaderValue::try_from(&text).unwrap_or_else(|_| HeaderValue::from_static("slipway"));
+        Self { text, header }
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The id as a header.
+    pub fn header(&self) -> HeaderValue {
+        self.header.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_do_not_repeat() {
+        let ids = RequestIds::new();
+        let mut seen: Vec<_> = (0..10_000).map(|_| ids.next().0).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 10_000);
+        assert!(seen[0].iter().all(u8::is_ascii_hexdigit));
+    }
+}

@@ -1,0 +1,168 @@
+//! `slipway serve`: from options to a running server, and back to none.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use backend::Backend;
+use backend_null::NullBackend;
+use backend_posix::PosixBackend;
+use iam::Identities;
+use s3_wire::auth::{SigningKeyCache, SigningPolicy};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Semaphore;
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{self, LogFormat, ServeOptions};
+use crate::credentials::{self, RootCredential};
+use crate::gateway::Gateway;
+use crate::request_id::{HostId, RequestIds};
+use crate::server::{Certificates, ConnectionSettings, ListenAddress, Listener, Server, Timeouts};
+
+/// The place that stores nothing.
+const NULL: &str = "null:";
+
+/// Serves until SIGTERM or SIGINT.
+pub fn run(options: ServeOptions) -> Result<(), String> {
+    start_log(&options)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| format!("cannot start threads: {e}"))?;
+    runtime.block_on(serve(options))
+}
+
+async fn serve(options: ServeOptions) -> Result<(), String> {
+    let addresses: Vec<_> = options.listen.iter().map(|a| ListenAddress::parse(a)).collect::<Result<_, _>>()?;
+    let certificates = Certificates::read(&options.tls_cert, &options.tls_key)?;
+    let backend = open_backend(&options)?;
+    let state_dir = (options.dir != NULL).then(|| Path::new(&options.dir).join(".slipway"));
+    let env = |name: &str| std::env::var(name).ok();
+    let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref())?;
+
+    let gateway = Arc::new(gateway(&options, backend, &root));
+    let settings = ConnectionSettings {
+        gateway,
+        tls: certificates.as_ref().map(Certificates::acceptor).transpose()?,
+        timeouts: Timeouts { header: options.header_timeout, stall: options.stall_timeout },
+        idle_timeout: options.idle_timeout,
+    };
+    let server = Server::new(settings, options.max_connections);
+    let mut names = Vec::new();
+    for address in &addresses {
+        let listener = Listener::bind(address).await.map_err(|e| format!("cannot listen on {address}: {e}"))?;
+        names.push(listener.name());
+        server.listen(listener);
+    }
+    greet(&options, &names, certificates.is_some(), &root);
+    until_stopped(certificates.as_deref()).await?;
+    tracing::info!("stopping; requests in progress may finish");
+    if !server.drain(options.drain_timeout).await {
+        tracing::warn!("some requests did not finish in time and were cut off");
+    }
+    Ok(())
+}
+
+fn open_backend(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
+    if options.dir == NULL {
+        return Ok(Arc::new(NullBackend::new()));
+    }
+    let dir = Path::new(&options.dir);
+    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", dir.display());
+    if !dir.exists() {
+        std::fs::create_dir_all(dir).map_err(|e| says(&e))?;
+    }
+    let posix = backend_posix::Options {
+        durability: match options.durability {
+            config::Durability::Full => backend_posix::Durability::Full,
+            config::Durability::Data => backend_posix::Durability::Data,
+            config::Durability::None => backend_posix::Durability::None,
+        },
+        symlinks: match options.symlinks {
+            config::Symlinks::FollowWithin => backend_posix::Symlinks::FollowWithin,
+            config::Symlinks::Refuse => backend_posix::Symlinks::Refuse,
+        },
+        file_mode: options.file_mode,
+        directory_mode: options.dir_mode,
+    };
+    let backend = PosixBackend::open(dir, posix).map_err(|e| says(&e))?;
+    Ok(Arc::new(backend))
+}
+
+fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &RootCredential) -> Gateway {
+    let sigv2 = match options.sigv2 {
+        config::SigV2::Presigned => s3_wire::auth::SigV2::Presigned,
+        config::SigV2::All => s3_wire::auth::SigV2::All,
+        config::SigV2::Off => s3_wire::auth::SigV2::Off,
+    };
+    Gateway {
+        backend,
+        identities: Identities::root_only(root.credential().clone()),
+        signing: SigningPolicy { region: options.region.clone(), sigv2 },
+        signing_keys: SigningKeyCache::new(),
+        domains: options.domain.iter().map(|d| d.trim_matches('.').to_ascii_lowercase()).collect(),
+        requests: Arc::new(Semaphore::new(options.max_requests)),
+        stall_timeout: options.stall_timeout,
+        request_ids: RequestIds::new(),
+        host_id: HostId::random(),
+    }
+}
+
+/// Reads the certificates again on SIGHUP; returns on SIGTERM and SIGINT.
+async fn until_stopped(certificates: Option<&Certificates>) -> Result<(), String> {
+    let on = |kind| -> Result<Signal, String> { signal(kind).map_err(|e| format!("cannot wait for signals: {e}")) };
+    let (mut term, mut int) = (on(SignalKind::terminate())?, on(SignalKind::interrupt())?);
+    let mut hup = on(SignalKind::hangup())?;
+    loop {
+        tokio::select! {
+            _ = term.recv() => return Ok(()),
+            _ = int.recv() => return Ok(()),
+            _ = hup.recv() => match certificates.map(Certificates::reload) {
+                Some(Ok(())) => tracing::info!("certificates were read again"),
+                Some(Err(error)) => tracing::error!(%error, "certificates stay as they were"),
+                None => {}
+            },
+        }
+    }
+}
+
+fn start_log(options: &ServeOptions) -> Result<(), String> {
+    let filter = EnvFilter::try_new(&options.log).map_err(|e| format!("--log {:?}: {e}", options.log))?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A second start in one process (tests) keeps the first log.
+    let _ = match options.log_format {
+        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).try_init(),
+        LogFormat::Json => log.json().try_init(),
+    };
+    Ok(())
+}
+
+/// Tells where the server is and, the first time, with which keys to reach it.
+fn greet(options: &ServeOptions, names: &[String], tls: bool, root: &RootCredential) {
+    let scheme = if tls { "https" } else { "http" };
+    let url = |name: &String| if name.starts_with("unix:") { name.clone() } else { format!("{scheme}://{name}") };
+    let endpoints: Vec<_> = names.iter().map(url).collect();
+    println!("Slipway {} serves {}", env!("CARGO_PKG_VERSION"), options.dir.to_string_lossy());
+    println!("  endpoint    {}", endpoints.join("  "));
+    println!("  region      {}", options.region);
+    let credential = root.credential();
+    match root {
+        RootCredential::Given(_, whence) => println!("  access key  {} ({whence})", credential.access_key),
+        RootCredential::Kept(_, path) => println!("  access key  {} (secret in {})", credential.access_key, path.display()),
+        RootCredential::New(_, path) => {
+            let secret = credential.secret_key.expose();
+            println!("  access key  {}", credential.access_key);
+            println!("  secret key  {secret}");
+            if !path.as_os_str().is_empty() {
+                println!("              (made just now, kept in {}; not shown again)", path.display());
+            }
+            println!("\nTry it:");
+            println!("  export AWS_ACCESS_KEY_ID={} AWS_SECRET_ACCESS_KEY={secret}", credential.access_key);
+            println!("  export AWS_DEFAULT_REGION={}", options.region);
+            if let Some(endpoint) = endpoints.iter().find(|e| !e.starts_with("unix:")) {
+                println!("  export AWS_ENDPOINT_URL={}", endpoint.replace("0.0.0.0", "127.0.0.1"));
+                println!("  aws s3 mb s3://first && aws s3 cp /etc/hostname s3://first/ && aws s3 ls s3://first");
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What a connection reads from and writes to, with the timeouts that hyper does not have.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep};
+
+use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX};
+
+/// Where a connection is between two requests. Shared by its IO and its service, which run in one task.
+#[derive(Debug, Default)]
+pub struct Phase {
+    state: AtomicU8,
+    body_unread: AtomicBool,
+}
+
+const IDLE: u8 = 0;
+const HEAD: u8 = 1;
+const BUSY: u8 = 2;
+
+impl Phase {
+    /// A request's head is complete.
+    pub fn request_begins(&self) {
+        self.state.store(BUSY, Relaxed);
+    }
+
+    /// Its response has been produced.
+    pub fn response_ends(&self) {
+        self.state.store(IDLE, Relaxed);
+    }
+
+    /// The client may still be sending a body that nobody wants: linger before closing.
+    pub fn leave_body_unread(&self) {
+        self.body_unread.store(true, Relaxed);
+    }
+
+    fn bytes_arrived(&self) {
+        let _ = self.state.compare_exchange(IDLE, HEAD, Relaxed, Relaxed);
+    }
+
+    fn in_head(&self) -> bool {
+        self.state.load(Relaxed) == HEAD
+    }
+}
+
+/// Limits on how long a connection may be stuck.
+#[derive(Debug, Clone, Copy)]
+pub struct Timeouts {
+    /// For a head, from its first byte.
+    pub header: Duration,
+    /// For a write that makes no progress.
+    pub stall: Duration,
+}
+
+/// A stream with timeouts, which lingers when it is shut down: what the client still sends is read and dropped for
+/// a while, since closing at once would reset the connection before the client has read the response.
+pub struct ConnectionIo<S> {
+    stream: S,
+    phase: Arc<Phase>,
+    timeouts: Timeouts,
+    timer: Option<Pin<Box<Sleep>>>,
+    timed: Timed,
+    linger: Option<Linger>,
+}
+
+#[derive(PartialEq, Clone, Copy)]
+enum Timed {
+    Nothing,
+    Head,
+    Write,
+}
+
+struct Linger {
+    bytes_left: usize,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl<S> ConnectionIo<S> {
+    /// Wraps `stream`.
+    pub fn new(stream: S, phase: Arc<Phase>, timeouts: Timeouts) -> Self {
+        Self { stream, phase, timeouts, timer: None, timed: Timed::Nothing, linger: None }
+    }
+
+    /// Called where `what` cannot go on: fails once that has lasted for `limit`.
+    fn check_timer(&mut self, cx: &mut Context<'_>, what: Timed, limit: Duration) -> io::Result<()> {
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
+        if self.timed != what {
+            self.timed = what;
+            timer.as_mut().reset(Instant::now() + limit);
+        }
+        match timer.as_mut().poll(cx) {
+            Poll::Ready(()) => Err(io::ErrorKind::TimedOut.into()),
+            Poll::Pending => Ok(()),
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
+    fn after_write<T>(&mut self, cx: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if outcome.is_ready() {
+            if self.timed == Timed::Write {
+                self.timed = Timed::Nothing;
+            }
+            return outcome;
+        }
+        self.check_timer(cx, Timed::Write, self.timeouts.stall)?;
+        Poll::Pending
+    }
+
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let linger = self.linger.get_or_insert_with(|| Linger {
+            bytes_left: LINGER_BYTES_MAX,
+            timer: Box::pin(tokio::time::sleep(LINGER_TIME_MAX)),
+        });
+        let mut scratch = [0u8; 4096];
+        loop {
+            if linger.bytes_left == 0 || linger.timer.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            let mut buffer = ReadBuf::new(&mut scratch);
+            match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {
+                Ok(()) if !buffer.filled().is_empty() => {
+                    linger.bytes_left = linger.bytes_left.saturating_sub(buffer.filled().len());
+                }
+                // The other side has closed, or is gone.
+                _ => return Poll::Ready(Ok(())),
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ConnectionIo<S> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buf.filled().len();
+        let outcome = Pin::new(&mut this.stream).poll_read(cx, buf);
+        if outcome.is_ready() {
+            if buf.filled().len() > before {
+                this.phase.bytes_arrived();
+            }
+        } else if this.phase.in_head() {
+            this.check_timer(cx, Timed::Head, this.timeouts.header)?;
+        } else if this.timed == Timed::Head {
+            this.timed = Timed::Nothing;
+        }
+        outcome
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionIo<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let outcome = Pin::new(&mut this.stream).poll_write(cx, buf);
+        this.after_write(cx, outcome)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let outcome = Pin::new(&mut this.stream).poll_write_vectored(cx, bufs);
+        this.after_write(cx, outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let outcome = Pin::new(&mut this.stream).poll_flush(cx);
+        this.after_write(cx, outcome)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if this.linger.is_none() {
+            let outcome = Pin::new(&mut this.stream).poll_shutdown(cx);
+            ready!(this.after_write(cx, outcome))?;
+        }
+        if this.phase.body_unread.load(Relaxed) { this.poll_linger(cx) } else { Poll::Ready(Ok(())) }
+    }
+}

@@ -1,0 +1,180 @@
+//! Where connections come from: TCP and unix sockets.
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+
+/// Where to listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ListenAddress {
+    /// A TCP address; port 0 takes a free one.
+    Tcp(SocketAddr),
+    /// The path of a socket.
+    Unix(PathBuf),
+}
+
+impl ListenAddress {
+    /// Reads `ADDRESS:PORT`, `:PORT` or `unix:PATH`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.is_empty() { Err("unix: needs a path".to_owned()) } else { Ok(Self::Unix(path.into())) };
+        }
+        if let Some(port) = text.strip_prefix(':') {
+            let port = port.parse().map_err(|_| format!("{text:?}: the port is a number up to 65535"))?;
+            return Ok(Self::Tcp((Ipv4Addr::UNSPECIFIED, port).into()));
+        }
+        let text = text.replace("localhost:", "127.0.0.1:");
+        text.parse().map(Self::Tcp).map_err(|_| format!("{text:?}: expected ADDRESS:PORT, :PORT or unix:PATH"))
+    }
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// A bound listener.
+#[derive(Debug)]
+pub enum Listener {
+    /// TCP.
+    Tcp(TcpListener),
+    /// A unix socket, removed when it is dropped.
+    Unix(UnixListener, PathBuf),
+}
+
+impl Listener {
+    /// Binds to `address`. A unix socket that a dead server left behind is replaced.
+    pub async fn bind(address: &ListenAddress) -> io::Result<Self> {
+        match address {
+            ListenAddress::Tcp(address) => {
+                let socket = socket2::Socket::new(
+                    socket2::Domain::for_address(*address),
+                    socket2::Type::STREAM.nonblocking().cloexec(),
+                    Some(socket2::Protocol::TCP),
+                )?;
+                socket.set_reuse_address(true)?;
+                socket.bind(&(*address).into())?;
+                socket.listen(4096)?;
+                Ok(Self::Tcp(TcpListener::from_std(socket.into())?))
+            }
+            ListenAddress::Unix(path) => {
+                remove_stale_socket(path).await?;
+                Ok(Self::Unix(UnixListener::bind(path)?, path.clone()))
+            }
+        }
+    }
+
+    /// The address as clients name it (`127.0.0.1:9000`, `unix:/run/s.sock`).
+    pub fn name(&self) -> String {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().map(|a| a.to_string()).unwrap_or_default(),
+            Self::Unix(_, path) => format!("unix:{}", path.display()),
+        }
+    }
+
+    /// The next connection.
+    pub async fn accept(&self) -> io::Result<(Stream, Option<SocketAddr>)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                // Responses are written whole; waiting for more only adds latency.
+                stream.set_nodelay(true)?;
+                Ok((Stream::Tcp(stream), Some(peer)))
+            }
+            Self::Unix(listener, _) => Ok((Stream::Unix(listener.accept().await?.0), None)),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Self::Unix(_, path) = self {
+            // It may have been removed or replaced by hand; then there is nothing to do.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+async fn remove_stale_socket(path: &Path) -> io::Result<()> {
+    let Ok(metadata) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    let in_use = || io::Error::new(io::ErrorKind::AddrInUse, format!("{} exists", path.display()));
+    if !metadata.file_type().is_socket() || UnixStream::connect(path).await.is_ok() {
+        return Err(in_use());
+    }
+    std::fs::remove_file(path)
+}
+
+/// A connection's bytes before TLS.
+#[derive(Debug)]
+pub enum Stream {
+    /// TCP.
+    Tcp(TcpStream),
+    /// A unix socket.
+    Unix(UnixStream),
+}
+
+macro_rules! on_stream {
+    ($self:ident, $stream:ident => $do:expr) => {
+        match $self.get_mut() {
+            Stream::Tcp($stream) => $do,
+            Stream::Unix($stream) => $do,
+        }
+    };
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        on_stream!(self, s => Pin::new(s).poll_read(cx, buf))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        on_stream!(self, s => Pin::new(s).poll_write(cx, buf))
+    }
+
+    fn poll_write_vectored(self: Pin<&mut Self>, cx: &mut Context<'_>, bufs: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        on_stream!(self, s => Pin::new(s).poll_write_vectored(cx, bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_stream!(self, s => Pin::new(s).poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_stream!(self, s => Pin::new(s).poll_shutdown(cx))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        let tcp = |text: &str| ListenAddress::Tcp(text.parse().unwrap());
+        assert_eq!(ListenAddress::parse("127.0.0.1:9000"), Ok(tcp("127.0.0.1:9000")));
+        assert_eq!(ListenAddress::parse(":80"), Ok(tcp("0.0.0.0:80")));
+        assert_eq!(ListenAddress::parse("[::]:80"), Ok(tcp("[::]:80")));
+        assert_eq!(ListenAddress::parse("localhost:80"), Ok(tcp("127.0.0.1:80")));
+        assert_eq!(ListenAddress::parse("unix:/a"), Ok(ListenAddress::Unix("/a".into())));
+        for bad in ["", "9000", "example.org:80", "unix:", ":x", ":70000"] {
+            assert!(ListenAddress::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

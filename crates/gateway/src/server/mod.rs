@@ -1,0 +1,89 @@
+//! Listeners, connections, and the end of both.
+
+mod connection;
+mod io;
+mod listener;
+mod tls;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, mpsc, watch};
+
+pub use connection::{ConnectionSettings, Peer};
+pub use io::{Phase, Timeouts};
+pub use listener::{ListenAddress, Listener};
+pub use tls::Certificates;
+
+/// Returns once the server is to stop.
+async fn drained(draining: &mut watch::Receiver<bool>) {
+    // An error means that the server itself is gone.
+    let _ = draining.wait_for(|draining| *draining).await;
+}
+
+/// A running server.
+pub struct Server {
+    settings: Arc<ConnectionSettings>,
+    connections: Arc<Semaphore>,
+    draining: watch::Sender<bool>,
+    // Every task holds a clone; when the last is gone, `ended` yields.
+    alive: mpsc::Sender<()>,
+    ended: mpsc::Receiver<()>,
+}
+
+impl Server {
+    /// A server without listeners.
+    pub fn new(settings: ConnectionSettings, max_connections: usize) -> Self {
+        let (alive, ended) = mpsc::channel(1);
+        Self {
+            settings: Arc::new(settings),
+            connections: Arc::new(Semaphore::new(max_connections)),
+            draining: watch::Sender::new(false),
+            alive,
+            ended,
+        }
+    }
+
+    /// Accepts connections from `listener` in a task of its own.
+    pub fn listen(&self, listener: Listener) {
+        let (settings, connections) = (self.settings.clone(), self.connections.clone());
+        let (mut draining, alive) = (self.draining.subscribe(), self.alive.clone());
+        tokio::spawn(async move {
+            loop {
+                let accepted = tokio::select! {
+                    accepted = listener.accept() => accepted,
+                    () = drained(&mut draining) => return,
+                };
+                let (stream, address) = match accepted {
+                    Ok(accepted) => accepted,
+                    Err(error) => {
+                        // Out of descriptors, mostly: wait for some to come back instead of spinning.
+                        tracing::warn!(%error, "accept failed");
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        continue;
+                    }
+                };
+                let (settings, draining, alive) = (settings.clone(), draining.clone(), alive.clone());
+                let permit = connections.clone().try_acquire_owned();
+                tokio::spawn(async move {
+                    match permit {
+                        Ok(permit) => {
+                            connection::serve(settings, stream, address, draining).await;
+                            drop(permit);
+                        }
+                        Err(_) => connection::refuse(stream, settings.tls.is_some() && address.is_some()).await,
+                    }
+                    drop(alive);
+                });
+            }
+        });
+    }
+
+    /// Stops accepting, lets requests in progress finish for `limit`, then closes what is left. True if all finished.
+    pub async fn drain(self, limit: Duration) -> bool {
+        let Self { draining, alive, mut ended, .. } = self;
+        draining.send_replace(true);
+        drop(alive);
+        tokio::time::timeout(limit, ended.recv()).await.is_ok()
+    }
+}

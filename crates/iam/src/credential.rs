@@ -1,0 +1,134 @@
+use std::fmt;
+
+use zeroize::Zeroizing;
+
+/// Shortest and longest access key id; AWS's are 16 to 128 characters, other servers allow 3.
+const ACCESS_KEY_LENGTHS: std::ops::RangeInclusive<usize> = 3..=128;
+/// Shortest and longest secret key.
+const SECRET_KEY_LENGTHS: std::ops::RangeInclusive<usize> = 8..=128;
+
+/// Why a text is no access key id or secret key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InvalidCredential {
+    /// Not 3 to 128 letters, digits or `-._@+`.
+    AccessKey,
+    /// Not 8 to 128 printable ASCII characters.
+    SecretKey,
+}
+
+impl fmt::Display for InvalidCredential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AccessKey => "an access key is 3 to 128 characters of A-Z a-z 0-9 - . _ @ +",
+            Self::SecretKey => "a secret key is 8 to 128 printable ASCII characters without spaces",
+        })
+    }
+}
+
+impl std::error::Error for InvalidCredential {}
+
+/// The public half of a credential.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct AccessKeyId(Box<str>);
+
+impl AccessKeyId {
+    /// Checks length and characters. Slashes and commas would break the `Authorization` header.
+    pub fn new(id: &str) -> Result<Self, InvalidCredential> {
+        let valid = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'@' | b'+');
+        if ACCESS_KEY_LENGTHS.contains(&id.len()) && id.bytes().all(valid) {
+            Ok(Self(id.into()))
+        } else {
+            Err(InvalidCredential::AccessKey)
+        }
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AccessKeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The secret half. Wiped from memory when dropped, never printed.
+#[derive(Clone)]
+pub struct SecretKey(Zeroizing<String>);
+
+impl SecretKey {
+    /// Checks length and characters.
+    pub fn new(secret: &str) -> Result<Self, InvalidCredential> {
+        if SECRET_KEY_LENGTHS.contains(&secret.len()) && secret.bytes().all(|b| b.is_ascii_graphic()) {
+            Ok(Self(Zeroizing::new(secret.to_owned())))
+        } else {
+            Err(InvalidCredential::SecretKey)
+        }
+    }
+
+    /// The secret itself, for signing.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretKey(…)")
+    }
+}
+
+/// An access key with its secret.
+#[derive(Debug, Clone)]
+pub struct Credential {
+    /// Public half.
+    pub access_key: AccessKeyId,
+    /// Secret half.
+    pub secret_key: SecretKey,
+}
+
+/// Whose signatures are accepted.
+#[derive(Debug)]
+pub struct Identities {
+    root: Credential,
+}
+
+impl Identities {
+    /// Only root.
+    pub fn root_only(root: Credential) -> Self {
+        Self { root }
+    }
+
+    /// The credential with this access key id.
+    pub fn find(&self, access_key: &str) -> Option<&Credential> {
+        (self.root.access_key.as_str() == access_key).then_some(&self.root)
+    }
+
+    /// The id that S3 answers show as the owner of buckets and objects.
+    pub fn owner_id(&self) -> &str {
+        self.root.access_key.as_str()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_printed() {
+        let secret = SecretKey::new("a-secret-of-mine").unwrap();
+        assert!(!format!("{secret:?}").contains("mine"));
+    }
+
+    #[test]
+    fn what_breaks_a_header_is_no_access_key() {
+        assert!(AccessKeyId::new("AKIAIOSFODNN7EXAMPLE").is_ok());
+        for bad in ["", "ab", "a/b/c", "a b c", "a,b,c", "a\nbc"] {
+            assert_eq!(AccessKeyId::new(bad), Err(InvalidCredential::AccessKey), "{bad:?}");
+        }
+        assert!(SecretKey::new("short").is_err());
+        assert!(SecretKey::new("with a space in it").is_err());
+    }
+}

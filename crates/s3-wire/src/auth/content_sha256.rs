@@ -1,0 +1,79 @@
+//! `x-amz-content-sha256`: how a request says that its body is protected.
+
+use http::HeaderMap;
+
+use super::chunk::ChunkSigner;
+use super::encoding::unhex;
+use crate::Result;
+use crate::error::{ErrorCode, S3Error};
+use crate::payload::PayloadMode;
+
+pub(super) const HEADER: &str = "x-amz-content-sha256";
+pub(super) const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
+const STREAMING_UNSIGNED_TRAILER: &str = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
+const STREAMING_SIGNED: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD";
+const STREAMING_SIGNED_TRAILER: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER";
+const STREAMING_ECDSA: &str = "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD";
+const STREAMING_ECDSA_TRAILER: &str = "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER";
+
+/// The meaning of the header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ContentSha256 {
+    Unsigned,
+    Hash([u8; 32]),
+    StreamingUnsignedTrailer,
+    StreamingSigned { trailer: bool },
+}
+
+impl ContentSha256 {
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        match text {
+            UNSIGNED => Ok(Self::Unsigned),
+            STREAMING_UNSIGNED_TRAILER => Ok(Self::StreamingUnsignedTrailer),
+            STREAMING_SIGNED => Ok(Self::StreamingSigned { trailer: false }),
+            STREAMING_SIGNED_TRAILER => Ok(Self::StreamingSigned { trailer: true }),
+            STREAMING_ECDSA | STREAMING_ECDSA_TRAILER => Err(super::sigv4a_not_implemented()),
+            hash => unhex(hash.as_bytes()).map(Self::Hash).ok_or_else(|| invalid(hash)),
+        }
+    }
+
+    /// The mode where the request has a SigV4 signature to chain chunk signatures to.
+    pub(super) fn signed(self, signer: ChunkSigner) -> PayloadMode {
+        match self {
+            Self::StreamingSigned { trailer } => PayloadMode::Streaming { signer: Some(signer), trailer },
+            Self::Unsigned => PayloadMode::Unsigned,
+            Self::Hash(hash) => PayloadMode::Sha256(hash),
+            Self::StreamingUnsignedTrailer => PayloadMode::Streaming { signer: None, trailer: true },
+        }
+    }
+
+    /// The mode where it has none.
+    pub(super) fn unsigned(self) -> Result<PayloadMode> {
+        match self {
+            Self::StreamingSigned { .. } => Err(S3Error::with_message(
+                ErrorCode::InvalidRequest,
+                "The value of x-amz-content-sha256 requires a request that is signed with AWS4-HMAC-SHA256.",
+            )),
+            Self::Unsigned => Ok(PayloadMode::Unsigned),
+            Self::Hash(hash) => Ok(PayloadMode::Sha256(hash)),
+            Self::StreamingUnsignedTrailer => Ok(PayloadMode::Streaming { signer: None, trailer: true }),
+        }
+    }
+}
+
+/// The header's text, if it is there.
+pub(super) fn of(headers: &HeaderMap) -> Result<Option<&str>> {
+    let Some(value) = headers.get(HEADER) else { return Ok(None) };
+    match value.to_str() {
+        Ok(text) => Ok(Some(text.trim())),
+        Err(_) => Err(invalid(&String::from_utf8_lossy(value.as_bytes()))),
+    }
+}
+
+fn invalid(value: &str) -> S3Error {
+    let message = "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, STREAMING-UNSIGNED-PAYLOAD-TRAILER, \
+                   STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER, \
+                   STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD, STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER \
+                   or a valid sha256 value.";
+    S3Error::invalid_argument(HEADER, value, message)
+}

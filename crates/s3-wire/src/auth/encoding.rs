@@ -1,0 +1,102 @@
+//! Hex and the two percent-encodings of canonical requests.
+
+use aws_lc_rs::digest;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+
+/// SigV4's `UriEncode`: everything but the unreserved characters of RFC 3986.
+const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// The same for an object key, whose slashes stay.
+const PATH: &AsciiSet = &QUERY.remove(b'/');
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// 32 bytes in lower-case hex: a SHA-256 or an HMAC of it.
+pub(crate) type Hex = [u8; 64];
+
+/// Writes 32 bytes in hex.
+pub(crate) fn hex(bytes: &[u8; 32]) -> Hex {
+    let mut out = [0; 64];
+    for (pair, byte) in out.chunks_exact_mut(2).zip(bytes) {
+        pair[0] = HEX[usize::from(byte >> 4)];
+        pair[1] = HEX[usize::from(byte & 15)];
+    }
+    out
+}
+
+/// Hex as text.
+pub(crate) fn hex_str(hex: &Hex) -> &str {
+    str::from_utf8(hex).unwrap_or_default()
+}
+
+/// Reads 64 hex digits of either case.
+pub(crate) fn unhex(text: &[u8]) -> Option<[u8; 32]> {
+    let text: &Hex = text.try_into().ok()?;
+    let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let mut out = [0; 32];
+    for (byte, pair) in out.iter_mut().zip(text.chunks_exact(2)) {
+        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+    }
+    Some(out)
+}
+
+/// The bytes of `text` as S3's errors show them: `41 57 53`.
+pub(super) fn spaced_hex(text: &[u8]) -> String {
+    let mut out = String::with_capacity(text.len() * 3);
+    for byte in text {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push(char::from(HEX[usize::from(byte >> 4)]));
+        out.push(char::from(HEX[usize::from(byte & 15)]));
+    }
+    out
+}
+
+/// SHA-256.
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+    array(&digest::digest(&digest::SHA256, bytes))
+}
+
+/// A digest whose algorithm is known to be SHA-256.
+pub(crate) fn array(digest: &digest::Digest) -> [u8; 32] {
+    let mut out = [0; 32];
+    out.copy_from_slice(digest.as_ref());
+    out
+}
+
+/// Appends the encoded form of a query name or value.
+pub(super) fn encode_query(text: &str, out: &mut String) {
+    out.extend(percent_encode(text.as_bytes(), QUERY));
+}
+
+/// The path decoded and encoded again, as AWS writes it: clients that encode less or more than that sign one form
+/// and send the other.
+pub(super) fn normalised_path(raw_path: &str) -> String {
+    let decoded: Vec<u8> = percent_decode_str(raw_path).collect();
+    percent_encode(&decoded, PATH).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hex_both_ways() {
+        let bytes = sha256(b"");
+        assert_eq!(hex_str(&hex(&bytes)), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        assert_eq!(unhex(&hex(&bytes)), Some(bytes));
+        assert_eq!(unhex(hex_str(&hex(&bytes)).to_uppercase().as_bytes()), Some(bytes));
+        assert_eq!(unhex(&[b'g'; 64]), None);
+        assert_eq!(unhex(&[b'0'; 63]), None);
+        assert_eq!(spaced_hex(b"AWS4"), "41 57 53 34");
+    }
+
+    #[test]
+    fn paths_take_awss_form() {
+        assert_eq!(normalised_path("/a b/~x+y/%7e%2f(é)"), "/a%20b/~x%2By/~/%28%C3%A9%29");
+        assert_eq!(normalised_path("/%zz%"), "/%25zz%25");
+        let mut out = String::new();
+        encode_query("a/b c~é=", &mut out);
+        assert_eq!(out, "a%2Fb%20c~%C3%A9%3D");
+    }
+}

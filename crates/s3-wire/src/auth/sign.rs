@@ -1,0 +1,208 @@
+//! Makes signatures, as a client does.
+
+use std::sync::Arc;
+
+use http::header::{AUTHORIZATION, HOST, InvalidHeaderValue};
+use http::{HeaderMap, HeaderValue, Method};
+use s3_types::Timestamp;
+
+use super::canonical::canonical_request;
+use super::chunk::ChunkSigner;
+use super::content_sha256::{self, UNSIGNED};
+use super::encoding::{Hex, encode_query, hex, hex_str, sha256};
+use super::key::{Credential, SigningKey};
+use super::{SignedRequest, v2, v4};
+use crate::error::{ErrorCode, S3Error};
+use crate::time::{IsoBasic, format_http_date};
+use crate::{Query, Result};
+
+/// With what a client signs.
+#[derive(Debug, Clone, Copy)]
+pub struct Signer<'a> {
+    /// Who.
+    pub access_key: &'a str,
+    /// The secret.
+    pub secret_key: &'a str,
+    /// The token of temporary credentials.
+    pub security_token: Option<&'a str>,
+    /// Where.
+    pub region: &'a str,
+}
+
+/// What a client signs.
+#[derive(Debug, Clone, Copy)]
+pub struct Unsigned<'a> {
+    /// The method.
+    pub method: &'a Method,
+    /// The percent-encoded path.
+    pub raw_path: &'a str,
+    /// The percent-encoded query, without the `?`.
+    pub raw_query: &'a str,
+    /// The bucket, where it is in the host and not in the path; only SigV2 wants to know.
+    pub virtual_bucket: Option<&'a str>,
+}
+
+impl Unsigned<'_> {
+    fn with<'a>(&'a self, query: &'a Query<'a>, headers: &'a HeaderMap) -> SignedRequest<'a> {
+        SignedRequest {
+            method: self.method,
+            raw_path: self.raw_path,
+            query,
+            headers,
+            host: headers.get(HOST).and_then(|value| value.to_str().ok()),
+            virtual_bucket: self.virtual_bucket,
+        }
+    }
+}
+
+impl Signer<'_> {
+    /// Signs a request with SigV4: adds `Authorization`, `x-amz-date`, `x-amz-content-sha256` and, where there is
+    /// one, the security token to `headers`, which must have a `Host`. All headers but those that proxies change are
+    /// signed. The result signs the chunks of the body, if that is to be so.
+    pub fn sign_headers(
+        &self,
+        request: &Unsigned<'_>,
+        headers: &mut HeaderMap,
+        content_sha256: &str,
+        time: Timestamp,
+    ) -> Result<ChunkSigner> {
+        let time = IsoBasic::new(time);
+        headers.insert("x-amz-date", value(time.as_str())?);
+        headers.insert(content_sha256::HEADER, value(content_sha256)?);
+        if let Some(token) = self.security_token {
+            headers.insert("x-amz-security-token", value(token)?);
+        }
+        headers.remove(AUTHORIZATION);
+        let signed_headers = signed_headers(headers);
+        let query = Query::parse(request.raw_query)?;
+        let key = self.key(&time)?;
+        let canonical = canonical_request(
+            &request.with(&query, headers),
+            request.raw_path,
+            &signed_headers,
+            content_sha256,
+        );
+        let signature = sign(&key, &time, &canonical);
+        let authorization = format!(
+            "{} Credential={}, SignedHeaders={signed_headers}, Signature={}",
+            v4::ALGORITHM,
+            key.credential().text(),
+            hex_str(&signature),
+        );
+        headers.insert(AUTHORIZATION, value(&authorization)?);
+        Ok(ChunkSigner::new(Arc::new(key), time, signature))
+    }
+
+    /// Presigns a request with SigV4; returns its query. `headers` must have a `Host`; all of them are signed and
+    /// have to be sent along.
+    pub fn presign(
+        &self,
+        request: &Unsigned<'_>,
+        headers: &HeaderMap,
+        expires_seconds: u32,
+        time: Timestamp,
+    ) -> Result<String> {
+        let time = IsoBasic::new(time);
+        let key = self.key(&time)?;
+        let signed_headers = signed_headers(headers);
+        let expires = expires_seconds.to_string();
+        let mut raw_query = request.raw_query.to_owned();
+        add(&mut raw_query, "X-Amz-Algorithm", v4::ALGORITHM);
+        add(&mut raw_query, "X-Amz-Credential", key.credential().text());
+        add(&mut raw_query, "X-Amz-Date", time.as_str());
+        add(&mut raw_query, "X-Amz-Expires", &expires);
+        if let Some(token) = self.security_token {
+            add(&mut raw_query, "X-Amz-Security-Token", token);
+        }
+        add(&mut raw_query, "X-Amz-SignedHeaders", &signed_headers);
+        let content_sha256 = content_sha256::of(headers)?.unwrap_or(UNSIGNED);
+        let query = Query::parse(&raw_query)?;
+        let canonical = canonical_request(
+            &request.with(&query, headers),
+            request.raw_path,
+            &signed_headers,
+            content_sha256,
+        );
+        let signature = sign(&key, &time, &canonical);
+        drop(query);
+        raw_query.push_str("&X-Amz-Signature=");
+        raw_query.push_str(hex_str(&signature));
+        Ok(raw_query)
+    }
+
+    /// Signs a request with SigV2: adds `Date` and `Authorization`.
+    pub fn sign_headers_v2(
+        &self,
+        request: &Unsigned<'_>,
+        headers: &mut HeaderMap,
+        time: Timestamp,
+    ) -> Result<()> {
+        let date = format_http_date(time);
+        headers.insert(http::header::DATE, value(&date)?);
+        if let Some(token) = self.security_token {
+            headers.insert("x-amz-security-token", value(token)?);
+        }
+        let query = Query::parse(request.raw_query)?;
+        let to_sign = v2::string_to_sign(&request.with(&query, headers), request.raw_path, &date, false);
+        let signature = v2::sign(self.secret_key, &to_sign);
+        headers.insert(AUTHORIZATION, value(&format!("AWS {}:{signature}", self.access_key))?);
+        Ok(())
+    }
+
+    /// Presigns a request with SigV2 until a second since 1970; returns its query. The `x-amz-` headers, content type
+    /// and Content-MD5 in `headers` are signed and have to be sent along.
+    pub fn presign_v2(
+        &self,
+        request: &Unsigned<'_>,
+        headers: &HeaderMap,
+        expires_second: i64,
+    ) -> Result<String> {
+        let mut raw_query = request.raw_query.to_owned();
+        if let Some(token) = self.security_token {
+            add(&mut raw_query, "x-amz-security-token", token);
+        }
+        let expires = expires_second.to_string();
+        let query = Query::parse(&raw_query)?;
+        let to_sign = v2::string_to_sign(&request.with(&query, headers), request.raw_path, &expires, true);
+        drop(query);
+        add(&mut raw_query, "AWSAccessKeyId", self.access_key);
+        add(&mut raw_query, "Expires", &expires);
+        add(&mut raw_query, "Signature", &v2::sign(self.secret_key, &to_sign));
+        Ok(raw_query)
+    }
+
+    fn key(&self, time: &IsoBasic) -> Result<SigningKey> {
+        let text = format!("{}/{}/{}/s3/aws4_request", self.access_key, time.date(), self.region);
+        let credential = Credential::new(&text).ok_or(ErrorCode::InternalError)?;
+        Ok(SigningKey::derive(&credential, self.secret_key))
+    }
+}
+
+fn add(raw_query: &mut String, name: &str, text: &str) {
+    if !raw_query.is_empty() {
+        raw_query.push('&');
+    }
+    raw_query.push_str(name);
+    raw_query.push('=');
+    encode_query(text, raw_query);
+}
+
+fn sign(key: &SigningKey, time: &IsoBasic, canonical: &[u8]) -> Hex {
+    let hash = hex(&sha256(canonical));
+    key.sign(&v4::string_to_sign(time, key.credential(), &hash).map(str::as_bytes))
+}
+
+/// The names of the headers to sign, in order. Proxies and HTTP clients change the others.
+fn signed_headers(headers: &HeaderMap) -> String {
+    let unsigned =
+        ["authorization", "accept-encoding", "connection", "expect", "transfer-encoding", "user-agent"];
+    let mut names: Vec<&str> = headers.keys().map(http::HeaderName::as_str).collect();
+    names.retain(|name| !unsigned.contains(name));
+    names.sort_unstable();
+    names.join(";")
+}
+
+fn value(text: &str) -> Result<HeaderValue> {
+    HeaderValue::from_str(text)
+        .map_err(|error: InvalidHeaderValue| S3Error::new(ErrorCode::InvalidRequest).caused_by(error))
+}

@@ -1,0 +1,96 @@
+//! What a request must look like to pass, and what it is told when it does not.
+
+mod errors;
+mod known_answers;
+mod round_trip;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use s3_types::Timestamp;
+
+use super::*;
+use crate::time::parse_iso_basic;
+
+/// The credentials of AWS's examples.
+const ACCESS_KEY: &str = "AKIAIOSFODNN7EXAMPLE";
+const SECRET_KEY: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
+
+fn at(time: &str) -> Timestamp {
+    parse_iso_basic(time).unwrap()
+}
+
+fn policy(sigv2: SigV2) -> SigningPolicy {
+    SigningPolicy { region: "us-east-1".to_owned(), sigv2 }
+}
+
+/// A request, and the server's clock.
+#[derive(Debug, Clone)]
+struct Request {
+    method: Method,
+    uri: String,
+    headers: HeaderMap,
+    virtual_bucket: Option<&'static str>,
+    now: Timestamp,
+}
+
+impl Request {
+    fn new(method: &str, uri: &str, headers: &[(&str, &str)]) -> Self {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+            map.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let now = at("20130524T000000Z");
+        Self { method, uri: uri.to_owned(), headers: map, virtual_bucket: None, now }
+    }
+
+    /// With `Authorization` as in AWS's examples.
+    fn signed(mut self, signed_headers: &str, signature: &str) -> Self {
+        let text = format!(
+            "AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/20130524/us-east-1/s3/aws4_request, \
+             SignedHeaders={signed_headers}, Signature={signature}"
+        );
+        self.set("authorization", &text);
+        self
+    }
+
+    fn set(&mut self, name: &'static str, value: &str) {
+        self.headers.insert(name, HeaderValue::from_str(value).unwrap());
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&SignedRequest<'_>) -> T) -> T {
+        let (raw_path, raw_query) = self.uri.split_once('?').unwrap_or((&self.uri, ""));
+        f(&SignedRequest {
+            method: &self.method,
+            raw_path,
+            query: &Query::parse(raw_query).unwrap(),
+            headers: &self.headers,
+            host: self.headers.get("host").map(|host| host.to_str().unwrap()),
+            virtual_bucket: self.virtual_bucket,
+        })
+    }
+
+    fn verify_as(&self, policy: &SigningPolicy, keys: &SigningKeyCache) -> Result<PayloadMode> {
+        self.with(|request| {
+            let authorization = Authorization::parse(request, policy, self.now)?;
+            match authorization.access_key() {
+                None => anonymous_payload(request),
+                Some(ACCESS_KEY) => verify(&authorization, request, SECRET_KEY, keys),
+                Some(other) => Err(invalid_access_key(other)),
+            }
+        })
+    }
+
+    fn verify(&self) -> Result<PayloadMode> {
+        self.verify_as(&policy(SigV2::All), &SigningKeyCache::new())
+    }
+
+    /// Code, message and extra elements of the refusal.
+    fn refusal(&self) -> (ErrorCode, String, Vec<(&'static str, String)>) {
+        refusal(&self.verify().unwrap_err())
+    }
+}
+
+fn refusal(error: &S3Error) -> (ErrorCode, String, Vec<(&'static str, String)>) {
+    (error.code(), error.message().to_owned(), error.details().to_vec())
+}

@@ -1,0 +1,44 @@
+//! When a signature counts.
+
+use http::HeaderMap;
+use http::header::DATE;
+use s3_types::Timestamp;
+
+use crate::Result;
+use crate::error::{ErrorCode, S3Error};
+use crate::limits::CLOCK_SKEW_SECONDS_MAX;
+use crate::time::{format_iso8601, parse_http_date, parse_iso_basic};
+
+/// The time at which a request with an `Authorization` header was signed, and its text: `x-amz-date`, or `Date`.
+pub(super) fn request_time(headers: &HeaderMap) -> Result<(Timestamp, &str)> {
+    let text = headers.get("x-amz-date").or_else(|| headers.get(DATE)).and_then(|value| value.to_str().ok());
+    let time = text.and_then(|text| parse_iso_basic(text).or_else(|| parse_http_date(text)));
+    time.zip(text).ok_or_else(|| {
+        let message = "AWS authentication requires a valid Date or x-amz-date header";
+        S3Error::with_message(ErrorCode::AccessDenied, message)
+    })
+}
+
+/// Refuses a time that is too far from ours.
+pub(super) fn check_skew(time: Timestamp, sent: &str, now: Timestamp) -> Result<()> {
+    if time.as_second().abs_diff(now.as_second()) <= CLOCK_SKEW_SECONDS_MAX.unsigned_abs() {
+        return Ok(());
+    }
+    Err(S3Error::new(ErrorCode::RequestTimeTooSkewed)
+        .detail("RequestTime", sent)
+        .detail("ServerTime", format_iso8601(now))
+        .detail("MaxAllowedSkewMilliseconds", (CLOCK_SKEW_SECONDS_MAX * 1000).to_string()))
+}
+
+/// Refuses a presigned URL after its last second. `lifetime_seconds` is what SigV4 says beside the end.
+pub(super) fn check_expiry(end_second: i64, lifetime_seconds: Option<i64>, now: Timestamp) -> Result<()> {
+    if now.as_second() <= end_second {
+        return Ok(());
+    }
+    let mut error = S3Error::with_message(ErrorCode::AccessDenied, "Request has expired");
+    if let Some(seconds) = lifetime_seconds {
+        error = error.detail("X-Amz-Expires", seconds.to_string());
+    }
+    let end = Timestamp::from_second(end_second).unwrap_or(Timestamp::MIN);
+    Err(error.detail("Expires", format_iso8601(end)).detail("ServerTime", format_iso8601(now)))
+}

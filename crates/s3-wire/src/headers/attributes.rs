@@ -1,0 +1,114 @@
+use http::HeaderMap;
+
+use super::joined;
+use super::range::number;
+use crate::Result;
+use crate::error::{ErrorCode, S3Error};
+use crate::limits::LIST_ITEMS_MAX;
+
+const NAME: &str = "x-amz-object-attributes";
+
+/// What GetObjectAttributes asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "a set of five names, each asked for or not")]
+pub struct AttributesRequest {
+    /// `ETag`
+    pub etag: bool,
+    /// `Checksum`
+    pub checksum: bool,
+    /// `ObjectParts`
+    pub object_parts: bool,
+    /// `StorageClass`
+    pub storage_class: bool,
+    /// `ObjectSize`
+    pub object_size: bool,
+    /// Parts on one page: 0 to 1000.
+    pub max_parts: usize,
+    /// Only parts with numbers above this.
+    pub part_number_marker: u32,
+}
+
+impl AttributesRequest {
+    /// Reads the headers. S3 ignores `x-amz-max-parts` and `x-amz-part-number-marker` where they are no numbers.
+    pub fn parse(headers: &HeaderMap) -> Result<Self> {
+        let names = joined(headers, NAME).unwrap_or_default();
+        let marker = number(headers, "x-amz-part-number-marker").and_then(|n| u32::try_from(n).ok());
+        let max_parts = number(headers, "x-amz-max-parts").and_then(|n| usize::try_from(n).ok());
+        let mut request = Self {
+            max_parts: max_parts.map_or(LIST_ITEMS_MAX, |n| n.min(LIST_ITEMS_MAX)),
+            part_number_marker: marker.unwrap_or_default(),
+            ..Self::default()
+        };
+        let mut any = false;
+        for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            any = true;
+            match name {
+                "ETag" => request.etag = true,
+                "Checksum" => request.checksum = true,
+                "ObjectParts" => request.object_parts = true,
+                "StorageClass" => request.storage_class = true,
+                "ObjectSize" => request.object_size = true,
+                _ => return Err(S3Error::invalid_argument(NAME, name, "Invalid attribute name specified.")),
+            }
+        }
+        if any {
+            return Ok(request);
+        }
+        Err(S3Error::with_message(
+            ErrorCode::InvalidRequest,
+            "The x-amz-object-attributes header specifying the attributes to be retrieved is either missing or empty",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs.iter().fold(HeaderMap::new(), |mut map, (name, value)| {
+            map.append(*name, HeaderValue::from_static(value));
+            map
+        })
+    }
+
+    #[test]
+    fn a_list_of_names() {
+        let request = AttributesRequest::parse(&headers(&[
+            (NAME, "ETag, ObjectSize,"),
+            (NAME, "ObjectParts"),
+            ("x-amz-max-parts", "2000"),
+            ("x-amz-part-number-marker", "7"),
+        ]));
+        let expected = AttributesRequest {
+            etag: true,
+            object_size: true,
+            object_parts: true,
+            max_parts: 1000,
+            part_number_marker: 7,
+            ..AttributesRequest::default()
+        };
+        assert_eq!(request.unwrap(), expected);
+        let all = headers(&[
+            (NAME, "ETag,Checksum,ObjectParts,StorageClass,ObjectSize"),
+            ("x-amz-max-parts", "-1"),
+        ]);
+        let request = AttributesRequest::parse(&all).unwrap();
+        assert!(request.checksum && request.storage_class);
+        assert_eq!((request.max_parts, request.part_number_marker), (1000, 0));
+    }
+
+    #[test]
+    fn unknown_names_and_no_names_are_refused() {
+        let error = AttributesRequest::parse(&headers(&[(NAME, "ETag,Dummy")])).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InvalidArgument);
+        assert_eq!(error.message(), "Invalid attribute name specified.");
+        assert_eq!(error.details()[0], ("ArgumentName", NAME.to_owned()));
+        assert_eq!(error.details()[1], ("ArgumentValue", "Dummy".to_owned()));
+        for none in [&[][..], &[(NAME, "")], &[(NAME, " , ")]] {
+            let error = AttributesRequest::parse(&headers(none)).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::InvalidRequest);
+        }
+    }
+}

@@ -1,0 +1,306 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_TYPE,
+    ETAG, EXPIRES, LAST_MODIFIED,
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use s3_types::{Checksum, ETag, ObjectMetadata, Timestamp};
+
+use super::metadata::USER_PREFIX;
+use crate::error::{ErrorCode, S3Error};
+use crate::time::format_http_date;
+use crate::{Query, Result};
+
+const CHECKSUM_TYPE: HeaderName = HeaderName::from_static("x-amz-checksum-type");
+const MISSING_META: HeaderName = HeaderName::from_static("x-amz-missing-meta");
+const PARTS_COUNT: HeaderName = HeaderName::from_static("x-amz-mp-parts-count");
+const REDIRECT_LOCATION: HeaderName = HeaderName::from_static("x-amz-website-redirect-location");
+const DEFAULT_CONTENT_TYPE: HeaderValue = HeaderValue::from_static("binary/octet-stream");
+
+/// What GetObject and HeadObject say of an object beside its length and range.
+#[derive(Debug, Clone, Copy)]
+pub struct ObjectHeaders<'a> {
+    /// `ETag`, in quotes.
+    pub etag: &'a ETag,
+    /// `Last-Modified`.
+    pub last_modified: Timestamp,
+    /// `Content-*`, `Cache-Control`, `Expires`, `x-amz-meta-*`, `x-amz-website-redirect-location`.
+    pub metadata: &'a ObjectMetadata,
+    /// `x-amz-checksum-*` and `x-amz-checksum-type`; only to be given where [`super::checksum_mode_enabled`].
+    pub checksum: Option<&'a Checksum>,
+    /// `x-amz-mp-parts-count`; only to be given where a part was asked for.
+    pub parts_count: Option<usize>,
+}
+
+impl ObjectHeaders<'_> {
+    /// Appends all of them. There is no `x-amz-storage-class`: S3 sends none for STANDARD.
+    pub fn append_to(&self, headers: &mut HeaderMap) {
+        let metadata = self.metadata;
+        headers.reserve(12 + metadata.user.len());
+        headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        self.append_validators_to(headers);
+        insert(headers, CONTENT_ENCODING, metadata.content_encoding.as_deref());
+        insert(headers, CONTENT_LANGUAGE, metadata.content_language.as_deref());
+        insert(headers, CONTENT_DISPOSITION, metadata.content_disposition.as_deref());
+        insert(headers, REDIRECT_LOCATION, metadata.website_redirect_location.as_deref());
+        headers.insert(CONTENT_TYPE, DEFAULT_CONTENT_TYPE);
+        insert(headers, CONTENT_TYPE, metadata.content_type.as_deref());
+        append_user_metadata(headers, &metadata.user);
+        if let Some(checksum) = self.checksum {
+            append_checksum(headers, checksum);
+        }
+        if let Some(count) = self.parts_count {
+            headers.insert(PARTS_COUNT, HeaderValue::from(count));
+        }
+    }
+
+    /// Appends what a 304 says (RFC 9110, section 15.4.5).
+    pub fn append_validators_to(&self, headers: &mut HeaderMap) {
+        headers.insert(ETAG, etag_value(self.etag));
+        insert(headers, LAST_MODIFIED, Some(&format_http_date(self.last_modified)));
+        insert(headers, CACHE_CONTROL, self.metadata.cache_control.as_deref());
+        insert(headers, EXPIRES, self.metadata.expires.as_deref());
+    }
+}
+
+/// The value of `ETag`: in quotes.
+pub fn etag_value(etag: &ETag) -> HeaderValue {
+    HeaderValue::try_from(format!("\"{etag}\"")).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
+}
+
+/// Appends `x-amz-checksum-<algorithm>` and `x-amz-checksum-type`.
+pub fn append_checksum(headers: &mut HeaderMap, checksum: &Checksum) {
+    let name = HeaderName::from_static(checksum.value.algorithm().header());
+    insert(headers, name, Some(&checksum.to_string()));
+    headers.insert(CHECKSUM_TYPE, HeaderValue::from_static(checksum.checksum_type.name()));
+}
+
+/// Inserts what can be a header's value; other programs may have stored anything.
+fn insert(headers: &mut HeaderMap, name: HeaderName, text: Option<&str>) {
+    if let Some(value) = text.and_then(|text| HeaderValue::from_bytes(text.as_bytes()).ok()) {
+        headers.insert(name, value);
+    }
+}
+
+/// Values beyond printable ASCII travel as encoded words, as S3 sends them. Names that no header can have are counted in
+/// `x-amz-missing-meta`.
+fn append_user_metadata(headers: &mut HeaderMap, user: &[(String, String)]) {
+    let mut missing = 0;
+    for (short, text) in user {
+        let mut name = String::with_capacity(USER_PREFIX.len() + short.len());
+        name.push_str(USER_PREFIX);
+        name.push_str(short);
+        let printable = text.bytes().all(|b| matches!(b, b' '..=b'~'));
+        let value =
+            if printable { HeaderValue::from_str(text) } else { HeaderValue::try_from(encoded_words(text)) };
+        match (HeaderName::try_from(name), value) {
+            (Ok(name), Ok(value)) if !short.is_empty() => {
+                headers.append(name, value);
+            }
+            _ => missing += 1,
+        }
+    }
+    if missing > 0 {
+        headers.insert(MISSING_META, HeaderValue::from(missing));
+    }
+}
+
+/// RFC 2047: words of at most 75 characters, which a reader joins again.
+fn encoded_words(text: &str) -> String {
+    // 45 bytes are 60 characters of base64; the frame takes 12 more.
+    const WORD_BYTES_MAX: usize = 45;
+    let mut out = String::with_capacity(text.len() * 2 + 16);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (word, behind) = rest.split_at(rest.floor_char_boundary(WORD_BYTES_MAX));
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str("=?UTF-8?B?");
+        BASE64.encode_string(word, &mut out);
+        out.push_str("?=");
+        rest = behind;
+    }
+    out
+}
+
+/// `response-*` parameters of GetObject and HeadObject.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResponseOverrides {
+    values: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl ResponseOverrides {
+    /// Reads the query. An anonymous request may not have any of them (`InvalidRequest`); a value that cannot be a
+    /// header's is `InvalidArgument`.
+    pub fn parse(query: &Query<'_>, is_signed: bool) -> Result<Self> {
+        const NAMES: [(&str, HeaderName); 6] = [
+            ("response-content-type", CONTENT_TYPE),
+            ("response-content-language", CONTENT_LANGUAGE),
+            ("response-expires", EXPIRES),
+            ("response-cache-control", CACHE_CONTROL),
+            ("response-content-disposition", CONTENT_DISPOSITION),
+            ("response-content-encoding", CONTENT_ENCODING),
+        ];
+        let mut values = Vec::new();
+        for (parameter, header) in NAMES {
+            let Some(text) = query.get_non_empty(parameter) else { continue };
+            if !is_signed {
+                return Err(S3Error::with_message(
+                    ErrorCode::InvalidRequest,
+                    "Request specific response headers cannot be used for anonymous GET requests.",
+                ));
+            }
+            values.push((header, override_value(parameter, text)?));
+        }
+        Ok(Self { values })
+    }
+
+    /// Replaces the headers that it names.
+    pub fn apply(&self, headers: &mut HeaderMap) {
+        for (name, value) in &self.values {
+            headers.insert(name.clone(), value.clone());
+        }
+    }
+}
+
+/// S3 sends these as ISO 8859-1 and refuses what does not fit.
+fn override_value(parameter: &'static str, text: &str) -> Result<HeaderValue> {
+    let refuse = |message: &'static str| S3Error::invalid_argument(parameter, text, message);
+    let bytes = text
+        .chars()
+        .map(|c| u8::try_from(c).ok())
+        .collect::<Option<Vec<u8>>>()
+        .ok_or_else(|| refuse("Header value cannot be represented using ISO-8859-1."))?;
+    HeaderValue::from_bytes(&bytes)
+        .map_err(|_| refuse("Header value contains characters that are not allowed."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use s3_types::{ChecksumAlgorithm, ChecksumValue};
+
+    fn text(headers: &HeaderMap) -> Vec<(String, String)> {
+        let mut all: Vec<_> = headers
+            .iter()
+            .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+            .collect();
+        all.sort();
+        all
+    }
+
+    fn pairs(all: &[(&str, &str)]) -> Vec<(String, String)> {
+        all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn render(
+        metadata: &ObjectMetadata,
+        checksum: Option<&Checksum>,
+        parts_count: Option<usize>,
+    ) -> HeaderMap {
+        let etag = ETag::Multipart { md5: [0xab; 16], parts: 2 };
+        let last_modified = Timestamp::new(784_111_777, 999_000_000).unwrap();
+        let mut headers = HeaderMap::new();
+        ObjectHeaders { etag: &etag, last_modified, metadata, checksum, parts_count }.append_to(&mut headers);
+        headers
+    }
+
+    #[test]
+    fn an_object_without_anything() {
+        let expected = [
+            ("accept-ranges", "bytes"),
+            ("content-type", "binary/octet-stream"),
+            ("etag", "\"abababababababababababababababab-2\""),
+            ("last-modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
+        ];
+        assert_eq!(text(&render(&ObjectMetadata::default(), None, None)), pairs(&expected));
+    }
+
+    #[test]
+    fn an_object_with_everything() {
+        let metadata = ObjectMetadata {
+            content_type: Some("text/plain".into()),
+            content_encoding: Some("gzip".into()),
+            content_language: Some("de".into()),
+            content_disposition: Some("attachment; filename=é".into()),
+            cache_control: Some("no-cache".into()),
+            expires: Some("bad\r\nvalue".into()),
+            website_redirect_location: Some("/there".into()),
+            user: [("a", "plain"), ("b", "naïve\n"), ("bad name", "x"), ("", "x")]
+                .map(|(n, v)| (n.into(), v.into()))
+                .into(),
+        };
+        let checksum = Checksum::full_object(ChecksumValue::new(ChecksumAlgorithm::Crc32, &[0; 4]).unwrap());
+        let expected = [
+            ("accept-ranges", "bytes"),
+            ("cache-control", "no-cache"),
+            ("content-disposition", "attachment; filename=é"),
+            ("content-encoding", "gzip"),
+            ("content-language", "de"),
+            ("content-type", "text/plain"),
+            ("etag", "\"abababababababababababababababab-2\""),
+            ("last-modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
+            ("x-amz-checksum-crc32", "AAAAAA=="),
+            ("x-amz-checksum-type", "FULL_OBJECT"),
+            ("x-amz-meta-a", "plain"),
+            ("x-amz-meta-b", "=?UTF-8?B?bmHDr3ZlCg==?="),
+            ("x-amz-missing-meta", "2"),
+            ("x-amz-mp-parts-count", "2"),
+            ("x-amz-website-redirect-location", "/there"),
+        ];
+        assert_eq!(text(&render(&metadata, Some(&checksum), Some(2))), pairs(&expected));
+    }
+
+    #[test]
+    fn long_values_become_several_words() {
+        let words = encoded_words(&"é".repeat(50));
+        assert_eq!(words.split(' ').count(), 3);
+        let decoded: Vec<u8> = words
+            .split(' ')
+            .flat_map(|word| {
+                assert!(word.len() <= 75);
+                BASE64.decode(word.strip_prefix("=?UTF-8?B?").unwrap().strip_suffix("?=").unwrap()).unwrap()
+            })
+            .collect();
+        assert_eq!(decoded, "é".repeat(50).as_bytes());
+    }
+
+    #[test]
+    fn overrides_replace() {
+        let query = "response-content-type=a/b&response-content-language=l&response-expires=e&response-cache-control=c\
+                     &response-content-disposition=attachment;%20filename=%C3%A9&response-content-encoding=x&response-x=y";
+        let overrides = ResponseOverrides::parse(&Query::parse(query).unwrap(), true).unwrap();
+        let mut headers = render(&ObjectMetadata::default(), None, None);
+        overrides.apply(&mut headers);
+        assert_eq!(headers["content-type"], "a/b");
+        assert_eq!(headers["content-language"], "l");
+        assert_eq!(headers["expires"], "e");
+        assert_eq!(headers["cache-control"], "c");
+        assert_eq!(headers["content-disposition"].as_bytes(), b"attachment; filename=\xe9");
+        assert_eq!(headers["content-encoding"], "x");
+        let none = Query::parse("response-content-type=&x=response-expires").unwrap();
+        assert_eq!(ResponseOverrides::parse(&none, false).unwrap(), ResponseOverrides::default());
+    }
+
+    #[test]
+    fn overrides_that_cannot_be() {
+        let parse = |text: &str, is_signed| {
+            ResponseOverrides::parse(&Query::parse(text).unwrap(), is_signed).unwrap_err()
+        };
+        let anonymous = parse("response-expires=x", false);
+        assert_eq!(anonymous.code(), ErrorCode::InvalidRequest);
+        let message = "Request specific response headers cannot be used for anonymous GET requests.";
+        assert_eq!(anonymous.message(), message);
+        let wide = parse("response-content-disposition=%E5%BE%AE", true);
+        assert_eq!(wide.message(), "Header value cannot be represented using ISO-8859-1.");
+        assert_eq!(wide.details()[0], ("ArgumentName", "response-content-disposition".to_owned()));
+        assert_eq!(wide.details()[1], ("ArgumentValue", "微".to_owned()));
+        let split = parse("response-content-type=a%0d%0aSet-Cookie:%20x", true);
+        assert_eq!(
+            (split.code(), split.details()[0].1.as_str()),
+            (ErrorCode::InvalidArgument, "response-content-type")
+        );
+    }
+}

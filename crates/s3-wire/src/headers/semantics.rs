@@ -1,0 +1,197 @@
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::ascii;
+use crate::error::{ErrorCode, S3Error};
+use crate::{Query, Result};
+
+/// Refuses headers that mean something which this server lacks. To pass over them would store in the clear what is to
+/// be encrypted, or leave unlocked what is to be locked.
+///
+/// Most are `NotImplemented`. ACLs are refused as by a bucket with S3's default, where they are switched off
+/// (`AccessControlListNotSupported`), but for the two that change nothing; a storage class other than STANDARD is
+/// `InvalidStorageClass`.
+pub fn refuse_unimplemented(headers: &HeaderMap) -> Result<()> {
+    for (name, value) in headers {
+        let Some(rest) = name.as_str().strip_prefix("x-amz-") else { continue };
+        check(name, rest, value.to_str().unwrap_or("?").trim())?;
+    }
+    Ok(())
+}
+
+fn check(name: &HeaderName, rest: &str, value: &str) -> Result<()> {
+    let is = |accepted: &[&str]| accepted.iter().any(|a| value.eq_ignore_ascii_case(a));
+    let harmless = match rest {
+        "acl" if is(&["private", "bucket-owner-full-control"]) => true,
+        "acl" => return Err(ErrorCode::AccessControlListNotSupported.into()),
+        "storage-class" if is(&["STANDARD"]) => true,
+        "storage-class" => {
+            return Err(S3Error::new(ErrorCode::InvalidStorageClass).detail("StorageClassRequested", value));
+        }
+        "object-ownership" => is(&["BucketOwnerEnforced"]),
+        "bucket-namespace" => is(&["global"]),
+        "bucket-object-lock-enabled" => is(&["false"]),
+        // There is no retention that could be bypassed.
+        "bypass-governance-retention" => true,
+        "tagging" => value.is_empty(),
+        "tagging-directive" => is(&["COPY"]),
+        "bucket-object-lock-token" | "mfa" | "write-offset-bytes" => false,
+        _ if rest.starts_with("grant-") => return Err(ErrorCode::AccessControlListNotSupported.into()),
+        _ => {
+            !["server-side-encryption", "copy-source-server-side-encryption", "object-lock-", "rename-source"]
+                .iter()
+                .any(|prefix| rest.starts_with(prefix))
+        }
+    };
+    if harmless { Ok(()) } else { Err(S3Error::header_not_implemented(name.as_str())) }
+}
+
+/// The account that must own the bucket (`x-amz-expected-bucket-owner`); S3 answers `AccessDenied` if it does not.
+pub fn expected_bucket_owner(headers: &HeaderMap) -> Option<&str> {
+    ascii(headers, "x-amz-expected-bucket-owner")
+}
+
+/// The account that must own the bucket that is copied from (`x-amz-source-expected-bucket-owner`).
+pub fn source_expected_bucket_owner(headers: &HeaderMap) -> Option<&str> {
+    ascii(headers, "x-amz-source-expected-bucket-owner")
+}
+
+/// True if [`hoist_query`] has something to do.
+pub fn is_hoisted(query: &Query<'_>) -> bool {
+    query.iter().any(|(parameter, _)| is_header(parameter))
+}
+
+/// True for a parameter that stands for a header, and is no part of the signature itself.
+fn is_header(parameter: &str) -> bool {
+    const SIGNATURE: [&str; 8] = [
+        "x-amz-algorithm",
+        "x-amz-credential",
+        "x-amz-date",
+        "x-amz-expires",
+        "x-amz-signedheaders",
+        "x-amz-signature",
+        "x-amz-security-token",
+        "x-amz-content-sha256",
+    ];
+    parameter.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"))
+        && !SIGNATURE.iter().any(|name| parameter.eq_ignore_ascii_case(name))
+}
+
+/// Makes headers of the `x-amz-*` parameters of a presigned URL, where no such header was sent.
+///
+/// SDKs move headers into the query when they presign (`x-amz-checksum-crc32`, `x-amz-meta-*`, `x-amz-acl`, ...), and S3
+/// reads them there. The parameters of the signature itself stay what they are.
+///
+/// To be called once the signature is verified, since the parameters count as signed. By then the operation is chosen:
+/// `x-amz-copy-source`, which would make it another one, is `NotImplemented` here. A value that no header can have is
+/// `InvalidArgument`.
+pub fn hoist_query(query: &Query<'_>, headers: &mut HeaderMap) -> Result<()> {
+    for (parameter, value) in query.iter().filter(|(parameter, _)| is_header(parameter)) {
+        // Meaningful to S3 as headers alone are those whose names can be one.
+        let Ok(name) = HeaderName::try_from(parameter) else { continue };
+        if headers.contains_key(&name) {
+            continue;
+        }
+        if name == "x-amz-copy-source" {
+            return Err(S3Error::header_not_implemented("x-amz-copy-source"));
+        }
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| {
+            S3Error::with_message(ErrorCode::InvalidArgument, "Invalid header value in query string")
+        })?;
+        headers.insert(name, value);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(name: &'static str, value: &'static str) -> Option<(ErrorCode, Option<String>)> {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, HeaderValue::from_static(value));
+        let error = refuse_unimplemented(&headers).err()?;
+        Some((error.code(), error.details().first().map(|(_, text)| text.clone())))
+    }
+
+    #[test]
+    fn what_is_lacking_is_said() {
+        for (name, value) in [
+            ("x-amz-server-side-encryption", "AES256"),
+            ("x-amz-server-side-encryption-customer-key", "k"),
+            ("x-amz-copy-source-server-side-encryption-customer-algorithm", "AES256"),
+            ("x-amz-object-lock-mode", "COMPLIANCE"),
+            ("x-amz-object-lock-legal-hold", "ON"),
+            ("x-amz-bucket-object-lock-enabled", "true"),
+            ("x-amz-tagging", "a=b"),
+            ("x-amz-tagging-directive", "REPLACE"),
+            ("x-amz-write-offset-bytes", "0"),
+            ("x-amz-mfa", "1 2"),
+            ("x-amz-rename-source", "k"),
+            ("x-amz-object-ownership", "ObjectWriter"),
+        ] {
+            assert_eq!(
+                refused(name, value),
+                Some((ErrorCode::NotImplemented, Some(name.to_owned()))),
+                "{name}"
+            );
+        }
+        for (name, value) in [("x-amz-acl", "public-read"), ("x-amz-acl", ""), ("x-amz-grant-read", "id=x")] {
+            assert_eq!(refused(name, value), Some((ErrorCode::AccessControlListNotSupported, None)));
+        }
+        let class = refused("x-amz-storage-class", "GLACIER");
+        assert_eq!(class, Some((ErrorCode::InvalidStorageClass, Some("GLACIER".to_owned()))));
+    }
+
+    #[test]
+    fn what_changes_nothing_passes() {
+        for (name, value) in [
+            ("x-amz-acl", "private"),
+            ("x-amz-acl", "bucket-owner-full-control"),
+            ("x-amz-storage-class", "STANDARD"),
+            ("x-amz-object-ownership", "BucketOwnerEnforced"),
+            ("x-amz-bucket-object-lock-enabled", "false"),
+            ("x-amz-bypass-governance-retention", "true"),
+            ("x-amz-tagging", ""),
+            ("x-amz-tagging-directive", "COPY"),
+            ("x-amz-request-payer", "requester"),
+            ("x-amz-date", "20130524T000000Z"),
+            ("x-amz-meta-server-side-encryption", "x"),
+            ("x-amz-something-new", "x"),
+            ("x-amz-expected-bucket-owner", "1"),
+            ("content-type", "x"),
+        ] {
+            assert_eq!(refused(name, value), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn presigned_headers_count() {
+        let text = "X-Amz-Algorithm=AWS4&X-Amz-Signature=0&x-amz-acl=public-read&X-Amz-Meta-A=%C3%A9&x-amz-checksum-crc32=a\
+                    &prefix=x&x-amz-a%20b=1&\u{e9}\u{e9}\u{e9}=1";
+        let query = Query::parse(text).unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert("x-amz-checksum-crc32", HeaderValue::from_static("b"));
+        hoist_query(&query, &mut headers).unwrap();
+        assert_eq!(headers.len(), 3);
+        assert_eq!(headers["x-amz-acl"], "public-read");
+        assert_eq!(headers["x-amz-meta-a"], "é".as_bytes());
+        assert_eq!(headers["x-amz-checksum-crc32"], "b");
+        for (text, code) in [
+            ("x-amz-meta-b=%0D%0AX:1", ErrorCode::InvalidArgument),
+            ("x-amz-copy-source=b/k", ErrorCode::NotImplemented),
+        ] {
+            let query = Query::parse(text).unwrap();
+            assert_eq!(hoist_query(&query, &mut headers).unwrap_err().code(), code);
+        }
+    }
+
+    #[test]
+    fn owners() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(expected_bucket_owner(&headers), None);
+        headers.insert("x-amz-expected-bucket-owner", HeaderValue::from_static("123"));
+        headers.insert("x-amz-source-expected-bucket-owner", HeaderValue::from_static("456"));
+        assert_eq!(expected_bucket_owner(&headers), Some("123"));
+        assert_eq!(source_expected_bucket_owner(&headers), Some("456"));
+    }
+}

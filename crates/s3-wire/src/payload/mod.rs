@@ -1,0 +1,219 @@
+//! The body of a request as it is on the connection, and the payload inside.
+//!
+//! A body is plain, or it is `aws-chunked`: `size;chunk-signature=…␍␊data␍␊ … 0;chunk-signature=…␍␊trailers␍␊`.
+//! [`BodyDecoder`] hands the payload out in slices of what came in and verifies hash, length, chunk signatures and
+//! trailers on the way. It keeps no more than one unfinished line.
+
+mod chunked;
+mod encode;
+mod line;
+mod trailers;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::digest;
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::TRANSFER_ENCODING;
+
+pub use encode::ChunkEncoder;
+pub use trailers::Trailers;
+
+use crate::Result;
+use crate::auth::ChunkSigner;
+use crate::auth::encoding::{array, hex, hex_str};
+use crate::error::{ErrorCode, S3Error};
+use chunked::Chunked;
+
+/// How a body is protected, and so framed.
+#[derive(Debug)]
+pub enum PayloadMode {
+    /// Plain, and not under the signature.
+    Unsigned,
+    /// Plain, with this SHA-256.
+    Sha256([u8; 32]),
+    /// `aws-chunked`.
+    Streaming {
+        /// Checks the signatures of the chunks and of the trailers, if they have any.
+        signer: Option<ChunkSigner>,
+        /// Whether trailers follow the last chunk.
+        trailer: bool,
+    },
+}
+
+/// Takes the framing off a body.
+///
+/// Give it what arrives with [`push`](Self::push), take out what [`next_chunk`](Self::next_chunk) has until it has
+/// no more, and so on to the end of the body, then call [`finish`](Self::finish). What it handed out is only to be
+/// trusted when that has succeeded.
+pub struct BodyDecoder {
+    input: Input,
+    framing: Framing,
+}
+
+enum Framing {
+    Plain(Plain),
+    Chunked(Box<Chunked>),
+}
+
+impl BodyDecoder {
+    /// Starts a body. `content_length` is what HTTP says; a request that says nothing has no body (`Some(0)`).
+    ///
+    /// `MissingContentLength` (411) where the payload's length is not given: by `Content-Length` for a plain body, by
+    /// `x-amz-decoded-content-length` for a chunked one.
+    pub fn new(mode: PayloadMode, headers: &HeaderMap, content_length: Option<u64>) -> Result<Self> {
+        let framing = match mode {
+            PayloadMode::Unsigned => Framing::Plain(Plain::new(None, headers, content_length)?),
+            PayloadMode::Sha256(hash) => Framing::Plain(Plain::new(Some(hash), headers, content_length)?),
+            PayloadMode::Streaming { signer, trailer } => {
+                Framing::Chunked(Box::new(Chunked::new(signer, trailer, headers)?))
+            }
+        };
+        Ok(Self { input: Input::default(), framing })
+    }
+
+    /// The payload's length in bytes, as the client gave it.
+    pub fn decoded_length(&self) -> u64 {
+        match &self.framing {
+            Framing::Plain(plain) => plain.length,
+            Framing::Chunked(chunked) => chunked.decoded_length(),
+        }
+    }
+
+    /// Adds bytes from the connection.
+    pub fn push(&mut self, input: Bytes) {
+        self.input.push(input);
+    }
+
+    /// The next piece of payload, never empty; `None` if more input is needed.
+    ///
+    /// Fails as soon as something is wrong: a chunk's signature when its last byte has come. After an error the
+    /// decoder is of no more use.
+    pub fn next_chunk(&mut self) -> Result<Option<Bytes>> {
+        match &mut self.framing {
+            Framing::Plain(plain) => plain.next_chunk(&mut self.input),
+            Framing::Chunked(chunked) => chunked.next_chunk(&mut self.input),
+        }
+    }
+
+    /// Ends the body: verifies that it is whole and right, and returns its trailers.
+    pub fn finish(mut self) -> Result<Trailers> {
+        // What is left is framing, or more than the caller wanted to know.
+        if let Some(piece) = self.next_chunk()? {
+            return Err(S3Error::new(ErrorCode::InternalError)
+                .caused_by(format!("{} bytes of payload were not taken out", piece.len())));
+        }
+        match self.framing {
+            Framing::Plain(plain) => plain.finish(),
+            Framing::Chunked(chunked) => chunked.finish(),
+        }
+    }
+}
+
+/// Input that has not been looked at yet.
+#[derive(Default)]
+struct Input {
+    first: Bytes,
+    rest: VecDeque<Bytes>,
+}
+
+impl Input {
+    fn push(&mut self, bytes: Bytes) {
+        if bytes.is_empty() {
+            return;
+        }
+        if self.first.is_empty() {
+            self.first = bytes;
+        } else {
+            self.rest.push_back(bytes);
+        }
+    }
+
+    /// The bytes at hand; empty only if there are none.
+    fn peek(&self) -> &[u8] {
+        &self.first
+    }
+
+    /// Takes up to `length` bytes, all in one piece; none only if there are none.
+    fn take(&mut self, length: u64) -> Bytes {
+        let length = usize::try_from(length).unwrap_or(usize::MAX).min(self.first.len());
+        let taken = self.first.split_to(length);
+        if self.first.is_empty()
+            && let Some(next) = self.rest.pop_front()
+        {
+            self.first = next;
+        }
+        taken
+    }
+}
+
+/// A body that is its own payload.
+struct Plain {
+    length: u64,
+    provided: u64,
+    sha256: Option<(digest::Context, [u8; 32])>,
+}
+
+impl Plain {
+    fn new(
+        expected_sha256: Option<[u8; 32]>,
+        headers: &HeaderMap,
+        content_length: Option<u64>,
+    ) -> Result<Self> {
+        let length = match content_length {
+            Some(length) => length,
+            // S3 takes HTTP's own chunks only around aws-chunked.
+            None if headers.contains_key(TRANSFER_ENCODING) => {
+                return Err(S3Error::header_not_implemented("Transfer-Encoding"));
+            }
+            None => return Err(ErrorCode::MissingContentLength.into()),
+        };
+        let sha256 = expected_sha256.map(|hash| (digest::Context::new(&digest::SHA256), hash));
+        Ok(Self { length, provided: 0, sha256 })
+    }
+
+    fn next_chunk(&mut self, input: &mut Input) -> Result<Option<Bytes>> {
+        let piece = input.take(u64::MAX);
+        if piece.is_empty() {
+            return Ok(None);
+        }
+        self.provided += piece.len() as u64;
+        if self.provided > self.length {
+            return Err(incomplete(self.length, self.provided));
+        }
+        if let Some((context, _)) = &mut self.sha256 {
+            context.update(&piece);
+        }
+        Ok(Some(piece))
+    }
+
+    fn finish(self) -> Result<Trailers> {
+        if self.provided != self.length {
+            return Err(incomplete(self.length, self.provided));
+        }
+        let Some((context, expected)) = self.sha256 else { return Ok(Trailers::default()) };
+        let calculated = array(&context.finish());
+        if verify_slices_are_equal(&calculated, &expected).is_err() {
+            return Err(S3Error::new(ErrorCode::XAmzContentSHA256Mismatch)
+                .detail("ClientComputedContentSHA256", hex_str(&hex(&expected)))
+                .detail("S3ComputedContentSHA256", hex_str(&hex(&calculated))));
+        }
+        Ok(Trailers::default())
+    }
+}
+
+/// `IncompleteBody`: the payload is not as long as the client said.
+fn incomplete(expected: u64, provided: u64) -> S3Error {
+    S3Error::new(ErrorCode::IncompleteBody)
+        .detail("NumberBytesExpected", expected.to_string())
+        .detail("NumberBytesProvided", provided.to_string())
+}
+
+/// `IncompleteBody`: the framing is not what S3 expects.
+fn malformed() -> S3Error {
+    S3Error::with_message(ErrorCode::IncompleteBody, "The request body terminated unexpectedly")
+}

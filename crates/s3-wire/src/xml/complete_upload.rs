@@ -1,0 +1,113 @@
+use s3_types::limits::PARTS_MAX;
+use s3_types::{Checksum, ChecksumAlgorithm, ChecksumValue, ETag};
+
+use super::Document;
+use super::reader::{malformed, set_once};
+use super::writer::Writer;
+use crate::Result;
+use crate::error::{ErrorCode, S3Error};
+use crate::limits::COMPLETE_BODY_BYTES_MAX;
+
+/// The body of CompleteMultipartUpload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompleteUploadRequest {
+    /// 1 to 10,000 parts, in the order given; whether that order is ascending is not checked here.
+    pub parts: Vec<CompletedPart>,
+}
+
+/// A part as the client names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompletedPart {
+    /// 1 to 10,000.
+    pub part_number: u32,
+    /// The ETag that UploadPart answered with.
+    pub etag: ETag,
+    /// The checksum that UploadPart answered with.
+    pub checksum: Option<ChecksumValue>,
+}
+
+impl CompleteUploadRequest {
+    /// Reads the body. No part, too many, or one without number or ETag are `MalformedXML`.
+    pub fn parse(body: &[u8]) -> Result<Self> {
+        let mut document = Document::open(body, "CompleteMultipartUpload", COMPLETE_BODY_BYTES_MAX)?;
+        let mut parts = Vec::new();
+        while let Some(child) = document.child()? {
+            match child.name() {
+                "Part" if parts.len() == PARTS_MAX as usize => return Err(malformed()),
+                "Part" => parts.push(parse_part(&mut document)?),
+                _ => document.skip()?,
+            }
+        }
+        if parts.is_empty() { Err(malformed()) } else { Ok(Self { parts }) }
+    }
+}
+
+fn parse_part(document: &mut Document<'_>) -> Result<CompletedPart> {
+    let (mut part_number, mut etag, mut checksum) = (None, None, None);
+    while let Some(child) = document.child()? {
+        match child.name() {
+            "PartNumber" => set_once(&mut part_number, parse_part_number(document.text()?.trim())?)?,
+            "ETag" => set_once(&mut etag, ETag::parse(&document.text()?))?,
+            name => match ChecksumAlgorithm::ALL.into_iter().find(|a| a.element() == name) {
+                Some(algorithm) => {
+                    let text = document.text()?;
+                    if !text.trim().is_empty() {
+                        set_once(&mut checksum, (algorithm, text))?;
+                    }
+                }
+                None => document.skip()?,
+            },
+        }
+    }
+    let (part_number, etag) = part_number.zip(etag).ok_or_else(malformed)?;
+    let Some((algorithm, text)) = checksum else {
+        return Ok(CompletedPart { part_number, etag, checksum: None });
+    };
+    // A value that no part can have is one that this part has not.
+    let checksum = ChecksumValue::from_base64(algorithm, &text).ok_or_else(|| {
+        S3Error::new(ErrorCode::InvalidPart)
+            .detail("PartNumber", part_number.to_string())
+            .detail("ETag", etag.to_string())
+    })?;
+    Ok(CompletedPart { part_number, etag, checksum: Some(checksum) })
+}
+
+fn parse_part_number(text: &str) -> Result<u32> {
+    let number: i64 = text.parse().map_err(|_| malformed())?;
+    let refuse = |message: &'static str| Err(S3Error::invalid_argument("PartNumber", text, message));
+    match u32::try_from(number) {
+        Ok(number @ 1..=PARTS_MAX) => Ok(number),
+        _ if number < 1 => refuse("PartNumber must be >= 1"),
+        _ => refuse("Part number must be an integer between 1 and 10000, inclusive"),
+    }
+}
+
+/// The answer of CompleteMultipartUpload.
+#[derive(Debug, Clone, Copy)]
+pub struct CompleteUploadResult<'a> {
+    /// The object's URL.
+    pub location: &'a str,
+    /// The bucket.
+    pub bucket: &'a str,
+    /// The key.
+    pub key: &'a str,
+    /// The object's ETag.
+    pub etag: &'a ETag,
+    /// The object's checksum.
+    pub checksum: Option<Checksum>,
+}
+
+impl CompleteUploadResult<'_> {
+    /// The document; see [`super::without_declaration`].
+    pub fn render(&self) -> String {
+        let mut writer = Writer::document("CompleteMultipartUploadResult", 512);
+        writer.text("Location", self.location);
+        writer.text("Bucket", self.bucket);
+        writer.text("Key", self.key);
+        writer.etag("ETag", self.etag);
+        if let Some(checksum) = &self.checksum {
+            writer.checksum(checksum);
+        }
+        writer.finish()
+    }
+}

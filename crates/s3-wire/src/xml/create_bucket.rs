@@ -1,0 +1,57 @@
+use super::Document;
+use super::reader::set_once;
+use super::writer::Writer;
+use crate::Result;
+use crate::limits::XML_BODY_BYTES_MAX;
+
+/// The body of CreateBucket, which may be missing altogether.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CreateBucketConfiguration {
+    /// The region; empty elements count as none.
+    pub location_constraint: Option<String>,
+    /// True if the bucket is to have tags (which the caller must refuse or keep, not drop).
+    pub has_tags: bool,
+    /// True if a directory bucket is asked for (`Bucket` or `Location`).
+    pub is_directory_bucket: bool,
+}
+
+impl CreateBucketConfiguration {
+    /// Reads the body; one without bytes is the default.
+    pub fn parse(body: &[u8]) -> Result<Self> {
+        if body.is_empty() {
+            return Ok(Self::default());
+        }
+        let mut document = Document::open(body, "CreateBucketConfiguration", XML_BODY_BYTES_MAX)?;
+        let mut location_constraint = None;
+        let mut configuration = Self::default();
+        while let Some(child) = document.child()? {
+            match child.name() {
+                "LocationConstraint" => {
+                    set_once(&mut location_constraint, document.text()?.trim().to_owned())?;
+                }
+                "Tags" => {
+                    while document.child()?.is_some() {
+                        configuration.has_tags = true;
+                        document.skip()?;
+                    }
+                }
+                "Bucket" | "Location" => {
+                    configuration.is_directory_bucket = true;
+                    document.skip()?;
+                }
+                _ => document.skip()?,
+            }
+        }
+        configuration.location_constraint = location_constraint.filter(|name| !name.is_empty());
+        Ok(configuration)
+    }
+}
+
+/// The answer of GetBucketLocation. `None` is us-east-1, which S3 does not name.
+pub fn location_constraint(region: Option<&str>) -> String {
+    let mut writer = Writer::document("LocationConstraint", 0);
+    if let Some(region) = region {
+        writer.content(region);
+    }
+    writer.finish()
+}

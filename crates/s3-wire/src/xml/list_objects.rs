@@ -1,0 +1,148 @@
+use s3_types::{ChecksumAlgorithm, ChecksumType, ETag, Timestamp};
+
+use super::writer::Writer;
+use super::{KeyEncoding, Owner};
+
+/// An object in a listing.
+#[derive(Debug, Clone, Copy)]
+pub struct ListedObject<'a> {
+    /// Its key.
+    pub key: &'a str,
+    /// When it was last written.
+    pub last_modified: Timestamp,
+    /// Its ETag.
+    pub etag: &'a ETag,
+    /// Algorithm and type of its checksum, where one is kept.
+    pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
+    /// Length.
+    pub size_bytes: u64,
+}
+
+/// The answer of ListObjects.
+#[derive(Debug, Clone, Copy)]
+pub struct ListObjectsResult<'a> {
+    /// The bucket.
+    pub bucket: &'a str,
+    /// As asked for.
+    pub prefix: &'a str,
+    /// As asked for.
+    pub marker: &'a str,
+    /// The last key or common prefix of a page that is not the last. S3 sends it only where a delimiter was given.
+    pub next_marker: Option<&'a str>,
+    /// As asked for, lowered to 1000.
+    pub max_keys: usize,
+    /// As asked for.
+    pub delimiter: Option<&'a str>,
+    /// As asked for.
+    pub encoding: KeyEncoding,
+    /// Whether there are more.
+    pub is_truncated: bool,
+    /// Of every object.
+    pub owner: Option<Owner<'a>>,
+}
+
+impl ListObjectsResult<'_> {
+    /// The document.
+    pub fn render<'b>(
+        &self,
+        objects: impl IntoIterator<Item = ListedObject<'b>>,
+        common_prefixes: impl IntoIterator<Item = &'b str>,
+    ) -> String {
+        let objects = objects.into_iter();
+        let mut writer = page(objects.size_hint(), self.max_keys);
+        writer.text("Name", self.bucket);
+        writer.key("Prefix", self.prefix, self.encoding);
+        writer.key("Marker", self.marker, self.encoding);
+        writer.optional_key("NextMarker", self.next_marker, self.encoding);
+        writer.number("MaxKeys", self.max_keys);
+        writer.optional_key("Delimiter", self.delimiter, self.encoding);
+        encoding_type(&mut writer, self.encoding);
+        writer.boolean("IsTruncated", self.is_truncated);
+        for object in objects {
+            contents(&mut writer, &object, self.encoding, self.owner);
+        }
+        writer.common_prefixes(common_prefixes, self.encoding);
+        writer.finish()
+    }
+}
+
+/// The answer of ListObjectsV2.
+#[derive(Debug, Clone, Copy)]
+pub struct ListObjectsV2Result<'a> {
+    /// The bucket.
+    pub bucket: &'a str,
+    /// As asked for.
+    pub prefix: &'a str,
+    /// As asked for.
+    pub continuation_token: Option<&'a str>,
+    /// Where the next page begins, if there is one.
+    pub next_continuation_token: Option<&'a str>,
+    /// As asked for.
+    pub start_after: Option<&'a str>,
+    /// Objects and common prefixes on this page.
+    pub key_count: usize,
+    /// As asked for, lowered to 1000.
+    pub max_keys: usize,
+    /// As asked for.
+    pub delimiter: Option<&'a str>,
+    /// As asked for.
+    pub encoding: KeyEncoding,
+    /// Of every object, where `fetch-owner` was given.
+    pub owner: Option<Owner<'a>>,
+}
+
+impl ListObjectsV2Result<'_> {
+    /// The document.
+    pub fn render<'b>(
+        &self,
+        objects: impl IntoIterator<Item = ListedObject<'b>>,
+        common_prefixes: impl IntoIterator<Item = &'b str>,
+    ) -> String {
+        let objects = objects.into_iter();
+        let mut writer = page(objects.size_hint(), self.key_count);
+        writer.text("Name", self.bucket);
+        writer.key("Prefix", self.prefix, self.encoding);
+        writer.optional_text("ContinuationToken", self.continuation_token);
+        writer.optional_text("NextContinuationToken", self.next_continuation_token);
+        writer.optional_key("StartAfter", self.start_after, self.encoding);
+        writer.number("KeyCount", self.key_count);
+        writer.number("MaxKeys", self.max_keys);
+        writer.optional_key("Delimiter", self.delimiter, self.encoding);
+        encoding_type(&mut writer, self.encoding);
+        writer.boolean("IsTruncated", self.next_continuation_token.is_some());
+        for object in objects {
+            contents(&mut writer, &object, self.encoding, self.owner);
+        }
+        writer.common_prefixes(common_prefixes, self.encoding);
+        writer.finish()
+    }
+}
+
+/// Room for a whole page: an object takes about 300 bytes and its key.
+fn page(size_hint: (usize, Option<usize>), items_max: usize) -> Writer {
+    let items = size_hint.1.unwrap_or(size_hint.0).min(items_max);
+    Writer::document("ListBucketResult", 512 + items * 384)
+}
+
+fn encoding_type(writer: &mut Writer, encoding: KeyEncoding) {
+    if encoding == KeyEncoding::Url {
+        writer.text("EncodingType", "url");
+    }
+}
+
+fn contents(writer: &mut Writer, object: &ListedObject<'_>, encoding: KeyEncoding, owner: Option<Owner<'_>>) {
+    writer.open("Contents");
+    writer.key("Key", object.key, encoding);
+    writer.time("LastModified", object.last_modified);
+    writer.etag("ETag", object.etag);
+    if let Some((algorithm, checksum_type)) = object.checksum {
+        writer.text("ChecksumAlgorithm", algorithm.name());
+        writer.text("ChecksumType", checksum_type.name());
+    }
+    writer.number("Size", object.size_bytes);
+    if let Some(owner) = owner {
+        writer.owner("Owner", owner);
+    }
+    writer.text("StorageClass", "STANDARD");
+    writer.close("Contents");
+}

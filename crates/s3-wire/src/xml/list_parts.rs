@@ -1,0 +1,78 @@
+use s3_types::{ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, Timestamp};
+
+use super::Owner;
+use super::writer::Writer;
+
+/// A part in a listing.
+#[derive(Debug, Clone, Copy)]
+pub struct ListedPart<'a> {
+    /// Its number.
+    pub part_number: u32,
+    /// When it was uploaded.
+    pub last_modified: Timestamp,
+    /// Its ETag.
+    pub etag: &'a ETag,
+    /// Length.
+    pub size_bytes: u64,
+    /// Its checksum, where one is kept.
+    pub checksum: Option<ChecksumValue>,
+}
+
+/// The answer of ListParts.
+#[derive(Debug, Clone, Copy)]
+pub struct ListPartsResult<'a> {
+    /// The bucket.
+    pub bucket: &'a str,
+    /// The key.
+    pub key: &'a str,
+    /// The upload.
+    pub upload_id: &'a str,
+    /// Who began it.
+    pub initiator: Owner<'a>,
+    /// Whose the object will be.
+    pub owner: Owner<'a>,
+    /// As asked for.
+    pub part_number_marker: u32,
+    /// The last number on this page; 0 where there is none.
+    pub next_part_number_marker: u32,
+    /// As asked for, lowered to 1000.
+    pub max_parts: usize,
+    /// Whether there are more.
+    pub is_truncated: bool,
+    /// What CreateMultipartUpload chose.
+    pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
+}
+
+impl ListPartsResult<'_> {
+    /// The document.
+    pub fn render<'b>(&self, parts: impl IntoIterator<Item = ListedPart<'b>>) -> String {
+        let parts = parts.into_iter();
+        let mut writer = Writer::document("ListPartsResult", 768 + parts.size_hint().0 * 256);
+        writer.text("Bucket", self.bucket);
+        writer.text("Key", self.key);
+        writer.text("UploadId", self.upload_id);
+        writer.owner("Initiator", self.initiator);
+        writer.owner("Owner", self.owner);
+        writer.text("StorageClass", "STANDARD");
+        if let Some((algorithm, checksum_type)) = self.checksum {
+            writer.text("ChecksumAlgorithm", algorithm.name());
+            writer.text("ChecksumType", checksum_type.name());
+        }
+        writer.number("PartNumberMarker", self.part_number_marker);
+        writer.number("NextPartNumberMarker", self.next_part_number_marker);
+        writer.number("MaxParts", self.max_parts);
+        writer.boolean("IsTruncated", self.is_truncated);
+        for part in parts {
+            writer.open("Part");
+            writer.number("PartNumber", part.part_number);
+            writer.time("LastModified", part.last_modified);
+            writer.etag("ETag", part.etag);
+            writer.number("Size", part.size_bytes);
+            if let Some(checksum) = &part.checksum {
+                writer.checksum_value(checksum);
+            }
+            writer.close("Part");
+        }
+        writer.finish()
+    }
+}

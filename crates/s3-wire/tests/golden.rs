@@ -1,0 +1,383 @@
+//! Documents as files: what is read from `golden/requests/*.xml` and what is written must be what the files beside them
+//! say. `BLESS=1 cargo test -p s3-wire --test golden` writes the expected side anew; look at the difference.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, ETagCondition, Timestamp};
+use s3_wire::xml::{
+    AttributePart, AttributeParts, AttributePartsPage, CompleteUploadRequest, CompleteUploadResult,
+    CompletedPart, CopyObjectResult, CopyPartResult, CreateBucketConfiguration, DECLARATION, DeleteMarker,
+    DeleteOutcome, DeleteRequest, InitiateUploadResult, KeyEncoding, ListBucketsResult,
+    ListObjectVersionsResult, ListObjectsResult, ListObjectsV2Result, ListPartsResult, ListUploadsResult,
+    ListedBucket, ListedObject, ListedPart, ListedUpload, ListedVersion, ObjectAttributesResult, Owner,
+    delete_result, location_constraint, without_declaration,
+};
+use s3_wire::{ErrorCode, Result, S3Error};
+
+fn golden(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(folder)
+}
+
+fn compare(path: &Path, actual: &str) {
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, actual).unwrap();
+    }
+    let expected = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(actual, expected, "{} (BLESS=1 writes it anew)", path.display());
+}
+
+fn describe<T>(parsed: Result<T>, lines: impl Fn(T) -> Vec<String>) -> String {
+    let lines = match parsed {
+        Ok(request) => lines(request),
+        Err(error) => {
+            let details = error.details().iter().map(|(name, text)| format!("{name}: {text}"));
+            [error.to_string()].into_iter().chain(details).collect()
+        }
+    };
+    lines.iter().flat_map(|line| [line, "\n"]).collect()
+}
+
+fn describe_delete(request: DeleteRequest) -> Vec<String> {
+    let objects = request.objects.into_iter().map(|object| {
+        let mut line = format!("{:?}", object.key.as_str());
+        if let Some(id) = object.version_id {
+            let _ = write!(line, ", version {id:?}");
+        }
+        match object.conditions.if_match {
+            None => {}
+            Some(ETagCondition::Any) => line.push_str(", any ETag"),
+            Some(ETagCondition::OneOf(list)) => {
+                let _ = write!(
+                    line,
+                    ", ETag {}",
+                    list.iter().map(ETag::to_string).collect::<Vec<_>>().join(" or ")
+                );
+            }
+        }
+        if let Some(size) = object.conditions.if_match_size {
+            let _ = write!(line, ", {size} bytes");
+        }
+        if let Some(time) = object.conditions.if_match_last_modified {
+            let _ = write!(line, ", of {time}");
+        }
+        line
+    });
+    [if request.quiet { "quiet" } else { "verbose" }.to_owned()].into_iter().chain(objects).collect()
+}
+
+fn describe_complete(request: CompleteUploadRequest) -> Vec<String> {
+    let line = |part: CompletedPart| format!("{} {} {:?}", part.part_number, part.etag, part.checksum);
+    request.parts.into_iter().map(line).collect()
+}
+
+/// The file's name up to the first dot says what it is a body of.
+#[test]
+fn requests() {
+    let mut count = 0;
+    for entry in std::fs::read_dir(golden("requests")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "xml") {
+            continue;
+        }
+        let body = std::fs::read(&path).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let description = match name.split('.').next().unwrap() {
+            "delete" => describe(DeleteRequest::parse(&body), describe_delete),
+            "complete" => describe(CompleteUploadRequest::parse(&body), describe_complete),
+            "create-bucket" => describe(CreateBucketConfiguration::parse(&body), |c| vec![format!("{c:?}")]),
+            other => panic!("{other}: what is it a body of?"),
+        };
+        compare(&path.with_extension("txt"), &description);
+        count += 1;
+    }
+    assert!(count > 30, "only {count} files: is the folder complete?");
+}
+
+const OWNER: Owner<'_> =
+    Owner { id: "75aa57f09aa0c8caeab4f8c24e99d10f8e7faeebf76c078efc7c6caea54ba06a", display_name: None };
+const NAMED: Owner<'_> = Owner { display_name: Some("Jane <jane@example.org>"), ..OWNER };
+
+fn time(second: i64) -> Timestamp {
+    Timestamp::new(1_790_000_000 + second, 123_000_000).unwrap()
+}
+
+fn crc32() -> ChecksumValue {
+    ChecksumValue::from_base64(ChecksumAlgorithm::Crc32, "y/Q5Jg==").unwrap()
+}
+
+fn etag() -> ETag {
+    ETag::parse("25f9e794323b453885f5181f1b624d0b")
+}
+
+/// Keys that want escaping in every way.
+const KEYS: [&str; 4] =
+    ["plain.txt", "a&b <c>\"d\"'e' +%.txt", "tab\tfeed\nreturn\rbell\u{7}\u{ffff}", "dir/été \u{1f9ca}"];
+
+fn objects(etags: &[ETag]) -> Vec<ListedObject<'_>> {
+    let checksums = [
+        Some((ChecksumAlgorithm::Crc64Nvme, ChecksumType::FullObject)),
+        Some((ChecksumAlgorithm::Sha256, ChecksumType::Composite)),
+        None,
+        None,
+    ];
+    let object = |(((key, etag), checksum), n): (((&'static str, _), _), i64)| ListedObject {
+        key,
+        last_modified: time(n),
+        etag,
+        checksum,
+        size_bytes: n.unsigned_abs() * 1_000_000_007,
+    };
+    KEYS.into_iter().zip(etags).zip(checksums).zip(0..).map(object).collect()
+}
+
+fn etags() -> Vec<ETag> {
+    ["25f9e794323b453885f5181f1b624d0b", "25f9e794323b453885f5181f1b624d0b-3", "f-<1>&2", "f-3"]
+        .map(ETag::parse)
+        .into()
+}
+
+fn render(name: &str, document: &str) {
+    assert!(document.starts_with(DECLARATION));
+    assert!(without_declaration(document).starts_with('<'));
+    compare(&golden("responses").join(format!("{name}.xml")), document);
+}
+
+#[test]
+fn listings_of_objects() {
+    let etags = etags();
+    let first = ListObjectsResult {
+        bucket: "bkt",
+        prefix: "",
+        marker: "",
+        next_marker: None,
+        max_keys: 1000,
+        delimiter: None,
+        encoding: KeyEncoding::Plain,
+        is_truncated: false,
+        owner: Some(OWNER),
+    };
+    render("list-objects.empty", &first.render([], []));
+    render("list-objects.all", &first.render(objects(&etags), []));
+    let paged = ListObjectsResult {
+        prefix: "a b/",
+        marker: "a b/&",
+        next_marker: Some("a b/é/"),
+        max_keys: 2,
+        delimiter: Some("/"),
+        encoding: KeyEncoding::Url,
+        is_truncated: true,
+        ..first
+    };
+    render("list-objects.url", &paged.render(objects(&etags), ["a b/c/", "a b/é/"]));
+
+    let second = ListObjectsV2Result {
+        bucket: "bkt",
+        prefix: "",
+        continuation_token: None,
+        next_continuation_token: None,
+        start_after: None,
+        key_count: 0,
+        max_keys: 1000,
+        delimiter: None,
+        encoding: KeyEncoding::Plain,
+        owner: None,
+    };
+    render("list-objects-v2.empty", &second.render([], []));
+    let all = ListObjectsV2Result { key_count: 6, delimiter: Some("/"), owner: Some(NAMED), ..second };
+    render("list-objects-v2.owner", &all.render(objects(&etags), ["x<y/", "z/"]));
+    let paged = ListObjectsV2Result {
+        prefix: "p ",
+        continuation_token: Some("AWthYmM"),
+        next_continuation_token: Some("AWthYmQ"),
+        start_after: Some("p \u{1}"),
+        key_count: 5,
+        max_keys: 5,
+        delimiter: Some(" "),
+        encoding: KeyEncoding::Url,
+        owner: None,
+        ..second
+    };
+    render("list-objects-v2.url", &paged.render(objects(&etags), ["p \u{1} "]));
+}
+
+#[test]
+fn listings_of_versions() {
+    let etags = etags();
+    let page = ListObjectVersionsResult {
+        bucket: "bkt",
+        prefix: "",
+        key_marker: "a&",
+        version_id_marker: "null",
+        next_key_marker: Some("dir/"),
+        next_version_id_marker: None,
+        max_keys: 5,
+        delimiter: Some("/"),
+        encoding: KeyEncoding::Plain,
+        is_truncated: true,
+        owner: OWNER,
+    };
+    let versions = objects(&etags).into_iter().map(|object| ListedVersion {
+        key: object.key,
+        version_id: "null",
+        is_latest: true,
+        last_modified: object.last_modified,
+        etag: object.etag,
+        checksum: object.checksum,
+        size_bytes: object.size_bytes,
+    });
+    render("list-versions.plain", &page.render(versions, ["dir/"]));
+}
+
+#[test]
+fn listings_of_buckets() {
+    let plain = ListBucketsResult { owner: OWNER, region: None, prefix: None, continuation_token: None };
+    render("list-buckets.empty", &plain.render([]));
+    let buckets = [("bkt", 0), ("other.bkt", 1)].map(|(name, n)| ListedBucket { name, created: time(n) });
+    render("list-buckets.plain", &plain.render(buckets));
+    let paged = ListBucketsResult {
+        region: Some("us-east-1"),
+        prefix: Some("b"),
+        continuation_token: Some("AWtia3Q"),
+        ..plain
+    };
+    render("list-buckets.paged", &paged.render(buckets));
+    render("location.none", &location_constraint(None));
+    render("location.region", &location_constraint(Some("eu-west-1")));
+}
+
+#[test]
+fn uploads() {
+    render("create-upload", &InitiateUploadResult { bucket: "bkt", key: KEYS[1], upload_id: "u-1" }.render());
+    let list = ListUploadsResult {
+        bucket: "bkt",
+        key_marker: "",
+        upload_id_marker: "",
+        next_key_marker: None,
+        next_upload_id_marker: None,
+        delimiter: None,
+        prefix: "",
+        encoding: KeyEncoding::Plain,
+        max_uploads: 1000,
+        is_truncated: false,
+        owner: OWNER,
+    };
+    render("list-uploads.empty", &list.render([], []));
+    let upload = |key, n, checksum| ListedUpload { key, upload_id: "u-1", initiated: time(n), checksum };
+    let uploads = [
+        upload(KEYS[1], 0, None),
+        upload(KEYS[3], 1, Some((ChecksumAlgorithm::Crc32c, ChecksumType::Composite))),
+    ];
+    let paged = ListUploadsResult {
+        key_marker: "a&",
+        upload_id_marker: "u-0",
+        next_key_marker: Some("dir/été \u{1f9ca}"),
+        next_upload_id_marker: Some("u-1"),
+        delimiter: Some("/"),
+        prefix: "é",
+        encoding: KeyEncoding::Url,
+        max_uploads: 3,
+        is_truncated: true,
+        owner: NAMED,
+        ..list
+    };
+    render("list-uploads.url", &paged.render(uploads, ["é/"]));
+
+    let parts = ListPartsResult {
+        bucket: "bkt",
+        key: KEYS[1],
+        upload_id: "u-1",
+        initiator: NAMED,
+        owner: OWNER,
+        part_number_marker: 0,
+        next_part_number_marker: 0,
+        max_parts: 1000,
+        is_truncated: false,
+        checksum: None,
+    };
+    render("list-parts.empty", &parts.render([]));
+    let etag = etag();
+    let part = |part_number, checksum| ListedPart {
+        part_number,
+        last_modified: time(0),
+        etag: &etag,
+        size_bytes: 5 << 20,
+        checksum,
+    };
+    let paged = ListPartsResult {
+        part_number_marker: 1,
+        next_part_number_marker: 10_000,
+        max_parts: 2,
+        is_truncated: true,
+        checksum: Some((ChecksumAlgorithm::Crc32, ChecksumType::FullObject)),
+        ..parts
+    };
+    render("list-parts.paged", &paged.render([part(2, Some(crc32())), part(10_000, None)]));
+}
+
+#[test]
+fn results_of_writes() {
+    let etag = etag();
+    let complete = CompleteUploadResult {
+        location: "http://s3.example.org/bkt/a%26b",
+        bucket: "bkt",
+        key: "a&b",
+        etag: &etag,
+        checksum: Some(Checksum::composite(crc32(), 3)),
+    };
+    render("complete-upload", &complete.render());
+    let copy = CopyObjectResult { last_modified: time(0), etag: &etag, checksum: None };
+    render("copy-object.plain", &copy.render());
+    let checksum = Some(Checksum::full_object(crc32()));
+    render("copy-object.checksum", &CopyObjectResult { checksum, ..copy }.render());
+    let part = CopyPartResult { last_modified: time(0), etag: &etag, checksum: Some(crc32()) };
+    render("copy-part", &part.render());
+    let deleted = |key, version_id, delete_marker| DeleteOutcome::Deleted { key, version_id, delete_marker };
+    let message = ErrorCode::AccessDenied.message();
+    let failed =
+        |key, version_id| DeleteOutcome::Failed { key, version_id, code: ErrorCode::AccessDenied, message };
+    let outcomes = [
+        deleted(KEYS[1], None, None),
+        failed("no", None),
+        deleted("marked", None, Some(DeleteMarker { version_id: "v1" })),
+        failed(KEYS[2], Some("v2")),
+        deleted("version", Some("v3"), None),
+    ];
+    render("delete.outcomes", &delete_result(outcomes));
+    render("delete.quiet", &delete_result([]));
+}
+
+#[test]
+fn attributes() {
+    render("attributes.nothing", &ObjectAttributesResult::default().render());
+    let etag = ETag::parse("25f9e794323b453885f5181f1b624d0b-2");
+    let checksum = Checksum::composite(crc32(), 2);
+    let count = AttributeParts { total_parts: 2, page: None };
+    let some = ObjectAttributesResult { object_parts: Some(count), ..ObjectAttributesResult::default() };
+    render("attributes.count", &some.render());
+    let part = |part_number, checksum| AttributePart { part_number, size_bytes: 5 << 20, checksum };
+    let page = AttributePartsPage {
+        part_number_marker: 0,
+        next_part_number_marker: 3,
+        max_parts: 2,
+        is_truncated: true,
+        parts: &[part(1, Some(crc32())), part(3, None)],
+    };
+    let all = ObjectAttributesResult {
+        etag: Some(&etag),
+        checksum: Some(&checksum),
+        object_parts: Some(AttributeParts { total_parts: 3, page: Some(page) }),
+        storage_class: Some("STANDARD"),
+        object_size: Some(15 << 20),
+    };
+    render("attributes.all", &all.render());
+}
+
+#[test]
+fn an_error_behind_white_space() {
+    let error = S3Error::new(ErrorCode::InternalError).render("/bkt/a&b", "id", "host");
+    render("error.internal", &error);
+    assert!(without_declaration(&error).starts_with("<Error><Code>InternalError</Code>"));
+}

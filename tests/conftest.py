@@ -1,0 +1,156 @@
+"""Fixtures. Every worker has one server for the session; tests that need options of their own start another."""
+
+import itertools
+import os
+import re
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from support import codes, tables  # noqa: E402 - after the path is set
+from support.bucket import Bucket  # noqa: E402
+from support.clients import boto3_client  # noqa: E402
+from support.server import Server, assert_nothing_staged, remove_bucket  # noqa: E402
+from support.wire import RawClient  # noqa: E402
+
+# Buckets are hosts below this name too, on every server of the tests.
+DOMAIN = "s3.slipway.test"
+
+_bucket_numbers = itertools.count(1)
+_seen_file = pytest.StashKey[Path]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="also run tests marked slow (several GiB, minutes)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: moves gigabytes; only run with --slow")
+    if not hasattr(config, "workerinput"):
+        config.stash[_seen_file] = Path(tempfile.mkdtemp(prefix="slipway-tests-")) / "codes"
+        codes.record_in(config.stash[_seen_file])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--slow"):
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason="moves gigabytes; ./test --slow runs it"))
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """After a whole run without failures, every error code must have been seen, or be excused."""
+    config = session.config
+    if hasattr(config, "workerinput"):
+        return
+    seen = codes.seen_in(config.stash[_seen_file])
+    shutil.rmtree(config.stash[_seen_file].parent)
+    whole_run = [Path(arg).resolve() for arg in config.args] == [Path(__file__).parent]
+    if not whole_run or config.option.keyword or config.option.markexpr or exitstatus != pytest.ExitCode.OK:
+        return
+    config.stash[_unseen] = sorted(set(tables.error_codes()) - seen - set(codes.NOT_TRIGGERED))
+    config.stash[_excused] = sorted(seen & set(codes.NOT_TRIGGERED))
+    if config.stash[_unseen] or config.stash[_excused]:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+_unseen = pytest.StashKey[list[str]]()
+_excused = pytest.StashKey[list[str]]()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.stash.get(_unseen, None):
+        terminalreporter.section("FAILED: error codes that no test brought about", red=True)
+        terminalreporter.line(", ".join(config.stash[_unseen]))
+    if config.stash.get(_excused, None):
+        terminalreporter.section("FAILED: error codes in NOT_TRIGGERED that were triggered", red=True)
+        terminalreporter.line(", ".join(config.stash[_excused]))
+
+
+@pytest.fixture(scope="session")
+def session_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tree")
+
+
+@pytest.fixture(scope="session")
+def server(session_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The server that most tests share, with default options."""
+    log = tmp_path_factory.mktemp("log") / "server.log"
+    running = Server(session_tree, "--domain", DOMAIN, log=log)
+    yield running
+    status = running.stop()
+    assert "panicked" not in running.log, running.log
+    assert status == 0, running.log
+
+
+@pytest.fixture
+def make_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Starts further servers: `make_server("--option", ..., tree=..., env=...)`. They end with the test."""
+    started: list[Server] = []
+
+    def start(*options: str, tree: Path | str | None = None, **more) -> Server:
+        if tree is None:
+            tree = tmp_path / "tree"
+            tree.mkdir(exist_ok=True)
+        started.append(Server(tree, *options, log=tmp_path / f"server-{len(started)}.log", **more))
+        return started[-1]
+
+    yield start
+    for running in started:
+        running.stop()
+        assert "panicked" not in running.log, running.log
+
+
+@pytest.fixture
+def raw(server: Server) -> RawClient:
+    return server.raw
+
+
+@pytest.fixture(scope="session")
+def s3(server: Server):
+    """A boto3 client with path-style addresses."""
+    return boto3_client(server)
+
+
+def unique_bucket_name(test: str) -> str:
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw")
+    words = re.sub(r"[^a-z0-9]+", "-", test.lower()).strip("-")[:40].strip("-")
+    return f"{worker}-{next(_bucket_numbers)}-{words}"
+
+
+@pytest.fixture
+def make_bucket(server: Server, request: pytest.FixtureRequest) -> Iterator[Callable[[], Bucket]]:
+    """Makes buckets on the session's server. Whatever a test does, no staging file may be left in them."""
+    made: list[Bucket] = []
+
+    def make() -> Bucket:
+        made.append(Bucket(server, unique_bucket_name(request.node.name)).create())
+        return made[-1]
+
+    yield make
+    for bucket in made:
+        assert_nothing_staged(bucket.tree)
+        remove_bucket(bucket.tree)
+
+
+@pytest.fixture
+def bucket(make_bucket: Callable[[], Bucket]) -> Bucket:
+    return make_bucket()
+
+
+@pytest.fixture
+def resolve_test_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets names below `.test` mean this machine."""
+    real = socket.getaddrinfo
+
+    def getaddrinfo(host, *arguments, **options):
+        return real("127.0.0.1" if str(host).endswith(".test") else host, *arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)

@@ -1,0 +1,167 @@
+"""The server as a process."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from .sigv4 import Signer
+from .wire import Connection, RawClient, poll
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ACCESS_KEY, SECRET_KEY = "AKIDSLIPWAYTESTS", "test/secret+key=0123456789abcdefghij"
+KEYS = {"SLIPWAY_ROOT_ACCESS_KEY": ACCESS_KEY, "SLIPWAY_ROOT_SECRET_KEY": SECRET_KEY}
+NOBODY = 65534
+START_SECONDS = 20
+
+
+def binary() -> Path:
+    """The program under test; `SLIPWAY_BINARY` names another."""
+    path = Path(os.environ.get("SLIPWAY_BINARY") or REPOSITORY / "target" / "debug" / "slipway")
+    assert path.exists(), f"{path} does not exist: build it with `cargo build`, or run ./test"
+    return path
+
+
+class StartFailed(Exception):
+    """The server ended before it listened. The message is what it said."""
+
+
+class Server:
+    """`slipway serve` on a directory, from start to stop."""
+
+    def __init__(self, tree: Path | str, *options: str, env: Mapping[str, str] | None = None,
+                 listen: Sequence[str] = ("127.0.0.1:0",), as_nobody: bool = False, log: Path,
+                 program: Path | None = None) -> None:
+        """`env` replaces the tests' own keys; an empty one starts the server without any."""
+        self.tree = Path(tree)
+        self.log_file = log
+        command = [str(program or binary()), "serve"]
+        for address in listen:
+            command += ["--listen", address]
+        command += [*options, str(tree)]
+        if as_nobody:
+            command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
+        # LLVM_PROFILE_FILE lets a coverage build be tested.
+        kept = {name: os.environ[name] for name in ("PATH", "LLVM_PROFILE_FILE", "TMPDIR") if name in os.environ}
+        self.lines: list[str] = []
+        with open(log, "ab") as errors:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True,
+                env={**kept, **(KEYS if env is None else env)})
+        self._reader = threading.Thread(target=self._read_output, daemon=True)
+        self._reader.start()
+        try:
+            self.endpoints = self._wait_until_listening()
+        except BaseException:
+            self.kill()
+            raise
+
+    def _read_output(self) -> None:
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def _wait_until_listening(self) -> list[str]:
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            for line in list(self.lines):
+                if found := re.match(r"\s+endpoint\s+(.*)", line):
+                    return found[1].split()
+            if self.process.poll() is not None:
+                self._reader.join(5)
+                raise StartFailed(f"exit status {self.process.returncode}\n{self.output}\n{self.log}")
+            assert time.monotonic() < deadline, f"not listening after {START_SECONDS} s\n{self.output}\n{self.log}"
+            time.sleep(0.005)
+
+    @property
+    def output(self) -> str:
+        """What it printed."""
+        return "\n".join(self.lines)
+
+    @property
+    def log(self) -> str:
+        return self.log_file.read_text(errors="replace")
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def endpoint(self) -> str:
+        """The URL of its first TCP listener."""
+        return next(e for e in self.endpoints if not e.startswith("unix:"))
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, _, port = self.endpoint.partition("://")[2].rpartition(":")
+        return host, int(port)
+
+    @property
+    def raw(self) -> RawClient:
+        return RawClient(self.address, Signer(ACCESS_KEY, SECRET_KEY))
+
+    def connect(self) -> Connection:
+        return Connection(self.address)
+
+    def path(self, bucket: str, key: str = "") -> Path:
+        """The file of an object with a plain key."""
+        return self.tree / bucket / key
+
+    def status_kib(self, field: str) -> int:
+        """A field of /proc/PID/status such as VmHWM, in KiB."""
+        found = re.search(rf"^{field}:\s+(\d+) kB", Path(f"/proc/{self.pid}/status").read_text(), re.MULTILINE)
+        assert found, field
+        return int(found[1])
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def wait(self, seconds: float = 15) -> int:
+        """Its exit status, once it has ended."""
+        return self.process.wait(seconds)
+
+    def stop(self) -> int:
+        """SIGTERM, and the exit status."""
+        if self.process.poll() is None:
+            self.signal(signal.SIGTERM)
+        try:
+            return self.wait(40)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self._reader.join(5)
+        if not self._reader.is_alive():
+            self.process.stdout.close()
+
+
+def staging_files(bucket: Path) -> list[str]:
+    """What lies in a bucket's staging area."""
+    staging = bucket / ".slipway" / "staging"
+    return sorted(os.listdir(staging)) if staging.is_dir() else []
+
+
+def assert_nothing_staged(bucket: Path) -> None:
+    """Nothing of a write that failed or was given up is left, or only for a moment."""
+    poll(lambda: not staging_files(bucket), 5)
+
+
+def objects_on_disk(bucket: Path) -> list[str]:
+    """All files of a bucket's tree but the server's own, as relative paths."""
+    found = []
+    for directory, names, files in os.walk(bucket):
+        if Path(directory) == bucket and ".slipway" in names:
+            names.remove(".slipway")
+        found += [str((Path(directory) / name).relative_to(bucket)) for name in files]
+    return sorted(found)
+
+
+def remove_bucket(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True)

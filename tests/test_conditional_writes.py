@@ -1,0 +1,267 @@
+"""If-Match and If-None-Match on PUT, copy, Complete and DELETE, alone and in races."""
+
+import hashlib
+import re
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from support import expect
+from support.bucket import Bucket
+from support.server import assert_nothing_staged
+
+ROUNDS, THREADS = 30, 8
+
+
+class Writer:
+    """A way to write `key`, with headers."""
+
+    def __init__(self, bucket: Bucket, way: str) -> None:
+        self.bucket, self.way = bucket, way
+
+    def write(self, key: str, body: bytes, headers: dict[str, str], bucket: Bucket | None = None):
+        bucket = bucket or self.bucket
+        match self.way:
+            case "put":
+                return bucket.raw.put(bucket.path(key), body, headers=headers)
+            case "copy":
+                bucket.put("source", body)
+                source = {"x-amz-copy-source": f"{bucket.name}/source"}
+                return bucket.raw.put(bucket.path(key), headers={**source, **headers})
+            case "complete":
+                upload_id = bucket.create_upload(key)
+                etag = expect.ok(bucket.put_part(key, upload_id, 1, body)).etag
+                return bucket.complete(key, upload_id, [(1, etag)], headers=headers)
+        raise AssertionError(self.way)
+
+
+@pytest.fixture(params=["put", "copy", "complete"])
+def writer(request, bucket) -> Writer:
+    return Writer(bucket, request.param)
+
+
+class TestWrites:
+    def test_if_none_match_on_nothing(self, writer):
+        expect.ok(writer.write("key", b"new", {"if-none-match": "*"}))
+        assert writer.bucket.read("key") == b"new"
+
+    def test_if_none_match_on_something(self, writer):
+        writer.bucket.put("key", b"old")
+        response = writer.write("key", b"new", {"if-none-match": "*"})
+        expect.error(response, "PreconditionFailed", Condition="If-None-Match")
+        assert writer.bucket.read("key") == b"old"
+
+    def test_if_none_match_on_a_file(self, writer):
+        writer.bucket.file("key").write_text("by hand")
+        response = writer.write("key", b"new", {"if-none-match": "*"})
+        expect.error(response, "PreconditionFailed", Condition="If-None-Match")
+        assert writer.bucket.file("key").read_text() == "by hand"
+
+    def test_if_none_match_beside_a_prefix(self, writer):
+        """`key/below` is no object `key`."""
+        writer.bucket.put("key/below", b"x")
+        expect.ok(writer.write("key", b"new", {"if-none-match": "*"}))
+        expect.error(writer.write("key", b"newer", {"if-none-match": "*"}), "PreconditionFailed")
+        assert writer.bucket.read("key") == b"new"
+        assert writer.bucket.read("key/below") == b"x"
+
+    def test_if_match(self, writer):
+        etag = writer.bucket.put("key", b"old").etag
+        expect.ok(writer.write("key", b"new", {"if-match": etag}))
+        assert writer.bucket.read("key") == b"new"
+
+    def test_if_match_of_another(self, writer):
+        writer.bucket.put("key", b"old")
+        response = writer.write("key", b"new", {"if-match": '"00000000000000000000000000000000"'})
+        expect.error(response, "PreconditionFailed", Condition="If-Match")
+        assert writer.bucket.read("key") == b"old"
+
+    def test_if_match_on_nothing(self, writer):
+        expect.error(writer.write("key", b"new", {"if-match": '"0"'}), "NoSuchKey", Key="key")
+        assert not writer.bucket.exists("key")
+
+    def test_if_match_star(self, writer):
+        expect.error(writer.write("key", b"new", {"if-match": "*"}), "NoSuchKey", Key="key")
+        writer.bucket.put("key", b"old")
+        expect.ok(writer.write("key", b"new", {"if-match": "*"}))
+        assert writer.bucket.read("key") == b"new"
+
+    def test_if_match_after_an_edit(self, writer):
+        """The ETag belongs to bytes that are gone."""
+        etag = writer.bucket.put("key", b"old").etag
+        writer.bucket.file("key").write_bytes(b"edited")
+        expect.error(writer.write("key", b"new", {"if-match": etag}), "PreconditionFailed", Condition="If-Match")
+        assert writer.bucket.read("key") == b"edited"
+
+    @pytest.mark.parametrize("headers, named", [
+        ({"if-none-match": '"0"'}, "If-None-Match"), ({"if-match": '"0"', "if-none-match": "*"}, "If-None-Match"),
+        ({"if-modified-since": "Sun, 06 Nov 1994 08:49:37 GMT"}, "If-Modified-Since"),
+        ({"if-unmodified-since": "Sun, 06 Nov 1994 08:49:37 GMT"}, "If-Unmodified-Since"),
+    ])
+    def test_what_s3_does_not_know_on_writes(self, writer, headers, named):
+        message = re.compile("^A header you provided implies functionality that is not implemented")
+        expect.error(writer.write("key", b"new", headers), "NotImplemented", message, Header=named)
+        assert not writer.bucket.exists("key")
+
+    def test_a_failed_complete_can_be_repeated(self, bucket):
+        bucket.put("key", b"old")
+        upload_id = bucket.create_upload("key")
+        etag = bucket.put_part("key", upload_id, 1, b"new").etag
+        response = bucket.complete("key", upload_id, [(1, etag)], headers={"if-none-match": "*"})
+        expect.error(response, "PreconditionFailed", Condition="If-None-Match")
+        expect.ok(bucket.complete("key", upload_id, [(1, etag)]))
+        assert bucket.read("key") == b"new"
+
+
+class TestDeletes:
+    def test_if_match(self, bucket):
+        etag = bucket.put("key", b"data").etag
+        expect.error(bucket.delete("key", headers={"if-match": '"0"'}), "PreconditionFailed", Condition="If-Match")
+        assert bucket.exists("key")
+        expect.ok(bucket.delete("key", headers={"if-match": etag}), 204)
+        assert not bucket.exists("key")
+
+    def test_if_match_star(self, bucket):
+        bucket.put("key", b"data")
+        expect.ok(bucket.delete("key", headers={"if-match": "*"}), 204)
+        assert not bucket.exists("key")
+
+    def test_if_match_on_nothing(self, bucket):
+        expect.error(bucket.delete("key", headers={"if-match": '"0"'}), "NoSuchKey", Key="key")
+
+    @pytest.mark.parametrize("size, gone", [("4", True), ("5", False)])
+    def test_size(self, bucket, size, gone):
+        bucket.put("key", b"data")
+        response = bucket.delete("key", headers={"x-amz-if-match-size": size})
+        self.check(bucket, response, gone, "x-amz-if-match-size")
+
+    @pytest.mark.parametrize("gone", [True, False])
+    def test_last_modified(self, bucket, gone):
+        bucket.put("key", b"data")
+        modified = bucket.head("key").headers["last-modified"] if gone else "Sun, 06 Nov 1994 08:49:37 GMT"
+        response = bucket.delete("key", headers={"x-amz-if-match-last-modified-time": modified})
+        self.check(bucket, response, gone, "x-amz-if-match-last-modified-time")
+
+    @pytest.mark.parametrize("name", ["x-amz-if-match-size", "x-amz-if-match-last-modified-time"])
+    def test_garbage_deletes_nothing(self, bucket, name):
+        bucket.put("key", b"data")
+        response = bucket.delete("key", headers={name: "garbage"})
+        expect.error(response, "InvalidArgument", re.compile(name), ArgumentName=name, ArgumentValue="garbage")
+        assert bucket.exists("key")
+
+    @pytest.mark.parametrize("name", ["If-None-Match", "If-Modified-Since", "If-Unmodified-Since"])
+    def test_others_delete_nothing(self, bucket, name):
+        bucket.put("key", b"data")
+        response = bucket.delete("key", headers={name: "Sun, 06 Nov 1994 08:49:37 GMT"})
+        expect.error(response, "NotImplemented", re.compile("A header you provided"), Header=name)
+        assert bucket.exists("key")
+
+    def check(self, bucket, response, gone: bool, condition: str) -> None:
+        if gone:
+            expect.ok(response, 204)
+        else:
+            expect.error(response, "PreconditionFailed", Condition=condition)
+        assert bucket.exists("key") != gone
+
+
+def race(gateways: list[Bucket], work) -> list:
+    """`work(number, gateway)` in `THREADS` threads at once, spread over the gateways; what each returned."""
+    barrier = Barrier(THREADS)
+
+    def one(number: int):
+        gateway = gateways[number % len(gateways)]
+        with gateway.raw.connect() as connection:
+            barrier.wait(20)
+            return work(number, gateway, connection)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(one, range(THREADS)))
+
+
+class TestRaces:
+    @pytest.fixture(params=[1, 2], ids=["one gateway", "two gateways"])
+    def gateways(self, request, make_server) -> list[Bucket]:
+        """The same bucket through as many gateways, which share nothing but the tree."""
+        servers = [make_server() for _ in range(request.param)]
+        Bucket(servers[0], "race").create()
+        return [Bucket(server, "race") for server in servers]
+
+    @pytest.mark.parametrize("key", ["key{}", "dir{}/deep/key"])
+    def test_if_none_match_has_one_winner(self, gateways, key):
+        for number in range(ROUNDS):
+            name = key.format(number)
+
+            def put(writer, gateway, connection, name=name):
+                body = f"writer {writer}".encode()
+                return gateway.raw.put(gateway.path(name), body, headers={"if-none-match": "*"}, connection=connection)
+
+            statuses = self.one_winner(race(gateways, put), gateways, name)
+            assert statuses <= {200, 409, 412}
+        assert_nothing_staged(gateways[0].tree)
+
+    def test_if_match_has_one_winner(self, gateways):
+        etag = gateways[0].put("key", b"start").etag
+        for _ in range(ROUNDS):
+            def put(writer, gateway, connection, etag=etag):
+                body = f"writer {writer} of those who saw {etag}".encode()
+                return gateway.raw.put(gateway.path("key"), body, headers={"if-match": etag}, connection=connection)
+
+            responses = race(gateways, put)
+            assert self.one_winner(responses, gateways, "key") <= {200, 409, 412}
+            etag = next(r.etag for r in responses if r.status == 200)
+        assert_nothing_staged(gateways[0].tree)
+
+    def test_complete_if_none_match_has_one_winner(self, gateways):
+        for number in range(ROUNDS // 3):
+            name = f"key{number}"
+            uploads = []
+            for writer in range(THREADS):
+                upload_id = gateways[0].create_upload(name)
+                uploads.append((upload_id, gateways[0].put_part(name, upload_id, 1, f"writer {writer}".encode()).etag))
+
+            def complete(writer, gateway, connection, name=name, uploads=uploads):
+                upload_id, etag = uploads[writer]
+                return gateway.complete(name, upload_id, [(1, etag)], headers={"if-none-match": "*"},
+                                        connection=connection)
+
+            statuses = self.one_winner(race(gateways, complete), gateways, name)
+            assert statuses <= {200, 409, 412}
+
+    def one_winner(self, responses, gateways: list[Bucket], key: str) -> set[int]:
+        winners = [n for n, response in enumerate(responses) if response.status == 200]
+        assert len(winners) == 1, responses
+        for gateway in gateways:
+            assert gateway.read(key).startswith(f"writer {winners[0]}".encode())
+        for response in responses:
+            if response.status != 200:
+                assert response.code in ("PreconditionFailed", "ConditionalRequestConflict"), response
+        return {response.status for response in responses}
+
+    def test_unconditional_writes_are_never_mixed(self, gateways):
+        """Whoever was last: bytes, ETag, length and metadata are of one write."""
+        bodies = [bytes([65 + n]) * (1000 + 40_000 * n) for n in range(THREADS)]
+        for _ in range(ROUNDS // 3):
+            def put(writer, gateway, connection):
+                headers = {"x-amz-meta-writer": str(writer)}
+                expect.ok(gateway.raw.put(gateway.path("key"), bodies[writer], headers=headers, connection=connection))
+                return expect.ok(gateway.raw.get(gateway.path("key"), connection=connection))
+
+            for got in race(gateways, put):
+                body = bodies[int(got.headers["x-amz-meta-writer"])]
+                assert got.body == body
+                assert got.etag.strip('"') == hashlib.md5(body).hexdigest()
+
+    def test_files_and_directories_that_appear_and_vanish(self, gateways):
+        """`a`, `a/b` and deletes of both, all at once: each request is answered, and what is left is whole."""
+        def work(writer, gateway, connection):
+            key = ("a", "a/b", "a/b/c", "a//d")[writer % 4]
+            for _ in range(10):
+                expect.ok(gateway.raw.put(gateway.path(key), key.encode(), connection=connection))
+                got = gateway.raw.get(gateway.path(key), connection=connection)
+                assert (got.status, got.body) == (200, key.encode()) or got.code == "NoSuchKey", got
+                expect.ok(gateway.raw.delete(gateway.path(key), connection=connection), 204)
+            return True
+
+        for _ in range(3):
+            assert all(race(gateways, work))
+        assert gateways[0].is_untouched()

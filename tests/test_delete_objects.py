@@ -1,0 +1,200 @@
+"""DeleteObjects."""
+
+import re
+
+import pytest
+from support import expect
+from support.checksums import ALGORITHMS, checksum, content_md5, header
+from support.xml import Element, element
+
+
+def document(*keys: str, quiet: bool | None = None, **extra: str) -> bytes:
+    """A Delete document; `extra` is put into every object."""
+    objects = [element("Object", Key=key, **extra) for key in keys]
+    quiet_element = [] if quiet is None else [element("Quiet", str(quiet).lower())]
+    return element("Delete", *objects, *quiet_element).encode()
+
+
+def delete(bucket, body: bytes, headers: dict[str, str] | None = None, **options):
+    headers = {"content-md5": content_md5(body)} if headers is None else headers
+    return bucket.raw.post(bucket.path(), body, query={"delete": ""}, headers=headers, **options)
+
+
+def deleted(result: Element) -> list[str]:
+    return [entry["Key"] for entry in result.all("Deleted")]
+
+
+def test_deletes_what_is_named(bucket):
+    for key in ("a", "b/c", "b/d", "kept"):
+        bucket.put(key, b"x")
+    result = expect.ok(delete(bucket, document("a", "b/c", "b/d", "never was"))).xml
+    assert result.name == "DeleteResult"
+    assert deleted(result) == ["a", "b/c", "b/d", "never was"]
+    assert result.all("Error") == []
+    assert bucket.keys() == ["kept"]
+    assert bucket.files() == ["kept"]
+    assert not bucket.file("b").exists()
+
+
+def test_quiet(bucket):
+    bucket.put("a", b"x")
+    result = expect.ok(delete(bucket, document("a", "b", quiet=True))).xml
+    assert result.names() == []
+    assert bucket.keys() == []
+
+
+def test_not_quiet(bucket):
+    assert deleted(expect.ok(delete(bucket, document("a", quiet=False))).xml) == ["a"]
+
+
+def test_a_thousand_keys(bucket):
+    keys = [f"k/{n:04}" for n in range(1000)]
+    for key in keys:
+        (bucket.tree / "k").mkdir(exist_ok=True)
+        bucket.file(key).write_text(key)
+    result = expect.ok(delete(bucket, document(*keys))).xml
+    assert deleted(result) == keys
+    assert bucket.files() == []
+
+
+def test_more_than_a_thousand(bucket):
+    bucket.put("k0", b"x")
+    expect.error(delete(bucket, document(*[f"k{n}" for n in range(1001)])), "MalformedXML")
+    assert bucket.exists("k0")
+
+
+@pytest.mark.parametrize("key", ["with space", "a&b<c>d", "plus+%41", "ünï/çø∂é", "a//b", "../up", "\U0001f600"])
+def test_odd_keys(bucket, key):
+    bucket.put(key, b"x")
+    bucket.put("bystander", b"x")
+    result = expect.ok(delete(bucket, document(key))).xml
+    assert deleted(result) == [key]
+    assert bucket.keys() == ["bystander"]
+
+
+def test_white_space_in_keys_counts(bucket):
+    bucket.put(" a ", b"x")
+    bucket.put("a", b"x")
+    expect.ok(delete(bucket, document(" a ")))
+    assert bucket.keys() == ["a"]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_any_checksum_will_do(bucket, algorithm):
+    bucket.put("a", b"x")
+    body = document("a")
+    expect.ok(delete(bucket, body, {header(algorithm): checksum(algorithm, body)}))
+    assert not bucket.exists("a")
+
+
+def test_without_any_digest(bucket):
+    """S3 insists, for this is the request that destroys."""
+    bucket.put("a", b"x")
+    expect.error(delete(bucket, document("a"), {}), "InvalidRequest",
+                 "Missing required header for this request: Content-MD5 OR x-amz-checksum-*")
+    assert bucket.exists("a")
+
+
+@pytest.mark.parametrize("headers, code", [
+    ({"content-md5": content_md5(b"other")}, "BadDigest"),
+    ({"content-md5": "nonsense"}, "InvalidDigest"),
+    ({"x-amz-checksum-sha256": checksum("SHA256", b"other")}, "BadDigest"),
+])
+def test_wrong_digests(bucket, headers, code):
+    bucket.put("a", b"x")
+    expect.error(delete(bucket, document("a"), headers), code, re.compile("."))
+    assert bucket.exists("a")
+
+
+def test_wrong_content_sha256(bucket):
+    bucket.put("a", b"x")
+    response = delete(bucket, document("a"), payload="0" * 64)
+    expect.error(response, "XAmzContentSHA256Mismatch", ClientComputedContentSHA256="0" * 64)
+    assert bucket.exists("a")
+
+
+def test_without_a_body(bucket):
+    expect.error(delete(bucket, b""), "MissingRequestBodyError")
+
+
+@pytest.mark.parametrize("body", [
+    b"<Delete></Delete>", b"<Delete><Object></Object></Delete>", b"<Delete><Object><Key></Key></Object></Delete>",
+    b"<Remove><Object><Key>a</Key></Object></Remove>", b"<Delete><Object><Key>a</Key></Object>", b"not xml",
+    b"<Delete><Object><Key>a</Key><Key>b</Key></Object></Delete>",
+    b"<Delete><Object><Key>a</Key></Object><Quiet>perhaps</Quiet></Delete>", b"\xff\xfe",
+])
+def test_malformed(bucket, body):
+    bucket.put("a", b"x")
+    expect.error(delete(bucket, body), "MalformedXML")
+    assert bucket.exists("a")
+
+
+def test_namespace_and_unknown_elements_are_no_matter(bucket):
+    bucket.put("a", b"x")
+    body = (b'<?xml version="1.0" encoding="UTF-8"?>\n<!-- c -->'
+            b'<s:Delete xmlns:s="http://s3.amazonaws.com/doc/2006-03-01/"><s:New><s:Deep/></s:New>'
+            b"<s:Object><s:Key>a</s:Key><s:Later>1</s:Later></s:Object></s:Delete>")
+    assert deleted(expect.ok(delete(bucket, body)).xml) == ["a"]
+    assert not bucket.exists("a")
+
+
+def test_null_version(bucket):
+    bucket.put("a", b"x")
+    result = expect.ok(delete(bucket, document("a", VersionId="null"))).xml
+    assert result.child("Deleted")["VersionId"] == "null"
+    assert not bucket.exists("a")
+
+
+def test_a_version_that_never_was(bucket):
+    """One bad entry does not keep the others from being deleted."""
+    bucket.put("a", b"x")
+    bucket.put("b", b"x")
+    body = element("Delete", element("Object", Key="a", VersionId="nonsense"), element("Object", Key="b")).encode()
+    result = expect.ok(delete(bucket, body)).xml
+    (failed,) = result.all("Error")
+    assert failed["Key"] == "a" and failed["VersionId"] == "nonsense"
+    assert failed["Code"] in ("NoSuchVersion", "InvalidArgument")
+    assert failed["Message"]
+    assert deleted(result) == ["b"]
+    assert bucket.keys() == ["a"]
+
+
+class TestConditions:
+    """ETag, Size and LastModifiedTime of an entry."""
+
+    @pytest.mark.parametrize("size, gone", [("1", True), ("2", False)])
+    def test_size(self, bucket, size, gone):
+        bucket.put("a", b"x")
+        self.check(bucket, document("a", Size=size), gone)
+
+    @pytest.mark.parametrize("etag, gone", [("right", True), ("*", True), ('"wrong"', False)])
+    def test_etag(self, bucket, etag, gone):
+        right = bucket.put("a", b"x").etag
+        self.check(bucket, document("a", ETag=right if etag == "right" else etag), gone)
+
+    @pytest.mark.parametrize("gone", [True, False])
+    def test_last_modified(self, bucket, gone):
+        bucket.put("a", b"x")
+        modified = bucket.head("a").headers["last-modified"] if gone else "Thu, 01 Jan 1970 00:00:00 GMT"
+        self.check(bucket, document("a", LastModifiedTime=modified), gone)
+
+    def test_garbage(self, bucket):
+        bucket.put("a", b"x")
+        expect.error(delete(bucket, document("a", Size="large")), "MalformedXML")
+        assert bucket.exists("a")
+
+    def check(self, bucket, body: bytes, gone: bool) -> None:
+        result = expect.ok(delete(bucket, body)).xml
+        assert bucket.exists("a") != gone
+        if gone:
+            assert deleted(result) == ["a"]
+        else:
+            (failed,) = result.all("Error")
+            assert (failed["Key"], failed["Code"]) == ("a", "PreconditionFailed")
+            assert failed["Message"] == "At least one of the pre-conditions you specified did not hold"
+
+
+def test_anonymous(bucket):
+    bucket.put("a", b"x")
+    expect.error(delete(bucket, document("a"), anonymous=True), "AccessDenied")
+    assert bucket.exists("a")

@@ -1,0 +1,170 @@
+//! Runs a public S3 test suite, from a checkout outside this repository, against a server of our own.
+//!
+//! The tests that pass are listed in a file that only grows: a run fails if one of them fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::root;
+
+const ACCESS_KEY: &str = "SLIPWAYCONFORMANCE01";
+const SECRET_KEY: &str = "conformance-secret-key-of-a-test-server";
+
+/// Runs ceph/s3-tests from `path`.
+pub fn run(path: &Path, options: &[&str]) -> Result<(), String> {
+    let (bless, pytest) = options.iter().copied().partition::<Vec<_>, _>(|o| *o == "--bless");
+    if !path.join("s3tests/functional/test_s3.py").is_file() {
+        return Err(format!("{}: not a checkout of ceph/s3-tests", path.display()));
+    }
+    let work = root().join("target/conformance");
+    fs::create_dir_all(&work).map_err(|e| format!("{}: {e}", work.display()))?;
+    let python = venv(&work, path)?;
+    let server = Server::start(&work)?;
+    let config = work.join("s3tests.conf");
+    fs::write(&config, configuration(server.port)).map_err(|e| e.to_string())?;
+    let report = work.join("report.xml");
+    let config = config.canonicalize().map_err(|e| e.to_string())?;
+    let mut command = Command::new(python);
+    command
+        .current_dir(path)
+        .env("S3TEST_CONF", config)
+        .args(["-m", "pytest", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider", "-o", "junit_family=xunit1"])
+        .arg(format!("--junitxml={}", report.display()))
+        .args(["s3tests/functional/test_s3.py", "s3tests/functional/test_headers.py"])
+        .args(&pytest);
+    // Its exit code tells that some failed; which ones matter is decided below.
+    command.status().map_err(|e| format!("cannot run pytest: {e}"))?;
+    drop(server);
+    let text = fs::read_to_string(&report).map_err(|e| format!("{}: {e}", report.display()))?;
+    judge(&outcomes(&text), !bless.is_empty())
+}
+
+/// Compares what passed with the list.
+fn judge(outcomes: &BTreeMap<String, bool>, bless: bool) -> Result<(), String> {
+    let list = root().join("tests/conformance/s3-tests.pass");
+    let known: BTreeSet<String> = fs::read_to_string(&list).unwrap_or_default().lines().map(str::to_owned).collect();
+    let passed: BTreeSet<String> = outcomes.iter().filter(|(_, ok)| **ok).map(|(name, _)| name.clone()).collect();
+    let fresh: Vec<_> = passed.difference(&known).collect();
+    let lost: Vec<_> = known.iter().filter(|name| outcomes.get(*name) == Some(&false)).collect();
+    println!("{} of {} pass; {} were expected to", passed.len(), outcomes.len(), known.len());
+    for name in &fresh {
+        println!("  new: {name}");
+    }
+    if bless {
+        let all: Vec<_> = known.union(&passed).cloned().collect();
+        fs::write(&list, all.join("\n") + "\n").map_err(|e| format!("{}: {e}", list.display()))?;
+    }
+    if lost.is_empty() {
+        return Ok(());
+    }
+    Err(format!("passed before and fail now:\n  {}", lost.into_iter().cloned().collect::<Vec<_>>().join("\n  ")))
+}
+
+/// Reads pytest's report: test name and whether it passed. Skipped tests are left out.
+fn outcomes(report: &str) -> BTreeMap<String, bool> {
+    let attribute = |case: &str, name: &str| {
+        let start = case.find(&format!(" {name}=\""))? + name.len() + 3;
+        Some(case[start..].split('"').next()?.to_owned())
+    };
+    let cases = report.split("<testcase").skip(1);
+    cases
+        .filter_map(|case| {
+            let module = attribute(case, "classname")?.rsplit('.').next()?.to_owned();
+            let name = format!("{module}::{}", attribute(case, "name")?);
+            let case = case.split("</testcase>").next()?;
+            let failed = case.contains("<failure") || case.contains("<error");
+            (!case.contains("<skipped")).then_some((name, !failed))
+        })
+        .fold(BTreeMap::new(), |mut all, (name, ok)| {
+            // A test that fails in its teardown is reported twice.
+            let entry = all.entry(name).or_insert(true);
+            *entry &= ok;
+            all
+        })
+}
+
+fn venv(work: &Path, path: &Path) -> Result<PathBuf, String> {
+    let venv = work.join("venv");
+    let python = venv.join("bin/python");
+    let ready = venv.join("ready");
+    if !ready.exists() {
+        println!("making a Python environment in {}", venv.display());
+        let requirements = path.join("requirements.txt");
+        succeed(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+        succeed(Command::new(&python).args(["-m", "pip", "install", "-q", "-r"]).arg(requirements))?;
+        fs::write(&ready, "").map_err(|e| e.to_string())?;
+    }
+    // Not canonical: a virtual environment is recognised by the path it is called by.
+    std::path::absolute(python).map_err(|e| e.to_string())
+}
+
+fn succeed(command: &mut Command) -> Result<(), String> {
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{command:?}: {status}")),
+        Err(error) => Err(format!("{command:?}: {error}")),
+    }
+}
+
+/// A server on a fresh directory, stopped when dropped.
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    fn start(work: &Path) -> Result<Self, String> {
+        succeed(Command::new("cargo").current_dir(root()).args(["build", "--release", "--package", "gateway"]))?;
+        let data = work.join("data");
+        if data.exists() {
+            fs::remove_dir_all(&data).map_err(|e| format!("{}: {e}", data.display()))?;
+        }
+        let mut child = Command::new(root().join("target/release/slipway"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--durability", "none", "--sigv2", "all"])
+            .arg(&data)
+            .env("SLIPWAY_ROOT_ACCESS_KEY", ACCESS_KEY)
+            .env("SLIPWAY_ROOT_SECRET_KEY", SECRET_KEY)
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("cannot start slipway: {e}"))?;
+        let out = child.stdout.take().ok_or("no output of slipway")?;
+        let port = BufReader::new(out)
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| line.trim().strip_prefix("endpoint")?.rsplit(':').next()?.trim().parse().ok());
+        let server = Self { child, port: port.unwrap_or_default() };
+        if server.port == 0 { Err("slipway did not start".to_owned()) } else { Ok(server) }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One identity plays all of the suite's users: there are no others yet.
+fn configuration(port: u16) -> String {
+    let user = |section: &str, name: &str| {
+        format!(
+            "[{section}]\ndisplay_name = {name}\nuser_id = {ACCESS_KEY}\nemail = {name}@example.com\n\
+             access_key = {ACCESS_KEY}\nsecret_key = {SECRET_KEY}\n"
+        )
+    };
+    format!(
+        "[DEFAULT]\nhost = 127.0.0.1\nport = {port}\nis_secure = False\nssl_verify = False\n\
+         [fixtures]\nbucket prefix = conformance-{{random}}-\niam name prefix = s3-tests-\niam path prefix = /s3-tests/\n\
+         {}api_name = us-east-1\n{}{}tenant = testx\n{}{}{}",
+        user("s3 main", ACCESS_KEY),
+        user("s3 alt", ACCESS_KEY),
+        user("s3 tenant", ACCESS_KEY),
+        user("iam", ACCESS_KEY),
+        user("iam root", ACCESS_KEY),
+        user("iam alt root", ACCESS_KEY),
+    )
+}

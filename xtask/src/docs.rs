@@ -1,0 +1,68 @@
+//! Documents that are generated from the code.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use s3_wire::operation::{OPERATIONS, Selector};
+use s3_wire::target::Shape;
+
+use crate::root;
+
+fn documents() -> [(PathBuf, String); 2] {
+    let docs = root().join("docs");
+    [(docs.join("CONFIGURATION.md"), gateway::config::reference()), (docs.join("COMPATIBILITY.md"), compatibility())]
+}
+
+/// Writes them.
+pub fn write() -> Result<(), String> {
+    for (path, text) in documents() {
+        fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Fails if one is not what the code says.
+pub fn check() -> Result<(), String> {
+    for (path, text) in documents() {
+        if fs::read_to_string(&path).unwrap_or_default() != text {
+            return Err(format!("{} is not what the code says; run: cargo xtask docs", path.display()));
+        }
+    }
+    Ok(())
+}
+
+fn compatibility() -> String {
+    let mut text = String::from(include_str!("compatibility-head.md"));
+    for (shape, title) in [(Shape::Service, "Service"), (Shape::Bucket, "Buckets"), (Shape::Object, "Objects")] {
+        let _ = write!(text, "\n### {title}\n\n| operation | request | |\n|---|---|---|\n");
+        let mut rows: Vec<_> = OPERATIONS.iter().filter(|row| row.shape == shape).collect();
+        rows.sort_by_key(|row| (!row.implemented, row.name));
+        for row in rows {
+            let target = match row.shape {
+                Shape::Service => "/",
+                Shape::Bucket => "/bucket",
+                Shape::Object => "/bucket/key",
+            };
+            let asked = match row.selector {
+                Selector::Plain => String::new(),
+                Selector::Sub(a) => format!("?{a}"),
+                Selector::SubValue(a, value) => format!("?{a}={value}"),
+                Selector::SubBoth(a, b) => format!("?{a}&{b}"),
+                Selector::Header(h) => format!(" with {h}"),
+                Selector::SubBothHeader(a, b, h) => format!("?{a}&{b} with {h}"),
+            };
+            let state = if row.implemented { "yes" } else { "501 `NotImplemented`" };
+            let _ = writeln!(text, "| {} | `{} {target}{asked}` | {state} |", row.name, row.method.as_str());
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn documents_are_what_the_code_says() {
+        super::check().unwrap();
+    }
+}
