@@ -9,7 +9,7 @@ request and size runs wrk for a while. CPU is user and system time of the server
     bench/wrk.py --durability full          # with every write flushed
     bench/wrk.py --json                     # for machines
 
-Needs wrk. The client runs on the same machine: compare within one run, and look at CPU before rate.
+Needs wrk, and ab for HEAD. The client runs on the same machine: compare within one run, and look at CPU before rate.
 """
 
 import argparse
@@ -125,6 +125,21 @@ def run_wrk(host: str, file: pathlib.Path, seconds: int, connections: int) -> di
     }
 
 
+def run_ab(host: str, path: str, seconds: int, connections: int) -> dict:
+    """HEAD, which wrk cannot do: it waits for the body that Content-Length promises."""
+    command = ["ab", "-i", "-k", "-q", "-n", "10000000", "-t", str(seconds), "-c", str(connections), f"http://{host}{path}"]
+    out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=seconds + 60).stdout
+    errors = re.search(r"Non-2xx responses:\s+(\d+)", out)
+    return {
+        "requests": int(re.search(r"Complete requests:\s+(\d+)", out)[1]),
+        "per_second": float(re.search(r"Requests per second:\s+([\d.]+)", out)[1]),
+        "p50": re.search(r"50%\s+(\S+)", out)[1] + "ms",
+        "p99": re.search(r"99%\s+(\S+)", out)[1] + "ms",
+        "errors": int(errors[1]) if errors else 0,
+        "socket_errors": None,
+    }
+
+
 def measure(host: str, pid: int, options: argparse.Namespace, work: pathlib.Path, keys: tuple[str, str]):
     request("PUT", host, f"/{BUCKET}", keys)
     for name, size in SIZES.items():
@@ -134,13 +149,20 @@ def measure(host: str, pid: int, options: argparse.Namespace, work: pathlib.Path
             # Large bodies all to few keys, or the disk fills.
             count = max(PUT_KEYS * 1024 // size, 16)
             targets = [f"/{BUCKET}/put/{name}/{n}" for n in range(count)] if method == "PUT" else [f"/{BUCKET}/{name}"]
-            file = script(work, method, [presign(method, host, target, keys) for target in targets], size)
-            run_wrk(host, file, 1, options.connections)
+            paths = [presign(method, host, target, keys) for target in targets]
+            file = script(work, method, paths, size)
+
+            def load(seconds: int) -> dict:
+                if method == "HEAD":
+                    return run_ab(host, paths[0], seconds, options.connections)
+                return run_wrk(host, file, seconds, options.connections)
+
+            load(1)
             best = None
             for _ in range(options.rounds):
                 before = cpu_seconds(pid)
-                result = run_wrk(host, file, options.seconds, options.connections)
-                # wrk drops requests in flight at its end; that error is below 1 %.
+                result = load(options.seconds)
+                # Requests in flight at the end are not counted; that error is below 1 %.
                 result["cpu_us"] = (cpu_seconds(pid) - before) * 1e6 / max(result["requests"], 1)
                 if best is None or result["cpu_us"] < best["cpu_us"]:
                     best = result

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from support import codes, tables  # noqa: E402 - after the path is set
 from support.bucket import Bucket  # noqa: E402
 from support.clients import boto3_client  # noqa: E402
-from support.server import Server, assert_nothing_staged, remove_bucket  # noqa: E402
+from support.server import Server, assert_nothing_staged, remove_tree  # noqa: E402
 from support.wire import RawClient  # noqa: E402
 
 # Buckets are hosts below this name too, on every server of the tests.
@@ -86,6 +86,7 @@ def server(session_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     running = Server(session_tree, "--domain", DOMAIN, log=log)
     yield running
     status = running.stop()
+    remove_tree(session_tree)
     assert "panicked" not in running.log, running.log
     assert status == 0, running.log
 
@@ -105,6 +106,7 @@ def make_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     yield start
     for running in started:
         running.stop()
+        remove_tree(running.tree)
         assert "panicked" not in running.log, running.log
 
 
@@ -137,7 +139,7 @@ def make_bucket(server: Server, request: pytest.FixtureRequest) -> Iterator[Call
     yield make
     for bucket in made:
         assert_nothing_staged(bucket.tree)
-        remove_bucket(bucket.tree)
+        remove_tree(bucket.tree)
 
 
 @pytest.fixture

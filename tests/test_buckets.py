@@ -9,7 +9,7 @@ import pytest
 from support import expect
 from support.bucket import Bucket
 from support.checksums import content_md5
-from support.server import remove_bucket
+from support.server import remove_tree
 from support.xml import element
 
 INVALID_NAMES = [
@@ -23,7 +23,7 @@ def name(server) -> Iterator[str]:
     """A free name; whatever is made of it goes away."""
     name = f"free-{uuid.uuid4()}"
     yield name
-    remove_bucket(server.tree / name)
+    remove_tree(server.tree / name)
 
 
 def location_constraint(region: str) -> bytes:

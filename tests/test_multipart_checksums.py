@@ -47,7 +47,7 @@ def check(bucket, result, algorithm: str, value: str, kind: str) -> None:
         response = bucket.raw.request(method, bucket.path("key"), headers={"x-amz-checksum-mode": "ENABLED"})
         assert response.headers[header(algorithm)] == value
         assert response.headers["x-amz-checksum-type"] == kind
-    listed = bucket.list().child("Contents")
+    listed = bucket.page().child("Contents")
     assert (listed["ChecksumAlgorithm"], listed["ChecksumType"]) == (algorithm, kind)
     attributes = bucket.get("key", query={"attributes": ""}, headers={"x-amz-object-attributes": "Checksum"}).xml
     shown = attributes.child("Checksum")

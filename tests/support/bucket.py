@@ -56,7 +56,7 @@ class Bucket:
     def exists(self, key: str) -> bool:
         return self.head(key).status == 200
 
-    def list(self, **query: str) -> xml.Element:
+    def page(self, **query: str) -> xml.Element:
         """One page of ListObjectsV2. Underscores in names stand for hyphens."""
         query = {name.replace("_", "-"): value for name, value in query.items()}
         return expect.ok(self.raw.get(self.path(), query={"list-type": "2", **query})).xml
@@ -66,7 +66,7 @@ class Bucket:
         keys: list[str] = []
         token: dict[str, str] = {}
         while True:
-            page = self.list(encoding_type="url", **query, **token)
+            page = self.page(encoding_type="url", **query, **token)
             keys += [unquote_plus(entry["Key"]) for entry in page.all("Contents")]
             if page["IsTruncated"] == "false":
                 return keys

@@ -65,7 +65,9 @@ class Response:
         return self.headers["etag"]
 
     def __repr__(self) -> str:
-        return f"<{self.status} {self.reason} {self.headers.pairs} {self.body[:2000]!r}>"
+        usual = ("date", "server", "x-amz-id-2", "x-amz-request-id")
+        headers = [pair for pair in self.headers.pairs if pair[0].lower() not in usual]
+        return f"<{self.status} {self.reason} {headers} {self.body[:2000]!r}>"
 
 
 class Closed(Exception):

@@ -11,7 +11,10 @@ use crate::root;
 
 fn documents() -> [(PathBuf, String); 2] {
     let docs = root().join("docs");
-    [(docs.join("CONFIGURATION.md"), gateway::config::reference()), (docs.join("COMPATIBILITY.md"), compatibility())]
+    [
+        (docs.join("CONFIGURATION.md"), gateway::config::reference()),
+        (docs.join("COMPATIBILITY.md"), compatibility()),
+    ]
 }
 
 /// Writes them.
@@ -34,7 +37,9 @@ pub fn check() -> Result<(), String> {
 
 fn compatibility() -> String {
     let mut text = String::from(include_str!("compatibility-head.md"));
-    for (shape, title) in [(Shape::Service, "Service"), (Shape::Bucket, "Buckets"), (Shape::Object, "Objects")] {
+    for (shape, title) in
+        [(Shape::Service, "Service"), (Shape::Bucket, "Buckets"), (Shape::Object, "Objects")]
+    {
         let _ = write!(text, "\n### {title}\n\n| operation | request | |\n|---|---|---|\n");
         let mut rows: Vec<_> = OPERATIONS.iter().filter(|row| row.shape == shape).collect();
         rows.sort_by_key(|row| (!row.implemented, row.name));

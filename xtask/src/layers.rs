@@ -20,7 +20,10 @@ const GATEWAY_ONLY: &[&str] = &["env::var", "Timestamp::now()", "SystemTime::now
 
 /// Where the clock is read all the same.
 const CLOCK_EXCEPTIONS: &[(&str, &str)] = &[
-    ("backend-posix", "a file system's times are compared with the machine's own, and upload ids are ordered by time"),
+    (
+        "backend-posix",
+        "a file system's times are compared with the machine's own, and upload ids are ordered by time",
+    ),
     ("backend-null", "it answers with the time of the call"),
 ];
 
@@ -50,7 +53,10 @@ fn dependencies(crate_name: &str) -> Vec<String> {
     let text = fs::read_to_string(manifest).unwrap();
     let section = text.split("[dependencies]").nth(1).unwrap();
     let lines = section.lines().take_while(|line| !line.starts_with('['));
-    lines.filter_map(|line| Some(line.split(['.', ' ', '=']).next()?.to_owned())).filter(|n| !n.is_empty()).collect()
+    lines
+        .filter_map(|line| Some(line.split(['.', ' ', '=']).next()?.to_owned()))
+        .filter(|n| !n.is_empty())
+        .collect()
 }
 
 #[test]
@@ -80,7 +86,9 @@ fn only_the_gateway_reads_environment_and_clock() {
 fn unsafe_code_lives_in_sys() {
     for (crate_name, _) in FORBIDDEN.iter().chain(&[("gateway", &[][..])]) {
         for (path, text) in sources(crate_name) {
-            let unsafe_code = text.lines().any(|line| line.trim_start().starts_with("unsafe ") || line.contains("unsafe {"));
+            let unsafe_code = text
+                .lines()
+                .any(|line| line.trim_start().starts_with("unsafe ") || line.contains("unsafe {"));
             assert!(!unsafe_code || path.file_name().is_some_and(|n| n == "sys.rs"), "{}", path.display());
         }
     }

@@ -5,10 +5,10 @@
 
 use async_trait::async_trait;
 use backend::{
-    Backend, BackendError, BucketAttributes, BucketPage, CompleteUpload, Context, CopyPartRequest, CopyRequest,
-    DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, NewUpload,
-    ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, ReadSelector, Result,
-    UploadAttributes, UploadPage, UploadRef, WriteOptions, WriteReceipt,
+    Backend, BackendError, BucketAttributes, BucketPage, CompleteUpload, Context, CopyPartRequest,
+    CopyRequest, DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery,
+    ListUploadsQuery, NewUpload, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectWriter, PartPage,
+    PartReceipt, ReadSelector, Result, UploadAttributes, UploadPage, UploadRef, WriteOptions, WriteReceipt,
 };
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
@@ -51,7 +51,9 @@ fn read(object: ObjectRef<'_>, selector: ReadSelector, conditions: &Conditions) 
     let size_bytes = attributes.size_bytes;
     let range = match selector {
         ReadSelector::Whole => None,
-        ReadSelector::Range(range) => Some(range.resolve(size_bytes).ok_or(BackendError::InvalidRange { size_bytes })?),
+        ReadSelector::Range(range) => {
+            Some(range.resolve(size_bytes).ok_or(BackendError::InvalidRange { size_bytes })?)
+        }
         ReadSelector::Part(1) => Some(0..size_bytes),
         ReadSelector::Part(_) => return Err(BackendError::NoSuchPart),
     };
@@ -71,7 +73,12 @@ fn zeros(length: u64) -> ObjectBody {
 }
 
 fn receipt(digests: Digests, size_bytes: u64) -> WriteReceipt {
-    WriteReceipt { etag: digests.etag, checksum: digests.checksum, last_modified: Timestamp::UNIX_EPOCH, size_bytes }
+    WriteReceipt {
+        etag: digests.etag,
+        checksum: digests.checksum,
+        last_modified: Timestamp::UNIX_EPOCH,
+        size_bytes,
+    }
 }
 
 fn no_digests() -> Digests {
@@ -118,7 +125,12 @@ impl Backend for NullBackend {
         Ok(ObjectRead { body: zeros(length), ..read })
     }
 
-    async fn put_object(&self, _: &Context, _: ObjectRef<'_>, _: WriteOptions) -> Result<Box<dyn ObjectWriter>> {
+    async fn put_object(
+        &self,
+        _: &Context,
+        _: ObjectRef<'_>,
+        _: WriteOptions,
+    ) -> Result<Box<dyn ObjectWriter>> {
         Ok(Box::new(NullWriter { size_bytes: 0 }))
     }
 
@@ -142,7 +154,13 @@ impl Backend for NullBackend {
         Ok(UploadAttributes { initiated: Timestamp::UNIX_EPOCH, checksum: None })
     }
 
-    async fn put_part(&self, _: &Context, _: UploadRef<'_>, _: u32, _: Option<u64>) -> Result<Box<dyn ObjectWriter>> {
+    async fn put_part(
+        &self,
+        _: &Context,
+        _: UploadRef<'_>,
+        _: u32,
+        _: Option<u64>,
+    ) -> Result<Box<dyn ObjectWriter>> {
         Ok(Box::new(NullWriter { size_bytes: 0 }))
     }
 
@@ -150,7 +168,12 @@ impl Backend for NullBackend {
         Ok(PartReceipt { etag: no_digests().etag, checksum: None, last_modified: Timestamp::UNIX_EPOCH })
     }
 
-    async fn complete_upload(&self, _: &Context, _: UploadRef<'_>, _: CompleteUpload) -> Result<WriteReceipt> {
+    async fn complete_upload(
+        &self,
+        _: &Context,
+        _: UploadRef<'_>,
+        _: CompleteUpload,
+    ) -> Result<WriteReceipt> {
         Ok(receipt(no_digests(), 0))
     }
 

@@ -7,7 +7,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 /// Runs an operation's system calls in one hop to the blocking pool.
 pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    join(spawn(work)).await
+    join(&mut spawn(work)).await
 }
 
 /// Starts work whose result is wanted later.
@@ -18,7 +18,7 @@ pub(crate) fn spawn<T: Send + 'static>(
 }
 
 /// Waits for what [`spawn`] started.
-pub(crate) async fn join<T>(handle: JoinHandle<Result<T>>) -> Result<T> {
+pub(crate) async fn join<T>(handle: &mut JoinHandle<Result<T>>) -> Result<T> {
     match handle.await {
         Ok(result) => result,
         Err(error) => {

@@ -92,6 +92,8 @@ impl Bucket<'_> {
         let path = join(OWN_DIRECTORY, name);
         match resolve::plain(&self.fd, &path, DIRECTORY) {
             Err(Errno::NOENT) => {}
+            // A file that someone put there does not go away by trying again.
+            Err(Errno::NOTDIR) => return Ok(Err(Errno::NOTDIR).op("open a directory of the bucket's own")?),
             result => return result.attempt("open a directory of the bucket's own"),
         }
         let sync = self.store.options.durability.syncs_names();

@@ -1,7 +1,8 @@
 //! Buckets: the directories under the root whose names are bucket names.
 //!
-//! DeleteBucket refuses whatever S3 would (objects, uploads in progress) and also files and directories that people made
-//! and S3 does not see, such as an empty directory: removing those would destroy someone's work. Its last step is the
+//! DeleteBucket refuses what S3 would (objects) and also files and directories that people made and S3 does not see, such
+//! as an empty directory: removing those would destroy someone's work. Uploads in progress end with their bucket, as on S3;
+//! they go only once nothing else is in it. Its last step is the
 //! kernel's own `rmdir`, which only succeeds on an empty directory and after which nothing can be made in it: a PUT that
 //! comes in between either makes the delete fail, or fails itself.
 
@@ -22,7 +23,9 @@ use crate::{file_info, place, sweep};
 /// ListBuckets.
 pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage> {
     let mut names = Vec::new();
-    for (name, kind) in entries(&resolve::plain(&store.root, "", DIRECTORY).op("open the root")?).op("read the root")? {
+    for (name, kind) in
+        entries(&resolve::plain(&store.root, "", DIRECTORY).op("open the root")?).op("read the root")?
+    {
         let Ok(name) = BucketName::new(&name) else { continue };
         let wanted = name.as_str().starts_with(&query.prefix)
             && query.after.as_deref().is_none_or(|after| name.as_str() > after);
@@ -66,16 +69,18 @@ pub(crate) fn create(store: &Store, name: &BucketName) -> Result<()> {
 /// HeadBucket.
 pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes> {
     let bucket = store.bucket(name)?;
-    let created = match record::peek(&bucket.fd).op("read a bucket's record")?.and_then(|record| record.time_ns) {
-        Some(ns) => file_info::timestamp(i128::from(ns)),
-        None => birth(&bucket)?,
-    };
+    let created =
+        match record::peek(&bucket.fd).op("read a bucket's record")?.and_then(|record| record.time_ns) {
+            Some(ns) => file_info::timestamp(i128::from(ns)),
+            None => birth(&bucket)?,
+        };
     Ok(BucketAttributes { name: name.clone(), created })
 }
 
 /// When a directory that a person made came to be; where the file system does not tell, when it last changed.
 fn birth(bucket: &Bucket<'_>) -> Result<Timestamp> {
-    let stat = rustix::fs::statx(&*bucket.fd, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).op("stat a bucket")?;
+    let stat =
+        rustix::fs::statx(&*bucket.fd, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).op("stat a bucket")?;
     if stat.stx_mask & StatxFlags::BTIME.bits() == 0 {
         return Ok(file_info::timestamp(file_info::stat(&bucket.fd)?.stamp.modified_ns));
     }
@@ -158,17 +163,10 @@ fn remove_made_directories(bucket: &Bucket<'_>, path: &str) -> Result<(), Fail> 
     Ok(())
 }
 
-/// Removes `.slipway`, which is not empty only if an upload is in progress.
+/// Removes `.slipway`, and with it the uploads in progress.
 fn remove_own(bucket: &Bucket<'_>) -> Result<(), Fail> {
     let Ok(own) = resolve::plain(&bucket.fd, OWN_DIRECTORY, DIRECTORY) else { return Ok(()) };
-    if let Ok(uploads) = resolve::plain(&own, "uploads", DIRECTORY) {
-        for (name, _) in entries(&uploads).attempt("read uploads")? {
-            // Empty is what a crash left of one that was being created.
-            remove_empty(&uploads, &name)?;
-        }
-        remove_empty(&own, "uploads")?;
-    }
-    for name in ["completed", "overflow"] {
+    for name in ["uploads", "completed", "overflow"] {
         sweep::remove_tree(&own, name);
     }
     match rustix::fs::unlinkat(&own, "staging", AtFlags::REMOVEDIR) {
@@ -205,7 +203,11 @@ pub(crate) fn entries(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
     let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
     let mut found = Vec::new();
     while let Some(entry) = entries.next() {
-        let entry = entry?;
+        let entry = match entry {
+            // What a directory says that was removed after it was opened: it was empty.
+            Err(Errno::NOENT) => break,
+            entry => entry?,
+        };
         if let Ok(name) = entry.file_name().to_str()
             && !matches!(name, "." | "..")
         {

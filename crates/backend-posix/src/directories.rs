@@ -31,10 +31,7 @@ pub(crate) fn ensure(bucket: &Bucket<'_>, path: &str, owner: Option<(u32, u32)>)
             Err(Errno::NOENT) => make(bucket, &directory, name, owner)?,
             Err(Errno::NOTDIR) => {
                 make_way(bucket, &directory, name)?;
-                match child(bucket, &directory, name) {
-                    Err(Errno::NOTDIR) => return Err(Fail::Retry),
-                    result => result.attempt("open a directory")?,
-                }
+                child(bucket, &directory, name).attempt("open a directory")?
             }
             Err(errno @ (Errno::XDEV | Errno::LOOP)) => return Err(misled(errno)),
             result => result.attempt("open a directory")?,
@@ -56,14 +53,23 @@ fn child(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<Directory
     }
 }
 
-fn make(bucket: &Bucket<'_>, parent: &Directory, name: &str, owner: Option<(u32, u32)>) -> Result<Directory, Fail> {
+fn make(
+    bucket: &Bucket<'_>,
+    parent: &Directory,
+    name: &str,
+    owner: Option<(u32, u32)>,
+) -> Result<Directory, Fail> {
     let options = &bucket.store.options;
     match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(options.directory_mode)) {
         Ok(()) => {}
         // Someone else was faster, unless it is a link to nowhere.
         Err(Errno::EXIST) => {
             let info = file_info::at(parent, name).attempt("look up a name")?;
-            return if info.kind == rustix::fs::FileType::Symlink { Err(obstacle()) } else { Err(Fail::Retry) };
+            return if info.kind == rustix::fs::FileType::Symlink {
+                Err(obstacle())
+            } else {
+                Err(Fail::Retry)
+            };
         }
         Err(errno) => return Err(errno).attempt("make a directory"),
     }
@@ -72,16 +78,24 @@ fn make(bucket: &Bucket<'_>, parent: &Directory, name: &str, owner: Option<(u32,
         let owner = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
         rustix::fs::fchown(&directory, owner.0, owner.1).attempt("give a directory its owner")?;
     }
-    let marked = record::mark(&directory, &Record::made_directory());
+    let marked = mark_made(bucket, &directory);
     if marked.is_err() {
         // Unmarked it would stay for ever.
         let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
     }
-    marked.attempt("mark a directory")?;
+    marked?;
     if options.durability.syncs_names() {
         rustix::fs::fsync(parent).attempt("sync a directory")?;
     }
     Ok(directory)
+}
+
+/// Under the lock, since by now it may be someone's directory object, whose record has to stay.
+fn mark_made(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
+    let _lock = bucket.lock_directory(&directory.path)?;
+    let record = directory_record(directory).attempt("read a record")?;
+    let record = Record { directory_made: true, ..record };
+    record::set_small(directory, &record).attempt("mark a directory")
 }
 
 /// Turns the file `name` into a directory that holds it as [`SELF`]. The directory is prepared in staging and swapped with
@@ -115,7 +129,8 @@ fn prepare(
     prepared: &str,
 ) -> Result<(), Fail> {
     let options = &bucket.store.options;
-    rustix::fs::mkdirat(staging, prepared, Mode::from_raw_mode(options.directory_mode)).attempt("make a directory")?;
+    rustix::fs::mkdirat(staging, prepared, Mode::from_raw_mode(options.directory_mode))
+        .attempt("make a directory")?;
     let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("open a directory")?;
     record::mark(&directory, &Record::made_directory()).attempt("mark a directory")?;
     rustix::fs::linkat(parent, name, &directory, SELF, AtFlags::empty()).attempt("link a file")?;
@@ -136,27 +151,39 @@ fn swap(
         // The old name of the file is in staging now.
         Ok(()) => rustix::fs::unlinkat(staging, prepared, AtFlags::empty()).attempt("remove a name")?,
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            // Without EXCHANGE the name is missing for a moment. Readers ask again under the lock we hold; after a crash
-            // the sweep finishes it, by the path that the directory is told here.
-            let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("open a directory")?;
-            let record = Record { key: Some(join(&parent.path, name)), ..Record::made_directory() };
-            record::set_small(&directory, &record).attempt("mark a directory")?;
-            if bucket.store.options.durability.syncs_names() {
-                rustix::fs::fsync(&directory).attempt("sync a directory")?;
-                rustix::fs::fsync(staging).attempt("sync a directory")?;
-            }
-            rustix::fs::unlinkat(parent, name, AtFlags::empty()).attempt("remove a name")?;
-            if let Err(errno) = rustix::fs::renameat(staging, prepared, parent, name) {
-                let own = format!("{prepared}/{SELF}");
-                let _ = rustix::fs::linkat(staging, own, parent, name, AtFlags::empty());
-                return Err(errno).attempt("place a directory");
-            }
+            swap_by_steps(bucket, parent, name, staging, prepared)?;
         }
         Err(errno) => return Err(errno).attempt("swap a file for a directory"),
     }
     if bucket.store.options.durability.syncs_names() {
         rustix::fs::fsync(parent).attempt("sync a directory")?;
     }
+    Ok(())
+}
+
+/// Without EXCHANGE the name is missing for a moment. Readers ask again under the lock we hold; after a crash the sweep
+/// finishes it, by the path that the directory is told here.
+fn swap_by_steps(
+    bucket: &Bucket<'_>,
+    parent: &Directory,
+    name: &str,
+    staging: &impl AsFd,
+    prepared: &str,
+) -> Result<(), Fail> {
+    let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("open a directory")?;
+    let record = Record { key: Some(join(&parent.path, name)), ..Record::made_directory() };
+    record::set_small(&directory, &record).attempt("mark a directory")?;
+    if bucket.store.options.durability.syncs_names() {
+        rustix::fs::fsync(&directory).attempt("sync a directory")?;
+        rustix::fs::fsync(staging).attempt("sync a directory")?;
+    }
+    rustix::fs::unlinkat(parent, name, AtFlags::empty()).attempt("remove a name")?;
+    if let Err(errno) = rustix::fs::renameat(staging, prepared, parent, name) {
+        let own = format!("{prepared}/{SELF}");
+        let _ = rustix::fs::linkat(staging, own, parent, name, AtFlags::empty());
+        return Err(errno).attempt("place a directory");
+    }
+    let _ = record::set_small(&directory, &Record::made_directory());
     Ok(())
 }
 
@@ -200,7 +227,9 @@ fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
 fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     let directory = bucket.directory(path).attempt("open a directory")?;
     let record = directory_record(&directory).attempt("read a record")?;
-    Ok(record.directory_made && !record.directory_object && is_empty(&directory).attempt("read a directory")?)
+    Ok(record.directory_made
+        && !record.directory_object
+        && is_empty(&directory).attempt("read a directory")?)
 }
 
 /// True if a directory has no entries.
@@ -213,4 +242,60 @@ pub(crate) fn is_empty(directory: impl AsFd) -> Io<bool> {
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::options::SweepOptions;
+    use crate::sweep;
+    use crate::testing::Scene;
+
+    fn prepared(scene: &Scene, name: &str) -> (Directory, std::os::fd::OwnedFd) {
+        let bucket = scene.bucket();
+        let parent = bucket.directory("").unwrap();
+        let staging = staging_directory(&bucket).unwrap();
+        prepare(&bucket, &parent, "a", &staging, name).unwrap();
+        (parent, staging)
+    }
+
+    #[test]
+    fn a_file_system_without_exchange_gets_there_by_steps() {
+        let scene = Scene::new();
+        scene.put("a", b"1").unwrap();
+        let bucket = scene.bucket();
+        let (parent, staging) = prepared(&scene, "p");
+        swap_by_steps(&bucket, &parent, "a", &staging, "p").unwrap();
+        assert_eq!(scene.get("a").unwrap(), b"1");
+        assert!(is_prunable(&bucket, "a").is_ok_and(|prunable| !prunable));
+        scene.put("a/b", b"2").unwrap();
+        assert_eq!(scene.get("a/b").unwrap(), b"2");
+    }
+
+    /// A crash between the two steps, and one before them.
+    #[test]
+    fn the_sweep_finishes_what_a_crash_interrupted() {
+        let scene = Scene::new();
+        let sweep = || {
+            let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
+            sweep::sweep(&scene.store, &scene.name, &options).unwrap()
+        };
+        scene.put("a", b"1").unwrap();
+        prepared(&scene, "before");
+        assert_eq!(sweep().staging, 1);
+        assert_eq!(scene.get("a").unwrap(), b"1");
+
+        let (_, staging) = prepared(&scene, "between");
+        let directory = resolve::plain(&staging, "between", DIRECTORY).unwrap();
+        let record = Record { key: Some("a".into()), ..Record::made_directory() };
+        record::set_small(&directory, &record).unwrap();
+        fs::remove_file(scene.path().join("a")).unwrap();
+        assert!(scene.get("a").is_err());
+        assert_eq!(sweep().staging, 1);
+        assert_eq!(scene.get("a").unwrap(), b"1");
+        assert!(scene.path().join("a/.slipway,self").is_file());
+    }
 }

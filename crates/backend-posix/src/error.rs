@@ -1,7 +1,11 @@
 //! From errno to what it means for an object.
 
+use std::time::Duration;
+
 use backend::{BackendError, Result};
 use rustix::io::Errno;
+
+use crate::unique;
 
 /// What a system call gives.
 pub(crate) type Io<T> = rustix::io::Result<T>;
@@ -10,7 +14,7 @@ pub(crate) type Io<T> = rustix::io::Result<T>;
 pub(crate) trait Op<T> {
     /// Turns an errno into a [`BackendError`].
     fn op(self, operation: &'static str) -> Result<T>;
-    /// The same inside an attempt of [`retrying`]: a name that vanished means another try.
+    /// The same inside an attempt of [`retrying`]: a name that vanished, or is a file now, means another try.
     fn attempt(self, operation: &'static str) -> Result<T, Fail>;
 }
 
@@ -21,7 +25,7 @@ impl<T> Op<T> for Io<T> {
 
     fn attempt(self, operation: &'static str) -> Result<T, Fail> {
         self.map_err(|errno| match errno {
-            Errno::NOENT | Errno::STALE => Fail::Retry,
+            Errno::NOENT | Errno::NOTDIR | Errno::STALE => Fail::Retry,
             errno => Fail::Storage(storage_error(operation, errno)),
         })
     }
@@ -65,16 +69,23 @@ impl From<Fail> for BackendError {
     }
 }
 
-/// Each try can only fail because someone else made progress, so that this many in a row mean a hot spot.
-const ATTEMPTS: usize = 100;
+/// Each try can only fail because someone else made progress, so that this many in a row mean that something is wrong.
+const ATTEMPTS: u64 = 250;
+/// From this try on, each waits a little, by chance less or more, so that those in each other's way part.
+const ATTEMPTS_AT_ONCE: u64 = 10;
+const WAIT_MAX: Duration = Duration::from_millis(20);
 
 /// Repeats an attempt that lost a race.
 pub(crate) fn retrying<T>(mut attempt: impl FnMut() -> Result<T, Fail>) -> Result<T> {
-    for _ in 0..ATTEMPTS {
+    for tries in 0..ATTEMPTS {
         match attempt() {
             Ok(done) => return Ok(done),
             Err(Fail::Storage(error)) => return Err(error),
-            Err(Fail::Retry) => {}
+            Err(Fail::Retry) if tries < ATTEMPTS_AT_ONCE => {}
+            Err(Fail::Retry) => {
+                let most = WAIT_MAX.min(Duration::from_micros(100 * (tries - ATTEMPTS_AT_ONCE + 1)));
+                std::thread::sleep(most.mul_f64(unique::fraction()));
+            }
         }
     }
     Err(BackendError::Conflict)

@@ -48,7 +48,8 @@ mod tests {
     #[test]
     fn a_foreign_etag_is_taken_for_no_md5() {
         let stamp = Stamp { size_bytes: 7, modified_ns: -3 };
-        let info = FileInfo { kind: FileType::RegularFile, stamp, inode: 0xabc, device: 1, links: 1, changed_ns: 0 };
+        let info =
+            FileInfo { kind: FileType::RegularFile, stamp, inode: 0xabc, device: 1, links: 1, changed_ns: 0 };
         let etag = attributes(&info, "x.html").etag;
         assert_eq!(ETag::parse(&etag.to_string()), etag);
         assert!(matches!(etag, ETag::Opaque(_)));

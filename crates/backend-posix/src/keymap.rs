@@ -199,7 +199,9 @@ mod tests {
 
     #[test]
     fn plain_keys_are_their_own_paths() {
-        for key in ["a", "a/b.txt", ".hidden", "..a", "...", ".slipwayx", "ü/漢字", "a b\n\u{1}", &"x".repeat(255)] {
+        for key in
+            ["a", "a/b.txt", ".hidden", "..a", "...", ".slipwayx", "ü/漢字", "a b\n\u{1}", &"x".repeat(255)]
+        {
             assert_eq!(ObjectPath::of(key), ObjectPath { path: key.into(), directory: false });
         }
         assert_eq!(ObjectPath::of("a/b/"), ObjectPath { path: "a/b".into(), directory: true });
@@ -216,10 +218,7 @@ mod tests {
         assert_eq!(path(".slipway,self"), ".slipway,=.slipway,self");
         assert_eq!(path("a\0%"), ".slipway,%a%00%25");
         let long = "é".repeat(200);
-        assert_eq!(
-            path(&long),
-            format!(".slipway,+{}/.slipway,.{}", "é".repeat(120), "é".repeat(80))
-        );
+        assert_eq!(path(&long), format!(".slipway,+{}/.slipway,.{}", "é".repeat(120), "é".repeat(80)));
         assert_eq!(directory_path("a//"), "a/.slipway,empty");
         assert_eq!(directory_path(""), "");
     }
@@ -227,8 +226,16 @@ mod tests {
     #[test]
     fn names_that_the_map_never_makes_are_hidden() {
         for name in [
-            ".", "..", ".slipway", ".slipway,", ".slipway,foo", ".slipway,=plain", ".slipway,%plain", ".slipway,=.",
-            ".slipway,%a%00%2", ".slipway,dotdotdot",
+            ".",
+            "..",
+            ".slipway",
+            ".slipway,",
+            ".slipway,foo",
+            ".slipway,=plain",
+            ".slipway,%plain",
+            ".slipway,=.",
+            ".slipway,%a%00%2",
+            ".slipway,dotdotdot",
         ] {
             assert_eq!(classify(name.as_bytes()), Name::Hidden, "{name}");
         }

@@ -1,6 +1,74 @@
-//! Objects as files.
+//! Objects as files: a [`Backend`] on a directory tree.
+//!
+//! The object `a/b.txt` of a bucket is the regular file `ROOT/bucket/a/b.txt`, whoever made it. What S3 knows beyond its
+//! bytes is one extended attribute of that file. There is no database and no state in the process: any number of gateways
+//! serve one tree.
+//!
+//! # On disk
+//! ```text
+//! ROOT/
+//!   .slipway/                      the gateway's own; not touched here
+//!   bucket/                        user.slipway: when it was created
+//!     a/b.txt                      the object a/b.txt          user.slipway: its record
+//!     a/                           user.slipway: made by a PUT, so that it goes with its last object
+//!     both/.slipway,self           the object both, where both/... exist too
+//!     dir/                         the object dir/, if its user.slipway says so
+//!     dir/.slipway,dir             the bytes of the object dir/, if it has any
+//!     a/.slipway,empty/c           the object a//c; see `keymap` for the other escapes
+//!     .slipway/                    the bucket's own, made at its first need, reached by no key
+//!       locks/00 .. locks/3f       locks on keys, by hash
+//!       staging/                   files on their way to a name that is taken
+//!       overflow/ID                records that do not fit an attribute
+//!       uploads/ID/upload, /00001  uploads in progress: what was asked for, and the parts
+//!       completed/ID               receipts of completed uploads
+//! ```
+//!
+//! # A PUT, call by call
+//! A body of up to 256 KiB waits in memory, so that all of this is one hop to the blocking pool:
+//! ```text
+//! openat2(root, "bucket")                    the bucket, beneath which the rest is resolved
+//! openat2(bucket, "a")                       the key's directory (made and marked if it is missing)
+//! openat(a, ".", O_TMPFILE)                  a file without a name: a crash leaves nothing
+//! pwritev, fstat                             the bytes, and the stamp that ties the record to them
+//! fsetxattr("user.slipway")                  the record
+//! fsync                                      unless durability is `None`
+//! linkat(-> "b.txt")                         a new key is published; done but for:
+//! fsync(a)                                   if durability is `Full`
+//! ```
+//! Where `linkat` says EEXIST, the key is replaced under its lock:
+//! ```text
+//! openat2(".slipway/locks/2a"), flock, fstat
+//! lgetxattr("b.txt")                         what is there; conditions also open it and compare
+//! linkat(-> ".slipway/staging/..."), renameat(-> "b.txt")
+//! ```
+//! A reader has the old file or the new one open, and each carries its own record. A larger body is written to its nameless
+//! file in hops of a megabyte as it arrives, and takes the same last steps.
+//!
+//! # Why it holds
+//! - *Conditions are decided with the publish.* Whatever replaces or removes a name holds the key's lock, so what a condition
+//!   was compared with is what is replaced. A create takes no lock: `linkat` succeeds only if the name is free, which no
+//!   lock holder counts on.
+//! - *Directories may go at any time.* The kernel refuses to make a name in a directory that was removed, and to remove
+//!   one that has a name in it. Whoever loses that race starts over (`error::retrying`).
+//! - *`a` and `a/b`.* A name is a file or a directory, so the object `a` is `a` or `a/.slipway,self`, never both. A
+//!   directory with the file in it is prepared in staging and takes the file's place by `RENAME_EXCHANGE`. It stays as it is
+//!   when the last `a/...` goes: turning it back would win nothing but a shorter path.
+//! - *One lock at a time.* No operation waits for a lock while it has one, except DeleteBucket, which takes all in order,
+//!   and CompleteMultipartUpload, which has its upload's.
+//!
+//! # What it can't do
+//! - Tell two foreign writes apart that leave size and mtime as they were; on a file system with coarse timestamps, that is any
+//!   edit of the same length within its granularity. Nor can it tell that a program is in the middle of one `write` call.
+//! - Undo the directories of a PUT that a crash interrupted before it marked them: they stay, empty, as if made by a person.
+//! - Avoid opening a FIFO or device that is asked for by its key. It is opened without waiting and closed again.
+//!
+//! # Modules
+//! [`keymap`] (keys to paths), [`record`] (the attribute), [`resolve`] and [`bucket`] (opening paths), [`place`] (where an object is),
+//! [`staging`] and [`publish`] (writing), [`directories`] (making, converting and pruning them), [`object`], [`listing`] and [`upload`]
+//! (S3's operations), [`sweep`] (leftovers).
 
 #![forbid(unsafe_code)]
+#![allow(rustdoc::private_intra_doc_links, reason = "these pages are for those who work on the crate")]
 
 mod blocking;
 mod bucket;
@@ -22,6 +90,8 @@ mod resolve;
 mod staging;
 mod store;
 mod sweep;
+#[cfg(test)]
+mod testing;
 mod unique;
 mod upload;
 
@@ -30,17 +100,18 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use backend::{
-    Backend, BackendError, BucketAttributes, BucketPage, CompleteUpload, Context, CopyPartRequest, CopyRequest,
+    Backend, BucketAttributes, BucketPage, CompleteUpload, Context, CopyPartRequest, CopyRequest, CopySource,
     DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, NewUpload,
-    ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, ReadSelector, Result, UploadAttributes, UploadPage,
-    UploadRef, WriteOptions, WriteReceipt,
+    ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, ReadSelector, Result, UploadAttributes,
+    UploadPage, UploadRef, WriteOptions, WriteReceipt,
 };
 use s3_types::{BucketName, Conditions, UploadId};
 
 use crate::keymap::ObjectPath;
-use crate::object::{Destination, ReadRequest, Writer};
+use crate::object::{Copy, Destination, ReadRequest, Source, Writer};
 use crate::publish::Target;
 use crate::store::Store;
+use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
 
 pub use options::{Durability, Options, SweepOptions, SweepReport, Symlinks};
 pub use store::OpenError;
@@ -64,7 +135,10 @@ impl PosixBackend {
         self.run(move |store| sweep::sweep(store, &bucket, &options)).await
     }
 
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce(&Store) -> Result<T> + Send + 'static) -> Result<T> {
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let store = Arc::clone(&self.store);
         blocking::run(move || work(&store)).await
     }
@@ -97,6 +171,19 @@ fn target(cx: &Context, object: ObjectRef<'_>, conditions: &Conditions) -> Targe
         place: ObjectPath::of(object.key.as_str()),
         conditions: conditions.clone(),
         owner: cx.file_owner,
+    }
+}
+
+fn source(source: CopySource<'_>) -> Source {
+    let CopySource { object, conditions } = source;
+    Source { bucket: object.bucket.clone(), key: object.key.as_str().to_owned(), conditions }
+}
+
+fn upload_name(upload: UploadRef<'_>) -> UploadName {
+    UploadName {
+        bucket: upload.object.bucket.clone(),
+        key: upload.object.key.as_str().to_owned(),
+        id: upload.id.clone(),
     }
 }
 
@@ -153,7 +240,7 @@ impl Backend for PosixBackend {
             let (target, key) = (target.clone(), object.key.clone());
             self.run(move |store| object::check_early(store, &target, key.as_str())).await?;
         }
-        let destination = Destination::Object { target, metadata: options.metadata };
+        let destination = Destination::Object(Box::new((target, options.metadata)));
         Ok(Box::new(Writer::new(Arc::clone(&self.store), destination, options.size_hint)))
     }
 
@@ -167,8 +254,16 @@ impl Backend for PosixBackend {
         self.run(move |store| object::delete(store, &target)).await
     }
 
-    async fn copy_object(&self, _cx: &Context, _request: CopyRequest<'_>) -> Result<WriteReceipt> {
-        Err(BackendError::Unsupported("copies"))
+    async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
+        let copy = Copy {
+            source: source(request.source),
+            target: target(cx, request.target, &request.conditions),
+            target_key: request.target.key.as_str().to_owned(),
+            metadata: request.metadata,
+            checksum_algorithm: request.checksum_algorithm,
+        };
+        let default = self.default_checksum();
+        self.run(move |store| object::copy_object(store, &copy, default)).await
     }
 
     async fn list_objects(&self, _: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
@@ -182,46 +277,72 @@ impl Backend for PosixBackend {
         self.run(move |store| listing::list(store, &query)).await
     }
 
-    async fn create_upload(&self, _cx: &Context, _object: ObjectRef<'_>, _upload: NewUpload) -> Result<UploadId> {
-        Err(BackendError::Unsupported("uploads"))
+    async fn create_upload(&self, _: &Context, object: ObjectRef<'_>, upload: NewUpload) -> Result<UploadId> {
+        let (bucket, key) = (object.bucket.clone(), object.key.clone());
+        self.run(move |store| upload::create(store, &bucket, key.as_str(), &upload)).await
     }
 
-    async fn head_upload(&self, _: &Context, _upload: UploadRef<'_>) -> Result<UploadAttributes> {
-        Err(BackendError::Unsupported("uploads"))
+    async fn head_upload(&self, _: &Context, upload: UploadRef<'_>) -> Result<UploadAttributes> {
+        let name = upload_name(upload);
+        self.run(move |store| upload::head(store, &name)).await
     }
 
     async fn put_part(
         &self,
         _: &Context,
-        _upload: UploadRef<'_>,
-        _part_number: u32,
-        _size_hint: Option<u64>,
+        upload: UploadRef<'_>,
+        part_number: u32,
+        size_hint: Option<u64>,
     ) -> Result<Box<dyn ObjectWriter>> {
-        Err(BackendError::Unsupported("uploads"))
+        let target = PartTarget { upload: upload_name(upload), number: part_number };
+        Ok(Box::new(Writer::new(Arc::clone(&self.store), Destination::Part(target), size_hint)))
     }
 
-    async fn copy_part(&self, _: &Context, _request: CopyPartRequest<'_>) -> Result<PartReceipt> {
-        Err(BackendError::Unsupported("uploads"))
+    async fn copy_part(&self, _: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
+        let target = PartTarget { upload: upload_name(request.upload), number: request.part_number };
+        let copy = CopyPart { source: source(request.source), range: request.range, target };
+        let default = self.default_checksum();
+        self.run(move |store| upload::copy_part(store, &copy, default)).await
     }
 
     async fn complete_upload(
         &self,
-        _cx: &Context,
-        _upload: UploadRef<'_>,
-        _complete: CompleteUpload,
+        cx: &Context,
+        upload: UploadRef<'_>,
+        complete: CompleteUpload,
     ) -> Result<WriteReceipt> {
-        Err(BackendError::Unsupported("uploads"))
+        let complete = Complete {
+            upload: upload_name(upload),
+            target: target(cx, upload.object, &complete.conditions),
+            request: complete,
+            default: self.default_checksum(),
+        };
+        self.run(move |store| upload::complete(store, &complete)).await
     }
 
-    async fn abort_upload(&self, _: &Context, _upload: UploadRef<'_>) -> Result<()> {
-        Err(BackendError::Unsupported("uploads"))
+    async fn abort_upload(&self, _: &Context, upload: UploadRef<'_>) -> Result<()> {
+        let name = upload_name(upload);
+        self.run(move |store| upload::abort(store, &name)).await
     }
 
-    async fn list_parts(&self, _: &Context, _upload: UploadRef<'_>, _query: ListPartsQuery) -> Result<PartPage> {
-        Err(BackendError::Unsupported("uploads"))
+    async fn list_parts(
+        &self,
+        _: &Context,
+        upload: UploadRef<'_>,
+        query: ListPartsQuery,
+    ) -> Result<PartPage> {
+        let name = upload_name(upload);
+        self.run(move |store| upload::list_parts(store, &name, query)).await
     }
 
-    async fn list_uploads(&self, _: &Context, _query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
-        Err(BackendError::Unsupported("uploads"))
+    async fn list_uploads(&self, _: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
+        let query = UploadsQuery {
+            bucket: query.bucket.clone(),
+            prefix: query.prefix.to_owned(),
+            delimiter: query.delimiter.map(str::to_owned),
+            start: query.start.cloned(),
+            max_items: query.max_items,
+        };
+        self.run(move |store| upload::list_uploads(store, &query)).await
     }
 }

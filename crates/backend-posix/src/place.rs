@@ -42,13 +42,6 @@ pub(crate) struct Spot {
     pub current: Option<Current>,
 }
 
-impl Spot {
-    /// Relative to the bucket.
-    pub fn path(&self) -> String {
-        join(&self.directory.path, &self.name)
-    }
-}
-
 /// What a name stands for.
 enum Found {
     Nothing,
@@ -60,7 +53,12 @@ enum Found {
 
 /// Finds the place of the object `name` in `parent`; `None` if something that is no object stands there. Conditions need
 /// the `facts` of the object that is there.
-pub(crate) fn find(bucket: &Bucket<'_>, parent: &Directory, name: &str, facts: bool) -> Result<Option<Spot>, Fail> {
+pub(crate) fn find(
+    bucket: &Bucket<'_>,
+    parent: &Directory,
+    name: &str,
+    facts: bool,
+) -> Result<Option<Spot>, Fail> {
     let spot = |directory: &Directory, name: &str, current| {
         Ok(Some(Spot { directory: directory.clone(), name: name.to_owned(), current }))
     };
@@ -69,10 +67,7 @@ pub(crate) fn find(bucket: &Bucket<'_>, parent: &Directory, name: &str, facts: b
         Found::Object(current) => spot(parent, name, Some(current)),
         Found::Obstacle => Ok(None),
         Found::Directory => {
-            let directory = match bucket.directory(&join(&parent.path, name)) {
-                Err(Errno::NOTDIR) => return Err(Fail::Retry),
-                result => result.attempt("open a directory")?,
-            };
+            let directory = bucket.directory(&join(&parent.path, name)).attempt("open a directory")?;
             match look(bucket, &directory, SELF, facts)? {
                 Found::Nothing => spot(&directory, SELF, None),
                 Found::Object(current) => spot(&directory, SELF, Some(current)),

@@ -190,7 +190,9 @@ fn put_in_place(
 }
 
 fn set_directory_record(bucket: &Bucket<'_>, directory: &Directory, record: &Record) -> Result<(), Fail> {
-    let Some((short, companion)) = record::set(directory, record).attempt("write a record")? else { return Ok(()) };
+    let Some((short, companion)) = record::set(directory, record).attempt("write a record")? else {
+        return Ok(());
+    };
     record::write_companion(bucket, &companion)?;
     let result = record::set_small(directory, &short);
     if result.is_err() {
@@ -246,6 +248,62 @@ impl DirectoryObject {
         match rustix::fs::unlinkat(directory, DIRECTORY_DATA, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(errno).attempt("remove a file"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use backend::{BackendError, ObjectPart};
+    use bytes::Bytes;
+    use s3_types::{ChecksumAlgorithm, Checksummer, Conditions, ETag, ETagCondition};
+
+    use super::*;
+    use crate::object::open;
+    use crate::testing::{Scene, digests};
+
+    #[test]
+    fn ten_thousand_parts_are_recorded_on_any_file_system() {
+        let scene = Scene::new();
+        let checksum = Some(Checksummer::of(ChecksumAlgorithm::Sha512, b"part"));
+        let parts: Arc<[_]> =
+            (1..=10_000).map(|n| ObjectPart { part_number: n, size_bytes: 5 << 20, checksum }).collect();
+        for key in ["a", "d/"] {
+            let etag = Some(ETag::Multipart { md5: [7; 16], parts: 10_000 });
+            let record = Record { etag, parts: Some(Arc::clone(&parts)), ..Record::default() };
+            scene.put_record(key, b"1", record).unwrap();
+            let opened = open(&scene.store, &scene.name, key, &ObjectPath::of(key)).unwrap();
+            assert_eq!(opened.attributes.parts.as_deref(), Some(&parts[..]));
+            scene.put(key, b"2").unwrap();
+            let overflow = scene.path().join(".slipway/overflow");
+            assert_eq!(fs::read_dir(overflow).unwrap().count(), 0);
+        }
+    }
+
+    /// As on file systems without O_TMPFILE.
+    #[test]
+    fn named_staging_files_serve_too() {
+        let scene = Scene::new();
+        let bucket = scene.bucket();
+        let staging = || fs::read_dir(scene.path().join(".slipway/staging")).unwrap().count();
+        let put = |key: &str, body: &'static [u8], conditions: Conditions| {
+            let mut staged = Staged::create_named(&bucket, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
+            staged.append(&[Bytes::from_static(body)])?;
+            assert_eq!(staging(), 1);
+            let etag = Some(digests(body).etag);
+            let sealed = staged.seal(&bucket, None, Record { etag, ..Record::default() })?;
+            Target { conditions, ..scene.target(key) }.publish(&scene.store, None, sealed)
+        };
+        let absent = Conditions { if_none_match: Some(ETagCondition::Any), ..Conditions::default() };
+        for key in ["a", "a/b", "d/"] {
+            put(key, b"1", absent.clone()).unwrap();
+            assert!(matches!(put(key, b"2", absent.clone()), Err(BackendError::PreconditionFailed(_))));
+            put(key, b"3", Conditions::default()).unwrap();
+            assert_eq!(scene.get(key).unwrap(), b"3");
+            assert_eq!(staging(), 0);
         }
     }
 }

@@ -15,7 +15,8 @@ use crate::error::Io;
 use crate::keymap::OWN_DIRECTORY;
 
 /// How files are opened for reading: never waiting (a FIFO without a writer), never becoming the terminal's owner.
-pub(crate) const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+pub(crate) const READ: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 /// How directories are opened.
 pub(crate) const DIRECTORY: OFlags = READ.union(OFlags::DIRECTORY);
 
@@ -64,14 +65,27 @@ fn place_of(file: impl AsFd) -> Io<std::path::PathBuf> {
 }
 
 /// A key of 1,024 bytes may have a path of 15 KiB, which the kernel takes only in pieces.
-fn by_pieces(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode, resolve: ResolveFlags) -> Io<OwnedFd> {
+fn by_pieces(
+    directory: impl AsFd,
+    path: &str,
+    flags: OFlags,
+    mode: Mode,
+    resolve: ResolveFlags,
+) -> Io<OwnedFd> {
     let mut head;
     let (mut directory, mut path) = (directory.as_fd(), path);
     let mut opened;
     while path.len() > PATH_BYTES_MAX {
-        let cut = path.as_bytes()[..PATH_BYTES_MAX].iter().rposition(|b| *b == b'/').ok_or(Errno::NAMETOOLONG)?;
+        let cut =
+            path.as_bytes()[..PATH_BYTES_MAX].iter().rposition(|b| *b == b'/').ok_or(Errno::NAMETOOLONG)?;
         (head, path) = (&path[..cut], &path[cut + 1..]);
-        opened = sure(directory, head, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty(), resolve)?;
+        opened = sure(
+            directory,
+            head,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+            resolve,
+        )?;
         directory = opened.as_fd();
     }
     sure(directory, path, flags, mode, resolve)

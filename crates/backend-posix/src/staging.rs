@@ -52,12 +52,18 @@ impl Staged {
         match rustix::fs::openat(directory, ".", flags, mode) {
             Ok(file) => Ok(Self { file, name: None, size_bytes: 0 }),
             // What kernels and file systems say that do not know it.
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => Self::create_named(bucket, mode),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {
+                Self::create_named(bucket, mode)
+            }
+            // ext4 says EPERM of a directory that was removed.
+            Err(Errno::PERM) if file_info::of(directory).is_ok_and(|info| info.links == 0) => {
+                Err(Fail::Retry)
+            }
             Err(errno) => Err(errno).attempt("make a staging file"),
         }
     }
 
-    fn create_named(bucket: &Bucket<'_>, mode: Mode) -> Result<Self, Fail> {
+    pub(crate) fn create_named(bucket: &Bucket<'_>, mode: Mode) -> Result<Self, Fail> {
         let directory = Arc::new(bucket.own_directory(STAGING)?);
         let name = unique::name();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;

@@ -58,7 +58,8 @@ fn sweep_staged(bucket: &Bucket<'_>, staging: &OwnedFd, name: &str) -> Result<bo
 /// Removes one entry of staging, unless a writer still has it. A directory that was to take a file's place is put there
 /// if the file is gone from it: it holds the object then.
 fn remove_staged(bucket: &Bucket<'_>, staging: &OwnedFd, name: &str, all_locked: bool) -> Result<bool, Fail> {
-    let Ok(opened) = resolve::plain(staging, name, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK) else {
+    let Ok(opened) = resolve::plain(staging, name, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK)
+    else {
         return Ok(false);
     };
     if !file_info::of(&opened).attempt("stat a file")?.is_directory() {

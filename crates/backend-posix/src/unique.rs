@@ -13,6 +13,11 @@ pub(crate) fn random() -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
+/// A random number from 0 to 1.
+pub(crate) fn fraction() -> f64 {
+    f64::from(random().to_ne_bytes()[0]) / 255.0
+}
+
 /// Unique among all gateways: random bits of this process, and a count.
 pub(crate) fn id() -> u128 {
     static PROCESS: OnceLock<u64> = OnceLock::new();

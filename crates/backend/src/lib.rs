@@ -1,6 +1,8 @@
 //! What a storage must do to hold S3 objects: the [`Backend`] and [`ObjectWriter`] traits and the types
 //! they speak. Nothing here knows HTTP.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
 mod listing;
 mod object;
@@ -15,12 +17,12 @@ use s3_types::{BucketName, ChecksumAlgorithm, Conditions, Digests, Timestamp, Up
 pub use error::{BackendError, Result};
 pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
 pub use object::{
-    CopyRequest, CopySource, DeleteReceipt, FileStamp, ObjectAttributes, ObjectBody, ObjectPart, ObjectRead, ObjectRef,
-    ReadSelector, WriteOptions, WriteReceipt,
+    CopyRequest, CopySource, DeleteReceipt, FileStamp, ObjectAttributes, ObjectBody, ObjectPart, ObjectRead,
+    ObjectRef, ReadSelector, WriteOptions, WriteReceipt,
 };
 pub use upload::{
-    CompleteUpload, CompletedPart, CopyPartRequest, ListPartsQuery, ListUploadsQuery, NewUpload, PartPage, PartReceipt,
-    PartSummary, UploadAttributes, UploadPage, UploadPosition, UploadRef, UploadSummary,
+    CompleteUpload, CompletedPart, CopyPartRequest, ListPartsQuery, ListUploadsQuery, NewUpload, PartPage,
+    PartReceipt, PartSummary, UploadAttributes, UploadPage, UploadPosition, UploadRef, UploadSummary,
 };
 
 /// On whose behalf a storage call is made.
@@ -97,16 +99,27 @@ pub trait Backend: Send + Sync + 'static {
     ) -> Result<ObjectRead>;
     /// Begins a write. Conditions that already fail are reported here, before any byte is received; they are
     /// decided for good by [`ObjectWriter::commit`].
-    async fn put_object(&self, cx: &Context, object: ObjectRef<'_>, options: WriteOptions) -> Result<Box<dyn ObjectWriter>>;
+    async fn put_object(
+        &self,
+        cx: &Context,
+        object: ObjectRef<'_>,
+        options: WriteOptions,
+    ) -> Result<Box<dyn ObjectWriter>>;
     /// Removes an object. One that does not exist is no error unless a condition needs it.
-    async fn delete_object(&self, cx: &Context, object: ObjectRef<'_>, conditions: &Conditions) -> Result<DeleteReceipt>;
+    async fn delete_object(
+        &self,
+        cx: &Context,
+        object: ObjectRef<'_>,
+        conditions: &Conditions,
+    ) -> Result<DeleteReceipt>;
     /// Copies an object inside this backend, replacing attributes if asked.
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt>;
     /// One page of keys in the order of their bytes.
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage>;
 
     /// Begins a multipart upload.
-    async fn create_upload(&self, cx: &Context, object: ObjectRef<'_>, upload: NewUpload) -> Result<UploadId>;
+    async fn create_upload(&self, cx: &Context, object: ObjectRef<'_>, upload: NewUpload)
+    -> Result<UploadId>;
     /// What was said when the upload was created; [`BackendError::NoSuchUpload`] if it is not of this object.
     async fn head_upload(&self, cx: &Context, upload: UploadRef<'_>) -> Result<UploadAttributes>;
     /// Begins a part. It replaces an earlier part of the same number when it commits.
@@ -120,11 +133,21 @@ pub trait Backend: Send + Sync + 'static {
     /// Makes a part from (a range of) an object.
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt>;
     /// Makes the object from the parts named, and ends the upload.
-    async fn complete_upload(&self, cx: &Context, upload: UploadRef<'_>, complete: CompleteUpload) -> Result<WriteReceipt>;
+    async fn complete_upload(
+        &self,
+        cx: &Context,
+        upload: UploadRef<'_>,
+        complete: CompleteUpload,
+    ) -> Result<WriteReceipt>;
     /// Drops an upload and its parts.
     async fn abort_upload(&self, cx: &Context, upload: UploadRef<'_>) -> Result<()>;
     /// One page of parts, by number.
-    async fn list_parts(&self, cx: &Context, upload: UploadRef<'_>, query: ListPartsQuery) -> Result<PartPage>;
+    async fn list_parts(
+        &self,
+        cx: &Context,
+        upload: UploadRef<'_>,
+        query: ListPartsQuery,
+    ) -> Result<PartPage>;
     /// One page of uploads in progress, by key and then by time of creation.
     async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage>;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use s3_types::{
-    BucketName, ByteRange, Checksum, ChecksumAlgorithm, ChecksumValue, Conditions, ETag, ObjectKey, ObjectMetadata, Timestamp,
+    BucketName, ByteRange, Checksum, ChecksumAlgorithm, ChecksumValue, Conditions, ETag, ObjectKey,
+    ObjectMetadata, Timestamp,
 };
 
 use crate::Result;

@@ -1,8 +1,8 @@
 use std::ops::Range;
 
 use s3_types::{
-    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Conditions, ETag, ObjectKey, ObjectMetadata,
-    Timestamp, UploadId,
+    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Conditions, ETag, ObjectKey,
+    ObjectMetadata, Timestamp, UploadId,
 };
 
 use crate::{CopySource, ObjectRef};

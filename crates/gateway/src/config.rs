@@ -84,7 +84,13 @@ pub struct ServeOptions {
     pub config: Option<PathBuf>,
 
     /// Where to listen: ADDRESS:PORT, :PORT (all addresses) or unix:PATH. May be given several times
-    #[arg(long, value_name = "ADDR", env = "SLIPWAY_LISTEN", value_delimiter = ',', default_value = "127.0.0.1:9000")]
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "SLIPWAY_LISTEN",
+        value_delimiter = ',',
+        default_value = "127.0.0.1:9000"
+    )]
     pub listen: Vec<String>,
 
     /// The region that clients must name; `auto` is understood too
@@ -106,7 +112,13 @@ pub struct ServeOptions {
     pub durability: Durability,
 
     /// What happens to symbolic links
-    #[arg(long, value_name = "POLICY", env = "SLIPWAY_SYMLINKS", value_enum, default_value = "follow-within")]
+    #[arg(
+        long,
+        value_name = "POLICY",
+        env = "SLIPWAY_SYMLINKS",
+        value_enum,
+        default_value = "follow-within"
+    )]
     pub symlinks: Symlinks,
 
     /// Permissions of new files in octal, less the umask
@@ -164,7 +176,8 @@ pub struct ServeOptions {
 }
 
 fn octal(text: &str) -> Result<u32, String> {
-    let mode = u32::from_str_radix(text.trim_start_matches("0o"), 8).map_err(|_| "not an octal number".to_owned())?;
+    let mode = u32::from_str_radix(text.trim_start_matches("0o"), 8)
+        .map_err(|_| "not an octal number".to_owned())?;
     if mode <= 0o7777 { Ok(mode) } else { Err("a mode has at most four octal digits".to_owned()) }
 }
 
@@ -187,18 +200,20 @@ const NOT_IN_FILE: [&str; 2] = ["config", "help"];
 
 impl Cli {
     /// Reads the command line, the environment and, for `serve`, the configuration file.
-    pub fn read(args: Vec<OsString>) -> Result<Self, clap::Error> {
-        let first = Self::command().try_get_matches_from(&args)?;
+    pub fn read(args: &[OsString]) -> Result<Self, clap::Error> {
+        let first = Self::command().try_get_matches_from(args)?;
         let cli = Self::from_arg_matches(&first)?;
         let Command::Serve(options) = &cli.command else { return Ok(cli) };
         let Some(file) = options.config.clone() else { return Ok(cli) };
         // The file's values become the defaults of a second pass, so that flags and environment win.
         let mut command = Self::command();
-        let values = file_values(&file, &command).map_err(|e| command.error(clap::error::ErrorKind::ValueValidation, e))?;
+        let values = file_values(&file, &command)
+            .map_err(|e| command.error(clap::error::ErrorKind::ValueValidation, e))?;
         for (name, values) in values {
-            command = command.mut_subcommand("serve", |serve| serve.mut_arg(name, |arg| arg.default_values(values)));
+            command = command
+                .mut_subcommand("serve", |serve| serve.mut_arg(name, |arg| arg.default_values(values)));
         }
-        Self::from_arg_matches(&command.try_get_matches_from(&args)?)
+        Self::from_arg_matches(&command.try_get_matches_from(args)?)
     }
 }
 
@@ -227,7 +242,9 @@ fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<(String, Vec<
             return Err(format!("{}: unknown key {key:?}; known are {}", file.display(), names.join(", ")));
         };
         let list = match given {
-            toml::Value::Array(items) => items.iter().map(|item| value(key, item)).collect::<Result<_, _>>()?,
+            toml::Value::Array(items) => {
+                items.iter().map(|item| value(key, item)).collect::<Result<_, _>>()?
+            }
             single => vec![value(key, single)?],
         };
         values.push((id.clone(), list));
@@ -251,12 +268,18 @@ pub fn reference() -> String {
     for arg in serve.filter(|arg| arg.get_id() != "help") {
         let flag = arg.get_long().map_or_else(|| "DIR".to_owned(), |flag| format!("--{flag}"));
         let env = arg.get_env().map(|env| format!("`{}`", env.to_string_lossy())).unwrap_or_default();
-        let default = arg.get_default_values().first().map(|d| format!("`{}`", d.to_string_lossy())).unwrap_or_default();
+        let default = arg
+            .get_default_values()
+            .first()
+            .map(|d| format!("`{}`", d.to_string_lossy()))
+            .unwrap_or_default();
         let mut meaning = arg.get_help().map(ToString::to_string).unwrap_or_default();
         let choices: Vec<_> = arg
             .get_possible_values()
             .iter()
-            .map(|v| format!("`{}` ({})", v.get_name(), v.get_help().map(ToString::to_string).unwrap_or_default()))
+            .map(|v| {
+                format!("`{}` ({})", v.get_name(), v.get_help().map(ToString::to_string).unwrap_or_default())
+            })
             .collect();
         if !choices.is_empty() {
             let _ = write!(meaning, ": {}", choices.join("; "));
@@ -287,8 +310,8 @@ mod tests {
     use super::*;
 
     fn read(args: &[&str]) -> Result<ServeOptions, String> {
-        let args = ["slipway", "serve"].iter().chain(args).map(OsString::from).collect();
-        match Cli::read(args).map_err(|e| e.to_string())?.command {
+        let args: Vec<_> = ["slipway", "serve"].iter().chain(args).map(OsString::from).collect();
+        match Cli::read(&args).map_err(|e| e.to_string())?.command {
             Command::Serve(options) => Ok(*options),
             Command::Completions { .. } => Err("not serve".to_owned()),
         }

@@ -72,7 +72,9 @@ fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Option<Crede
     for (access, secret) in ENVIRONMENT {
         if let (Some(access_key), Some(secret_key)) = (env(access), env(secret)) {
             let secret_key = Zeroizing::new(secret_key);
-            return checked(&access_key, &secret_key).map(Some).map_err(|e| format!("{access}, {secret}: {e}"));
+            return checked(&access_key, &secret_key)
+                .map(Some)
+                .map_err(|e| format!("{access}, {secret}: {e}"));
         }
     }
     for (access, secret) in ENVIRONMENT {
@@ -123,7 +125,13 @@ fn keep(credential: Credential, state_dir: &Path, path: PathBuf) -> Result<RootC
     // Written whole under another name first: a crash must not leave half a file, and of two gateways that start at
     // once on one tree, one wins and both use its keys.
     let staging = state_dir.join(format!("credentials.{}.tmp", std::process::id()));
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&staging).map_err(says)?;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&staging)
+        .map_err(says)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(says)?;
     let linked = fs::hard_link(&staging, &path);
     fs::remove_file(&staging).map_err(says)?;
@@ -132,7 +140,9 @@ fn keep(credential: Credential, state_dir: &Path, path: PathBuf) -> Result<RootC
             fs::File::open(state_dir).and_then(|dir| dir.sync_all()).map_err(says)?;
             Ok(RootCredential::New(credential, path))
         }
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(RootCredential::Kept(read(&path)?, path)),
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+            Ok(RootCredential::Kept(read(&path)?, path))
+        }
         Err(e) => Err(says(e)),
     }
 }

@@ -13,3 +13,4 @@ mod reply;
 mod request_id;
 pub mod serve;
 pub mod server;
+mod sweep;

@@ -26,7 +26,7 @@ pub const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
 /// A body must come at this rate on average once [`BODY_GRACE`] has passed (`RequestTimeout`).
 pub const BODY_BYTES_PER_SECOND_MIN: u64 = 256;
 /// How long a body may take whatever its rate.
-pub const BODY_GRACE: Duration = Duration::from_secs(60);
+pub const BODY_GRACE: Duration = Duration::from_mins(1);
 /// Objects deleted at the same time for one DeleteObjects.
 pub const DELETE_CONCURRENCY: usize = 16;
 /// A CompleteMultipartUpload or copy that takes longer than this starts its response with white space, and goes on

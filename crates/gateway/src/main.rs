@@ -7,7 +7,8 @@ use gateway::config::{Cli, Command};
 use gateway::serve;
 
 fn main() -> ExitCode {
-    let cli = match Cli::read(std::env::args_os().collect()) {
+    let args: Vec<_> = std::env::args_os().collect();
+    let cli = match Cli::read(&args) {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };

@@ -41,13 +41,15 @@ impl RequestIds {
     /// The next id.
     pub fn next(&self) -> RequestId {
         // An odd multiplier and xor-shifts are one-to-one on 64 bits (splitmix64), so no two counts share an id.
-        let mut n = self.seed.wrapping_add(self.count.fetch_add(1, Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let mut n =
+            self.seed.wrapping_add(self.count.fetch_add(1, Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         n = (n ^ (n >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         n ^= n >> 31;
         let mut text = [0; 16];
-        for (i, digit) in text.iter_mut().enumerate() {
-            *digit = b"0123456789ABCDEF"[(n >> (60 - 4 * i)) as usize & 15];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(n.to_be_bytes()) {
+            const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+            pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
         }
         RequestId(text)
     }

@@ -1,6 +1,6 @@
 //! `slipway serve`: from options to a running server, and back to none.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use crate::credentials::{self, RootCredential};
 use crate::gateway::Gateway;
 use crate::request_id::{HostId, RequestIds};
 use crate::server::{Certificates, ConnectionSettings, ListenAddress, Listener, Server, Timeouts};
+use crate::sweep;
 
 /// The place that stores nothing.
 const NULL: &str = "null:";
@@ -33,7 +34,8 @@ pub fn run(options: ServeOptions) -> Result<(), String> {
 }
 
 async fn serve(options: ServeOptions) -> Result<(), String> {
-    let addresses: Vec<_> = options.listen.iter().map(|a| ListenAddress::parse(a)).collect::<Result<_, _>>()?;
+    let addresses: Vec<_> =
+        options.listen.iter().map(|a| ListenAddress::parse(a)).collect::<Result<_, _>>()?;
     let certificates = Certificates::read(&options.tls_cert, &options.tls_key)?;
     let backend = open_backend(&options)?;
     let state_dir = (options.dir != NULL).then(|| Path::new(&options.dir).join(".slipway"));
@@ -50,7 +52,8 @@ async fn serve(options: ServeOptions) -> Result<(), String> {
     let server = Server::new(settings, options.max_connections);
     let mut names = Vec::new();
     for address in &addresses {
-        let listener = Listener::bind(address).await.map_err(|e| format!("cannot listen on {address}: {e}"))?;
+        let listener =
+            Listener::bind(address).await.map_err(|e| format!("cannot listen on {address}: {e}"))?;
         names.push(listener.name());
         server.listen(listener);
     }
@@ -86,6 +89,7 @@ fn open_backend(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
         directory_mode: options.dir_mode,
     };
     let backend = PosixBackend::open(dir, posix).map_err(|e| says(&e))?;
+    tokio::spawn(sweep::regularly(backend.clone()));
     Ok(Arc::new(backend))
 }
 
@@ -110,7 +114,9 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &RootCredent
 
 /// Reads the certificates again on SIGHUP; returns on SIGTERM and SIGINT.
 async fn until_stopped(certificates: Option<&Certificates>) -> Result<(), String> {
-    let on = |kind| -> Result<Signal, String> { signal(kind).map_err(|e| format!("cannot wait for signals: {e}")) };
+    let on = |kind| -> Result<Signal, String> {
+        signal(kind).map_err(|e| format!("cannot wait for signals: {e}"))
+    };
     let (mut term, mut int) = (on(SignalKind::terminate())?, on(SignalKind::interrupt())?);
     let mut hup = on(SignalKind::hangup())?;
     loop {
@@ -139,30 +145,42 @@ fn start_log(options: &ServeOptions) -> Result<(), String> {
 
 /// Tells where the server is and, the first time, with which keys to reach it.
 fn greet(options: &ServeOptions, names: &[String], tls: bool, root: &RootCredential) {
+    // Nobody may be listening any more, which is no reason to stop.
+    let _ = std::io::stdout().write_all(greeting(options, names, tls, root).as_bytes());
+}
+
+fn greeting(options: &ServeOptions, names: &[String], tls: bool, root: &RootCredential) -> String {
     let scheme = if tls { "https" } else { "http" };
-    let url = |name: &String| if name.starts_with("unix:") { name.clone() } else { format!("{scheme}://{name}") };
+    let url =
+        |name: &String| if name.starts_with("unix:") { name.clone() } else { format!("{scheme}://{name}") };
     let endpoints: Vec<_> = names.iter().map(url).collect();
-    println!("Slipway {} serves {}", env!("CARGO_PKG_VERSION"), options.dir.to_string_lossy());
-    println!("  endpoint    {}", endpoints.join("  "));
-    println!("  region      {}", options.region);
     let credential = root.credential();
-    match root {
-        RootCredential::Given(_, whence) => println!("  access key  {} ({whence})", credential.access_key),
-        RootCredential::Kept(_, path) => println!("  access key  {} (secret in {})", credential.access_key, path.display()),
-        RootCredential::New(_, path) => {
-            let secret = credential.secret_key.expose();
-            println!("  access key  {}", credential.access_key);
-            println!("  secret key  {secret}");
-            if !path.as_os_str().is_empty() {
-                println!("              (made just now, kept in {}; not shown again)", path.display());
-            }
-            println!("\nTry it:");
-            println!("  export AWS_ACCESS_KEY_ID={} AWS_SECRET_ACCESS_KEY={secret}", credential.access_key);
-            println!("  export AWS_DEFAULT_REGION={}", options.region);
-            if let Some(endpoint) = endpoints.iter().find(|e| !e.starts_with("unix:")) {
-                println!("  export AWS_ENDPOINT_URL={}", endpoint.replace("0.0.0.0", "127.0.0.1"));
-                println!("  aws s3 mb s3://first && aws s3 cp /etc/hostname s3://first/ && aws s3 ls s3://first");
-            }
-        }
-    }
+    let (access_key, secret_key, region) =
+        (&credential.access_key, credential.secret_key.expose(), &options.region);
+    let head = format!(
+        "Slipway {} serves {}\n  endpoint    {}\n  region      {region}\n  access key  {access_key}",
+        env!("CARGO_PKG_VERSION"),
+        options.dir.to_string_lossy(),
+        endpoints.join("  "),
+    );
+    let path = match root {
+        RootCredential::Given(_, whence) => return format!("{head} ({whence})\n"),
+        RootCredential::Kept(_, path) => return format!("{head} (secret in {})\n", path.display()),
+        RootCredential::New(_, path) => path,
+    };
+    let kept = if path.as_os_str().is_empty() {
+        "made just now, for this run alone".to_owned()
+    } else {
+        format!("made just now, kept in {}; not shown again", path.display())
+    };
+    let endpoint = endpoints.iter().find(|e| !e.starts_with("unix:"));
+    let endpoint =
+        endpoint.map(|e| format!("\n  export AWS_ENDPOINT_URL={}", e.replace("0.0.0.0", "127.0.0.1")));
+    format!(
+        "{head}\n  secret key  {secret_key}\n              ({kept})\n\nTry it:\n  \
+         export AWS_ACCESS_KEY_ID={access_key} AWS_SECRET_ACCESS_KEY={secret_key}\n  \
+         export AWS_DEFAULT_REGION={region}{}\n  \
+         aws s3 mb s3://first && aws s3 cp /etc/hostname s3://first/ && aws s3 ls s3://first\n",
+        endpoint.unwrap_or_default()
+    )
 }

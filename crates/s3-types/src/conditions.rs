@@ -74,7 +74,9 @@ impl Conditions {
     pub fn evaluate_read(&self, etag: &ETag, last_modified: Timestamp) -> ReadVerdict {
         let modified = last_modified.as_second();
         match (&self.if_match, self.if_unmodified_since) {
-            (Some(condition), _) if !condition.matches(etag) => return ReadVerdict::Failed(Condition::IfMatch),
+            (Some(condition), _) if !condition.matches(etag) => {
+                return ReadVerdict::Failed(Condition::IfMatch);
+            }
             (None, Some(since)) if modified > since.as_second() => {
                 return ReadVerdict::Failed(Condition::IfUnmodifiedSince);
             }
@@ -99,7 +101,12 @@ impl Conditions {
 
     /// Decides a write over, or the delete of, an object that exists with this ETag, time and size. (Where none
     /// exists, see [`Conditions::need_existing`].)
-    pub fn evaluate_replace(&self, etag: &ETag, last_modified: Timestamp, size_bytes: u64) -> Result<(), Condition> {
+    pub fn evaluate_replace(
+        &self,
+        etag: &ETag,
+        last_modified: Timestamp,
+        size_bytes: u64,
+    ) -> Result<(), Condition> {
         if self.if_match.as_ref().is_some_and(|c| !c.matches(etag)) {
             return Err(Condition::IfMatch);
         }

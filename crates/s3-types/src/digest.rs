@@ -12,7 +12,7 @@ pub struct Checksummer {
 }
 
 enum State {
-    Crc(crc_fast::Digest),
+    Crc(Box<crc_fast::Digest>),
     Sha(sha::Context),
     Md5(Md5),
     Xxh64(Box<Xxh64>),
@@ -31,10 +31,11 @@ const fn crc_algorithm(algorithm: A) -> Option<CrcAlgorithm> {
 impl Checksummer {
     /// Starts with no bytes.
     pub fn new(algorithm: A) -> Self {
+        let crc = |crc| State::Crc(Box::new(crc_fast::Digest::new(crc)));
         let state = match algorithm {
-            A::Crc32 => State::Crc(crc_fast::Digest::new(CrcAlgorithm::Crc32IsoHdlc)),
-            A::Crc32c => State::Crc(crc_fast::Digest::new(CrcAlgorithm::Crc32Iscsi)),
-            A::Crc64Nvme => State::Crc(crc_fast::Digest::new(CrcAlgorithm::Crc64Nvme)),
+            A::Crc32 => crc(CrcAlgorithm::Crc32IsoHdlc),
+            A::Crc32c => crc(CrcAlgorithm::Crc32Iscsi),
+            A::Crc64Nvme => crc(CrcAlgorithm::Crc64Nvme),
             A::Sha1 => State::Sha(sha::Context::new(&sha::SHA1_FOR_LEGACY_USE_ONLY)),
             A::Sha256 => State::Sha(sha::Context::new(&sha::SHA256)),
             A::Sha512 => State::Sha(sha::Context::new(&sha::SHA512)),
@@ -66,7 +67,9 @@ impl Checksummer {
         let length = self.algorithm.length_bytes();
         let mut bytes = [0; 64];
         match self.state {
-            State::Crc(digest) => bytes[..length].copy_from_slice(&digest.finalize().to_be_bytes()[8 - length..]),
+            State::Crc(digest) => {
+                bytes[..length].copy_from_slice(&digest.finalize().to_be_bytes()[8 - length..])
+            }
             State::Sha(context) => bytes[..length].copy_from_slice(context.finish().as_ref()),
             State::Md5(md5) => bytes[..length].copy_from_slice(&md5.finalize()),
             State::Xxh64(xxh) => bytes[..length].copy_from_slice(&xxh.digest().to_be_bytes()),
@@ -86,7 +89,11 @@ impl Checksummer {
     }
 
     /// The CRC of two pieces in a row from the CRC of each; `None` unless both are of the same CRC.
-    pub fn combine(first: ChecksumValue, second: ChecksumValue, second_length_bytes: u64) -> Option<ChecksumValue> {
+    pub fn combine(
+        first: ChecksumValue,
+        second: ChecksumValue,
+        second_length_bytes: u64,
+    ) -> Option<ChecksumValue> {
         let crc = crc_algorithm(first.algorithm())?;
         if first.algorithm() != second.algorithm() {
             return None;
@@ -150,7 +157,10 @@ mod tests {
     #[test]
     fn known_answers() {
         let hex = |a| {
-            Checksummer::of(a, b"123456789").as_bytes().iter().fold(String::new(), |s, b| format!("{s}{b:02x}"))
+            Checksummer::of(a, b"123456789")
+                .as_bytes()
+                .iter()
+                .fold(String::new(), |s, b| format!("{s}{b:02x}"))
         };
         assert_eq!(hex(A::Crc32), "cbf43926");
         assert_eq!(hex(A::Crc32c), "e3069283");

@@ -28,7 +28,7 @@ impl std::error::Error for InvalidName {}
 /// A general purpose bucket's name.
 ///
 /// 3 to 63 lower-case letters, digits, dots and hyphens, starting and ending with a letter or digit, no two
-/// dots in a row, not like an IPv4 address, and without the prefixes and suffixes that S3 reserves
+/// dots in a row nor a dot beside a hyphen (each label is a host's), not like an IPv4 address, and without the prefixes and suffixes that S3 reserves
 /// (S3 user guide, "General purpose bucket naming rules").
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BucketName(Box<str>);
@@ -51,7 +51,7 @@ impl BucketName {
             && edge(bytes.first())
             && edge(bytes.last())
             && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-'))
-            && !name.contains("..")
+            && !["..", ".-", "-."].iter().any(|pair| name.contains(pair))
             && name.parse::<std::net::Ipv4Addr>().is_err()
             && !RESERVED_PREFIXES.iter().any(|p| name.starts_with(p))
             && !RESERVED_SUFFIXES.iter().any(|s| name.ends_with(s));
@@ -107,7 +107,9 @@ impl UploadId {
     pub fn new(id: &str) -> Result<Self, InvalidName> {
         match id.len() {
             0 => Err(InvalidName::Empty),
-            1..=128 if id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) => Ok(Self(id.into())),
+            1..=128 if id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) => {
+                Ok(Self(id.into()))
+            }
             1..=128 => Err(InvalidName::Malformed),
             _ => Err(InvalidName::TooLong),
         }
@@ -135,8 +137,24 @@ mod tests {
             assert!(BucketName::new(good).is_ok(), "{good}");
         }
         for bad in [
-            "", "ab", "Abc", "a_b", "-ab", "ab-", ".ab", "ab.", "a..b", "192.168.5.4", "xn--abc", "x-s3alias",
-            "a b", "abc/", ".slipway", &"a".repeat(64),
+            "",
+            "ab",
+            "Abc",
+            "a_b",
+            "-ab",
+            "ab-",
+            ".ab",
+            "ab.",
+            "a..b",
+            "a.-b",
+            "a-.b",
+            "192.168.5.4",
+            "xn--abc",
+            "x-s3alias",
+            "a b",
+            "abc/",
+            ".slipway",
+            &"a".repeat(64),
         ] {
             assert!(BucketName::new(bad).is_err(), "{bad}");
         }

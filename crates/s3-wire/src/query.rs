@@ -52,9 +52,9 @@ fn decode(text: &str) -> Result<Cow<'_, str>> {
     let spaced: Cow<'_, str> = if text.contains('+') { text.replace('+', " ").into() } else { text.into() };
     let decoded = match &spaced {
         Cow::Borrowed(text) => percent_decode_str(text).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?,
-        Cow::Owned(text) => {
-            Cow::Owned(percent_decode_str(text).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?.into_owned())
-        }
+        Cow::Owned(text) => Cow::Owned(
+            percent_decode_str(text).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?.into_owned(),
+        ),
     };
     Ok(match (decoded, spaced) {
         (Cow::Borrowed(_), Cow::Borrowed(text)) => Cow::Borrowed(text),

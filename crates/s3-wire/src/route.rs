@@ -16,12 +16,11 @@ use crate::target::Shape;
 pub fn route(method: &Method, shape: Shape, query: &Query<'_>, headers: &HeaderMap) -> Result<Operation> {
     let verb = Verb::from_method(method).ok_or_else(|| refuse(method, shape))?;
     let rows = || OPERATIONS.iter().filter(move |row| row.method == verb && row.shape == shape);
-    let best = rows()
-        .filter(|row| matches(row, query, headers))
-        .max_by_key(|row| specificity(row.selector));
+    let best = rows().filter(|row| matches(row, query, headers)).max_by_key(|row| specificity(row.selector));
     let found = best.ok_or_else(|| refuse(method, shape))?;
     let explained = subresource_of(found.selector);
-    let strange = query.iter().find(|(name, _)| is_subresource(name, shape) && !explained.contains(&Some(name)));
+    let strange =
+        query.iter().find(|(name, _)| is_subresource(name, shape) && !explained.contains(&Some(name)));
     match strange {
         None => Ok(found.operation),
         // `partNumber` selects a part on GET and HEAD; there it is an argument, not a subresource.
@@ -90,7 +89,12 @@ mod tests {
     use super::*;
     use http::HeaderValue;
 
-    fn ask(method: &str, shape: Shape, query: &str, header: Option<&'static str>) -> std::result::Result<&'static str, String> {
+    fn ask(
+        method: &str,
+        shape: Shape,
+        query: &str,
+        header: Option<&'static str>,
+    ) -> std::result::Result<&'static str, String> {
         let mut headers = HeaderMap::new();
         if let Some(name) = header {
             headers.insert(name, HeaderValue::from_static("x"));

@@ -46,16 +46,15 @@ impl Target {
     /// ([`bucket_of_host`]).
     pub fn parse(virtual_bucket: Option<&str>, raw_path: &str) -> Result<Self> {
         let path = raw_path.strip_prefix('/').ok_or(ErrorCode::InvalidURI)?;
-        let (bucket, raw_key) = match virtual_bucket {
-            Some(bucket) => (Cow::Borrowed(bucket), path),
-            None => {
-                let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
-                if bucket.is_empty() {
-                    return if key.is_empty() { Ok(Self::Service) } else { Err(invalid_bucket("")) };
-                }
-                let bucket = percent_decode_str(bucket).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?;
-                (bucket, key)
+        let (bucket, raw_key) = if let Some(bucket) = virtual_bucket {
+            (Cow::Borrowed(bucket), path)
+        } else {
+            let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
+            if bucket.is_empty() {
+                return if key.is_empty() { Ok(Self::Service) } else { Err(invalid_bucket("")) };
             }
+            let bucket = percent_decode_str(bucket).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?;
+            (bucket, key)
         };
         let name = BucketName::new(&bucket).map_err(|_| invalid_bucket(&bucket))?;
         if raw_key.is_empty() {

@@ -19,13 +19,52 @@ pub(crate) struct Below<'a> {
     pub above: Vec<(u64, u64)>,
 }
 
+/// A directory that the search is in, with the children it has yet to look into.
+struct Frame {
+    path: String,
+    children: std::vec::IntoIter<(String, Kind)>,
+    prefix_bytes: usize,
+}
+
 impl Below<'_> {
     /// True if there is an object whose key starts with the `prefix_bytes` bytes of the directory's own prefix. The directory's
     /// own [`keymap::SELF`] counts only if `own` (it belongs to the key without the `/`).
     pub fn has_object(&mut self, directory: &Directory, prefix_bytes: usize, own: bool) -> Io<bool> {
-        if prefix_bytes > KEY_BYTES_MAX {
-            return Ok(false);
+        let depth = self.above.len();
+        let result = self.search(directory, prefix_bytes, own);
+        self.above.truncate(depth);
+        result
+    }
+
+    /// Not recursive: a tree may be deeper than a stack.
+    fn search(&mut self, directory: &Directory, prefix_bytes: usize, own: bool) -> Io<bool> {
+        let Some(frame) = self.look(directory, prefix_bytes, own)? else { return Ok(true) };
+        let mut frames = vec![frame];
+        while let Some(frame) = frames.last_mut() {
+            let Some((component, kind)) = frame.children.next() else {
+                frames.pop();
+                self.above.pop();
+                continue;
+            };
+            let path = join(&frame.path, &keymap::component_path(&component));
+            let prefix_bytes = frame.prefix_bytes + component.len() + 1;
+            let child = match self.bucket.directory(&path) {
+                Err(errno) if leads_nowhere(errno) || errno == Errno::ACCESS => continue,
+                result => result?,
+            };
+            if prefix_bytes > KEY_BYTES_MAX || (kind == Kind::DirectoryLink && self.is_above(&child)?) {
+                continue;
+            }
+            match self.look(&child, prefix_bytes, !component.is_empty())? {
+                Some(frame) => frames.push(frame),
+                None => return Ok(true),
+            }
         }
+        Ok(false)
+    }
+
+    /// Looks at what is in one directory: `None` if there is an object.
+    fn look(&mut self, directory: &Directory, prefix_bytes: usize, own: bool) -> Io<Option<Frame>> {
         let mut found = false;
         let mut children = Vec::new();
         read_names(directory, |name, kind| {
@@ -46,30 +85,11 @@ impl Below<'_> {
             Ok(!found)
         })?;
         if found || directory_record(directory)?.directory_object {
-            return Ok(true);
+            return Ok(None);
         }
         let info = file_info::of(directory)?;
         self.above.push((info.device, info.inode));
-        let result = self.search(directory, children, prefix_bytes);
-        self.above.pop();
-        result
-    }
-
-    fn search(&mut self, directory: &Directory, children: Vec<(String, Kind)>, prefix_bytes: usize) -> Io<bool> {
-        for (component, kind) in children {
-            let path = join(&directory.path, &keymap::component_path(&component));
-            let child = match self.bucket.directory(&path) {
-                Err(errno) if leads_nowhere(errno) || errno == Errno::ACCESS => continue,
-                result => result?,
-            };
-            if kind == Kind::DirectoryLink && self.is_above(&child)? {
-                continue;
-            }
-            if self.has_object(&child, prefix_bytes + component.len() + 1, !component.is_empty())? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(Some(Frame { path: directory.path.clone(), children: children.into_iter(), prefix_bytes }))
     }
 
     /// True if a directory that a link leads to is one of those the search is in.
@@ -80,7 +100,12 @@ impl Below<'_> {
 }
 
 /// True if the component is an object; a directory is kept for later.
-fn note(component: String, kind: Option<Kind>, prefix_bytes: usize, children: &mut Vec<(String, Kind)>) -> bool {
+fn note(
+    component: String,
+    kind: Option<Kind>,
+    prefix_bytes: usize,
+    children: &mut Vec<(String, Kind)>,
+) -> bool {
     match kind {
         Some(kind) if kind.is_directory() => {
             children.push((component, kind));

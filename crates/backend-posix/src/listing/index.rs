@@ -109,10 +109,6 @@ impl DirectoryIndex {
         entries.dedup_by(|a, b| text(a) == text(b));
     }
 
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// The entry at `position`.
     pub fn get(&self, position: usize) -> Option<(&str, Kind)> {
         let entry = self.entries.get(position)?;
@@ -129,14 +125,15 @@ impl DirectoryIndex {
 }
 
 /// Calls `each` with every name and its type until it says false.
-pub(crate) fn read_names(
-    directory: impl AsFd,
-    mut each: impl FnMut(&CStr, FileType) -> Io<bool>,
-) -> Io<()> {
+pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileType) -> Io<bool>) -> Io<()> {
     let mut buffer = Vec::with_capacity(READ_BYTES);
     let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
     while let Some(entry) = entries.next() {
-        let entry = entry?;
+        let entry = match entry {
+            // What a directory says that was removed after it was opened: it was empty.
+            Err(Errno::NOENT) => break,
+            entry => entry?,
+        };
         if !each(entry.file_name(), entry.file_type())? {
             break;
         }
@@ -187,19 +184,24 @@ pub(crate) fn chain(
 ) -> Io<Vec<(String, Kind)>> {
     let Ok(name) = name.to_str() else { return Ok(Vec::new()) };
     let mut found = Vec::new();
-    let links = Links { bucket, top: path };
-    links.follow(directory.as_fd(), name, piece.to_owned(), &mut found)?;
+    Chains { bucket, top: path }.follow(directory.as_fd(), name, piece, &mut found)?;
     Ok(found)
 }
 
-struct Links<'a> {
+struct Chains<'a> {
     bucket: &'a Bucket<'a>,
     /// The directory that the chain begins in.
     top: &'a str,
 }
 
-impl Links<'_> {
-    fn follow(&self, above: BorrowedFd<'_>, path: &str, pieces: String, found: &mut Vec<(String, Kind)>) -> Io<()> {
+impl Chains<'_> {
+    fn follow(
+        &self,
+        above: BorrowedFd<'_>,
+        path: &str,
+        pieces: &str,
+        found: &mut Vec<(String, Kind)>,
+    ) -> Io<()> {
         let directory = match resolve::plain(above, path, DIRECTORY) {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
             result => result?,
@@ -213,7 +215,7 @@ impl Links<'_> {
             match keymap::classify(name.to_bytes()) {
                 Name::Piece(piece) => {
                     let name = name.to_str().unwrap_or_default();
-                    self.follow(above, &below(name), format!("{pieces}{piece}"), found)?;
+                    self.follow(above, &below(name), &format!("{pieces}{piece}"), found)?;
                 }
                 Name::LastPiece(piece) => {
                     let place = below(name.to_str().unwrap_or_default());

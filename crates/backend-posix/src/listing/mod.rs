@@ -9,4 +9,4 @@ mod page;
 mod walk;
 
 pub(crate) use page::{Query, common_prefix, list};
-pub(crate) use walk::{after_all, lower_bound};
+pub(crate) use walk::after_all;

@@ -14,11 +14,11 @@ use super::page::common_prefix;
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Io, Op};
 use crate::file_info::{self, FileInfo};
+use crate::foreign;
 use crate::keymap::{self, DIRECTORY_DATA, SELF};
 use crate::place::{directory_record, leads_nowhere};
 use crate::record;
 use crate::resolve::{self, READ};
-use crate::foreign;
 
 /// The least string that comes after all that start with `prefix`. Not UTF-8, so that no key equals it.
 pub(crate) fn after_all(prefix: &str) -> Vec<u8> {
@@ -76,7 +76,12 @@ struct Frame {
 
 impl<'a> Walk<'a> {
     /// Begins at `from`, in the directory that `prefix` leads to.
-    pub fn new(bucket: &'a Bucket<'a>, prefix: &'a str, delimiter: Option<&'a str>, from: Vec<u8>) -> Result<Self> {
+    pub fn new(
+        bucket: &'a Bucket<'a>,
+        prefix: &'a str,
+        delimiter: Option<&'a str>,
+        from: Vec<u8>,
+    ) -> Result<Self> {
         let from = from.max(prefix.as_bytes().to_vec());
         let (path, frames, pending) = (String::new(), Vec::new(), None);
         let mut walk = Self { bucket, prefix, delimiter, from, path, frames, pending };
@@ -85,7 +90,9 @@ impl<'a> Walk<'a> {
             let top = prefix.rfind('/').map_or("", |slash| &prefix[..=slash]);
             match bucket.directory(&keymap::directory_path(top)) {
                 Err(errno) if leads_nowhere(errno) || errno == Errno::NAMETOOLONG => {}
-                result => walk.enter(result.op("open a directory")?, top.to_owned()).op("read a directory")?,
+                result => {
+                    walk.enter(result.op("open a directory")?, top.to_owned()).op("read a directory")?;
+                }
             }
         }
         Ok(walk)
@@ -130,7 +137,10 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let exists = kind != Kind::SelfFile
-                || self.frames.last().is_some_and(|f| file_info::at(&f.directory, &source).is_ok_and(|i| i.is_file()));
+                || self
+                    .frames
+                    .last()
+                    .is_some_and(|f| file_info::at(&f.directory, &source).is_ok_and(|i| i.is_file()));
             if exists {
                 return Ok(Some(self.hit(key, Source::File(source))));
             }
@@ -174,16 +184,18 @@ impl<'a> Walk<'a> {
             return Ok(None);
         }
         let component = text.strip_suffix('/').unwrap_or(text);
-        let child = match self.bucket.directory(&join(&frame.directory.path, &keymap::component_path(component))) {
-            // Removed meanwhile, or private to someone (`lost+found`): nothing that could be read is in it.
-            Err(errno) if leads_nowhere(errno) => return Ok(None),
-            Err(Errno::ACCESS) => {
-                tracing::warn!(key, "a directory cannot be read and is left out of the listing");
-                return Ok(None);
-            }
-            result => result?,
-        };
-        let mut below = Below { bucket: self.bucket, above: self.frames.iter().map(|frame| frame.id).collect() };
+        let child =
+            match self.bucket.directory(&join(&frame.directory.path, &keymap::component_path(component))) {
+                // Removed meanwhile, or private to someone (`lost+found`): nothing that could be read is in it.
+                Err(errno) if leads_nowhere(errno) => return Ok(None),
+                Err(Errno::ACCESS) => {
+                    tracing::warn!(key, "a directory cannot be read and is left out of the listing");
+                    return Ok(None);
+                }
+                result => result?,
+            };
+        let mut below =
+            Below { bucket: self.bucket, above: self.frames.iter().map(|frame| frame.id).collect() };
         if kind == Kind::DirectoryLink && below.is_above(&child)? {
             return Ok(None);
         }

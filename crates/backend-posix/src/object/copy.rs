@@ -9,10 +9,12 @@ use backend::{BackendError, Result, WriteReceipt};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{
-    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Conditions, Digester, Digests, ETag, ObjectMetadata,
+    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Conditions, Digester, Digests, ETag,
+    ObjectMetadata,
 };
 
 use super::open::{Opened, open};
+use super::write::check_early;
 use crate::error::{Io, Op};
 use crate::file_info;
 use crate::files;
@@ -54,12 +56,16 @@ impl Source {
 pub(crate) struct Copy {
     pub source: Source,
     pub target: Target,
+    pub target_key: String,
     pub metadata: Option<ObjectMetadata>,
     pub checksum_algorithm: Option<ChecksumAlgorithm>,
 }
 
 /// Copies an object.
 pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<WriteReceipt> {
+    if !copy.target.conditions.is_empty() {
+        check_early(store, &copy.target, &copy.target_key)?;
+    }
     for _ in 0..CHANGES_MAX {
         let source = copy.source.open(store)?;
         let kept = source.attributes.checksum;
@@ -97,16 +103,19 @@ fn receipt(digests: Digests, size_bytes: u64, modified_ns: i128) -> WriteReceipt
 
 /// The digests of a range of the source, where they are known without reading it: it is the whole, its ETag is the MD5
 /// of its bytes, and its checksum is of its bytes too and by the algorithm wanted.
-pub(crate) fn known_digests(source: &Opened, range: Range<u64>, algorithm: ChecksumAlgorithm) -> Option<Digests> {
+pub(crate) fn known_digests(
+    source: &Opened,
+    range: Range<u64>,
+    algorithm: ChecksumAlgorithm,
+) -> Option<Digests> {
     let attributes = &source.attributes;
     if range != (0..attributes.size_bytes) {
         return None;
     }
     match (&attributes.etag, attributes.checksum) {
-        (
-            ETag::Md5(_),
-            Some(checksum @ Checksum { checksum_type: ChecksumType::FullObject, value, .. }),
-        ) if value.algorithm() == algorithm => {
+        (ETag::Md5(_), Some(checksum @ Checksum { checksum_type: ChecksumType::FullObject, value, .. }))
+            if value.algorithm() == algorithm =>
+        {
             Some(Digests { etag: attributes.etag.clone(), checksum: Some(checksum) })
         }
         _ => None,

@@ -68,7 +68,9 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<String>, F
 }
 
 fn delete_directory(bucket: &Bucket<'_>, target: &Target) -> Result<Option<String>, Fail> {
-    let Some(directory) = place::existing_directory(bucket, &target.place.path)? else { return absent(target) };
+    let Some(directory) = place::existing_directory(bucket, &target.place.path)? else {
+        return absent(target);
+    };
     if DirectoryObject::look(&directory, false)?.current().is_none() {
         return absent(target);
     }

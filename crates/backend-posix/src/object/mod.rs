@@ -8,6 +8,6 @@ mod write;
 
 pub(crate) use copy::{Copy, Source, append_range, copy_object, copy_range, known_digests};
 pub(crate) use delete::delete;
-pub(crate) use open::{Opened, open};
+pub(crate) use open::open;
 pub(crate) use read::{ReadRequest, read, read_inline};
 pub(crate) use write::{Destination, Writer, check_early};

@@ -9,12 +9,12 @@ use s3_types::BucketName;
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op, retrying};
 use crate::file_info::{self, Stamp};
+use crate::foreign;
 use crate::keymap::{DIRECTORY_DATA, ObjectPath, SELF};
 use crate::place::leads_nowhere;
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY, READ};
 use crate::store::Store;
-use crate::foreign;
 
 /// An object, open.
 #[derive(Debug)]

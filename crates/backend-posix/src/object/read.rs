@@ -12,12 +12,12 @@ use rustix::io::ReadWriteFlags;
 use s3_types::{BucketName, Conditions, ReadVerdict};
 
 use super::open::open;
+use crate::error::Op;
 use crate::file_info::{self, Stamp};
 use crate::keymap::ObjectPath;
 use crate::resolve::{self, READ};
 use crate::store::Store;
 use crate::{files, record};
-use crate::error::Op;
 
 /// Up to this size, bodies are read at once.
 pub(crate) const BODY_INLINE_BYTES_MAX: u64 = 256 << 10;
@@ -42,7 +42,8 @@ pub(crate) fn read(store: &Store, request: &ReadRequest) -> Result<ObjectRead> {
         let mut opened = open(store, &request.bucket, &request.key, &request.place)?;
         let range = select(&opened.attributes, request)?;
         let mut bytes = Vec::new();
-        if let (Some(file), Some(wanted)) = (&opened.file, small(&opened.attributes, range.as_ref(), request)) {
+        if let (Some(file), Some(wanted)) = (&opened.file, small(&opened.attributes, range.as_ref(), request))
+        {
             let length = usize::try_from(wanted.end - wanted.start).unwrap_or(usize::MAX);
             bytes = files::read_at(file, wanted.start, length).op("read a file")?;
             // Bytes of two versions, or less than there was: look again.
@@ -66,7 +67,7 @@ pub(crate) fn read_inline(store: &Store, request: &ReadRequest) -> Option<Result
     }
     let path = format!("{}/{}", request.bucket, request.place.path);
     let file = resolve::cached(&store.root, &path, READ).ok()?;
-    let record = record::peek(&file).ok()?.filter(|record| record.overflow.is_none())?;
+    let record = record::peek_short(&file).ok()?.filter(|record| record.overflow.is_none())?;
     let stamp = record.stamp?;
     let attributes = record.into_attributes(stamp)?;
     let range = select(&attributes, request);
@@ -95,7 +96,11 @@ fn read_now(store: &Store, file: &OwnedFd, wanted: Range<u64>) -> Option<Vec<u8>
 }
 
 /// The bytes to read at once; `None` if there are none, or too many.
-fn small(attributes: &ObjectAttributes, range: Option<&Range<u64>>, request: &ReadRequest) -> Option<Range<u64>> {
+fn small(
+    attributes: &ObjectAttributes,
+    range: Option<&Range<u64>>,
+    request: &ReadRequest,
+) -> Option<Range<u64>> {
     let wanted = range.cloned().unwrap_or(0..attributes.size_bytes);
     let length = wanted.end - wanted.start;
     (request.body && length > 0 && length <= BODY_INLINE_BYTES_MAX).then_some(wanted)

@@ -24,25 +24,30 @@ use crate::upload::PartTarget;
 const SMALL_BYTES_MAX: usize = 256 << 10;
 /// How much is written in one hop.
 const HOP_BYTES: usize = 1 << 20;
-/// More chunks than this are merged, since each small one may hold a large network buffer.
-const CHUNKS_MAX: usize = 256;
+/// Smaller chunks are put together, since each may hold a large network buffer.
+const SMALL_CHUNK_BYTES: usize = 4 << 10;
 
 /// What a body becomes.
 pub(crate) enum Destination {
-    Object { target: Target, metadata: ObjectMetadata },
+    Object(Box<(Target, ObjectMetadata)>),
     Part(PartTarget),
 }
 
 impl Destination {
     fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
         match self {
-            Self::Object { target, .. } => target.stage(store),
+            Self::Object(object) => object.0.stage(store),
             Self::Part(target) => target.stage(store),
         }
     }
 
     /// Publishes what was staged; `None` stands for no bytes.
-    fn finish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<WriteReceipt> {
+    fn finish<'s>(
+        &self,
+        store: &'s Store,
+        stage: Option<Stage<'s>>,
+        digests: Digests,
+    ) -> Result<WriteReceipt> {
         let Digests { etag, checksum } = digests;
         let record = Record { etag: Some(etag.clone()), checksum, ..Record::default() };
         let receipt = |size_bytes, modified_ns| {
@@ -50,7 +55,8 @@ impl Destination {
             WriteReceipt { etag, checksum, last_modified, size_bytes }
         };
         match self {
-            Self::Object { target, metadata } => {
+            Self::Object(object) => {
+                let (target, metadata) = &**object;
                 let record = Record { metadata: metadata.clone(), ..record };
                 let Some(Stage { bucket, directory, staged }) = stage else {
                     let now = target.publish_empty_directory(store, record)?;
@@ -76,14 +82,14 @@ impl Destination {
 
     /// True if an empty body takes no file.
     fn is_directory(&self) -> bool {
-        matches!(self, Self::Object { target, .. } if target.place.directory)
+        matches!(self, Self::Object(object) if object.0.place.directory)
     }
 
     /// Goes on with a file that was staged before.
     fn reopen<'s>(&self, store: &'s Store, staged: Staged) -> Result<Stage<'s>> {
         let bucket = match self {
-            Self::Object { target, .. } => store.bucket(&target.bucket),
-            Self::Part(target) => store.bucket(&target.bucket),
+            Self::Object(object) => store.bucket(&object.0.bucket),
+            Self::Part(target) => store.bucket(target.bucket()),
         }?;
         Ok(Stage { bucket, directory: None, staged })
     }
@@ -95,7 +101,10 @@ pub(crate) struct Writer {
     destination: Arc<Destination>,
     size_hint: Option<u64>,
     chunks: Vec<Bytes>,
+    /// Small chunks, put together.
+    small: BytesMut,
     buffered_bytes: usize,
+    written_bytes: u64,
     /// The staged file, on its way back from the hop that writes to it.
     hop: Option<JoinHandle<Result<Staged>>>,
 }
@@ -103,39 +112,59 @@ pub(crate) struct Writer {
 impl Writer {
     pub fn new(store: Arc<Store>, destination: Destination, size_hint: Option<u64>) -> Self {
         let destination = Arc::new(destination);
-        Self { store, destination, size_hint, chunks: Vec::new(), buffered_bytes: 0, hop: None }
-    }
-
-    fn merge_chunks(&mut self) {
-        let mut merged = BytesMut::with_capacity(self.buffered_bytes);
-        for chunk in self.chunks.drain(..) {
-            merged.extend_from_slice(&chunk);
+        Self {
+            store,
+            destination,
+            size_hint,
+            chunks: Vec::new(),
+            small: BytesMut::new(),
+            buffered_bytes: 0,
+            written_bytes: 0,
+            hop: None,
         }
-        self.chunks.push(merged.freeze());
     }
 
-    /// The staged file, once the hop that has it is done.
+    fn buffer(&mut self, chunk: Bytes) {
+        self.buffered_bytes += chunk.len();
+        self.written_bytes += chunk.len() as u64;
+        if chunk.len() < SMALL_CHUNK_BYTES {
+            self.small.extend_from_slice(&chunk);
+        } else {
+            if !self.small.is_empty() {
+                self.chunks.push(self.small.split().freeze());
+            }
+            self.chunks.push(chunk);
+        }
+    }
+
+    fn take_chunks(&mut self) -> Vec<Bytes> {
+        if !self.small.is_empty() {
+            self.chunks.push(self.small.split().freeze());
+        }
+        self.buffered_bytes = 0;
+        std::mem::take(&mut self.chunks)
+    }
+
+    /// The staged file, once the hop that has it is done. A caller that stops waiting loses nothing.
     async fn staged(&mut self) -> Result<Option<Staged>> {
-        match self.hop.take() {
-            Some(hop) => blocking::join(hop).await.map(Some),
-            None => Ok(None),
-        }
+        let Some(hop) = &mut self.hop else { return Ok(None) };
+        let result = blocking::join(hop).await;
+        self.hop = None;
+        result.map(Some)
     }
 
     async fn spill(&mut self) -> Result<()> {
         let staged = self.staged().await?;
-        let chunks = std::mem::take(&mut self.chunks);
-        self.buffered_bytes = 0;
+        let chunks = self.take_chunks();
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
         let size_hint = self.size_hint;
         self.hop = Some(blocking::spawn(move || {
-            let mut staged = match staged {
-                Some(staged) => staged,
-                None => {
-                    let staged = destination.stage(&store)?.staged;
-                    staged.reserve(size_hint.unwrap_or(0))?;
-                    staged
-                }
+            let mut staged = if let Some(staged) = staged {
+                staged
+            } else {
+                let staged = destination.stage(&store)?.staged;
+                staged.reserve(size_hint.unwrap_or(0))?;
+                staged
             };
             staged.append(&chunks)?;
             Ok(staged)
@@ -158,18 +187,14 @@ impl ObjectWriter for Writer {
         if chunk.is_empty() {
             return Ok(());
         }
-        self.buffered_bytes += chunk.len();
-        self.chunks.push(chunk);
-        if self.chunks.len() > CHUNKS_MAX {
-            self.merge_chunks();
-        }
+        self.buffer(chunk);
         let limit = if self.hop.is_some() { HOP_BYTES } else { SMALL_BYTES_MAX };
         if self.buffered_bytes > limit { self.spill().await } else { Ok(()) }
     }
 
     async fn commit(mut self: Box<Self>, digests: Digests) -> Result<WriteReceipt> {
         let staged = self.staged().await?;
-        let chunks = std::mem::take(&mut self.chunks);
+        let (chunks, written_bytes) = (self.take_chunks(), self.written_bytes);
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
         blocking::run(move || {
             let mut stage = match staged {
@@ -179,6 +204,11 @@ impl ObjectWriter for Writer {
             };
             if let Some(stage) = &mut stage {
                 stage.staged.append(&chunks)?;
+                // Bytes went with an earlier error, which the caller should not have passed over.
+                if stage.staged.size_bytes() != written_bytes {
+                    let source = std::io::Error::other("an earlier write failed");
+                    return Err(BackendError::Io { operation: "write a staging file", source });
+                }
             }
             destination.finish(&store, stage, digests)
         })

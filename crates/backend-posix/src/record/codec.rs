@@ -234,7 +234,9 @@ fn get_field(record: &mut Record, tag: u8, bytes: &[u8]) -> Option<()> {
             let parts = value.varint()?.try_into().ok()?;
             record.checksum = Some(Checksum::composite(ChecksumValue::new(algorithm, value.0)?, parts));
         }
-        tag::CONTENT_TYPE_COMMON => metadata.content_type = Some(content_types::name(value.byte()?)?.to_owned()),
+        tag::CONTENT_TYPE_COMMON => {
+            metadata.content_type = Some(content_types::name(value.byte()?)?.to_owned());
+        }
         tag::CONTENT_TYPE => metadata.content_type = Some(text(bytes)?),
         tag::CONTENT_ENCODING => metadata.content_encoding = Some(text(bytes)?),
         tag::CONTENT_LANGUAGE => metadata.content_language = Some(text(bytes)?),
@@ -394,7 +396,16 @@ mod tests {
     fn metadata() -> impl Strategy<Value = ObjectMetadata> {
         let text = || prop::option::of("\\PC{0,20}");
         let content_type = prop::option::of(prop_oneof![Just("text/plain".to_owned()), "[a-z/]{0,12}"]);
-        (content_type, text(), text(), text(), text(), text(), text(), prop::collection::vec(("[a-z]{1,9}", "\\PC{0,300}"), 0..4))
+        (
+            content_type,
+            text(),
+            text(),
+            text(),
+            text(),
+            text(),
+            text(),
+            prop::collection::vec(("[a-z]{1,9}", "\\PC{0,300}"), 0..4),
+        )
             .prop_map(|t| ObjectMetadata {
                 content_type: t.0,
                 content_encoding: t.1,
@@ -421,8 +432,21 @@ mod tests {
         ];
         let unknown = prop::collection::vec((200u8..=255, prop::collection::vec(any::<u8>(), 0..200)), 0..3);
         let o = prop::option::of::<BoxedStrategy<_>>;
-        let identity = (o(stamp.boxed()), prop::option::of(etag), prop::option::of(whole), metadata(), prop::option::of(parts()));
-        let rest = (any::<(bool, bool)>(), any::<Option<i64>>(), any::<Option<String>>(), any::<Option<u64>>(), any::<Option<u128>>(), unknown);
+        let identity = (
+            o(stamp.boxed()),
+            prop::option::of(etag),
+            prop::option::of(whole),
+            metadata(),
+            prop::option::of(parts()),
+        );
+        let rest = (
+            any::<(bool, bool)>(),
+            any::<Option<i64>>(),
+            any::<Option<String>>(),
+            any::<Option<u64>>(),
+            any::<Option<u128>>(),
+            unknown,
+        );
         (identity, rest).prop_map(|(i, r)| Record {
             stamp: i.0,
             etag: i.1,

@@ -29,38 +29,41 @@ const ATTRIBUTE_BYTES_MAX: usize = 65536;
 /// Reads the attribute of an open file. `None` where there is none, or none that can be understood.
 pub(crate) fn peek(file: impl AsFd) -> Io<Option<Record>> {
     let file = file.as_fd();
-    read_attribute(
-        |buffer| rustix::fs::fgetxattr(file, ATTRIBUTE, buffer).map(|(read, _)| &*read),
-        |buffer| rustix::fs::fgetxattr(file, ATTRIBUTE, buffer),
-    )
+    match peek_short(file) {
+        Err(Errno::RANGE) => long(|buffer| rustix::fs::fgetxattr(file, ATTRIBUTE, buffer)),
+        result => result,
+    }
+}
+
+/// [`peek`], but ERANGE for a long record, which takes a while to unpack.
+pub(crate) fn peek_short(file: impl AsFd) -> Io<Option<Record>> {
+    let mut buffer = [MaybeUninit::uninit(); SHORT_BYTES];
+    unpack(rustix::fs::fgetxattr(file, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read))
 }
 
 /// Reads the attribute of a name in a directory, in one call and without opening it. Needs /proc.
 pub(crate) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
     let path = format!("/proc/self/fd/{}/{name}", directory.as_fd().as_raw_fd());
-    read_attribute(
-        |buffer| rustix::fs::lgetxattr(&*path, ATTRIBUTE, buffer).map(|(read, _)| &*read),
-        |buffer| rustix::fs::lgetxattr(&*path, ATTRIBUTE, buffer),
-    )
+    let mut buffer = [MaybeUninit::uninit(); SHORT_BYTES];
+    match unpack(rustix::fs::lgetxattr(&*path, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read)) {
+        Err(Errno::RANGE) => long(|buffer| rustix::fs::lgetxattr(&*path, ATTRIBUTE, buffer)),
+        result => result,
+    }
 }
 
-fn read_attribute(
-    short: impl for<'b> FnOnce(&'b mut [MaybeUninit<u8>]) -> Io<&'b [u8]>,
-    long: impl FnOnce(&mut [u8]) -> Io<usize>,
-) -> Io<Option<Record>> {
-    let mut buffer = [MaybeUninit::uninit(); SHORT_BYTES];
-    let record = match short(&mut buffer) {
-        Ok(bytes) => codec::decode(bytes),
-        Err(Errno::RANGE) => {
-            let mut buffer = vec![0; ATTRIBUTE_BYTES_MAX];
-            let length = long(&mut buffer)?;
-            buffer.get(..length).and_then(codec::decode)
-        }
+fn long(get: impl FnOnce(&mut [u8]) -> Io<usize>) -> Io<Option<Record>> {
+    let mut buffer = vec![0; ATTRIBUTE_BYTES_MAX];
+    let length = get(&mut buffer)?;
+    unpack(buffer.get(..length).ok_or(Errno::RANGE))
+}
+
+fn unpack(attribute: Io<&[u8]>) -> Io<Option<Record>> {
+    match attribute {
+        Ok(bytes) => Ok(codec::decode(bytes)),
         // EPERM is what links and special files say.
-        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::PERM) => None,
-        Err(errno) => return Err(errno),
-    };
-    Ok(record)
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::PERM) => Ok(None),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// The whole of a record that does not fit its attribute, to be kept in a file.
@@ -133,8 +136,10 @@ pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion) -> Res
 /// Writes a small file of our own under a name that is free.
 pub(crate) fn write_whole(directory: impl AsFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fail> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file = rustix::fs::openat(&directory, name, flags, Mode::from_raw_mode(0o600)).attempt("create a file")?;
-    let written = files::write_all(&file, bytes, 0).and_then(|()| if sync { rustix::fs::fsync(&file) } else { Ok(()) });
+    let file =
+        rustix::fs::openat(&directory, name, flags, Mode::from_raw_mode(0o600)).attempt("create a file")?;
+    let written =
+        files::write_all(&file, bytes, 0).and_then(|()| if sync { rustix::fs::fsync(&file) } else { Ok(()) });
     if written.is_err() {
         let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
     }
@@ -156,7 +161,8 @@ pub(crate) fn complete(bucket: &Bucket<'_>, record: Record) -> Io<Option<Record>
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
         Err(errno) => return Err(errno),
     };
-    let whole = codec::decode(&bytes).filter(|whole| whole.stamp == record.stamp && whole.etag == record.etag);
+    let whole =
+        codec::decode(&bytes).filter(|whole| whole.stamp == record.stamp && whole.etag == record.etag);
     Ok(whole.map(|whole| Record { overflow: Some(id), ..whole }))
 }
 

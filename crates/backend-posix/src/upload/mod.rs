@@ -1,13 +1,217 @@
-//! stub
-use crate::bucket::Bucket;
-use crate::options::*;
-use crate::publish::Stage;
-use crate::staging::Sealed;
+//! Multipart uploads.
+//!
+//! `.slipway/uploads/<id>/` is an upload in progress: the file `upload` says what was asked for when it was created and is
+//! what exclusive work on it locks; `00001` and so on are its parts, each with a record like an object's.
+//! Completing it makes the object from the parts, leaves the receipt as `.slipway/completed/<id>` for those who ask again,
+//! and removes the upload. The object's record names the upload too, so that a Complete which crashed between
+//! the two is not done twice.
+
+mod complete;
+mod list;
+mod part;
+
+use std::sync::Arc;
+
+use backend::{BackendError, NewUpload, Result, UploadAttributes, WriteReceipt};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use s3_types::{BucketName, UploadId};
+
+use crate::bucket::{Bucket, Directory};
+use crate::buckets::entries;
+use crate::error::{Fail, Op, retrying};
+use crate::lock::lock_file;
+use crate::options::{SweepOptions, SweepReport};
+use crate::record::{self, Record};
+use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
-use backend::Result;
-pub(crate) struct PartTarget { pub bucket: s3_types::BucketName }
-impl PartTarget {
-    pub fn stage<'s>(&self, _store: &'s Store) -> Result<Stage<'s>> { Err(backend::BackendError::Unsupported("")) }
-    pub fn publish(&self, _b: &Bucket<'_>, _s: Sealed) -> Result<()> { Ok(()) }
+use crate::{file_info, files, sweep, unique};
+
+pub(crate) use complete::{Complete, complete};
+pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
+pub(crate) use part::{CopyPart, PartTarget, copy_part};
+
+const UPLOADS: &str = "uploads";
+const COMPLETED: &str = "completed";
+/// The file that makes a directory an upload.
+const DESCRIPTION: &str = "upload";
+
+/// Names an upload of a key.
+#[derive(Debug, Clone)]
+pub(crate) struct UploadName {
+    pub bucket: BucketName,
+    pub key: String,
+    pub id: UploadId,
 }
-pub(crate) fn sweep(_bucket: &Bucket<'_>, _options: &SweepOptions, _report: &mut SweepReport) -> Result<()> { Ok(()) }
+
+/// An upload in progress.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    pub directory: Directory,
+    pub record: Record,
+}
+
+/// CreateMultipartUpload.
+pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &NewUpload) -> Result<UploadId> {
+    let now = file_info::now_ns();
+    // The time comes first, so that ids sort by it.
+    let id = format!("{now:016x}{:016x}{:016x}", unique::random(), unique::random());
+    let record = Record {
+        key: Some(key.to_owned()),
+        metadata: upload.metadata.clone(),
+        upload_checksum: upload.checksum,
+        time_ns: Some(now),
+        ..Record::default()
+    };
+    retrying(|| {
+        let bucket = store.bucket(bucket)?;
+        let durability = store.options.durability;
+        let uploads = bucket.own_directory(UPLOADS)?;
+        match rustix::fs::mkdirat(&uploads, &id, Mode::from_raw_mode(0o700)) {
+            Err(Errno::EXIST) => {}
+            result => result.attempt("make an upload")?,
+        }
+        let directory = resolve::plain(&uploads, &id, DIRECTORY).attempt("open an upload")?;
+        record::write_whole(&directory, DESCRIPTION, &record::to_bytes(&record), durability.syncs_data())?;
+        if durability.syncs_names() {
+            rustix::fs::fsync(&directory).attempt("sync a directory")?;
+            rustix::fs::fsync(&uploads).attempt("sync a directory")?;
+        }
+        Ok(())
+    })?;
+    UploadId::new(&id).map_err(|_| BackendError::NoSuchUpload)
+}
+
+/// What was said when the upload was created.
+pub(crate) fn head(store: &Store, name: &UploadName) -> Result<UploadAttributes> {
+    let record = Upload::open(&store.bucket(&name.bucket)?, name)?.record;
+    Ok(UploadAttributes {
+        initiated: file_info::timestamp(i128::from(record.time_ns.unwrap_or(0))),
+        checksum: record.upload_checksum,
+    })
+}
+
+/// AbortMultipartUpload.
+pub(crate) fn abort(store: &Store, name: &UploadName) -> Result<()> {
+    retrying(|| {
+        let bucket = store.bucket(&name.bucket)?;
+        let upload = Upload::open(&bucket, name)?;
+        let _lock = upload.lock()?;
+        upload.remove(&bucket, &name.id)
+    })
+}
+
+impl Upload {
+    /// Opens an upload of this key; one that was completed is none.
+    pub fn open(bucket: &Bucket<'_>, name: &UploadName) -> Result<Self> {
+        Self::open_id(bucket, name.id.as_str())?
+            .filter(|upload| upload.record.key.as_deref() == Some(&name.key))
+            .ok_or(BackendError::NoSuchUpload)
+    }
+
+    /// Opens an upload, whatever its key.
+    fn open_id(bucket: &Bucket<'_>, id: &str) -> Result<Option<Self>> {
+        let path = format!(".slipway/{UPLOADS}/{id}");
+        let fd = match resolve::plain(&bucket.fd, &path, DIRECTORY) {
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            result => Arc::new(result.op("open an upload")?),
+        };
+        let bytes = match files::read_own(&fd, DESCRIPTION) {
+            Err(Errno::NOENT) => return Ok(None),
+            result => result.op("read an upload")?,
+        };
+        if receipt(bucket, id)?.is_some() {
+            return Ok(None);
+        }
+        let directory = Directory { fd, path };
+        Ok(record::from_bytes(&bytes).map(|record| Self { directory, record }))
+    }
+
+    /// Waits for the exclusive right to complete or abort the upload. Another try if it is gone by then.
+    fn lock(&self) -> Result<OwnedFd, Fail> {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let file = resolve::plain(&self.directory, DESCRIPTION, flags).attempt("open an upload")?;
+        lock_file(&file).attempt("lock an upload")?;
+        if file_info::of(&file).attempt("stat an upload")?.links == 0 {
+            return Err(Fail::Retry);
+        }
+        Ok(file)
+    }
+
+    /// Removes the upload, whose lock the caller holds. Without its description it is none any more; a part that comes
+    /// late finds that out.
+    fn remove(&self, bucket: &Bucket<'_>, id: &UploadId) -> Result<(), Fail> {
+        rustix::fs::unlinkat(&self.directory, DESCRIPTION, AtFlags::empty()).attempt("remove an upload")?;
+        if bucket.store.options.durability.syncs_names() {
+            rustix::fs::fsync(&self.directory).op("sync a directory")?;
+        }
+        if let Ok(uploads) = bucket.own_directory(UPLOADS) {
+            sweep::remove_tree(&uploads, id.as_str());
+        }
+        Ok(())
+    }
+}
+
+/// The receipt that a completed upload left.
+fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<Record>> {
+    match files::read_own(&bucket.fd, &format!(".slipway/{COMPLETED}/{id}")) {
+        Ok(bytes) => Ok(record::from_bytes(&bytes)),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(errno) => Err(errno).op("read a receipt"),
+    }
+}
+
+/// Leaves a receipt.
+fn leave_receipt(bucket: &Bucket<'_>, name: &UploadName, receipt: &WriteReceipt) -> Result<(), Fail> {
+    let record = Record {
+        key: Some(name.key.clone()),
+        etag: Some(receipt.etag.clone()),
+        checksum: receipt.checksum,
+        size_bytes: Some(receipt.size_bytes),
+        time_ns: i64::try_from(receipt.last_modified.as_nanosecond()).ok(),
+        ..Record::default()
+    };
+    let durability = bucket.store.options.durability;
+    let directory = bucket.own_directory(COMPLETED)?;
+    record::write_whole(&directory, name.id.as_str(), &record::to_bytes(&record), durability.syncs_data())?;
+    if durability.syncs_names() {
+        rustix::fs::fsync(&directory).op("sync a directory")?;
+    }
+    Ok(())
+}
+
+/// Removes what is left of completed, broken and (if wanted) abandoned uploads.
+pub(crate) fn sweep(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut SweepReport) -> Result<()> {
+    if let Ok(completed) = resolve::plain(&bucket.fd, ".slipway/completed", DIRECTORY) {
+        for (id, _) in entries(&completed).op("read receipts")? {
+            if sweep::is_older(&completed, &id, options.completed_age)
+                && rustix::fs::unlinkat(&completed, &*id, AtFlags::empty()).is_ok()
+            {
+                report.completed += 1;
+            }
+        }
+    }
+    let Ok(uploads) = resolve::plain(&bucket.fd, ".slipway/uploads", DIRECTORY) else { return Ok(()) };
+    for (id, _) in entries(&uploads).op("read uploads")? {
+        match Upload::open_id(bucket, &id)? {
+            Some(upload) => {
+                let abandoned = options.upload_age.is_some_and(|age| sweep::is_older(&uploads, &id, age));
+                if abandoned && sweep_upload(bucket, &upload, &id) {
+                    report.uploads += 1;
+                }
+            }
+            // Of one that crashed while it was created, completed or aborted.
+            None if sweep::is_older(&uploads, &id, options.staging_age) => {
+                report.uploads += usize::from(sweep::remove_tree(&uploads, &id));
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+fn sweep_upload(bucket: &Bucket<'_>, upload: &Upload, id: &str) -> bool {
+    let Ok(id) = UploadId::new(id) else { return false };
+    upload.lock().and_then(|_lock| upload.remove(bucket, &id)).is_ok()
+}

@@ -49,14 +49,14 @@ impl FileBody {
                 self.reading = None;
                 outcome.unwrap_or_else(|joining| Err(io::Error::other(joining)))
             }
-            None => match self.read_cached() {
-                Some(outcome) => outcome,
-                None => {
+            None => {
+                let Some(outcome) = self.read_cached() else {
                     let (file, piece) = (self.file.clone(), self.next_piece());
                     self.reading = Some(tokio::task::spawn_blocking(move || read_exactly(&file, piece)));
                     return self.poll_piece(cx);
-                }
-            },
+                };
+                outcome
+            }
         };
         Poll::Ready(Some(outcome.and_then(|bytes| self.hand_out(bytes))))
     }
@@ -69,8 +69,13 @@ impl FileBody {
     fn read_cached(&self) -> Option<io::Result<Bytes>> {
         let piece = self.next_piece();
         let mut buffer = vec![0; usize::try_from(piece.end - piece.start).ok()?];
-        let read =
-            rustix::io::preadv2(&self.file, &mut [IoSliceMut::new(&mut buffer)], piece.start, ReadWriteFlags::NOWAIT).ok()?;
+        let read = rustix::io::preadv2(
+            &self.file,
+            &mut [IoSliceMut::new(&mut buffer)],
+            piece.start,
+            ReadWriteFlags::NOWAIT,
+        )
+        .ok()?;
         if read == 0 {
             return None;
         }
@@ -82,7 +87,8 @@ impl FileBody {
         self.left.start += bytes.len() as u64;
         if self.left.is_empty() {
             let metadata = self.file.metadata()?;
-            let modified_ns = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+            let modified_ns =
+                i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
             if (FileStamp { size_bytes: metadata.size(), modified_ns }) != self.stamp {
                 return Err(io::Error::other("the file changed while it was sent"));
             }

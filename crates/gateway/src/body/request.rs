@@ -15,6 +15,7 @@ use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, DRAIN_BYTES_MAX, DRAI
 /// A request's body as it comes from the connection.
 pub struct RequestBody {
     incoming: Incoming,
+    /// What `Content-Length` says; `None` for chunked transfer.
     content_length: Option<u64>,
     awaits_continue: bool,
     ended: bool,
@@ -31,16 +32,12 @@ struct Pace {
 impl RequestBody {
     /// Takes over `incoming`. Nothing is read, and no `100 Continue` sent, before the first piece is asked for.
     pub fn new(incoming: Incoming, headers: &HeaderMap, stall_timeout: Duration) -> Self {
-        let awaits_continue =
-            headers.get(http::header::EXPECT).is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        let awaits_continue = headers
+            .get(http::header::EXPECT)
+            .is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"100-continue"));
         let content_length = incoming.size_hint().exact();
         let ended = incoming.is_end_stream();
         Self { incoming, content_length, awaits_continue, ended, stall_timeout, pace: None }
-    }
-
-    /// What `Content-Length` says; `None` for chunked transfer.
-    pub const fn content_length(&self) -> Option<u64> {
-        self.content_length
     }
 
     /// The next piece as sent; `None` at the end.

@@ -16,10 +16,15 @@ use crate::server::Phase;
 
 /// Held while a response is produced: its end frees the place of the request.
 pub struct InProgress {
-    /// The connection is idle afterwards.
-    pub phase: Arc<Phase>,
-    /// A place among the requests in progress.
-    pub permit: Option<OwnedSemaphorePermit>,
+    phase: Arc<Phase>,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl InProgress {
+    /// At the end the connection is idle, and `place` is free for another request.
+    pub const fn new(phase: Arc<Phase>, place: Option<OwnedSemaphorePermit>) -> Self {
+        Self { phase, _place: place }
+    }
 }
 
 impl Drop for InProgress {
@@ -65,9 +70,10 @@ impl ResponseBody {
             ObjectBody::Empty => Content::Empty,
             ObjectBody::Bytes(bytes) => Content::Bytes(bytes),
             ObjectBody::File { file, range, stamp } => Content::File(FileBody::new(file, range, stamp)),
-            ObjectBody::Stream(stream) => {
-                Content::Stream { stream: stream.map(|piece| piece.map_err(io::Error::other)).boxed(), length: Some(length) }
-            }
+            ObjectBody::Stream(stream) => Content::Stream {
+                stream: stream.map(|piece| piece.map_err(io::Error::other)).boxed(),
+                length: Some(length),
+            },
         };
         Self { content, in_progress: None }
     }
@@ -90,7 +96,9 @@ impl Body for ResponseBody {
             Content::Bytes(bytes) if bytes.is_empty() => Poll::Ready(None),
             Content::Bytes(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
             Content::File(file) => file.poll_piece(cx).map(|piece| piece.map(|p| p.map(Frame::data))),
-            Content::Stream { stream, .. } => stream.poll_next_unpin(cx).map(|piece| piece.map(|p| p.map(Frame::data))),
+            Content::Stream { stream, .. } => {
+                stream.poll_next_unpin(cx).map(|piece| piece.map(|p| p.map(Frame::data)))
+            }
         }
     }
 

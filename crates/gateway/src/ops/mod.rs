@@ -21,7 +21,10 @@ trait Operation<'a>: Sized + Send {
     fn parse(call: &Call<'a>) -> Result<Self>;
 
     /// What must be allowed before the work begins; more than the operation's own action where, say, a source is read.
-    fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>> where 'a: 'p {
+    fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
+    where
+        'a: 'p,
+    {
         vec![call.own_permission()]
     }
 

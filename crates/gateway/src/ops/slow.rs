@@ -19,7 +19,10 @@ const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 ///
 /// Work that is soon done is answered plainly. Else `200` is sent with white space every now and then until it is, and
 /// an error becomes the document, as S3 has it for these operations.
-pub async fn answer(call: &Call<'_>, work: impl Future<Output = Result<String>> + Send + 'static) -> Result<Reply> {
+pub async fn answer(
+    call: &Call<'_>,
+    work: impl Future<Output = Result<String>> + Send + 'static,
+) -> Result<Reply> {
     let mut work = tokio::spawn(work);
     if let Ok(done) = timeout(KEEP_ALIVE_INTERVAL, &mut work).await {
         return flatten(done).map(reply::ok_xml);
@@ -52,4 +55,3 @@ pub async fn answer(call: &Call<'_>, work: impl Future<Output = Result<String>> 
 fn flatten(done: <JoinHandle<Result<String>> as Future>::Output) -> Result<String> {
     done.unwrap_or_else(|panicked| Err(S3Error::new(ErrorCode::InternalError).caused_by(panicked)))
 }
-

@@ -82,7 +82,11 @@ impl<'a> Call<'a> {
 
     /// The operation's own action on its own target.
     pub fn own_permission(&self) -> Permission<'a> {
-        Permission { action: self.operation.info().action, bucket: self.target.bucket(), key: self.target.key() }
+        Permission {
+            action: self.operation.info().action,
+            bucket: self.target.bucket(),
+            key: self.target.key(),
+        }
     }
 
     /// `AccessDenied` unless the requester may do it.
@@ -110,7 +114,11 @@ impl<'a> Call<'a> {
     }
 
     /// The same where the checksum headers are not about the body.
-    pub async fn read_document_with(&mut self, expected: ChecksumRequest, bytes_max: usize) -> Result<Vec<u8>> {
+    pub async fn read_document_with(
+        &mut self,
+        expected: ChecksumRequest,
+        bytes_max: usize,
+    ) -> Result<Vec<u8>> {
         let mode = std::mem::replace(&mut self.payload, PayloadMode::Unsigned);
         read_document(self.body, mode, self.headers, expected, bytes_max).await
     }

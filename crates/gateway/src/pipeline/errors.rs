@@ -74,15 +74,22 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
             ErrorCode::InvalidRequest,
             "The provided 'x-amz-mp-object-size' header does not match what was computed.",
         ),
-        B::Mismatch { what } => {
-            S3Error::with_message(ErrorCode::BadDigest, format!("The {what} you specified did not match the calculated {what}."))
-        }
+        B::Mismatch { what } => S3Error::with_message(
+            ErrorCode::BadDigest,
+            format!("The {what} you specified did not match the calculated {what}."),
+        ),
         B::TooLarge => ErrorCode::EntityTooLarge.into(),
-        B::KeyNotStorable(why) => {
-            S3Error::with_message(ErrorCode::KeyTooLongError, "Your key cannot be stored by this file system.").caused_by(why)
+        B::KeyNotStorable(why) => S3Error::with_message(
+            ErrorCode::KeyTooLongError,
+            "Your key cannot be stored by this file system.",
+        )
+        .caused_by(why),
+        B::OutOfSpace => {
+            S3Error::new(ErrorCode::InsufficientStorage).caused_by("the file system is full, or a quota is")
         }
-        B::OutOfSpace => S3Error::new(ErrorCode::InsufficientStorage).caused_by("the file system is full, or a quota is"),
-        B::ReadOnly => S3Error::with_message(ErrorCode::AccessDenied, "The storage is read-only.").caused_by(B::ReadOnly),
+        B::ReadOnly => {
+            S3Error::with_message(ErrorCode::AccessDenied, "The storage is read-only.").caused_by(B::ReadOnly)
+        }
         denied @ B::Denied { .. } => S3Error::new(ErrorCode::AccessDenied).caused_by(denied),
         B::Unsupported(what) => {
             S3Error::with_message(ErrorCode::NotImplemented, "The storage cannot do this.").caused_by(what)

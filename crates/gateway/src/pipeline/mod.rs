@@ -39,7 +39,12 @@ pub struct RequestContext {
 
 /// Answers one request.
 pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: Request<Incoming>) -> Reply {
-    let cx = RequestContext { id: gateway.request_ids.next(), now: Timestamp::now(), peer, started: Instant::now() };
+    let cx = RequestContext {
+        id: gateway.request_ids.next(),
+        now: Timestamp::now(),
+        peer,
+        started: Instant::now(),
+    };
     let (head, incoming) = request.into_parts();
     let mut body = RequestBody::new(incoming, &head.headers, gateway.stall_timeout);
     let permit = gateway.requests.clone().try_acquire_owned().ok();
@@ -57,7 +62,7 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
         phase.leave_body_unread();
     }
     finish(gateway, &cx, &head, operation, &mut reply);
-    reply.map(|body| body.hold(InProgress { phase, permit }))
+    reply.map(|body| body.hold(InProgress::new(phase, permit)))
 }
 
 async fn perform(
@@ -73,9 +78,21 @@ async fn perform(
     let virtual_bucket = host.and_then(|host| bucket_of_host(host, &gateway.domains));
     let target = Target::parse(virtual_bucket.as_deref(), head.uri.path())?;
     let operation = route::route(&head.method, target.shape(), &query, &head.headers)?;
-    let (requester, payload) = authenticate::authenticate(gateway, cx, head, &query, host, virtual_bucket.as_deref())?;
+    let (requester, payload) =
+        authenticate::authenticate(gateway, cx, head, &query, host, virtual_bucket.as_deref())?;
     let headers = headers_of(head, &query)?;
-    let call = Call { gateway, cx, head, headers: &headers, query: &query, target: &target, operation, requester, body, payload };
+    let call = Call {
+        gateway,
+        cx,
+        head,
+        headers: &headers,
+        query: &query,
+        target: &target,
+        operation,
+        requester,
+        body,
+        payload,
+    };
     ops::dispatch(call).await.map(|reply| (operation, reply))
 }
 
@@ -109,7 +126,13 @@ fn check_head(head: &Parts) -> Result<()> {
 }
 
 /// What every answer carries, and its line in the log.
-fn finish(gateway: &Gateway, cx: &RequestContext, head: &Parts, operation: Option<Operation>, reply: &mut Reply) {
+fn finish(
+    gateway: &Gateway,
+    cx: &RequestContext,
+    head: &Parts,
+    operation: Option<Operation>,
+    reply: &mut Reply,
+) {
     let headers = reply.headers_mut();
     headers.insert(header::SERVER, HeaderValue::from_static("Slipway"));
     headers.insert("x-amz-id-2", gateway.host_id.header());

@@ -10,8 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use super::io::{ConnectionIo, Phase, Timeouts};
 use super::drained;
+use super::io::{ConnectionIo, Phase, Timeouts};
 use super::listener::Stream;
 use crate::gateway::Gateway;
 use crate::limits::{HEADER_LINES_MAX, READ_BUFFER_BYTES};

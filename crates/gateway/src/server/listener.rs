@@ -24,14 +24,20 @@ impl ListenAddress {
     /// Reads `ADDRESS:PORT`, `:PORT` or `unix:PATH`.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
-            return if path.is_empty() { Err("unix: needs a path".to_owned()) } else { Ok(Self::Unix(path.into())) };
+            return if path.is_empty() {
+                Err("unix: needs a path".to_owned())
+            } else {
+                Ok(Self::Unix(path.into()))
+            };
         }
         if let Some(port) = text.strip_prefix(':') {
             let port = port.parse().map_err(|_| format!("{text:?}: the port is a number up to 65535"))?;
             return Ok(Self::Tcp((Ipv4Addr::UNSPECIFIED, port).into()));
         }
         let text = text.replace("localhost:", "127.0.0.1:");
-        text.parse().map(Self::Tcp).map_err(|_| format!("{text:?}: expected ADDRESS:PORT, :PORT or unix:PATH"))
+        text.parse()
+            .map(Self::Tcp)
+            .map_err(|_| format!("{text:?}: expected ADDRESS:PORT, :PORT or unix:PATH"))
     }
 }
 
@@ -144,7 +150,11 @@ impl AsyncWrite for Stream {
         on_stream!(self, s => Pin::new(s).poll_write(cx, buf))
     }
 
-    fn poll_write_vectored(self: Pin<&mut Self>, cx: &mut Context<'_>, bufs: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         on_stream!(self, s => Pin::new(s).poll_write_vectored(cx, bufs))
     }
 

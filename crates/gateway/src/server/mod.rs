@@ -71,7 +71,9 @@ impl Server {
                             connection::serve(settings, stream, address, draining).await;
                             drop(permit);
                         }
-                        Err(_) => connection::refuse(stream, settings.tls.is_some() && address.is_some()).await,
+                        Err(_) => {
+                            connection::refuse(stream, settings.tls.is_some() && address.is_some()).await
+                        }
                     }
                     drop(alive);
                 });

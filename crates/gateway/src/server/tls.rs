@@ -28,7 +28,11 @@ impl Certificates {
     /// Reads each certificate chain with the key at the same place; `None` where there are none.
     pub fn read(chains: &[PathBuf], keys: &[PathBuf]) -> Result<Option<Arc<Self>>, String> {
         if chains.len() != keys.len() {
-            return Err(format!("{} --tls-cert but {} --tls-key: give one key for each certificate", chains.len(), keys.len()));
+            return Err(format!(
+                "{} --tls-cert but {} --tls-key: give one key for each certificate",
+                chains.len(),
+                keys.len()
+            ));
         }
         if chains.is_empty() {
             return Ok(None);

@@ -154,13 +154,17 @@ impl SigV2Authorization {
         let matches = |to_sign: &[u8]| {
             verify_slices_are_equal(sign(secret_key, to_sign).as_bytes(), self.signature.as_bytes()).is_ok()
         };
-        if !matches(&as_sent) {
-            let normalised = normalised_path(request.raw_path);
-            if normalised == request.raw_path || !matches(&self.string_to_sign(request, &normalised)) {
-                return Err(mismatch(&self.access_key, &as_sent, &self.signature));
-            }
+        let matches_path = |path: &str| matches(&self.string_to_sign(request, path));
+        let normalised = normalised_path(request.raw_path);
+        // Some clients sign a bucket's path with a slash behind it and send it without.
+        let bucket_path = (request.raw_path.rfind('/') == Some(0)).then(|| format!("{}/", request.raw_path));
+        if matches(&as_sent)
+            || matches_path(&normalised)
+            || bucket_path.is_some_and(|path| matches_path(&path))
+        {
+            return anonymous_payload(request);
         }
-        anonymous_payload(request)
+        Err(mismatch(&self.access_key, &as_sent, &self.signature))
     }
 
     fn string_to_sign(&self, request: &SignedRequest<'_>, path: &str) -> Vec<u8> {

@@ -42,7 +42,8 @@ impl S3Error {
 
     /// An error with another sentence.
     pub fn with_message(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
-        let inner = Inner { code, message: message.into(), details: Vec::new(), headers: Vec::new(), source: None };
+        let inner =
+            Inner { code, message: message.into(), details: Vec::new(), headers: Vec::new(), source: None };
         Self { inner: Box::new(inner) }
     }
 
@@ -68,7 +69,11 @@ impl S3Error {
     }
 
     /// `InvalidArgument` with the argument's name and value.
-    pub fn invalid_argument(name: &'static str, value: impl Into<String>, message: impl Into<Cow<'static, str>>) -> Self {
+    pub fn invalid_argument(
+        name: &'static str,
+        value: impl Into<String>,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Self::with_message(ErrorCode::InvalidArgument, message)
             .detail("ArgumentName", name)
             .detail("ArgumentValue", value)
@@ -92,7 +97,11 @@ impl S3Error {
     }
 
     /// `MethodNotAllowed` (405), with what S3 calls the resource (`OBJECT`, `BUCKET`, `SERVICE`, ...).
-    pub fn method_not_allowed(method: &http::Method, resource_type: &'static str, allow: &'static str) -> Self {
+    pub fn method_not_allowed(
+        method: &http::Method,
+        resource_type: &'static str,
+        allow: &'static str,
+    ) -> Self {
         Self::new(ErrorCode::MethodNotAllowed)
             .detail("Method", method.as_str())
             .detail("ResourceType", resource_type)

@@ -29,6 +29,10 @@ pub struct CompletedPart {
 impl CompleteUploadRequest {
     /// Reads the body. No part, too many, or one without number or ETag are `MalformedXML`.
     pub fn parse(body: &[u8]) -> Result<Self> {
+        // Other documents have their own error for an empty body; this one is a list of no parts.
+        if body.is_empty() {
+            return Err(malformed());
+        }
         let mut document = Document::open(body, "CompleteMultipartUpload", COMPLETE_BODY_BYTES_MAX)?;
         let mut parts = Vec::new();
         while let Some(child) = document.child()? {

@@ -51,7 +51,9 @@ impl ListObjectsResult<'_> {
         let objects = objects.into_iter();
         let mut writer = page(objects.size_hint(), self.max_keys);
         writer.text("Name", self.bucket);
-        writer.key("Prefix", self.prefix, self.encoding);
+        // SDKs decode all but this one in this form of the listing, so it is only encoded if XML cannot hold it.
+        let plain = self.prefix.chars().all(|c| c >= ' ' || matches!(c, '\t' | '\n'));
+        writer.key("Prefix", self.prefix, if plain { KeyEncoding::Plain } else { self.encoding });
         writer.key("Marker", self.marker, self.encoding);
         writer.optional_key("NextMarker", self.next_marker, self.encoding);
         writer.number("MaxKeys", self.max_keys);

@@ -38,7 +38,7 @@ pub enum KeyEncoding {
     /// As XML text.
     #[default]
     Plain,
-    /// Percent-encoded, a space as `+`: safe for every key.
+    /// Percent-encoded: safe for every key.
     Url,
 }
 

@@ -46,6 +46,8 @@ fn check_location(asked: Option<&str>, region: &str) -> Result<()> {
         None | Some("" | "auto") => Ok(()),
         Some(asked) if asked == region => Ok(()),
         Some("EU") if region == "eu-west-1" => Ok(()),
-        Some(asked) => Err(S3Error::new(ErrorCode::InvalidLocationConstraint).detail("LocationConstraint", asked)),
+        Some(asked) => {
+            Err(S3Error::new(ErrorCode::InvalidLocationConstraint).detail("LocationConstraint", asked))
+        }
     }
 }

@@ -1,7 +1,7 @@
 use backend::ListBucketsQuery;
+use s3_wire::Result;
 use s3_wire::headers;
 use s3_wire::xml::{ListBucketsResult, ListedBucket};
-use s3_wire::Result;
 
 use crate::ops::Operation;
 use crate::pipeline::{Call, from_backend};

@@ -34,7 +34,11 @@ impl<'a> Operation<'a> for GetObjectAttributes {
             .await
             .map_err(|e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str())))?;
         let mut reply = reply::ok_xml(render(&self.0, &read.attributes));
-        reply::set(reply.headers_mut(), "last-modified", time::format_http_date(read.attributes.last_modified));
+        reply::set(
+            reply.headers_mut(),
+            "last-modified",
+            time::format_http_date(read.attributes.last_modified),
+        );
         Ok(reply)
     }
 }
@@ -64,7 +68,8 @@ fn render(asked: &AttributesRequest, attributes: &ObjectAttributes) -> String {
 }
 
 fn page(asked: &AttributesRequest, parts: &[ObjectPart]) -> Vec<AttributePart> {
-    let wanted = parts.iter().filter(|part| part.part_number > asked.part_number_marker).take(asked.max_parts);
+    let wanted =
+        parts.iter().filter(|part| part.part_number > asked.part_number_marker).take(asked.max_parts);
     wanted
         .map(|part| AttributePart {
             part_number: part.part_number,

@@ -1,8 +1,8 @@
 use backend::{Backend, BackendError, Context, CopyRequest, CopySource, ObjectRef, WriteReceipt};
 use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata};
 use s3_wire::headers::{
-    CopySourceRef, MetadataDirective, copy_checksum, copy_source, copy_source_conditions, metadata_directive, object_metadata,
-    refuse_unimplemented, write_conditions,
+    CopySourceRef, MetadataDirective, copy_checksum, copy_source, copy_source_conditions, metadata_directive,
+    object_metadata, refuse_unimplemented, write_conditions,
 };
 use s3_wire::xml::CopyObjectResult;
 use s3_wire::{ErrorCode, Result, S3Error};

@@ -42,13 +42,19 @@ impl<'a> Operation<'a> for DeleteObjects {
         let deletions: Vec<_> = request.objects.iter().map(|entry| delete_one(call, bucket, entry)).collect();
         let outcomes: Vec<_> = stream::iter(deletions).buffered(DELETE_CONCURRENCY).collect().await;
         let outcomes = request.objects.iter().zip(&outcomes);
-        let shown = outcomes.filter(|(_, outcome)| outcome.is_err() || !request.quiet).map(|(entry, outcome)| {
-            let (key, version_id) = (entry.key.as_str(), entry.version_id.as_deref());
-            match outcome {
-                Ok(()) => DeleteOutcome::Deleted { key, version_id, delete_marker: None },
-                Err(error) => DeleteOutcome::Failed { key, version_id, code: error.code(), message: error.message() },
-            }
-        });
+        let shown =
+            outcomes.filter(|(_, outcome)| outcome.is_err() || !request.quiet).map(|(entry, outcome)| {
+                let (key, version_id) = (entry.key.as_str(), entry.version_id.as_deref());
+                match outcome {
+                    Ok(()) => DeleteOutcome::Deleted { key, version_id, delete_marker: None },
+                    Err(error) => DeleteOutcome::Failed {
+                        key,
+                        version_id,
+                        code: error.code(),
+                        message: error.message(),
+                    },
+                }
+            });
         Ok(reply::ok_xml(delete_result(shown)))
     }
 }

@@ -4,8 +4,8 @@ use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ReadSelect
 use http::{HeaderMap, StatusCode, header};
 use s3_types::{Checksum, ChecksumType, Conditions};
 use s3_wire::headers::{
-    ObjectHeaders, ResponseOverrides, Selection, checksum_mode_enabled, content_range, read_conditions, refuse_unimplemented,
-    selection,
+    ObjectHeaders, ResponseOverrides, Selection, checksum_mode_enabled, content_range, read_conditions,
+    refuse_unimplemented, selection,
 };
 use s3_wire::{Result, S3Error};
 

@@ -4,8 +4,8 @@ use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use s3_types::limits::PART_BYTES_MAX;
 use s3_types::{Checksum, ChecksumAlgorithm, Conditions, Digester, Digests, ETag, ObjectMetadata};
 use s3_wire::headers::{
-    ChecksumRequest, append_checksum, etag_value, object_metadata, refuse_unimplemented, verify_checksum, verify_content_md5,
-    write_conditions,
+    ChecksumRequest, append_checksum, etag_value, object_metadata, refuse_unimplemented, verify_checksum,
+    verify_content_md5, write_conditions,
 };
 use s3_wire::{ErrorCode, Result, S3Error};
 
@@ -36,7 +36,11 @@ impl<'a> Operation<'a> for PutObject {
         let (backend, cx) = (call.backend(), call.backend_context());
         let failed = |e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str()));
         let body = decode(&mut call)?;
-        let options = WriteOptions { metadata: self.metadata, conditions: self.conditions, size_hint: Some(body.length()) };
+        let options = WriteOptions {
+            metadata: self.metadata,
+            conditions: self.conditions,
+            size_hint: Some(body.length()),
+        };
         let mut writer = backend.put_object(&cx, object, options).await.map_err(failed)?;
         let plan = DigestPlan { wanted: backend.wants_digests(), default: backend.default_checksum() };
         let digests = receive(body, writer.as_mut(), self.checksum, plan, failed).await?;

@@ -1,6 +1,8 @@
 use backend::{CompleteUpload, CompletedPart, ObjectRef, UploadAttributes, UploadRef};
 use s3_types::{ChecksumType, Conditions, UploadId};
-use s3_wire::headers::{ChecksumRequest, CompleteChecksum, complete_checksum, refuse_unimplemented, write_conditions};
+use s3_wire::headers::{
+    ChecksumRequest, CompleteChecksum, complete_checksum, refuse_unimplemented, write_conditions,
+};
 use s3_wire::xml::{CompleteUploadRequest, CompleteUploadResult};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
@@ -50,10 +52,7 @@ impl<'a> Operation<'a> for CompleteMultipartUpload {
             if let Ok(UploadAttributes { checksum: Some((_, kept)), .. }) = attributes {
                 check_type(self.whole.checksum_type, kept)?;
             }
-            let receipt = backend
-                .complete_upload(&cx, upload, complete)
-                .await
-                .map_err(failed)?;
+            let receipt = backend.complete_upload(&cx, upload, complete).await.map_err(failed)?;
             let result = CompleteUploadResult {
                 location: &location,
                 bucket: bucket.as_str(),

@@ -2,7 +2,9 @@ use std::ops::Range;
 
 use backend::{BackendError, CopyPartRequest, CopySource, ObjectRef, PartReceipt, UploadRef};
 use s3_types::{Conditions, UploadId};
-use s3_wire::headers::{CopySourceRef, copy_source, copy_source_conditions, copy_source_range, refuse_unimplemented};
+use s3_wire::headers::{
+    CopySourceRef, copy_source, copy_source_conditions, copy_source_range, refuse_unimplemented,
+};
 use s3_wire::xml::CopyPartResult;
 use s3_wire::{Result, S3Error};
 
@@ -77,4 +79,3 @@ fn out_of_range(range: Option<Range<u64>>, size_bytes: u64) -> S3Error {
     let message = format!("Range specified is not valid for source object of size: {size_bytes}");
     S3Error::invalid_argument("x-amz-copy-source-range", text, message)
 }
-

@@ -15,10 +15,8 @@ pub struct CreateMultipartUpload {
 impl<'a> Operation<'a> for CreateMultipartUpload {
     fn parse(call: &Call<'a>) -> Result<Self> {
         refuse_unimplemented(call.headers)?;
-        let upload = NewUpload {
-            metadata: object_metadata(call.headers)?,
-            checksum: upload_checksum(call.headers)?,
-        };
+        let upload =
+            NewUpload { metadata: object_metadata(call.headers)?, checksum: upload_checksum(call.headers)? };
         Ok(Self { upload })
     }
 

@@ -36,7 +36,9 @@ impl<'a> Operation<'a> for ListMultipartUploads<'a> {
         };
         let (next_key_marker, next_upload_id_marker) = match &page.next {
             None => (None, None),
-            Some(UploadPosition::AfterKey(text) | UploadPosition::AfterPrefix(text)) => (Some(text.as_str()), None),
+            Some(UploadPosition::AfterKey(text) | UploadPosition::AfterPrefix(text)) => {
+                (Some(text.as_str()), None)
+            }
             Some(UploadPosition::AfterUpload { key, id }) => (Some(key.as_str()), Some(id.as_str())),
         };
         let result = ListUploadsResult {

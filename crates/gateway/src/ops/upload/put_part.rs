@@ -38,7 +38,8 @@ impl<'a> Operation<'a> for UploadPart {
         check_algorithm(&self.checksum, &attributes)?;
         let default = attributes.checksum.map_or(backend.default_checksum(), |(algorithm, _)| algorithm);
         let body = decode(&mut call)?;
-        let mut writer = backend.put_part(&cx, upload, self.part_number, Some(body.length())).await.map_err(failed)?;
+        let mut writer =
+            backend.put_part(&cx, upload, self.part_number, Some(body.length())).await.map_err(failed)?;
         let plan = DigestPlan { wanted: backend.wants_digests(), default };
         let digests = receive(body, writer.as_mut(), self.checksum, plan, failed).await?;
         let receipt = writer.commit(digests).await.map_err(failed)?;

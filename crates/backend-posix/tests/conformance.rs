@@ -1,0 +1,25 @@
+//! The suite that every backend must pass, on a directory.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Arc;
+
+use backend::{Backend, conformance};
+use backend_posix::{Durability, Options, PosixBackend, Symlinks};
+
+async fn run(options: Options) {
+    let root = tempfile::tempdir().unwrap();
+    let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(root.path(), options).unwrap());
+    conformance::run(backend).await;
+    // Nothing is left: no bucket, no directory of our own.
+    assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_the_defaults() {
+    run(Options::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_syncs_or_links() {
+    run(Options { durability: Durability::None, symlinks: Symlinks::Refuse, ..Options::default() }).await;
+}

@@ -1,0 +1,194 @@
+//! Gateways on one tree: two backends that know nothing of each other.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use backend::conformance::{Fixture, collect, digests, if_absent, if_match, key};
+use backend::{Backend, BackendError, Context, ObjectRef, ReadSelector, WriteOptions};
+use backend_posix::{Durability, Options, PosixBackend};
+use s3_types::{BucketName, Conditions};
+use tokio::task::JoinSet;
+
+fn open(root: &Path) -> Arc<dyn Backend> {
+    let options = Options { durability: Durability::None, ..Options::default() };
+    Arc::new(PosixBackend::open(root, options).unwrap())
+}
+
+async fn two(root: &Path) -> [Arc<Fixture>; 2] {
+    let first = Fixture::new(&open(root), "races").await;
+    let second = Fixture { backend: open(root), cx: Context::default(), bucket: first.bucket.clone() };
+    [Arc::new(first), Arc::new(second)]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn if_none_match_has_one_winner() {
+    let root = tempfile::tempdir().unwrap();
+    let gateways = two(root.path()).await;
+    for round in 0..50 {
+        // A new name, the name of a directory, and a directory's own.
+        let name = match round % 3 {
+            0 => format!("new/{round}"),
+            1 => {
+                gateways[0].put(&format!("both{round}/below"), b"").await;
+                format!("both{round}")
+            }
+            _ => format!("object{round}/"),
+        };
+        let mut tasks = JoinSet::new();
+        for n in 0..8 {
+            let (gateway, name) = (Arc::clone(&gateways[n % 2]), name.clone());
+            tasks.spawn(async move {
+                let body = format!("{n}").into_bytes();
+                match gateway.put_if(&name, &body, if_absent()).await {
+                    Ok(_) => Some(body),
+                    Err(BackendError::PreconditionFailed(_)) => None,
+                    Err(error) => panic!("{error}"),
+                }
+            });
+        }
+        let winners: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
+        assert_eq!(winners.len(), 1, "{name}");
+        assert_eq!(gateways[1].get(&name).await.as_ref(), winners.first());
+    }
+}
+
+/// Increments that all count, against unconditional writes of the same value that must not undo any.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn if_match_loses_no_update() {
+    const EACH: usize = 25;
+    let root = tempfile::tempdir().unwrap();
+    let gateways = two(root.path()).await;
+    for name in ["counter", "d/", "shared"] {
+        gateways[0].put("shared/below", b"").await;
+        gateways[0].put(name, b"0").await;
+        let mut tasks = JoinSet::new();
+        for n in 0..8 {
+            let gateway = Arc::clone(&gateways[n % 2]);
+            tasks.spawn(async move {
+                let mut done = 0;
+                while done < EACH {
+                    let read = gateway.read(name, ReadSelector::Whole, &Conditions::default()).await.unwrap();
+                    let etag = read.attributes.etag.clone();
+                    let value: u32 = String::from_utf8(collect(read.body).await).unwrap().parse().unwrap();
+                    let next = (value + 1).to_string().into_bytes();
+                    match gateway.put_if(name, &next, if_match(&etag)).await {
+                        Ok(_) => done += 1,
+                        Err(BackendError::PreconditionFailed(_)) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            });
+        }
+        tasks.join_all().await;
+        assert_eq!(gateways[0].get(name).await, Some((8 * EACH).to_string().into_bytes()), "{name}");
+    }
+}
+
+/// Puts and deletes below shared directories, which come and go all the time. What was acknowledged is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn directories_that_come_and_go_lose_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let gateways = two(root.path()).await;
+    let mut tasks = JoinSet::new();
+    for n in 0..6 {
+        let gateway = Arc::clone(&gateways[n % 2]);
+        tasks.spawn(async move {
+            let none = Conditions::default();
+            // Each key is one task's own; the directories, and the files that become directories, are everyone's.
+            let names = ["a", "a/", "a/b", "a/b/c", "a/b/c/d", "a/b/"];
+            let name = names[n];
+            for round in 0..60 {
+                let body = format!("{name} {round}").into_bytes();
+                let body = if round % 3 == 0 && name.ends_with('/') { Vec::new() } else { body };
+                gateway.put(name, &body).await;
+                assert_eq!(gateway.get(name).await.as_ref(), Some(&body), "{name} {round}");
+                assert!(gateway.keys().await.contains(&name.to_owned()), "{name} {round}");
+                assert!(gateway.delete(name, &none).await.unwrap(), "{name} {round}");
+                assert_eq!(gateway.get(name).await, None);
+            }
+        });
+    }
+    while let Some(result) = tasks.join_next().await {
+        result.unwrap();
+    }
+    assert!(gateways[0].keys().await.is_empty());
+    let [gateway, _] = gateways;
+    gateway.backend.delete_bucket(&gateway.cx, &gateway.bucket).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
+    let root = tempfile::tempdir().unwrap();
+    let (first, second) = (open(root.path()), open(root.path()));
+    let bucket = BucketName::new("bucket").unwrap();
+    let cx = Context::default();
+    let (mut deleted, mut kept) = (0, 0);
+    for round in 0..200 {
+        match first.create_bucket(&cx, &bucket).await {
+            Ok(()) | Err(BackendError::BucketExists) => {}
+            Err(error) => panic!("{error}"),
+        }
+        // Some rounds overwrite, which makes locks and staging, or make directories.
+        let name = key(["a", "d/e", "d/"][round % 3]);
+        let body = vec![1; if round % 2 == 0 { 10 } else { 300_000 }];
+        let put = async {
+            let object = ObjectRef { bucket: &bucket, key: &name };
+            let mut writer = second.put_object(&cx, object, WriteOptions::default()).await?;
+            writer.write(body.clone().into()).await?;
+            writer.commit(digests(&body)).await
+        };
+        let (put, delete) = tokio::join!(put, first.delete_bucket(&cx, &bucket));
+        let object = ObjectRef { bucket: &bucket, key: &name };
+        let read = first.get_object(&cx, object, ReadSelector::Whole, &Conditions::default()).await;
+        match (put, delete) {
+            (Ok(_), Ok(())) => panic!("an acknowledged object went with its bucket"),
+            (Ok(_), Err(BackendError::BucketNotEmpty | BackendError::Conflict)) => {
+                read.unwrap();
+                kept += 1;
+                first.delete_object(&cx, object, &Conditions::default()).await.unwrap();
+                first.delete_bucket(&cx, &bucket).await.unwrap();
+            }
+            (Err(BackendError::NoSuchBucket), Ok(())) => {
+                assert!(matches!(read, Err(BackendError::NoSuchBucket)));
+                deleted += 1;
+            }
+            (put, delete) => panic!("{put:?} {delete:?}"),
+        }
+    }
+    println!("{deleted} deleted, {kept} kept");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn uploads_complete_once() {
+    let root = tempfile::tempdir().unwrap();
+    let gateways = two(root.path()).await;
+    for round in 0..10 {
+        let name = key("object");
+        let cx = Context::default();
+        let object = gateways[0].object(&name);
+        let id = gateways[0].backend.create_upload(&cx, object, backend::NewUpload::default()).await.unwrap();
+        let upload = backend::UploadRef { object, id: &id };
+        let mut writer = gateways[0].backend.put_part(&cx, upload, 1, None).await.unwrap();
+        writer.write(b"part".to_vec().into()).await.unwrap();
+        let part = writer.commit(digests(b"part")).await.unwrap();
+        let parts = vec![backend::CompletedPart { part_number: 1, etag: part.etag, checksum: None }];
+        let complete = || backend::CompleteUpload { parts: parts.clone(), ..Default::default() };
+        let (first, second, abort) = tokio::join!(
+            gateways[0].backend.complete_upload(&cx, upload, complete()),
+            gateways[1].backend.complete_upload(&cx, upload, complete()),
+            async {
+                if round % 2 == 0 {
+                    gateways[1].backend.abort_upload(&cx, upload).await
+                } else {
+                    Err(BackendError::NoSuchUpload)
+                }
+            },
+        );
+        match (first, second, abort) {
+            (Ok(first), Ok(second), Err(BackendError::NoSuchUpload)) => assert_eq!(first, second),
+            (Err(BackendError::NoSuchUpload), Err(BackendError::NoSuchUpload), Ok(())) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}

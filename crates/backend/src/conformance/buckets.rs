@@ -1,0 +1,88 @@
+//! Buckets.
+
+use std::sync::Arc;
+
+use s3_types::{BucketName, Conditions};
+
+use super::{Fixture, key};
+use crate::{Backend, BackendError, Context, ListBucketsQuery, NewUpload, ReadSelector, UploadRef};
+
+/// Made, seen, removed, gone.
+pub async fn bucket_life(backend: &Arc<dyn Backend>) {
+    let cx = Context::default();
+    let bucket = BucketName::new("conformance-life").unwrap();
+    let name = key("a");
+    let object = crate::ObjectRef { bucket: &bucket, key: &name };
+    let none = Conditions::default();
+
+    assert!(matches!(backend.head_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
+    assert!(matches!(backend.delete_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
+    let read = backend.get_object(&cx, object, ReadSelector::Whole, &none).await;
+    assert!(matches!(read, Err(BackendError::NoSuchBucket)));
+    assert!(matches!(backend.delete_object(&cx, object, &none).await, Err(BackendError::NoSuchBucket)));
+    let upload = backend.create_upload(&cx, object, NewUpload::default()).await;
+    assert!(matches!(upload, Err(BackendError::NoSuchBucket)));
+
+    let before = s3_types::Timestamp::now().as_second();
+    backend.create_bucket(&cx, &bucket).await.unwrap();
+    assert!(matches!(backend.create_bucket(&cx, &bucket).await, Err(BackendError::BucketExists)));
+    let attributes = backend.head_bucket(&cx, &bucket).await.unwrap();
+    assert_eq!(attributes.name, bucket);
+    assert!(attributes.created.as_second() >= before);
+    let read = backend.get_object(&cx, object, ReadSelector::Whole, &none).await;
+    assert!(matches!(read, Err(BackendError::NoSuchKey)));
+    backend.delete_bucket(&cx, &bucket).await.unwrap();
+    assert!(matches!(backend.head_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
+}
+
+/// By name, with prefix, start and pages.
+pub async fn listing_buckets(backend: &Arc<dyn Backend>) {
+    let cx = Context::default();
+    let buckets = ["conformance-a", "conformance-b", "conformance-b.c", "conformance-c"]
+        .map(|name| BucketName::new(name).unwrap());
+    for bucket in &buckets {
+        backend.create_bucket(&cx, bucket).await.unwrap();
+    }
+    let list = async |prefix: &str, after: Option<&str>, max_buckets| {
+        let query = ListBucketsQuery { prefix: prefix.into(), after: after.map(Into::into), max_buckets };
+        let page = backend.list_buckets(&cx, &query).await.unwrap();
+        let names: Vec<_> = page.buckets.iter().map(|bucket| bucket.name.as_str().to_owned()).collect();
+        (names, page.next.map(|name| name.as_str().to_owned()))
+    };
+    let all = buckets.clone().map(|bucket| bucket.as_str().to_owned());
+    assert_eq!(list("conformance-", None, 4).await, (all.to_vec(), None));
+    assert_eq!(list("conformance-", None, 3).await, (all[..3].to_vec(), Some(all[2].clone())));
+    assert_eq!(list("conformance-", Some("conformance-b"), 10).await, (all[2..].to_vec(), None));
+    assert_eq!(list("conformance-b", None, 10).await, (all[1..3].to_vec(), None));
+    assert_eq!(list("conformance-x", None, 10).await, (Vec::new(), None));
+    for bucket in &buckets {
+        backend.delete_bucket(&cx, bucket).await.unwrap();
+    }
+}
+
+/// A bucket with objects stays.
+pub async fn deleting_used_buckets(backend: &Arc<dyn Backend>) {
+    let fixture = Fixture::new(backend, "used").await;
+    let delete = async || backend.delete_bucket(&fixture.cx, &fixture.bucket).await;
+    for name in ["a", "a/", "a/b/c", "//", ".."] {
+        fixture.put(name, b"x").await;
+        assert!(matches!(delete().await, Err(BackendError::BucketNotEmpty)), "{name}");
+        assert_eq!(fixture.get(name).await.as_deref(), Some(&b"x"[..]));
+        fixture.delete(name, &Conditions::default()).await.unwrap();
+    }
+    fixture.finish().await;
+}
+
+/// So does one with uploads in progress, which keep their parts.
+pub async fn deleting_buckets_with_uploads(backend: &Arc<dyn Backend>) {
+    let fixture = Fixture::new(backend, "used-by-uploads").await;
+    let name = key("upload");
+    let object = fixture.object(&name);
+    let id = backend.create_upload(&fixture.cx, object, NewUpload::default()).await.unwrap();
+    let refused = backend.delete_bucket(&fixture.cx, &fixture.bucket).await;
+    assert!(matches!(refused, Err(BackendError::BucketNotEmpty)), "{refused:?}");
+    let upload = UploadRef { object, id: &id };
+    backend.head_upload(&fixture.cx, upload).await.unwrap();
+    backend.abort_upload(&fixture.cx, upload).await.unwrap();
+    fixture.finish().await;
+}

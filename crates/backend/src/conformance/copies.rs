@@ -1,0 +1,86 @@
+//! CopyObject.
+
+use std::sync::Arc;
+
+use s3_types::{ChecksumAlgorithm, Checksummer, Condition, Conditions, ETag, ObjectMetadata};
+
+use super::{Fixture, assert_failed, digests, full_metadata, if_absent, if_match, key};
+use crate::{Backend, BackendError, CopyRequest, CopySource, Result, WriteOptions, WriteReceipt};
+
+struct Copy<'a> {
+    from: &'a str,
+    to: &'a str,
+    metadata: Option<ObjectMetadata>,
+    checksum_algorithm: Option<ChecksumAlgorithm>,
+    source_conditions: Conditions,
+    conditions: Conditions,
+}
+
+fn copy<'a>(from: &'a str, to: &'a str) -> Copy<'a> {
+    let (source_conditions, conditions) = Default::default();
+    Copy { from, to, metadata: None, checksum_algorithm: None, source_conditions, conditions }
+}
+
+impl Copy<'_> {
+    async fn run(self, fixture: &Fixture) -> Result<WriteReceipt> {
+        let (from, to) = (key(self.from), key(self.to));
+        let request = CopyRequest {
+            source: CopySource { object: fixture.object(&from), conditions: self.source_conditions },
+            target: fixture.object(&to),
+            metadata: self.metadata,
+            checksum_algorithm: self.checksum_algorithm,
+            conditions: self.conditions,
+        };
+        fixture.backend.copy_object(&fixture.cx, request).await
+    }
+}
+
+/// Bytes, digests and metadata of copies, onto others and onto the source itself.
+pub async fn copies(backend: &Arc<dyn Backend>) {
+    let fixture = Fixture::new(backend, "copies").await;
+    for size in [0, 10, 2_500_000] {
+        let body = vec![3; size];
+        let options = WriteOptions { metadata: full_metadata(), ..WriteOptions::default() };
+        fixture.put_with("source", &body, options).await.unwrap();
+        for target in ["copy", "d/copy", "source/below", "dir/", "source"] {
+            let receipt = copy("source", target).run(&fixture).await.unwrap();
+            let read = fixture.head(target).await.unwrap().attributes;
+            assert_eq!((&read.etag, read.checksum), (&digests(&body).etag, digests(&body).checksum));
+            assert_eq!((receipt.etag, receipt.checksum), (read.etag, read.checksum));
+            assert_eq!((receipt.size_bytes, receipt.last_modified), (size as u64, read.last_modified));
+            assert_eq!(read.metadata, full_metadata());
+            assert!(fixture.get(target).await.unwrap() == body);
+        }
+        let other = ObjectMetadata { content_type: Some("x/y".into()), ..ObjectMetadata::default() };
+        let algorithm = Some(ChecksumAlgorithm::Sha256);
+        let changed =
+            Copy { metadata: Some(other.clone()), checksum_algorithm: algorithm, ..copy("source", "source") };
+        changed.run(&fixture).await.unwrap();
+        let read = fixture.head("source").await.unwrap().attributes;
+        assert_eq!((read.etag, read.metadata), (digests(&body).etag, other));
+        assert_eq!(read.checksum.unwrap().value, Checksummer::of(ChecksumAlgorithm::Sha256, &body));
+        assert!(fixture.get("source").await.unwrap() == body);
+    }
+    let missing = copy("missing", "copy").run(&fixture).await;
+    assert!(matches!(missing, Err(BackendError::NoSuchKey)));
+    fixture.finish().await;
+}
+
+/// Conditions on both sides.
+pub async fn copy_conditions(backend: &Arc<dyn Backend>) {
+    let fixture = Fixture::new(backend, "copy-conditions").await;
+    let source = fixture.put("a", b"a").await;
+    let other = ETag::Md5([0; 16]);
+    let wrong = Copy { source_conditions: if_match(&other), ..copy("a", "b") };
+    assert_failed(wrong.run(&fixture).await, Condition::IfMatch);
+    Copy { source_conditions: if_match(&source.etag), conditions: if_absent(), ..copy("a", "b") }
+        .run(&fixture)
+        .await
+        .unwrap();
+    let taken = Copy { conditions: if_absent(), ..copy("a", "b") };
+    assert_failed(taken.run(&fixture).await, Condition::IfNoneMatch);
+    let missing = Copy { conditions: if_match(&source.etag), ..copy("a", "c") };
+    assert!(matches!(missing.run(&fixture).await, Err(BackendError::NoSuchKey)));
+    assert_eq!(fixture.keys().await, ["a", "b"]);
+    fixture.finish().await;
+}

@@ -1,0 +1,238 @@
+//! Multipart uploads.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use s3_types::{
+    ByteRange, Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, Condition, Conditions, Digester, ETag,
+    ObjectKey, UploadId,
+};
+
+use super::{Fixture, assert_failed, collect, digests, full_metadata, if_absent, if_match, key};
+use crate::{
+    Backend, BackendError, CompleteUpload, CompletedPart, CopyPartRequest, CopySource, ListPartsQuery,
+    ListUploadsQuery, NewUpload, ReadSelector, Result, UploadPage, UploadPosition, UploadRef, WriteReceipt,
+};
+
+const MIB: usize = 1 << 20;
+
+struct Upload<'f> {
+    fixture: &'f Fixture,
+    key: ObjectKey,
+    id: UploadId,
+    algorithm: ChecksumAlgorithm,
+}
+
+impl<'f> Upload<'f> {
+    async fn new(fixture: &'f Fixture, name: &str, upload: NewUpload) -> Self {
+        let key = key(name);
+        let algorithm = upload.checksum.map_or(ChecksumAlgorithm::Crc64Nvme, |(algorithm, _)| algorithm);
+        let id = fixture.backend.create_upload(&fixture.cx, fixture.object(&key), upload).await.unwrap();
+        Self { fixture, key, id, algorithm }
+    }
+
+    fn name(&self) -> UploadRef<'_> {
+        UploadRef { object: self.fixture.object(&self.key), id: &self.id }
+    }
+
+    async fn put(&self, part_number: u32, body: &[u8]) -> CompletedPart {
+        let (fixture, upload) = (self.fixture, self.name());
+        let mut writer = fixture.backend.put_part(&fixture.cx, upload, part_number, None).await.unwrap();
+        let mut digester = Digester::new(Some(self.algorithm));
+        for chunk in body.chunks(1_000_000) {
+            digester.update(chunk);
+            writer.write(Bytes::copy_from_slice(chunk)).await.unwrap();
+        }
+        let receipt = writer.commit(digester.finish()).await.unwrap();
+        let checksum = receipt.checksum.map(|checksum| checksum.value);
+        CompletedPart { part_number, etag: receipt.etag, checksum }
+    }
+
+    async fn complete_with(&self, complete: CompleteUpload) -> Result<WriteReceipt> {
+        self.fixture.backend.complete_upload(&self.fixture.cx, self.name(), complete).await
+    }
+
+    async fn complete(&self, parts: &[CompletedPart]) -> Result<WriteReceipt> {
+        self.complete_with(CompleteUpload { parts: parts.to_vec(), ..CompleteUpload::default() }).await
+    }
+
+    async fn parts(&self, after: u32, max_parts: usize) -> Result<(Vec<u32>, bool)> {
+        let query = ListPartsQuery { after, max_parts };
+        let page = self.fixture.backend.list_parts(&self.fixture.cx, self.name(), query).await?;
+        Ok((page.parts.iter().map(|part| part.part_number).collect(), page.truncated))
+    }
+}
+
+/// From creation to the object, with parts sent twice, left out and copied.
+pub async fn upload_life(backend: &Arc<dyn Backend>) {
+    let fixture = Fixture::new(backend, "uploads").await;
+    let new = NewUpload { metadata: full_metadata(), checksum: None };
+    let upload = Upload::new(&fixture, "d/object", new).await;
+    let (first, second, last) = (vec![1; 5 * MIB], vec![2; 5 * MIB + 17], vec![3; 10]);
+    let source = fixture.put("source", &[&second[..], b"tail"].concat()).await;
+    upload.put(2, b"replaced").await;
+    let one = upload.put(2, &first).await;
+    upload.put(3, b"left out").await;
+    let source_key = key("source");
+    let copied = CopyPartRequest {
+        source: CopySource { object: fixture.object(&source_key), conditions: if_match(&source.etag) },
+        range: Some(0..second.len() as u64),
+        upload: upload.name(),
+        part_number: 7,
+    };
+    let receipt = backend.copy_part(&fixture.cx, copied.clone()).await.unwrap();
+    assert_eq!(
+        (&receipt.etag, receipt.checksum),
+        (&digests(&second).etag, digests(&second).checksum.map(|c| c.value))
+    );
+    let beyond = CopyPartRequest { range: Some(0..second.len() as u64 + 5), ..copied };
+    let beyond = backend.copy_part(&fixture.cx, beyond).await;
+    assert!(matches!(beyond, Err(BackendError::InvalidRange { .. })));
+    let two = CompletedPart { part_number: 7, etag: receipt.etag, checksum: None };
+    let three = upload.put(10_000, &last).await;
+    assert_eq!(fixture.keys().await, ["source"]);
+    assert_eq!(upload.parts(0, 10).await.unwrap(), (vec![2, 3, 7, 10_000], false));
+    assert_eq!(upload.parts(2, 2).await.unwrap(), (vec![3, 7], true));
+
+    let body = [&first[..], &second, &last].concat();
+    let parts = [one, two, three];
+    let whole = Checksum::full_object(Checksummer::of(ChecksumAlgorithm::Crc64Nvme, &body));
+    let complete = CompleteUpload {
+        parts: parts.to_vec(),
+        checksum: Some(whole),
+        size_bytes: Some(body.len() as u64),
+        conditions: if_absent(),
+    };
+    let receipt = upload.complete_with(complete.clone()).await.unwrap();
+    assert_eq!(receipt.checksum, Some(whole));
+    assert_eq!(receipt.etag, multipart_etag(&parts));
+    assert_eq!(receipt.size_bytes, body.len() as u64);
+    assert_eq!(upload.complete_with(complete).await.unwrap(), receipt);
+    assert!(matches!(upload.parts(0, 1).await, Err(BackendError::NoSuchUpload)));
+
+    let read = fixture.read("d/object", ReadSelector::Whole, &Conditions::default()).await.unwrap();
+    assert_eq!(read.attributes.metadata, full_metadata());
+    assert_eq!((&read.attributes.etag, read.attributes.checksum), (&receipt.etag, Some(whole)));
+    assert_eq!(read.attributes.last_modified, receipt.last_modified);
+    let sizes: Vec<_> =
+        read.attributes.parts.as_deref().unwrap().iter().map(|p| (p.part_number, p.size_bytes)).collect();
+    assert_eq!(sizes, [(2, first.len() as u64), (7, second.len() as u64), (10_000, 10)]);
+    assert!(collect(read.body).await == body);
+    let part = fixture.read("d/object", ReadSelector::Part(7), &Conditions::default()).await.unwrap();
+    assert_eq!(part.range, Some(first.len() as u64..(first.len() + second.len()) as u64));
+    assert!(collect(part.body).await == second);
+    let across = ReadSelector::Range(ByteRange::Last { length: 12 });
+    let tail = fixture.read("d/object", across, &Conditions::default()).await.unwrap();
+    assert_eq!(collect(tail.body).await, body[body.len() - 12..]);
+    let none = fixture.read("d/object", ReadSelector::Part(3), &Conditions::default()).await;
+    assert!(matches!(none, Err(BackendError::NoSuchPart)));
+    fixture.finish().await;
+}
+
+fn multipart_etag(parts: &[CompletedPart]) -> ETag {
+    let mut md5 = Checksummer::new(ChecksumAlgorithm::Md5);
+    for part in parts {
+        let ETag::Md5(value) = &part.etag else { panic!("{}", part.etag) };
+        md5.update(value);
+    }
+    let md5 = md5.finish().as_bytes().try_into().unwrap();
+    ETag::Multipart { md5, parts: u32::try_from(parts.len()).unwrap() }
+}
+
+/// What a completion refuses, and what it leaves as it was.
+pub async fn upload_checks(backend: &Arc<dyn Backend>) {
+    let fixture = Fixture::new(backend, "upload-checks").await;
+    let checksum = Some((ChecksumAlgorithm::Sha256, ChecksumType::Composite));
+    let upload = Upload::new(&fixture, "a", NewUpload { checksum, ..NewUpload::default() }).await;
+    let attributes = backend.head_upload(&fixture.cx, upload.name()).await.unwrap();
+    assert_eq!(attributes.checksum, checksum);
+    let one = upload.put(1, &vec![1; 5 * MIB]).await;
+    let two = upload.put(2, b"small").await;
+    let three = upload.put(3, b"last").await;
+    let complete = async |parts: &[&CompletedPart]| {
+        upload.complete(&parts.iter().map(|part| (*part).clone()).collect::<Vec<_>>()).await
+    };
+    assert!(matches!(complete(&[&two, &one]).await, Err(BackendError::InvalidPartOrder)));
+    assert!(matches!(complete(&[&one, &one]).await, Err(BackendError::InvalidPartOrder)));
+    let other = CompletedPart { etag: ETag::Md5([0; 16]), ..two.clone() };
+    assert!(matches!(complete(&[&one, &other]).await, Err(BackendError::InvalidPart { part_number: 2, .. })));
+    let missing = CompletedPart { part_number: 9, ..two.clone() };
+    assert!(matches!(
+        complete(&[&one, &missing]).await,
+        Err(BackendError::InvalidPart { part_number: 9, .. })
+    ));
+    let wrong = CompletedPart { checksum: one.checksum, ..two.clone() };
+    assert!(matches!(complete(&[&one, &wrong]).await, Err(BackendError::InvalidPart { part_number: 2, .. })));
+    let small = complete(&[&one, &two, &three]).await;
+    assert!(matches!(small, Err(BackendError::PartTooSmall { part_number: 2, size_bytes: 5, .. })));
+
+    let with = |checksum, size_bytes, conditions| CompleteUpload {
+        parts: vec![one.clone(), two.clone()],
+        checksum,
+        size_bytes,
+        conditions,
+    };
+    let size = upload.complete_with(with(None, Some(3), Conditions::default())).await;
+    assert!(matches!(size, Err(BackendError::Mismatch { what: "size" })));
+    let value = Checksummer::of(ChecksumAlgorithm::Sha256, b"");
+    let sum =
+        upload.complete_with(with(Some(Checksum::composite(value, 2)), None, Conditions::default())).await;
+    assert!(matches!(sum, Err(BackendError::Mismatch { what: "checksum" })));
+    let first = fixture.put("a", b"before").await;
+    assert_failed(upload.complete_with(with(None, None, if_absent())).await, Condition::IfNoneMatch);
+    assert_eq!(fixture.get("a").await.as_deref(), Some(&b"before"[..]));
+    assert_eq!(upload.parts(0, 9).await.unwrap().0, [1, 2, 3]);
+
+    let receipt = upload.complete_with(with(None, None, if_match(&first.etag))).await.unwrap();
+    let values =
+        [one.checksum.unwrap(), two.checksum.unwrap()].map(|value| value.as_bytes().to_vec()).concat();
+    let value = Checksummer::of(ChecksumAlgorithm::Sha256, &values);
+    assert_eq!(receipt.checksum, Some(Checksum::composite(value, 2)));
+
+    let other_key = key("b");
+    let elsewhere = UploadRef { object: fixture.object(&other_key), id: &upload.id };
+    assert!(matches!(backend.head_upload(&fixture.cx, elsewhere).await, Err(BackendError::NoSuchUpload)));
+    assert!(matches!(
+        backend.abort_upload(&fixture.cx, upload.name()).await,
+        Err(BackendError::NoSuchUpload)
+    ));
+    fixture.finish().await;
+}
+
+/// Uploads in progress, by key and time.
+pub async fn upload_listing(backend: &Arc<dyn Backend>) {
+    let fixture = Fixture::new(backend, "upload-listing").await;
+    let mut uploads = Vec::new();
+    for name in ["b", "a/1", "b", "a/2", "b", "c"] {
+        uploads.push(Upload::new(&fixture, name, NewUpload::default()).await);
+    }
+    let list = async |prefix: &str, delimiter: Option<&str>, start: Option<&UploadPosition>, max_items| {
+        let query = ListUploadsQuery { bucket: &fixture.bucket, prefix, delimiter, start, max_items };
+        backend.list_uploads(&fixture.cx, &query).await.unwrap()
+    };
+    let ids = |page: &UploadPage| page.uploads.iter().map(|upload| upload.id.clone()).collect::<Vec<_>>();
+    let id = |n: usize| uploads[n].id.clone();
+    let page = list("", None, None, 100).await;
+    assert_eq!(ids(&page), [id(1), id(3), id(0), id(2), id(4), id(5)]);
+    assert_eq!(page.next, None);
+    assert_eq!(ids(&list("b", None, None, 100).await), [id(0), id(2), id(4)]);
+    let page = list("", Some("/"), None, 2).await;
+    assert_eq!((page.common_prefixes.clone(), ids(&page)), (vec!["a/".to_owned()], vec![id(0)]));
+    let page = list("", Some("/"), page.next.as_ref(), 2).await;
+    assert_eq!(ids(&page), [id(2), id(4)]);
+    let page = list("", Some("/"), page.next.as_ref(), 2).await;
+    assert_eq!((ids(&page), page.next), (vec![id(5)], None));
+    let after = UploadPosition::AfterKey("b".into());
+    assert_eq!(ids(&list("", None, Some(&after), 9).await), [id(5)]);
+    let after = UploadPosition::AfterPrefix("a/".into());
+    assert_eq!(ids(&list("", Some("/"), Some(&after), 1).await), [id(0)]);
+    for upload in &uploads {
+        backend.abort_upload(&fixture.cx, upload.name()).await.unwrap();
+        assert!(matches!(
+            backend.head_upload(&fixture.cx, upload.name()).await,
+            Err(BackendError::NoSuchUpload)
+        ));
+    }
+    assert!(list("", None, None, 9).await.uploads.is_empty());
+    fixture.finish().await;
+}

@@ -1,0 +1,261 @@
+"""Flags, environment and file; credentials and where they must not show."""
+
+import os
+import re
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from support import expect
+from support.server import ACCESS_KEY, KEYS, SECRET_KEY, StartFailed, binary
+from support.sigv4 import Signer
+from support.wire import RawClient
+
+
+def region_of(server) -> str:
+    found = re.search(r"^  region +(\S+)$", server.output, re.MULTILINE)
+    assert found, server.output
+    return found[1]
+
+
+def config(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "slipway.toml"
+    path.write_text(text)
+    return str(path)
+
+
+class TestPrecedence:
+    """A flag wins over the environment, the environment over the file, the file over the default."""
+
+    @pytest.mark.parametrize("flag, env, file, expected", [
+        (None, None, None, "us-east-1"), (None, None, "file-1", "file-1"), (None, "env-1", None, "env-1"),
+        ("flag-1", None, None, "flag-1"), (None, "env-1", "file-1", "env-1"), ("flag-1", None, "file-1", "flag-1"),
+        ("flag-1", "env-1", None, "flag-1"), ("flag-1", "env-1", "file-1", "flag-1"),
+    ])
+    def test_region(self, make_server, tmp_path, flag, env, file, expected):
+        options = ["--region", flag] if flag else []
+        if file:
+            options += ["--config", config(tmp_path, f'region = "{file}"\n')]
+        server = make_server(*options, env={**KEYS, **({"SLIPWAY_REGION": env} if env else {})})
+        assert region_of(server) == expected
+        expect.ok(server.raw.get("/", signer=server.raw.signer.with_(region=expected)))
+
+    def test_the_file_by_environment(self, make_server, tmp_path):
+        file = config(tmp_path, 'region = "file-1"\n')
+        assert region_of(make_server(env={**KEYS, "SLIPWAY_CONFIG": file})) == "file-1"
+
+    def test_everything_in_a_file(self, make_server, tmp_path):
+        socket = tmp_path / "s.sock"
+        file = config(tmp_path, f"""
+            listen = ["127.0.0.1:0", "unix:{socket}"]
+            region = "lab-1"
+            domain = ["one.test", "two.test"]
+            durability = "none"
+            file-mode = "0600"
+            max-connections = 50
+            max-requests = 10
+            header-timeout = 3
+            log = "debug"
+            log-format = "json"
+        """)
+        server = make_server("--config", file, listen=[])
+        assert len(server.endpoints) == 2
+        raw = server.raw.with_(signer=server.raw.signer.with_(region="lab-1"))
+        expect.ok(raw.put("/bucket"))
+        for domain in ("one.test", "two.test"):
+            expect.ok(raw.put("/key", b"data", headers={"host": f"bucket.{domain}"}))
+        assert server.path("bucket", "key").stat().st_mode & 0o777 == 0o600
+        assert re.search(r'^\{.*"status":200', server.log, re.MULTILINE), server.log
+
+    def test_lists_in_the_environment(self, make_server, tmp_path):
+        listen = f"127.0.0.1:0,unix:{tmp_path}/s.sock"
+        assert len(make_server(listen=[], env={**KEYS, "SLIPWAY_LISTEN": listen}).endpoints) == 2
+
+
+class TestMistakes:
+    @pytest.mark.parametrize("text, message", [
+        ('regoin = "x"', "unknown key \"regoin\""), ("region = ", "slipway.toml"), ("region = true", "region"),
+        ("max-requests = 0", "at least 1"), ('durability = "some"', "durability"), ('file-mode = "9"', "octal"),
+        ('config = "x"', "unknown key"), ('secret_key = "hush"', "unknown key"),
+    ])
+    def test_in_the_file(self, make_server, tmp_path, text, message):
+        with pytest.raises(StartFailed, match=re.escape(message)) as failure:
+            make_server("--config", config(tmp_path, text))
+        assert "hush" not in str(failure.value)
+
+    @pytest.mark.parametrize("options, message", [
+        (["--listen", "nowhere"], "nowhere"), (["--max-connections", "0"], "at least 1"), (["--no-such-flag"], "no-such"),
+        (["--sigv2", "perhaps"], "perhaps"), (["--header-timeout", "soon"], "seconds"), (["--log", "=,="], "--log"),
+        (["--config", "/does/not/exist.toml"], "/does/not/exist.toml"), (["--dir-mode", "77777"], "octal"),
+    ])
+    def test_in_flags(self, make_server, options, message):
+        with pytest.raises(StartFailed, match=re.escape(message)):
+            make_server(*options)
+
+    def test_in_the_environment(self, make_server):
+        with pytest.raises(StartFailed, match="many"):
+            make_server(env={**KEYS, "SLIPWAY_MAX_REQUESTS": "many"})
+
+    def test_a_file_where_the_directory_should_be(self, make_server, tmp_path):
+        (tmp_path / "file").write_text("x")
+        with pytest.raises(StartFailed, match="file"):
+            make_server(tree=tmp_path / "file")
+
+
+class TestCredentials:
+    def check(self, server, access_key: str, secret_key: str) -> None:
+        raw = RawClient(server.address, Signer(access_key, secret_key))
+        expect.ok(raw.get("/"))
+        expect.error(RawClient(server.address, Signer(access_key, "wrong")).get("/"), "SignatureDoesNotMatch")
+
+    @pytest.mark.parametrize("names", [
+        ("SLIPWAY_ROOT_ACCESS_KEY", "SLIPWAY_ROOT_SECRET_KEY"), ("MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD"),
+        ("ROOT_ACCESS_KEY", "ROOT_SECRET_KEY"),
+    ])
+    def test_from_the_environment(self, make_server, names):
+        server = make_server(env={names[0]: "somebody", names[1]: "hush-hush-hush"})
+        self.check(server, "somebody", "hush-hush-hush")
+        assert "somebody" in server.output
+        assert "hush" not in server.output + server.log
+        assert not (server.tree / ".slipway" / "credentials.toml").exists()
+
+    def test_ours_come_first(self, make_server):
+        self.check(make_server(env={**KEYS, "MINIO_ROOT_USER": "other", "MINIO_ROOT_PASSWORD": "other-secret"}),
+                   ACCESS_KEY, SECRET_KEY)
+
+    @pytest.mark.parametrize("env", [{"SLIPWAY_ROOT_ACCESS_KEY": "somebody"}, {"MINIO_ROOT_PASSWORD": "hush"}])
+    def test_half_of_them(self, make_server, env):
+        with pytest.raises(StartFailed, match="only one of") as failure:
+            make_server(env=env)
+        assert "hush" not in str(failure.value)
+
+    def test_made_at_the_first_start(self, make_server):
+        first = make_server(env={})
+        file = first.tree / ".slipway" / "credentials.toml"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+        access_key = re.search(r"^  access key +(\S+)$", first.output, re.MULTILINE)[1]
+        secret_key = re.search(r"^  secret key +(\S+)$", first.output, re.MULTILINE)[1]
+        assert len(access_key) >= 16 and len(secret_key) >= 32
+        self.check(first, access_key, secret_key)
+        assert f"AWS_ACCESS_KEY_ID={access_key}" in first.output, "ready to paste"
+        assert secret_key not in first.log
+        first.stop()
+
+        second = make_server(env={})
+        self.check(second, access_key, secret_key)
+        assert access_key in second.output
+        assert secret_key not in second.output + second.log
+        assert os.listdir(file.parent) == ["credentials.toml"]
+
+    def test_others_are_made_for_another_directory(self, make_server, tmp_path):
+        trees = [tmp_path / name for name in ("one", "two")]
+        outputs = [make_server(env={}, tree=tree).output for tree in trees]
+        keys = [re.search(r"secret key +(\S+)", output)[1] for output in outputs]
+        assert keys[0] != keys[1]
+
+    def test_two_gateways_that_start_at_once_agree(self, make_server, tmp_path):
+        from concurrent.futures import ThreadPoolExecutor
+        tree = tmp_path / "shared"
+        tree.mkdir()
+        from support.server import Server
+        with ThreadPoolExecutor(4) as pool:
+            servers = list(pool.map(lambda n: Server(tree, env={}, log=tmp_path / f"s{n}.log"), range(4)))
+        try:
+            secret = re.search(r'^secret_key = "(.*)"$', (tree / ".slipway" / "credentials.toml").read_text(), re.M)[1]
+            access = re.search(r'^access_key = "(.*)"$', (tree / ".slipway" / "credentials.toml").read_text(), re.M)[1]
+            for server in servers:
+                self.check(server, access, secret)
+        finally:
+            for server in servers:
+                server.stop()
+
+    def test_a_file_that_others_can_read(self, make_server):
+        server = make_server(env={})
+        server.stop()
+        (server.tree / ".slipway" / "credentials.toml").chmod(0o644)
+        with pytest.raises(StartFailed, match="chmod 600"):
+            make_server(env={})
+
+    def test_a_credentials_file(self, make_server, tmp_path):
+        file = tmp_path / "keys.toml"
+        file.write_text('access_key = "from-file"\nsecret_key = "sesame-sesame"\n')
+        file.chmod(0o600)
+        server = make_server("--credentials-file", str(file))
+        self.check(server, "from-file", "sesame-sesame")
+        assert "sesame" not in server.output + server.log
+
+    def test_a_broken_credentials_file_is_not_quoted(self, make_server, tmp_path):
+        file = tmp_path / "keys.toml"
+        file.write_text('access_key = "from-file"\nsecret_key = "sesame\n')
+        file.chmod(0o600)
+        with pytest.raises(StartFailed) as failure:
+            make_server("--credentials-file", str(file))
+        assert "sesame" not in str(failure.value)
+
+    def test_secrets_do_not_show(self, make_server):
+        """Neither in ps nor in the most talkative log, whatever is asked."""
+        server = make_server("--log", "trace")
+        raw = server.raw
+        expect.ok(raw.put("/bucket"))
+        expect.ok(raw.put("/bucket/key", b"data"))
+        expect.error(raw.get("/", signer=raw.signer.with_(secret_key="wrong")), "SignatureDoesNotMatch")
+        raw.fetch(raw.signer.presign("GET", "/bucket/key", raw.host))
+        command_line = Path(f"/proc/{server.pid}/cmdline").read_text()
+        assert SECRET_KEY not in command_line
+        assert SECRET_KEY not in server.log + server.output
+        assert server.log, "trace says something"
+
+    def test_the_file_of_the_gateway_is_no_object(self, make_server):
+        server = make_server(env={})
+        access, secret = (re.search(rf"^  {kind} key +(\S+)$", server.output, re.MULTILINE)[1]
+                          for kind in ("access", "secret"))
+        raw = RawClient(server.address, Signer(access, secret))
+        response = raw.get("/.slipway/credentials.toml")
+        expect.error(response, "InvalidBucketName")
+        assert secret.encode() not in response.body
+        assert raw.get("/").xml.child("Buckets").all("Bucket") == []
+
+
+class TestCommandLine:
+    def run(self, *arguments: str) -> str:
+        return subprocess.run([binary(), *arguments], capture_output=True, check=True, text=True, timeout=20).stdout
+
+    def test_help(self):
+        assert "serve" in self.run("--help")
+        text = self.run("serve", "--help")
+        for flag in ("--listen", "--durability", "--tls-cert", "--header-timeout", "--sigv2"):
+            assert flag in text
+        assert "secret-key" not in text, "secrets are no flags"
+
+    def test_version(self):
+        assert re.fullmatch(r"slipway \d+\.\d+\.\d+\S*\n", self.run("--version"))
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    def test_completions(self, shell):
+        assert "slipway" in self.run("completions", shell)
+
+
+def test_a_directory_that_does_not_exist_is_made(make_server, tmp_path):
+    server = make_server(tree=tmp_path / "new" / "deep")
+    expect.ok(server.raw.put("/bucket"))
+    assert (tmp_path / "new" / "deep" / "bucket").is_dir()
+
+
+def test_null_storage(make_server):
+    """`null:` reads all, stores nothing, answers at once: for measuring."""
+    server = make_server(tree="null:")
+    expect.ok(server.raw.put("/bucket/key", b"x" * 100_000))
+    expect.error(server.raw.put("/bucket/key", b"x", payload="0" * 64), "XAmzContentSHA256Mismatch")
+
+
+@pytest.mark.parametrize("level", ["full", "data", "none"])
+def test_durability_levels(make_server, level):
+    server = make_server("--durability", level)
+    expect.ok(server.raw.put("/bucket"))
+    for _ in range(3):
+        expect.ok(server.raw.put("/bucket/deep/key", b"data"))
+    assert expect.ok(server.raw.get("/bucket/deep/key")).body == b"data"
+    expect.ok(server.raw.delete("/bucket/deep/key"), 204)
+    assert not server.path("bucket", "deep").exists()

@@ -1,0 +1,328 @@
+"""Connections: kept alive, pipelined, refused, drained, over TCP and unix sockets."""
+
+import signal
+import subprocess
+import threading
+
+import pytest
+from support import codes, expect
+from support.bucket import Bucket
+from support.clients import environment
+from support.data import MIB, pattern
+from support.server import ACCESS_KEY, SECRET_KEY
+from support.sigv4 import Signer
+from support.wire import Closed, Connection, RawClient, poll
+
+
+@pytest.fixture
+def thing(bucket):
+    bucket.put("key", b"data")
+    return bucket
+
+
+class TestKeepAlive:
+    def test_many_requests(self, thing):
+        with thing.raw.connect() as connection:
+            for number in range(50):
+                expect.ok(thing.raw.put(thing.path(f"k{number}"), b"x" * number, connection=connection))
+                got = thing.raw.get(thing.path(f"k{number}"), connection=connection)
+                assert expect.ok(got).body == b"x" * number
+                expect.error(thing.raw.get(thing.path("none"), connection=connection), "NoSuchKey")
+
+    def test_pipelined(self, thing):
+        """Several requests at once are answered in their order."""
+        raw = thing.raw
+        requests = [raw.prepare("PUT", thing.path("new"), body=b"1"), raw.prepare("GET", thing.path("new")),
+                    raw.prepare("HEAD", thing.path("none")), raw.prepare("PUT", thing.path("new"), body=b"22"),
+                    raw.prepare("GET", thing.path("new")), raw.prepare("DELETE", thing.path("new")),
+                    raw.prepare("GET", thing.path("new"))]
+        with raw.connect() as connection:
+            connection.send(b"".join(request.bytes for request in requests))
+            answers = [connection.response(request.method) for request in requests]
+        assert [answer.status for answer in answers] == [200, 200, 404, 200, 200, 204, 404]
+        assert (answers[1].body, answers[4].body) == (b"1", b"22")
+
+    def test_close_when_asked(self, thing):
+        with thing.raw.connect() as connection:
+            got = thing.raw.get(thing.path("key"), headers={"connection": "close"}, connection=connection)
+            assert got.body == b"data"
+            assert connection.is_closed(5)
+
+    def test_http_1_0(self, thing):
+        with thing.raw.connect() as connection:
+            connection.send(thing.raw.prepare("GET", thing.path("key"), version="HTTP/1.0").bytes)
+            response = connection.response()
+            assert expect.ok(response).body == b"data"
+            assert "transfer-encoding" not in response.headers
+            assert connection.is_closed(5)
+
+    def test_http_1_0_kept_alive(self, thing):
+        with thing.raw.connect() as connection:
+            for _ in range(2):
+                request = thing.raw.prepare("GET", thing.path("key"), version="HTTP/1.0",
+                                            headers={"connection": "keep-alive"})
+                connection.send(request.bytes)
+                assert connection.response().body == b"data"
+
+    def test_half_closed(self, thing):
+        """A client may stop sending after its request and still read the answer."""
+        with thing.raw.connect() as connection:
+            connection.send(thing.raw.prepare("GET", thing.path("key")).bytes)
+            connection.socket.shutdown(1)
+            assert expect.ok(connection.response()).body == b"data"
+
+
+class TestContinue:
+    """`100 Continue` is sent when the body is wanted, and not before the request was allowed."""
+
+    def head(self, bucket, path: str | None = None, **options):
+        headers = {"expect": "100-continue", "content-length": "4"}
+        return bucket.raw.prepare("PUT", path or bucket.path("new"), headers=headers, payload="UNSIGNED-PAYLOAD",
+                                  **options)
+
+    def test_wanted(self, bucket):
+        with bucket.raw.connect() as connection:
+            connection.send(self.head(bucket).head)
+            assert connection.head().status == 100
+            assert connection.is_silent(0.2)
+            connection.send(b"data")
+            expect.ok(connection.response())
+            expect.ok(bucket.raw.head(bucket.path("new"), connection=connection))
+        assert bucket.read("new") == b"data"
+
+    @pytest.mark.parametrize("kind", ["secret", "key", "anonymous", "route", "bucket", "header"])
+    def test_not_wanted(self, bucket, kind):
+        signer = bucket.raw.signer
+        request, code = {
+            "secret": lambda: (self.head(bucket, signer=signer.with_(secret_key="x")), "SignatureDoesNotMatch"),
+            "key": lambda: (self.head(bucket, signer=signer.with_(access_key="x")), "InvalidAccessKeyId"),
+            "anonymous": lambda: (self.head(bucket, anonymous=True), "AccessDenied"),
+            "route": lambda: (self.head(bucket, query={"acl": ""}), "NotImplemented"),
+            "bucket": lambda: (self.head(bucket, "/no-such-bucket/key"), "NoSuchBucket"),
+            "header": lambda: (bucket.raw.prepare("PUT", bucket.path("new"), payload="UNSIGNED-PAYLOAD", headers={
+                "expect": "100-continue", "content-length": "4", "x-amz-server-side-encryption": "AES256"}),
+                "NotImplemented"),
+        }[kind]()
+        with bucket.raw.connect() as connection:
+            connection.send(request.head)
+            response = connection.response()
+            assert response.informational == [], "the body was asked for"
+            assert response.code == code, response
+        assert bucket.is_untouched()
+
+    def test_failed_conditions_are_told_before_the_body(self, thing):
+        request = thing.raw.prepare("PUT", thing.path("key"), payload="UNSIGNED-PAYLOAD", headers={
+            "expect": "100-continue", "content-length": "4", "if-none-match": "*"})
+        with thing.raw.connect() as connection:
+            connection.send(request.head)
+            response = connection.response()
+            expect.error(response, "PreconditionFailed")
+            assert response.informational == []
+
+    def test_a_client_that_does_not_wait(self, bucket):
+        with bucket.raw.connect() as connection:
+            connection.send(self.head(bucket).head + b"data")
+            expect.ok(connection.response())
+        assert bucket.read("new") == b"data"
+
+
+class TestCaps:
+    def slow_put(self, bucket: Bucket, connection: Connection) -> None:
+        """A request in progress: its body does not come."""
+        connection.send(bucket.raw.prepare("PUT", bucket.path("slow"), payload="UNSIGNED-PAYLOAD", headers={
+            "content-length": "10", "expect": "100-continue"}).head)
+        assert connection.head().status == 100
+
+    def test_requests(self, make_server):
+        bucket = Bucket(make_server("--max-requests", "2"), "bucket").create()
+        with bucket.raw.connect() as one, bucket.raw.connect() as two, bucket.raw.connect() as three:
+            self.slow_put(bucket, one)
+            self.slow_put(bucket, two)
+            for _ in range(3):
+                response = bucket.raw.get(bucket.path("key"), connection=three)
+                expect.error(response, "SlowDown")
+            one.send(b"0123456789")
+            expect.ok(one.response())
+            expect.error(bucket.raw.get(bucket.path("key"), connection=three), "NoSuchKey")
+
+    def test_a_download_counts_until_its_end(self, make_server):
+        bucket = Bucket(make_server("--max-requests", "1"), "bucket").create()
+        bucket.put("big", pattern(32 * MIB))
+        with bucket.raw.connect() as reader:
+            reader.send(bucket.raw.prepare("GET", bucket.path("big")).bytes)
+            assert reader.head().status == 200
+            expect.error(bucket.get("key"), "SlowDown")
+            reader.read(32 * MIB)
+            poll(lambda: bucket.get("key").code == "NoSuchKey")
+
+    def test_connections(self, make_server):
+        bucket = Bucket(make_server("--max-connections", "2"), "bucket").create()
+        poll(lambda: bucket.raw.head(bucket.path()).status == 200)
+        with bucket.raw.connect() as one, bucket.raw.connect() as two:
+            for connection in (one, two):
+                expect.ok(bucket.raw.head(bucket.path(), connection=connection))
+            with bucket.raw.connect() as three:
+                response = three.response()
+                assert (response.status, response.code) == (503, "SlowDown"), response
+                assert response.xml["Message"] == codes.EXPECTED["SlowDown"][1]
+                assert three.is_closed(5)
+            one.close()
+            poll(lambda: bucket.raw.head(bucket.path()).status == 200)
+
+    def test_a_thousand_idle_connections(self, server, bucket):
+        """They cost little, and keep nobody out."""
+        before = server.status_kib("VmRSS")
+        connections = [server.connect() for _ in range(1000)]
+        try:
+            expect.ok(bucket.raw.head(bucket.path()))
+            assert server.status_kib("VmRSS") - before < 48 << 10
+        finally:
+            for connection in connections:
+                connection.close()
+
+
+class TestDrain:
+    def test_a_download_in_progress_is_finished(self, make_server):
+        bucket = Bucket(make_server(), "bucket").create()
+        data = pattern(48 * MIB)
+        bucket.put("big", data)
+        with bucket.raw.connect() as reader, bucket.raw.connect() as idle:
+            expect.ok(bucket.raw.head(bucket.path("big"), connection=idle))
+            reader.send(bucket.raw.prepare("GET", bucket.path("big")).bytes)
+            assert reader.head().status == 200
+            bucket.server.signal(signal.SIGTERM)
+            assert idle.is_closed(5), "idle connections are closed at once"
+            poll(lambda: self.refuses_connections(bucket.server))
+            assert bucket.server.process.poll() is None
+            assert reader.read(len(data)) == data
+        assert bucket.server.wait() == 0
+
+    def test_an_upload_in_progress_is_finished(self, make_server):
+        bucket = Bucket(make_server(), "bucket").create()
+        with bucket.raw.connect() as writer:
+            writer.send(bucket.raw.prepare("PUT", bucket.path("key"), payload="UNSIGNED-PAYLOAD", headers={
+                "content-length": "8", "expect": "100-continue"}).head)
+            assert writer.head().status == 100
+            bucket.server.signal(signal.SIGTERM)
+            poll(lambda: self.refuses_connections(bucket.server))
+            writer.send(b"complete")
+            expect.ok(writer.response())
+            assert writer.is_closed(5)
+        assert bucket.server.wait() == 0
+        assert bucket.file("key").read_bytes() == b"complete"
+
+    def test_but_not_for_ever(self, make_server):
+        bucket = Bucket(make_server("--drain-timeout", "1"), "bucket").create()
+        with bucket.raw.connect() as writer:
+            writer.send(bucket.raw.prepare("PUT", bucket.path("key"), payload="UNSIGNED-PAYLOAD", headers={
+                "content-length": "8", "expect": "100-continue"}).head)
+            assert writer.head().status == 100
+            bucket.server.signal(signal.SIGTERM)
+            bucket.server.wait(10)
+        assert not bucket.file("key").exists()
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_idle(self, make_server, number):
+        server = make_server()
+        server.signal(number)
+        assert server.wait(5) == 0
+
+    def refuses_connections(self, server) -> bool:
+        try:
+            server.connect().close()
+        except ConnectionRefusedError:
+            return True
+        return False
+
+
+class TestUnixSocket:
+    @pytest.fixture
+    def path(self, tmp_path) -> str:
+        return str(tmp_path / "s.sock")
+
+    def raw(self, path: str) -> RawClient:
+        return RawClient(path, Signer(ACCESS_KEY, SECRET_KEY))
+
+    def test_requests(self, make_server, path):
+        server = make_server(listen=[f"unix:{path}", "127.0.0.1:0"])
+        assert server.endpoints[0] == f"unix:{path}"
+        raw = self.raw(path)
+        expect.ok(raw.put("/bucket"))
+        expect.ok(raw.put("/bucket/key", b"data"))
+        assert expect.ok(server.raw.get("/bucket/key")).body == b"data"
+        assert expect.ok(raw.get("/bucket/key")).body == b"data"
+
+    def test_curl(self, make_server, path, tmp_path):
+        server = make_server(listen=[f"unix:{path}", "127.0.0.1:0"])
+        expect.ok(server.raw.put("/bucket"))
+        done = subprocess.run(
+            ["curl", "-sS", "--fail", "--unix-socket", path, "--aws-sigv4", "aws:amz:us-east-1:s3", "--user",
+             f"{ACCESS_KEY}:{SECRET_KEY}", "-H", f"x-amz-content-sha256: {'UNSIGNED-PAYLOAD'}", "http://localhost/bucket"],
+            env=environment(server, tmp_path), capture_output=True, check=False, timeout=30)
+        assert b"<Name>bucket</Name>" in done.stdout, done
+
+    def test_goes_with_the_server(self, make_server, path, tmp_path):
+        server = make_server(listen=[f"unix:{path}", "127.0.0.1:0"])
+        assert (tmp_path / "s.sock").is_socket()
+        server.stop()
+        assert not (tmp_path / "s.sock").exists()
+
+    def test_left_by_a_server_that_was_killed(self, make_server, path, tmp_path):
+        make_server(listen=[f"unix:{path}", "127.0.0.1:0"]).kill()
+        assert (tmp_path / "s.sock").is_socket()
+        make_server(listen=[f"unix:{path}", "127.0.0.1:0"])
+        expect.ok(self.raw(path).get("/"))
+
+    def test_in_use(self, make_server, path):
+        from support.server import StartFailed
+        make_server(listen=[f"unix:{path}", "127.0.0.1:0"])
+        with pytest.raises(StartFailed, match="cannot listen on unix:"):
+            make_server(listen=[f"unix:{path}"])
+        expect.ok(self.raw(path).get("/"))
+
+    def test_a_file_is_not_replaced(self, make_server, path, tmp_path):
+        from support.server import StartFailed
+        (tmp_path / "s.sock").write_text("precious")
+        with pytest.raises(StartFailed, match="cannot listen on unix:"):
+            make_server(listen=[f"unix:{path}"])
+        assert (tmp_path / "s.sock").read_text() == "precious"
+
+
+def test_several_listeners(make_server):
+    server = make_server(listen=["127.0.0.1:0", "127.0.0.1:0", "[::1]:0"])
+    assert len(set(server.endpoints)) == 3
+    expect.ok(server.raw.put("/bucket"))
+    for endpoint in server.endpoints:
+        host, _, port = endpoint.removeprefix("http://").rpartition(":")
+        raw = server.raw.with_(address=(host.strip("[]"), int(port)))
+        expect.ok(raw.head("/bucket", headers={"host": "localhost"}))
+
+
+def test_a_port_in_use(make_server):
+    from support.server import StartFailed
+    server = make_server()
+    with pytest.raises(StartFailed, match="cannot listen on 127.0.0.1"):
+        make_server(listen=[f"127.0.0.1:{server.address[1]}"])
+
+
+def test_many_clients_at_once(bucket):
+    """64 connections, each with its own objects."""
+    failures: list[object] = []
+
+    def work(number: int) -> None:
+        try:
+            with bucket.raw.connect() as connection:
+                for turn in range(5):
+                    key, data = f"c{number}/k{turn}", f"{number} {turn}".encode() * 1000
+                    expect.ok(bucket.raw.put(bucket.path(key), data, connection=connection))
+                    assert bucket.raw.get(bucket.path(key), connection=connection).body == data
+        except (AssertionError, OSError, Closed) as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(64)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert len(bucket.keys()) == 320

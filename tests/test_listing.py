@@ -1,0 +1,217 @@
+"""ListObjects and ListObjectsV2: parameters and the form of the answer. Contents: test_listing_model.py."""
+
+import re
+from urllib.parse import quote_plus
+
+import pytest
+from support import expect
+from support.xml import Element
+
+KEYS = ["a", "b/1", "b/2", "b/c/3", "d", "e/"]
+
+
+@pytest.fixture
+def listed(bucket):
+    for key in KEYS:
+        bucket.put(key, key.encode())
+    return bucket
+
+
+@pytest.fixture(params=["v1", "v2"])
+def version(request) -> dict[str, str]:
+    return {} if request.param == "v1" else {"list-type": "2"}
+
+
+def page(bucket, query: dict[str, str]) -> Element:
+    document = expect.ok(bucket.raw.get(bucket.path(), query=query)).xml
+    assert document.name == "ListBucketResult"
+    return document
+
+
+def keys(document: Element) -> list[str]:
+    return [entry["Key"] for entry in document.all("Contents")]
+
+
+def prefixes(document: Element) -> list[str]:
+    return [entry["Prefix"] for entry in document.all("CommonPrefixes")]
+
+
+class TestForm:
+    def test_entries(self, listed, version):
+        document = page(listed, version)
+        assert keys(document) == KEYS
+        entry = document.all("Contents")[1]
+        assert entry["Size"] == "3"
+        assert entry["ETag"] == listed.head("b/1").etag
+        assert entry["StorageClass"] == "STANDARD"
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", entry["LastModified"])
+        assert (entry["ChecksumAlgorithm"], entry["ChecksumType"]) == ("CRC64NVME", "FULL_OBJECT")
+
+    def test_echo(self, listed, version):
+        document = page(listed, {**version, "prefix": "b/", "delimiter": "/", "max-keys": "7"})
+        assert (document["Name"], document["Prefix"], document["Delimiter"], document["MaxKeys"]) == (
+            listed.name, "b/", "/", "7")
+        assert document["IsTruncated"] == "false"
+        assert "EncodingType" not in document
+
+    def test_v1_has_owners_and_marker(self, listed):
+        document = page(listed, {"marker": "a"})
+        assert document["Marker"] == "a"
+        assert document.all("Contents")[0].child("Owner")["ID"]
+        assert "KeyCount" not in document and "ContinuationToken" not in document
+
+    def test_v2_has_owners_if_asked(self, listed):
+        assert "Owner" not in page(listed, {"list-type": "2"}).all("Contents")[0]
+        document = page(listed, {"list-type": "2", "fetch-owner": "true"})
+        assert document.all("Contents")[0].child("Owner")["ID"]
+
+    def test_v2_counts_keys_and_prefixes(self, listed):
+        document = page(listed, {"list-type": "2", "delimiter": "/"})
+        assert (keys(document), prefixes(document)) == (["a", "d"], ["b/", "e/"])
+        assert document["KeyCount"] == "4"
+        assert "Marker" not in document
+
+    def test_v2_echoes_where_it_began(self, listed):
+        document = page(listed, {"list-type": "2", "start-after": "a", "max-keys": "1"})
+        assert document["StartAfter"] == "a"
+        token = document["NextContinuationToken"]
+        after = page(listed, {"list-type": "2", "continuation-token": token})
+        assert after["ContinuationToken"] == token
+        assert keys(after) == KEYS[2:]
+
+    def test_v1_next_marker_only_with_a_delimiter(self, listed):
+        assert "NextMarker" not in page(listed, {"max-keys": "2"})
+        assert page(listed, {"max-keys": "2", "delimiter": "/"})["NextMarker"] == "b/"
+
+    def test_empty(self, bucket, version):
+        document = page(bucket, version)
+        assert (keys(document), prefixes(document), document["IsTruncated"]) == ([], [], "false")
+
+    def test_no_such_bucket(self, raw, version):
+        expect.error(raw.get("/no-such-bucket", query=version), "NoSuchBucket", BucketName="no-such-bucket")
+
+    def test_list_type_that_is_none(self, listed):
+        assert "Marker" in page(listed, {"list-type": "1"})
+
+
+class TestMaxKeys:
+    @pytest.mark.parametrize("value, shown", [("0", 0), ("1", 1), ("5", 5), ("6", 6), ("1000", 6), ("1001", 6),
+                                              ("2147483647", 6), ("", 6)])
+    def test_values(self, listed, version, value, shown):
+        document = page(listed, {**version, "max-keys": value})
+        assert keys(document) == KEYS[:shown]
+        assert document["MaxKeys"] == str(min(int(value or 1000), 1000))
+        assert document["IsTruncated"] == ("true" if 0 < shown < 6 else "false")
+
+    @pytest.mark.parametrize("value", ["many", "1.5", "2147483648", "0x10", "+1"])
+    def test_garbage(self, listed, version, value):
+        response = listed.raw.get(listed.path(), query={**version, "max-keys": value})
+        expect.error(response, "InvalidArgument", "Provided max-keys not an integer or within integer range",
+                     ArgumentName="max-keys", ArgumentValue=value)
+
+    def test_negative(self, listed, version):
+        response = listed.raw.get(listed.path(), query={**version, "max-keys": "-1"})
+        expect.error(response, "InvalidArgument", "Argument maxKeys must be an integer between 0 and 2147483647",
+                     ArgumentName="maxKeys", ArgumentValue="-1")
+
+    def test_a_page_has_a_thousand_at_most(self, bucket, version):
+        for number in range(1003):
+            bucket.file(f"k{number:04}").touch()
+        document = page(bucket, {**version, "max-keys": "5000"})
+        assert keys(document) == [f"k{number:04}" for number in range(1000)]
+        assert document["IsTruncated"] == "true"
+        assert document["MaxKeys"] == "1000"
+
+
+class TestEncoding:
+    ODD = ["a b", "a+b", "a%b", "ünï", "a&b<c>", "q?x=1#y", "tab\there", "\x01\x1f", "new\nline", "\U0001f600/x"]
+
+    @pytest.fixture
+    def odd(self, bucket):
+        for key in self.ODD:
+            bucket.put(key, b"x")
+        return bucket
+
+    def test_url(self, odd, version):
+        document = page(odd, {**version, "encoding-type": "url"})
+        assert document["EncodingType"] == "url"
+        assert keys(document) == [quote_plus(key, safe="/*") for key in sorted(self.ODD, key=str.encode)]
+
+    def test_url_encodes_what_is_echoed_too(self, odd, version):
+        document = page(odd, {**version, "encoding-type": "url", "prefix": "a ", "delimiter": "b+", "start-after": "a b",
+                              "marker": "a b"})
+        assert (document["Prefix"], document["Delimiter"]) == ("a+", "b%2B")
+        assert document.get("StartAfter", document.get("Marker")) == "a+b"
+
+    def test_plain(self, bucket, version):
+        for key in self.ODD:
+            if "\x01" not in key:
+                bucket.put(key, b"x")
+        assert sorted(keys(page(bucket, version))) == sorted(key for key in self.ODD if "\x01" not in key)
+
+    def test_plain_with_control_characters(self, odd, version):
+        """XML 1.0 cannot hold them: a reference keeps the rest of the document in one piece, as Amazon has it."""
+        body = expect.ok(odd.raw.get(odd.path(), query=version)).body
+        assert b"\x01" not in body
+        assert b"&#x1;&#x1F;" in body or b"&#x1;&#x1f;" in body
+        from support.xml import parse
+        rest = parse(re.sub(rb"&#x1[fF]?;", b"", body))
+        assert len(rest.all("Contents")) == len(self.ODD)
+
+    @pytest.mark.parametrize("value", ["base64", ""])
+    def test_unknown(self, listed, version, value):
+        response = listed.raw.get(listed.path(), query={**version, "encoding-type": value})
+        expect.error(response, "InvalidArgument", "Invalid Encoding Method specified in Request",
+                     ArgumentName="encoding-type", ArgumentValue=value)
+
+
+class TestTokens:
+    @pytest.mark.parametrize("token", ["", "nonsense", "AAAA", "!!", "../../etc"])
+    def test_that_were_never_given_out(self, listed, token):
+        response = listed.raw.get(listed.path(), query={"list-type": "2", "continuation-token": token})
+        expect.error(response, "InvalidArgument", "The continuation token provided is incorrect",
+                     ArgumentName="continuation-token")
+
+    def test_are_opaque(self, listed):
+        token = page(listed, {"list-type": "2", "max-keys": "1"})["NextContinuationToken"]
+        assert token != "a"
+
+    def test_survive_changes(self, listed):
+        """What was on the last page may be gone, and more may have come."""
+        token = page(listed, {"list-type": "2", "max-keys": "2"})["NextContinuationToken"]
+        listed.delete("b/1")
+        listed.put("b/11", b"x")
+        listed.put("a0", b"x")
+        assert keys(page(listed, {"list-type": "2", "continuation-token": token})) == ["b/11", *KEYS[2:]]
+
+    def test_go_with_start_after(self, listed):
+        """The token wins."""
+        token = page(listed, {"list-type": "2", "max-keys": "1"})["NextContinuationToken"]
+        document = page(listed, {"list-type": "2", "continuation-token": token, "start-after": "d"})
+        assert keys(document) == KEYS[1:]
+
+
+def test_optional_attributes(listed, version):
+    ok = listed.raw.get(listed.path(), query=version, headers={"x-amz-optional-object-attributes": "RestoreStatus"})
+    assert keys(expect.ok(ok).xml) == KEYS
+    bad = listed.raw.get(listed.path(), query=version, headers={"x-amz-optional-object-attributes": "Colour"})
+    expect.error(bad, "InvalidArgument", "Invalid attribute name specified.",
+                 ArgumentName="x-amz-optional-object-attributes", ArgumentValue="Colour")
+
+
+def test_a_write_is_listed_at_once(bucket):
+    """After each of many writes and deletes, by us and by others, in one directory and below."""
+    expected: set[str] = set()
+    for number in range(60):
+        key = f"{'d/' * (number % 3)}k{number % 20}"
+        if key in expected:
+            bucket.delete(key)
+            expected.remove(key)
+        elif number % 2:
+            bucket.file(key).parent.mkdir(parents=True, exist_ok=True)
+            bucket.file(key).write_text("x")
+            expected.add(key)
+        else:
+            bucket.put(key, b"x")
+            expected.add(key)
+        assert set(keys(bucket.page())) == expected

@@ -1,0 +1,117 @@
+"""Bodies are streamed: however large they are, the server stays small."""
+
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from support import expect
+from support.bucket import Bucket
+from support.data import MIB, pattern
+from support.wire import Connection
+
+GIB = 1 << 30
+RESIDENT_KIB_MAX = 64 << 10
+TIMEOUT = 120.0
+SIZES = [pytest.param(GIB, id="1 GiB"), pytest.param(5 * GIB, id="5 GiB", marks=pytest.mark.slow)]
+
+
+def block(number: int) -> bytes:
+    """The n-th MiB of a large object: every one is different."""
+    return number.to_bytes(8, "big") + BLOCK
+
+
+BLOCK = pattern(MIB - 8)
+
+
+@pytest.fixture
+def lone(make_server) -> Bucket:
+    """A server of its own, since the high-water mark is for its whole life. Syncing is not what is measured."""
+    return Bucket(make_server("--durability", "none"), "bucket").create()
+
+
+def put(bucket: Bucket, size: int) -> str:
+    """Stores an object of `size` bytes without ever holding it; returns its MD5."""
+    request = bucket.raw.prepare("PUT", bucket.path("big"), payload="UNSIGNED-PAYLOAD",
+                                 headers={"content-length": str(size)})
+    md5 = hashlib.md5()
+    with Connection(bucket.server.address, TIMEOUT) as connection:
+        connection.send(request.head)
+        for number in range(size // MIB):
+            piece = block(number)
+            md5.update(piece)
+            connection.send(piece)
+        assert expect.ok(connection.response()).etag == f'"{md5.hexdigest()}"'
+    return md5.hexdigest()
+
+
+def get(bucket: Bucket, size: int) -> None:
+    """Reads the object and compares each MiB."""
+    with Connection(bucket.server.address, TIMEOUT) as connection:
+        connection.send(bucket.raw.prepare("GET", bucket.path("big")).bytes)
+        head = connection.head()
+        assert (head.status, head.headers["content-length"]) == (200, str(size))
+        for number in range(size // MIB):
+            assert connection.read(MIB) == block(number), f"MiB {number}"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_put_and_get(lone, size):
+    put(lone, size)
+    assert lone.server.status_kib("VmHWM") < RESIDENT_KIB_MAX
+    assert lone.file("big").stat().st_size == size
+    get(lone, size)
+    assert lone.server.status_kib("VmHWM") < RESIDENT_KIB_MAX
+
+
+def test_a_large_part_and_a_copy(lone):
+    put(lone, GIB // 4)
+    upload_id = lone.create_upload("key")
+    copied = lone.raw.with_(timeout=TIMEOUT).put(
+        lone.path("key"), query={"partNumber": "1", "uploadId": upload_id},
+        headers={"x-amz-copy-source": "bucket/big", "x-amz-copy-source-range": f"bytes=1-{GIB // 4 - 1}"})
+    etag = expect.ok(copied).xml["ETag"]
+    expect.ok(lone.complete("key", upload_id, [(1, etag)]))
+    assert lone.head("key").headers["content-length"] == str(GIB // 4 - 1)
+    assert lone.server.status_kib("VmHWM") < RESIDENT_KIB_MAX
+
+
+def test_many_uploads_that_wait(lone):
+    """Each costs its buffers (limits.rs), whatever it has sent."""
+    count = 64
+    expect.ok(lone.raw.head(lone.path()))
+    before = lone.server.status_kib("VmRSS")
+    connections = [lone.raw.connect() for _ in range(count)]
+    try:
+        def start(number: int) -> None:
+            request = lone.raw.prepare("PUT", lone.path(f"k{number}"), payload="UNSIGNED-PAYLOAD",
+                                       headers={"content-length": str(8 * MIB)})
+            connections[number].send(request.head + pattern(8 * MIB - 1))
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(start, range(count)))
+        per_connection = (lone.server.status_kib("VmRSS") - before) / count
+        assert per_connection < 1024, f"{per_connection:.0f} KiB each"
+        for connection in connections:
+            connection.send(b"!")
+            expect.ok(connection.response())
+    finally:
+        for connection in connections:
+            connection.close()
+    assert len(lone.keys()) == count
+
+
+def test_many_downloads_that_wait(lone):
+    count = 64
+    lone.put("key", pattern(32 * MIB))
+    before = lone.server.status_kib("VmRSS")
+    connections = [lone.raw.connect() for _ in range(count)]
+    try:
+        for connection in connections:
+            connection.send(lone.raw.prepare("GET", lone.path("key")).bytes)
+        for connection in connections:
+            assert connection.head().status == 200
+        per_connection = (lone.server.status_kib("VmRSS") - before) / count
+        assert per_connection < 1024, f"{per_connection:.0f} KiB each"
+    finally:
+        for connection in connections:
+            connection.close()

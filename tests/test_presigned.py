@@ -1,0 +1,249 @@
+"""Presigned URLs, version 4 and version 2."""
+
+import re
+import urllib.request
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import pytest
+from support import expect
+from support.checksums import checksum
+from support.clients import boto3_client
+from support.server import ACCESS_KEY
+
+
+@pytest.fixture
+def thing(bucket):
+    bucket.put("key", b"data", headers={"content-type": "text/plain"})
+    return bucket
+
+
+def presign(bucket, method: str = "GET", key: str = "key", **options) -> str:
+    signer = options.pop("signer", bucket.raw.signer)
+    return signer.presign(method, bucket.path(key), bucket.raw.host, **options)
+
+
+class TestV4:
+    def test_get_and_head(self, thing):
+        assert expect.ok(thing.raw.fetch(presign(thing))).body == b"data"
+        assert expect.ok(thing.raw.fetch(presign(thing, "HEAD"), "HEAD")).headers["content-length"] == "4"
+
+    def test_put_and_delete(self, bucket):
+        expect.ok(bucket.raw.fetch(presign(bucket, "PUT", "new"), "PUT", b"new"))
+        assert bucket.read("new") == b"new"
+        expect.ok(bucket.raw.fetch(presign(bucket, "DELETE", "new"), "DELETE"), 204)
+        assert not bucket.exists("new")
+
+    def test_list(self, thing):
+        target = thing.raw.signer.presign("GET", thing.path(), thing.raw.host, query=[("list-type", "2")])
+        assert expect.ok(thing.raw.fetch(target)).xml.child("Contents")["Key"] == "key"
+
+    def test_overrides(self, thing):
+        got = thing.raw.fetch(presign(thing, query=[("response-content-type", "text/other")]))
+        assert expect.ok(got).headers["content-type"] == "text/other"
+
+    def test_signed_headers(self, bucket):
+        target = presign(bucket, "PUT", "new", headers=[("x-amz-meta-a", "1")])
+        expect.ok(bucket.raw.fetch(target, "PUT", b"new", {"x-amz-meta-a": "1"}))
+        assert bucket.head("new").headers["x-amz-meta-a"] == "1"
+        expect.error(bucket.raw.fetch(target, "PUT", b"new", {"x-amz-meta-a": "2"}), "SignatureDoesNotMatch")
+        expect.error(bucket.raw.fetch(target, "PUT", b"new"), "SignatureDoesNotMatch")
+
+    def test_headers_that_were_not_signed(self, bucket):
+        response = bucket.raw.fetch(presign(bucket, "PUT", "new"), "PUT", b"new", {"x-amz-meta-a": "1"})
+        expect.error(response, "AccessDenied", "There were headers present in the request which were not signed",
+                     HeadersNotSigned="x-amz-meta-a")
+        assert bucket.is_untouched()
+
+    def test_headers_moved_into_the_query(self, bucket):
+        """As SDKs do when they presign; the checksum counts."""
+        def target(data: bytes) -> str:
+            query = [("x-amz-checksum-crc32", checksum("CRC32", data)), ("x-amz-meta-a", "1")]
+            return presign(bucket, "PUT", "new", query=query)
+
+        expect.error(bucket.raw.fetch(target(b"other"), "PUT", b"data"), "BadDigest", re.compile("CRC32"))
+        assert bucket.is_untouched()
+        expect.ok(bucket.raw.fetch(target(b"data"), "PUT", b"data"))
+        assert bucket.head("new").headers["x-amz-meta-a"] == "1"
+
+    @pytest.mark.parametrize("query", [("x-amz-tagging", "a=b"), ("x-amz-server-side-encryption", "AES256")])
+    def test_meaning_in_the_query_is_not_lost(self, bucket, query):
+        response = bucket.raw.fetch(presign(bucket, "PUT", "new", query=[query]), "PUT", b"data")
+        expect.error(response, "NotImplemented", re.compile("A header you provided"), Header=query[0])
+        assert bucket.is_untouched()
+
+    @pytest.mark.parametrize("method", ["PUT", "DELETE", "HEAD"])
+    def test_other_method(self, thing, method):
+        response = thing.raw.fetch(presign(thing), method, b"evil" if method == "PUT" else b"")
+        if method == "HEAD":
+            expect.head_error(response, 403)
+        else:
+            expect.error(response, "SignatureDoesNotMatch")
+        assert thing.read("key") == b"data"
+
+    def test_other_key(self, thing):
+        expect.error(thing.raw.fetch(presign(thing).replace("/key?", "/kex?")), "SignatureDoesNotMatch")
+
+    def test_tampered_parameters(self, thing):
+        for old, new in (("X-Amz-Expires=300", "X-Amz-Expires=301"), ("SignedHeaders=host", "SignedHeaders=Host")):
+            target = presign(thing)
+            assert old in target
+            response = thing.raw.fetch(target.replace(old, new))
+            assert response.status == 403, response
+
+    def test_wrong_secret(self, thing):
+        target = presign(thing, signer=thing.raw.signer.with_(secret_key="wrong"))
+        expect.error(thing.raw.fetch(target), "SignatureDoesNotMatch", AWSAccessKeyId=ACCESS_KEY,
+                     CanonicalRequest=re.compile("^GET\n"))
+
+    def test_unknown_key(self, thing):
+        target = presign(thing, signer=thing.raw.signer.with_(access_key="NOBODY"))
+        expect.error(thing.raw.fetch(target), "InvalidAccessKeyId", AWSAccessKeyId="NOBODY")
+
+    def test_body_hash(self, bucket):
+        import hashlib
+        right = hashlib.sha256(b"data").hexdigest()
+        headers = [("x-amz-content-sha256", right)]
+        target = presign(bucket, "PUT", "new", headers=headers, payload=right)
+        expect.error(bucket.raw.fetch(target, "PUT", b"atad", dict(headers)), "XAmzContentSHA256Mismatch")
+        assert bucket.is_untouched()
+        expect.ok(bucket.raw.fetch(target, "PUT", b"data", dict(headers)))
+
+
+class TestTime:
+    def test_expired(self, thing):
+        signer = thing.raw.signer.with_(shift=timedelta(seconds=-20))
+        response = thing.raw.fetch(presign(thing, signer=signer, expires=5))
+        expect.error(response, "AccessDenied", "Request has expired", Expires=re.compile(r"^\d{4}-\d\d-\d\dT"),
+                     ServerTime=re.compile(r"^\d{4}-\d\d-\d\dT"), **{"X-Amz-Expires": "5"})
+
+    def test_not_yet(self, thing):
+        signer = thing.raw.signer.with_(shift=timedelta(minutes=20))
+        expect.error(thing.raw.fetch(presign(thing, signer=signer)), "AccessDenied", "Request is not yet valid")
+
+    @pytest.mark.parametrize("expires, ok", [(1, True), (604800, True), (604801, False), (-1, False),
+                                             ("soon", False), ("", False)])
+    def test_life(self, thing, expires, ok):
+        response = thing.raw.fetch(presign(thing, expires=expires))
+        if ok:
+            expect.ok(response)
+        else:
+            expect.error(response, "AuthorizationQueryParametersError", re.compile("X-Amz-Expires"))
+
+    def test_days_old_and_still_good(self, thing):
+        signer = thing.raw.signer.with_(shift=timedelta(days=-6))
+        expect.ok(thing.raw.fetch(presign(thing, signer=signer, expires=604800)))
+
+
+@pytest.mark.parametrize("name", ["X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-Expires",
+                                  "X-Amz-SignedHeaders", "X-Amz-Signature"])
+def test_missing_parameters(thing, name):
+    target = re.sub(rf"[?&]{name}=[^&]*", "", presign(thing)).replace("/key&", "/key?")
+    response = thing.raw.fetch(target)
+    expect.error(response, "AuthorizationQueryParametersError")
+
+
+@pytest.mark.parametrize("name, value, message", [
+    ("X-Amz-Algorithm", "AWS4-HMAC-MD5", "X-Amz-Algorithm only supports"),
+    ("X-Amz-Date", "yesterday", "X-Amz-Date must be in the ISO8601 Long Format"),
+    ("X-Amz-Credential", "nonsense", "Error parsing the X-Amz-Credential parameter; the Credential is mal-formed"),
+])
+def test_bad_parameters(thing, name, value, message):
+    target = re.sub(rf"{name}=[^&]*", f"{name}={value}", presign(thing))
+    expect.error(thing.raw.fetch(target), "AuthorizationQueryParametersError", re.compile(re.escape(message)))
+
+
+def test_wrong_region(thing):
+    target = presign(thing, signer=thing.raw.signer.with_(region="eu-west-1"))
+    expect.error(thing.raw.fetch(target), "AuthorizationQueryParametersError",
+                 "Error parsing the X-Amz-Credential parameter; the region 'eu-west-1' is wrong; expecting 'us-east-1'",
+                 Region="us-east-1")
+
+
+class TestBoto3:
+    """URLs as boto3 makes them, used by another HTTP client."""
+
+    @pytest.fixture(params=["s3v4", "s3"])
+    def client(self, request, server):
+        return boto3_client(server, signature_version=request.param)
+
+    def open(self, url: str, method: str = "GET", data: bytes | None = None) -> tuple[int, bytes]:
+        request = urllib.request.Request(url, data, method=method)
+        with urllib.request.urlopen(request, timeout=20) as response:
+            return response.status, response.read()
+
+    def test_version(self, client, thing):
+        url = self.url(client, thing, "get_object")
+        expected = "X-Amz-Signature=" if client.meta.config.signature_version == "s3v4" else "&Signature="
+        assert expected in url.replace("?", "&")
+
+    def url(self, client, bucket, operation: str, **parameters) -> str:
+        return client.generate_presigned_url(operation, {"Bucket": bucket.name, "Key": "key", **parameters}, 300)
+
+    def test_get(self, client, thing):
+        assert self.open(self.url(client, thing, "get_object")) == (200, b"data")
+
+    def test_head(self, client, thing):
+        assert self.open(self.url(client, thing, "head_object"), "HEAD") == (200, b"")
+
+    def test_put(self, client, thing):
+        request = urllib.request.Request(self.url(client, thing, "put_object"), b"new", method="PUT")
+        request.add_unredirected_header("Content-Type", "")
+        with urllib.request.urlopen(request, timeout=20) as response:
+            assert response.status == 200
+        assert thing.read("key") == b"new"
+
+    def test_delete(self, client, thing):
+        assert self.open(self.url(client, thing, "delete_object"), "DELETE")[0] == 204
+        assert not thing.exists("key")
+
+    def test_overrides(self, client, thing):
+        url = self.url(client, thing, "get_object", ResponseContentType="text/other")
+        with urllib.request.urlopen(url, timeout=20) as response:
+            assert response.headers["content-type"] == "text/other"
+
+    def test_default_signature(self, s3, thing):
+        """What boto3 makes without being told a version."""
+        assert self.open(self.url(s3, thing, "get_object")) == (200, b"data")
+
+
+class TestV2:
+    @pytest.fixture
+    def target(self, server, thing) -> str:
+        client = boto3_client(server, signature_version="s3")
+        url = urlsplit(client.generate_presigned_url("get_object", {"Bucket": thing.name, "Key": "key"}, 300))
+        return f"{url.path}?{url.query}"
+
+    def test_works(self, thing, target):
+        assert expect.ok(thing.raw.fetch(target)).body == b"data"
+
+    def test_tampered(self, thing, target):
+        expect.error(thing.raw.fetch(target.replace("/key?", "/kex?")), "SignatureDoesNotMatch",
+                     AWSAccessKeyId=ACCESS_KEY, StringToSign=re.compile("^GET\n"))
+
+    @pytest.mark.parametrize("expires, message", [("1", "Request has expired"), ("soon", "Invalid date (should be "
+                                                  "seconds since epoch): soon")])
+    def test_time(self, thing, target, expires, message):
+        response = thing.raw.fetch(re.sub(r"Expires=\d+", f"Expires={expires}", target))
+        expect.error(response, "AccessDenied", message)
+
+    @pytest.mark.parametrize("name", ["Signature", "Expires"])
+    def test_missing_parameters(self, thing, target, name):
+        response = thing.raw.fetch(re.sub(rf"(?<=[?&]){name}=[^&]*&?", "", target).rstrip("&"))
+        expect.error(response, "AccessDenied", re.compile("^Query-string authentication requires"))
+
+    def test_unknown_key(self, thing, target):
+        response = thing.raw.fetch(target.replace(ACCESS_KEY, "NOBODY"))
+        expect.error(response, "InvalidAccessKeyId", AWSAccessKeyId="NOBODY")
+
+    def test_an_added_subresource(self, thing, target):
+        expect.error(thing.raw.fetch(target + "&uploadId=x"), "SignatureDoesNotMatch")
+
+    def test_off(self, make_server):
+        server = make_server("--sigv2", "off")
+        (server.tree / "bucket").mkdir()
+        (server.tree / "bucket" / "key").write_text("data")
+        client = boto3_client(server, signature_version="s3")
+        url = urlsplit(client.generate_presigned_url("get_object", {"Bucket": "bucket", "Key": "key"}, 300))
+        response = server.raw.fetch(f"{url.path}?{url.query}")
+        expect.error(response, "InvalidRequest", re.compile("is not supported. Please use AWS4-HMAC-SHA256"))
