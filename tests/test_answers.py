@@ -3,7 +3,10 @@
 import re
 
 import pytest
+
 from support import codes, expect, tables
+from support.checksums import content_md5
+from support.server import DOMAIN
 from support.wire import head_bytes
 
 
@@ -17,10 +20,18 @@ class TestIds:
         etag = bucket.head("key").etag
         raw = bucket.raw
         for response in (
-            raw.get("/"), bucket.get("key"), bucket.head("key"), bucket.get("none"), bucket.head("none"),
-            bucket.get("key", headers={"range": "bytes=0-1"}), bucket.get("key", headers={"if-none-match": etag}),
-            bucket.get("key", headers={"range": "bytes=9-"}), bucket.delete("key"), raw.get("/", anonymous=True),
-            raw.put("/A_B"), raw.request("PATCH", "/"),
+            raw.get("/"),
+            bucket.get("key"),
+            bucket.head("key"),
+            bucket.get("none"),
+            bucket.head("none"),
+            bucket.get("key", headers={"range": "bytes=0-1"}),
+            bucket.get("key", headers={"if-none-match": etag}),
+            bucket.get("key", headers={"range": "bytes=9-"}),
+            bucket.delete("key"),
+            raw.get("/", anonymous=True),
+            raw.put("/A_B"),
+            raw.request("PATCH", "/"),
         ):
             assert len(response.headers.all("x-amz-request-id")) == 1, response
             assert len(response.headers.all("x-amz-id-2")) == 1, response
@@ -35,8 +46,11 @@ class TestIds:
     def test_log_lines_cannot_be_forged(self, make_server):
         server = make_server("--log", "debug")
         expect.error(server.raw.get("/bucket/a%0A2032-01-01%20ERROR%20forged%0D%0A"), "NoSuchBucket")
-        expect.error(server.raw.get("/bucket/key", query={"versionId": "x\nforged line"}), "InvalidArgument",
-                     re.compile("."))
+        expect.error(
+            server.raw.get("/bucket/key", query={"versionId": "x\nforged line"}),
+            "InvalidArgument",
+            re.compile("."),
+        )
         assert not re.search(r"^(2032|forged)", server.log, re.MULTILINE)
 
 
@@ -62,7 +76,9 @@ class TestErrorDocuments:
             get, head = bucket.get("key", headers=headers), bucket.head("key", headers=headers)
             assert get.status == head.status
             skip = ("x-amz-request-id", "x-amz-id-2", "date", "content-length", "content-type")
-            get_headers, head_headers = ([p for p in r.headers.pairs if p[0].lower() not in skip] for r in (get, head))
+            get_headers, head_headers = (
+                [p for p in r.headers.pairs if p[0].lower() not in skip] for r in (get, head)
+            )
             assert get_headers == head_headers
 
 
@@ -70,7 +86,7 @@ WRONG_SECRET = {"secret_key": "wrong"}
 
 
 class TestOrder:
-    """Host and path, route, signature, parameters, permission, existence, body: the first that is wrong is told."""
+    """Path, route, signature, parameters, permission, existence, body: the first that is wrong is told."""
 
     def bad(self, bucket):
         return bucket.raw.signer.with_(secret_key="wrong")
@@ -81,7 +97,9 @@ class TestOrder:
         expect.error(bucket.raw.get(path, signer=self.bad(bucket)), "KeyTooLongError")
 
     def test_route_before_signature(self, bucket):
-        expect.error(bucket.raw.request("PATCH", bucket.path("key"), signer=self.bad(bucket)), "MethodNotAllowed")
+        expect.error(
+            bucket.raw.request("PATCH", bucket.path("key"), signer=self.bad(bucket)), "MethodNotAllowed"
+        )
 
     def test_signature_before_parameters(self, bucket):
         response = bucket.raw.get(bucket.path(), query={"max-keys": "x"}, signer=self.bad(bucket))
@@ -104,8 +122,10 @@ class TestOrder:
         expect.head_error(raw.head("/no-such-bucket/key", anonymous=True), 403)
 
     def test_existence_before_body(self, bucket):
-        from support.checksums import content_md5
-        response = bucket.raw.put("/no-such-bucket/key", b"data", headers={"content-md5": content_md5(b"other")})
+
+        response = bucket.raw.put(
+            "/no-such-bucket/key", b"data", headers={"content-md5": content_md5(b"other")}
+        )
         expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")
 
 
@@ -113,7 +133,7 @@ class TestAddressing:
     """Path style and virtual-host style at once (the session's server has --domain)."""
 
     def test_bucket_as_a_host(self, bucket):
-        from conftest import DOMAIN
+
         headers = {"host": f"{bucket.name}.{DOMAIN}:9999"}
         expect.ok(bucket.raw.put("/a/b", b"data", headers=headers))
         assert bucket.read("a/b") == b"data"
@@ -125,7 +145,7 @@ class TestAddressing:
         assert expect.ok(bucket.raw.get("/a/b", headers=upper)).body == b"data"
 
     def test_the_domain_itself_is_path_style(self, bucket):
-        from conftest import DOMAIN
+
         bucket.put("key", b"data")
         assert expect.ok(bucket.get("key", headers={"host": DOMAIN})).body == b"data"
         assert expect.ok(bucket.raw.get("/", headers={"host": DOMAIN})).xml.name == "ListAllMyBucketsResult"
@@ -136,7 +156,7 @@ class TestAddressing:
             assert expect.ok(bucket.get("key", headers={"host": host})).body == b"data"
 
     def test_presigned(self, bucket):
-        from conftest import DOMAIN
+
         bucket.put("key", b"data")
         host = f"{bucket.name}.{DOMAIN}"
         target = bucket.raw.signer.presign("GET", "/key", host)

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from support import expect
 from support.checksums import checksum
 from support.data import PART, pattern
@@ -30,7 +31,9 @@ def test_of_a_plain_object(bucket):
     assert response.headers["last-modified"] == bucket.head("key").headers["last-modified"]
 
 
-@pytest.mark.parametrize("names", [["ETag"], ["ObjectSize"], ["StorageClass"], ["Checksum"], ["ETag", "ObjectSize"]])
+@pytest.mark.parametrize(
+    "names", [["ETag"], ["ObjectSize"], ["StorageClass"], ["Checksum"], ["ETag", "ObjectSize"]]
+)
 @pytest.mark.parametrize("joint", [",", ", "])
 def test_only_what_is_asked_for(bucket, names, joint):
     bucket.put("key", b"data")
@@ -40,8 +43,11 @@ def test_only_what_is_asked_for(bucket, names, joint):
 
 def test_in_several_headers(bucket):
     bucket.put("key", b"data")
-    response = bucket.get("key", query={"attributes": ""}, headers=[
-        ("x-amz-object-attributes", "ETag"), ("x-amz-object-attributes", "ObjectSize")])
+    response = bucket.get(
+        "key",
+        query={"attributes": ""},
+        headers=[("x-amz-object-attributes", "ETag"), ("x-amz-object-attributes", "ObjectSize")],
+    )
     assert sorted(expect.ok(response).xml.names()) == ["ETag", "ObjectSize"]
 
 
@@ -50,8 +56,12 @@ class TestParts:
     def parted(self, bucket):
         self.parts = [pattern(PART, 1), pattern(PART, 2), b"end"]
         upload_id = bucket.create_upload("key", headers={"x-amz-checksum-algorithm": "SHA256"})
-        etags = [bucket.put_part("key", upload_id, n, part, headers={
-            "x-amz-checksum-sha256": checksum("SHA256", part)}).etag for n, part in enumerate(self.parts, 1)]
+        etags = [
+            bucket.put_part(
+                "key", upload_id, n, part, headers={"x-amz-checksum-sha256": checksum("SHA256", part)}
+            ).etag
+            for n, part in enumerate(self.parts, 1)
+        ]
         expect.ok(bucket.complete("key", upload_id, list(enumerate(etags, 1))))
         return bucket
 
@@ -60,13 +70,15 @@ class TestParts:
         assert shown["PartsCount"] == "3"
         assert (shown["IsTruncated"], shown["MaxParts"], shown["PartNumberMarker"]) == ("false", "1000", "0")
         assert [(p["PartNumber"], p["Size"], p["ChecksumSHA256"]) for p in shown.all("Part")] == [
-            (str(n), str(len(part)), checksum("SHA256", part)) for n, part in enumerate(self.parts, 1)]
+            (str(n), str(len(part)), checksum("SHA256", part)) for n, part in enumerate(self.parts, 1)
+        ]
 
     def test_paging(self, parted):
         seen, marker = [], "0"
         for _ in range(3):
-            shown = attributes(parted, "key", "ObjectParts", x_amz_max_parts="1",
-                               x_amz_part_number_marker=marker).xml.child("ObjectParts")
+            shown = attributes(
+                parted, "key", "ObjectParts", x_amz_max_parts="1", x_amz_part_number_marker=marker
+            ).xml.child("ObjectParts")
             assert shown["MaxParts"] == "1"
             seen += [p["PartNumber"] for p in shown.all("Part")]
             marker = shown["NextPartNumberMarker"]
@@ -91,16 +103,25 @@ class TestErrors:
     @pytest.mark.parametrize("names", [None, "", " , "])
     def test_nothing_asked_for(self, bucket, names):
         bucket.put("key", b"data")
-        expect.error(attributes(bucket, "key", names), "InvalidRequest", re.compile("x-amz-object-attributes header"))
+        expect.error(
+            attributes(bucket, "key", names), "InvalidRequest", re.compile("x-amz-object-attributes header")
+        )
 
     def test_unknown_name(self, bucket):
         bucket.put("key", b"data")
-        expect.error(attributes(bucket, "key", "ETag,Colour"), "InvalidArgument", "Invalid attribute name specified.",
-                     ArgumentName="x-amz-object-attributes", ArgumentValue="Colour")
+        expect.error(
+            attributes(bucket, "key", "ETag,Colour"),
+            "InvalidArgument",
+            "Invalid attribute name specified.",
+            ArgumentName="x-amz-object-attributes",
+            ArgumentValue="Colour",
+        )
 
     def test_no_such_key(self, bucket):
         expect.error(attributes(bucket, "none"), "NoSuchKey", Key="none")
 
     def test_no_such_bucket(self, raw):
-        response = raw.get("/no-such-bucket/key", query={"attributes": ""}, headers={"x-amz-object-attributes": "ETag"})
+        response = raw.get(
+            "/no-such-bucket/key", query={"attributes": ""}, headers={"x-amz-object-attributes": "ETag"}
+        )
         expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")

@@ -4,7 +4,9 @@ import os
 import re
 
 import pytest
-from support import expect
+
+from support import expect, sigv4
+from support.bucket import Bucket
 from support.data import MIB, pattern
 from support.server import assert_nothing_staged
 from support.wire import poll
@@ -90,8 +92,13 @@ class TestClientGoesAway:
 
     def test_amid_a_document(self, bucket):
         bucket.put("key", b"x")
-        request = bucket.raw.prepare("POST", bucket.path(), query={"delete": ""}, payload="UNSIGNED-PAYLOAD", headers={
-            "content-length": "1000", "content-md5": "1B2M2Y8AsgTpgAmY7PhCfg=="})
+        request = bucket.raw.prepare(
+            "POST",
+            bucket.path(),
+            query={"delete": ""},
+            payload="UNSIGNED-PAYLOAD",
+            headers={"content-length": "1000", "content-md5": "1B2M2Y8AsgTpgAmY7PhCfg=="},
+        )
         connection = bucket.raw.connect()
         connection.send(request.head + b"<Delete><Object><Key>key</Key></Object></Delete>")
         connection.socket.shutdown(1)
@@ -101,10 +108,15 @@ class TestClientGoesAway:
 
     def test_a_signed_body_that_breaks_off(self, bucket):
         """Its chunk signatures are all right, as far as it goes."""
-        from support import sigv4
+
         signer = bucket.raw.signer.with_(at=bucket.raw.signer.now())
-        request = bucket.raw.prepare("PUT", bucket.path("key"), payload=sigv4.STREAMING, signer=signer, headers={
-            "x-amz-decoded-content-length": "131072", "content-length": "131500"})
+        request = bucket.raw.prepare(
+            "PUT",
+            bucket.path("key"),
+            payload=sigv4.STREAMING,
+            signer=signer,
+            headers={"x-amz-decoded-content-length": "131072", "content-length": "131500"},
+        )
         chunks = sigv4.ChunkSigner(signer, signer.now(), request.signature)
         framed = sigv4.frame(bytes(131072), 65536, chunks=chunks)
         with bucket.raw.connect() as connection:
@@ -125,8 +137,9 @@ class TestLengths:
 
     @pytest.mark.parametrize("length", ["-1", "4x", "18446744073709551616", "0x4", "4, 5", " ", "+4"])
     def test_that_are_none(self, bucket, length):
-        request = bucket.raw.prepare("PUT", bucket.path("key"), payload="UNSIGNED-PAYLOAD",
-                                     headers={"content-length": length})
+        request = bucket.raw.prepare(
+            "PUT", bucket.path("key"), payload="UNSIGNED-PAYLOAD", headers={"content-length": length}
+        )
         with bucket.raw.connect() as connection:
             connection.send(request.head + b"data")
             response = connection.response()
@@ -135,8 +148,12 @@ class TestLengths:
 
     def test_two_that_differ(self, bucket):
         """A proxy might believe the other one."""
-        request = bucket.raw.prepare("PUT", bucket.path("key"), payload="UNSIGNED-PAYLOAD",
-                                     headers=[("content-length", "4"), ("content-length", "5")])
+        request = bucket.raw.prepare(
+            "PUT",
+            bucket.path("key"),
+            payload="UNSIGNED-PAYLOAD",
+            headers=[("content-length", "4"), ("content-length", "5")],
+        )
         with bucket.raw.connect() as connection:
             connection.send(request.head + b"data!")
             assert connection.response().status == 400
@@ -145,8 +162,12 @@ class TestLengths:
 
     def test_length_and_chunked_transfer(self, bucket):
         """The classic of request smuggling: refused, or the connection does not go on."""
-        request = bucket.raw.prepare("PUT", bucket.path("key"), payload="UNSIGNED-PAYLOAD",
-                                     headers={"content-length": "4", "transfer-encoding": "chunked"})
+        request = bucket.raw.prepare(
+            "PUT",
+            bucket.path("key"),
+            payload="UNSIGNED-PAYLOAD",
+            headers={"content-length": "4", "transfer-encoding": "chunked"},
+        )
         smuggled = bucket.raw.prepare("DELETE", bucket.path("victim")).bytes
         bucket.put("victim", b"alive")
         with bucket.raw.connect() as connection:
@@ -159,7 +180,7 @@ class TestLengths:
 class TestSlowBodies:
     @pytest.fixture
     def impatient(self, make_server):
-        from support.bucket import Bucket
+
         return Bucket(make_server("--stall-timeout", "1"), "bucket").create()
 
     def test_a_put_that_stalls(self, impatient):
@@ -170,8 +191,9 @@ class TestSlowBodies:
         assert_nothing_left(impatient)
 
     def test_a_document_that_stalls(self, impatient):
-        request = impatient.raw.prepare("PUT", "/another", payload="UNSIGNED-PAYLOAD",
-                                        headers={"content-length": "100"})
+        request = impatient.raw.prepare(
+            "PUT", "/another", payload="UNSIGNED-PAYLOAD", headers={"content-length": "100"}
+        )
         with impatient.raw.connect() as connection:
             connection.send(request.head + b"<CreateBucket")
             expect.error(connection.response(), "RequestTimeout")
@@ -184,6 +206,18 @@ class TestSlowBodies:
             connection.send(impatient.raw.prepare("GET", impatient.path("key")).bytes)
             assert connection.head().status == 200
             poll(lambda: not open_files_below(impatient.server.pid, impatient.tree), 15)
+
+    @pytest.mark.slow
+    def test_a_body_that_trickles(self, bucket):
+        """Never stalled, and never done: given up after a minute's grace."""
+        with bucket.raw.connect() as connection:
+            connection.send(put_head(bucket, "key", MIB).head)
+            for _ in range(400):
+                connection.send_as_far_as_possible(b"x")
+                if not connection.is_silent(0.25):
+                    break
+            expect.error(connection.response(), "RequestTimeout")
+        assert_nothing_left(bucket)
 
     def test_a_slow_body_that_goes_on(self, impatient):
         """A pause shorter than the limit is no reason to give up."""
@@ -214,8 +248,9 @@ class TestEarlyAnswers:
         assert bucket.read("key") == b"data"
 
     def test_large_unwanted_bodies_end_it(self, bucket):
-        request = bucket.raw.prepare("PUT", "/no-such-bucket/key", payload="UNSIGNED-PAYLOAD",
-                                     headers={"content-length": str(1 << 30)})
+        request = bucket.raw.prepare(
+            "PUT", "/no-such-bucket/key", payload="UNSIGNED-PAYLOAD", headers={"content-length": str(1 << 30)}
+        )
         with bucket.raw.connect() as connection:
             connection.send_as_far_as_possible(request.head + pattern(MIB))
             response = connection.response()
@@ -227,6 +262,8 @@ class TestEarlyAnswers:
         bucket.put("key", b"data")
         with bucket.raw.connect() as connection:
             for method, status in (("GET", 200), ("HEAD", 200), ("DELETE", 204)):
-                response = bucket.raw.request(method, bucket.path("key"), body=b"unwanted", connection=connection)
+                response = bucket.raw.request(
+                    method, bucket.path("key"), body=b"unwanted", connection=connection
+                )
                 assert response.status == status, response
         assert not bucket.exists("key")

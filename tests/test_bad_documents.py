@@ -3,11 +3,14 @@
 import time
 
 import pytest
+
 from support import expect, tables
 from support.checksums import content_md5
 
-DTD = b'<?xml version="1.0"?><!DOCTYPE Delete [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">' \
-      b'<!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>'
+DTD = (
+    b'<?xml version="1.0"?><!DOCTYPE Delete [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">'
+    b'<!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>'
+)
 FILE = b'<?xml version="1.0"?><!DOCTYPE Delete [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
 
 
@@ -22,7 +25,10 @@ BOMBS = {
     "undefined entity": delete_of(b"&nope;"),
     "deep": b"<Delete>" + b"<a>" * 100_000 + b"</a>" * 100_000 + b"</Delete>",
     "deep and unclosed": b"<Delete>" + b"<a>" * 500_000,
-    "deeper than allowed": b"<Delete><Object><Key>victim</Key></Object>" + b"<a>" * 20 + b"</a>" * 20 + b"</Delete>",
+    "deeper than allowed": b"<Delete><Object><Key>victim</Key></Object>"
+    + b"<a>" * 20
+    + b"</a>" * 20
+    + b"</Delete>",
     "many elements": b"<Delete><Object><Key>victim</Key></Object>" + b"<a/>" * 200_000 + b"</Delete>",
     "huge tag": b"<Delete " + b"a" * 100_000 + b"='1'>" + delete_of(b"victim")[8:],
     "many attributes": b"<Delete " + b" ".join(b"a%d='1'" % n for n in range(10_000)) + b"/>",
@@ -50,7 +56,9 @@ def test_delete_objects(bucket, name):
     bucket.put("victim", b"alive")
     before = bucket.server.status_kib("VmRSS")
     began = time.monotonic()
-    response = bucket.raw.post(bucket.path(), body, query={"delete": ""}, headers={"content-md5": content_md5(body)})
+    response = bucket.raw.post(
+        bucket.path(), body, query={"delete": ""}, headers={"content-md5": content_md5(body)}
+    )
     if name == "rest" and response.status == 200:
         pytest.fail("text behind the root element was accepted")
     # Which of the two it is depends on how much of it is read.
@@ -70,7 +78,9 @@ def test_references_that_listings_write(bucket):
     bucket.put("a\x01b", b"x")
     bucket.put("a\x00b", b"x")
     body = b"<Delete><Object><Key>a&#x1;b</Key></Object><Object><Key>a&#x0;b</Key></Object></Delete>"
-    expect.ok(bucket.raw.post(bucket.path(), body, query={"delete": ""}, headers={"content-md5": content_md5(body)}))
+    expect.ok(
+        bucket.raw.post(bucket.path(), body, query={"delete": ""}, headers={"content-md5": content_md5(body)})
+    )
     assert bucket.is_untouched()
 
 
@@ -104,6 +114,8 @@ def test_documents_that_are_too_large(raw, bucket):
         ("DELETE_BODY_BYTES_MAX", "POST", bucket.path(), {"delete": ""}),
     ]:
         body = b"<a>" + b" " * tables.limit(limit) + b"</a>"
-        response = raw.request(method, path, query=query, body=body, headers={"content-md5": content_md5(body)})
+        response = raw.request(
+            method, path, query=query, body=body, headers={"content-md5": content_md5(body)}
+        )
         assert response.code in ("MalformedXML", "MaxMessageLengthExceeded"), response
         assert response.status == 400

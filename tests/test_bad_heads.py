@@ -1,6 +1,7 @@
 """Request lines and headers that are too long, too many, malformed, or never end."""
 
 import pytest
+
 from support import expect, tables
 from support.wire import Closed, poll
 
@@ -13,8 +14,9 @@ class TestSize:
         got = bucket.get("key", headers={"x-padding": "p" * (HEADER_MAX - 1000)})
         assert expect.ok(got).body == b"data"
 
-    @pytest.mark.parametrize("extra", [{"x-padding": "p" * HEADER_MAX},
-                                       {f"x-padding-{n}": "p" * 100 for n in range(80)}])
+    @pytest.mark.parametrize(
+        "extra", [{"x-padding": "p" * HEADER_MAX}, {f"x-padding-{n}": "p" * 100 for n in range(80)}]
+    )
     def test_too_large(self, bucket, extra):
         bucket.put("key", b"data")
         response = bucket.get("key", headers=extra)
@@ -35,13 +37,17 @@ class TestSize:
         before = bucket.server.status_kib("VmRSS")
         with bucket.raw.connect() as connection:
             connection.send_as_far_as_possible(
-                f"GET {bucket.path('key')} HTTP/1.1\r\nHost: x\r\n".encode() + lines + b"\r\n")
+                f"GET {bucket.path('key')} HTTP/1.1\r\nHost: x\r\n".encode() + lines + b"\r\n"
+            )
             self.refused(connection)
         assert bucket.server.status_kib("VmRSS") - before < 16 << 10
         assert bucket.head("none").status == 404
 
-    @pytest.mark.parametrize("start", [b"GET /" + b"a" * (1 << 20), b"GET / HTTP/1.1\r\nx: " + b"a" * (1 << 20)],
-                             ids=["request line", "header"])
+    @pytest.mark.parametrize(
+        "start",
+        [b"GET /" + b"a" * (1 << 20), b"GET / HTTP/1.1\r\nx: " + b"a" * (1 << 20)],
+        ids=["request line", "header"],
+    )
     def test_a_line_without_end(self, bucket, start):
         with bucket.raw.connect() as connection:
             connection.send_as_far_as_possible(start)
@@ -87,8 +93,22 @@ def test_malformed(server, name):
     assert server.raw.head("/no-such-bucket").status == 404
 
 
-@pytest.mark.parametrize("target", ["*", "http://", "no-slash", "//", "/?", "/%", "/bucket/%", "/bucket/%zz", "/bucket?%zz",
-                                    "/bucket?a=%ff", "/bucket/a?x=%80"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "*",
+        "http://",
+        "no-slash",
+        "//",
+        "/?",
+        "/%",
+        "/bucket/%",
+        "/bucket/%zz",
+        "/bucket?%zz",
+        "/bucket?a=%ff",
+        "/bucket/a?x=%80",
+    ],
+)
 def test_odd_targets(server, target):
     """Answered somehow, but never by a 500 or a crash."""
     with server.connect() as connection:
@@ -152,5 +172,6 @@ class TestHalfSent:
                 return connection.response().status == 408
             except Closed:
                 return True
+
         connection.socket.settimeout(8)
         assert poll(ended, 8)

@@ -7,10 +7,11 @@ import threading
 import pytest
 from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
-from conftest import DOMAIN
+
 from support.checksums import checksum, composite, header
 from support.clients import boto3_client
 from support.data import MIB, PART, pattern
+from support.server import DOMAIN
 
 # Those that botocore calculates itself; it only sends others if it is given the value.
 ALGORITHMS = ["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256", "SHA512", "XXHASH64", "XXHASH3", "XXHASH128"]
@@ -49,14 +50,17 @@ class TestObjects:
         assert bucket.read("key") == b"data"
 
     def test_without_checksums(self, server, bucket):
-        client = boto3_client(server, request_checksum_calculation="when_required",
-                              response_checksum_validation="when_required")
+        client = boto3_client(
+            server, request_checksum_calculation="when_required", response_checksum_validation="when_required"
+        )
         client.put_object(Bucket=bucket.name, Key="key", Body=b"data")
         assert client.get_object(Bucket=bucket.name, Key="key")["Body"].read() == b"data"
         client.delete_objects(Bucket=bucket.name, Delete={"Objects": [{"Key": "key"}]})
         assert bucket.is_untouched()
 
-    @pytest.mark.parametrize("key", ["a b", "ünï/漢字", "a+b%20c", "q?a=1&b#c", "a//b", "\x01", "\U0001f600", "~"])
+    @pytest.mark.parametrize(
+        "key", ["a b", "ünï/漢字", "a+b%20c", "q?a=1&b#c", "a//b", "\x01", "\U0001f600", "~"]
+    )
     def test_odd_keys(self, s3, bucket, key):
         s3.put_object(Bucket=bucket.name, Key=key, Body=b"data")
         assert [entry["Key"] for entry in s3.list_objects_v2(Bucket=bucket.name)["Contents"]] == [key]
@@ -96,8 +100,12 @@ class TestChecksums:
 
     def test_wrong(self, s3, bucket, algorithm):
         with pytest.raises(ClientError) as failure:
-            s3.put_object(Bucket=bucket.name, Key="key", Body=b"data",
-                          **{member(algorithm): checksum(algorithm, b"other")})
+            s3.put_object(
+                Bucket=bucket.name,
+                Key="key",
+                Body=b"data",
+                **{member(algorithm): checksum(algorithm, b"other")},
+            )
         assert failure.value.response["Error"]["Code"] == "BadDigest"
 
     def test_upload_in_parts(self, s3, bucket, algorithm):
@@ -105,11 +113,20 @@ class TestChecksums:
         upload = s3.create_multipart_upload(Bucket=bucket.name, Key="key", ChecksumAlgorithm=algorithm)
         sent = []
         for number, part in enumerate(parts, 1):
-            answer = s3.upload_part(Bucket=bucket.name, Key="key", UploadId=upload["UploadId"], PartNumber=number,
-                                    Body=part, ChecksumAlgorithm=algorithm)
-            sent.append({"PartNumber": number, "ETag": answer["ETag"], member(algorithm): answer[member(algorithm)]})
-        done = s3.complete_multipart_upload(Bucket=bucket.name, Key="key", UploadId=upload["UploadId"],
-                                            MultipartUpload={"Parts": sent})
+            answer = s3.upload_part(
+                Bucket=bucket.name,
+                Key="key",
+                UploadId=upload["UploadId"],
+                PartNumber=number,
+                Body=part,
+                ChecksumAlgorithm=algorithm,
+            )
+            sent.append(
+                {"PartNumber": number, "ETag": answer["ETag"], member(algorithm): answer[member(algorithm)]}
+            )
+        done = s3.complete_multipart_upload(
+            Bucket=bucket.name, Key="key", UploadId=upload["UploadId"], MultipartUpload={"Parts": sent}
+        )
         whole = b"".join(parts)
         expected = checksum(algorithm, whole) if algorithm == "CRC64NVME" else composite(algorithm, parts)
         assert done[member(algorithm)] == expected
@@ -119,7 +136,9 @@ class TestChecksums:
 
     def test_delete_many(self, s3, bucket, algorithm):
         bucket.put("key", b"x")
-        s3.delete_objects(Bucket=bucket.name, Delete={"Objects": [{"Key": "key"}]}, ChecksumAlgorithm=algorithm)
+        s3.delete_objects(
+            Bucket=bucket.name, Delete={"Objects": [{"Key": "key"}]}, ChecksumAlgorithm=algorithm
+        )
         assert bucket.is_untouched()
 
 
@@ -127,10 +146,14 @@ class TestTransfers:
     @pytest.mark.parametrize("size", [0, PART, 8 * MIB, 8 * MIB + 1, 50 * MIB + 3])
     @pytest.mark.parametrize("threads", [1, 8])
     def test_files(self, s3, bucket, tmp_path, size, threads):
-        config = TransferConfig(multipart_threshold=8 * MIB, multipart_chunksize=5 * MIB, max_concurrency=threads)
+        config = TransferConfig(
+            multipart_threshold=8 * MIB, multipart_chunksize=5 * MIB, max_concurrency=threads
+        )
         source, back = tmp_path / "source", tmp_path / "back"
         source.write_bytes(pattern(size))
-        s3.upload_file(str(source), bucket.name, "deep/key", Config=config, ExtraArgs={"Metadata": {"k": "v"}})
+        s3.upload_file(
+            str(source), bucket.name, "deep/key", Config=config, ExtraArgs={"Metadata": {"k": "v"}}
+        )
         s3.download_file(bucket.name, "deep/key", str(back), Config=config)
         digest = hashlib.sha256(source.read_bytes()).digest()
         assert hashlib.sha256(back.read_bytes()).digest() == digest
@@ -154,7 +177,9 @@ class TestTransfers:
         """With the old ETag or checksum it would fail for ever."""
         s3.put_object(Bucket=bucket.name, Key="key", Body=b"before")
         bucket.file("key").write_bytes(b"edited")
-        assert s3.get_object(Bucket=bucket.name, Key="key", ChecksumMode="ENABLED")["Body"].read() == b"edited"
+        assert (
+            s3.get_object(Bucket=bucket.name, Key="key", ChecksumMode="ENABLED")["Body"].read() == b"edited"
+        )
 
     def test_conditional_writes(self, s3, bucket):
         s3.put_object(Bucket=bucket.name, Key="key", Body=b"1", IfNoneMatch="*")
@@ -171,7 +196,10 @@ class TestTransfers:
                 client = boto3_client(server)
                 for turn in range(10):
                     client.put_object(Bucket=bucket.name, Key=f"{number}/{turn}", Body=f"{number}".encode())
-                    assert client.get_object(Bucket=bucket.name, Key=f"{number}/{turn}")["Body"].read() == f"{number}".encode()
+                    assert (
+                        client.get_object(Bucket=bucket.name, Key=f"{number}/{turn}")["Body"].read()
+                        == f"{number}".encode()
+                    )
             except Exception as failure:
                 failures.append(failure)
 

@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+
 from support.clients import Program, environment
 from support.data import MIB, pattern
 from support.server import ACCESS_KEY, SECRET_KEY
@@ -14,8 +15,19 @@ UNSIGNED = ("-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD")
 @pytest.fixture
 def curl(server, tmp_path) -> Program:
     assert shutil.which("curl"), "curl is missing: ./test installs it"
-    return Program(["curl", "-sS", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", f"{ACCESS_KEY}:{SECRET_KEY}",
-                    *UNSIGNED], environment(server, tmp_path), tmp_path)
+    return Program(
+        [
+            "curl",
+            "-sS",
+            "--aws-sigv4",
+            "aws:amz:us-east-1:s3",
+            "--user",
+            f"{ACCESS_KEY}:{SECRET_KEY}",
+            *UNSIGNED,
+        ],
+        environment(server, tmp_path),
+        tmp_path,
+    )
 
 
 def url(bucket, key: str = "", query: str = "") -> str:

@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 import urllib3
 from minio import Minio
-from minio.commonconfig import CopySource
+from minio.commonconfig import ComposeSource, CopySource
 from minio.deleteobjects import DeleteObject
 from minio.error import S3Error
+
 from support import codes
 from support.data import MIB, pattern
 from support.server import ACCESS_KEY, SECRET_KEY
@@ -18,7 +19,9 @@ from support.server import ACCESS_KEY, SECRET_KEY
 def minio(server) -> Minio:
     pool = urllib3.PoolManager(retries=False, timeout=60)
     host = "{}:{}".format(*server.address)
-    return Minio(host, access_key=ACCESS_KEY, secret_key=SECRET_KEY, secure=False, region="us-east-1", http_client=pool)
+    return Minio(
+        host, access_key=ACCESS_KEY, secret_key=SECRET_KEY, secure=False, region="us-east-1", http_client=pool
+    )
 
 
 def test_buckets(minio, server):
@@ -32,7 +35,9 @@ def test_buckets(minio, server):
 
 @pytest.mark.parametrize("size", [0, 1, 100_000, 5 * MIB, 17 * MIB])
 def test_put_and_get(minio, bucket, size):
-    result = minio.put_object(bucket.name, "a b/ünï", io.BytesIO(pattern(size)), size, metadata={"Colour": "blue"})
+    result = minio.put_object(
+        bucket.name, "a b/ünï", io.BytesIO(pattern(size)), size, metadata={"Colour": "blue"}
+    )
     assert bucket.file("a b/ünï").read_bytes() == pattern(size)
     response = minio.get_object(bucket.name, "a b/ünï")
     try:
@@ -59,15 +64,23 @@ def test_list(minio, bucket):
     for key in ("a", "d/b", "d/c", "plus+", "ünï"):
         bucket.put(key, b"1234")
     assert [o.object_name for o in minio.list_objects(bucket.name)] == ["a", "plus+", "ünï", "d/"]
-    assert [o.object_name for o in minio.list_objects(bucket.name, recursive=True)] == ["a", "d/b", "d/c", "plus+", "ünï"]
+    assert [o.object_name for o in minio.list_objects(bucket.name, recursive=True)] == [
+        "a",
+        "d/b",
+        "d/c",
+        "plus+",
+        "ünï",
+    ]
 
 
 def test_copy_and_compose(minio, bucket):
     bucket.put("source", pattern(6 * MIB))
     minio.copy_object(bucket.name, "copy", CopySource(bucket.name, "source"))
     assert bucket.read("copy") == pattern(6 * MIB)
-    from minio.commonconfig import ComposeSource
-    minio.compose_object(bucket.name, "both", [ComposeSource(bucket.name, "source"), ComposeSource(bucket.name, "copy")])
+
+    minio.compose_object(
+        bucket.name, "both", [ComposeSource(bucket.name, "source"), ComposeSource(bucket.name, "copy")]
+    )
     assert bucket.read("both") == pattern(6 * MIB) * 2
 
 

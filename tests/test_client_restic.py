@@ -4,6 +4,7 @@ import re
 import shutil
 
 import pytest
+
 from support.clients import Program, environment
 from support.server import ACCESS_KEY, SECRET_KEY
 from support.trees import contents, copy_real_tree, make_tree
@@ -12,16 +13,22 @@ from support.trees import contents, copy_real_tree, make_tree
 @pytest.fixture
 def restic(server, bucket, tmp_path) -> Program:
     assert shutil.which("restic"), "restic is missing: ./test installs it"
-    env = environment(server, tmp_path, RESTIC_REPOSITORY=f"s3:{server.endpoint}/{bucket.name}/backups",
-                      RESTIC_PASSWORD="correct horse", RESTIC_CACHE_DIR=str(tmp_path / "cache"),
-                      AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
+    env = environment(
+        server,
+        tmp_path,
+        RESTIC_REPOSITORY=f"s3:{server.endpoint}/{bucket.name}/backups",
+        RESTIC_PASSWORD="correct horse",
+        RESTIC_CACHE_DIR=str(tmp_path / "cache"),
+        AWS_ACCESS_KEY_ID=ACCESS_KEY,
+        AWS_SECRET_ACCESS_KEY=SECRET_KEY,
+    )
     return Program(["restic"], env, tmp_path)
 
 
 def test_backup_and_restore(restic, bucket, tmp_path):
     source = tmp_path / "source"
     make_tree(source)
-    copy_real_tree(source / "doc", files_max=1500, bytes_max=40 << 20)
+    copy_real_tree(source / "doc", files_max=800, bytes_max=20 << 20)
     restic.run("init")
     restic.run("backup", "source")
     first = contents(source)
@@ -42,7 +49,9 @@ def test_backup_and_restore(restic, bucket, tmp_path):
     restic.run("forget", "--prune", "--keep-last", "1")
     restic.run("check", "--read-data")
     assert len(re.findall(r"^[0-9a-f]{8}  ", restic.run("snapshots"), re.MULTILINE)) == 1
-    assert (bucket.file("backups") / "config").is_file(), "a repository that restic could also open as a directory"
+    assert (bucket.file("backups") / "config").is_file(), (
+        "a repository that restic could also open as a directory"
+    )
 
 
 def test_the_repository_as_a_directory(restic, bucket, tmp_path):

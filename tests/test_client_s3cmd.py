@@ -1,8 +1,10 @@
 """s3cmd."""
 
 import shutil
+import urllib.request
 
 import pytest
+
 from support.clients import Program, environment
 from support.data import MIB, pattern
 from support.server import ACCESS_KEY, SECRET_KEY
@@ -14,9 +16,21 @@ def s3cmd(server, tmp_path) -> Program:
     assert shutil.which("s3cmd"), "s3cmd is missing: ./test installs it"
     config = tmp_path / "s3cfg"
     host = "{}:{}".format(*server.address)
-    config.write_text("\n".join([
-        "[default]", f"access_key = {ACCESS_KEY}", f"secret_key = {SECRET_KEY}", f"host_base = {host}",
-        f"host_bucket = {host}", "use_https = False", "bucket_location = us-east-1", "max_retries = 1", ""]))
+    config.write_text(
+        "\n".join(
+            [
+                "[default]",
+                f"access_key = {ACCESS_KEY}",
+                f"secret_key = {SECRET_KEY}",
+                f"host_base = {host}",
+                f"host_bucket = {host}",
+                "use_https = False",
+                "bucket_location = us-east-1",
+                "max_retries = 1",
+                "",
+            ]
+        )
+    )
     return Program(["s3cmd", "-c", str(config), "--no-progress"], environment(server, tmp_path), tmp_path)
 
 
@@ -76,7 +90,7 @@ def test_ls_and_del(s3cmd, bucket):
 
 def test_signed_urls(s3cmd, bucket):
     """Signed in the old way, which is accepted in URLs."""
-    import urllib.request
+
     bucket.put("key", b"data")
     url = s3cmd.run("signurl", f"s3://{bucket.name}/key", "+60").strip()
     assert "Signature=" in url

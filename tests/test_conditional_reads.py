@@ -1,9 +1,10 @@
 """If-Match, If-None-Match, If-Modified-Since, If-Unmodified-Since on GET, HEAD and the source of copies."""
 
-from email.utils import format_datetime, parsedate_to_datetime
 from datetime import timedelta
+from email.utils import format_datetime, parsedate_to_datetime
 
 import pytest
+
 from support import expect
 
 SECOND = timedelta(seconds=1)
@@ -13,18 +14,28 @@ OK, NOT_MODIFIED = 200, 304
 # The values are made when the object is there: R is its ETag, T its time.
 CASES = [
     # If-Match
-    ({"if-match": "R"}, OK), ({"if-match": "R unquoted"}, OK), ({"if-match": "*"}, OK),
-    ({"if-match": '"x", R'}, OK), ({"if-match": "R,R"}, OK), ({"if-match": '"x"'}, "If-Match"),
+    ({"if-match": "R"}, OK),
+    ({"if-match": "R unquoted"}, OK),
+    ({"if-match": "*"}, OK),
+    ({"if-match": '"x", R'}, OK),
+    ({"if-match": "R,R"}, OK),
+    ({"if-match": '"x"'}, "If-Match"),
     ({"if-match": '"x", "y"'}, "If-Match"),
     # If-None-Match
-    ({"if-none-match": "R"}, NOT_MODIFIED), ({"if-none-match": "R unquoted"}, NOT_MODIFIED),
-    ({"if-none-match": "W/R"}, NOT_MODIFIED), ({"if-none-match": "*"}, NOT_MODIFIED),
-    ({"if-none-match": '"x", R'}, NOT_MODIFIED), ({"if-none-match": '"x"'}, OK),
+    ({"if-none-match": "R"}, NOT_MODIFIED),
+    ({"if-none-match": "R unquoted"}, NOT_MODIFIED),
+    ({"if-none-match": "W/R"}, NOT_MODIFIED),
+    ({"if-none-match": "*"}, NOT_MODIFIED),
+    ({"if-none-match": '"x", R'}, NOT_MODIFIED),
+    ({"if-none-match": '"x"'}, OK),
     # If-Modified-Since
-    ({"if-modified-since": "T"}, NOT_MODIFIED), ({"if-modified-since": "T + 1 h"}, NOT_MODIFIED),
-    ({"if-modified-since": "T - 1 s"}, OK), ({"if-modified-since": "T - 1 h"}, OK),
+    ({"if-modified-since": "T"}, NOT_MODIFIED),
+    ({"if-modified-since": "T + 1 h"}, NOT_MODIFIED),
+    ({"if-modified-since": "T - 1 s"}, OK),
+    ({"if-modified-since": "T - 1 h"}, OK),
     # If-Unmodified-Since
-    ({"if-unmodified-since": "T"}, OK), ({"if-unmodified-since": "T + 1 h"}, OK),
+    ({"if-unmodified-since": "T"}, OK),
+    ({"if-unmodified-since": "T + 1 h"}, OK),
     ({"if-unmodified-since": "T - 1 s"}, "If-Unmodified-Since"),
     # Two at once: an ETag makes the date of its kind irrelevant (RFC 9110, section 13.2.2).
     ({"if-match": "R", "if-unmodified-since": "T - 1 h"}, OK),
@@ -35,8 +46,10 @@ CASES = [
     ({"if-match": '"x"', "if-none-match": "R"}, "If-Match"),
     ({"if-unmodified-since": "T", "if-modified-since": "T"}, NOT_MODIFIED),
     # What is no date is ignored.
-    ({"if-modified-since": "yesterday"}, OK), ({"if-modified-since": "2032-01-01T00:00:00Z"}, OK),
-    ({"if-unmodified-since": "0"}, OK), ({"if-unmodified-since": ""}, OK),
+    ({"if-modified-since": "yesterday"}, OK),
+    ({"if-modified-since": "2032-01-01T00:00:00Z"}, OK),
+    ({"if-unmodified-since": "0"}, OK),
+    ({"if-unmodified-since": ""}, OK),
     # RFC 850 and asctime forms are dates too.
     ({"if-unmodified-since": "Sunday, 06-Nov-94 08:49:37 GMT"}, "If-Unmodified-Since"),
     ({"if-unmodified-since": "Sun Nov  6 08:49:37 1994"}, "If-Unmodified-Since"),
@@ -52,17 +65,26 @@ def thing(bucket):
 def values(headers: dict[str, str], head) -> dict[str, str]:
     """The headers with R and T replaced by what the object has."""
     modified = parsedate_to_datetime(head.headers["last-modified"])
-    times = {"T": modified, "T + 1 h": modified + HOUR, "T - 1 h": modified - HOUR, "T - 1 s": modified - SECOND}
+    times = {
+        "T": modified,
+        "T + 1 h": modified + HOUR,
+        "T - 1 h": modified - HOUR,
+        "T - 1 s": modified - SECOND,
+    }
 
     def value(text: str) -> str:
         if text in times:
             return format_datetime(times[text], usegmt=True)
-        return text.replace("R unquoted", head.etag.strip('"')).replace("R", head.etag) if "R" in text else text
+        return (
+            text.replace("R unquoted", head.etag.strip('"')).replace("R", head.etag) if "R" in text else text
+        )
 
     return {name: value(text) for name, text in headers.items()}
 
 
-@pytest.mark.parametrize("headers, outcome", CASES, ids=[" ".join(map(": ".join, h.items())) for h, _ in CASES])
+@pytest.mark.parametrize(
+    "headers, outcome", CASES, ids=[" ".join(map(": ".join, h.items())) for h, _ in CASES]
+)
 def test_read(thing, headers, outcome):
     head = thing.head("thing")
     sent = values(headers, head)
@@ -88,8 +110,9 @@ def test_read(thing, headers, outcome):
 COPY_CASES = [(h, o) for h, o in CASES if "" not in h.values()]
 
 
-@pytest.mark.parametrize("headers, outcome", COPY_CASES,
-                         ids=[" ".join(map(": ".join, h.items())) for h, _ in COPY_CASES])
+@pytest.mark.parametrize(
+    "headers, outcome", COPY_CASES, ids=[" ".join(map(": ".join, h.items())) for h, _ in COPY_CASES]
+)
 def test_copy_source(thing, headers, outcome):
     """The same four on what is copied from; "not modified" is a failure there."""
     sent = {f"x-amz-copy-source-{name}": v for name, v in values(headers, thing.head("thing")).items()}
@@ -97,8 +120,9 @@ def test_copy_source(thing, headers, outcome):
     upload_id = thing.create_upload("part")
     for response in (
         thing.raw.put(thing.path("copy"), headers={**source, **sent}),
-        thing.raw.put(thing.path("part"), headers={**source, **sent},
-                      query={"partNumber": "1", "uploadId": upload_id}),
+        thing.raw.put(
+            thing.path("part"), headers={**source, **sent}, query={"partNumber": "1", "uploadId": upload_id}
+        ),
     ):
         if outcome == OK:
             expect.ok(response)

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
+
 from support import expect
 from support.bucket import Bucket
 from support.server import assert_nothing_staged
@@ -90,14 +91,20 @@ class TestWrites:
         """The ETag belongs to bytes that are gone."""
         etag = writer.bucket.put("key", b"old").etag
         writer.bucket.file("key").write_bytes(b"edited")
-        expect.error(writer.write("key", b"new", {"if-match": etag}), "PreconditionFailed", Condition="If-Match")
+        expect.error(
+            writer.write("key", b"new", {"if-match": etag}), "PreconditionFailed", Condition="If-Match"
+        )
         assert writer.bucket.read("key") == b"edited"
 
-    @pytest.mark.parametrize("headers, named", [
-        ({"if-none-match": '"0"'}, "If-None-Match"), ({"if-match": '"0"', "if-none-match": "*"}, "If-None-Match"),
-        ({"if-modified-since": "Sun, 06 Nov 1994 08:49:37 GMT"}, "If-Modified-Since"),
-        ({"if-unmodified-since": "Sun, 06 Nov 1994 08:49:37 GMT"}, "If-Unmodified-Since"),
-    ])
+    @pytest.mark.parametrize(
+        "headers, named",
+        [
+            ({"if-none-match": '"0"'}, "If-None-Match"),
+            ({"if-match": '"0"', "if-none-match": "*"}, "If-None-Match"),
+            ({"if-modified-since": "Sun, 06 Nov 1994 08:49:37 GMT"}, "If-Modified-Since"),
+            ({"if-unmodified-since": "Sun, 06 Nov 1994 08:49:37 GMT"}, "If-Unmodified-Since"),
+        ],
+    )
     def test_what_s3_does_not_know_on_writes(self, writer, headers, named):
         message = re.compile("^A header you provided implies functionality that is not implemented")
         expect.error(writer.write("key", b"new", headers), "NotImplemented", message, Header=named)
@@ -116,7 +123,9 @@ class TestWrites:
 class TestDeletes:
     def test_if_match(self, bucket):
         etag = bucket.put("key", b"data").etag
-        expect.error(bucket.delete("key", headers={"if-match": '"0"'}), "PreconditionFailed", Condition="If-Match")
+        expect.error(
+            bucket.delete("key", headers={"if-match": '"0"'}), "PreconditionFailed", Condition="If-Match"
+        )
         assert bucket.exists("key")
         expect.ok(bucket.delete("key", headers={"if-match": etag}), 204)
         assert not bucket.exists("key")
@@ -146,7 +155,9 @@ class TestDeletes:
     def test_garbage_deletes_nothing(self, bucket, name):
         bucket.put("key", b"data")
         response = bucket.delete("key", headers={name: "garbage"})
-        expect.error(response, "InvalidArgument", re.compile(name), ArgumentName=name, ArgumentValue="garbage")
+        expect.error(
+            response, "InvalidArgument", re.compile(name), ArgumentName=name, ArgumentValue="garbage"
+        )
         assert bucket.exists("key")
 
     @pytest.mark.parametrize("name", ["If-None-Match", "If-Modified-Since", "If-Unmodified-Since"])
@@ -193,7 +204,9 @@ class TestRaces:
 
             def put(writer, gateway, connection, name=name):
                 body = f"writer {writer}".encode()
-                return gateway.raw.put(gateway.path(name), body, headers={"if-none-match": "*"}, connection=connection)
+                return gateway.raw.put(
+                    gateway.path(name), body, headers={"if-none-match": "*"}, connection=connection
+                )
 
             statuses = self.one_winner(race(gateways, put), gateways, name)
             assert statuses <= {200, 409, 412}
@@ -202,9 +215,12 @@ class TestRaces:
     def test_if_match_has_one_winner(self, gateways):
         etag = gateways[0].put("key", b"start").etag
         for _ in range(ROUNDS):
+
             def put(writer, gateway, connection, etag=etag):
                 body = f"writer {writer} of those who saw {etag}".encode()
-                return gateway.raw.put(gateway.path("key"), body, headers={"if-match": etag}, connection=connection)
+                return gateway.raw.put(
+                    gateway.path("key"), body, headers={"if-match": etag}, connection=connection
+                )
 
             responses = race(gateways, put)
             assert self.one_winner(responses, gateways, "key") <= {200, 409, 412}
@@ -217,12 +233,15 @@ class TestRaces:
             uploads = []
             for writer in range(THREADS):
                 upload_id = gateways[0].create_upload(name)
-                uploads.append((upload_id, gateways[0].put_part(name, upload_id, 1, f"writer {writer}".encode()).etag))
+                uploads.append(
+                    (upload_id, gateways[0].put_part(name, upload_id, 1, f"writer {writer}".encode()).etag)
+                )
 
             def complete(writer, gateway, connection, name=name, uploads=uploads):
                 upload_id, etag = uploads[writer]
-                return gateway.complete(name, upload_id, [(1, etag)], headers={"if-none-match": "*"},
-                                        connection=connection)
+                return gateway.complete(
+                    name, upload_id, [(1, etag)], headers={"if-none-match": "*"}, connection=connection
+                )
 
             statuses = self.one_winner(race(gateways, complete), gateways, name)
             assert statuses <= {200, 409, 412}
@@ -241,9 +260,14 @@ class TestRaces:
         """Whoever was last: bytes, ETag, length and metadata are of one write."""
         bodies = [bytes([65 + n]) * (1000 + 40_000 * n) for n in range(THREADS)]
         for _ in range(ROUNDS // 3):
+
             def put(writer, gateway, connection):
                 headers = {"x-amz-meta-writer": str(writer)}
-                expect.ok(gateway.raw.put(gateway.path("key"), bodies[writer], headers=headers, connection=connection))
+                expect.ok(
+                    gateway.raw.put(
+                        gateway.path("key"), bodies[writer], headers=headers, connection=connection
+                    )
+                )
                 return expect.ok(gateway.raw.get(gateway.path("key"), connection=connection))
 
             for got in race(gateways, put):
@@ -252,7 +276,8 @@ class TestRaces:
                 assert got.etag.strip('"') == hashlib.md5(body).hexdigest()
 
     def test_files_and_directories_that_appear_and_vanish(self, gateways):
-        """`a`, `a/b` and deletes of both, all at once: each request is answered, and what is left is whole."""
+        """`a`, `a/b` and deletes of both, all at once: each is answered, and what is left is whole."""
+
         def work(writer, gateway, connection):
             key = ("a", "a/b", "a/b/c", "a//d")[writer % 4]
             for _ in range(10):

@@ -4,11 +4,13 @@ import os
 import re
 import stat
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
 from support import expect
-from support.server import ACCESS_KEY, KEYS, SECRET_KEY, StartFailed, binary
+from support.server import ACCESS_KEY, KEYS, SECRET_KEY, Server, StartFailed, binary
 from support.sigv4 import Signer
 from support.wire import RawClient
 
@@ -28,11 +30,19 @@ def config(tmp_path: Path, text: str) -> str:
 class TestPrecedence:
     """A flag wins over the environment, the environment over the file, the file over the default."""
 
-    @pytest.mark.parametrize("flag, env, file, expected", [
-        (None, None, None, "us-east-1"), (None, None, "file-1", "file-1"), (None, "env-1", None, "env-1"),
-        ("flag-1", None, None, "flag-1"), (None, "env-1", "file-1", "env-1"), ("flag-1", None, "file-1", "flag-1"),
-        ("flag-1", "env-1", None, "flag-1"), ("flag-1", "env-1", "file-1", "flag-1"),
-    ])
+    @pytest.mark.parametrize(
+        "flag, env, file, expected",
+        [
+            (None, None, None, "us-east-1"),
+            (None, None, "file-1", "file-1"),
+            (None, "env-1", None, "env-1"),
+            ("flag-1", None, None, "flag-1"),
+            (None, "env-1", "file-1", "env-1"),
+            ("flag-1", None, "file-1", "flag-1"),
+            ("flag-1", "env-1", None, "flag-1"),
+            ("flag-1", "env-1", "file-1", "flag-1"),
+        ],
+    )
     def test_region(self, make_server, tmp_path, flag, env, file, expected):
         options = ["--region", flag] if flag else []
         if file:
@@ -47,7 +57,9 @@ class TestPrecedence:
 
     def test_everything_in_a_file(self, make_server, tmp_path):
         socket = tmp_path / "s.sock"
-        file = config(tmp_path, f"""
+        file = config(
+            tmp_path,
+            f"""
             listen = ["127.0.0.1:0", "unix:{socket}"]
             region = "lab-1"
             domain = ["one.test", "two.test"]
@@ -58,7 +70,8 @@ class TestPrecedence:
             header-timeout = 3
             log = "debug"
             log-format = "json"
-        """)
+        """,
+        )
         server = make_server("--config", file, listen=[])
         assert len(server.endpoints) == 2
         raw = server.raw.with_(signer=server.raw.signer.with_(region="lab-1"))
@@ -74,21 +87,37 @@ class TestPrecedence:
 
 
 class TestMistakes:
-    @pytest.mark.parametrize("text, message", [
-        ('regoin = "x"', "unknown key \"regoin\""), ("region = ", "slipway.toml"), ("region = true", "region"),
-        ("max-requests = 0", "at least 1"), ('durability = "some"', "durability"), ('file-mode = "9"', "octal"),
-        ('config = "x"', "unknown key"), ('secret_key = "hush"', "unknown key"),
-    ])
+    @pytest.mark.parametrize(
+        "text, message",
+        [
+            ('regoin = "x"', 'unknown key "regoin"'),
+            ("region = ", "slipway.toml"),
+            ("region = true", "region"),
+            ("max-requests = 0", "at least 1"),
+            ('durability = "some"', "durability"),
+            ('file-mode = "9"', "octal"),
+            ('config = "x"', "unknown key"),
+            ('secret_key = "hush"', "unknown key"),
+        ],
+    )
     def test_in_the_file(self, make_server, tmp_path, text, message):
         with pytest.raises(StartFailed, match=re.escape(message)) as failure:
             make_server("--config", config(tmp_path, text))
         assert "hush" not in str(failure.value)
 
-    @pytest.mark.parametrize("options, message", [
-        (["--listen", "nowhere"], "nowhere"), (["--max-connections", "0"], "at least 1"), (["--no-such-flag"], "no-such"),
-        (["--sigv2", "perhaps"], "perhaps"), (["--header-timeout", "soon"], "seconds"), (["--log", "=,="], "--log"),
-        (["--config", "/does/not/exist.toml"], "/does/not/exist.toml"), (["--dir-mode", "77777"], "octal"),
-    ])
+    @pytest.mark.parametrize(
+        "options, message",
+        [
+            (["--listen", "nowhere"], "nowhere"),
+            (["--max-connections", "0"], "at least 1"),
+            (["--no-such-flag"], "no-such"),
+            (["--sigv2", "perhaps"], "perhaps"),
+            (["--header-timeout", "soon"], "seconds"),
+            (["--log", "=,="], "--log"),
+            (["--config", "/does/not/exist.toml"], "/does/not/exist.toml"),
+            (["--dir-mode", "77777"], "octal"),
+        ],
+    )
     def test_in_flags(self, make_server, options, message):
         with pytest.raises(StartFailed, match=re.escape(message)):
             make_server(*options)
@@ -109,10 +138,14 @@ class TestCredentials:
         expect.ok(raw.get("/"))
         expect.error(RawClient(server.address, Signer(access_key, "wrong")).get("/"), "SignatureDoesNotMatch")
 
-    @pytest.mark.parametrize("names", [
-        ("SLIPWAY_ROOT_ACCESS_KEY", "SLIPWAY_ROOT_SECRET_KEY"), ("MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD"),
-        ("ROOT_ACCESS_KEY", "ROOT_SECRET_KEY"),
-    ])
+    @pytest.mark.parametrize(
+        "names",
+        [
+            ("SLIPWAY_ROOT_ACCESS_KEY", "SLIPWAY_ROOT_SECRET_KEY"),
+            ("MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD"),
+            ("ROOT_ACCESS_KEY", "ROOT_SECRET_KEY"),
+        ],
+    )
     def test_from_the_environment(self, make_server, names):
         server = make_server(env={names[0]: "somebody", names[1]: "hush-hush-hush"})
         self.check(server, "somebody", "hush-hush-hush")
@@ -121,10 +154,15 @@ class TestCredentials:
         assert not (server.tree / ".slipway" / "credentials.toml").exists()
 
     def test_ours_come_first(self, make_server):
-        self.check(make_server(env={**KEYS, "MINIO_ROOT_USER": "other", "MINIO_ROOT_PASSWORD": "other-secret"}),
-                   ACCESS_KEY, SECRET_KEY)
+        self.check(
+            make_server(env={**KEYS, "MINIO_ROOT_USER": "other", "MINIO_ROOT_PASSWORD": "other-secret"}),
+            ACCESS_KEY,
+            SECRET_KEY,
+        )
 
-    @pytest.mark.parametrize("env", [{"SLIPWAY_ROOT_ACCESS_KEY": "somebody"}, {"MINIO_ROOT_PASSWORD": "hush"}])
+    @pytest.mark.parametrize(
+        "env", [{"SLIPWAY_ROOT_ACCESS_KEY": "somebody"}, {"MINIO_ROOT_PASSWORD": "hush"}]
+    )
     def test_half_of_them(self, make_server, env):
         with pytest.raises(StartFailed, match="only one of") as failure:
             make_server(env=env)
@@ -156,15 +194,19 @@ class TestCredentials:
         assert keys[0] != keys[1]
 
     def test_two_gateways_that_start_at_once_agree(self, make_server, tmp_path):
-        from concurrent.futures import ThreadPoolExecutor
+
         tree = tmp_path / "shared"
         tree.mkdir()
-        from support.server import Server
+
         with ThreadPoolExecutor(4) as pool:
             servers = list(pool.map(lambda n: Server(tree, env={}, log=tmp_path / f"s{n}.log"), range(4)))
         try:
-            secret = re.search(r'^secret_key = "(.*)"$', (tree / ".slipway" / "credentials.toml").read_text(), re.M)[1]
-            access = re.search(r'^access_key = "(.*)"$', (tree / ".slipway" / "credentials.toml").read_text(), re.M)[1]
+            secret = re.search(
+                r'^secret_key = "(.*)"$', (tree / ".slipway" / "credentials.toml").read_text(), re.M
+            )[1]
+            access = re.search(
+                r'^access_key = "(.*)"$', (tree / ".slipway" / "credentials.toml").read_text(), re.M
+            )[1]
             for server in servers:
                 self.check(server, access, secret)
         finally:
@@ -209,8 +251,10 @@ class TestCredentials:
 
     def test_the_file_of_the_gateway_is_no_object(self, make_server):
         server = make_server(env={})
-        access, secret = (re.search(rf"^  {kind} key +(\S+)$", server.output, re.MULTILINE)[1]
-                          for kind in ("access", "secret"))
+        access, secret = (
+            re.search(rf"^  {kind} key +(\S+)$", server.output, re.MULTILINE)[1]
+            for kind in ("access", "secret")
+        )
         raw = RawClient(server.address, Signer(access, secret))
         response = raw.get("/.slipway/credentials.toml")
         expect.error(response, "InvalidBucketName")
@@ -220,7 +264,9 @@ class TestCredentials:
 
 class TestCommandLine:
     def run(self, *arguments: str) -> str:
-        return subprocess.run([binary(), *arguments], capture_output=True, check=True, text=True, timeout=20).stdout
+        return subprocess.run(
+            [binary(), *arguments], capture_output=True, check=True, text=True, timeout=20
+        ).stdout
 
     def test_help(self):
         assert "serve" in self.run("--help")

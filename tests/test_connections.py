@@ -5,11 +5,12 @@ import subprocess
 import threading
 
 import pytest
+
 from support import codes, expect
 from support.bucket import Bucket
 from support.clients import environment
 from support.data import MIB, pattern
-from support.server import ACCESS_KEY, SECRET_KEY
+from support.server import ACCESS_KEY, SECRET_KEY, StartFailed
 from support.sigv4 import Signer
 from support.wire import Closed, Connection, RawClient, poll
 
@@ -32,10 +33,15 @@ class TestKeepAlive:
     def test_pipelined(self, thing):
         """Several requests at once are answered in their order."""
         raw = thing.raw
-        requests = [raw.prepare("PUT", thing.path("new"), body=b"1"), raw.prepare("GET", thing.path("new")),
-                    raw.prepare("HEAD", thing.path("none")), raw.prepare("PUT", thing.path("new"), body=b"22"),
-                    raw.prepare("GET", thing.path("new")), raw.prepare("DELETE", thing.path("new")),
-                    raw.prepare("GET", thing.path("new"))]
+        requests = [
+            raw.prepare("PUT", thing.path("new"), body=b"1"),
+            raw.prepare("GET", thing.path("new")),
+            raw.prepare("HEAD", thing.path("none")),
+            raw.prepare("PUT", thing.path("new"), body=b"22"),
+            raw.prepare("GET", thing.path("new")),
+            raw.prepare("DELETE", thing.path("new")),
+            raw.prepare("GET", thing.path("new")),
+        ]
         with raw.connect() as connection:
             connection.send(b"".join(request.bytes for request in requests))
             answers = [connection.response(request.method) for request in requests]
@@ -59,8 +65,9 @@ class TestKeepAlive:
     def test_http_1_0_kept_alive(self, thing):
         with thing.raw.connect() as connection:
             for _ in range(2):
-                request = thing.raw.prepare("GET", thing.path("key"), version="HTTP/1.0",
-                                            headers={"connection": "keep-alive"})
+                request = thing.raw.prepare(
+                    "GET", thing.path("key"), version="HTTP/1.0", headers={"connection": "keep-alive"}
+                )
                 connection.send(request.bytes)
                 assert connection.response().body == b"data"
 
@@ -77,8 +84,9 @@ class TestContinue:
 
     def head(self, bucket, path: str | None = None, **options):
         headers = {"expect": "100-continue", "content-length": "4"}
-        return bucket.raw.prepare("PUT", path or bucket.path("new"), headers=headers, payload="UNSIGNED-PAYLOAD",
-                                  **options)
+        return bucket.raw.prepare(
+            "PUT", path or bucket.path("new"), headers=headers, payload="UNSIGNED-PAYLOAD", **options
+        )
 
     def test_wanted(self, bucket):
         with bucket.raw.connect() as connection:
@@ -94,14 +102,27 @@ class TestContinue:
     def test_not_wanted(self, bucket, kind):
         signer = bucket.raw.signer
         request, code = {
-            "secret": lambda: (self.head(bucket, signer=signer.with_(secret_key="x")), "SignatureDoesNotMatch"),
+            "secret": lambda: (
+                self.head(bucket, signer=signer.with_(secret_key="x")),
+                "SignatureDoesNotMatch",
+            ),
             "key": lambda: (self.head(bucket, signer=signer.with_(access_key="x")), "InvalidAccessKeyId"),
             "anonymous": lambda: (self.head(bucket, anonymous=True), "AccessDenied"),
             "route": lambda: (self.head(bucket, query={"acl": ""}), "NotImplemented"),
             "bucket": lambda: (self.head(bucket, "/no-such-bucket/key"), "NoSuchBucket"),
-            "header": lambda: (bucket.raw.prepare("PUT", bucket.path("new"), payload="UNSIGNED-PAYLOAD", headers={
-                "expect": "100-continue", "content-length": "4", "x-amz-server-side-encryption": "AES256"}),
-                "NotImplemented"),
+            "header": lambda: (
+                bucket.raw.prepare(
+                    "PUT",
+                    bucket.path("new"),
+                    payload="UNSIGNED-PAYLOAD",
+                    headers={
+                        "expect": "100-continue",
+                        "content-length": "4",
+                        "x-amz-server-side-encryption": "AES256",
+                    },
+                ),
+                "NotImplemented",
+            ),
         }[kind]()
         with bucket.raw.connect() as connection:
             connection.send(request.head)
@@ -111,13 +132,36 @@ class TestContinue:
         assert bucket.is_untouched()
 
     def test_failed_conditions_are_told_before_the_body(self, thing):
-        request = thing.raw.prepare("PUT", thing.path("key"), payload="UNSIGNED-PAYLOAD", headers={
-            "expect": "100-continue", "content-length": "4", "if-none-match": "*"})
+        request = thing.raw.prepare(
+            "PUT",
+            thing.path("key"),
+            payload="UNSIGNED-PAYLOAD",
+            headers={"expect": "100-continue", "content-length": "4", "if-none-match": "*"},
+        )
         with thing.raw.connect() as connection:
             connection.send(request.head)
             response = connection.response()
             expect.error(response, "PreconditionFailed")
             assert response.informational == []
+
+    @pytest.mark.parametrize("kind", ["empty", "error"])
+    def test_an_answer_without_it_ends_the_connection(self, bucket, kind):
+        """boto3 would take the status line of this answer for that of the connection's next one, and hang."""
+        signer = bucket.raw.signer if kind == "empty" else bucket.raw.signer.with_(secret_key="wrong")
+        request = bucket.raw.prepare(
+            "PUT",
+            bucket.path("new"),
+            signer=signer,
+            payload="UNSIGNED-PAYLOAD",
+            headers={"expect": "100-continue", "content-length": "0" if kind == "empty" else "4"},
+        )
+        with bucket.raw.connect() as connection:
+            connection.send(request.head)
+            response = connection.response()
+            assert response.status == (200 if kind == "empty" else 403)
+            if response.informational != [100]:
+                assert response.headers["connection"] == "close"
+                assert connection.is_closed(10)
 
     def test_a_client_that_does_not_wait(self, bucket):
         with bucket.raw.connect() as connection:
@@ -129,8 +173,14 @@ class TestContinue:
 class TestCaps:
     def slow_put(self, bucket: Bucket, connection: Connection) -> None:
         """A request in progress: its body does not come."""
-        connection.send(bucket.raw.prepare("PUT", bucket.path("slow"), payload="UNSIGNED-PAYLOAD", headers={
-            "content-length": "10", "expect": "100-continue"}).head)
+        connection.send(
+            bucket.raw.prepare(
+                "PUT",
+                bucket.path("slow"),
+                payload="UNSIGNED-PAYLOAD",
+                headers={"content-length": "10", "expect": "100-continue"},
+            ).head
+        )
         assert connection.head().status == 100
 
     def test_requests(self, make_server):
@@ -157,10 +207,16 @@ class TestCaps:
 
     def test_connections(self, make_server):
         bucket = Bucket(make_server("--max-connections", "2"), "bucket").create()
-        poll(lambda: bucket.raw.head(bucket.path()).status == 200)
-        with bucket.raw.connect() as one, bucket.raw.connect() as two:
-            for connection in (one, two):
-                expect.ok(bucket.raw.head(bucket.path(), connection=connection))
+
+        def admitted() -> Connection | None:
+            """A connection with a place. Those of closed connections become free a little later."""
+            connection = bucket.raw.connect()
+            if bucket.raw.head(bucket.path(), connection=connection).status == 200:
+                return connection
+            connection.close()
+            return None
+
+        with poll(admitted) as one, poll(admitted):
             with bucket.raw.connect() as three:
                 response = three.response()
                 assert (response.status, response.code) == (503, "SlowDown"), response
@@ -200,8 +256,14 @@ class TestDrain:
     def test_an_upload_in_progress_is_finished(self, make_server):
         bucket = Bucket(make_server(), "bucket").create()
         with bucket.raw.connect() as writer:
-            writer.send(bucket.raw.prepare("PUT", bucket.path("key"), payload="UNSIGNED-PAYLOAD", headers={
-                "content-length": "8", "expect": "100-continue"}).head)
+            writer.send(
+                bucket.raw.prepare(
+                    "PUT",
+                    bucket.path("key"),
+                    payload="UNSIGNED-PAYLOAD",
+                    headers={"content-length": "8", "expect": "100-continue"},
+                ).head
+            )
             assert writer.head().status == 100
             bucket.server.signal(signal.SIGTERM)
             poll(lambda: self.refuses_connections(bucket.server))
@@ -214,8 +276,14 @@ class TestDrain:
     def test_but_not_for_ever(self, make_server):
         bucket = Bucket(make_server("--drain-timeout", "1"), "bucket").create()
         with bucket.raw.connect() as writer:
-            writer.send(bucket.raw.prepare("PUT", bucket.path("key"), payload="UNSIGNED-PAYLOAD", headers={
-                "content-length": "8", "expect": "100-continue"}).head)
+            writer.send(
+                bucket.raw.prepare(
+                    "PUT",
+                    bucket.path("key"),
+                    payload="UNSIGNED-PAYLOAD",
+                    headers={"content-length": "8", "expect": "100-continue"},
+                ).head
+            )
             assert writer.head().status == 100
             bucket.server.signal(signal.SIGTERM)
             bucket.server.wait(10)
@@ -256,9 +324,25 @@ class TestUnixSocket:
         server = make_server(listen=[f"unix:{path}", "127.0.0.1:0"])
         expect.ok(server.raw.put("/bucket"))
         done = subprocess.run(
-            ["curl", "-sS", "--fail", "--unix-socket", path, "--aws-sigv4", "aws:amz:us-east-1:s3", "--user",
-             f"{ACCESS_KEY}:{SECRET_KEY}", "-H", f"x-amz-content-sha256: {'UNSIGNED-PAYLOAD'}", "http://localhost/bucket"],
-            env=environment(server, tmp_path), capture_output=True, check=False, timeout=30)
+            [
+                "curl",
+                "-sS",
+                "--fail",
+                "--unix-socket",
+                path,
+                "--aws-sigv4",
+                "aws:amz:us-east-1:s3",
+                "--user",
+                f"{ACCESS_KEY}:{SECRET_KEY}",
+                "-H",
+                f"x-amz-content-sha256: {'UNSIGNED-PAYLOAD'}",
+                "http://localhost/bucket",
+            ],
+            env=environment(server, tmp_path),
+            capture_output=True,
+            check=False,
+            timeout=30,
+        )
         assert b"<Name>bucket</Name>" in done.stdout, done
 
     def test_goes_with_the_server(self, make_server, path, tmp_path):
@@ -274,14 +358,14 @@ class TestUnixSocket:
         expect.ok(self.raw(path).get("/"))
 
     def test_in_use(self, make_server, path):
-        from support.server import StartFailed
+
         make_server(listen=[f"unix:{path}", "127.0.0.1:0"])
         with pytest.raises(StartFailed, match="cannot listen on unix:"):
             make_server(listen=[f"unix:{path}"])
         expect.ok(self.raw(path).get("/"))
 
     def test_a_file_is_not_replaced(self, make_server, path, tmp_path):
-        from support.server import StartFailed
+
         (tmp_path / "s.sock").write_text("precious")
         with pytest.raises(StartFailed, match="cannot listen on unix:"):
             make_server(listen=[f"unix:{path}"])
@@ -299,9 +383,9 @@ def test_several_listeners(make_server):
 
 
 def test_a_port_in_use(make_server):
-    from support.server import StartFailed
+
     server = make_server()
-    with pytest.raises(StartFailed, match="cannot listen on 127.0.0.1"):
+    with pytest.raises(StartFailed, match=r"cannot listen on 127\."):
         make_server(listen=[f"127.0.0.1:{server.address[1]}"])
 
 

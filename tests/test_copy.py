@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from support import expect
 from support.checksums import checksum, header
 from support.data import SYSTEM_HEADERS, pattern
@@ -17,7 +18,9 @@ def source(bucket):
 def copy(bucket, key: str, source: str | None = None, target=None, **headers: str):
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     source = f"{bucket.name}/source" if source is None else source
-    return (target or bucket).raw.put((target or bucket).path(key), headers={"x-amz-copy-source": source, **names})
+    return (target or bucket).raw.put(
+        (target or bucket).path(key), headers={"x-amz-copy-source": source, **names}
+    )
 
 
 class TestCopy:
@@ -61,7 +64,9 @@ class TestCopy:
         expect.ok(copy(bucket, "copy"))
         assert bucket.read("copy") == pattern(size)
 
-    @pytest.mark.parametrize("key", ["with space", "plus+sign", "100%25 %", "a//b", "ünï", "q?versionId=x", "#hash"])
+    @pytest.mark.parametrize(
+        "key", ["with space", "plus+sign", "100%25 %", "a//b", "ünï", "q?versionId=x", "#hash"]
+    )
     def test_odd_source_keys(self, bucket, key):
         bucket.put(key, b"data")
         expect.ok(copy(bucket, "copy", bucket.path(key)))
@@ -90,7 +95,9 @@ class TestCopy:
 
 class TestMetadata:
     def test_replace(self, bucket, source):
-        expect.ok(copy(bucket, "copy", x_amz_metadata_directive="REPLACE", x_amz_meta_b="2", content_type="text/b"))
+        expect.ok(
+            copy(bucket, "copy", x_amz_metadata_directive="REPLACE", x_amz_meta_b="2", content_type="text/b")
+        )
         head = bucket.head("copy")
         assert head.headers.starting("x-amz-meta-") == {"x-amz-meta-b": "2"}
         assert head.headers["content-type"] == "text/b"
@@ -108,14 +115,25 @@ class TestMetadata:
         assert got.etag == source.etag
 
     def test_onto_itself_without_a_change(self, bucket, source):
-        expect.error(copy(bucket, "source"), "InvalidRequest", re.compile("^This copy request is illegal because it is "
-                     "trying to copy an object to itself without changing the object's metadata"))
+        expect.error(
+            copy(bucket, "source"),
+            "InvalidRequest",
+            re.compile(
+                "^This copy request is illegal because it is "
+                "trying to copy an object to itself without changing the object's metadata"
+            ),
+        )
         assert bucket.head("source").headers["x-amz-meta-a"] == "1"
 
     def test_unknown_directive(self, bucket, source):
         response = copy(bucket, "copy", x_amz_metadata_directive="MERGE")
-        expect.error(response, "InvalidArgument", re.compile("directive"), ArgumentName="x-amz-metadata-directive",
-                     ArgumentValue="MERGE")
+        expect.error(
+            response,
+            "InvalidArgument",
+            re.compile("directive"),
+            ArgumentName="x-amz-metadata-directive",
+            ArgumentValue="MERGE",
+        )
         assert not bucket.exists("copy")
 
 
@@ -151,22 +169,38 @@ class TestErrors:
         expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")
 
     def test_no_such_target_bucket(self, bucket, source):
-        response = bucket.raw.put("/no-such-bucket/copy", headers={"x-amz-copy-source": f"{bucket.name}/source"})
+        response = bucket.raw.put(
+            "/no-such-bucket/copy", headers={"x-amz-copy-source": f"{bucket.name}/source"}
+        )
         expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")
 
-    @pytest.mark.parametrize("value, message", [
-        ("no-key", "Invalid copy source object key"), ("no-key/", "Invalid copy source object key"),
-        ("A_B/c", "Invalid copy source bucket name"), ("bucket/%zz", "Invalid copy source encoding"),
-        ("bucket/k?versionId=", "Version id cannot be the empty string"),
-    ])
+    @pytest.mark.parametrize(
+        "value, message",
+        [
+            ("no-key", "Invalid copy source object key"),
+            ("no-key/", "Invalid copy source object key"),
+            ("A_B/c", "Invalid copy source bucket name"),
+            ("bucket/%zz", "Invalid copy source encoding"),
+            ("bucket/k?versionId=", "Version id cannot be the empty string"),
+        ],
+    )
     def test_bad_source(self, bucket, value, message):
-        expect.error(copy(bucket, "copy", value), "InvalidArgument", message, ArgumentName="x-amz-copy-source",
-                     ArgumentValue=value)
+        expect.error(
+            copy(bucket, "copy", value),
+            "InvalidArgument",
+            message,
+            ArgumentName="x-amz-copy-source",
+            ArgumentValue=value,
+        )
 
     def test_an_access_point(self, bucket):
         response = copy(bucket, "copy", "arn:aws:s3:us-east-1:123456789012:accesspoint/a/object/b")
-        expect.error(response, "NotImplemented", re.compile("A header you provided implies functionality"),
-                     Header="x-amz-copy-source")
+        expect.error(
+            response,
+            "NotImplemented",
+            re.compile("A header you provided implies functionality"),
+            Header="x-amz-copy-source",
+        )
 
     def test_own_directory_as_source(self, bucket):
         bucket.put("a", b"1")
@@ -178,10 +212,14 @@ class TestErrors:
         expect.error(response, "AccessDenied")
         assert not bucket.exists("copy")
 
-    @pytest.mark.parametrize("name, value", [
-        ("x-amz-copy-source-server-side-encryption-customer-algorithm", "AES256"),
-        ("x-amz-server-side-encryption", "AES256"), ("x-amz-tagging-directive", "REPLACE"),
-    ])
+    @pytest.mark.parametrize(
+        "name, value",
+        [
+            ("x-amz-copy-source-server-side-encryption-customer-algorithm", "AES256"),
+            ("x-amz-server-side-encryption", "AES256"),
+            ("x-amz-tagging-directive", "REPLACE"),
+        ],
+    )
     def test_headers_that_ask_for_more(self, bucket, source, name, value):
         response = copy(bucket, "copy", **{name: value})
         expect.error(response, "NotImplemented", re.compile("A header you provided"), Header=name)

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from support import expect
 from support.checksums import ALGORITHMS, checksum, content_md5, header
 from support.xml import Element, element
@@ -63,7 +64,9 @@ def test_more_than_a_thousand(bucket):
     assert bucket.exists("k0")
 
 
-@pytest.mark.parametrize("key", ["with space", "a&b<c>d", "plus+%41", "ünï/çø∂é", "a//b", "../up", "\U0001f600"])
+@pytest.mark.parametrize(
+    "key", ["with space", "a&b<c>d", "plus+%41", "ünï/çø∂é", "a//b", "../up", "\U0001f600"]
+)
 def test_odd_keys(bucket, key):
     bucket.put(key, b"x")
     bucket.put("bystander", b"x")
@@ -90,16 +93,22 @@ def test_any_checksum_will_do(bucket, algorithm):
 def test_without_any_digest(bucket):
     """S3 insists, for this is the request that destroys."""
     bucket.put("a", b"x")
-    expect.error(delete(bucket, document("a"), {}), "InvalidRequest",
-                 "Missing required header for this request: Content-MD5 OR x-amz-checksum-*")
+    expect.error(
+        delete(bucket, document("a"), {}),
+        "InvalidRequest",
+        "Missing required header for this request: Content-MD5 OR x-amz-checksum-*",
+    )
     assert bucket.exists("a")
 
 
-@pytest.mark.parametrize("headers, code", [
-    ({"content-md5": content_md5(b"other")}, "BadDigest"),
-    ({"content-md5": "nonsense"}, "InvalidDigest"),
-    ({"x-amz-checksum-sha256": checksum("SHA256", b"other")}, "BadDigest"),
-])
+@pytest.mark.parametrize(
+    "headers, code",
+    [
+        ({"content-md5": content_md5(b"other")}, "BadDigest"),
+        ({"content-md5": "nonsense"}, "InvalidDigest"),
+        ({"x-amz-checksum-sha256": checksum("SHA256", b"other")}, "BadDigest"),
+    ],
+)
 def test_wrong_digests(bucket, headers, code):
     bucket.put("a", b"x")
     expect.error(delete(bucket, document("a"), headers), code, re.compile("."))
@@ -117,12 +126,20 @@ def test_without_a_body(bucket):
     expect.error(delete(bucket, b""), "MissingRequestBodyError")
 
 
-@pytest.mark.parametrize("body", [
-    b"<Delete></Delete>", b"<Delete><Object></Object></Delete>", b"<Delete><Object><Key></Key></Object></Delete>",
-    b"<Remove><Object><Key>a</Key></Object></Remove>", b"<Delete><Object><Key>a</Key></Object>", b"not xml",
-    b"<Delete><Object><Key>a</Key><Key>b</Key></Object></Delete>",
-    b"<Delete><Object><Key>a</Key></Object><Quiet>perhaps</Quiet></Delete>", b"\xff\xfe",
-])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<Delete></Delete>",
+        b"<Delete><Object></Object></Delete>",
+        b"<Delete><Object><Key></Key></Object></Delete>",
+        b"<Remove><Object><Key>a</Key></Object></Remove>",
+        b"<Delete><Object><Key>a</Key></Object>",
+        b"not xml",
+        b"<Delete><Object><Key>a</Key><Key>b</Key></Object></Delete>",
+        b"<Delete><Object><Key>a</Key></Object><Quiet>perhaps</Quiet></Delete>",
+        b"\xff\xfe",
+    ],
+)
 def test_malformed(bucket, body):
     bucket.put("a", b"x")
     expect.error(delete(bucket, body), "MalformedXML")
@@ -131,9 +148,11 @@ def test_malformed(bucket, body):
 
 def test_namespace_and_unknown_elements_are_no_matter(bucket):
     bucket.put("a", b"x")
-    body = (b'<?xml version="1.0" encoding="UTF-8"?>\n<!-- c -->'
-            b'<s:Delete xmlns:s="http://s3.amazonaws.com/doc/2006-03-01/"><s:New><s:Deep/></s:New>'
-            b"<s:Object><s:Key>a</s:Key><s:Later>1</s:Later></s:Object></s:Delete>")
+    body = (
+        b'<?xml version="1.0" encoding="UTF-8"?>\n<!-- c -->'
+        b'<s:Delete xmlns:s="http://s3.amazonaws.com/doc/2006-03-01/"><s:New><s:Deep/></s:New>'
+        b"<s:Object><s:Key>a</s:Key><s:Later>1</s:Later></s:Object></s:Delete>"
+    )
     assert deleted(expect.ok(delete(bucket, body)).xml) == ["a"]
     assert not bucket.exists("a")
 
@@ -149,7 +168,9 @@ def test_a_version_that_never_was(bucket):
     """One bad entry does not keep the others from being deleted."""
     bucket.put("a", b"x")
     bucket.put("b", b"x")
-    body = element("Delete", element("Object", Key="a", VersionId="nonsense"), element("Object", Key="b")).encode()
+    body = element(
+        "Delete", element("Object", Key="a", VersionId="nonsense"), element("Object", Key="b")
+    ).encode()
     result = expect.ok(delete(bucket, body)).xml
     (failed,) = result.all("Error")
     assert failed["Key"] == "a" and failed["VersionId"] == "nonsense"

@@ -5,11 +5,13 @@ import os
 import random
 import re
 import shutil
+import socket
 import subprocess
 import threading
 from email.utils import parsedate_to_datetime
 
 import pytest
+
 from support import expect
 from support.checksums import checksum
 from support.data import MIB, pattern
@@ -28,7 +30,9 @@ def random_tree(seed: int = 11, count: int = 40) -> dict[str, bytes]:
     tree: dict[str, bytes] = {}
     for number in range(count):
         parts = [chance.choice(names) + str(chance.randrange(3)) for _ in range(chance.randrange(1, 5))]
-        tree["/".join([*parts, f"file{number}"])] = chance.randbytes(chance.choice([0, 1, 100, 5000, 70_000, MIB]))
+        tree["/".join([*parts, f"file{number}"])] = chance.randbytes(
+            chance.choice([0, 1, 100, 5000, 70_000, MIB])
+        )
     return tree
 
 
@@ -111,7 +115,9 @@ class TestFilesAreObjects:
         try:
             bucket.put("key", b"by s3")
             assert bucket.file("key").read_bytes() == b"by s3"
-            assert (bucket.tree.parent / f"{bucket.name}-other-link").read_text() == "by hand", "replaced, not written over"
+            assert (bucket.tree.parent / f"{bucket.name}-other-link").read_text() == "by hand", (
+                "replaced, not written over"
+            )
         finally:
             (bucket.tree.parent / f"{bucket.name}-other-link").unlink()
 
@@ -127,7 +133,10 @@ class TestObjectsAreFiles:
 
     def test_cat(self, bucket):
         bucket.put("key", b"some text\n")
-        assert subprocess.run(["cat", bucket.file("key")], capture_output=True, check=True).stdout == b"some text\n"
+        assert (
+            subprocess.run(["cat", bucket.file("key")], capture_output=True, check=True).stdout
+            == b"some text\n"
+        )
 
     def test_modes(self, bucket):
         bucket.put("d/key", b"x")
@@ -256,7 +265,7 @@ class TestSpecialFiles:
         expect.head_error(raw.head(bucket.path("fifo")), 404)
 
     def test_socket_and_device(self, bucket):
-        import socket
+
         with socket.socket(socket.AF_UNIX) as listener:
             os.chdir(bucket.tree)
             listener.bind("socket")
@@ -366,8 +375,18 @@ class TestOwnDirectories:
         expect.error(raw.get("/.slipway/credentials.toml"), "InvalidBucketName")
         expect.error(raw.get("/.slipway"), "InvalidBucketName")
 
-    @pytest.mark.parametrize("key", [".slipway/staging", ".slipway", ".slipway/", "a/../.slipway/x", "./.slipway/x",
-                                     ".slipway//x", ".Slipway/../.slipway/x"])
+    @pytest.mark.parametrize(
+        "key",
+        [
+            ".slipway/staging",
+            ".slipway",
+            ".slipway/",
+            "a/../.slipway/x",
+            "./.slipway/x",
+            ".slipway//x",
+            ".Slipway/../.slipway/x",
+        ],
+    )
     def test_of_a_bucket(self, bucket, key):
         (bucket.tree / ".slipway").mkdir(exist_ok=True)
         (bucket.tree / ".slipway" / "x").write_text("private")

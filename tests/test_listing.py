@@ -1,11 +1,12 @@
 """ListObjects and ListObjectsV2: parameters and the form of the answer. Contents: test_listing_model.py."""
 
 import re
-from urllib.parse import quote_plus
+from urllib.parse import quote
 
 import pytest
+
 from support import expect
-from support.xml import Element
+from support.xml import Element, parse
 
 KEYS = ["a", "b/1", "b/2", "b/c/3", "d", "e/"]
 
@@ -50,7 +51,11 @@ class TestForm:
     def test_echo(self, listed, version):
         document = page(listed, {**version, "prefix": "b/", "delimiter": "/", "max-keys": "7"})
         assert (document["Name"], document["Prefix"], document["Delimiter"], document["MaxKeys"]) == (
-            listed.name, "b/", "/", "7")
+            listed.name,
+            "b/",
+            "/",
+            "7",
+        )
         assert document["IsTruncated"] == "false"
         assert "EncodingType" not in document
 
@@ -95,8 +100,10 @@ class TestForm:
 
 
 class TestMaxKeys:
-    @pytest.mark.parametrize("value, shown", [("0", 0), ("1", 1), ("5", 5), ("6", 6), ("1000", 6), ("1001", 6),
-                                              ("2147483647", 6), ("", 6)])
+    @pytest.mark.parametrize(
+        "value, shown",
+        [("0", 0), ("1", 1), ("5", 5), ("6", 6), ("1000", 6), ("1001", 6), ("2147483647", 6), ("", 6)],
+    )
     def test_values(self, listed, version, value, shown):
         document = page(listed, {**version, "max-keys": value})
         assert keys(document) == KEYS[:shown]
@@ -106,13 +113,23 @@ class TestMaxKeys:
     @pytest.mark.parametrize("value", ["many", "1.5", "2147483648", "0x10", "+1"])
     def test_garbage(self, listed, version, value):
         response = listed.raw.get(listed.path(), query={**version, "max-keys": value})
-        expect.error(response, "InvalidArgument", "Provided max-keys not an integer or within integer range",
-                     ArgumentName="max-keys", ArgumentValue=value)
+        expect.error(
+            response,
+            "InvalidArgument",
+            "Provided max-keys not an integer or within integer range",
+            ArgumentName="max-keys",
+            ArgumentValue=value,
+        )
 
     def test_negative(self, listed, version):
         response = listed.raw.get(listed.path(), query={**version, "max-keys": "-1"})
-        expect.error(response, "InvalidArgument", "Argument maxKeys must be an integer between 0 and 2147483647",
-                     ArgumentName="maxKeys", ArgumentValue="-1")
+        expect.error(
+            response,
+            "InvalidArgument",
+            "Argument maxKeys must be an integer between 0 and 2147483647",
+            ArgumentName="maxKeys",
+            ArgumentValue="-1",
+        )
 
     def test_a_page_has_a_thousand_at_most(self, bucket, version):
         for number in range(1003):
@@ -124,7 +141,18 @@ class TestMaxKeys:
 
 
 class TestEncoding:
-    ODD = ["a b", "a+b", "a%b", "ünï", "a&b<c>", "q?x=1#y", "tab\there", "\x01\x1f", "new\nline", "\U0001f600/x"]
+    ODD = [
+        "a b",
+        "a+b",
+        "a%b",
+        "ünï",
+        "a&b<c>",
+        "q?x=1#y",
+        "tab\there",
+        "\x01\x1f",
+        "new\nline",
+        "\U0001f600/x",
+    ]
 
     @pytest.fixture
     def odd(self, bucket):
@@ -135,13 +163,29 @@ class TestEncoding:
     def test_url(self, odd, version):
         document = page(odd, {**version, "encoding-type": "url"})
         assert document["EncodingType"] == "url"
-        assert keys(document) == [quote_plus(key, safe="/*") for key in sorted(self.ODD, key=str.encode)]
+        assert keys(document) == [quote(key, safe="/*") for key in sorted(self.ODD, key=str.encode)]
 
     def test_url_encodes_what_is_echoed_too(self, odd, version):
-        document = page(odd, {**version, "encoding-type": "url", "prefix": "a ", "delimiter": "b+", "start-after": "a b",
-                              "marker": "a b"})
-        assert (document["Prefix"], document["Delimiter"]) == ("a+", "b%2B")
-        assert document.get("StartAfter", document.get("Marker")) == "a+b"
+        document = page(
+            odd,
+            {
+                **version,
+                "encoding-type": "url",
+                "prefix": "a ",
+                "delimiter": "b+",
+                "start-after": "a b",
+                "marker": "a b",
+            },
+        )
+        # SDKs do not decode the prefix of the first form.
+        assert document["Prefix"] == ("a%20" if version else "a ")
+        assert document["Delimiter"] == "b%2B"
+        assert document.get("StartAfter", document.get("Marker")) == "a%20b"
+
+    def test_a_prefix_that_xml_cannot_hold(self, odd, version):
+        document = page(odd, {**version, "encoding-type": "url", "prefix": "\x01"})
+        assert document["Prefix"] == "%01"
+        assert keys(document) == ["%01%1F"]
 
     def test_plain(self, bucket, version):
         for key in self.ODD:
@@ -150,27 +194,38 @@ class TestEncoding:
         assert sorted(keys(page(bucket, version))) == sorted(key for key in self.ODD if "\x01" not in key)
 
     def test_plain_with_control_characters(self, odd, version):
-        """XML 1.0 cannot hold them: a reference keeps the rest of the document in one piece, as Amazon has it."""
+        """XML 1.0 cannot hold them: a reference keeps the rest in one piece, as Amazon has it."""
         body = expect.ok(odd.raw.get(odd.path(), query=version)).body
         assert b"\x01" not in body
         assert b"&#x1;&#x1F;" in body or b"&#x1;&#x1f;" in body
-        from support.xml import parse
-        rest = parse(re.sub(rb"&#x1[fF]?;", b"", body))
-        assert len(rest.all("Contents")) == len(self.ODD)
+        assert len(parse(body).all("Contents")) == len(self.ODD)
 
     @pytest.mark.parametrize("value", ["base64", ""])
     def test_unknown(self, listed, version, value):
         response = listed.raw.get(listed.path(), query={**version, "encoding-type": value})
-        expect.error(response, "InvalidArgument", "Invalid Encoding Method specified in Request",
-                     ArgumentName="encoding-type", ArgumentValue=value)
+        expect.error(
+            response,
+            "InvalidArgument",
+            "Invalid Encoding Method specified in Request",
+            ArgumentName="encoding-type",
+            ArgumentValue=value,
+        )
 
 
 class TestTokens:
-    @pytest.mark.parametrize("token", ["", "nonsense", "AAAA", "!!", "../../etc"])
+    @pytest.mark.parametrize("token", ["nonsense", "AAAA", "!!", "../../etc"])
     def test_that_were_never_given_out(self, listed, token):
         response = listed.raw.get(listed.path(), query={"list-type": "2", "continuation-token": token})
-        expect.error(response, "InvalidArgument", "The continuation token provided is incorrect",
-                     ArgumentName="continuation-token")
+        expect.error(
+            response,
+            "InvalidArgument",
+            "The continuation token provided is incorrect",
+            ArgumentName="continuation-token",
+        )
+
+    def test_an_empty_one_is_the_beginning(self, listed):
+        document = page(listed, {"list-type": "2", "continuation-token": ""})
+        assert (document["ContinuationToken"], keys(document)) == ("", KEYS)
 
     def test_are_opaque(self, listed):
         token = page(listed, {"list-type": "2", "max-keys": "1"})["NextContinuationToken"]
@@ -192,11 +247,18 @@ class TestTokens:
 
 
 def test_optional_attributes(listed, version):
-    ok = listed.raw.get(listed.path(), query=version, headers={"x-amz-optional-object-attributes": "RestoreStatus"})
+    ok = listed.raw.get(
+        listed.path(), query=version, headers={"x-amz-optional-object-attributes": "RestoreStatus"}
+    )
     assert keys(expect.ok(ok).xml) == KEYS
     bad = listed.raw.get(listed.path(), query=version, headers={"x-amz-optional-object-attributes": "Colour"})
-    expect.error(bad, "InvalidArgument", "Invalid attribute name specified.",
-                 ArgumentName="x-amz-optional-object-attributes", ArgumentValue="Colour")
+    expect.error(
+        bad,
+        "InvalidArgument",
+        "Invalid attribute name specified.",
+        ArgumentName="x-amz-optional-object-attributes",
+        ArgumentValue="Colour",
+    )
 
 
 def test_a_write_is_listed_at_once(bucket):

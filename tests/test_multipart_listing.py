@@ -2,9 +2,10 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from urllib.parse import unquote_plus
+from urllib.parse import unquote
 
 import pytest
+
 from support import expect
 from support.checksums import checksum
 from support.model import list_page
@@ -30,7 +31,7 @@ def page(bucket, **query: str) -> Element:
 
 
 def entries(document: Element) -> list[tuple[str, str]]:
-    return [(unquote_plus(e["Key"]), e["UploadId"]) for e in document.all("Upload")]
+    return [(unquote(e["Key"]), e["UploadId"]) for e in document.all("Upload")]
 
 
 class TestUploads:
@@ -38,7 +39,11 @@ class TestUploads:
         document = page(bucket)
         assert sorted(entries(document)) == sorted(uploads)
         assert [key for key, _ in entries(document)] == [key for key, _ in uploads]
-        assert (document["Bucket"], document["IsTruncated"], document["MaxUploads"]) == (bucket.name, "false", "1000")
+        assert (document["Bucket"], document["IsTruncated"], document["MaxUploads"]) == (
+            bucket.name,
+            "false",
+            "1000",
+        )
         entry = document.all("Upload")[0]
         assert entry["StorageClass"] == "STANDARD"
         assert entry.child("Owner")["ID"] == entry.child("Initiator")["ID"]
@@ -64,14 +69,17 @@ class TestUploads:
         assert len(seen) == len(uploads)
 
     @pytest.mark.parametrize("size", [1, 2, 3, 100])
-    @pytest.mark.parametrize("prefix, delimiter", [("", "/"), ("a/", "/"), ("b", "/"), ("a", ""), ("b/", "d"),
-                                                   ("none", "/")])
+    @pytest.mark.parametrize(
+        "prefix, delimiter", [("", "/"), ("a/", "/"), ("b", "/"), ("a", ""), ("b/", "d"), ("none", "/")]
+    )
     def test_prefixes(self, bucket, uploads, prefix, delimiter, size):
         seen: list[str] = []
         query = {"prefix": prefix, "delimiter": delimiter, "max_uploads": str(size)}
         for _ in range(20):
             document = page(bucket, **query)
-            found = [key for key, _ in entries(document)] + [e["Prefix"] for e in document.all("CommonPrefixes")]
+            found = [key for key, _ in entries(document)] + [
+                e["Prefix"] for e in document.all("CommonPrefixes")
+            ]
             assert len(found) <= size
             seen += found
             if document["IsTruncated"] == "false":
@@ -83,15 +91,22 @@ class TestUploads:
         assert sorted(seen) == sorted(both + expected.prefixes)
 
     def test_key_marker(self, bucket, uploads):
-        assert [key for key, _ in entries(page(bucket, key_marker="a/b"))] == ["a/c", "a0", "b/c/d", "b/c/e", "z z", "ü"]
+        assert [key for key, _ in entries(page(bucket, key_marker="a/b"))] == [
+            "a/c",
+            "a0",
+            "b/c/d",
+            "b/c/e",
+            "z z",
+            "ü",
+        ]
 
     def test_id_marker_without_key_marker(self, bucket, uploads):
         assert len(entries(page(bucket, upload_id_marker=uploads[3][1]))) == len(uploads)
 
     def test_url_encoding(self, bucket, uploads):
         document = page(bucket, encoding_type="url", prefix="z ")
-        assert (document["EncodingType"], document["Prefix"]) == ("url", "z+")
-        assert document.child("Upload")["Key"] == "z+z"
+        assert (document["EncodingType"], document["Prefix"]) == ("url", "z%20")
+        assert document.child("Upload")["Key"] == "z%20z"
 
     @pytest.mark.parametrize("value, shown", [("0", 0), ("1001", 9), ("", 9)])
     def test_max_uploads(self, bucket, uploads, value, shown):
@@ -102,8 +117,13 @@ class TestUploads:
     @pytest.mark.parametrize("value", ["-1", "many", "2147483648"])
     def test_bad_max_uploads(self, bucket, value):
         response = bucket.raw.get(bucket.path(), query={"uploads": "", "max-uploads": value})
-        expect.error(response, "InvalidArgument", re.compile("integer"), ArgumentName="max-uploads",
-                     ArgumentValue=value)
+        expect.error(
+            response,
+            "InvalidArgument",
+            re.compile("integer"),
+            ArgumentName="max-uploads",
+            ArgumentValue=value,
+        )
 
     def test_checksum(self, bucket):
         bucket.create_upload("key", headers={"x-amz-checksum-algorithm": "SHA256"})
@@ -137,7 +157,11 @@ class TestParts:
     def test_all(self, bucket, upload_id):
         document = self.page(bucket, upload_id)
         assert (document["Bucket"], document["Key"], document["UploadId"]) == (bucket.name, "key", upload_id)
-        assert (document["IsTruncated"], document["MaxParts"], document["PartNumberMarker"]) == ("false", "1000", "0")
+        assert (document["IsTruncated"], document["MaxParts"], document["PartNumberMarker"]) == (
+            "false",
+            "1000",
+            "0",
+        )
         assert document["StorageClass"] == "STANDARD"
         assert document.child("Owner")["ID"] == document.child("Initiator")["ID"]
         assert self.numbers(document) == self.NUMBERS
@@ -161,8 +185,17 @@ class TestParts:
             assert marker == str(page[-1])
         assert seen == self.NUMBERS
 
-    @pytest.mark.parametrize("marker, expected", [("0", NUMBERS), ("1", [2, 5, 100, 10000]), ("3", [5, 100, 10000]),
-                                                  ("9999", [10000]), ("10000", []), ("2147483647", [])])
+    @pytest.mark.parametrize(
+        "marker, expected",
+        [
+            ("0", NUMBERS),
+            ("1", [2, 5, 100, 10000]),
+            ("3", [5, 100, 10000]),
+            ("9999", [10000]),
+            ("10000", []),
+            ("2147483647", []),
+        ],
+    )
     def test_marker(self, bucket, upload_id, marker, expected):
         assert self.numbers(self.page(bucket, upload_id, part_number_marker=marker)) == expected
 
@@ -177,7 +210,9 @@ class TestParts:
     @pytest.mark.parametrize("value", ["-1", "x", "2147483648"])
     def test_garbage(self, bucket, upload_id, name, value):
         response = bucket.raw.get(bucket.path("key"), query={"uploadId": upload_id, name: value})
-        expect.error(response, "InvalidArgument", re.compile("integer"), ArgumentName=name, ArgumentValue=value)
+        expect.error(
+            response, "InvalidArgument", re.compile("integer"), ArgumentName=name, ArgumentValue=value
+        )
 
     def test_a_replaced_part_is_listed_once(self, bucket, upload_id):
         etag = bucket.put_part("key", upload_id, 2, b"another length").etag
@@ -187,7 +222,9 @@ class TestParts:
 
     def test_checksums(self, bucket):
         upload_id = bucket.create_upload("key", headers={"x-amz-checksum-algorithm": "SHA256"})
-        bucket.put_part("key", upload_id, 1, b"data", headers={"x-amz-checksum-sha256": checksum("SHA256", b"data")})
+        bucket.put_part(
+            "key", upload_id, 1, b"data", headers={"x-amz-checksum-sha256": checksum("SHA256", b"data")}
+        )
         document = self.page(bucket, upload_id)
         assert (document["ChecksumAlgorithm"], document["ChecksumType"]) == ("SHA256", "COMPOSITE")
         assert document.child("Part")["ChecksumSHA256"] == checksum("SHA256", b"data")

@@ -7,11 +7,29 @@ from email.header import decode_header, make_header
 from email.utils import parsedate_to_datetime
 
 import pytest
+
 from support import expect
 from support.checksums import checksum, content_md5
 from support.data import SYSTEM_HEADERS, pattern
 
-SIZES = [0, 1, 15, 16, 4095, 4096, 4097, 65535, 65536, 131072, 131073, 262143, 262144, 262145, 1 << 20, (5 << 20) + 7]
+SIZES = [
+    0,
+    1,
+    15,
+    16,
+    4095,
+    4096,
+    4097,
+    65535,
+    65536,
+    131072,
+    131073,
+    262143,
+    262144,
+    262145,
+    1 << 20,
+    (5 << 20) + 7,
+]
 
 
 class TestRoundTrip:
@@ -30,7 +48,9 @@ class TestRoundTrip:
         assert bucket.file("key").read_bytes() == data
 
     def test_overwrite(self, bucket):
-        bucket.put("key", b"first, which is longer", headers={"x-amz-meta-a": "1", "content-type": "text/plain"})
+        bucket.put(
+            "key", b"first, which is longer", headers={"x-amz-meta-a": "1", "content-type": "text/plain"}
+        )
         bucket.put("key", b"second")
         got = expect.ok(bucket.get("key"))
         assert got.body == b"second"
@@ -50,14 +70,23 @@ class TestRoundTrip:
         put = bucket.put("key", b"data")
         assert "x-amz-storage-class" not in put.headers
         assert "x-amz-version-id" not in put.headers
-        assert put.headers[
-            "x-amz-checksum-crc64nvme"] == checksum("CRC64NVME", b"data"), "the default checksum is answered"
+        assert put.headers["x-amz-checksum-crc64nvme"] == checksum("CRC64NVME", b"data"), (
+            "the default checksum is answered"
+        )
         assert put.headers["x-amz-checksum-type"] == "FULL_OBJECT"
         got = bucket.get("key")
         assert got.headers["content-type"] == "binary/octet-stream"
         assert got.headers["accept-ranges"] == "bytes"
-        for absent in ("x-amz-storage-class", "x-amz-version-id", "content-encoding", "cache-control", "expires",
-                       "x-amz-mp-parts-count", "x-amz-checksum-crc64nvme", "content-range"):
+        for absent in (
+            "x-amz-storage-class",
+            "x-amz-version-id",
+            "content-encoding",
+            "cache-control",
+            "expires",
+            "x-amz-mp-parts-count",
+            "x-amz-checksum-crc64nvme",
+            "content-range",
+        ):
             assert absent not in got.headers
 
 
@@ -115,7 +144,9 @@ class TestMetadata:
         assert bucket.get("key").headers["x-amz-website-redirect-location"] == "https://elsewhere.test/"
 
     def test_bad_website_redirect(self, bucket):
-        response = bucket.raw.put(bucket.path("key"), b"x", headers={"x-amz-website-redirect-location": "gopher:x"})
+        response = bucket.raw.put(
+            bucket.path("key"), b"x", headers={"x-amz-website-redirect-location": "gopher:x"}
+        )
         expect.error(response, "InvalidRedirectLocation")
         assert bucket.is_untouched()
 
@@ -126,9 +157,12 @@ class TestMetadata:
 
 class TestOverrides:
     OVERRIDES = {
-        "response-content-type": "text/override", "response-content-language": "eo",
-        "response-expires": "Thu, 01 Jan 1970 00:00:00 GMT", "response-cache-control": "no-store",
-        "response-content-disposition": 'attachment; filename="ü.txt"', "response-content-encoding": "br",
+        "response-content-type": "text/override",
+        "response-content-language": "eo",
+        "response-expires": "Thu, 01 Jan 1970 00:00:00 GMT",
+        "response-cache-control": "no-store",
+        "response-content-disposition": 'attachment; filename="ü.txt"',
+        "response-content-encoding": "br",
     }
 
     def test_override(self, bucket):
@@ -177,8 +211,13 @@ class TestDelete:
         assert response.status == (204 if method == "delete" else 200)
         assert bucket.exists("key") == (method != "delete")
 
-    @pytest.mark.parametrize("version, message", [
-        ("", "Version id cannot be the empty string"), ("3sL4kqtJlcpXroDTDmJ", "Invalid version id specified")])
+    @pytest.mark.parametrize(
+        "version, message",
+        [
+            ("", "Version id cannot be the empty string"),
+            ("3sL4kqtJlcpXroDTDmJ", "Invalid version id specified"),
+        ],
+    )
     @pytest.mark.parametrize("method", ["GET", "DELETE"])
     def test_no_such_version(self, bucket, method, version, message):
         bucket.put("key", b"data")
@@ -226,14 +265,20 @@ def test_headers_that_ask_for_more(bucket, operation, name):
         response = bucket.raw.put(bucket.path("key"), b"secret", headers=headers)
     else:
         response = bucket.raw.post(bucket.path("key"), query={"uploads": ""}, headers=headers)
-    expect.error(response, "NotImplemented", re.compile("^A header you provided implies functionality that is not"
-                                                        " implemented"), Header=name)
+    expect.error(
+        response,
+        "NotImplemented",
+        re.compile("^A header you provided implies functionality that is not implemented"),
+        Header=name,
+    )
     assert bucket.is_untouched()
     assert bucket.raw.get(bucket.path(), query={"uploads": ""}).xml.all("Upload") == []
 
 
-@pytest.mark.parametrize("storage_class, code", [("STANDARD", None), ("GLACIER", "InvalidStorageClass"),
-                                                 ("NONSENSE", "InvalidStorageClass")])
+@pytest.mark.parametrize(
+    "storage_class, code",
+    [("STANDARD", None), ("GLACIER", "InvalidStorageClass"), ("NONSENSE", "InvalidStorageClass")],
+)
 def test_storage_class(bucket, storage_class, code):
     response = bucket.raw.put(bucket.path("key"), b"x", headers={"x-amz-storage-class": storage_class})
     if code:
@@ -243,9 +288,15 @@ def test_storage_class(bucket, storage_class, code):
         expect.ok(response)
 
 
-@pytest.mark.parametrize("acl, code", [("private", None), ("bucket-owner-full-control", None),
-                                       ("public-read", "AccessControlListNotSupported"),
-                                       ("public-read-write", "AccessControlListNotSupported")])
+@pytest.mark.parametrize(
+    "acl, code",
+    [
+        ("private", None),
+        ("bucket-owner-full-control", None),
+        ("public-read", "AccessControlListNotSupported"),
+        ("public-read-write", "AccessControlListNotSupported"),
+    ],
+)
 def test_canned_acl(bucket, acl, code):
     response = bucket.raw.put(bucket.path("key"), b"x", headers={"x-amz-acl": acl})
     if code:
@@ -266,7 +317,9 @@ class TestDigests:
         expect.error(response, "BadDigest", ExpectedDigest=re.compile("."), CalculatedDigest=re.compile("."))
         assert bucket.is_untouched()
 
-    @pytest.mark.parametrize("value", ["", "x", "AAAA", "=" * 24, "1B2M2Y8AsgTpgAmY7PhCfg", content_md5(b"d")[:-2]])
+    @pytest.mark.parametrize(
+        "value", ["", "x", "AAAA", "=" * 24, "1B2M2Y8AsgTpgAmY7PhCfg", content_md5(b"d")[:-2]]
+    )
     def test_none(self, bucket, value):
         response = bucket.raw.put(bucket.path("key"), b"data", headers={"content-md5": value})
         expect.error(response, "InvalidDigest")
@@ -275,14 +328,19 @@ class TestDigests:
     def test_wrong_sha256(self, bucket):
         wrong = hashlib.sha256(b"other").hexdigest()
         response = bucket.raw.put(bucket.path("key"), b"data", payload=wrong)
-        expect.error(response, "XAmzContentSHA256Mismatch", ClientComputedContentSHA256=wrong,
-                     S3ComputedContentSHA256=hashlib.sha256(b"data").hexdigest())
+        expect.error(
+            response,
+            "XAmzContentSHA256Mismatch",
+            ClientComputedContentSHA256=wrong,
+            S3ComputedContentSHA256=hashlib.sha256(b"data").hexdigest(),
+        )
         assert bucket.is_untouched()
 
     def test_a_failed_overwrite_leaves_the_old_object(self, bucket):
         bucket.put("key", b"old", headers={"x-amz-meta-is": "old"})
-        response = bucket.raw.put(bucket.path("key"), b"new", headers={
-            "content-md5": content_md5(b"other"), "x-amz-meta-is": "new"})
+        response = bucket.raw.put(
+            bucket.path("key"), b"new", headers={"content-md5": content_md5(b"other"), "x-amz-meta-is": "new"}
+        )
         expect.error(response, "BadDigest")
         got = bucket.get("key")
         assert (got.body, got.headers["x-amz-meta-is"]) == (b"old", "old")
@@ -295,27 +353,38 @@ class TestSize:
         assert bucket.is_untouched()
 
     def test_chunked_transfer_has_no_length(self, bucket):
-        request = bucket.raw.prepare("PUT", bucket.path("key"), payload="UNSIGNED-PAYLOAD",
-                                     headers={"content-length": None, "transfer-encoding": "chunked"})
+        request = bucket.raw.prepare(
+            "PUT",
+            bucket.path("key"),
+            payload="UNSIGNED-PAYLOAD",
+            headers={"content-length": None, "transfer-encoding": "chunked"},
+        )
         with bucket.raw.connect() as connection:
             connection.send(request.head + b"4\r\ndata\r\n0\r\n\r\n")
-            expect.error(connection.response(), "NotImplemented", re.compile("^A header you provided implies"),
-                         Header="Transfer-Encoding")
+            expect.error(
+                connection.response(),
+                "NotImplemented",
+                re.compile("^A header you provided implies"),
+                Header="Transfer-Encoding",
+            )
         assert bucket.is_untouched()
 
     def test_too_large(self, bucket):
         """Refused by what the client says, before any of it comes."""
         size = (5 << 30) + 1
-        request = bucket.raw.prepare("PUT", bucket.path("key"), payload="UNSIGNED-PAYLOAD",
-                                     headers={"content-length": str(size)})
+        request = bucket.raw.prepare(
+            "PUT", bucket.path("key"), payload="UNSIGNED-PAYLOAD", headers={"content-length": str(size)}
+        )
         with bucket.raw.connect() as connection:
             connection.send(request.head)
-            expect.error(connection.response(), "EntityTooLarge", ProposedSize=str(size),
-                         MaxSizeAllowed=str(5 << 30))
+            expect.error(
+                connection.response(), "EntityTooLarge", ProposedSize=str(size), MaxSizeAllowed=str(5 << 30)
+            )
         assert bucket.is_untouched()
 
-    @pytest.mark.parametrize("key, fits", [("k" * 1024, True), ("k" * 1025, False), ("é" * 512, True),
-                                           ("é" * 512 + "k", False)])
+    @pytest.mark.parametrize(
+        "key, fits", [("k" * 1024, True), ("k" * 1025, False), ("é" * 512, True), ("é" * 512 + "k", False)]
+    )
     def test_key_length(self, bucket, key, fits):
         response = bucket.raw.put(bucket.path(key), b"x")
         if fits:

@@ -1,11 +1,13 @@
 """Presigned URLs, version 4 and version 2."""
 
+import hashlib
 import re
 import urllib.request
 from datetime import timedelta
 from urllib.parse import urlsplit
 
 import pytest
+
 from support import expect
 from support.checksums import checksum
 from support.clients import boto3_client
@@ -51,12 +53,17 @@ class TestV4:
 
     def test_headers_that_were_not_signed(self, bucket):
         response = bucket.raw.fetch(presign(bucket, "PUT", "new"), "PUT", b"new", {"x-amz-meta-a": "1"})
-        expect.error(response, "AccessDenied", "There were headers present in the request which were not signed",
-                     HeadersNotSigned="x-amz-meta-a")
+        expect.error(
+            response,
+            "AccessDenied",
+            "There were headers present in the request which were not signed",
+            HeadersNotSigned="x-amz-meta-a",
+        )
         assert bucket.is_untouched()
 
     def test_headers_moved_into_the_query(self, bucket):
         """As SDKs do when they presign; the checksum counts."""
+
         def target(data: bytes) -> str:
             query = [("x-amz-checksum-crc32", checksum("CRC32", data)), ("x-amz-meta-a", "1")]
             return presign(bucket, "PUT", "new", query=query)
@@ -85,7 +92,10 @@ class TestV4:
         expect.error(thing.raw.fetch(presign(thing).replace("/key?", "/kex?")), "SignatureDoesNotMatch")
 
     def test_tampered_parameters(self, thing):
-        for old, new in (("X-Amz-Expires=300", "X-Amz-Expires=301"), ("SignedHeaders=host", "SignedHeaders=Host")):
+        for old, new in (
+            ("X-Amz-Expires=300", "X-Amz-Expires=301"),
+            ("SignedHeaders=host", "SignedHeaders=Host"),
+        ):
             target = presign(thing)
             assert old in target
             response = thing.raw.fetch(target.replace(old, new))
@@ -93,15 +103,19 @@ class TestV4:
 
     def test_wrong_secret(self, thing):
         target = presign(thing, signer=thing.raw.signer.with_(secret_key="wrong"))
-        expect.error(thing.raw.fetch(target), "SignatureDoesNotMatch", AWSAccessKeyId=ACCESS_KEY,
-                     CanonicalRequest=re.compile("^GET\n"))
+        expect.error(
+            thing.raw.fetch(target),
+            "SignatureDoesNotMatch",
+            AWSAccessKeyId=ACCESS_KEY,
+            CanonicalRequest=re.compile("^GET\n"),
+        )
 
     def test_unknown_key(self, thing):
         target = presign(thing, signer=thing.raw.signer.with_(access_key="NOBODY"))
         expect.error(thing.raw.fetch(target), "InvalidAccessKeyId", AWSAccessKeyId="NOBODY")
 
     def test_body_hash(self, bucket):
-        import hashlib
+
         right = hashlib.sha256(b"data").hexdigest()
         headers = [("x-amz-content-sha256", right)]
         target = presign(bucket, "PUT", "new", headers=headers, payload=right)
@@ -114,15 +128,24 @@ class TestTime:
     def test_expired(self, thing):
         signer = thing.raw.signer.with_(shift=timedelta(seconds=-20))
         response = thing.raw.fetch(presign(thing, signer=signer, expires=5))
-        expect.error(response, "AccessDenied", "Request has expired", Expires=re.compile(r"^\d{4}-\d\d-\d\dT"),
-                     ServerTime=re.compile(r"^\d{4}-\d\d-\d\dT"), **{"X-Amz-Expires": "5"})
+        expect.error(
+            response,
+            "AccessDenied",
+            "Request has expired",
+            Expires=re.compile(r"^\d{4}-\d\d-\d\dT"),
+            ServerTime=re.compile(r"^\d{4}-\d\d-\d\dT"),
+            **{"X-Amz-Expires": "5"},
+        )
 
     def test_not_yet(self, thing):
         signer = thing.raw.signer.with_(shift=timedelta(minutes=20))
-        expect.error(thing.raw.fetch(presign(thing, signer=signer)), "AccessDenied", "Request is not yet valid")
+        expect.error(
+            thing.raw.fetch(presign(thing, signer=signer)), "AccessDenied", "Request is not yet valid"
+        )
 
-    @pytest.mark.parametrize("expires, ok", [(1, True), (604800, True), (604801, False), (-1, False),
-                                             ("soon", False), ("", False)])
+    @pytest.mark.parametrize(
+        "expires, ok", [(1, True), (604800, True), (604801, False), (-1, False), ("soon", False), ("", False)]
+    )
     def test_life(self, thing, expires, ok):
         response = thing.raw.fetch(presign(thing, expires=expires))
         if ok:
@@ -135,19 +158,35 @@ class TestTime:
         expect.ok(thing.raw.fetch(presign(thing, signer=signer, expires=604800)))
 
 
-@pytest.mark.parametrize("name", ["X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-Expires",
-                                  "X-Amz-SignedHeaders", "X-Amz-Signature"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "X-Amz-Algorithm",
+        "X-Amz-Credential",
+        "X-Amz-Date",
+        "X-Amz-Expires",
+        "X-Amz-SignedHeaders",
+        "X-Amz-Signature",
+    ],
+)
 def test_missing_parameters(thing, name):
     target = re.sub(rf"[?&]{name}=[^&]*", "", presign(thing)).replace("/key&", "/key?")
     response = thing.raw.fetch(target)
     expect.error(response, "AuthorizationQueryParametersError")
 
 
-@pytest.mark.parametrize("name, value, message", [
-    ("X-Amz-Algorithm", "AWS4-HMAC-MD5", "X-Amz-Algorithm only supports"),
-    ("X-Amz-Date", "yesterday", "X-Amz-Date must be in the ISO8601 Long Format"),
-    ("X-Amz-Credential", "nonsense", "Error parsing the X-Amz-Credential parameter; the Credential is mal-formed"),
-])
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("X-Amz-Algorithm", "AWS4-HMAC-MD5", "X-Amz-Algorithm only supports"),
+        ("X-Amz-Date", "yesterday", "X-Amz-Date must be in the ISO8601 Long Format"),
+        (
+            "X-Amz-Credential",
+            "nonsense",
+            "Error parsing the X-Amz-Credential parameter; the Credential is mal-formed",
+        ),
+    ],
+)
 def test_bad_parameters(thing, name, value, message):
     target = re.sub(rf"{name}=[^&]*", f"{name}={value}", presign(thing))
     expect.error(thing.raw.fetch(target), "AuthorizationQueryParametersError", re.compile(re.escape(message)))
@@ -155,9 +194,13 @@ def test_bad_parameters(thing, name, value, message):
 
 def test_wrong_region(thing):
     target = presign(thing, signer=thing.raw.signer.with_(region="eu-west-1"))
-    expect.error(thing.raw.fetch(target), "AuthorizationQueryParametersError",
-                 "Error parsing the X-Amz-Credential parameter; the region 'eu-west-1' is wrong; expecting 'us-east-1'",
-                 Region="us-east-1")
+    expect.error(
+        thing.raw.fetch(target),
+        "AuthorizationQueryParametersError",
+        "Error parsing the X-Amz-Credential parameter; "
+        "the region 'eu-west-1' is wrong; expecting 'us-east-1'",
+        Region="us-east-1",
+    )
 
 
 class TestBoto3:
@@ -178,7 +221,9 @@ class TestBoto3:
         assert expected in url.replace("?", "&")
 
     def url(self, client, bucket, operation: str, **parameters) -> str:
-        return client.generate_presigned_url(operation, {"Bucket": bucket.name, "Key": "key", **parameters}, 300)
+        return client.generate_presigned_url(
+            operation, {"Bucket": bucket.name, "Key": "key", **parameters}, 300
+        )
 
     def test_get(self, client, thing):
         assert self.open(self.url(client, thing, "get_object")) == (200, b"data")
@@ -218,11 +263,17 @@ class TestV2:
         assert expect.ok(thing.raw.fetch(target)).body == b"data"
 
     def test_tampered(self, thing, target):
-        expect.error(thing.raw.fetch(target.replace("/key?", "/kex?")), "SignatureDoesNotMatch",
-                     AWSAccessKeyId=ACCESS_KEY, StringToSign=re.compile("^GET\n"))
+        expect.error(
+            thing.raw.fetch(target.replace("/key?", "/kex?")),
+            "SignatureDoesNotMatch",
+            AWSAccessKeyId=ACCESS_KEY,
+            StringToSign=re.compile("^GET\n"),
+        )
 
-    @pytest.mark.parametrize("expires, message", [("1", "Request has expired"), ("soon", "Invalid date (should be "
-                                                  "seconds since epoch): soon")])
+    @pytest.mark.parametrize(
+        "expires, message",
+        [("1", "Request has expired"), ("soon", "Invalid date (should be seconds since epoch): soon")],
+    )
     def test_time(self, thing, target, expires, message):
         response = thing.raw.fetch(re.sub(r"Expires=\d+", f"Expires={expires}", target))
         expect.error(response, "AccessDenied", message)

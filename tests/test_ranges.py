@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from support import expect
 from support.checksums import FULL_OBJECT, checksum, header
 from support.data import MIB, PART, pattern
@@ -18,17 +19,27 @@ def thing(bucket):
 
 
 SATISFIABLE = [
-    ("bytes=0-0", 0, 0), ("bytes=0-99", 0, 99), ("bytes=100-199", 100, 199), ("bytes=999-999", 999, 999),
-    ("bytes=0-999", 0, 999), ("bytes=0-", 0, 999), ("bytes=500-", 500, 999), ("bytes=990-5000", 990, 999),
-    ("bytes=-1", 999, 999), ("bytes=-300", 700, 999), ("bytes=-5000", 0, 999),
-    ("bytes=0-18446744073709551615", 0, 999), ("bytes=1-99999999999999999999999", 1, 999), ("BYTES=1-2", 1, 2),
+    ("bytes=0-0", 0, 0),
+    ("bytes=0-99", 0, 99),
+    ("bytes=100-199", 100, 199),
+    ("bytes=999-999", 999, 999),
+    ("bytes=0-999", 0, 999),
+    ("bytes=0-", 0, 999),
+    ("bytes=500-", 500, 999),
+    ("bytes=990-5000", 990, 999),
+    ("bytes=-1", 999, 999),
+    ("bytes=-300", 700, 999),
+    ("bytes=-5000", 0, 999),
+    ("bytes=0-18446744073709551615", 0, 999),
+    ("bytes=1-99999999999999999999999", 1, 999),
+    ("BYTES=1-2", 1, 2),
 ]
 
 
 @pytest.mark.parametrize("value, first, last", SATISFIABLE)
 def test_satisfiable(thing, value, first, last):
     got = expect.ok(thing.get("thing", headers={"range": value}), 206)
-    assert got.body == DATA[first:last + 1]
+    assert got.body == DATA[first : last + 1]
     head = expect.ok(thing.head("thing", headers={"range": value}), 206)
     for response in (got, head):
         assert response.headers["content-range"] == f"bytes {first}-{last}/{SIZE}"
@@ -37,8 +48,10 @@ def test_satisfiable(thing, value, first, last):
         assert response.headers["x-amz-meta-a"] == "1"
 
 
-@pytest.mark.parametrize("value", ["bytes=1000-", "bytes=1000-1000", "bytes=5000-6000", "bytes=-0",
-                                   "bytes=99999999999999999999999-"])
+@pytest.mark.parametrize(
+    "value",
+    ["bytes=1000-", "bytes=1000-1000", "bytes=5000-6000", "bytes=-0", "bytes=99999999999999999999999-"],
+)
 def test_unsatisfiable(thing, value):
     response = thing.get("thing", headers={"range": value})
     expect.error(response, "InvalidRange", RangeRequested=value, ActualObjectSize=str(SIZE))
@@ -54,8 +67,20 @@ def test_of_an_empty_object(bucket, value):
 
 
 IGNORED = [
-    "bytes=2-1", "bytes=a-b", "bytes=", "bytes", "bytes=-", "bytes=0-1,5-6", "bytes=0-0,-1", "lines=1-2", "0-5",
-    "bytes=0x1-0x2", "bytes=1--2", "bytes=+1-2", "bytes 0-5", "",
+    "bytes=2-1",
+    "bytes=a-b",
+    "bytes=",
+    "bytes",
+    "bytes=-",
+    "bytes=0-1,5-6",
+    "bytes=0-0,-1",
+    "lines=1-2",
+    "0-5",
+    "bytes=0x1-0x2",
+    "bytes=1--2",
+    "bytes=+1-2",
+    "bytes 0-5",
+    "",
 ]
 
 
@@ -75,9 +100,17 @@ def test_two_range_headers(thing):
 def test_across_read_buffers(bucket):
     data = pattern(3 * MIB)
     bucket.put("big", data)
-    for first, last in [(0, 3 * MIB - 1), (262143, 262144), (262144, 1048577), (MIB - 1, 2 * MIB), (3 * MIB - 2, None)]:
-        got = expect.ok(bucket.get("big", headers={"range": f"bytes={first}-{'' if last is None else last}"}), 206)
-        assert got.body == data[first:None if last is None else last + 1]
+    for first, last in [
+        (0, 3 * MIB - 1),
+        (262143, 262144),
+        (262144, 1048577),
+        (MIB - 1, 2 * MIB),
+        (3 * MIB - 2, None),
+    ]:
+        got = expect.ok(
+            bucket.get("big", headers={"range": f"bytes={first}-{'' if last is None else last}"}), 206
+        )
+        assert got.body == data[first : None if last is None else last + 1]
 
 
 def test_no_checksum_with_part_of_the_bytes(thing):
@@ -105,7 +138,7 @@ class TestPartNumber:
     @pytest.mark.parametrize("number", [1, 2, 3])
     def test_each(self, parted, number):
         part = self.PARTS[number - 1]
-        first = sum(map(len, self.PARTS[:number - 1]))
+        first = sum(map(len, self.PARTS[: number - 1]))
         query = {"partNumber": str(number)}
         got = expect.ok(parted.get("parted", query=query), 206)
         assert got.body == part
@@ -124,12 +157,19 @@ class TestPartNumber:
     @pytest.mark.parametrize("value", ["0", "10001", "-1", "x", "", "1.5", "99999999999999999999"])
     def test_no_number(self, parted, value):
         response = parted.get("parted", query={"partNumber": value})
-        expect.error(response, "InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive",
-                     ArgumentName="partNumber", ArgumentValue=value)
+        expect.error(
+            response,
+            "InvalidArgument",
+            "Part number must be an integer between 1 and 10000, inclusive",
+            ArgumentName="partNumber",
+            ArgumentValue=value,
+        )
 
     def test_with_a_range(self, parted):
         response = parted.get("parted", query={"partNumber": "1"}, headers={"range": "bytes=0-1"})
-        expect.error(response, "InvalidRequest", "Cannot specify both Range header and partNumber query parameter")
+        expect.error(
+            response, "InvalidRequest", "Cannot specify both Range header and partNumber query parameter"
+        )
 
     def test_of_an_object_in_one_piece(self, thing):
         """It counts as part 1 of itself."""
@@ -147,11 +187,14 @@ class TestPartNumber:
     @pytest.mark.parametrize("algorithm", FULL_OBJECT)
     def test_checksum_of_the_part(self, bucket, algorithm):
         parts = [pattern(PART, 1), b"end"]
-        upload_id = bucket.create_upload("x", headers={"x-amz-checksum-algorithm": algorithm,
-                                                       "x-amz-checksum-type": "FULL_OBJECT"})
+        upload_id = bucket.create_upload(
+            "x", headers={"x-amz-checksum-algorithm": algorithm, "x-amz-checksum-type": "FULL_OBJECT"}
+        )
         etags = []
         for n, part in enumerate(parts, 1):
-            sent = bucket.put_part("x", upload_id, n, part, headers={header(algorithm): checksum(algorithm, part)})
+            sent = bucket.put_part(
+                "x", upload_id, n, part, headers={header(algorithm): checksum(algorithm, part)}
+            )
             etags.append(expect.ok(sent).etag)
         expect.ok(bucket.complete("x", upload_id, list(enumerate(etags, 1))))
         got = bucket.get("x", query={"partNumber": "2"}, headers={"x-amz-checksum-mode": "ENABLED"})

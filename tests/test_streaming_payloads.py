@@ -4,6 +4,7 @@ import hashlib
 import re
 
 import pytest
+
 from support import expect, sigv4
 from support.checksums import checksum, content_md5
 from support.data import PART, pattern
@@ -33,8 +34,9 @@ class TestWhole:
     def test_unsigned(self, bucket, size):
         data = DATA[:1000]
         framed = frame(data, size, trailers=[("x-amz-checksum-crc32", checksum("CRC32", data))])
-        response = bucket.put_chunked("key", framed, 1000, STREAMING_UNSIGNED_TRAILER, headers={
-            "x-amz-trailer": "x-amz-checksum-crc32"})
+        response = bucket.put_chunked(
+            "key", framed, 1000, STREAMING_UNSIGNED_TRAILER, headers={"x-amz-trailer": "x-amz-checksum-crc32"}
+        )
         expect.ok(response)
         assert bucket.read("key") == data
 
@@ -45,9 +47,13 @@ class TestWhole:
     def test_part(self, bucket):
         upload_id = bucket.create_upload("key")
         framed = frame(pattern(PART), trailers=[])
-        sent = bucket.raw.put(bucket.path("key"), framed, payload=STREAMING_UNSIGNED_TRAILER,
-                              query={"partNumber": "1", "uploadId": upload_id},
-                              headers={"x-amz-decoded-content-length": str(PART)})
+        sent = bucket.raw.put(
+            bucket.path("key"),
+            framed,
+            payload=STREAMING_UNSIGNED_TRAILER,
+            query={"partNumber": "1", "uploadId": upload_id},
+            headers={"x-amz-decoded-content-length": str(PART)},
+        )
         expect.ok(bucket.complete("key", upload_id, [(1, expect.ok(sent).etag)]))
         assert bucket.read("key") == pattern(PART)
 
@@ -60,10 +66,20 @@ class TestWhole:
     def test_within_chunked_transfer(self, bucket):
         """HTTP's own chunks around S3's: what some SDKs send over HTTP/1.1."""
         framed = frame(b"data", trailers=[])
-        request = bucket.raw.prepare("PUT", bucket.path("key"), payload=STREAMING_UNSIGNED_TRAILER, headers={
-            "content-length": None, "transfer-encoding": "chunked", "x-amz-decoded-content-length": "4"})
-        pieces = b"".join(b"%x\r\n%s\r\n" % (len(framed[at:at + 3]), framed[at:at + 3])
-                          for at in range(0, len(framed), 3))
+        request = bucket.raw.prepare(
+            "PUT",
+            bucket.path("key"),
+            payload=STREAMING_UNSIGNED_TRAILER,
+            headers={
+                "content-length": None,
+                "transfer-encoding": "chunked",
+                "x-amz-decoded-content-length": "4",
+            },
+        )
+        pieces = b"".join(
+            b"%x\r\n%s\r\n" % (len(framed[at : at + 3]), framed[at : at + 3])
+            for at in range(0, len(framed), 3)
+        )
         with bucket.raw.connect() as connection:
             connection.send(request.head + pieces + b"0\r\n\r\n")
             expect.ok(connection.response())
@@ -85,7 +101,9 @@ class TestSpoiled:
         expect.error(response, "SignatureDoesNotMatch")
 
     def test_trailer_signature(self, bucket):
-        expect.error(bucket.put_signed_chunks("key", DATA, spoil="trailer", trailers=CRC), "SignatureDoesNotMatch")
+        expect.error(
+            bucket.put_signed_chunks("key", DATA, spoil="trailer", trailers=CRC), "SignatureDoesNotMatch"
+        )
 
     def test_changed_data(self, bucket):
         request = self.signed(bucket, b"a" * 20_000, STREAMING)
@@ -112,7 +130,9 @@ class TestSpoiled:
         shortened = re.sub(rb"x-amz-trailer-signature:[0-9a-f]{64}\r\n", b"", request)
         removed = len(request) - len(shortened)
         length = int(re.search(rb"content-length: (\d+)", request)[1])
-        shortened = shortened.replace(b"content-length: %d" % length, b"content-length: %d" % (length - removed))
+        shortened = shortened.replace(
+            b"content-length: %d" % length, b"content-length: %d" % (length - removed)
+        )
         response = self.send(bucket, shortened)
         assert response.code in ("MalformedTrailerError", "SignatureDoesNotMatch"), response
 
@@ -131,17 +151,47 @@ class TestSpoiled:
 
     @pytest.mark.parametrize("length", ["-1", "four"])
     def test_a_decoded_length_that_is_none(self, bucket, length):
-        response = bucket.put_chunked("key", frame(b"data", trailers=[]), None, STREAMING_UNSIGNED_TRAILER, headers={
-            "x-amz-decoded-content-length": length})
+        response = bucket.put_chunked(
+            "key",
+            frame(b"data", trailers=[]),
+            None,
+            STREAMING_UNSIGNED_TRAILER,
+            headers={"x-amz-decoded-content-length": length},
+        )
         assert response.code in ("InvalidArgument", "MissingContentLength"), response
         assert response.status in (400, 411)
 
-    @pytest.mark.parametrize("framed", [
-        b"data", b"4\r\ndata\r\n", b"4\r\nda", b"4\r\ndataX\r\n0\r\n\r\n", b"xyz\r\ndata\r\n0\r\n\r\n",
-        b"-4\r\ndata\r\n0\r\n\r\n", b"4;" + b"x" * 300 + b"\r\ndata\r\n0\r\n\r\n", b"0x4\r\ndata\r\n0\r\n\r\n",
-        b"4\r\ndata\r\n0\r\n\r\nmore", b"ffffffffffffffffff\r\ndata", b"", b"4\ndata\n0\n\n",
-    ], ids=["no framing", "no last chunk", "short", "long", "no hex", "negative", "long line", "0x", "more", "huge",
-            "empty", "bare line feeds"])
+    @pytest.mark.parametrize(
+        "framed",
+        [
+            b"data",
+            b"4\r\ndata\r\n",
+            b"4\r\nda",
+            b"4\r\ndataX\r\n0\r\n\r\n",
+            b"xyz\r\ndata\r\n0\r\n\r\n",
+            b"-4\r\ndata\r\n0\r\n\r\n",
+            b"4;" + b"x" * 300 + b"\r\ndata\r\n0\r\n\r\n",
+            b"0x4\r\ndata\r\n0\r\n\r\n",
+            b"4\r\ndata\r\n0\r\n\r\nmore",
+            b"ffffffffffffffffff\r\ndata",
+            b"",
+            b"4\ndata\n0\n\n",
+        ],
+        ids=[
+            "no framing",
+            "no last chunk",
+            "short",
+            "long",
+            "no hex",
+            "negative",
+            "long line",
+            "0x",
+            "more",
+            "huge",
+            "empty",
+            "bare line feeds",
+        ],
+    )
     def test_framing(self, bucket, framed):
         response = bucket.put_chunked("key", framed, 4, STREAMING_UNSIGNED_TRAILER)
         expect.error(response, "IncompleteBody", re.compile("."))
@@ -151,12 +201,15 @@ class TestSpoiled:
         assert response.code in ("IncompleteBody", "SignatureDoesNotMatch"), response
 
     def test_seed_signature(self, bucket):
-        response = bucket.put_chunked("key", frame(b"data"), 4, STREAMING, signer=bucket.raw.signer.with_(
-            secret_key="wrong"))
+        response = bucket.put_chunked(
+            "key", frame(b"data"), 4, STREAMING, signer=bucket.raw.signer.with_(secret_key="wrong")
+        )
         expect.error(response, "SignatureDoesNotMatch")
 
-    @pytest.mark.parametrize("payload", ["STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD",
-                                         "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER"])
+    @pytest.mark.parametrize(
+        "payload",
+        ["STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD", "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER"],
+    )
     def test_sigv4a(self, bucket, payload):
         response = bucket.put_chunked("key", frame(b"data"), 4, payload)
         expect.error(response, "NotImplemented", re.compile("SigV4A"))
@@ -167,8 +220,12 @@ class TestSpoiled:
         assert response.code in ("MalformedTrailerError", "InvalidRequest"), response
 
     def test_anonymous_signed_chunks(self, bucket):
-        response = bucket.raw.put(bucket.path("key"), frame(b"data"), anonymous=True, headers={
-            "x-amz-content-sha256": STREAMING, "x-amz-decoded-content-length": "4"})
+        response = bucket.raw.put(
+            bucket.path("key"),
+            frame(b"data"),
+            anonymous=True,
+            headers={"x-amz-content-sha256": STREAMING, "x-amz-decoded-content-length": "4"},
+        )
         assert response.code in ("InvalidRequest", "AccessDenied"), response
 
     def signed(self, bucket, data: bytes, payload: str, trailers=None, size: int = 64 << 10) -> bytes:
@@ -177,8 +234,13 @@ class TestSpoiled:
         headers = {"x-amz-decoded-content-length": str(len(data))}
         if trailers:
             headers["x-amz-trailer"] = ",".join(name for name, _ in trailers)
-        request = bucket.raw.prepare("PUT", bucket.path("key"), headers={**headers, "content-length": "LENGTH"},
-                                     payload=payload, signer=signer)
+        request = bucket.raw.prepare(
+            "PUT",
+            bucket.path("key"),
+            headers={**headers, "content-length": "LENGTH"},
+            payload=payload,
+            signer=signer,
+        )
         chunks = sigv4.ChunkSigner(signer, signer.now(), request.signature)
         framed = frame(data, size, chunks=chunks, trailers=trailers)
         return request.head.replace(b"LENGTH", str(len(framed)).encode()) + framed
@@ -199,6 +261,11 @@ def test_the_tampering_helper_makes_valid_requests(bucket):
 @pytest.mark.parametrize("payload", ["garbage", "0" * 63, "STREAMING-SOMETHING", "g" * 64])
 def test_unknown_payload_modes(bucket, payload):
     response = bucket.raw.put(bucket.path("key"), b"data", payload=payload)
-    expect.error(response, "InvalidArgument", re.compile("^x-amz-content-sha256 must be UNSIGNED-PAYLOAD"),
-                 ArgumentName="x-amz-content-sha256", ArgumentValue=payload)
+    expect.error(
+        response,
+        "InvalidArgument",
+        re.compile("^x-amz-content-sha256 must be UNSIGNED-PAYLOAD"),
+        ArgumentName="x-amz-content-sha256",
+        ArgumentValue=payload,
+    )
     assert bucket.is_untouched()

@@ -10,10 +10,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
 from support import expect
 from support.clients import boto3_client
 from support.server import StartFailed
-from support.wire import poll
+from support.wire import Closed, poll
 
 
 def make_certificate(directory: Path, file: str, *names: str) -> tuple[Path, Path]:
@@ -22,28 +23,42 @@ def make_certificate(directory: Path, file: str, *names: str) -> tuple[Path, Pat
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])])
     now = datetime.datetime.now(datetime.UTC)
     certificate = (
-        x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
-        .serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=1))
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=30))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256()))
+        .sign(key, hashes.SHA256())
+    )
     certificate_file, key_file = directory / f"{file}.pem", directory / f"{file}.key"
     certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    key_file.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
-                                           serialization.NoEncryption()))
+    key_file.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
     return certificate_file, key_file
 
 
 @pytest.fixture
 def certificates(tmp_path) -> list[tuple[Path, Path]]:
-    return [make_certificate(tmp_path, "one", "one.test", "*.one.test"), make_certificate(tmp_path, "two", "two.test")]
+    return [
+        make_certificate(tmp_path, "one", "one.test", "*.one.test"),
+        make_certificate(tmp_path, "two", "two.test"),
+    ]
 
 
 @pytest.fixture
 def server(make_server, certificates):
-    options = [part for certificate, key in certificates
-               for part in ("--tls-cert", str(certificate), "--tls-key", str(key))]
+    options = [
+        part
+        for certificate, key in certificates
+        for part in ("--tls-cert", str(certificate), "--tls-key", str(key))
+    ]
     return make_server(*options, "--domain", "one.test")
 
 
@@ -71,8 +86,16 @@ def test_requests(server, certificates):
     assert expect.ok(raw.get("/bucket/key")).body == b"d" * 300_000
 
 
-@pytest.mark.parametrize("name, shown", [("one.test", "one.test"), ("a.one.test", "one.test"), ("two.test", "two.test"),
-                                         ("three.test", "one.test"), (None, "one.test")])
+@pytest.mark.parametrize(
+    "name, shown",
+    [
+        ("one.test", "one.test"),
+        ("a.one.test", "one.test"),
+        ("two.test", "two.test"),
+        ("three.test", "one.test"),
+        (None, "one.test"),
+    ],
+)
 def test_the_name_chooses(server, name, shown):
     assert presented(server, name) == shown
 
@@ -86,10 +109,14 @@ def test_boto3_with_buckets_as_hosts(server, certificates, resolve_test_names):
     assert server.path("bucket", "a/b").read_bytes() == b"data"
 
 
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
 def test_versions(server):
     """TLS 1.2 and 1.3, nothing older."""
-    for version, works in ((ssl.TLSVersion.TLSv1_3, True), (ssl.TLSVersion.TLSv1_2, True),
-                           (ssl.TLSVersion.TLSv1_1, False)):
+    for version, works in (
+        (ssl.TLSVersion.TLSv1_3, True),
+        (ssl.TLSVersion.TLSv1_2, True),
+        (ssl.TLSVersion.TLSv1_1, False),
+    ):
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.set_ciphers("DEFAULT:@SECLEVEL=0")
@@ -103,7 +130,7 @@ def test_versions(server):
 
 
 def test_plain_http_on_a_tls_port(server):
-    from support.wire import Closed
+
     with pytest.raises((Closed, ConnectionError)):
         server.raw.get("/")
     assert presented(server, "one.test") == "one.test"
@@ -118,7 +145,9 @@ def test_reload(server, certificates, tmp_path):
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         with server.raw.with_(tls=context, server_name="one.test").connect() as connection:
-            return x509.load_der_x509_certificate(connection.socket.getpeercert(binary_form=True)).serial_number
+            return x509.load_der_x509_certificate(
+                connection.socket.getpeercert(binary_form=True)
+            ).serial_number
 
     with raw.connect() as before:
         expect.ok(raw.get("/", connection=before))

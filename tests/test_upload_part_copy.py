@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from support import expect
 from support.checksums import checksum, multipart_etag
 from support.data import PART, pattern
@@ -18,8 +19,14 @@ def upload_id(bucket) -> str:
 
 def copy(bucket, upload_id: str, number: int, source: str | None = None, **headers: str):
     source = f"{bucket.name}/source" if source is None else source
-    return bucket.raw.put(bucket.path("key"), query={"partNumber": str(number), "uploadId": upload_id}, headers={
-        "x-amz-copy-source": source, **{name.replace("_", "-"): value for name, value in headers.items()}})
+    return bucket.raw.put(
+        bucket.path("key"),
+        query={"partNumber": str(number), "uploadId": upload_id},
+        headers={
+            "x-amz-copy-source": source,
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        },
+    )
 
 
 def test_whole_objects(bucket, upload_id):
@@ -34,15 +41,22 @@ def test_whole_objects(bucket, upload_id):
     assert got.etag == multipart_etag([SOURCE, b"end"])
 
 
-@pytest.mark.parametrize("ranges", [
-    [(0, PART - 1), (PART, 2 * PART - 1)], [(1, PART), (PART + 7, 2 * PART - 1)], [(5, PART + 4), (0, 0)],
-    [(4096, PART + 4095), (100, 200)],
-])
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        [(0, PART - 1), (PART, 2 * PART - 1)],
+        [(1, PART), (PART + 7, 2 * PART - 1)],
+        [(5, PART + 4), (0, 0)],
+        [(4096, PART + 4095), (100, 200)],
+    ],
+)
 def test_ranges(bucket, upload_id, ranges):
     """Bytes, ETags and checksums are those of the range, not of the source."""
-    parts, etags = [SOURCE[first:last + 1] for first, last in ranges], []
+    parts, etags = [SOURCE[first : last + 1] for first, last in ranges], []
     for number, (first, last) in enumerate(ranges, 1):
-        result = expect.ok(copy(bucket, upload_id, number, x_amz_copy_source_range=f"bytes={first}-{last}")).xml
+        result = expect.ok(
+            copy(bucket, upload_id, number, x_amz_copy_source_range=f"bytes={first}-{last}")
+        ).xml
         etags.append(result["ETag"])
     expect.ok(bucket.complete("key", upload_id, list(enumerate(etags, 1))))
     got = bucket.get("key", headers={"x-amz-checksum-mode": "ENABLED"})
@@ -62,15 +76,25 @@ def test_checksum_of_the_upload(bucket):
 def test_malformed_ranges(bucket, upload_id, value):
     """Unlike in a GET, nothing is ignored here."""
     response = copy(bucket, upload_id, 1, x_amz_copy_source_range=value)
-    expect.error(response, "InvalidArgument", re.compile("^The x-amz-copy-source-range value must be of the form "
-                 "bytes=first-last"), ArgumentName="x-amz-copy-source-range", ArgumentValue=value)
+    expect.error(
+        response,
+        "InvalidArgument",
+        re.compile("^The x-amz-copy-source-range value must be of the form bytes=first-last"),
+        ArgumentName="x-amz-copy-source-range",
+        ArgumentValue=value,
+    )
 
 
 @pytest.mark.parametrize("value", [f"bytes=0-{2 * PART}", f"bytes={2 * PART}-{2 * PART + 5}"])
 def test_ranges_beyond_the_end(bucket, upload_id, value):
     response = copy(bucket, upload_id, 1, x_amz_copy_source_range=value)
-    expect.error(response, "InvalidArgument", f"Range specified is not valid for source object of size: {2 * PART}",
-                 ArgumentName="x-amz-copy-source-range", ArgumentValue=value)
+    expect.error(
+        response,
+        "InvalidArgument",
+        f"Range specified is not valid for source object of size: {2 * PART}",
+        ArgumentName="x-amz-copy-source-range",
+        ArgumentValue=value,
+    )
 
 
 def test_of_the_object_that_is_replaced(bucket, upload_id):
@@ -102,8 +126,13 @@ class TestErrors:
 
     def test_number_out_of_range(self, bucket, upload_id):
         response = copy(bucket, upload_id, 10001)
-        expect.error(response, "InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive",
-                     ArgumentName="partNumber", ArgumentValue="10001")
+        expect.error(
+            response,
+            "InvalidArgument",
+            "Part number must be an integer between 1 and 10000, inclusive",
+            ArgumentName="partNumber",
+            ArgumentValue="10001",
+        )
 
     def test_bad_source(self, bucket, upload_id):
         response = copy(bucket, upload_id, 1, "nonsense")

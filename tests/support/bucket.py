@@ -1,12 +1,16 @@
 """A bucket as the tests use it: through the raw client, and as a directory."""
 
+import itertools
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote_plus
+from urllib.parse import unquote
 
 from . import expect, sigv4, xml
 from .server import Server, objects_on_disk
 from .wire import RawClient, Response, key_path
+
+_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Bucket:
         token: dict[str, str] = {}
         while True:
             page = self.page(encoding_type="url", **query, **token)
-            keys += [unquote_plus(entry["Key"]) for entry in page.all("Contents")]
+            keys += [unquote(entry["Key"]) for entry in page.all("Contents")]
             if page["IsTruncated"] == "false":
                 return keys
             token = {"continuation_token": page["NextContinuationToken"]}
@@ -100,16 +104,33 @@ class Bucket:
         etags = [expect.ok(self.put_part(key, upload_id, n, part)).etag for n, part in enumerate(parts, 1)]
         return expect.ok(self.complete(key, upload_id, list(enumerate(etags, 1))))
 
-    def put_chunked(self, key: str, framed: bytes, length: int | None, payload: str, *,
-                    headers: dict[str, str | None] | None = None, **options) -> Response:
+    def put_chunked(
+        self,
+        key: str,
+        framed: bytes,
+        length: int | None,
+        payload: str,
+        *,
+        headers: dict[str, str | None] | None = None,
+        **options,
+    ) -> Response:
         """PutObject of a body that is in aws-chunked framing already."""
         decoded = {} if length is None else {"x-amz-decoded-content-length": str(length)}
-        return self.raw.put(self.path(key), framed, payload=payload, headers={**decoded, **(headers or {})},
-                            **options)
+        return self.raw.put(
+            self.path(key), framed, payload=payload, headers={**decoded, **(headers or {})}, **options
+        )
 
-    def put_signed_chunks(self, key: str, data: bytes, *, size: int = 64 << 10, spoil: str = "",
-                          trailers: list[tuple[str, str]] | None = None, length: int | None = None,
-                          headers: dict[str, str | None] | None = None) -> Response:
+    def put_signed_chunks(
+        self,
+        key: str,
+        data: bytes,
+        *,
+        size: int = 64 << 10,
+        spoil: str = "",
+        trailers: list[tuple[str, str]] | None = None,
+        length: int | None = None,
+        headers: dict[str, str | None] | None = None,
+    ) -> Response:
         """PutObject with a signature on each chunk, and on the trailers if there are any."""
         payload = sigv4.STREAMING if trailers is None else sigv4.STREAMING_TRAILER
         named = {} if trailers is None else {"x-amz-trailer": ",".join(name for name, _ in trailers)}
@@ -120,7 +141,10 @@ class Bucket:
         headers = {
             "content-encoding": "aws-chunked",
             "x-amz-decoded-content-length": str(len(data) if length is None else length),
-            "content-length": str(framed_length), **named, **(headers or {})}
+            "content-length": str(framed_length),
+            **named,
+            **(headers or {}),
+        }
         request = self.raw.prepare("PUT", self.path(key), headers=headers, payload=payload, signer=signer)
         chunks = sigv4.ChunkSigner(signer, signer.now(), request.signature)
         framed = sigv4.frame(data, size, chunks=chunks, trailers=trailers, spoil=spoil)
@@ -128,6 +152,12 @@ class Bucket:
         with self.raw.connect() as connection:
             connection.send_as_far_as_possible(request.head + framed)
             return connection.response()
+
+
+def unique_bucket_name(test: str) -> str:
+    """A name that tells whose bucket it is. Workers share nothing, so that counting is enough."""
+    words = re.sub(r"[^a-z0-9]+", "-", test.lower()).strip("-")[:40].strip("-")
+    return f"b{next(_numbers)}-{words}"
 
 
 def complete_document(parts: list[tuple[int, str]]) -> bytes:

@@ -1,4 +1,4 @@
-"""Checksums as S3 writes them: base64, most significant byte first. CRCs and xxHashes are Amazon's own code."""
+"""Checksums as S3 writes them: base64, big-endian. CRCs and xxHashes are Amazon's own code."""
 
 import base64
 import hashlib

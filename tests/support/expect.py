@@ -13,8 +13,14 @@ def ok(response: Response, status: int = 200) -> Response:
     return response
 
 
-def error(response: Response, code: str, message: str | re.Pattern | None = None, *, status: int | None = None,
-          **details: str | re.Pattern | None) -> Response:
+def error(
+    response: Response,
+    code: str,
+    message: str | re.Pattern | None = None,
+    *,
+    status: int | None = None,
+    **details: str | re.Pattern | None,
+) -> Response:
     """An S3 error: status, code, sentence, the given extra elements, and what all errors have.
 
     Without `message` or `status` those of the code itself are expected. A detail of None must be missing.

@@ -16,6 +16,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 ACCESS_KEY, SECRET_KEY = "AKIDSLIPWAYTESTS", "test/secret+key=0123456789abcdefghij"
 KEYS = {"SLIPWAY_ROOT_ACCESS_KEY": ACCESS_KEY, "SLIPWAY_ROOT_SECRET_KEY": SECRET_KEY}
 NOBODY = 65534
+# Buckets are hosts below this name too, on the server that most tests share.
+DOMAIN = "s3.slipway.test"
 START_SECONDS = 20
 
 
@@ -33,9 +35,16 @@ class StartFailed(Exception):
 class Server:
     """`slipway serve` on a directory, from start to stop."""
 
-    def __init__(self, tree: Path | str, *options: str, env: Mapping[str, str] | None = None,
-                 listen: Sequence[str] = ("127.0.0.1:0",), as_nobody: bool = False, log: Path,
-                 program: Path | None = None) -> None:
+    def __init__(
+        self,
+        tree: Path | str,
+        *options: str,
+        env: Mapping[str, str] | None = None,
+        listen: Sequence[str] = ("127.0.0.1:0",),
+        as_nobody: bool = False,
+        log: Path,
+        program: Path | None = None,
+    ) -> None:
         """`env` replaces the tests' own keys; an empty one starts the server without any."""
         self.tree = Path(tree)
         self.log_file = log
@@ -46,12 +55,19 @@ class Server:
         if as_nobody:
             command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
         # LLVM_PROFILE_FILE lets a coverage build be tested.
-        kept = {name: os.environ[name] for name in ("PATH", "LLVM_PROFILE_FILE", "TMPDIR") if name in os.environ}
+        kept = {
+            name: os.environ[name] for name in ("PATH", "LLVM_PROFILE_FILE", "TMPDIR") if name in os.environ
+        }
         self.lines: list[str] = []
         with open(log, "ab") as errors:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True,
-                env={**kept, **(KEYS if env is None else env)})
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env={**kept, **(KEYS if env is None else env)},
+            )
         self._reader = threading.Thread(target=self._read_output, daemon=True)
         self._reader.start()
         try:
@@ -73,7 +89,9 @@ class Server:
             if self.process.poll() is not None:
                 self._reader.join(5)
                 raise StartFailed(f"exit status {self.process.returncode}\n{self.output}\n{self.log}")
-            assert time.monotonic() < deadline, f"not listening after {START_SECONDS} s\n{self.output}\n{self.log}"
+            assert time.monotonic() < deadline, (
+                f"not listening after {START_SECONDS} s\n{self.output}\n{self.log}"
+            )
             time.sleep(0.005)
 
     @property
@@ -112,7 +130,9 @@ class Server:
 
     def status_kib(self, field: str) -> int:
         """A field of /proc/PID/status such as VmHWM, in KiB."""
-        found = re.search(rf"^{field}:\s+(\d+) kB", Path(f"/proc/{self.pid}/status").read_text(), re.MULTILINE)
+        found = re.search(
+            rf"^{field}:\s+(\d+) kB", Path(f"/proc/{self.pid}/status").read_text(), re.MULTILINE
+        )
         assert found, field
         return int(found[1])
 

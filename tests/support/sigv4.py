@@ -67,33 +67,56 @@ class Signer:
             key = hmac.new(key, part.encode(), hashlib.sha256).digest()
         return key
 
-    def sign(self, method: str, raw_path: str, raw_query: str, headers: Pairs, payload: str, signed: str,
-             when: datetime) -> str:
+    def sign(
+        self,
+        method: str,
+        raw_path: str,
+        raw_query: str,
+        headers: Pairs,
+        payload: str,
+        signed: str,
+        when: datetime,
+    ) -> str:
         """The signature in hex. `headers` may repeat a name; `signed` names those covered, joined by `;`."""
         values: dict[str, list[str]] = {}
         for name, value in headers:
             values.setdefault(name.lower(), []).append(" ".join(value.split()))
-        canonical_headers = "".join(f"{name}:{','.join(values.get(name, []))}\n" for name in signed.split(";"))
+        canonical_headers = "".join(
+            f"{name}:{','.join(values.get(name, []))}\n" for name in signed.split(";")
+        )
         canonical = "\n".join(
-            [method, raw_path, canonical_query(raw_query), canonical_headers, signed, payload])
+            [method, raw_path, canonical_query(raw_query), canonical_headers, signed, payload]
+        )
         to_sign = "\n".join(
-            [ALGORITHM, f"{when:%Y%m%dT%H%M%SZ}", self.scope(when), sha256_hex(canonical.encode())])
+            [ALGORITHM, f"{when:%Y%m%dT%H%M%SZ}", self.scope(when), sha256_hex(canonical.encode())]
+        )
         return hmac.new(self.key(when), to_sign.encode(), hashlib.sha256).hexdigest()
 
-    def presign(self, method: str, raw_path: str, host: str, *, query: Pairs = (), headers: Pairs = (),
-                expires: int | str = 300, payload: str = UNSIGNED) -> str:
+    def presign(
+        self,
+        method: str,
+        raw_path: str,
+        host: str,
+        *,
+        query: Pairs = (),
+        headers: Pairs = (),
+        expires: int | str = 300,
+        payload: str = UNSIGNED,
+    ) -> str:
         """The path and query of a presigned URL."""
         when = self.now()
         headers = [("host", host), *headers]
         signed = ";".join(sorted({name.lower() for name, _ in headers}))
-        raw_query = encode_query([
-            *query,
-            ("X-Amz-Algorithm", ALGORITHM),
-            ("X-Amz-Credential", f"{self.access_key}/{self.scope(when)}"),
-            ("X-Amz-Date", f"{when:%Y%m%dT%H%M%SZ}"),
-            ("X-Amz-Expires", str(expires)),
-            ("X-Amz-SignedHeaders", signed),
-        ])
+        raw_query = encode_query(
+            [
+                *query,
+                ("X-Amz-Algorithm", ALGORITHM),
+                ("X-Amz-Credential", f"{self.access_key}/{self.scope(when)}"),
+                ("X-Amz-Date", f"{when:%Y%m%dT%H%M%SZ}"),
+                ("X-Amz-Expires", str(expires)),
+                ("X-Amz-SignedHeaders", signed),
+            ]
+        )
         signature = self.sign(method, raw_path, raw_query, headers, payload, signed, when)
         return f"{raw_path}?{raw_query}&X-Amz-Signature={signature}"
 
@@ -111,8 +134,13 @@ class ChunkSigner:
         self.key = self.signer.key(self.when)
 
     def _sign(self, kind: str, *hashes: str) -> str:
-        lines = [f"{ALGORITHM}-{kind}", f"{self.when:%Y%m%dT%H%M%SZ}", self.signer.scope(self.when),
-                 self.previous, *hashes]
+        lines = [
+            f"{ALGORITHM}-{kind}",
+            f"{self.when:%Y%m%dT%H%M%SZ}",
+            self.signer.scope(self.when),
+            self.previous,
+            *hashes,
+        ]
         self.previous = hmac.new(self.key, "\n".join(lines).encode(), hashlib.sha256).hexdigest()
         return self.previous
 
@@ -123,13 +151,19 @@ class ChunkSigner:
         return self._sign("TRAILER", sha256_hex(lines))
 
 
-def frame(data: bytes, size: int = 64 << 10, *, chunks: ChunkSigner | None = None, trailers: Pairs | None = None,
-          spoil: str = "") -> bytes:
+def frame(
+    data: bytes,
+    size: int = 64 << 10,
+    *,
+    chunks: ChunkSigner | None = None,
+    trailers: Pairs | None = None,
+    spoil: str = "",
+) -> bytes:
     """`data` in aws-chunked framing; signed if `chunks` is given, with trailers unless they are None.
 
     `spoil` names what is made wrong: `chunk` or `last-chunk` (its signature), `trailer` (the signature).
     """
-    pieces = [data[at:at + size] for at in range(0, len(data), size)] + [b""]
+    pieces = [data[at : at + size] for at in range(0, len(data), size)] + [b""]
     out = bytearray()
     for number, piece in enumerate(pieces):
         line = f"{len(piece):x}"

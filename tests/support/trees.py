@@ -22,7 +22,7 @@ def make_tree(root: Path, seed: int = 17, count: int = 60) -> dict[str, str]:
     return contents(root)
 
 
-def copy_real_tree(target: Path, files_max: int = 3000, bytes_max: int = 60 << 20) -> int:
+def copy_real_tree(target: Path, files_max: int, bytes_max: int = 60 << 20) -> int:
     """A bounded part of a real tree, symbolic links included; returns how many files there are."""
     count = size = 0
     for directory, names, files in os.walk(DOCUMENTATION):

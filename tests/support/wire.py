@@ -1,5 +1,6 @@
-"""A small HTTP/1.1 client on plain sockets, which signs requests and can also send what no proper client would."""
+"""A small HTTP/1.1 client on plain sockets, which signs requests and can send what no proper client would."""
 
+import contextlib
 import re
 import select
 import socket
@@ -75,10 +76,15 @@ class Closed(Exception):
 
 
 class Connection:
-    """One connection. Requests are bytes; responses are read one by one, so that requests may be pipelined."""
+    """One connection. Requests are bytes; responses are read one by one, so that they may be pipelined."""
 
-    def __init__(self, address: tuple[str, int] | str, timeout: float = TIMEOUT,
-                 tls: ssl.SSLContext | None = None, server_name: str | None = None) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int] | str,
+        timeout: float = TIMEOUT,
+        tls: ssl.SSLContext | None = None,
+        server_name: str | None = None,
+    ) -> None:
         if isinstance(address, str):
             self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self.socket.settimeout(timeout)
@@ -109,10 +115,8 @@ class Connection:
 
     def send_as_far_as_possible(self, data: bytes) -> None:
         """The server may answer, and close, before it has read everything."""
-        try:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError, ssl.SSLError):
             self.socket.sendall(data)
-        except (BrokenPipeError, ConnectionResetError, ssl.SSLError):
-            pass
 
     def _receive(self) -> bytes:
         try:
@@ -240,14 +244,24 @@ class RawClient:
     def connect(self) -> Connection:
         return Connection(self.address, self.timeout, self.tls, self.server_name)
 
-    def prepare(self, method: str, path: str = "/", *, query: Mapping[str, str] | Pairs | str | None = None,
-                headers: Mapping[str, str | None] | Pairs | None = None, body: bytes = b"",
-                payload: str | None = None, signer: Signer | None = None, anonymous: bool = False,
-                unsigned: Iterable[str] = (), version: str = "HTTP/1.1") -> Request:
+    def prepare(
+        self,
+        method: str,
+        path: str = "/",
+        *,
+        query: Mapping[str, str] | Pairs | str | None = None,
+        headers: Mapping[str, str | None] | Pairs | None = None,
+        body: bytes = b"",
+        payload: str | None = None,
+        signer: Signer | None = None,
+        anonymous: bool = False,
+        unsigned: Iterable[str] = (),
+        version: str = "HTTP/1.1",
+    ) -> Request:
         """Signs a request.
 
-        A header given as None is left out; one named in `unsigned` is sent but not signed. `payload` is the value
-        of `x-amz-content-sha256` instead of the body's hash. A `query` that is text is sent as it stands.
+        A header given as None is left out; one named in `unsigned` is sent but not signed. `payload` is sent
+        as `x-amz-content-sha256` instead of the body's hash. A `query` that is text is sent as it stands.
         """
         signer = signer or self.signer
         when = signer.now()
@@ -268,12 +282,19 @@ class RawClient:
             signed = ";".join(sorted({n.lower() for n, _ in all_headers} - left_out))
             signature = signer.sign(method, path, raw_query, all_headers, payload, signed, when)
             credential = f"{signer.access_key}/{signer.scope(when)}"
-            all_headers.append(("Authorization", f"{sigv4.ALGORITHM} Credential={credential}, "
-                                                 f"SignedHeaders={signed}, Signature={signature}"))
+            all_headers.append(
+                (
+                    "Authorization",
+                    f"{sigv4.ALGORITHM} Credential={credential}, "
+                    f"SignedHeaders={signed}, Signature={signature}",
+                )
+            )
         target = f"{path}?{raw_query}" if raw_query else path
         return Request(method, head_bytes(method, target, all_headers, version), body, signature)
 
-    def request(self, method: str, path: str = "/", *, connection: Connection | None = None, **options) -> Response:
+    def request(
+        self, method: str, path: str = "/", *, connection: Connection | None = None, **options
+    ) -> Response:
         """Sends a request (see `prepare`) and reads the answer."""
         return self.send(self.prepare(method, path, **options), connection)
 
@@ -300,8 +321,9 @@ class RawClient:
     def delete(self, path: str = "/", **options) -> Response:
         return self.request("DELETE", path, **options)
 
-    def fetch(self, target: str, method: str = "GET", body: bytes = b"",
-              headers: Mapping[str, str] | None = None) -> Response:
+    def fetch(
+        self, target: str, method: str = "GET", body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> Response:
         """Uses a presigned URL's path and query as it is."""
         pairs = [("Host", self.host), *pairs_of(headers)]
         if body or method in ("PUT", "POST"):

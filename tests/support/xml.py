@@ -1,5 +1,6 @@
 """XML documents without their namespaces."""
 
+import re
 import xml.etree.ElementTree as ElementTree
 from xml.sax.saxutils import escape
 
@@ -43,8 +44,15 @@ class Element:
         return [Element(child).name for child in self.node]
 
 
-def parse(text: bytes | str) -> Element:
-    return Element(ElementTree.fromstring(text))
+# References to characters that XML 1.0 does not have. S3 writes them where a key has such characters.
+_ILLEGAL = re.compile(
+    rb"&#(?:x0*(?:[0-8BCEF]|1[0-9A-F]|FFF[EF])|0*(?:[0-8]|1[12]|1[4-9]|2[0-9]|3[01]));", re.IGNORECASE
+)
+
+
+def parse(text: bytes) -> Element:
+    """Reads a document; what no XML parser takes becomes U+FFFD."""
+    return Element(ElementTree.fromstring(_ILLEGAL.sub("\ufffd".encode(), text)))
 
 
 def element(name: str, *content: str, **children: object) -> str:

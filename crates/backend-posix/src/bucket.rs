@@ -52,6 +52,19 @@ impl Store {
     }
 }
 
+impl Store {
+    /// A bucket that was opened before, or else opens it.
+    pub fn bucket_again(&self, name: &BucketName, opened: Option<Arc<OwnedFd>>) -> Result<Bucket<'_>> {
+        opened.map_or_else(|| self.bucket(name), |fd| Ok(Bucket { store: self, fd }))
+    }
+
+    /// Opens a bucket, if that takes no waiting.
+    pub fn bucket_inline(&self, name: &BucketName) -> Option<Arc<OwnedFd>> {
+        let inline = self.reads_inline();
+        inline.then(|| resolve::cached(&self.root, name.as_str(), DIRECTORY).ok())?.map(Arc::new)
+    }
+}
+
 impl Bucket<'_> {
     /// Opens a path of the bucket, by the policy for symbolic links. A link that leads out gives EXDEV, as does one
     /// that is refused.

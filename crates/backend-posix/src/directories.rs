@@ -1,9 +1,10 @@
 //! Making the directories that a key needs, and removing them after their last object.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use backend::{BackendError, Result};
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, RawDir, RenameFlags};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
@@ -14,7 +15,7 @@ use crate::keymap::{self, SELF};
 use crate::place::{directory_record, obstacle};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::staging_directory;
+use crate::staging::{scattered, staging_directory};
 use crate::{file_info, unique};
 
 /// Opens the directory at `path`, making what is missing. A file that stands where a directory must be becomes the
@@ -110,12 +111,27 @@ fn make_way(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<(), F
     if !file.is_file() {
         return Err(obstacle());
     }
-    let staging = staging_directory(bucket)?;
-    let prepared = unique::name();
-    let result = prepare(bucket, parent, name, &staging, &prepared)
-        .and_then(|()| swap(bucket, parent, name, &staging, &prepared));
+    let staging = Arc::new(staging_directory(bucket)?);
+    match convert(bucket, parent, name, &staging, &unique::name()) {
+        Err(Fail::Storage(BackendError::Io { source, .. })) if source.kind() == ErrorKind::CrossesDevices => {
+            let (staging, prepared) = scattered(bucket, parent)?;
+            convert(bucket, parent, name, &staging, &prepared)
+        }
+        result => result,
+    }
+}
+
+fn convert(
+    bucket: &Bucket<'_>,
+    parent: &Directory,
+    name: &str,
+    staging: &OwnedFd,
+    prepared: &str,
+) -> Result<(), Fail> {
+    let result = prepare(bucket, parent, name, staging, prepared)
+        .and_then(|()| swap(bucket, parent, name, staging, prepared));
     if result.is_err() {
-        remove_prepared(parent, name, &staging, &prepared);
+        remove_prepared(parent, name, staging, prepared);
     }
     result
 }
@@ -125,7 +141,7 @@ fn prepare(
     bucket: &Bucket<'_>,
     parent: &Directory,
     name: &str,
-    staging: &impl AsFd,
+    staging: &OwnedFd,
     prepared: &str,
 ) -> Result<(), Fail> {
     let options = &bucket.store.options;
@@ -144,7 +160,7 @@ fn swap(
     bucket: &Bucket<'_>,
     parent: &Directory,
     name: &str,
-    staging: &impl AsFd,
+    staging: &OwnedFd,
     prepared: &str,
 ) -> Result<(), Fail> {
     match rustix::fs::renameat_with(staging, prepared, parent, name, RenameFlags::EXCHANGE) {
@@ -167,7 +183,7 @@ fn swap_by_steps(
     bucket: &Bucket<'_>,
     parent: &Directory,
     name: &str,
-    staging: &impl AsFd,
+    staging: &OwnedFd,
     prepared: &str,
 ) -> Result<(), Fail> {
     let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("open a directory")?;
@@ -188,7 +204,7 @@ fn swap_by_steps(
 }
 
 /// Undoes [`prepare`], unless the file in the prepared directory has no other name.
-fn remove_prepared(parent: &Directory, name: &str, staging: &impl AsFd, prepared: &str) {
+fn remove_prepared(parent: &Directory, name: &str, staging: &OwnedFd, prepared: &str) {
     let Ok(directory) = resolve::plain(staging, prepared, DIRECTORY) else { return };
     if let (Ok(original), Ok(own)) = (file_info::at(parent, name), file_info::at(&directory, SELF))
         && (original.inode, original.device) == (own.inode, own.device)
@@ -254,7 +270,7 @@ mod tests {
     use crate::sweep;
     use crate::testing::Scene;
 
-    fn prepared(scene: &Scene, name: &str) -> (Directory, std::os::fd::OwnedFd) {
+    fn prepared(scene: &Scene, name: &str) -> (Directory, OwnedFd) {
         let bucket = scene.bucket();
         let parent = bucket.directory("").unwrap();
         let staging = staging_directory(&bucket).unwrap();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use backend::{BackendError, Result};
 use rustix::io::Errno;
 
+use crate::limits::{ATTEMPT_WAIT_MAX, ATTEMPTS, ATTEMPTS_AT_ONCE};
 use crate::unique;
 
 /// What a system call gives.
@@ -35,6 +36,7 @@ impl<T> Op<T> for Io<T> {
 pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendError {
     match errno {
         Errno::NOSPC | Errno::DQUOT => BackendError::OutOfSpace,
+        Errno::MFILE | Errno::NFILE => BackendError::Busy("file descriptors"),
         Errno::ROFS => BackendError::ReadOnly,
         Errno::ACCESS | Errno::PERM => BackendError::Denied { operation },
         Errno::NAMETOOLONG => BackendError::KeyNotStorable("a name is too long for the file system"),
@@ -69,21 +71,25 @@ impl From<Fail> for BackendError {
     }
 }
 
-/// Each try can only fail because someone else made progress, so that this many in a row mean that something is wrong.
-const ATTEMPTS: u64 = 250;
-/// From this try on, each waits a little, by chance less or more, so that those in each other's way part.
-const ATTEMPTS_AT_ONCE: u64 = 10;
-const WAIT_MAX: Duration = Duration::from_millis(20);
+/// True if an error tells of one thing only (it can't be read), so that a listing of many can do without it.
+pub(crate) fn is_of_one(error: &BackendError) -> bool {
+    matches!(error, BackendError::Denied { .. } | BackendError::Io { .. })
+}
 
 /// Repeats an attempt that lost a race.
-pub(crate) fn retrying<T>(mut attempt: impl FnMut() -> Result<T, Fail>) -> Result<T> {
-    for tries in 0..ATTEMPTS {
+pub(crate) fn retrying<T>(attempt: impl FnMut() -> Result<T, Fail>) -> Result<T> {
+    retrying_times(ATTEMPTS, attempt)
+}
+
+/// [`retrying`], for work of which a few repetitions are too much already.
+pub(crate) fn retrying_times<T>(attempts: u64, mut attempt: impl FnMut() -> Result<T, Fail>) -> Result<T> {
+    for tries in 0..attempts {
         match attempt() {
             Ok(done) => return Ok(done),
             Err(Fail::Storage(error)) => return Err(error),
             Err(Fail::Retry) if tries < ATTEMPTS_AT_ONCE => {}
             Err(Fail::Retry) => {
-                let most = WAIT_MAX.min(Duration::from_micros(100 * (tries - ATTEMPTS_AT_ONCE + 1)));
+                let most = ATTEMPT_WAIT_MAX.min(Duration::from_micros(100 * (tries - ATTEMPTS_AT_ONCE + 1)));
                 std::thread::sleep(most.mul_f64(unique::fraction()));
             }
         }

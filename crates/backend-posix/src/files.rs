@@ -9,10 +9,8 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::Io;
+use crate::limits::{OWN_FILE_BYTES_MAX, SLICES_MAX};
 use crate::resolve;
-
-/// `IOV_MAX` is 1,024.
-const SLICES_MAX: usize = 512;
 
 /// Writes all of `bytes` at `offset`.
 pub(crate) fn write_all(file: impl AsFd, mut bytes: &[u8], mut offset: u64) -> Io<()> {
@@ -84,9 +82,6 @@ pub(crate) fn read_into(file: impl AsFd, buffer: &mut [u8], offset: u64) -> Io<u
     }
     Ok(filled)
 }
-
-/// Largest file of our own that is read whole: a record of 10,000 parts with SHA-512 has 650 KB.
-const OWN_FILE_BYTES_MAX: usize = 4 << 20;
 
 /// Reads a file of our own.
 pub(crate) fn read_own(directory: impl AsFd, path: &str) -> Io<Vec<u8>> {

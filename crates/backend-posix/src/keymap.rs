@@ -20,6 +20,8 @@
 
 use std::borrow::Cow;
 
+use crate::limits::{NAME_BYTES_MAX, PIECE_BYTES_MAX};
+
 /// The bucket's own directory, and the stem of all reserved names.
 pub(crate) const OWN_DIRECTORY: &str = ".slipway";
 /// Holds the object `a` where `a` is a directory.
@@ -36,8 +38,6 @@ const PERCENT: &str = ".slipway,%";
 const PIECE: &str = ".slipway,+";
 const LAST_PIECE: &str = ".slipway,.";
 
-const NAME_BYTES_MAX: usize = 255;
-const PIECE_BYTES_MAX: usize = 240;
 const _: () = assert!(PIECE.len() + PIECE_BYTES_MAX <= NAME_BYTES_MAX);
 
 /// Where a key's object is, relative to its bucket.
@@ -144,7 +144,11 @@ pub(crate) fn classify(name: &[u8]) -> Name<'_> {
         DOT_DOT => Cow::Borrowed(".."),
         _ if !name.starts_with(RESERVED) => Cow::Borrowed(name),
         _ => match (name.strip_prefix(PIECE), name.strip_prefix(LAST_PIECE)) {
-            (Some(piece), _) => return Name::Piece(piece),
+            // Shorter ones are not the map's, and would lead into depths without end.
+            (Some(piece), _) if piece.len() + char::MAX.len_utf8() > PIECE_BYTES_MAX => {
+                return Name::Piece(piece);
+            }
+            (Some(_), _) => return Name::Hidden,
             (_, Some(piece)) => return Name::LastPiece(piece),
             _ => match (name.strip_prefix(LITERAL), name.strip_prefix(PERCENT)) {
                 (Some(component), _) => Cow::Borrowed(component),

@@ -8,6 +8,7 @@
 //! ```text
 //! ROOT/
 //!   .slipway/                      the gateway's own; not touched here
+//!   .slipway,deleting,...          uploads of a bucket while DeleteBucket removes it
 //!   bucket/                        user.slipway: when it was created
 //!     a/b.txt                      the object a/b.txt          user.slipway: its record
 //!     a/                           user.slipway: made by a PUT, so that it goes with its last object
@@ -18,13 +19,15 @@
 //!     .slipway/                    the bucket's own, made at its first need, reached by no key
 //!       locks/00 .. locks/3f       locks on keys, by hash
 //!       staging/                   files on their way to a name that is taken
+//!       scattered/HASH             where else things are staged: in directories that are mounted inside the bucket
 //!       overflow/ID                records that do not fit an attribute
 //!       uploads/ID/upload, /00001  uploads in progress: what was asked for, and the parts
 //!       completed/ID               receipts of completed uploads
 //! ```
 //!
 //! # A PUT, call by call
-//! A body of up to 256 KiB waits in memory, so that all of this is one hop to the blocking pool:
+//! The bucket is opened before the body, without waiting if it is cached. A body of up to 256 KiB is kept in memory, so that the
+//! rest is one hop to the blocking pool:
 //! ```text
 //! openat2(root, "bucket")                    the bucket, beneath which the rest is resolved
 //! openat2(bucket, "a")                       the key's directory (made and marked if it is missing)
@@ -54,7 +57,7 @@
 //!   directory with the file in it is prepared in staging and takes the file's place by `RENAME_EXCHANGE`. It stays as it is
 //!   when the last `a/...` goes: turning it back would win nothing but a shorter path.
 //! - *One lock at a time.* No operation waits for a lock while it has one, except DeleteBucket, which takes all in order,
-//!   and CompleteMultipartUpload, which has its upload's.
+//!   and CompleteMultipartUpload, which has its upload's. That one no one waits for: whoever finds it taken answers `Conflict`.
 //!
 //! # What it can't do
 //! - Tell two foreign writes apart that leave size and mtime as they were; on a file system with coarse timestamps, that is any
@@ -79,6 +82,7 @@ mod file_info;
 mod files;
 mod foreign;
 mod keymap;
+mod limits;
 mod listing;
 mod lock;
 mod object;
@@ -171,6 +175,7 @@ fn target(cx: &Context, object: ObjectRef<'_>, conditions: &Conditions) -> Targe
         place: ObjectPath::of(object.key.as_str()),
         conditions: conditions.clone(),
         owner: cx.file_owner,
+        opened: None,
     }
 }
 
@@ -235,10 +240,16 @@ impl Backend for PosixBackend {
         object: ObjectRef<'_>,
         options: WriteOptions,
     ) -> Result<Box<dyn ObjectWriter>> {
-        let target = target(cx, object, &options.conditions);
-        if !options.conditions.is_empty() {
-            let (target, key) = (target.clone(), object.key.clone());
-            self.run(move |store| object::check_early(store, &target, key.as_str())).await?;
+        let mut target = target(cx, object, &options.conditions);
+        if options.conditions.is_empty() {
+            target.opened = self.store.bucket_inline(&target.bucket);
+        }
+        if target.opened.is_none() {
+            let key = object.key.clone();
+            target = self.run(move |store| object::begin(store, target, key.as_str())).await?;
+        }
+        if let Some(bucket) = &target.opened {
+            object::check_space(bucket, options.size_hint)?;
         }
         let destination = Destination::Object(Box::new((target, options.metadata)));
         Ok(Box::new(Writer::new(Arc::clone(&self.store), destination, options.size_hint)))
@@ -294,13 +305,18 @@ impl Backend for PosixBackend {
         part_number: u32,
         size_hint: Option<u64>,
     ) -> Result<Box<dyn ObjectWriter>> {
-        let target = PartTarget { upload: upload_name(upload), number: part_number };
+        let name = upload_name(upload);
+        let target = self.run(move |store| PartTarget::open(store, name, part_number, size_hint)).await?;
         Ok(Box::new(Writer::new(Arc::clone(&self.store), Destination::Part(target), size_hint)))
     }
 
     async fn copy_part(&self, _: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
-        let target = PartTarget { upload: upload_name(request.upload), number: request.part_number };
-        let copy = CopyPart { source: source(request.source), range: request.range, target };
+        let copy = CopyPart {
+            source: source(request.source),
+            range: request.range,
+            upload: upload_name(request.upload),
+            number: request.part_number,
+        };
         let default = self.default_checksum();
         self.run(move |store| upload::copy_part(store, &copy, default)).await
     }

@@ -14,11 +14,10 @@ use rustix::io::Errno;
 
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op};
+use crate::limits::LOCKS;
 use crate::{file_info, resolve};
 
 const DIRECTORY: &str = "locks";
-/// Part of the protocol between gateways: all must agree.
-const LOCKS: u64 = 64;
 
 /// Held until dropped.
 #[must_use = "the lock is released when it is dropped"]
@@ -27,7 +26,7 @@ pub(crate) struct Lock(#[expect(dead_code, reason = "closing it releases the loc
 impl Bucket<'_> {
     /// Waits for the lock of the file at `path`.
     pub fn lock(&self, path: &str) -> Result<Lock, Fail> {
-        self.lock_number(fnv1a(path.as_bytes()) % LOCKS)
+        self.lock_number(hash(path.as_bytes()) % LOCKS)
     }
 
     /// Waits for the lock of the directory at `path`, another than that of a file there.
@@ -91,11 +90,14 @@ fn path_of(number: u64) -> String {
 fn remove(bucket: &Bucket<'_>, path: &str, flags: rustix::fs::AtFlags) -> Result<(), Fail> {
     match rustix::fs::unlinkat(&*bucket.fd, path, flags) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
+        // Someone makes new ones already.
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Err(Fail::Retry),
         Err(errno) => Err(errno).attempt("remove a lock"),
     }
 }
 
-fn fnv1a(bytes: &[u8]) -> u64 {
+/// FNV-1a. Part of the protocol, like the number of locks.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))

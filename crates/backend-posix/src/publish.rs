@@ -1,6 +1,9 @@
 //! Making a staged file the object, in one atomic step.
 
+use std::sync::Arc;
+
 use backend::Result;
+use rustix::fd::OwnedFd;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use s3_types::{BucketName, Conditions};
@@ -21,6 +24,8 @@ pub(crate) struct Target {
     pub place: ObjectPath,
     pub conditions: Conditions,
     pub owner: Option<(u32, u32)>,
+    /// The bucket, if the request opened it already. Only good for a first try: it may have been deleted since.
+    pub opened: Option<Arc<OwnedFd>>,
 }
 
 /// A staged file, and what was opened for it.
@@ -40,8 +45,9 @@ impl Target {
     /// Opens a file for the object's bytes: in its own directory, or the nearest above that exists, since that decides
     /// file system, group and default ACL.
     pub fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
+        let mut opened = self.opened.clone();
         retrying(|| {
-            let bucket = store.bucket(&self.bucket)?;
+            let bucket = store.bucket_again(&self.bucket, opened.take())?;
             let wanted = self.directory_path();
             let mut path = wanted;
             loop {
@@ -58,17 +64,23 @@ impl Target {
         })
     }
 
-    /// Makes the file the object. `opened` spares opening again what [`Target::stage`] did.
-    pub fn publish<'s>(
+    /// Makes the file the object. `bucket` and `directory` are what [`Target::stage`] opened.
+    pub fn publish(
         &self,
-        store: &'s Store,
-        mut opened: Option<(Bucket<'s>, Directory)>,
+        bucket: Bucket<'_>,
+        directory: Option<Directory>,
         mut sealed: Sealed,
     ) -> Result<()> {
+        let store = bucket.store;
+        let mut opened = Some((bucket, directory));
         let result = retrying(|| {
             let (bucket, directory) = match opened.take() {
                 Some(opened) => opened,
-                None => self.open(store)?,
+                None => (store.bucket(&self.bucket)?, None),
+            };
+            let directory = match directory {
+                Some(directory) => directory,
+                None => directories::ensure(&bucket, self.directory_path(), self.owner)?,
             };
             if self.place.directory {
                 return self.publish_directory(&bucket, &directory, Content::Bytes(&mut sealed));
@@ -82,17 +94,13 @@ impl Target {
     pub fn publish_empty_directory(&self, store: &Store, record: Record) -> Result<i64> {
         let now = file_info::now_ns();
         let record = Record { directory_object: true, time_ns: Some(now), ..record };
+        let mut opened = self.opened.clone();
         let result = retrying(|| {
-            let (bucket, directory) = self.open(store)?;
+            let bucket = store.bucket_again(&self.bucket, opened.take())?;
+            let directory = directories::ensure(&bucket, self.directory_path(), self.owner)?;
             self.publish_directory(&bucket, &directory, Content::Nothing(&record))
         });
         self.tidy(store, result).map(|()| now)
-    }
-
-    fn open<'s>(&self, store: &'s Store) -> Result<(Bucket<'s>, Directory), Fail> {
-        let bucket = store.bucket(&self.bucket)?;
-        let directory = directories::ensure(&bucket, self.directory_path(), self.owner)?;
-        Ok((bucket, directory))
     }
 
     /// A write that failed leaves no directories behind either.
@@ -295,7 +303,7 @@ mod tests {
             assert_eq!(staging(), 1);
             let etag = Some(digests(body).etag);
             let sealed = staged.seal(&bucket, None, Record { etag, ..Record::default() })?;
-            Target { conditions, ..scene.target(key) }.publish(&scene.store, None, sealed)
+            Target { conditions, ..scene.target(key) }.publish(scene.bucket(), None, sealed)
         };
         let absent = Conditions { if_none_match: Some(ETagCondition::Any), ..Conditions::default() };
         for key in ["a", "a/b", "d/"] {

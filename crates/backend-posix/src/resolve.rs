@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use crate::error::Io;
 use crate::keymap::OWN_DIRECTORY;
+use crate::limits::{PATH_BYTES_MAX, UNSURE_TRIES};
 
 /// How files are opened for reading: never waiting (a FIFO without a writer), never becoming the terminal's owner.
 pub(crate) const READ: OFlags =
@@ -22,11 +23,6 @@ pub(crate) const DIRECTORY: OFlags = READ.union(OFlags::DIRECTORY);
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 const PLAIN: ResolveFlags = BENEATH.union(ResolveFlags::NO_SYMLINKS);
-
-/// Longest path that goes to the kernel in one piece; `PATH_MAX` is 4,096.
-const PATH_BYTES_MAX: usize = 4000;
-/// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link.
-const UNSURE_TRIES: usize = 32;
 
 /// Opens a path that has no symbolic links; ELOOP if it has one.
 pub(crate) fn plain(directory: impl AsFd, path: &str, flags: OFlags) -> Io<OwnedFd> {

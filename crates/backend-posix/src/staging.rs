@@ -3,6 +3,7 @@
 //! A staged file has no name (`O_TMPFILE`), so that a crash leaves nothing. Where the file system lacks that, it has one
 //! in `.slipway/staging` and is locked as long as it is in use, by which the sweep knows it from a leftover.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use backend::{BackendError, Result};
@@ -15,12 +16,15 @@ use rustix::process::{Gid, Uid};
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, Stamp};
+use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
 use crate::record::{self, Companion, Record};
 use crate::{files, lock, unique};
 
 const STAGING: &str = "staging";
-/// Bodies from this size on get their space reserved first, so that a full disk is told early.
-const RESERVE_BYTES_MIN: u64 = 1 << 20;
+/// Has a note for each directory that something was ever staged in.
+pub(crate) const SCATTERED: &str = "scattered";
+/// What the names of such things start with.
+pub(crate) const SCATTERED_PREFIX: &str = ".slipway,t";
 
 /// A file that is being written. Dropping it removes it.
 #[derive(Debug)]
@@ -28,6 +32,7 @@ pub(crate) struct Staged {
     file: OwnedFd,
     name: Option<StagedName>,
     size_bytes: u64,
+    reserved_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -50,7 +55,7 @@ impl Staged {
         let mode = Mode::from_raw_mode(bucket.store.options.file_mode);
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
         match rustix::fs::openat(directory, ".", flags, mode) {
-            Ok(file) => Ok(Self { file, name: None, size_bytes: 0 }),
+            Ok(file) => Ok(Self { file, name: None, size_bytes: 0, reserved_bytes: 0 }),
             // What kernels and file systems say that do not know it.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {
                 Self::create_named(bucket, mode)
@@ -68,7 +73,8 @@ impl Staged {
         let name = unique::name();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(&*directory, &name, flags, mode).attempt("make a staging file")?;
-        let staged = Self { file, name: Some(StagedName { directory, name }), size_bytes: 0 };
+        let name = Some(StagedName { directory, name });
+        let staged = Self { file, name, size_bytes: 0, reserved_bytes: 0 };
         lock::lock_file(&staged.file).attempt("lock a staging file")?;
         Ok(staged)
     }
@@ -78,15 +84,24 @@ impl Staged {
         self.size_bytes
     }
 
-    /// Reserves space for a body of this size, where that is possible.
-    pub fn reserve(&self, size_bytes: u64) -> Result<()> {
-        if size_bytes < RESERVE_BYTES_MIN {
+    /// Reserves space for `more` bytes and some of what was announced to follow them, where that is possible.
+    pub fn reserve(&mut self, more: u64, announced: Option<u64>) -> Result<()> {
+        let (end, announced) = (self.size_bytes + more, announced.unwrap_or(0));
+        if announced < ANNOUNCED_BYTES_MIN || end <= self.reserved_bytes {
             return Ok(());
         }
-        match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, size_bytes) {
-            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => Err(errno).op("reserve space"),
-            _ => Ok(()),
+        let target = announced.min(end + RESERVE_AHEAD_BYTES);
+        if target <= self.reserved_bytes {
+            return Ok(());
         }
+        let length = target - self.reserved_bytes;
+        let reserved =
+            rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.reserved_bytes, length);
+        if let Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) = reserved {
+            return Err(errno).op("reserve space");
+        }
+        self.reserved_bytes = target;
+        Ok(())
     }
 
     /// Adds bytes.
@@ -161,7 +176,7 @@ impl Sealed {
     /// Gives the file a name, taking it from the file that has it.
     pub fn replace(&mut self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<(), Fail> {
         if self.staged.name.is_none() {
-            self.name_in(Arc::new(bucket.own_directory(STAGING)?), unique::name(), directory)?;
+            self.name_in(bucket, Arc::new(bucket.own_directory(STAGING)?), directory)?;
         }
         let Some(staged) = &self.staged.name else { return Err(Fail::Retry) };
         rustix::fs::renameat(&*staged.directory, &*staged.name, directory, name).attempt("replace a file")?;
@@ -169,11 +184,16 @@ impl Sealed {
         Ok(())
     }
 
-    /// Where something is mounted inside the bucket, only the target's own directory is on its file system.
-    fn name_in(&mut self, staging: Arc<OwnedFd>, name: String, target: &Directory) -> Result<(), Fail> {
+    fn name_in(
+        &mut self,
+        bucket: &Bucket<'_>,
+        staging: Arc<OwnedFd>,
+        target: &Directory,
+    ) -> Result<(), Fail> {
+        let name = unique::name();
         let (directory, name) = match link_unnamed(&self.staged.file, &staging, &name) {
             Err(Errno::XDEV) => {
-                let (directory, name) = (Arc::clone(&target.fd), format!(".slipway,t{name}"));
+                let (directory, name) = scattered(bucket, target)?;
                 link_unnamed(&self.staged.file, &directory, &name).attempt("name a file")?;
                 (directory, name)
             }
@@ -185,6 +205,18 @@ impl Sealed {
         self.staged.name = Some(StagedName { directory, name });
         Ok(())
     }
+}
+
+/// A name for something staged in a directory itself: where something is mounted inside the bucket, only that is on
+/// the target's file system. It is noted where the sweep will look.
+pub(crate) fn scattered(bucket: &Bucket<'_>, target: &Directory) -> Result<(Arc<OwnedFd>, String), Fail> {
+    let notes = bucket.own_directory(SCATTERED)?;
+    let note = lock::hash(target.path.as_bytes());
+    match record::write_whole(&notes, &format!("{note:016x}"), target.path.as_bytes(), false) {
+        Err(Fail::Storage(BackendError::Io { source, .. })) if source.kind() == ErrorKind::AlreadyExists => {}
+        result => result?,
+    }
+    Ok((Arc::clone(&target.fd), format!("{SCATTERED_PREFIX}{}", unique::name())))
 }
 
 fn link_unnamed(file: &OwnedFd, directory: impl AsFd, name: &str) -> Io<()> {

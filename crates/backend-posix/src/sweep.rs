@@ -9,30 +9,64 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use crate::bucket::Bucket;
-use crate::buckets::entries;
+use crate::buckets::{self, entries};
 use crate::error::{Fail, Op};
 use crate::file_info::{self, FileInfo};
+use crate::files;
 use crate::keymap;
 use crate::lock;
 use crate::options::{SweepOptions, SweepReport};
 use crate::place::directory_record;
 use crate::resolve::{self, DIRECTORY};
+use crate::staging::{SCATTERED, SCATTERED_PREFIX};
 use crate::store::Store;
 use crate::upload;
 
 /// Sweeps one bucket.
-pub(crate) fn sweep(store: &Store, name: &BucketName, options: &SweepOptions) -> Result<SweepReport> {
-    let bucket = store.bucket(name)?;
+pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOptions) -> Result<SweepReport> {
+    let bucket = store.bucket(bucket_name)?;
     let mut report = SweepReport::default();
     if let Some(staging) = staging_directory(&bucket)? {
-        for (name, _) in entries(&staging).op("read staging")? {
-            if is_older(&staging, &name, options.staging_age) && sweep_staged(&bucket, &staging, &name)? {
-                report.staging += 1;
+        report.staging += sweep_staging(&bucket, &staging, "", options)?;
+    }
+    for path in scattered_paths(&bucket)? {
+        // The path is one of ours to begin with; a directory that is gone took what was in it along.
+        if let Ok(directory) = bucket.directory(&path).and_then(|d| resolve::plain(&d, "", DIRECTORY)) {
+            report.staging += sweep_staging(&bucket, &directory, SCATTERED_PREFIX, options)?;
+        }
+    }
+    buckets::sweep_asides(&bucket, bucket_name, options, &mut report)?;
+    upload::sweep(&bucket, options, &mut report)?;
+    Ok(report)
+}
+
+/// Removes old entries whose names start with `prefix`. One that resists does not keep the rest.
+fn sweep_staging(
+    bucket: &Bucket<'_>,
+    staging: &OwnedFd,
+    prefix: &str,
+    options: &SweepOptions,
+) -> Result<usize> {
+    let mut removed = 0;
+    for (name, _) in entries(staging).op("read staging")? {
+        if name.starts_with(prefix) && is_older(staging, &name, options.staging_age) {
+            match remove_staged(bucket, staging, &name, false) {
+                Ok(done) => removed += usize::from(done),
+                Err(error) => tracing::warn!(name, ?error, "a leftover cannot be removed"),
             }
         }
     }
-    upload::sweep(&bucket, options, &mut report)?;
-    Ok(report)
+    Ok(removed)
+}
+
+fn scattered_paths(bucket: &Bucket<'_>) -> Result<Vec<String>> {
+    let notes = match resolve::plain(&bucket.fd, &format!(".slipway/{SCATTERED}"), DIRECTORY) {
+        Err(Errno::NOENT) => return Ok(Vec::new()),
+        result => result.op("open notes")?,
+    };
+    let names = entries(&notes).op("read notes")?;
+    let note = |name: String| String::from_utf8(files::read_own(&notes, &name).ok()?).ok();
+    Ok(names.into_iter().filter_map(|(name, _)| note(name)).collect())
 }
 
 /// The bucket's staging directory, if it ever had one.
@@ -49,10 +83,6 @@ pub(crate) fn empty_staging(bucket: &Bucket<'_>, staging: &OwnedFd) -> Result<()
         remove_staged(bucket, staging, &name, true)?;
     }
     Ok(())
-}
-
-fn sweep_staged(bucket: &Bucket<'_>, staging: &OwnedFd, name: &str) -> Result<bool, Fail> {
-    remove_staged(bucket, staging, name, false)
 }
 
 /// Removes one entry of staging, unless a writer still has it. A directory that was to take a file's place is put there
@@ -87,17 +117,39 @@ pub(crate) fn is_older(directory: impl AsFd, name: &str, age: Duration) -> bool 
     file_info::at(directory, name).is_ok_and(|FileInfo { changed_ns, .. }| changed_ns < before)
 }
 
-/// Removes a directory of our own with all that is in it. Best effort: what remains is swept another time.
+/// Removes a directory of our own with all that is in it. Best effort: what remains is swept another time. Not recursive, and
+/// with no directory open but one: it may be deeper than a stack, and have more levels than there are descriptors.
 pub(crate) fn remove_tree(above: &OwnedFd, name: &str) -> bool {
-    if let Ok(directory) = resolve::plain(above, name, DIRECTORY)
-        && let Ok(entries) = entries(&directory)
-    {
-        for (child, _) in entries {
-            if !matches!(rustix::fs::unlinkat(&directory, &*child, AtFlags::empty()), Err(Errno::ISDIR)) {
-                continue;
+    let mut paths = vec![name.to_owned()];
+    while let Some(path) = paths.last() {
+        let (path, mut deeper) = (path.clone(), false);
+        if let Ok(directory) = resolve::plain(above, &path, DIRECTORY)
+            && let Ok(entries) = entries(&directory)
+        {
+            for (child, _) in entries {
+                if matches!(rustix::fs::unlinkat(&directory, &*child, AtFlags::empty()), Err(Errno::ISDIR))
+                    && !matches!(
+                        rustix::fs::unlinkat(&directory, &*child, AtFlags::REMOVEDIR),
+                        Ok(()) | Err(Errno::NOENT)
+                    )
+                {
+                    paths.push(format!("{path}/{child}"));
+                    deeper = true;
+                }
             }
-            remove_tree(&directory, &child);
+        }
+        if !deeper {
+            paths.pop();
+            let (parent, last) = keymap::split(&path);
+            let removed = match resolve::plain(above, parent, DIRECTORY) {
+                Ok(parent) => rustix::fs::unlinkat(&parent, last, AtFlags::REMOVEDIR),
+                Err(errno) => Err(errno),
+            };
+            // What can't be removed keeps all above it.
+            if !matches!(removed, Ok(()) | Err(Errno::NOENT)) {
+                return false;
+            }
         }
     }
-    rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR).is_ok()
+    true
 }

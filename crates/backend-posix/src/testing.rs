@@ -47,7 +47,7 @@ impl Scene {
 
     pub fn target(&self, key: &str) -> Target {
         let (place, conditions) = (ObjectPath::of(key), Conditions::default());
-        Target { bucket: self.name.clone(), place, conditions, owner: None }
+        Target { bucket: self.name.clone(), place, conditions, owner: None, opened: None }
     }
 
     pub fn put(&self, key: &str, body: &[u8]) -> Result<()> {
@@ -61,7 +61,7 @@ impl Scene {
         let mut stage = target.stage(&self.store)?;
         stage.staged.append(&[Bytes::copy_from_slice(body)])?;
         let sealed = stage.staged.seal(&stage.bucket, None, record)?;
-        target.publish(&self.store, None, sealed)
+        target.publish(self.bucket(), None, sealed)
     }
 
     pub fn get(&self, key: &str) -> Result<Vec<u8>> {

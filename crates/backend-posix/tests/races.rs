@@ -133,11 +133,16 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
         let name = key(["a", "d/e", "d/"][round % 3]);
         let body = vec![1; if round % 2 == 0 { 10 } else { 300_000 }];
         let put = async {
+            tokio::time::sleep(std::time::Duration::from_micros(500 * (round as u64 % 25))).await;
             let object = ObjectRef { bucket: &bucket, key: &name };
             let mut writer = second.put_object(&cx, object, WriteOptions::default()).await?;
             writer.write(body.clone().into()).await?;
             writer.commit(digests(&body)).await
         };
+        let upload_key = key("upload");
+        let upload_object = ObjectRef { bucket: &bucket, key: &upload_key };
+        let id = first.create_upload(&cx, upload_object, backend::NewUpload::default()).await.unwrap();
+        let upload = backend::UploadRef { object: upload_object, id: &id };
         let (put, delete) = tokio::join!(put, first.delete_bucket(&cx, &bucket));
         let object = ObjectRef { bucket: &bucket, key: &name };
         let read = first.get_object(&cx, object, ReadSelector::Whole, &Conditions::default()).await;
@@ -146,6 +151,8 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
             (Ok(_), Err(BackendError::BucketNotEmpty | BackendError::Conflict)) => {
                 read.unwrap();
                 kept += 1;
+                // What failed has done nothing.
+                first.head_upload(&cx, upload).await.unwrap();
                 first.delete_object(&cx, object, &Conditions::default()).await.unwrap();
                 first.delete_bucket(&cx, &bucket).await.unwrap();
             }
@@ -156,6 +163,9 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
             (put, delete) => panic!("{put:?} {delete:?}"),
         }
     }
+    let left: Vec<_> =
+        std::fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.is_empty() || left == ["bucket"], "{left:?}");
     println!("{deleted} deleted, {kept} kept");
 }
 
@@ -185,10 +195,21 @@ async fn uploads_complete_once() {
                 }
             },
         );
-        match (first, second, abort) {
-            (Ok(first), Ok(second), Err(BackendError::NoSuchUpload)) => assert_eq!(first, second),
-            (Err(BackendError::NoSuchUpload), Err(BackendError::NoSuchUpload), Ok(())) => {}
-            other => panic!("{other:?}"),
+        // Who comes while another is at it is told so, and gets the outcome when asking again.
+        let again = gateways[0].backend.complete_upload(&cx, upload, complete()).await;
+        let (completes, aborted) = ([first, second], abort.is_ok());
+        assert!(
+            aborted || matches!(abort, Err(BackendError::NoSuchUpload | BackendError::Conflict)),
+            "{abort:?}"
+        );
+        for result in completes {
+            match (result, &again) {
+                (Ok(receipt), Ok(again)) if !aborted => assert_eq!(receipt, *again),
+                (Err(BackendError::Conflict), _) => {}
+                (Err(BackendError::NoSuchUpload), Err(BackendError::NoSuchUpload)) if aborted => {}
+                other => panic!("{other:?}"),
+            }
         }
+        assert_eq!(again.is_err(), aborted, "{again:?}");
     }
 }

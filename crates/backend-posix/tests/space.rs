@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use backend::conformance::{Fixture, if_match, key};
 use backend::{Backend, BackendError, WriteOptions};
-use backend_posix::{Options, PosixBackend};
+use backend_posix::{Options, PosixBackend, SweepOptions};
 use s3_types::Conditions;
 
 /// A mounted tmpfs; unmounted when dropped.
@@ -64,20 +64,80 @@ async fn a_full_disk_leaves_no_trace() {
         assert_eq!(used(&mount), before, "{name}");
         assert_eq!(fixture.keys().await, names);
     }
-    // With a reservation, the end is told at the first megabyte.
+    // What is announced and can't fit is refused at once, an upload's part too.
     let name = key("new");
+    let object = fixture.object(&name);
     let options = WriteOptions { size_hint: Some(3_000_000), ..WriteOptions::default() };
-    let mut writer = fixture.backend.put_object(&fixture.cx, fixture.object(&name), options).await.unwrap();
-    writer.write(vec![0; 300_000].into()).await.unwrap();
-    let early = writer.write(vec![0; 1_100_000].into()).await;
-    let passed_over = match early {
-        Err(BackendError::OutOfSpace) => writer.write(b"end".to_vec().into()).await,
-        other => panic!("{other:?}"),
-    };
-    // Who goes on all the same gets no object of what is left.
-    assert!(passed_over.is_err() || writer.commit(backend::conformance::digests(b"end")).await.is_err());
+    let early = fixture.backend.put_object(&fixture.cx, object, options).await.map(|_| ());
+    assert!(matches!(early, Err(BackendError::OutOfSpace)), "{early:?}");
+    let id = fixture.backend.create_upload(&fixture.cx, object, backend::NewUpload::default()).await.unwrap();
+    let upload = backend::UploadRef { object, id: &id };
+    let early = fixture.backend.put_part(&fixture.cx, upload, 1, Some(3_000_000)).await.map(|_| ());
+    assert!(matches!(early, Err(BackendError::OutOfSpace)), "{early:?}");
+    fixture.backend.abort_upload(&fixture.cx, upload).await.unwrap();
+    // Who goes on after an error gets no object of what is left.
+    let none = WriteOptions::default();
+    let mut writer = fixture.backend.put_object(&fixture.cx, object, none).await.unwrap();
+    let mut failed = false;
+    for _ in 0..30 {
+        failed |= writer.write(vec![0; 100_000].into()).await.is_err();
+    }
+    assert!(failed | writer.commit(backend::conformance::digests(b"")).await.is_err());
     assert_eq!(fixture.get("new").await, None);
     assert_eq!(fixture.get("kept").await.unwrap(), vec![2; 100_000]);
+    fixture.finish().await;
+}
+
+/// A claim takes no disk: many large ones at once are all let in, and only what arrives is used.
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_take_no_space() {
+    let Some(mount) = Mount::new("size=600m") else { return };
+    let fixture = fixture(&mount).await;
+    let (before, mut writers) = (used(&mount), Vec::new());
+    for n in 0..4 {
+        let name = key(&format!("claim{n}"));
+        let options = WriteOptions { size_hint: Some(300 << 20), ..WriteOptions::default() };
+        let object = fixture.object(&name);
+        let mut writer = fixture.backend.put_object(&fixture.cx, object, options).await.unwrap();
+        writer.write(vec![0; 300_000].into()).await.unwrap();
+        writers.push(writer);
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        if n == 0 {
+            let taken = (used(&mount) - before) * 4096;
+            assert!(taken < 70 << 20, "{taken}");
+        }
+    }
+}
+
+/// Where something is mounted inside a bucket, only the target's own directory is on its file system.
+#[tokio::test(flavor = "multi_thread")]
+async fn mounts_inside_a_bucket_are_part_of_it() {
+    let Some(mount) = Mount::new("size=4m") else { return };
+    let backend = PosixBackend::open(mount.path(), Options::default()).unwrap();
+    let shared: Arc<dyn Backend> = Arc::new(backend.clone());
+    let fixture = Fixture::new(&shared, "space").await;
+    let inner = mount.path().join("conformance-space/inner");
+    std::fs::create_dir(&inner).unwrap();
+    let status = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(&inner).status();
+    assert!(status.unwrap().success());
+    for name in ["inner/a", "inner/a/b", "inner/a/", "inner/a/b/c"] {
+        for body in [&b"1"[..], b"2"] {
+            fixture.put(name, body).await;
+            assert_eq!(fixture.get(name).await.as_deref(), Some(body), "{name}");
+        }
+    }
+    assert_eq!(fixture.keys().await, ["inner/a", "inner/a/", "inner/a/b", "inner/a/b/c"]);
+    // What a crash left there.
+    std::fs::write(inner.join(".slipway,tleft"), b"").unwrap();
+    std::fs::create_dir(inner.join(".slipway,tdirectory")).unwrap();
+    let options = SweepOptions { staging_age: std::time::Duration::ZERO, ..SweepOptions::default() };
+    assert_eq!(backend.sweep(&fixture.bucket, options).await.unwrap().staging, 2);
+    for name in fixture.keys().await {
+        fixture.delete(&name, &Conditions::default()).await.unwrap();
+    }
+    assert_eq!(std::fs::read_dir(&inner).unwrap().count(), 0);
+    assert!(Command::new("umount").arg(&inner).status().unwrap().success());
+    std::fs::remove_dir(&inner).unwrap();
     fixture.finish().await;
 }
 

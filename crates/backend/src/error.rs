@@ -14,7 +14,7 @@ pub enum BackendError {
     /// There is a bucket of that name.
     #[error("the bucket exists")]
     BucketExists,
-    /// The bucket holds objects or uploads.
+    /// The bucket holds objects.
     #[error("the bucket is not empty")]
     BucketNotEmpty,
     /// No object with that key.
@@ -74,6 +74,9 @@ pub enum BackendError {
     /// The key cannot be stored here (a path too long for the file system, ...).
     #[error("the key cannot be stored: {0}")]
     KeyNotStorable(&'static str),
+    /// The process or machine has run out of what a call takes (file descriptors, ...); trying again later helps.
+    #[error("busy: out of {0}")]
+    Busy(&'static str),
     /// The storage is full, or a quota is.
     #[error("out of space")]
     OutOfSpace,

@@ -77,7 +77,8 @@ pub trait Backend: Send + Sync + 'static {
     async fn create_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()>;
     /// Tells whether a bucket exists.
     async fn head_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<BucketAttributes>;
-    /// Removes an empty bucket; [`BackendError::BucketNotEmpty`] if it holds objects or uploads in progress.
+    /// Removes a bucket without objects, else [`BackendError::BucketNotEmpty`]. Uploads in progress end with it, as on S3; a
+    /// delete that fails leaves them as they were.
     async fn delete_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()>;
 
     /// An object's attributes. `selector` may name a part (its size and place are then in the answer's

@@ -166,7 +166,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_TIMEOUT", default_value = "30", value_parser = seconds)]
     pub drain_timeout: Duration,
 
-    /// What to log: error, warn, info, debug or trace; or a filter such as slipway=debug
+    /// What to log: error, warn, info, debug or trace; or a filter such as info,slipway::access=debug, which adds a line for each
+    /// request
     #[arg(long, value_name = "FILTER", env = "SLIPWAY_LOG", default_value = "info")]
     pub log: String,
 

@@ -1,21 +1,20 @@
 //! Where root's keys come from.
 
 use std::fs;
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use iam::{AccessKeyId, Credential, SecretKey};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-/// Pairs of variables that may hold root's keys: ours, and those that users of other servers have set already.
-const ENVIRONMENT: [(&str, &str); 5] = [
-    ("SLIPWAY_ROOT_ACCESS_KEY", "SLIPWAY_ROOT_SECRET_KEY"),
-    ("MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD"),
-    ("ROOT_ACCESS_KEY", "ROOT_SECRET_KEY"),
-    ("ROOT_ACCESS_KEY", "ROOT_ACCESS_SECRET"),
-    ("ROOT_ACCESS_KEY", "ROOT_SECRET"),
+/// Variables that may hold root's keys: ours, and those that users of other servers have set already. Access key, and the
+/// names its secret may have.
+const ENVIRONMENT: [(&str, &[&str]); 3] = [
+    ("SLIPWAY_ROOT_ACCESS_KEY", &["SLIPWAY_ROOT_SECRET_KEY"]),
+    ("MINIO_ROOT_USER", &["MINIO_ROOT_PASSWORD"]),
+    ("ROOT_ACCESS_KEY", &["ROOT_SECRET_KEY", "ROOT_ACCESS_SECRET", "ROOT_SECRET"]),
 ];
 
 /// Root's keys, and how we came by them.
@@ -60,26 +59,36 @@ pub fn find(
     }
     let Some(state_dir) = state_dir else { return Ok(RootCredential::New(generate()?, PathBuf::new())) };
     let path = state_dir.join("credentials.toml");
+    check_state_dir(state_dir)?;
     match fs::symlink_metadata(&path) {
+        Ok(metadata) if !metadata.is_file() => Err(format!("{}: not a plain file", path.display())),
         Ok(_) => Ok(RootCredential::Kept(read(&path)?, path)),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => keep(generate()?, state_dir, path),
         Err(e) => Err(format!("{}: {e}", path.display())),
     }
 }
 
+/// Keys are only as good as the directory they are kept in: who may write to it chooses them.
+fn check_state_dir(state_dir: &Path) -> Result<(), String> {
+    let Ok(metadata) = fs::symlink_metadata(state_dir) else { return Ok(()) };
+    let owner = metadata.uid();
+    let ours = owner == 0 || owner == rustix::process::geteuid().as_raw();
+    if metadata.is_dir() && ours && metadata.permissions().mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    Err(format!("{}: must be a directory that only this user (or root) may write to", state_dir.display()))
+}
+
 fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Option<Credential>, String> {
     let env = |name| env(name).filter(|value| !value.is_empty());
-    for (access, secret) in ENVIRONMENT {
-        if let (Some(access_key), Some(secret_key)) = (env(access), env(secret)) {
-            let secret_key = Zeroizing::new(secret_key);
-            return checked(&access_key, &secret_key)
-                .map(Some)
-                .map_err(|e| format!("{access}, {secret}: {e}"));
-        }
-    }
-    for (access, secret) in ENVIRONMENT {
-        if env(access).is_some() || env(secret).is_some() {
-            return Err(format!("only one of {access} and {secret} is set"));
+    for (access, secrets) in ENVIRONMENT {
+        let secret = secrets.iter().find_map(|name| env(name)).map(Zeroizing::new);
+        match (env(access), secret) {
+            (None, None) => {}
+            (Some(access_key), Some(secret_key)) => {
+                return checked(&access_key, &secret_key).map(Some).map_err(|e| format!("{access}: {e}"));
+            }
+            _ => return Err(format!("only one of {access} and {} is set", secrets[0])),
         }
     }
     Ok(None)
@@ -93,11 +102,17 @@ fn checked(access_key: &str, secret_key: &str) -> Result<Credential, String> {
 
 fn read(path: &Path) -> Result<Credential, String> {
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
-    let mode = fs::metadata(path).map_err(|e| says(&e))?.permissions().mode();
+    let mut file = fs::File::open(path).map_err(|e| says(&e))?;
+    let metadata = file.metadata().map_err(|e| says(&e))?;
+    let (mode, owner) = (metadata.permissions().mode(), metadata.uid());
     if mode & 0o077 != 0 {
         return Err(says(&format_args!("others may read it (mode {:03o}); chmod 600 it", mode & 0o777)));
     }
-    let text = Zeroizing::new(fs::read_to_string(path).map_err(|e| says(&e))?);
+    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+        return Err(says(&format_args!("it belongs to user {owner}, neither to this one nor to root")));
+    }
+    let mut text = Zeroizing::new(String::new());
+    file.read_to_string(&mut text).map_err(|e| says(&e))?;
     // The parser's own message would quote the line, and with it the secret.
     let file: CredentialFile =
         toml::from_str(&text).map_err(|_| says(&"expected access_key = \"…\" and secret_key = \"…\""))?;
@@ -124,16 +139,14 @@ fn keep(credential: Credential, state_dir: &Path, path: PathBuf) -> Result<RootC
     ));
     // Written whole under another name first: a crash must not leave half a file, and of two gateways that start at
     // once on one tree, one wins and both use its keys.
-    let staging = state_dir.join(format!("credentials.{}.tmp", std::process::id()));
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&staging)
-        .map_err(says)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(says)?;
-    let linked = fs::hard_link(&staging, &path);
+    // Under a name of its own: two gateways may well have the same process id, in two containers.
+    let mut unique = [0u8; 8];
+    aws_lc_rs::rand::fill(&mut unique).map_err(|_| "no random numbers to be had".to_owned())?;
+    let staging = state_dir.join(format!("credentials.{:016x}.tmp", u64::from_be_bytes(unique)));
+    let mut file =
+        fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&staging).map_err(says)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    let linked = written.and_then(|()| fs::hard_link(&staging, &path));
     fs::remove_file(&staging).map_err(says)?;
     match linked {
         Ok(()) => {

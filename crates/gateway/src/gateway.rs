@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use backend::Backend;
-use iam::Identities;
+use iam::{Authorizer, Identities};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::sync::Semaphore;
 
@@ -15,6 +15,8 @@ pub struct Gateway {
     pub backend: Arc<dyn Backend>,
     /// Whose signatures count.
     pub identities: Identities,
+    /// Who may do what.
+    pub authorizer: Authorizer,
     /// Which signatures count.
     pub signing: SigningPolicy,
     /// Keys that were derived already.
@@ -23,6 +25,8 @@ pub struct Gateway {
     pub domains: Vec<String>,
     /// Free places for requests in progress.
     pub requests: Arc<Semaphore>,
+    /// Turns for large documents.
+    pub large_documents: Arc<Semaphore>,
     /// How long a body may make no progress.
     pub stall_timeout: std::time::Duration,
     /// Makes the ids of requests.

@@ -7,11 +7,15 @@
 use std::time::Duration;
 
 /// What hyper may buffer of a request head or of a body; a longer head is refused (431, connection closed).
-pub const READ_BUFFER_BYTES: usize = 128 << 10;
+pub const READ_BUFFER_BYTES: usize = 64 << 10;
 /// Most header lines of a request; more are refused (431, connection closed).
 pub const HEADER_LINES_MAX: usize = 200;
 /// Largest XML document taken from a client.
 pub const DOCUMENT_BYTES_MAX: usize = s3_wire::limits::DELETE_BODY_BYTES_MAX;
+/// Documents above this are read one by one ([`LARGE_DOCUMENTS_MAX`] at a time); the rest wait.
+pub const SMALL_DOCUMENT_BYTES_MAX: usize = 1 << 20;
+/// See [`SMALL_DOCUMENT_BYTES_MAX`].
+pub const LARGE_DOCUMENTS_MAX: usize = 4;
 /// How much of an object is read from its file at a time.
 pub const FILE_CHUNK_BYTES: u64 = 256 << 10;
 /// How much of an unwanted request body is read and dropped to keep the connection; beyond, it is closed.
@@ -23,10 +27,13 @@ pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(2);
 pub const LINGER_BYTES_MAX: usize = 4 << 20;
 /// How long that may take.
 pub const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
-/// A body must come at this rate on average once [`BODY_GRACE`] has passed (`RequestTimeout`).
-pub const BODY_BYTES_PER_SECOND_MIN: u64 = 256;
+/// A body must come at this rate on average once [`BODY_GRACE`] has passed (`RequestTimeout`), and a response be read at it
+/// (the connection is closed).
+pub const BODY_BYTES_PER_SECOND_MIN: u64 = 4 << 10;
 /// How long a body may take whatever its rate.
 pub const BODY_GRACE: Duration = Duration::from_mins(1);
+/// Threads for calls that may block on a file system.
+pub const BLOCKING_THREADS_MAX: usize = 256;
 /// Objects deleted at the same time for one DeleteObjects.
 pub const DELETE_CONCURRENCY: usize = 16;
 /// A CompleteMultipartUpload or copy that takes longer than this starts its response with white space, and goes on
@@ -35,4 +42,5 @@ pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
 const _: () = assert!(READ_BUFFER_BYTES > s3_wire::limits::HEADER_SECTION_BYTES_MAX);
 const _: () = assert!(DRAIN_BYTES_MAX <= LINGER_BYTES_MAX);
+const _: () = assert!(SMALL_DOCUMENT_BYTES_MAX <= DOCUMENT_BYTES_MAX);
 const _: () = assert!(FILE_CHUNK_BYTES <= 1 << 20);

@@ -3,11 +3,13 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use backend::Backend;
 use backend_null::NullBackend;
 use backend_posix::PosixBackend;
-use iam::Identities;
+use iam::{Authorizer, Identities};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -16,6 +18,7 @@ use tracing_subscriber::EnvFilter;
 use crate::config::{self, LogFormat, ServeOptions};
 use crate::credentials::{self, RootCredential};
 use crate::gateway::Gateway;
+use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX};
 use crate::request_id::{HostId, RequestIds};
 use crate::server::{Certificates, ConnectionSettings, ListenAddress, Listener, Server, Timeouts};
 use crate::sweep;
@@ -23,14 +26,22 @@ use crate::sweep;
 /// The place that stores nothing.
 const NULL: &str = "null:";
 
+/// How long blocking work may still run once the drain is over.
+const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// Serves until SIGTERM or SIGINT.
 pub fn run(options: ServeOptions) -> Result<(), String> {
     start_log(&options)?;
+    raise_descriptor_limit(options.max_connections);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS_MAX)
         .build()
         .map_err(|e| format!("cannot start threads: {e}"))?;
-    runtime.block_on(serve(options))
+    let outcome = runtime.block_on(serve(options));
+    // Work that is stuck in the file system must not keep the process; what it has not published does not exist.
+    runtime.shutdown_timeout(SHUTDOWN_TIME_MAX);
+    outcome
 }
 
 async fn serve(options: ServeOptions) -> Result<(), String> {
@@ -64,6 +75,21 @@ async fn serve(options: ServeOptions) -> Result<(), String> {
         tracing::warn!("some requests did not finish in time and were cut off");
     }
     Ok(())
+}
+
+/// Takes as many file descriptors as the system allows, and warns where they are too few for the connections.
+fn raise_descriptor_limit(max_connections: usize) {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    // Without permission the limit stays, and the warning says the rest.
+    let current = if setrlimit(Resource::Nofile, most).is_ok() { limit.maximum } else { limit.current };
+    let needed = max_connections as u64 * 2;
+    if current.is_some_and(|current| current < needed) {
+        tracing::warn!(
+            limit = current,
+            "fewer file descriptors than --max-connections may need ({needed}): raise the limit, or lower the option"
+        );
+    }
 }
 
 fn open_backend(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
@@ -102,10 +128,12 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &RootCredent
     Gateway {
         backend,
         identities: Identities::root_only(root.credential().clone()),
+        authorizer: Authorizer,
         signing: SigningPolicy { region: options.region.clone(), sigv2 },
         signing_keys: SigningKeyCache::new(),
         domains: options.domain.iter().map(|d| d.trim_matches('.').to_ascii_lowercase()).collect(),
         requests: Arc::new(Semaphore::new(options.max_requests)),
+        large_documents: Arc::new(Semaphore::new(LARGE_DOCUMENTS_MAX)),
         stall_timeout: options.stall_timeout,
         request_ids: RequestIds::new(),
         host_id: HostId::random(),

@@ -1,10 +1,37 @@
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::Identity;
+
 /// Who makes a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Requester {
     /// No credentials were sent.
     Anonymous,
-    /// The owner of everything.
-    Root,
+    /// Somebody we know.
+    Identity(Arc<Identity>),
+}
+
+impl Requester {
+    /// True if no credentials were sent.
+    pub const fn is_anonymous(&self) -> bool {
+        matches!(self, Self::Anonymous)
+    }
+}
+
+/// What a decision may depend on beside the action: the keys of policy conditions.
+#[derive(Clone)]
+pub struct RequestFacts<'a> {
+    /// Who asks.
+    pub requester: &'a Requester,
+    /// From where (`aws:SourceIp`); unknown on a unix socket.
+    pub source_ip: Option<IpAddr>,
+    /// Over TLS (`aws:SecureTransport`).
+    pub secure_transport: bool,
+    /// When, in seconds since 1970 (`aws:CurrentTime`).
+    pub time_second: i64,
+    /// What else the request says, by lower-case header or parameter name (`s3:prefix`, `s3:x-amz-acl`, ...).
+    pub values: &'a (dyn Fn(&str) -> Option<String> + Send + Sync),
 }
 
 /// One action that a request takes on one resource.
@@ -27,10 +54,18 @@ pub enum Decision {
     Deny,
 }
 
-/// Decides whether `requester` may take `action`. Without policies and ACLs, root may and others may not.
-pub fn decide(requester: &Requester, _action: &Action<'_>) -> Decision {
-    match requester {
-        Requester::Root => Decision::Allow,
-        Requester::Anonymous => Decision::Deny,
+/// Decides about requests.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Authorizer;
+
+impl Authorizer {
+    /// Decides whether the requester may take `action`. Without policies and ACLs, root may and others may not. (It is
+    /// asynchronous because a bucket's policy has to be read.)
+    #[allow(clippy::unused_async, reason = "see above: the callers must be able to wait")]
+    pub async fn decide(&self, facts: &RequestFacts<'_>, _action: &Action<'_>) -> Decision {
+        match facts.requester {
+            Requester::Identity(identity) if identity.is_root => Decision::Allow,
+            Requester::Identity(_) | Requester::Anonymous => Decision::Deny,
+        }
     }
 }

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
@@ -89,26 +90,38 @@ pub struct Credential {
     pub secret_key: SecretKey,
 }
 
+/// Somebody who may sign requests.
+#[derive(Debug)]
+pub struct Identity {
+    /// What answers show as the owner of what this identity makes.
+    pub id: String,
+    /// Whether everything is allowed.
+    pub is_root: bool,
+    /// What the identity signs with.
+    pub credential: Credential,
+}
+
 /// Whose signatures are accepted.
 #[derive(Debug)]
 pub struct Identities {
-    root: Credential,
+    root: Arc<Identity>,
 }
 
 impl Identities {
     /// Only root.
-    pub fn root_only(root: Credential) -> Self {
-        Self { root }
+    pub fn root_only(credential: Credential) -> Self {
+        let id = credential.access_key.to_string();
+        Self { root: Arc::new(Identity { id, is_root: true, credential }) }
     }
 
-    /// The credential with this access key id.
-    pub fn find(&self, access_key: &str) -> Option<&Credential> {
-        (self.root.access_key.as_str() == access_key).then_some(&self.root)
+    /// The identity with this access key id.
+    pub fn find(&self, access_key: &str) -> Option<&Arc<Identity>> {
+        (self.root.credential.access_key.as_str() == access_key).then_some(&self.root)
     }
 
     /// The id that S3 answers show as the owner of buckets and objects.
     pub fn owner_id(&self) -> &str {
-        self.root.access_key.as_str()
+        &self.root.id
     }
 }
 

@@ -68,7 +68,7 @@ impl Checksummer {
         let mut bytes = [0; 64];
         match self.state {
             State::Crc(digest) => {
-                bytes[..length].copy_from_slice(&digest.finalize().to_be_bytes()[8 - length..])
+                bytes[..length].copy_from_slice(&digest.finalize().to_be_bytes()[8 - length..]);
             }
             State::Sha(context) => bytes[..length].copy_from_slice(context.finish().as_ref()),
             State::Md5(md5) => bytes[..length].copy_from_slice(&md5.finalize()),

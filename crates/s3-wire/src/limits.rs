@@ -1,7 +1,11 @@
 //! Limits on what the wire accepts, each with the error it gives.
 
-/// Request line and headers together (`RequestHeaderSectionTooLarge`).
+/// All header lines together (`RequestHeaderSectionTooLarge`).
 pub const HEADER_SECTION_BYTES_MAX: usize = 8 << 10;
+/// Path and query together, percent-encoded (`InvalidURI`): room for six arguments of 1024 bytes, each tripled, and a signature.
+pub const TARGET_BYTES_MAX: usize = 24 << 10;
+/// Parameters of a query (`InvalidURI`).
+pub const QUERY_PARAMETERS_MAX: usize = 200;
 /// Any XML body but the two below (`MalformedXML`).
 pub const XML_BODY_BYTES_MAX: usize = 64 << 10;
 /// DeleteObjects: 1000 keys of up to 1024 bytes, each byte up to six characters of XML (`MalformedXML`).

@@ -6,6 +6,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::Result;
 use crate::error::ErrorCode;
+use crate::limits::QUERY_PARAMETERS_MAX;
 
 /// The decoded parameters of a query string, in order.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +17,9 @@ pub struct Query<'a> {
 impl<'a> Query<'a> {
     /// Decodes `raw` (without the `?`). `+` means a space, as S3 has it. Bytes that are not UTF-8 give `InvalidURI`.
     pub fn parse(raw: &'a str) -> Result<Self> {
+        if raw.bytes().filter(|b| *b == b'&').count() >= QUERY_PARAMETERS_MAX {
+            return Err(ErrorCode::InvalidURI.into());
+        }
         let parameters = raw
             .split('&')
             .filter(|pair| !pair.is_empty())

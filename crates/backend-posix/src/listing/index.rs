@@ -10,10 +10,8 @@ use crate::bucket::{Bucket, join};
 use crate::error::Io;
 use crate::file_info;
 use crate::keymap::{self, Name};
+use crate::limits::LISTING_READ_BYTES;
 use crate::resolve::{self, DIRECTORY, READ};
-
-/// One `getdents64` call fills this much; just under what malloc gets from the kernel by itself each time.
-const READ_BYTES: usize = 120 << 10;
 
 /// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,7 +124,7 @@ impl DirectoryIndex {
 
 /// Calls `each` with every name and its type until it says false.
 pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileType) -> Io<bool>) -> Io<()> {
-    let mut buffer = Vec::with_capacity(READ_BYTES);
+    let mut buffer = Vec::with_capacity(LISTING_READ_BYTES);
     let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
     while let Some(entry) = entries.next() {
         let entry = match entry {

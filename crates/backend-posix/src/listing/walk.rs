@@ -16,6 +16,7 @@ use crate::error::{Io, Op};
 use crate::file_info::{self, FileInfo};
 use crate::foreign;
 use crate::keymap::{self, DIRECTORY_DATA, SELF};
+use crate::limits::LISTING_OPEN_MAX;
 use crate::place::{directory_record, leads_nowhere};
 use crate::record;
 use crate::resolve::{self, READ};
@@ -65,7 +66,10 @@ pub(crate) struct Walk<'a> {
 }
 
 struct Frame {
-    directory: Directory,
+    /// Where it is, relative to the bucket.
+    place: String,
+    /// Open in the top few frames only, since a key may have a thousand levels.
+    directory: Option<Directory>,
     index: Arc<DirectoryIndex>,
     position: usize,
     /// How much of [`Walk::path`] is this frame's.
@@ -110,6 +114,16 @@ impl<'a> Walk<'a> {
             }
             let Some(frame) = self.frames.last_mut() else { return Ok(None) };
             self.path.truncate(frame.path_bytes);
+            if frame.directory.is_none() {
+                match self.bucket.directory(&frame.place) {
+                    Ok(directory) => frame.directory = Some(directory),
+                    Err(errno) if leads_nowhere(errno) => {
+                        self.frames.pop();
+                        continue;
+                    }
+                    Err(errno) => return Err(errno),
+                }
+            }
             let index = Arc::clone(&frame.index);
             let Some((text, kind)) = index.get(frame.position) else {
                 self.frames.pop();
@@ -137,10 +151,9 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let exists = kind != Kind::SelfFile
-                || self
-                    .frames
-                    .last()
-                    .is_some_and(|f| file_info::at(&f.directory, &source).is_ok_and(|i| i.is_file()));
+                || self.frames.last().and_then(|frame| frame.directory.as_ref()).is_some_and(|directory| {
+                    file_info::at(directory, &source).is_ok_and(|info| info.is_file())
+                });
             if exists {
                 return Ok(Some(self.hit(key, Source::File(source))));
             }
@@ -184,16 +197,15 @@ impl<'a> Walk<'a> {
             return Ok(None);
         }
         let component = text.strip_suffix('/').unwrap_or(text);
-        let child =
-            match self.bucket.directory(&join(&frame.directory.path, &keymap::component_path(component))) {
-                // Removed meanwhile, or private to someone (`lost+found`): nothing that could be read is in it.
-                Err(errno) if leads_nowhere(errno) => return Ok(None),
-                Err(Errno::ACCESS) => {
-                    tracing::warn!(key, "a directory cannot be read and is left out of the listing");
-                    return Ok(None);
-                }
-                result => result?,
-            };
+        let child = match self.bucket.directory(&join(&frame.place, &keymap::component_path(component))) {
+            // Removed meanwhile, or private to someone (`lost+found`): nothing that could be read is in it.
+            Err(errno) if leads_nowhere(errno) => return Ok(None),
+            Err(Errno::ACCESS) => {
+                tracing::warn!(key, "a directory cannot be read and is left out of the listing");
+                return Ok(None);
+            }
+            result => result?,
+        };
         let mut below =
             Below { bucket: self.bucket, above: self.frames.iter().map(|frame| frame.id).collect() };
         if kind == Kind::DirectoryLink && below.is_above(&child)? {
@@ -220,7 +232,12 @@ impl<'a> Walk<'a> {
             && (index.has_data || directory_record(&directory)?.directory_object);
         self.path.clone_from(&key);
         let id = (info.device, info.inode);
-        self.frames.push(Frame { directory, index, position, path_bytes: key.len(), id });
+        let place = directory.path.clone();
+        let directory = Some(directory);
+        self.frames.push(Frame { place, directory, index, position, path_bytes: key.len(), id });
+        if let Some(below) = self.frames.len().checked_sub(LISTING_OPEN_MAX + 1) {
+            self.frames[below].directory = None;
+        }
         if object {
             self.pending = Some(self.hit(key, Source::Directory));
         }
@@ -229,8 +246,10 @@ impl<'a> Walk<'a> {
 
     /// What a page shows of the object that [`Walk::next`] just gave; `None` if it is gone.
     pub fn summary(&self, key: &str, source: &Source) -> Result<Option<ObjectSummary>> {
-        let Some(frame) = self.frames.last() else { return Ok(None) };
-        let attributes = match self.attributes(frame, key, source) {
+        let Some(directory) = self.frames.last().and_then(|frame| frame.directory.as_ref()) else {
+            return Ok(None);
+        };
+        let attributes = match self.attributes(directory, key, source) {
             Err(errno) if leads_nowhere(errno) => None,
             result => result.op("read an object's attributes")?,
         };
@@ -244,35 +263,40 @@ impl<'a> Walk<'a> {
         }))
     }
 
-    fn attributes(&self, frame: &Frame, key: &str, source: &Source) -> Io<Option<backend::ObjectAttributes>> {
+    fn attributes(
+        &self,
+        directory: &Directory,
+        key: &str,
+        source: &Source,
+    ) -> Io<Option<backend::ObjectAttributes>> {
         let name = match source {
             Source::File(name) => name,
-            Source::Directory => match self.open(frame, DIRECTORY_DATA) {
-                Err(Errno::NOENT) => return Ok(directory_record(&frame.directory)?.directory_attributes()),
+            Source::Directory => match self.open(directory, DIRECTORY_DATA) {
+                Err(Errno::NOENT) => return Ok(directory_record(directory)?.directory_attributes()),
                 Err(errno) => return Err(errno),
                 Ok((file, info)) => return attributes_of(&file, &info, key),
             },
         };
-        match self.open(frame, name) {
+        match self.open(directory, name) {
             Ok((file, info)) if info.is_file() => attributes_of(&file, &info, key),
             // It became a directory meanwhile.
-            Ok((directory, info)) if info.is_directory() => {
-                let file = resolve::plain(&directory, SELF, READ)?;
+            Ok((opened, info)) if info.is_directory() => {
+                let file = resolve::plain(&opened, SELF, READ)?;
                 attributes_of(&file, &file_info::of(&file)?, key)
             }
             Ok(_) => Ok(None),
             // Its content is someone's own; that it is there shows.
             Err(Errno::ACCESS) => {
-                let info = file_info::at(&frame.directory, name)?;
+                let info = file_info::at(directory, name)?;
                 Ok(info.is_file().then(|| foreign::attributes(&info, key)))
             }
             Err(errno) => Err(errno),
         }
     }
 
-    fn open(&self, frame: &Frame, name: &str) -> Io<(OwnedFd, FileInfo)> {
-        let file = match resolve::plain(&frame.directory, name, READ) {
-            Err(Errno::LOOP) => self.bucket.open(&join(&frame.directory.path, name), READ)?,
+    fn open(&self, directory: &Directory, name: &str) -> Io<(OwnedFd, FileInfo)> {
+        let file = match resolve::plain(directory, name, READ) {
+            Err(Errno::LOOP) => self.bucket.open(&join(&directory.path, name), READ)?,
             result => result?,
         };
         let info = file_info::of(&file)?;

@@ -19,17 +19,11 @@ use crate::error::{Io, Op};
 use crate::file_info;
 use crate::files;
 use crate::keymap::ObjectPath;
+use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES, COPY_CALL_BYTES};
 use crate::publish::{Stage, Target};
 use crate::record::Record;
 use crate::staging::Staged;
 use crate::store::Store;
-
-/// How much is read at a time when bytes go through this process.
-const BUFFER_BYTES: usize = 1 << 20;
-/// One `copy_file_range` call; the kernel's own limit is 2 GiB less a page.
-const COPY_BYTES: u64 = 1 << 30;
-/// How often a source may change under a copy before that is the answer.
-const CHANGES_MAX: usize = 3;
 
 /// What to copy from.
 #[derive(Debug, Clone)]
@@ -66,7 +60,7 @@ pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm
     if !copy.target.conditions.is_empty() {
         check_early(store, &copy.target, &copy.target_key)?;
     }
-    for _ in 0..CHANGES_MAX {
+    for _ in 0..COPY_ATTEMPTS {
         let source = copy.source.open(store)?;
         let kept = source.attributes.checksum;
         let algorithm = copy.checksum_algorithm.or(kept.map(|c| c.value.algorithm())).unwrap_or(default);
@@ -86,7 +80,7 @@ pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm
         let record = record(&digests, metadata);
         let sealed = staged.seal(&bucket, copy.target.owner, record)?;
         let stamp = sealed.stamp;
-        copy.target.publish(store, directory.map(|directory| (bucket, directory)), sealed)?;
+        copy.target.publish(bucket, directory, sealed)?;
         return Ok(receipt(digests, stamp.size_bytes, stamp.modified_ns));
     }
     Err(BackendError::Changed)
@@ -138,7 +132,8 @@ pub(crate) fn copy_range(
     let (start, length) = (staged.size_bytes(), range.end - range.start);
     let shared = start == 0 && range == (0..source.stamp.size_bytes) && share_whole(file, staged);
     let mut digester = Digester::new(Some(algorithm));
-    let mut buffer = vec![0; BUFFER_BYTES.min(usize::try_from(length).unwrap_or(BUFFER_BYTES)).max(1)];
+    let mut buffer =
+        vec![0; COPY_BUFFER_BYTES.min(usize::try_from(length).unwrap_or(COPY_BUFFER_BYTES)).max(1)];
     let mut done = 0;
     while done < length {
         let wanted = usize::try_from(length - done).map_or(buffer.len(), |left| left.min(buffer.len()));
@@ -178,7 +173,7 @@ fn share_whole(file: &OwnedFd, staged: &Staged) -> bool {
 fn copy_in_kernel(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Io<u64> {
     let mut done = 0;
     while done < length {
-        let wanted = usize::try_from((length - done).min(COPY_BYTES)).unwrap_or(usize::MAX);
+        let wanted = usize::try_from((length - done).min(COPY_CALL_BYTES)).unwrap_or(usize::MAX);
         let (mut input, mut output) = (from_at + done, to_at + done);
         match rustix::fs::copy_file_range(from, Some(&mut input), to, Some(&mut output), wanted) {
             // Nothing copied is what some file systems say instead of an error.
@@ -193,7 +188,7 @@ fn copy_in_kernel(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length
 }
 
 fn copy_by_hand(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Result<()> {
-    let mut buffer = vec![0; if length == 0 { 0 } else { BUFFER_BYTES }];
+    let mut buffer = vec![0; if length == 0 { 0 } else { COPY_BUFFER_BYTES }];
     let mut done = 0;
     while done < length {
         let wanted = usize::try_from(length - done).map_or(buffer.len(), |left| left.min(buffer.len()));

@@ -10,4 +10,4 @@ pub(crate) use copy::{Copy, Source, append_range, copy_object, copy_range, known
 pub(crate) use delete::delete;
 pub(crate) use open::open;
 pub(crate) use read::{ReadRequest, read, read_inline};
-pub(crate) use write::{Destination, Writer, check_early};
+pub(crate) use write::{Destination, Writer, begin, check_early, check_space};

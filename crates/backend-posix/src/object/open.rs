@@ -11,6 +11,7 @@ use crate::error::{Fail, Io, Op, retrying};
 use crate::file_info::{self, Stamp};
 use crate::foreign;
 use crate::keymap::{DIRECTORY_DATA, ObjectPath, SELF};
+use crate::limits::COMPANION_TRIES;
 use crate::place::leads_nowhere;
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY, READ};
@@ -53,7 +54,7 @@ pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &Object
             let whole = record::complete(&store.bucket(bucket)?, short.clone()).op("read a record")?;
             // Without its companion, the object was replaced since it was opened. If it stays so, the companion was
             // lost (with a copy of the file to elsewhere); what the attribute has is still true.
-            if whole.is_none() && lost_companions < 3 {
+            if whole.is_none() && lost_companions < COMPANION_TRIES {
                 lost_companions += 1;
                 return Err(Fail::Retry);
             }

@@ -15,14 +15,10 @@ use super::open::open;
 use crate::error::Op;
 use crate::file_info::{self, Stamp};
 use crate::keymap::ObjectPath;
+use crate::limits::{READ_CHANGES_MAX, READ_INLINE_BYTES_MAX};
 use crate::resolve::{self, READ};
 use crate::store::Store;
 use crate::{files, record};
-
-/// Up to this size, bodies are read at once.
-pub(crate) const BODY_INLINE_BYTES_MAX: u64 = 256 << 10;
-/// How often a file may change under a read before that is the answer.
-const CHANGES_MAX: usize = 5;
 
 /// What is wanted.
 #[derive(Debug, Clone)]
@@ -38,7 +34,7 @@ pub(crate) struct ReadRequest {
 
 /// Reads an object. May wait for a disk.
 pub(crate) fn read(store: &Store, request: &ReadRequest) -> Result<ObjectRead> {
-    for _ in 0..CHANGES_MAX {
+    for _ in 0..READ_CHANGES_MAX {
         let mut opened = open(store, &request.bucket, &request.key, &request.place)?;
         let range = select(&opened.attributes, request)?;
         let mut bytes = Vec::new();
@@ -103,7 +99,7 @@ fn small(
 ) -> Option<Range<u64>> {
     let wanted = range.cloned().unwrap_or(0..attributes.size_bytes);
     let length = wanted.end - wanted.start;
-    (request.body && length > 0 && length <= BODY_INLINE_BYTES_MAX).then_some(wanted)
+    (request.body && length > 0 && length <= READ_INLINE_BYTES_MAX).then_some(wanted)
 }
 
 /// Decides the conditions, and which bytes are meant: `None` for all.
@@ -119,7 +115,11 @@ fn select(attributes: &ObjectAttributes, request: &ReadRequest) -> Result<Option
         ReadSelector::Range(range) => {
             range.resolve(size_bytes).map(Some).ok_or(BackendError::InvalidRange { size_bytes })
         }
-        ReadSelector::Part(number) => part(attributes, number).map(Some).ok_or(BackendError::NoSuchPart),
+        ReadSelector::Part(number) => {
+            // All of an object without bytes is no range of it.
+            let part = part(attributes, number).ok_or(BackendError::NoSuchPart)?;
+            Ok((size_bytes > 0).then_some(part))
+        }
     }
 }
 

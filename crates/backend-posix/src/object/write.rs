@@ -8,24 +8,20 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use backend::{BackendError, ObjectWriter, Result, WriteReceipt};
 use bytes::{Bytes, BytesMut};
+use rustix::fd::AsFd;
 use s3_types::{Digests, ObjectMetadata};
 use tokio::task::JoinHandle;
 
 use super::open::open;
 use crate::blocking;
+use crate::error::Op;
 use crate::file_info;
+use crate::limits::{ANNOUNCED_BYTES_MIN, HOP_BYTES, SMALL_CHUNK_BYTES, WRITE_SMALL_BYTES_MAX};
 use crate::publish::{Stage, Target};
 use crate::record::Record;
 use crate::staging::Staged;
 use crate::store::Store;
 use crate::upload::PartTarget;
-
-/// Bodies up to this size are written at their commit.
-const SMALL_BYTES_MAX: usize = 256 << 10;
-/// How much is written in one hop.
-const HOP_BYTES: usize = 1 << 20;
-/// Smaller chunks are put together, since each may hold a large network buffer.
-const SMALL_CHUNK_BYTES: usize = 4 << 10;
 
 /// What a body becomes.
 pub(crate) enum Destination {
@@ -64,7 +60,7 @@ impl Destination {
                 };
                 let sealed = staged.seal(&bucket, target.owner, record)?;
                 let stamp = sealed.stamp;
-                target.publish(store, directory.map(|directory| (bucket, directory)), sealed)?;
+                target.publish(bucket, directory, sealed)?;
                 Ok(receipt(stamp.size_bytes, stamp.modified_ns))
             }
             Self::Part(target) => {
@@ -89,7 +85,7 @@ impl Destination {
     fn reopen<'s>(&self, store: &'s Store, staged: Staged) -> Result<Stage<'s>> {
         let bucket = match self {
             Self::Object(object) => store.bucket(&object.0.bucket),
-            Self::Part(target) => store.bucket(target.bucket()),
+            Self::Part(target) => store.bucket(&target.upload.bucket),
         }?;
         Ok(Stage { bucket, directory: None, staged })
     }
@@ -159,13 +155,9 @@ impl Writer {
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
         let size_hint = self.size_hint;
         self.hop = Some(blocking::spawn(move || {
-            let mut staged = if let Some(staged) = staged {
-                staged
-            } else {
-                let staged = destination.stage(&store)?.staged;
-                staged.reserve(size_hint.unwrap_or(0))?;
-                staged
-            };
+            let mut staged =
+                if let Some(staged) = staged { staged } else { destination.stage(&store)?.staged };
+            staged.reserve(chunks.iter().map(|chunk| chunk.len() as u64).sum(), size_hint)?;
             staged.append(&chunks)?;
             Ok(staged)
         }));
@@ -188,7 +180,7 @@ impl ObjectWriter for Writer {
             return Ok(());
         }
         self.buffer(chunk);
-        let limit = if self.hop.is_some() { HOP_BYTES } else { SMALL_BYTES_MAX };
+        let limit = if self.hop.is_some() { HOP_BYTES } else { WRITE_SMALL_BYTES_MAX };
         if self.buffered_bytes > limit { self.spill().await } else { Ok(()) }
     }
 
@@ -214,6 +206,24 @@ impl ObjectWriter for Writer {
         })
         .await
     }
+}
+
+/// Refuses a body that can't fit the free space: a full disk is told before the bytes come. What many announce at once may
+/// still be more than there is.
+pub(crate) fn check_space(directory: impl AsFd, announced: Option<u64>) -> Result<()> {
+    let Some(announced) = announced.filter(|bytes| *bytes >= ANNOUNCED_BYTES_MIN) else { return Ok(()) };
+    let space = rustix::fs::fstatvfs(directory).op("ask for free space")?;
+    let free = space.f_bavail.saturating_mul(space.f_frsize);
+    if announced > free { Err(BackendError::OutOfSpace) } else { Ok(()) }
+}
+
+/// Opens the bucket, and reports what fails already, before a body is received.
+pub(crate) fn begin(store: &Store, target: Target, key: &str) -> Result<Target> {
+    let bucket = store.bucket(&target.bucket)?;
+    if !target.conditions.is_empty() {
+        check_early(store, &target, key)?;
+    }
+    Ok(Target { opened: Some(bucket.fd), ..target })
 }
 
 /// Reports conditions that fail already, before a body is received.

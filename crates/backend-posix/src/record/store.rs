@@ -15,16 +15,12 @@ use rustix::io::Errno;
 use super::{OverflowId, Record, codec};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op};
+use crate::limits::{RECORD_BYTES_MAX, RECORD_SHORT_BYTES};
 use crate::{files, unique};
 
 /// The attribute that holds a record.
 pub(crate) const ATTRIBUTE: &str = "user.slipway";
 const OVERFLOW: &str = "overflow";
-
-/// Holds nearly all records; a longer one costs a second call.
-const SHORT_BYTES: usize = 1024;
-/// The kernel's own limit (`XATTR_SIZE_MAX`).
-const ATTRIBUTE_BYTES_MAX: usize = 65536;
 
 /// Reads the attribute of an open file. `None` where there is none, or none that can be understood.
 pub(crate) fn peek(file: impl AsFd) -> Io<Option<Record>> {
@@ -37,14 +33,14 @@ pub(crate) fn peek(file: impl AsFd) -> Io<Option<Record>> {
 
 /// [`peek`], but ERANGE for a long record, which takes a while to unpack.
 pub(crate) fn peek_short(file: impl AsFd) -> Io<Option<Record>> {
-    let mut buffer = [MaybeUninit::uninit(); SHORT_BYTES];
+    let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
     unpack(rustix::fs::fgetxattr(file, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read))
 }
 
 /// Reads the attribute of a name in a directory, in one call and without opening it. Needs /proc.
 pub(crate) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
     let path = format!("/proc/self/fd/{}/{name}", directory.as_fd().as_raw_fd());
-    let mut buffer = [MaybeUninit::uninit(); SHORT_BYTES];
+    let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
     match unpack(rustix::fs::lgetxattr(&*path, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read)) {
         Err(Errno::RANGE) => long(|buffer| rustix::fs::lgetxattr(&*path, ATTRIBUTE, buffer)),
         result => result,
@@ -52,7 +48,7 @@ pub(crate) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
 }
 
 fn long(get: impl FnOnce(&mut [u8]) -> Io<usize>) -> Io<Option<Record>> {
-    let mut buffer = vec![0; ATTRIBUTE_BYTES_MAX];
+    let mut buffer = vec![0; RECORD_BYTES_MAX];
     let length = get(&mut buffer)?;
     unpack(buffer.get(..length).ok_or(Errno::RANGE))
 }

@@ -9,18 +9,16 @@ use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksu
 use super::part::part_name;
 use super::{Upload, UploadName, leave_receipt, receipt};
 use crate::bucket::Bucket;
-use crate::error::{Fail, Op, retrying};
+use crate::error::{Fail, Op, retrying_times};
 use crate::file_info::{self, FileInfo};
 use crate::files;
+use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES};
 use crate::object::{append_range, check_early, open};
 use crate::publish::{Stage, Target};
 use crate::record::{self, Record};
 use crate::resolve::{self, READ};
 use crate::staging::Staged;
 use crate::store::Store;
-
-/// How much is read at a time where a checksum must be computed.
-const BUFFER_BYTES: usize = 1 << 20;
 
 /// [`CompleteUpload`] and what it is about.
 pub(crate) struct Complete {
@@ -33,13 +31,13 @@ pub(crate) struct Complete {
 
 /// Makes the object from its parts. Asked again, it answers the same.
 pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceipt> {
-    retrying(|| {
+    retrying_times(COPY_ATTEMPTS, || {
         let bucket = store.bucket(&complete.upload.bucket)?;
         let upload = match Upload::open(&bucket, &complete.upload) {
             Err(BackendError::NoSuchUpload) => return Ok(earlier_receipt(store, &bucket, complete)?),
             result => result?,
         };
-        // Whoever comes second waits here, and then finds the receipt.
+        // Whoever comes second is told so, and finds the receipt later.
         let _lock = upload.lock()?;
         let receipt = match published(store, complete)? {
             Some(receipt) => receipt,
@@ -134,7 +132,7 @@ fn publish(store: &Store, complete: &Complete, upload: &Upload) -> Result<WriteR
     };
     let sealed = staged.seal(&bucket, complete.target.owner, record)?;
     let last_modified = file_info::timestamp(sealed.stamp.modified_ns);
-    complete.target.publish(store, directory.map(|directory| (bucket, directory)), sealed)?;
+    complete.target.publish(bucket, directory, sealed)?;
     Ok(WriteReceipt { etag, checksum, last_modified, size_bytes })
 }
 
@@ -243,7 +241,7 @@ fn combined(algorithm: ChecksumAlgorithm, parts: &[Part]) -> Option<Checksum> {
 
 fn read_checksum(staged: &Staged, algorithm: ChecksumAlgorithm) -> Result<ChecksumValue> {
     let mut checksum = Checksummer::new(algorithm);
-    let mut buffer = vec![0; BUFFER_BYTES];
+    let mut buffer = vec![0; COPY_BUFFER_BYTES];
     let mut done = 0;
     loop {
         let read = files::read_into(staged.file(), &mut buffer, done).op("read a staging file")?;

@@ -6,8 +6,9 @@ use s3_types::{BucketName, ObjectKey, UploadId};
 
 use super::part::part_name;
 use super::{UPLOADS, Upload, UploadName};
+use crate::bucket::Bucket;
 use crate::buckets::entries;
-use crate::error::Op;
+use crate::error::{Op, is_of_one};
 use crate::listing::{after_all, common_prefix};
 use crate::resolve::{self, DIRECTORY, READ};
 use crate::store::Store;
@@ -102,7 +103,7 @@ fn uploads(store: &Store, query: &UploadsQuery) -> Result<Vec<UploadSummary>> {
     };
     let mut uploads = Vec::new();
     for (id, _) in entries(&directory).op("read uploads")? {
-        let Some(Upload { record, .. }) = Upload::open_id(&bucket, &id)? else { continue };
+        let Some(Upload { record, .. }) = readable(&bucket, &id)? else { continue };
         let (Some(Ok(key)), Ok(id)) = (record.key.map(ObjectKey::new), UploadId::new(&id)) else { continue };
         if key.as_str().starts_with(&query.prefix) && is_after(query.start.as_ref(), &key, &id) {
             let initiated = file_info::timestamp(i128::from(record.time_ns.unwrap_or(0)));
@@ -111,6 +112,17 @@ fn uploads(store: &Store, query: &UploadsQuery) -> Result<Vec<UploadSummary>> {
     }
     uploads.sort_by(|a, b| (&a.key, &a.id).cmp(&(&b.key, &b.id)));
     Ok(uploads)
+}
+
+/// An upload in progress; one that cannot be read is left out.
+fn readable(bucket: &Bucket<'_>, id: &str) -> Result<Option<Upload>> {
+    Upload::open_id(bucket, id).or_else(|error| {
+        if !is_of_one(&error) {
+            return Err(error);
+        }
+        tracing::warn!(id, %error, "an upload cannot be read and is left out");
+        Ok(None)
+    })
 }
 
 fn is_after(start: Option<&UploadPosition>, key: &ObjectKey, id: &UploadId) -> bool {

@@ -20,8 +20,8 @@ use s3_types::{BucketName, UploadId};
 
 use crate::bucket::{Bucket, Directory};
 use crate::buckets::entries;
-use crate::error::{Fail, Op, retrying};
-use crate::lock::lock_file;
+use crate::error::{Fail, Op, is_of_one, retrying};
+use crate::lock::try_lock_file;
 use crate::options::{SweepOptions, SweepReport};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
@@ -128,11 +128,14 @@ impl Upload {
         Ok(record::from_bytes(&bytes).map(|record| Self { directory, record }))
     }
 
-    /// Waits for the exclusive right to complete or abort the upload. Another try if it is gone by then.
+    /// Takes the exclusive right to complete or abort the upload, which whoever has it may need for long: no one waits for
+    /// it. Another try if the upload is gone by then.
     fn lock(&self) -> Result<OwnedFd, Fail> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let file = resolve::plain(&self.directory, DESCRIPTION, flags).attempt("open an upload")?;
-        lock_file(&file).attempt("lock an upload")?;
+        if !try_lock_file(&file) {
+            return Err(BackendError::Conflict.into());
+        }
         if file_info::of(&file).attempt("stat an upload")?.links == 0 {
             return Err(Fail::Retry);
         }
@@ -194,7 +197,15 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut Sw
     }
     let Ok(uploads) = resolve::plain(&bucket.fd, ".slipway/uploads", DIRECTORY) else { return Ok(()) };
     for (id, _) in entries(&uploads).op("read uploads")? {
-        match Upload::open_id(bucket, &id)? {
+        let upload = match Upload::open_id(bucket, &id) {
+            Ok(upload) => upload,
+            Err(error) if !is_of_one(&error) => return Err(error),
+            Err(error) => {
+                tracing::warn!(id, %error, "an upload cannot be read and is not swept");
+                continue;
+            }
+        };
+        match upload {
             Some(upload) => {
                 let abandoned = options.upload_age.is_some_and(|age| sweep::is_older(&uploads, &id, age));
                 if abandoned && sweep_upload(bucket, &upload, &id) {

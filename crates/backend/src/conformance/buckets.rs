@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use s3_types::{BucketName, Conditions};
+use s3_types::{BucketName, Conditions, UploadId};
 
-use super::{Fixture, key};
-use crate::{Backend, BackendError, Context, ListBucketsQuery, NewUpload, ReadSelector, UploadRef};
+use super::{Fixture, if_absent, key};
+use crate::{
+    Backend, BackendError, Context, ListBucketsQuery, NewUpload, ReadSelector, UploadRef, WriteOptions,
+};
 
 /// Made, seen, removed, gone.
 pub async fn bucket_life(backend: &Arc<dyn Backend>) {
@@ -22,15 +24,26 @@ pub async fn bucket_life(backend: &Arc<dyn Backend>) {
     assert!(matches!(backend.delete_object(&cx, object, &none).await, Err(BackendError::NoSuchBucket)));
     let upload = backend.create_upload(&cx, object, NewUpload::default()).await;
     assert!(matches!(upload, Err(BackendError::NoSuchBucket)));
+    // Before any byte of a body, too.
+    let put = backend.put_object(&cx, object, WriteOptions::default()).await;
+    assert!(matches!(put, Err(BackendError::NoSuchBucket)));
+    let put = backend
+        .put_object(&cx, object, WriteOptions { conditions: if_absent(), ..WriteOptions::default() })
+        .await;
+    assert!(matches!(put, Err(BackendError::NoSuchBucket)));
+    let id = UploadId::new("none").unwrap();
+    let part = backend.put_part(&cx, UploadRef { object, id: &id }, 1, None).await;
+    assert!(matches!(part, Err(BackendError::NoSuchBucket)));
 
-    let before = s3_types::Timestamp::now().as_second();
     backend.create_bucket(&cx, &bucket).await.unwrap();
     assert!(matches!(backend.create_bucket(&cx, &bucket).await, Err(BackendError::BucketExists)));
     let attributes = backend.head_bucket(&cx, &bucket).await.unwrap();
     assert_eq!(attributes.name, bucket);
-    assert!(attributes.created.as_second() >= before);
+    assert_eq!(backend.head_bucket(&cx, &bucket).await.unwrap(), attributes);
     let read = backend.get_object(&cx, object, ReadSelector::Whole, &none).await;
     assert!(matches!(read, Err(BackendError::NoSuchKey)));
+    let part = backend.put_part(&cx, UploadRef { object, id: &id }, 1, None).await;
+    assert!(matches!(part, Err(BackendError::NoSuchUpload)));
     backend.delete_bucket(&cx, &bucket).await.unwrap();
     assert!(matches!(backend.head_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
 }
@@ -73,16 +86,24 @@ pub async fn deleting_used_buckets(backend: &Arc<dyn Backend>) {
     fixture.finish().await;
 }
 
-/// So does one with uploads in progress, which keep their parts.
+/// Uploads in progress go with their bucket, but not with a delete that fails.
 pub async fn deleting_buckets_with_uploads(backend: &Arc<dyn Backend>) {
     let fixture = Fixture::new(backend, "used-by-uploads").await;
     let name = key("upload");
     let object = fixture.object(&name);
     let id = backend.create_upload(&fixture.cx, object, NewUpload::default()).await.unwrap();
+    let upload = UploadRef { object, id: &id };
+    fixture.put("a", b"").await;
     let refused = backend.delete_bucket(&fixture.cx, &fixture.bucket).await;
     assert!(matches!(refused, Err(BackendError::BucketNotEmpty)), "{refused:?}");
-    let upload = UploadRef { object, id: &id };
     backend.head_upload(&fixture.cx, upload).await.unwrap();
-    backend.abort_upload(&fixture.cx, upload).await.unwrap();
+
+    fixture.delete("a", &Conditions::default()).await.unwrap();
+    backend.delete_bucket(&fixture.cx, &fixture.bucket).await.unwrap();
+    let gone = backend.head_upload(&fixture.cx, upload).await;
+    assert!(matches!(gone, Err(BackendError::NoSuchBucket)), "{gone:?}");
+    backend.create_bucket(&fixture.cx, &fixture.bucket).await.unwrap();
+    let gone = backend.head_upload(&fixture.cx, upload).await;
+    assert!(matches!(gone, Err(BackendError::NoSuchUpload)), "{gone:?}");
     fixture.finish().await;
 }

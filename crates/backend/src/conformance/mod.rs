@@ -39,6 +39,7 @@ pub async fn run(backend: Arc<dyn Backend>) {
     bucket_life(&backend).await;
     listing_buckets(&backend).await;
     deleting_used_buckets(&backend).await;
+    deleting_buckets_with_uploads(&backend).await;
     bodies(&backend).await;
     ranges(&backend).await;
     conditional_reads(&backend).await;

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 
 use backend::FileStamp;
 use bytes::Bytes;
-use rustix::io::ReadWriteFlags;
+use rustix::io::{Errno, ReadWriteFlags};
 use tokio::task::JoinHandle;
 
 use crate::limits::FILE_CHUNK_BYTES;
@@ -24,13 +24,15 @@ pub struct FileBody {
     file: Arc<File>,
     left: Range<u64>,
     stamp: FileStamp,
+    /// False once the file system has said that it cannot tell what it has in memory.
+    cached_reads: bool,
     reading: Option<JoinHandle<io::Result<Bytes>>>,
 }
 
 impl FileBody {
     /// Will read `range` of `file`.
     pub const fn new(file: Arc<File>, range: Range<u64>, stamp: FileStamp) -> Self {
-        Self { file, left: range, stamp, reading: None }
+        Self { file, left: range, stamp, cached_reads: true, reading: None }
     }
 
     /// How many bytes have not been handed out.
@@ -43,65 +45,70 @@ impl FileBody {
         if self.left.is_empty() {
             return Poll::Ready(None);
         }
-        let outcome = match &mut self.reading {
-            Some(reading) => {
-                let outcome = ready!(Pin::new(reading).poll(cx));
-                self.reading = None;
-                outcome.unwrap_or_else(|joining| Err(io::Error::other(joining)))
-            }
-            None => {
-                let Some(outcome) = self.read_cached() else {
-                    let (file, piece) = (self.file.clone(), self.next_piece());
-                    self.reading = Some(tokio::task::spawn_blocking(move || read_exactly(&file, piece)));
-                    return self.poll_piece(cx);
-                };
-                outcome
-            }
-        };
-        Poll::Ready(Some(outcome.and_then(|bytes| self.hand_out(bytes))))
-    }
-
-    fn next_piece(&self) -> Range<u64> {
-        self.left.start..self.left.end.min(self.left.start + FILE_CHUNK_BYTES)
+        if self.reading.is_none()
+            && let Some(bytes) = self.read_cached()
+        {
+            return Poll::Ready(Some(bytes.inspect(|bytes| self.left.start += bytes.len() as u64)));
+        }
+        let reading = self.reading.get_or_insert_with(|| {
+            let (file, piece) = (self.file.clone(), next_piece(&self.left));
+            let stamp = (piece.end == self.left.end).then_some(self.stamp);
+            tokio::task::spawn_blocking(move || read_exactly(&file, piece, stamp))
+        });
+        let outcome = ready!(Pin::new(reading).poll(cx));
+        self.reading = None;
+        let outcome = outcome.unwrap_or_else(|joining| Err(io::Error::other(joining)));
+        Poll::Ready(Some(outcome.inspect(|bytes| self.left.start += bytes.len() as u64)))
     }
 
     /// Reads without waiting; `None` where that is not possible.
-    fn read_cached(&self) -> Option<io::Result<Bytes>> {
-        let piece = self.next_piece();
+    fn read_cached(&mut self) -> Option<io::Result<Bytes>> {
+        if !self.cached_reads {
+            return None;
+        }
+        let piece = next_piece(&self.left);
         let mut buffer = vec![0; usize::try_from(piece.end - piece.start).ok()?];
-        let read = rustix::io::preadv2(
-            &self.file,
-            &mut [IoSliceMut::new(&mut buffer)],
-            piece.start,
-            ReadWriteFlags::NOWAIT,
-        )
-        .ok()?;
+        let into = &mut [IoSliceMut::new(&mut buffer)];
+        let read = match rustix::io::preadv2(&self.file, into, piece.start, ReadWriteFlags::NOWAIT) {
+            Ok(read) => read,
+            Err(errno) => {
+                self.cached_reads = errno != Errno::OPNOTSUPP;
+                return None;
+            }
+        };
         if read == 0 {
             return None;
         }
         buffer.truncate(read);
-        Some(Ok(buffer.into()))
-    }
-
-    fn hand_out(&mut self, bytes: Bytes) -> io::Result<Bytes> {
-        self.left.start += bytes.len() as u64;
-        if self.left.is_empty() {
-            let metadata = self.file.metadata()?;
-            let modified_ns =
-                i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
-            if (FileStamp { size_bytes: metadata.size(), modified_ns }) != self.stamp {
-                return Err(io::Error::other("the file changed while it was sent"));
-            }
+        if piece.start + read as u64 == self.left.end
+            && let Err(error) = check(&self.file, self.stamp)
+        {
+            return Some(Err(error));
         }
-        Ok(bytes)
+        Some(Ok(buffer.into()))
     }
 }
 
-fn read_exactly(file: &File, piece: Range<u64>) -> io::Result<Bytes> {
+fn next_piece(left: &Range<u64>) -> Range<u64> {
+    left.start..left.end.min(left.start + FILE_CHUNK_BYTES)
+}
+
+/// Reads a piece; of the last one, `stamp` is what the file must still look like.
+fn read_exactly(file: &File, piece: Range<u64>, stamp: Option<FileStamp>) -> io::Result<Bytes> {
     let length = usize::try_from(piece.end - piece.start).map_err(io::Error::other)?;
     let mut buffer = vec![0; length];
     file.read_exact_at(&mut buffer, piece.start)?;
+    stamp.map_or(Ok(()), |stamp| check(file, stamp))?;
     Ok(buffer.into())
+}
+
+fn check(file: &File, stamp: FileStamp) -> io::Result<()> {
+    let metadata = file.metadata()?;
+    let modified_ns = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+    if (FileStamp { size_bytes: metadata.size(), modified_ns }) == stamp {
+        return Ok(());
+    }
+    Err(io::Error::other("the file changed while it was sent"))
 }
 
 #[cfg(test)]

@@ -7,6 +7,6 @@ mod request;
 mod response;
 
 pub use checksum::expected_value;
-pub use document::read_document;
+pub use document::Document;
 pub use request::{DecodedBody, RequestBody};
 pub use response::{InProgress, ResponseBody};

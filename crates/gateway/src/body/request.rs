@@ -69,9 +69,8 @@ impl RequestBody {
     fn keep_pace(&mut self, bytes: usize) -> Result<()> {
         let pace = self.pace.get_or_insert_with(|| Pace { since: Instant::now(), bytes: 0 });
         pace.bytes += bytes as u64;
-        // A fast body never needs the clock: what has come already pays for the grace period and more.
         let paid = BODY_GRACE + Duration::from_secs(pace.bytes / BODY_BYTES_PER_SECOND_MIN);
-        if pace.bytes < BODY_BYTES_PER_SECOND_MIN * 3600 && pace.since.elapsed() > paid {
+        if pace.since.elapsed() > paid {
             return Err(S3Error::new(ErrorCode::RequestTimeout));
         }
         Ok(())
@@ -80,9 +79,10 @@ impl RequestBody {
     /// Drops what is left of a body that nobody wants. True if the connection can go on.
     pub async fn drain(&mut self) -> bool {
         if self.awaits_continue {
-            // The client has been told nothing yet and sends nothing; the answer tells it not to. Only a client that sends
-            // a body anyway would confuse the next request, so the connection ends all the same.
-            return self.ended;
+            // The client has been told nothing yet and sends nothing. One that sends its body anyway would confuse the next
+            // request; and of an empty body, for which hyper sends no `100 Continue`, botocore mistakes the next
+            // response of the connection for another one to this request.
+            return false;
         }
         let draining = async {
             let mut left = DRAIN_BYTES_MAX;

@@ -17,12 +17,12 @@ use crate::server::Phase;
 /// Held while a response is produced: its end frees the place of the request.
 pub struct InProgress {
     phase: Arc<Phase>,
-    _place: Option<OwnedSemaphorePermit>,
+    _place: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 impl InProgress {
     /// At the end the connection is idle, and `place` is free for another request.
-    pub const fn new(phase: Arc<Phase>, place: Option<OwnedSemaphorePermit>) -> Self {
+    pub const fn new(phase: Arc<Phase>, place: Option<Arc<OwnedSemaphorePermit>>) -> Self {
         Self { phase, _place: place }
     }
 }

@@ -32,22 +32,22 @@ trait Operation<'a>: Sized + Send {
     fn perform(self, call: Call<'a>) -> impl Future<Output = Result<Reply>> + Send;
 }
 
-/// Everything before the work. On the heap, since the operations' states differ much in size and a connection would hold
-/// the largest.
+/// Steps 5 to 7 of a request's life. On the heap, since the operations' states differ much in size and a connection would
+/// hold the largest.
 fn run<'a, O: Operation<'a> + 'a>(call: Call<'a>) -> BoxFuture<'a, Result<Reply>> {
-    match prepare::<O>(&call) {
-        Ok(operation) => Box::pin(operation.perform(call)),
-        Err(error) => Box::pin(ready(Err(error))),
-    }
+    Box::pin(async move {
+        check_expected_owner(&call)?;
+        let operation = O::parse(&call)?;
+        authorize(&call, operation.permissions(&call)).await?;
+        operation.perform(call).await
+    })
 }
 
-fn prepare<'a, O: Operation<'a>>(call: &Call<'a>) -> Result<O> {
-    check_expected_owner(call)?;
-    let operation = O::parse(call)?;
-    for permission in operation.permissions(call) {
-        call.authorize(&permission)?;
+async fn authorize(call: &Call<'_>, permissions: Vec<Permission<'_>>) -> Result<()> {
+    for permission in permissions {
+        call.authorize(&permission).await?;
     }
-    Ok(operation)
+    Ok(())
 }
 
 /// Performs the operation that was asked for.

@@ -1,38 +1,55 @@
 //! Who makes a request, and how its body will be verified.
 
-use http::request::Parts;
+use std::borrow::Cow;
+
+use http::HeaderMap;
 use iam::Requester;
 use s3_wire::auth::{self, Authorization, SignedRequest};
 use s3_wire::payload::PayloadMode;
-use s3_wire::{Query, Result};
+use s3_wire::{ErrorCode, Result, headers};
 
 use super::RequestContext;
 use crate::gateway::Gateway;
 
+/// What a signature tells.
+pub struct Authenticated<'a> {
+    /// Who signed.
+    pub requester: Requester,
+    /// How the body will be verified.
+    pub payload: PayloadMode,
+    /// The headers, with what SDKs move into the query when they presign.
+    pub headers: Cow<'a, HeaderMap>,
+}
+
 /// Verifies the signature, if there is one.
-pub fn authenticate(
+pub fn authenticate<'a>(
     gateway: &Gateway,
     cx: &RequestContext,
-    head: &Parts,
-    query: &Query<'_>,
-    host: Option<&str>,
-    virtual_bucket: Option<&str>,
-) -> Result<(Requester, PayloadMode)> {
-    let request = SignedRequest {
-        method: &head.method,
-        raw_path: head.uri.path(),
-        query,
-        headers: &head.headers,
-        host,
-        virtual_bucket,
-    };
-    let authorization = Authorization::parse(&request, &gateway.signing, cx.now)?;
+    request: &SignedRequest<'a>,
+) -> Result<Authenticated<'a>> {
+    let authorization = Authorization::parse(request, &gateway.signing, cx.now)?;
     let Some(access_key) = authorization.access_key() else {
-        return Ok((Requester::Anonymous, auth::anonymous_payload(&request)?));
+        let payload = auth::anonymous_payload(request)?;
+        return Ok(Authenticated {
+            requester: Requester::Anonymous,
+            payload,
+            headers: Cow::Borrowed(request.headers),
+        });
     };
-    let credential =
-        gateway.identities.find(access_key).ok_or_else(|| auth::invalid_access_key(access_key))?;
-    let payload =
-        auth::verify(&authorization, &request, credential.secret_key.expose(), &gateway.signing_keys)?;
-    Ok((Requester::Root, payload))
+    // There are no temporary credentials yet, so no token is one.
+    if authorization.security_token().is_some() {
+        return Err(ErrorCode::InvalidToken.into());
+    }
+    let identity = gateway.identities.find(access_key).ok_or_else(|| auth::invalid_access_key(access_key))?;
+    let secret_key = identity.credential.secret_key.expose();
+    let payload = auth::verify(&authorization, request, secret_key, &gateway.signing_keys)?;
+    let mut all = Cow::Borrowed(request.headers);
+    // SigV4 signs the whole query; SigV2 does not, and has its own way (`auth::effective_headers`).
+    if matches!(authorization, Authorization::SigV4(_))
+        && authorization.is_presigned()
+        && headers::is_hoisted(request.query)
+    {
+        headers::hoist_query(request.query, all.to_mut())?;
+    }
+    Ok(Authenticated { requester: Requester::Identity(identity.clone()), payload, headers: all })
 }

@@ -1,9 +1,9 @@
 //! A request on its way to its operation.
 
-use backend::{Backend, Context, ObjectRef};
+use backend::{Backend, BackendError, Context, ObjectRef};
 use http::HeaderMap;
 use http::request::Parts;
-use iam::{Action, Decision, Requester};
+use iam::{Action, Decision, RequestFacts, Requester};
 use s3_types::{BucketName, ObjectKey};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::operation::Operation;
@@ -11,8 +11,8 @@ use s3_wire::payload::PayloadMode;
 use s3_wire::xml::Owner;
 use s3_wire::{ErrorCode, Query, Result, S3Error, Target};
 
-use super::RequestContext;
-use crate::body::{DecodedBody, RequestBody, read_document};
+use super::{ErrorSite, RequestContext, from_backend};
+use crate::body::{DecodedBody, Document, RequestBody};
 use crate::gateway::Gateway;
 
 /// Everything an operation may need.
@@ -90,16 +90,49 @@ impl<'a> Call<'a> {
     }
 
     /// `AccessDenied` unless the requester may do it.
-    pub fn authorize(&self, permission: &Permission<'_>) -> Result<()> {
+    pub async fn authorize(&self, permission: &Permission<'_>) -> Result<()> {
         let action = Action {
             name: permission.action,
             bucket: permission.bucket.map(BucketName::as_str),
             key: permission.key.map(ObjectKey::as_str),
         };
-        match iam::decide(&self.requester, &action) {
+        let values = |name: &str| {
+            let header = self.headers.get(name).and_then(|value| value.to_str().ok());
+            header.or_else(|| self.query.get(name)).map(str::to_owned)
+        };
+        let facts = RequestFacts {
+            requester: &self.requester,
+            source_ip: self.cx.peer.address.map(|address| address.ip()),
+            secure_transport: self.cx.peer.tls,
+            time_second: self.cx.now.as_second(),
+            values: &values,
+        };
+        match self.gateway.authorizer.decide(&facts, &action).await {
             Decision::Allow => Ok(()),
             Decision::Deny => Err(S3Error::new(ErrorCode::AccessDenied)),
         }
+    }
+
+    /// Turns what the storage says about the request's own bucket, object and upload into S3's error.
+    pub fn failed(&self) -> impl Fn(BackendError) -> S3Error + Copy + Send + Sync + use<'a> {
+        let (target, upload) = (self.target, self.query.get("uploadId"));
+        move |error| {
+            let about_upload = matches!(error, BackendError::NoSuchUpload | BackendError::InvalidPart { .. });
+            let error = from_backend(
+                error,
+                target.bucket().map(BucketName::as_str),
+                target.key().map(ObjectKey::as_str),
+            );
+            match upload {
+                Some(id) if about_upload => error.detail("UploadId", id),
+                _ => error,
+            }
+        }
+    }
+
+    /// Whom an error is about, for the log and the answer.
+    pub fn site(&self) -> ErrorSite {
+        ErrorSite::new(self.gateway, self.cx, self.head)
     }
 
     /// The body's payload. For one use only.
@@ -109,7 +142,7 @@ impl<'a> Call<'a> {
     }
 
     /// The body as a document of at most `bytes_max`. For one use only.
-    pub async fn read_document(&mut self, bytes_max: usize) -> Result<Vec<u8>> {
+    pub async fn read_document(&mut self, bytes_max: usize) -> Result<Document> {
         self.read_document_with(ChecksumRequest::parse(self.headers)?, bytes_max).await
     }
 
@@ -118,9 +151,10 @@ impl<'a> Call<'a> {
         &mut self,
         expected: ChecksumRequest,
         bytes_max: usize,
-    ) -> Result<Vec<u8>> {
+    ) -> Result<Document> {
         let mode = std::mem::replace(&mut self.payload, PayloadMode::Unsigned);
-        read_document(self.body, mode, self.headers, expected, bytes_max).await
+        Document::read(self.body, mode, self.headers, expected, bytes_max, &self.gateway.large_documents)
+            .await
     }
 
     /// Reads a body that S3 ignores, so that its signature counts all the same.

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use backend::BackendError;
-use http::StatusCode;
+use http::Method;
 use http::request::Parts;
 use s3_types::Condition;
 use s3_wire::{ErrorCode, S3Error};
@@ -11,36 +11,60 @@ use s3_wire::{ErrorCode, S3Error};
 use super::RequestContext;
 use crate::gateway::Gateway;
 use crate::reply::{self, Reply};
+use crate::request_id::{HostId, RequestId};
 
-/// Renders an error, and logs it once if it is ours.
-pub fn render(gateway: &Gateway, cx: &RequestContext, head: &Parts, error: &S3Error) -> Reply {
-    log(cx, head, error);
-    let status = error.status();
-    let mut reply = if status == StatusCode::NOT_MODIFIED {
-        reply::empty(status)
-    } else {
-        reply::xml(status, error.render(head.uri.path(), cx.id.as_str(), gateway.host_id.as_str()))
-    };
+/// Which request an error belongs to.
+#[derive(Debug, Clone)]
+pub struct ErrorSite {
+    id: RequestId,
+    host_id: HostId,
+    method: Method,
+    path: String,
+}
+
+impl ErrorSite {
+    /// The request with this context and head.
+    pub fn new(gateway: &Gateway, cx: &RequestContext, head: &Parts) -> Self {
+        let (method, path) = (head.method.clone(), head.uri.path().to_owned());
+        Self { id: cx.id, host_id: gateway.host_id.clone(), method, path }
+    }
+
+    /// Logs an error, and writes its document.
+    pub fn document(&self, error: &S3Error) -> String {
+        self.log(error);
+        error.render(&self.path, self.id.as_str(), self.host_id.as_str())
+    }
+
+    /// Logs an error: aloud if it is the server's, or its operator's.
+    pub fn log(&self, error: &S3Error) {
+        let mut causes = String::new();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            causes.push_str(": ");
+            causes.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        let (id, method, path) = (self.id.as_str(), self.method.as_str(), self.path.as_str());
+        match error.code() {
+            ErrorCode::InternalError | ErrorCode::InsufficientStorage => {
+                tracing::error!(id, method, ?path, ?causes, "{error}");
+            }
+            // The file system denied it to the gateway, or the machine has too little of something.
+            ErrorCode::AccessDenied | ErrorCode::SlowDown if !causes.is_empty() => {
+                tracing::error!(id, method, ?path, ?causes, "{error}");
+            }
+            _ => tracing::debug!(id, method, ?path, ?causes, "{error}"),
+        }
+    }
+}
+
+/// The answer to a request that failed.
+pub fn render(site: &ErrorSite, error: &S3Error) -> Reply {
+    let mut reply = reply::xml(error.status(), site.document(error));
     for (name, value) in error.headers() {
         reply.headers_mut().insert(name, value.clone());
     }
     reply
-}
-
-fn log(cx: &RequestContext, head: &Parts, error: &S3Error) {
-    let mut causes = String::new();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        causes.push_str(": ");
-        causes.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    let (id, method, path) = (cx.id.as_str(), head.method.as_str(), head.uri.path());
-    if error.status().is_server_error() && error.code() != ErrorCode::NotImplemented {
-        tracing::error!(id, method, ?path, ?causes, "{error}");
-    } else {
-        tracing::debug!(id, method, ?path, ?causes, "{error}");
-    }
 }
 
 /// S3's word for what went wrong in the storage. `bucket` and `key` are what the request was about.
@@ -64,7 +88,7 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
             .detail("ETag", etag),
         B::NoSuchPart => ErrorCode::InvalidPartNumber.into(),
         B::InvalidRange { size_bytes } => S3Error::invalid_range("", size_bytes),
-        // Reads render this themselves, with the headers it needs; nothing else asks for it.
+        // Reads make a 304 of it; a copy's source never comes here with it.
         B::NotModified(_) => ErrorCode::PreconditionFailed.into(),
         B::PreconditionFailed(condition) => {
             S3Error::new(ErrorCode::PreconditionFailed).detail("Condition", condition_name(condition))
@@ -87,6 +111,7 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         B::OutOfSpace => {
             S3Error::new(ErrorCode::InsufficientStorage).caused_by("the file system is full, or a quota is")
         }
+        B::Busy(what) => S3Error::new(ErrorCode::SlowDown).caused_by(what),
         B::ReadOnly => {
             S3Error::with_message(ErrorCode::AccessDenied, "The storage is read-only.").caused_by(B::ReadOnly)
         }

@@ -4,20 +4,24 @@ mod authenticate;
 mod call;
 mod errors;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, header};
+use http::{HeaderValue, Method, Request, header};
 use hyper::body::Incoming;
 use s3_types::Timestamp;
+use s3_wire::auth::{self, SignedRequest};
 use s3_wire::operation::Operation;
 use s3_wire::target::bucket_of_host;
-use s3_wire::{ErrorCode, Query, Result, S3Error, Target, headers, limits, route};
+use s3_wire::{ErrorCode, Query, Result, S3Error, Target, limits, route};
+
+use tokio::sync::OwnedSemaphorePermit;
 
 pub use call::{Call, Permission};
-pub use errors::from_backend;
+pub use errors::{ErrorSite, from_backend};
+
+use authenticate::{Authenticated, authenticate};
 
 use crate::body::{InProgress, RequestBody, ResponseBody};
 use crate::gateway::Gateway;
@@ -34,35 +38,37 @@ pub struct RequestContext {
     pub now: Timestamp,
     /// From where.
     pub peer: Peer,
+    /// Its place among the requests in progress, held as long as anything works for it.
+    pub place: Option<Arc<OwnedSemaphorePermit>>,
     started: Instant,
 }
 
 /// Answers one request.
 pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: Request<Incoming>) -> Reply {
-    let cx = RequestContext {
-        id: gateway.request_ids.next(),
-        now: Timestamp::now(),
-        peer,
-        started: Instant::now(),
-    };
+    let place = gateway.requests.clone().try_acquire_owned().ok().map(Arc::new);
+    let (id, now, started) = (gateway.request_ids.next(), Timestamp::now(), Instant::now());
+    let mut cx = RequestContext { id, now, peer, place, started };
     let (head, incoming) = request.into_parts();
     let mut body = RequestBody::new(incoming, &head.headers, gateway.stall_timeout);
-    let permit = gateway.requests.clone().try_acquire_owned().ok();
-    let outcome = if permit.is_some() {
+    let outcome = if cx.place.is_some() {
         perform(gateway, &cx, &head, &mut body).await
     } else {
         Err(ErrorCode::SlowDown.into())
     };
     let (operation, mut reply) = match outcome {
         Ok((operation, reply)) => (Some(operation), reply),
-        Err(error) => (None, errors::render(gateway, &cx, &head, &error)),
+        Err(error) => {
+            // Whoever was refused does not hold a place while the rest of the body is dropped.
+            cx.place = None;
+            (None, errors::render(&ErrorSite::new(gateway, &cx, &head), &error))
+        }
     };
     if !body.drain().await {
         reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         phase.leave_body_unread();
     }
     finish(gateway, &cx, &head, operation, &mut reply);
-    reply.map(|body| body.hold(InProgress::new(phase, permit)))
+    reply.map(|body| body.hold(InProgress::new(phase, cx.place)))
 }
 
 async fn perform(
@@ -72,15 +78,22 @@ async fn perform(
     body: &mut RequestBody,
 ) -> Result<(Operation, Reply)> {
     check_head(head)?;
-    let raw_query = head.uri.query().unwrap_or_default();
-    let query = Query::parse(raw_query)?;
-    let host = host(head);
+    let query = Query::parse(head.uri.query().unwrap_or_default())?;
+    let headers = auth::effective_headers(&query, &head.headers)?;
+    let (host, raw_path) = (host(head), head.uri.path());
     let virtual_bucket = host.and_then(|host| bucket_of_host(host, &gateway.domains));
-    let target = Target::parse(virtual_bucket.as_deref(), head.uri.path())?;
-    let operation = route::route(&head.method, target.shape(), &query, &head.headers)?;
-    let (requester, payload) =
-        authenticate::authenticate(gateway, cx, head, &query, host, virtual_bucket.as_deref())?;
-    let headers = headers_of(head, &query)?;
+    let virtual_bucket = virtual_bucket.as_deref();
+    let target = Target::parse(virtual_bucket, raw_path)?;
+    let operation = route::route(&head.method, target.shape(), &query, &headers)?;
+    let signed = SignedRequest {
+        method: &head.method,
+        raw_path,
+        query: &query,
+        headers: &headers,
+        host,
+        virtual_bucket,
+    };
+    let Authenticated { requester, payload, headers } = authenticate(gateway, cx, &signed)?;
     let call = Call {
         gateway,
         cx,
@@ -96,24 +109,13 @@ async fn perform(
     ops::dispatch(call).await.map(|reply| (operation, reply))
 }
 
-/// The headers, with what SDKs move into the query when they presign.
-fn headers_of<'a>(head: &'a Parts, query: &Query<'_>) -> Result<Cow<'a, HeaderMap>> {
-    if !headers::is_hoisted(query) {
-        return Ok(Cow::Borrowed(&head.headers));
-    }
-    let mut all = head.headers.clone();
-    headers::hoist_query(query, &mut all)?;
-    Ok(Cow::Owned(all))
-}
-
-/// The name the client used: the `Host` header, or the authority of an absolute URI.
+/// The name the client used: the authority of an absolute URI (RFC 9112, section 3.2.2), or the `Host` header.
 fn host(head: &Parts) -> Option<&str> {
-    head.headers
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok())
-        .or_else(|| head.uri.authority().map(http::uri::Authority::as_str))
+    let authority = head.uri.authority().map(http::uri::Authority::as_str);
+    authority.or_else(|| head.headers.get(header::HOST).and_then(|host| host.to_str().ok()))
 }
 
+/// Refuses a head that is too large, or that two readers could understand in two ways.
 fn check_head(head: &Parts) -> Result<()> {
     // "name: value\r\n"
     let lines = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
@@ -121,6 +123,16 @@ fn check_head(head: &Parts) -> Result<()> {
     if fields > limits::HEADER_SECTION_BYTES_MAX {
         return Err(S3Error::new(ErrorCode::RequestHeaderSectionTooLarge)
             .detail("MaxSizeAllowed", limits::HEADER_SECTION_BYTES_MAX.to_string()));
+    }
+    let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    let once = [header::HOST, header::AUTHORIZATION];
+    let ambiguous = once.iter().any(|name| head.headers.get_all(name).iter().nth(1).is_some());
+    if target > limits::TARGET_BYTES_MAX || ambiguous {
+        return Err(ErrorCode::InvalidURI.into());
+    }
+    let codings = head.headers.get_all(header::TRANSFER_ENCODING);
+    if codings.iter().any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+        return Err(S3Error::header_not_implemented("Transfer-Encoding"));
     }
     Ok(())
 }

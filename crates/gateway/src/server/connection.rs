@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use s3_wire::{ErrorCode, S3Error};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
@@ -98,17 +99,18 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 }
 
 /// Tells a client that there are too many connections, and closes.
-pub async fn refuse(mut stream: Stream, tls: bool) {
-    const BODY: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>";
+pub async fn refuse(gateway: &Gateway, mut stream: Stream, tls: bool) {
     if tls {
         return;
     }
-    let head = format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/xml\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
-        BODY.len()
+    let (id, host_id) = (gateway.request_ids.next(), gateway.host_id.as_str());
+    let body = S3Error::new(ErrorCode::SlowDown).render("", id.as_str(), host_id);
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/xml\r\nretry-after: 1\r\n\
+         x-amz-request-id: {id}\r\nx-amz-id-2: {host_id}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
     );
     // The client may be gone already; there is nobody to tell.
-    let _ = stream.write_all(head.as_bytes()).await;
-    let _ = stream.write_all(BODY.as_bytes()).await;
+    let _ = stream.write_all(answer.as_bytes()).await;
     let _ = stream.shutdown().await;
 }

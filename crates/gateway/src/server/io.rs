@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX};
+use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, LINGER_BYTES_MAX, LINGER_TIME_MAX};
 
 /// Where a connection is between two requests. Shared by its IO and its service, which run in one task.
 #[derive(Debug, Default)]
@@ -39,8 +39,13 @@ impl Phase {
         self.body_unread.store(true, Relaxed);
     }
 
-    fn bytes_arrived(&self) {
-        let _ = self.state.compare_exchange(IDLE, HEAD, Relaxed, Relaxed);
+    /// True if these are the first bytes of a head.
+    fn bytes_arrived(&self) -> bool {
+        self.state.compare_exchange(IDLE, HEAD, Relaxed, Relaxed).is_ok()
+    }
+
+    fn busy(&self) -> bool {
+        self.state.load(Relaxed) == BUSY
     }
 
     fn in_head(&self) -> bool {
@@ -65,6 +70,8 @@ pub struct ConnectionIo<S> {
     timeouts: Timeouts,
     timer: Option<Pin<Box<Sleep>>>,
     timed: Timed,
+    /// Since when a response waits for its reader, and how much it has taken since.
+    reader: Option<(Instant, u64)>,
     linger: Option<Linger>,
 }
 
@@ -83,7 +90,7 @@ struct Linger {
 impl<S> ConnectionIo<S> {
     /// Wraps `stream`.
     pub fn new(stream: S, phase: Arc<Phase>, timeouts: Timeouts) -> Self {
-        Self { stream, phase, timeouts, timer: None, timed: Timed::Nothing, linger: None }
+        Self { stream, phase, timeouts, timer: None, timed: Timed::Nothing, reader: None, linger: None }
     }
 
     /// Called where `what` cannot go on: fails once that has lasted for `limit`.
@@ -101,12 +108,27 @@ impl<S> ConnectionIo<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
-    fn after_write<T>(&mut self, cx: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if outcome.is_ready() {
+    /// Fails once a write has made no progress for the stall timeout, or a response has been read too slowly for long.
+    fn after_write<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        outcome: Poll<io::Result<T>>,
+        written: impl Fn(&T) -> usize,
+    ) -> Poll<io::Result<T>> {
+        if let Poll::Ready(result) = &outcome {
             if self.timed == Timed::Write {
                 self.timed = Timed::Nothing;
             }
+            if let (Some((_, taken)), Ok(done)) = (&mut self.reader, result) {
+                *taken += written(done) as u64;
+            }
             return outcome;
+        }
+        if self.phase.busy() {
+            let (since, taken) = *self.reader.get_or_insert_with(|| (Instant::now(), 0));
+            if since.elapsed() > BODY_GRACE + Duration::from_secs(taken / BODY_BYTES_PER_SECOND_MIN) {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
         }
         self.check_timer(cx, Timed::Write, self.timeouts.stall)?;
         Poll::Pending
@@ -140,8 +162,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ConnectionIo<S> {
         let before = buf.filled().len();
         let outcome = Pin::new(&mut this.stream).poll_read(cx, buf);
         if outcome.is_ready() {
-            if buf.filled().len() > before {
-                this.phase.bytes_arrived();
+            if buf.filled().len() > before && this.phase.bytes_arrived() {
+                (this.timed, this.reader) = (Timed::Nothing, None);
             }
         } else if this.phase.in_head() {
             this.check_timer(cx, Timed::Head, this.timeouts.header)?;
@@ -156,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionIo<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let outcome = Pin::new(&mut this.stream).poll_write(cx, buf);
-        this.after_write(cx, outcome)
+        this.after_write(cx, outcome, |n| *n)
     }
 
     fn poll_write_vectored(
@@ -166,7 +188,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionIo<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let outcome = Pin::new(&mut this.stream).poll_write_vectored(cx, bufs);
-        this.after_write(cx, outcome)
+        this.after_write(cx, outcome, |n| *n)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -176,14 +198,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionIo<S> {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let outcome = Pin::new(&mut this.stream).poll_flush(cx);
-        this.after_write(cx, outcome)
+        this.after_write(cx, outcome, |()| 0)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         if this.linger.is_none() {
             let outcome = Pin::new(&mut this.stream).poll_shutdown(cx);
-            ready!(this.after_write(cx, outcome))?;
+            ready!(this.after_write(cx, outcome, |()| 0))?;
         }
         if this.phase.body_unread.load(Relaxed) { this.poll_linger(cx) } else { Poll::Ready(Ok(())) }
     }

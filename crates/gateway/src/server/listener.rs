@@ -9,7 +9,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
+
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 4096;
 
 /// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,15 +67,10 @@ impl Listener {
     pub async fn bind(address: &ListenAddress) -> io::Result<Self> {
         match address {
             ListenAddress::Tcp(address) => {
-                let socket = socket2::Socket::new(
-                    socket2::Domain::for_address(*address),
-                    socket2::Type::STREAM.nonblocking().cloexec(),
-                    Some(socket2::Protocol::TCP),
-                )?;
-                socket.set_reuse_address(true)?;
-                socket.bind(&(*address).into())?;
-                socket.listen(4096)?;
-                Ok(Self::Tcp(TcpListener::from_std(socket.into())?))
+                let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+                socket.set_reuseaddr(true)?;
+                socket.bind(*address)?;
+                socket.listen(BACKLOG).map(Self::Tcp)
             }
             ListenAddress::Unix(path) => {
                 remove_stale_socket(path).await?;

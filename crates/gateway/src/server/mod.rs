@@ -72,7 +72,12 @@ impl Server {
                             drop(permit);
                         }
                         Err(_) => {
-                            connection::refuse(stream, settings.tls.is_some() && address.is_some()).await
+                            connection::refuse(
+                                &settings.gateway,
+                                stream,
+                                settings.tls.is_some() && address.is_some(),
+                            )
+                            .await;
                         }
                     }
                     drop(alive);

@@ -19,6 +19,8 @@ mod window;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
 use s3_types::Timestamp;
@@ -164,6 +166,16 @@ impl Authorization {
             Self::SigV2(authorization) => authorization.is_presigned(),
         }
     }
+}
+
+/// The headers to verify and perform a request with: those that were sent, and those that a SigV2 URL has in its query.
+/// To be called first; the rest of this module is given the result.
+pub fn effective_headers<'a>(query: &Query<'_>, headers: &'a HeaderMap) -> Result<Cow<'a, HeaderMap>> {
+    // An `Authorization` header does not sign the query in this way.
+    if !query.has("AWSAccessKeyId") || headers.contains_key(AUTHORIZATION) {
+        return Ok(Cow::Borrowed(headers));
+    }
+    Ok(v2::headers_of_url(query, headers)?.map_or(Cow::Borrowed(headers), Cow::Owned))
 }
 
 /// Verifies a signature with the secret key that belongs to [`Authorization::access_key`], and says how the body is

@@ -143,7 +143,7 @@ impl Signer<'_> {
             headers.insert("x-amz-security-token", value(token)?);
         }
         let query = Query::parse(request.raw_query)?;
-        let to_sign = v2::string_to_sign(&request.with(&query, headers), request.raw_path, &date, false);
+        let to_sign = v2::string_to_sign(&request.with(&query, headers), request.raw_path, &date);
         let signature = v2::sign(self.secret_key, &to_sign);
         headers.insert(AUTHORIZATION, value(&format!("AWS {}:{signature}", self.access_key))?);
         Ok(())
@@ -163,7 +163,8 @@ impl Signer<'_> {
         }
         let expires = expires_second.to_string();
         let query = Query::parse(&raw_query)?;
-        let to_sign = v2::string_to_sign(&request.with(&query, headers), request.raw_path, &expires, true);
+        let headers = &v2::headers_of_url(&query, headers)?.unwrap_or_else(|| headers.clone());
+        let to_sign = v2::string_to_sign(&request.with(&query, headers), request.raw_path, &expires);
         drop(query);
         add(&mut raw_query, "AWSAccessKeyId", self.access_key);
         add(&mut raw_query, "Expires", &expires);

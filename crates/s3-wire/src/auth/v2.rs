@@ -5,15 +5,15 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use s3_types::Timestamp;
 
 use super::encoding::normalised_path;
 use super::window::{check_expiry, check_skew, request_time};
 use super::{SignedRequest, anonymous_payload, header, mismatch};
-use crate::Result;
 use crate::error::{ErrorCode, S3Error};
 use crate::payload::PayloadMode;
+use crate::{Query, Result};
 
 /// The parameters that select a resource or change the response, and so are signed: what botocore signs, and every
 /// other subresource of the operation table, so that none can be added to a signed URL.
@@ -120,11 +120,7 @@ impl SigV2Authorization {
             S3Error::with_message(ErrorCode::AccessDenied, message)
         })?;
         check_expiry(end_second, None, now)?;
-        // A header goes before the parameter, as in what is signed.
-        let token = match header(request.headers, "x-amz-security-token") {
-            None => query.get_non_empty("x-amz-security-token"),
-            token => token,
-        };
+        let token = header(request.headers, "x-amz-security-token");
         Ok(Self {
             access_key: access_key.into(),
             signature: signature.into(),
@@ -156,8 +152,10 @@ impl SigV2Authorization {
         };
         let matches_path = |path: &str| matches(&self.string_to_sign(request, path));
         let normalised = normalised_path(request.raw_path);
-        // Some clients sign a bucket's path with a slash behind it and send it without.
-        let bucket_path = (request.raw_path.rfind('/') == Some(0)).then(|| format!("{}/", request.raw_path));
+        // Some clients sign a bucket's path with a slash behind it and send it without. (In virtual-host style such a path
+        // is a key, and one with a slash is another.)
+        let is_bucket = request.virtual_bucket.is_none() && request.raw_path.rfind('/') == Some(0);
+        let bucket_path = is_bucket.then(|| format!("{}/", request.raw_path));
         if matches(&as_sent)
             || matches_path(&normalised)
             || bucket_path.is_some_and(|path| matches_path(&path))
@@ -168,7 +166,7 @@ impl SigV2Authorization {
     }
 
     fn string_to_sign(&self, request: &SignedRequest<'_>, path: &str) -> Vec<u8> {
-        string_to_sign(request, path, &self.date, self.presigned)
+        string_to_sign(request, path, &self.date)
     }
 }
 
@@ -179,57 +177,64 @@ pub(super) fn sign(secret_key: &str, to_sign: &[u8]) -> String {
 }
 
 /// Writes the string to sign. `date` is its fourth line.
-pub(super) fn string_to_sign(
-    request: &SignedRequest<'_>,
-    path: &str,
-    date: &str,
-    presigned: bool,
-) -> Vec<u8> {
+pub(super) fn string_to_sign(request: &SignedRequest<'_>, path: &str, date: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     out.extend_from_slice(request.method.as_str().as_bytes());
     out.push(b'\n');
     for name in ["content-md5", "content-type"] {
-        write_header(request, name, presigned, &mut out);
+        write_trimmed_values(request.headers, name, &mut out);
         out.push(b'\n');
     }
     out.extend_from_slice(date.as_bytes());
     out.push(b'\n');
-    for name in amz_names(request, presigned) {
+    for name in amz_names(request) {
         out.extend_from_slice(name.as_bytes());
         out.push(b':');
-        write_header(request, name, presigned, &mut out);
+        write_trimmed_values(request.headers, name, &mut out);
         out.push(b'\n');
     }
     write_resource(request, path, &mut out);
     out
 }
 
-/// The names of all `x-amz-` headers. When botocore presigns, it moves the headers that it signed into the query, so
-/// that those count too.
-///
-/// A parameter must look like a header to stand for one. With line breaks in it, the string to sign of one request
-/// could be made to read as that of another.
-fn amz_names<'a>(request: &'a SignedRequest<'_>, presigned: bool) -> Vec<&'a str> {
-    let is_amz = |name: &&str| name.starts_with("x-amz-");
-    let mut names: Vec<&str> = request.headers.keys().map(http::HeaderName::as_str).filter(is_amz).collect();
-    if presigned {
-        let is_name =
-            |name: &&str| name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
-        names.extend(request.query.iter().map(|(name, _)| name).filter(is_amz).filter(is_name));
-    }
+/// The names of all `x-amz-` headers, sorted.
+fn amz_names<'a>(request: &'a SignedRequest<'_>) -> Vec<&'a str> {
+    let names = request.headers.keys().map(HeaderName::as_str);
+    let mut names: Vec<&str> = names.filter(|name| name.starts_with("x-amz-")).collect();
     names.sort_unstable();
-    names.dedup();
     names
 }
 
-/// The value of a header or, where there is none, of the parameter that stands for it.
-fn write_header(request: &SignedRequest<'_>, name: &str, presigned: bool, out: &mut Vec<u8>) {
-    let parameter =
-        if presigned && !request.headers.contains_key(name) { request.query.get(name) } else { None };
-    match parameter.filter(|value| !value.contains(|c: char| c.is_ascii_control())) {
-        Some(value) => out.extend_from_slice(value.trim().as_bytes()),
-        None => write_trimmed_values(request.headers, name, out),
+/// The headers of a request whose URL SigV2 has presigned: those that were sent, and those that the URL has as parameters.
+/// `None` if there are none of the latter.
+///
+/// When botocore presigns, it moves the headers that it signed into the query. What is signed and what is performed must
+/// be the same, so both take the headers from here, and a parameter that might be taken for a header but is not signed
+/// as one is refused: one in capitals (`AccessDenied`), or a value with control characters (`InvalidArgument`), with which the
+/// string to sign of one request could be made to read as that of another. A header that was sent goes before a
+/// parameter, which is then without any meaning.
+pub(super) fn headers_of_url(query: &Query<'_>, headers: &HeaderMap) -> Result<Option<HeaderMap>> {
+    let mut all = None;
+    for (name, value) in query.iter() {
+        let lower = name.to_ascii_lowercase();
+        if !lower.starts_with("x-amz-") && !matches!(lower.as_str(), "content-md5" | "content-type") {
+            continue;
+        }
+        let is_plain = name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_' | b'.'));
+        let parsed = HeaderName::try_from(name).ok().filter(|_| is_plain);
+        let name = parsed.ok_or_else(|| {
+            let message = "There were headers present in the request which were not signed";
+            S3Error::with_message(ErrorCode::AccessDenied, message).detail("HeadersNotSigned", name)
+        })?;
+        let parsed = HeaderValue::from_bytes(value.as_bytes()).ok();
+        let value = parsed.filter(|_| !value.contains(|c: char| c.is_ascii_control())).ok_or_else(|| {
+            S3Error::with_message(ErrorCode::InvalidArgument, "Invalid header value in query string")
+        })?;
+        all.get_or_insert_with(|| headers.clone()).entry(name).or_insert(value);
     }
+    Ok(all)
 }
 
 /// SigV2 keeps inner blanks as they are.

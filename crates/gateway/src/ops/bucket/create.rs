@@ -4,7 +4,7 @@ use s3_wire::headers::refuse_unimplemented;
 use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
 
 use crate::ops::Operation;
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// CreateBucket.
@@ -32,7 +32,7 @@ impl<'a> Operation<'a> for CreateBucket {
             Ok(()) => {}
             // The oldest region has always answered so, and programs rely on it.
             Err(BackendError::BucketExists) if region == "us-east-1" => {}
-            Err(error) => return Err(from_backend(error, Some(bucket.as_str()), None)),
+            Err(error) => return Err(call.failed()(error)),
         }
         let mut reply = reply::empty(StatusCode::OK);
         reply::set(reply.headers_mut(), "location", format!("/{bucket}"));

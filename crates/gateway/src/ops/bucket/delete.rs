@@ -2,7 +2,7 @@ use http::StatusCode;
 use s3_wire::Result;
 
 use crate::ops::Operation;
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// DeleteBucket.
@@ -15,10 +15,7 @@ impl<'a> Operation<'a> for DeleteBucket {
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let bucket = call.bucket()?;
-        call.backend()
-            .delete_bucket(&call.backend_context(), bucket)
-            .await
-            .map_err(|e| from_backend(e, Some(bucket.as_str()), None))?;
+        call.backend().delete_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
         Ok(reply::empty(StatusCode::NO_CONTENT))
     }
 }

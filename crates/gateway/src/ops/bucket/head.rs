@@ -2,7 +2,7 @@ use http::StatusCode;
 use s3_wire::Result;
 
 use crate::ops::Operation;
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// HeadBucket.
@@ -15,10 +15,7 @@ impl<'a> Operation<'a> for HeadBucket {
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let bucket = call.bucket()?;
-        call.backend()
-            .head_bucket(&call.backend_context(), bucket)
-            .await
-            .map_err(|e| from_backend(e, Some(bucket.as_str()), None))?;
+        call.backend().head_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
         let mut reply = reply::empty(StatusCode::OK);
         reply::set(reply.headers_mut(), "x-amz-bucket-region", &call.gateway.signing.region);
         reply::set(reply.headers_mut(), "x-amz-access-point-alias", "false");

@@ -4,7 +4,7 @@ use s3_wire::headers;
 use s3_wire::xml::{ListBucketsResult, ListedBucket};
 
 use crate::ops::Operation;
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// ListBuckets.
@@ -27,7 +27,7 @@ impl<'a> Operation<'a> for ListBuckets<'a> {
             backend::BucketPage::default()
         } else {
             let listed = call.backend().list_buckets(&call.backend_context(), &query).await;
-            listed.map_err(|e| from_backend(e, None, None))?
+            listed.map_err(call.failed())?
         };
         let token = page.next.as_ref().map(headers::ListBuckets::token);
         let result = ListBucketsResult {

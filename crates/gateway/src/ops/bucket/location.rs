@@ -1,7 +1,7 @@
 use s3_wire::{Result, xml};
 
 use crate::ops::Operation;
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// GetBucketLocation.
@@ -14,10 +14,7 @@ impl<'a> Operation<'a> for GetBucketLocation {
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let bucket = call.bucket()?;
-        call.backend()
-            .head_bucket(&call.backend_context(), bucket)
-            .await
-            .map_err(|e| from_backend(e, Some(bucket.as_str()), None))?;
+        call.backend().head_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
         // S3 has no name for its first region here.
         let region = Some(call.gateway.signing.region.as_str()).filter(|region| *region != "us-east-1");
         Ok(reply::ok_xml(xml::location_constraint(region)))

@@ -4,8 +4,8 @@ use s3_wire::xml::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttr
 use s3_wire::{Result, time};
 
 use crate::ops::Operation;
-use crate::ops::object::get::check_version;
-use crate::pipeline::{Call, Permission, from_backend};
+use crate::ops::object::get::{check_version, read_error};
+use crate::pipeline::{Call, Permission};
 use crate::reply::{self, Reply};
 
 /// GetObjectAttributes.
@@ -28,11 +28,11 @@ impl<'a> Operation<'a> for GetObjectAttributes {
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let object = call.object()?;
         let conditions = read_conditions(call.headers);
-        let read = call
-            .backend()
-            .head_object(&call.backend_context(), object, ReadSelector::Whole, &conditions)
-            .await
-            .map_err(|e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str())))?;
+        let (backend, cx) = (call.backend(), call.backend_context());
+        let read = match backend.head_object(&cx, object, ReadSelector::Whole, &conditions).await {
+            Ok(read) => read,
+            Err(error) => return read_error(&call, error),
+        };
         let mut reply = reply::ok_xml(render(&self.0, &read.attributes));
         reply::set(
             reply.headers_mut(),

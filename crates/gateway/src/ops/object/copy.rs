@@ -1,4 +1,6 @@
-use backend::{Backend, BackendError, Context, CopyRequest, CopySource, ObjectRef, WriteReceipt};
+use backend::{
+    Backend, BackendError, Context, CopyRequest, CopySource, ObjectRef, ReadSelector, WriteReceipt,
+};
 use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata};
 use s3_wire::headers::{
     CopySourceRef, MetadataDirective, copy_checksum, copy_source, copy_source_conditions, metadata_directive,
@@ -57,6 +59,7 @@ impl<'a> Operation<'a> for CopyObject {
         let work = async move {
             let source = ObjectRef { bucket: &self.source.bucket, key: &self.source.key };
             let target = ObjectRef { bucket: &bucket, key: &key };
+            let sides = CopySides { source, target, source_conditions: self.conditions.is_empty() };
             let request = CopyRequest {
                 source: CopySource { object: source, conditions: self.source_conditions },
                 target,
@@ -69,7 +72,7 @@ impl<'a> Operation<'a> for CopyObject {
                     let WriteReceipt { etag, checksum, last_modified, .. } = &receipt;
                     Ok(CopyObjectResult { etag, checksum: *checksum, last_modified: *last_modified }.render())
                 }
-                Err(error) => Err(copy_error(backend.as_ref(), &cx, error, source, target).await),
+                Err(error) => Err(copy_error(backend.as_ref(), &cx, error, sides).await),
             }
         };
         slow::answer(&call, work).await
@@ -96,17 +99,38 @@ pub fn read_permission(source: &CopySourceRef) -> Permission<'_> {
     Permission { action: "s3:GetObject", bucket: Some(&source.bucket), key: Some(&source.key) }
 }
 
-/// An error of a copy. What is missing is the source, unless only the target's bucket is.
+/// An error of a copy. What is missing is the source, unless it is there.
 pub async fn copy_error(
     backend: &dyn Backend,
     cx: &Context,
     error: BackendError,
-    source: ObjectRef<'_>,
-    target: ObjectRef<'_>,
+    request: CopySides<'_>,
 ) -> S3Error {
-    let missing = match error {
-        BackendError::NoSuchBucket if backend.head_bucket(cx, source.bucket).await.is_ok() => target,
-        _ => source,
+    let CopySides { source, target, source_conditions } = request;
+    let source_exists = match error {
+        BackendError::NoSuchBucket => backend.head_bucket(cx, source.bucket).await.is_ok(),
+        BackendError::NoSuchKey => {
+            backend.head_object(cx, source, ReadSelector::Whole, &Conditions::default()).await.is_ok()
+        }
+        BackendError::PreconditionFailed(_) if source_conditions => {
+            // S3 names the header, with the prefix that sources have.
+            let error = from_backend(error, None, None);
+            let condition = error.details().first().map(|(_, name)| format!("x-amz-copy-source-{name}"));
+            return S3Error::new(error.code()).detail("Condition", condition.unwrap_or_default());
+        }
+        _ => false,
     };
+    let missing = if source_exists { target } else { source };
     from_backend(error, Some(missing.bucket.as_str()), Some(missing.key.as_str()))
+}
+
+/// The two sides of a copy.
+#[derive(Clone, Copy)]
+pub struct CopySides<'a> {
+    /// From where.
+    pub source: ObjectRef<'a>,
+    /// To where.
+    pub target: ObjectRef<'a>,
+    /// True if the conditions are the source's alone.
+    pub source_conditions: bool,
 }

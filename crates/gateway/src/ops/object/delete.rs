@@ -6,7 +6,7 @@ use s3_wire::headers::refuse_unimplemented;
 
 use crate::ops::Operation;
 use crate::ops::object::get::check_version;
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// DeleteObject.
@@ -26,7 +26,7 @@ impl<'a> Operation<'a> for DeleteObject {
         call.backend()
             .delete_object(&call.backend_context(), object, &self.conditions)
             .await
-            .map_err(|e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str())))?;
+            .map_err(call.failed())?;
         Ok(reply::empty(StatusCode::NO_CONTENT))
     }
 }

@@ -1,7 +1,7 @@
 use backend::ObjectRef;
 use futures_util::stream::{self, StreamExt as _};
 use s3_types::BucketName;
-use s3_wire::headers::refuse_unimplemented;
+use s3_wire::headers::{ChecksumRequest, refuse_unimplemented};
 use s3_wire::xml::{DeleteEntry, DeleteOutcome, DeleteRequest, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
@@ -12,13 +12,20 @@ use crate::pipeline::{Call, Permission, from_backend};
 use crate::reply::{self, Reply};
 
 /// DeleteObjects.
-pub struct DeleteObjects;
+pub struct DeleteObjects {
+    checksum: ChecksumRequest,
+}
 
 impl<'a> Operation<'a> for DeleteObjects {
     fn parse(call: &Call<'a>) -> Result<Self> {
         refuse_unimplemented(call.headers)?;
-        require_digest(call)?;
-        Ok(Self)
+        let checksum = ChecksumRequest::parse(call.headers)?;
+        // S3 wants a digest of this body: it is the one that destroys.
+        if checksum.algorithm.is_none() && checksum.content_md5.is_none() {
+            let message = "Missing required header for this request: Content-MD5 OR x-amz-checksum-*";
+            return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
+        }
+        Ok(Self { checksum })
     }
 
     /// Each key is decided for itself, once the keys are known.
@@ -26,17 +33,14 @@ impl<'a> Operation<'a> for DeleteObjects {
     where
         'a: 'p,
     {
-        if call.requester == iam::Requester::Anonymous { vec![call.own_permission()] } else { Vec::new() }
+        if call.requester.is_anonymous() { vec![call.own_permission()] } else { Vec::new() }
     }
 
     async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
         let bucket = call.bucket()?;
-        let document = call.read_document(limits::DELETE_BODY_BYTES_MAX).await?;
+        let document = call.read_document_with(self.checksum, limits::DELETE_BODY_BYTES_MAX).await?;
         let request = DeleteRequest::parse(&document)?;
-        call.backend()
-            .head_bucket(&call.backend_context(), bucket)
-            .await
-            .map_err(|e| from_backend(e, Some(bucket.as_str()), None))?;
+        call.backend().head_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
         let call = &call;
         // Made before they are polled: a stream of borrowing closures is not known to be `Send`.
         let deletions: Vec<_> = request.objects.iter().map(|entry| delete_one(call, bucket, entry)).collect();
@@ -59,25 +63,15 @@ impl<'a> Operation<'a> for DeleteObjects {
     }
 }
 
-/// S3 wants a digest of this body: it is the one that destroys.
-fn require_digest(call: &Call<'_>) -> Result<()> {
-    let names = call.headers.keys().map(http::HeaderName::as_str);
-    let digest = |name: &str| {
-        name == "content-md5"
-            || name == "x-amz-trailer"
-            || (name.starts_with("x-amz-checksum-") && name != "x-amz-checksum-algorithm")
-    };
-    if names.into_iter().any(digest) {
-        return Ok(());
-    }
-    let message = "Missing required header for this request: Content-MD5 OR x-amz-checksum-*";
-    Err(S3Error::with_message(ErrorCode::InvalidRequest, message))
-}
-
 async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -> Result<()> {
     check_version(entry.version_id.as_deref())?;
     let object = ObjectRef { bucket, key: &entry.key };
-    call.authorize(&Permission { action: "s3:DeleteObject", bucket: Some(bucket), key: Some(&entry.key) })?;
+    call.authorize(&Permission { action: "s3:DeleteObject", bucket: Some(bucket), key: Some(&entry.key) })
+        .await?;
     let deleted = call.backend().delete_object(&call.backend_context(), object, &entry.conditions).await;
-    deleted.map(drop).map_err(|e| from_backend(e, Some(bucket.as_str()), Some(entry.key.as_str())))
+    deleted.map(drop).map_err(|error| {
+        let error = from_backend(error, Some(bucket.as_str()), Some(entry.key.as_str()));
+        call.site().log(&error);
+        error
+    })
 }

@@ -11,7 +11,7 @@ use s3_wire::{Result, S3Error};
 
 use crate::body::ResponseBody;
 use crate::ops::Operation;
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// GetObject.
@@ -33,7 +33,7 @@ impl ReadArguments {
     fn parse(call: &Call<'_>) -> Result<Self> {
         refuse_unimplemented(call.headers)?;
         check_version(call.query.get("versionId"))?;
-        let signed = call.requester != iam::Requester::Anonymous;
+        let signed = !call.requester.is_anonymous();
         let (selector, range) = match selection(call.headers, call.query)? {
             Selection::Whole => (ReadSelector::Whole, None),
             Selection::Range(range, raw) => (ReadSelector::Range(range), Some(raw.to_owned())),
@@ -49,15 +49,14 @@ impl ReadArguments {
     }
 
     fn error(&self, call: &Call<'_>, error: BackendError) -> Result<Reply> {
-        match error {
-            BackendError::NotModified(attributes) => Ok(not_modified(&attributes)),
-            BackendError::InvalidRange { size_bytes } => {
+        match (error, self.selector) {
+            (BackendError::InvalidRange { size_bytes }, _) => {
                 Err(S3Error::invalid_range(self.range.as_deref().unwrap_or_default(), size_bytes))
             }
-            other => {
-                let object = call.object()?;
-                Err(from_backend(other, Some(object.bucket.as_str()), Some(object.key.as_str())))
+            (error @ BackendError::NoSuchPart, ReadSelector::Part(number)) => {
+                Err(call.failed()(error).detail("PartNumberRequested", number.to_string()))
             }
+            (error, _) => read_error(call, error),
         }
     }
 
@@ -102,6 +101,14 @@ impl ReadArguments {
             ReadSelector::Range(_) if range.is_some_and(|r| r.end - r.start != attributes.size_bytes) => None,
             _ => attributes.checksum,
         }
+    }
+}
+
+/// What a read that failed comes to: 304 is one of the failures.
+pub fn read_error(call: &Call<'_>, error: BackendError) -> Result<Reply> {
+    match error {
+        BackendError::NotModified(attributes) => Ok(not_modified(&attributes)),
+        error => Err(call.failed()(error)),
     }
 }
 

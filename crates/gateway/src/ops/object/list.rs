@@ -1,10 +1,10 @@
 use backend::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
+use s3_wire::Result;
 use s3_wire::headers::{self, ListStart};
 use s3_wire::xml::{ListObjectsResult, ListedObject};
-use s3_wire::{Result, S3Error};
 
 use crate::ops::Operation;
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// ListObjects, the first form.
@@ -47,7 +47,7 @@ impl<'a> Operation<'a> for ListObjects<'a> {
 
 /// One page. Of no keys at all, if none are asked for.
 pub async fn list(call: &Call<'_>, query: ListObjectsQuery<'_>) -> Result<ListPage> {
-    let failed = |e| -> S3Error { from_backend(e, Some(query.bucket.as_str()), None) };
+    let failed = call.failed();
     let (backend, cx) = (call.backend(), call.backend_context());
     if query.max_items == 0 {
         backend.head_bucket(&cx, query.bucket).await.map_err(failed)?;

@@ -11,7 +11,7 @@ use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::body::{DecodedBody, expected_value};
 use crate::ops::Operation;
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// PutObject.
@@ -34,7 +34,7 @@ impl<'a> Operation<'a> for PutObject {
     async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
         let object = call.object()?;
         let (backend, cx) = (call.backend(), call.backend_context());
-        let failed = |e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str()));
+        let failed = call.failed();
         let body = decode(&mut call)?;
         let options = WriteOptions {
             metadata: self.metadata,

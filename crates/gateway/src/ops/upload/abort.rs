@@ -4,7 +4,7 @@ use s3_types::UploadId;
 use s3_wire::{ErrorCode, Result};
 
 use crate::ops::Operation;
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// AbortMultipartUpload.
@@ -27,7 +27,7 @@ impl<'a> Operation<'a> for AbortMultipartUpload {
         call.backend()
             .abort_upload(&call.backend_context(), UploadRef { object, id: &self.id })
             .await
-            .map_err(|e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str())))?;
+            .map_err(call.failed())?;
         Ok(reply::empty(StatusCode::NO_CONTENT))
     }
 }

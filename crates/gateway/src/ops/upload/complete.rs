@@ -47,7 +47,10 @@ impl<'a> Operation<'a> for CompleteMultipartUpload {
         let (backend, cx, location) = (call.gateway.backend.clone(), call.backend_context(), location(&call));
         let work = async move {
             let upload = UploadRef { object: ObjectRef { bucket: &bucket, key: &key }, id: &self.id };
-            let failed = |e| from_backend(e, Some(bucket.as_str()), Some(key.as_str()));
+            let failed = |e| {
+                from_backend(e, Some(bucket.as_str()), Some(key.as_str()))
+                    .detail("UploadId", self.id.as_str())
+            };
             let attributes = backend.head_upload(&cx, upload).await;
             if let Ok(UploadAttributes { checksum: Some((_, kept)), .. }) = attributes {
                 check_type(self.whole.checksum_type, kept)?;

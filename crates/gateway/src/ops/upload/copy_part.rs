@@ -11,7 +11,7 @@ use s3_wire::{Result, S3Error};
 use super::abort::upload_id;
 use super::put_part::part_number;
 use crate::ops::Operation;
-use crate::ops::object::copy::{copy_error, read_permission};
+use crate::ops::object::copy::{CopySides, copy_error, read_permission};
 use crate::ops::object::get::check_version;
 use crate::ops::slow;
 use crate::pipeline::{Call, Permission};
@@ -55,6 +55,7 @@ impl<'a> Operation<'a> for UploadPartCopy {
         let work = async move {
             let source = ObjectRef { bucket: &self.source.bucket, key: &self.source.key };
             let target = ObjectRef { bucket: &bucket, key: &key };
+            let sides = CopySides { source, target, source_conditions: true };
             let request = CopyPartRequest {
                 source: CopySource { object: source, conditions: self.conditions },
                 range: self.range.clone(),
@@ -67,7 +68,7 @@ impl<'a> Operation<'a> for UploadPartCopy {
                     Ok(CopyPartResult { etag, checksum: *checksum, last_modified: *last_modified }.render())
                 }
                 Err(BackendError::InvalidRange { size_bytes }) => Err(out_of_range(self.range, size_bytes)),
-                Err(error) => Err(copy_error(backend.as_ref(), &cx, error, source, target).await),
+                Err(error) => Err(copy_error(backend.as_ref(), &cx, error, sides).await),
             }
         };
         slow::answer(&call, work).await

@@ -4,7 +4,7 @@ use s3_wire::headers::{object_metadata, refuse_unimplemented, upload_checksum};
 use s3_wire::xml::InitiateUploadResult;
 
 use crate::ops::Operation;
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// CreateMultipartUpload.
@@ -28,7 +28,7 @@ impl<'a> Operation<'a> for CreateMultipartUpload {
             .backend()
             .create_upload(&call.backend_context(), object, self.upload)
             .await
-            .map_err(|e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str())))?;
+            .map_err(call.failed())?;
         let result = InitiateUploadResult {
             bucket: object.bucket.as_str(),
             key: object.key.as_str(),

@@ -5,7 +5,7 @@ use s3_wire::headers::{self, ListStart};
 use s3_wire::xml::{ListUploadsResult, ListedUpload};
 
 use crate::ops::Operation;
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// ListMultipartUploads.
@@ -19,7 +19,7 @@ impl<'a> Operation<'a> for ListMultipartUploads<'a> {
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
         let (backend, cx) = (call.backend(), call.backend_context());
-        let failed = |e| from_backend(e, Some(bucket.as_str()), None);
+        let failed = call.failed();
         let start = position(&asked);
         let query = ListUploadsQuery {
             bucket,

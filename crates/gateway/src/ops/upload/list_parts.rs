@@ -6,7 +6,7 @@ use s3_wire::xml::{ListPartsResult, ListedPart};
 
 use super::abort::upload_id;
 use crate::ops::Operation;
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// ListParts.
@@ -25,7 +25,7 @@ impl<'a> Operation<'a> for ListParts {
         let (object, asked) = (call.object()?, self.asked);
         let upload = UploadRef { object, id: &self.id };
         let (backend, cx) = (call.backend(), call.backend_context());
-        let failed = |e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str()));
+        let failed = call.failed();
         let attributes = backend.head_upload(&cx, upload).await.map_err(failed)?;
         let page = if asked.max_parts == 0 {
             PartPage::default()

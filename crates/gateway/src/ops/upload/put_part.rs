@@ -7,7 +7,7 @@ use s3_wire::{ErrorCode, Result, S3Error};
 use super::abort::upload_id;
 use crate::ops::Operation;
 use crate::ops::object::put::{DigestPlan, decode, receive, reply_headers};
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// UploadPart.
@@ -33,7 +33,7 @@ impl<'a> Operation<'a> for UploadPart {
         let object = call.object()?;
         let upload = UploadRef { object, id: &self.id };
         let (backend, cx) = (call.backend(), call.backend_context());
-        let failed = |e| from_backend(e, Some(object.bucket.as_str()), Some(object.key.as_str()));
+        let failed = call.failed();
         let attributes = backend.head_upload(&cx, upload).await.map_err(failed)?;
         check_algorithm(&self.checksum, &attributes)?;
         let default = attributes.checksum.map_or(backend.default_checksum(), |(algorithm, _)| algorithm);

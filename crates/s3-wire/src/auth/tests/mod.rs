@@ -4,6 +4,8 @@ mod errors;
 mod known_answers;
 mod round_trip;
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use s3_types::Timestamp;
 
@@ -60,11 +62,14 @@ impl Request {
 
     fn with<T>(&self, f: impl FnOnce(&SignedRequest<'_>) -> T) -> T {
         let (raw_path, raw_query) = self.uri.split_once('?').unwrap_or((&self.uri, ""));
+        let query = &Query::parse(raw_query).unwrap();
+        // What it refuses is found out by `verify_as`.
+        let headers = &effective_headers(query, &self.headers).unwrap_or(Cow::Borrowed(&self.headers));
         f(&SignedRequest {
             method: &self.method,
             raw_path,
-            query: &Query::parse(raw_query).unwrap(),
-            headers: &self.headers,
+            query,
+            headers,
             host: self.headers.get("host").map(|host| host.to_str().unwrap()),
             virtual_bucket: self.virtual_bucket,
         })
@@ -72,6 +77,8 @@ impl Request {
 
     fn verify_as(&self, policy: &SigningPolicy, keys: &SigningKeyCache) -> Result<PayloadMode> {
         self.with(|request| {
+            let headers = effective_headers(request.query, request.headers)?;
+            let request = &SignedRequest { headers: &headers, ..*request };
             let authorization = Authorization::parse(request, policy, self.now)?;
             match authorization.access_key() {
                 None => anonymous_payload(request),

@@ -154,3 +154,40 @@ proptest! {
         }
     }
 }
+
+/// What the URL's signature does not cover must not become a header, in whatever spelling.
+#[test]
+fn sigv2_urls_take_no_other_headers() {
+    let sent = [("Host", "s3.example.org:9000"), ("content-md5", "CY9rzUYh03PK3k6DJie09g==")];
+    let mut request = Request::new("PUT", "/bucket/k", &sent);
+    let expires = request.now.as_second() + 60;
+    let signer = Signer { security_token: None, ..SIGNER };
+    let query = signer.presign_v2(&unsigned(&request), &request.headers, expires).unwrap();
+    request.uri = format!("/bucket/k?{query}");
+    assert!(request.verify().is_ok());
+    let with = |parameter: &str| Request { uri: format!("/bucket/k?{query}&{parameter}"), ..request.clone() };
+    for refused in
+        ["X-Amz-Meta-Evil=1", "X-AMZ-acl=public", "x-amz-meta-a%21b=1", "Content-MD5=x", "x-amz-meta-a=b%09c"]
+    {
+        assert!(with(refused).verify().is_err(), "{refused}");
+    }
+    assert_eq!(with("x-amz-meta-evil=1").refusal().0, ErrorCode::SignatureDoesNotMatch);
+    // Moved from the headers to the query, a digest still is one.
+    let mut moved = with("content-md5=CY9rzUYh03PK3k6DJie09g%3D%3D");
+    moved.headers.remove("content-md5");
+    assert!(moved.verify().is_ok());
+    let query = Query::parse(moved.uri.split_once('?').unwrap().1).unwrap();
+    assert!(effective_headers(&query, &moved.headers).unwrap().contains_key("content-md5"));
+}
+
+/// In virtual-host style a path with one slash is a key; `dir` and `dir/` are two.
+#[test]
+fn sigv2_keys_end_where_they_end() {
+    let signer = Signer { security_token: None, ..SIGNER };
+    let mut request = Request::new("GET", "/bucket/dir/", &[("Host", "bucket.s3.example.org")]);
+    let query =
+        signer.presign_v2(&unsigned(&request), &request.headers, request.now.as_second() + 60).unwrap();
+    request.uri = format!("/dir?{query}");
+    request.virtual_bucket = Some("bucket");
+    assert_eq!(request.refusal().0, ErrorCode::SignatureDoesNotMatch);
+}

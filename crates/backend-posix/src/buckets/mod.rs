@@ -1,0 +1,124 @@
+//! Buckets: the directories under the root whose names are bucket names.
+
+mod delete;
+
+use backend::{BackendError, BucketAttributes, BucketPage, ListBucketsQuery, Result};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FileType, Mode, RawDir, StatxFlags};
+use rustix::io::Errno;
+use s3_types::{BucketName, Timestamp};
+
+use crate::bucket::Bucket;
+use crate::error::{Fail, Io, Op, is_of_one, retrying};
+use crate::limits::ENTRIES_READ_BYTES;
+use crate::record::{self, Record};
+use crate::resolve::{self, DIRECTORY};
+use crate::store::Store;
+
+use crate::file_info;
+pub(crate) use delete::{delete, sweep_asides};
+
+/// ListBuckets.
+pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage> {
+    let mut names = Vec::new();
+    for (name, kind) in
+        entries(&resolve::plain(&store.root, "", DIRECTORY).op("open the root")?).op("read the root")?
+    {
+        let Ok(name) = BucketName::new(&name) else { continue };
+        let wanted = name.as_str().starts_with(&query.prefix)
+            && query.after.as_deref().is_none_or(|after| name.as_str() > after);
+        if wanted && matches!(kind, FileType::Directory | FileType::Unknown) {
+            names.push(name);
+        }
+    }
+    names.sort();
+    let mut page = BucketPage::default();
+    for name in names {
+        if page.buckets.len() == query.max_buckets {
+            page.next = page.buckets.last().map(|bucket| bucket.name.clone());
+            break;
+        }
+        match head(store, &name) {
+            Ok(bucket) => page.buckets.push(bucket),
+            // Deleted meanwhile, or no directory after all.
+            Err(BackendError::NoSuchBucket) => {}
+            Err(error) if is_of_one(&error) => {
+                tracing::warn!(bucket = %name, %error, "a bucket cannot be read and is left out");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(page)
+}
+
+/// CreateBucket.
+pub(crate) fn create(store: &Store, name: &BucketName) -> Result<()> {
+    let mode = Mode::from_raw_mode(store.options.directory_mode);
+    retrying(|| {
+        match rustix::fs::mkdirat(&store.root, name.as_str(), mode) {
+            Err(Errno::EXIST) => return Err(BackendError::BucketExists.into()),
+            result => result.op("make a bucket")?,
+        }
+        let bucket = match store.bucket(name) {
+            // A DeleteBucket took the empty directory for its own.
+            Err(BackendError::NoSuchBucket) => return Err(Fail::Retry),
+            result => result?,
+        };
+        let record = Record { time_ns: Some(file_info::now_ns()), ..Record::default() };
+        if let Err(errno) = record::mark(&bucket.fd, &record) {
+            let _ = rustix::fs::unlinkat(&store.root, name.as_str(), AtFlags::REMOVEDIR);
+            return Err(errno).attempt("write a bucket's record");
+        }
+        Ok(())
+    })?;
+    sync_root(store)
+}
+
+/// HeadBucket.
+pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes> {
+    let bucket = store.bucket(name)?;
+    let created =
+        match record::peek(&bucket.fd).op("read a bucket's record")?.and_then(|record| record.time_ns) {
+            Some(ns) => file_info::timestamp(i128::from(ns)),
+            None => birth(&bucket)?,
+        };
+    Ok(BucketAttributes { name: name.clone(), created })
+}
+
+/// When a directory that a person made came to be; where the file system does not tell, when it last changed.
+fn birth(bucket: &Bucket<'_>) -> Result<Timestamp> {
+    let stat =
+        rustix::fs::statx(&*bucket.fd, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).op("stat a bucket")?;
+    if stat.stx_mask & StatxFlags::BTIME.bits() == 0 {
+        return Ok(file_info::timestamp(file_info::stat(&bucket.fd)?.stamp.modified_ns));
+    }
+    let (seconds, ns) = (i128::from(stat.stx_btime.tv_sec), i128::from(stat.stx_btime.tv_nsec));
+    Ok(file_info::timestamp(seconds * 1_000_000_000 + ns))
+}
+
+fn sync_root(store: &Store) -> Result<()> {
+    if store.options.durability.syncs_names() {
+        rustix::fs::fsync(&store.root).op("sync the root")?;
+    }
+    Ok(())
+}
+
+/// The names in a directory and their types, where they are text.
+pub(crate) fn entries(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
+    let mut buffer = Vec::with_capacity(ENTRIES_READ_BYTES);
+    let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
+    let mut found = Vec::new();
+    while let Some(entry) = entries.next() {
+        let entry = match entry {
+            // What a directory says that was removed after it was opened: it was empty.
+            Err(Errno::NOENT) => break,
+            entry => entry?,
+        };
+        if let Ok(name) = entry.file_name().to_str()
+            && !matches!(name, "." | "..")
+        {
+            found.push((name.to_owned(), entry.file_type()));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,77 @@
+//! Trees deeper than a stack, keys with more levels than there are descriptors, and no descriptors at all. One test, since
+//! the limit on descriptors is the whole process's.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use backend::conformance::{Fixture, digests, key};
+use backend::{Backend, BackendError, ListBucketsQuery, WriteOptions};
+use backend_posix::{Durability, Options, PosixBackend};
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use s3_types::Conditions;
+
+/// A chain of directories of one name.
+fn nest(top: &Path, name: &str, levels: usize) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let mut directory = openat(CWD, top, flags, Mode::empty()).unwrap();
+    for _ in 0..levels {
+        mkdirat(&directory, name, Mode::RWXU).unwrap();
+        directory = openat(&directory, name, flags, Mode::empty()).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn depth_costs_neither_stack_nor_descriptors() {
+    let root = tempfile::tempdir().unwrap();
+    let options = Options { durability: Durability::None, ..Options::default() };
+    let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(root.path(), options).unwrap());
+    let fixture = Fixture::new(&backend, "depths").await;
+    let bucket = root.path().join("conformance-depths");
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(80), ..limit }).unwrap();
+
+    let names = ["/".repeat(1024), "a/".repeat(511) + "b", "z".to_owned()];
+    for name in &names {
+        fixture.put(name, b"x").await;
+    }
+    assert_eq!(fixture.keys().await, names);
+    assert_eq!(fixture.list("", Some("/"), 10).await, ["/", "a/", "z"]);
+    assert_eq!(fixture.list("/", Some("//"), 10).await, ["///"]);
+    for name in &names {
+        fixture.delete(name, &Conditions::default()).await.unwrap();
+    }
+
+    // Made by hand: chains that are no key's, short and long, and plain directories.
+    nest(&bucket, ".slipway,+", 6000);
+    nest(&bucket, &format!(".slipway,+{}", "x".repeat(240)), 6000);
+    nest(&bucket, "deep", 6000);
+    fixture.put("z", b"").await;
+    assert_eq!(fixture.keys().await, ["z"]);
+    assert_eq!(fixture.list("", Some("/"), 10).await, ["z"]);
+    let refused = backend.delete_bucket(&fixture.cx, &fixture.bucket).await;
+    assert!(matches!(refused, Err(BackendError::BucketNotEmpty)), "{refused:?}");
+
+    let mut taken = Vec::new();
+    while let Ok(file) = File::open("/dev/null") {
+        taken.push(file);
+    }
+    let name = key("z");
+    let put = backend.put_object(&fixture.cx, fixture.object(&name), WriteOptions::default()).await;
+    assert!(matches!(put.map(|_| ()), Err(BackendError::Busy(_))));
+    let head = fixture.head("z").await.map(|_| ());
+    assert!(matches!(head, Err(BackendError::Busy(_))), "{head:?}");
+    let query = ListBucketsQuery { max_buckets: 10, ..ListBucketsQuery::default() };
+    let buckets = backend.list_buckets(&fixture.cx, &query).await;
+    assert!(matches!(buckets, Err(BackendError::Busy(_))), "{buckets:?}");
+    drop(taken);
+    assert_eq!(fixture.head("z").await.unwrap().attributes.etag, digests(b"").etag);
+
+    // Of a bucket that is deleted, trees like these are no matter either.
+    let removed = std::process::Command::new("rm").arg("-rf").arg(bucket.join("deep")).status();
+    assert!(removed.unwrap().success());
+    setrlimit(Resource::Nofile, limit).unwrap();
+    std::process::Command::new("rm").arg("-rf").arg(&bucket).status().unwrap();
+}

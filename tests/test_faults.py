@@ -1,0 +1,134 @@
+"""When the machine itself fails: an error that tells nothing, and a server that recovers."""
+
+import hashlib
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from support import expect
+from support.bucket import Bucket
+from support.data import PART, pattern
+from support.server import assert_nothing_staged, remove_tree
+
+
+@pytest.fixture
+def lone(make_server) -> Bucket:
+    return Bucket(make_server(), "bucket").create()
+
+
+@contextmanager
+def no_descriptors(pid: int) -> Iterator[None]:
+    """A process that can open nothing more."""
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+
+
+def test_no_descriptors_left(lone):
+    lone.put("key", b"data")
+    upload_id = lone.create_upload("parted")
+    etag = lone.put_part("parted", upload_id, 1, b"part").etag
+    with lone.raw.connect() as connection:
+        expect.ok(lone.raw.head(lone.path("key"), connection=connection))
+        with no_descriptors(lone.server.pid):
+            for method, key, query, body in [
+                ("GET", "key", {}, b""),
+                ("PUT", "key", {}, b"new"),
+                ("PUT", "deep/key", {}, b"new"),
+                ("DELETE", "key", {}, b""),
+                ("GET", None, {"list-type": "2"}, b""),
+                ("POST", "key", {"uploads": ""}, b""),
+                ("PUT", "parted", {"uploadId": upload_id, "partNumber": "2"}, b"two"),
+            ]:
+                response = lone.raw.request(
+                    method, lone.path(key), query=query, body=body, connection=connection
+                )
+                expect.error(response, "SlowDown")
+                assert b"descriptor" not in response.body and b"os error" not in response.body
+            expect.head_error(lone.raw.head(lone.path("key"), connection=connection), 503)
+        assert expect.ok(lone.raw.get(lone.path("key"), connection=connection)).body == b"data"
+    assert "file descriptors" in lone.server.log, "the log tells what clients are not told"
+    expect.ok(lone.complete("parted", upload_id, [(1, etag)]))
+    assert lone.keys() == ["key", "parted"]
+    assert lone.files() == ["key", "parted"]
+    assert_nothing_staged(lone.tree)
+
+
+def test_something_stands_in_the_way(lone):
+    """Where the server keeps its locks, somebody has made directories of their names."""
+    lone.put("key", b"old")
+    remove_tree(lone.tree / ".slipway")
+    for number in range(64):
+        (lone.tree / ".slipway" / "locks" / f"{number:02x}").mkdir(parents=True)
+    response = lone.raw.put(lone.path("key"), b"new")
+    expect.error(response, "InternalError")
+    assert b"locks" not in response.body and b"os error" not in response.body
+    assert "Is a directory" in lone.server.log, "the log tells what clients are not told"
+    assert lone.read("key") == b"old"
+    assert_nothing_staged(lone.tree)
+
+
+def test_a_bucket_that_is_removed_by_hand(lone):
+    """Also while an upload is in progress; and one that is made again is there at once."""
+    lone.put("key", b"data")
+    upload_id = lone.create_upload("parted")
+    remove_tree(lone.tree)
+    for response in (
+        lone.get("key"),
+        lone.raw.put(lone.path("key"), b"x"),
+        lone.raw.get(lone.path()),
+        lone.put_part("parted", upload_id, 1, b"x"),
+        lone.complete("parted", upload_id, [(1, "x")]),
+    ):
+        expect.error(response, "NoSuchBucket", BucketName="bucket")
+    lone.tree.mkdir()
+    lone.put("key", b"again")
+    assert lone.keys() == ["key"]
+
+
+def test_a_bucket_that_is_replaced_while_something_is_written(lone):
+    """A write that began in the old directory does not end up in the new one under its name."""
+    request = lone.raw.prepare(
+        "PUT", lone.path("key"), payload="UNSIGNED-PAYLOAD", headers={"content-length": str(PART)}
+    )
+    with lone.raw.connect() as connection:
+        connection.send(request.head + pattern(PART)[:-1])
+        lone.tree.rename(lone.server.tree / "renamed")
+        lone.tree.mkdir()
+        connection.send(b"!")
+        response = connection.response()
+    assert not lone.file("key").exists() or response.status == 200
+    assert lone.keys() == lone.files()
+    if response.status == 200:
+        assert (lone.server.tree / "renamed" / "key").exists() or lone.file("key").exists()
+
+
+def test_killed_and_started_again(make_server):
+    """kill -9 amid a write: what was acknowledged is there, what was not is not."""
+    bucket = Bucket(make_server(), "bucket").create()
+    bucket.put("kept", pattern(PART))
+    upload_id = bucket.create_upload("parted")
+    etag = bucket.put_part("parted", upload_id, 1, pattern(PART)).etag
+    connection = bucket.raw.connect()
+    request = bucket.raw.prepare(
+        "PUT", bucket.path("deep/lost"), payload="UNSIGNED-PAYLOAD", headers={"content-length": str(PART)}
+    )
+    connection.send(request.head + pattern(PART)[:-1])
+    bucket.server.kill()
+    again = Bucket(make_server(), "bucket")
+    assert again.keys() == ["kept"]
+    assert again.read("kept") == pattern(PART)
+    assert again.head("kept").etag == bucket_etag(pattern(PART))
+    expect.ok(again.complete("parted", upload_id, [(1, etag)]))
+    assert again.read("parted") == pattern(PART)
+    assert not again.file("deep/lost").exists()
+
+
+def bucket_etag(data: bytes) -> str:
+
+    return f'"{hashlib.md5(data).hexdigest()}"'
