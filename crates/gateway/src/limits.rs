@@ -1,8 +1,16 @@
 //! Limits of the gateway, with the error each one gives. Those of the protocol are in `s3_wire::limits`.
 //!
-//! Memory per connection is at most [`READ_BUFFER_BYTES`] (what hyper reads into), plus either the body of one request
-//! document ([`DOCUMENT_BYTES_MAX`], refused beyond) or the pieces of a body on their way: [`FILE_CHUNK_BYTES`]
-//! for a download, [`READ_BUFFER_BYTES`] and the writer's own buffer for an upload.
+//! Memory that a client can bind:
+//!
+//! - a connection: what hyper reads into ([`READ_BUFFER_BYTES`], which it allocates as needed), and TLS buffers of some 40 KiB;
+//! - a download in progress: one piece of [`FILE_CHUNK_BYTES`], and as much again in hyper's write buffer;
+//! - an upload in progress: what its writer gathers before it writes (for files, `backend_posix` says how much: 1 MiB, and
+//!   1 MiB on its way to the disk);
+//! - a listing: a page of at most 1000 keys and its document, about 400 KiB for keys of a usual length, 6 MiB for the worst;
+//! - a document: up to [`SMALL_DOCUMENT_BYTES_MAX`]; at most [`LARGE_DOCUMENTS_MAX`] larger ones at a time, up to
+//!   [`DOCUMENT_BYTES_MAX`] each.
+//!
+//! The number of connections and of requests in progress is limited by configuration.
 
 use std::time::Duration;
 

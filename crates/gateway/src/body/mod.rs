@@ -3,10 +3,12 @@
 mod checksum;
 mod document;
 mod file;
+mod receive;
 mod request;
 mod response;
 
 pub use checksum::expected_value;
 pub use document::Document;
+pub use receive::{DigestPlan, receive};
 pub use request::{DecodedBody, RequestBody};
 pub use response::{InProgress, ResponseBody};

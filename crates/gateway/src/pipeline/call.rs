@@ -2,8 +2,10 @@
 
 use backend::{Backend, BackendError, Context, ObjectRef};
 use http::HeaderMap;
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
 use iam::{Action, Decision, RequestFacts, Requester};
+use s3_types::limits::PART_BYTES_MAX;
 use s3_types::{BucketName, ObjectKey};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::operation::Operation;
@@ -135,10 +137,22 @@ impl<'a> Call<'a> {
         ErrorSite::new(self.gateway, self.cx, self.head)
     }
 
-    /// The body's payload. For one use only.
+    /// The body's payload, to become an object or part: it must say how long it is, and may not be larger than one request
+    /// may bring. For one use only.
     pub fn decode_body(&mut self) -> Result<DecodedBody<'_>> {
+        // HTTP takes a request that says nothing for one without a body; S3 does not.
+        if ![CONTENT_LENGTH, TRANSFER_ENCODING].iter().any(|name| self.headers.contains_key(name)) {
+            return Err(ErrorCode::MissingContentLength.into());
+        }
         let mode = std::mem::replace(&mut self.payload, PayloadMode::Unsigned);
-        self.body.decode(mode, self.headers)
+        let body = self.body.decode(mode, self.headers)?;
+        let length = body.length();
+        if length <= PART_BYTES_MAX {
+            return Ok(body);
+        }
+        Err(S3Error::new(ErrorCode::EntityTooLarge)
+            .detail("ProposedSize", length.to_string())
+            .detail("MaxSizeAllowed", PART_BYTES_MAX.to_string()))
     }
 
     /// The body as a document of at most `bytes_max`. For one use only.

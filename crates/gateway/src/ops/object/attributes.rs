@@ -4,7 +4,8 @@ use s3_wire::xml::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttr
 use s3_wire::{Result, time};
 
 use crate::ops::Operation;
-use crate::ops::object::get::{check_version, read_error};
+use crate::ops::check_version;
+use crate::ops::object::get::read_error;
 use crate::pipeline::{Call, Permission};
 use crate::reply::{self, Reply};
 

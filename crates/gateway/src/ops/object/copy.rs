@@ -9,9 +9,7 @@ use s3_wire::headers::{
 use s3_wire::xml::CopyObjectResult;
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use crate::ops::Operation;
-use crate::ops::object::get::check_version;
-use crate::ops::slow;
+use crate::ops::{Operation, check_version, slow};
 use crate::pipeline::{Call, Permission, from_backend};
 use crate::reply::Reply;
 

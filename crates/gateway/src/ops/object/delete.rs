@@ -4,8 +4,7 @@ use s3_wire::Result;
 use s3_wire::headers::delete_conditions;
 use s3_wire::headers::refuse_unimplemented;
 
-use crate::ops::Operation;
-use crate::ops::object::get::check_version;
+use crate::ops::{Operation, check_version};
 use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 

@@ -6,8 +6,7 @@ use s3_wire::xml::{DeleteEntry, DeleteOutcome, DeleteRequest, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
 use crate::limits::DELETE_CONCURRENCY;
-use crate::ops::Operation;
-use crate::ops::object::get::check_version;
+use crate::ops::{Operation, check_version};
 use crate::pipeline::{Call, Permission, from_backend};
 use crate::reply::{self, Reply};
 

@@ -10,7 +10,7 @@ use s3_wire::headers::{
 use s3_wire::{Result, S3Error};
 
 use crate::body::ResponseBody;
-use crate::ops::Operation;
+use crate::ops::{Operation, check_version};
 use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
@@ -123,15 +123,6 @@ fn not_modified(attributes: &ObjectAttributes) -> Reply {
     };
     object.append_validators_to(reply.headers_mut());
     reply
-}
-
-/// Versions do not exist yet: only `null` names one (any object); another id is one that was never given out.
-pub fn check_version(version_id: Option<&str>) -> Result<()> {
-    match version_id {
-        None | Some("null") => Ok(()),
-        Some("") => Err(S3Error::invalid_argument("versionId", "", "Version id cannot be the empty string")),
-        Some(other) => Err(S3Error::invalid_argument("versionId", other, "Invalid version id specified")),
-    }
 }
 
 impl<'a> Operation<'a> for GetObject {

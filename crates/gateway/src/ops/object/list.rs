@@ -18,18 +18,7 @@ impl<'a> Operation<'a> for ListObjects<'a> {
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
-        let start = asked.start().map(position);
-        let page = list(
-            &call,
-            ListObjectsQuery {
-                bucket,
-                prefix: asked.prefix,
-                delimiter: asked.delimiter,
-                start: start.as_ref(),
-                max_items: asked.max_keys,
-            },
-        )
-        .await?;
+        let page = page(&call, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
         let result = ListObjectsResult {
             bucket: bucket.as_str(),
             prefix: asked.prefix,
@@ -45,23 +34,25 @@ impl<'a> Operation<'a> for ListObjects<'a> {
     }
 }
 
-/// One page. Of no keys at all, if none are asked for.
-pub async fn list(call: &Call<'_>, query: ListObjectsQuery<'_>) -> Result<ListPage> {
-    let failed = call.failed();
-    let (backend, cx) = (call.backend(), call.backend_context());
-    if query.max_items == 0 {
-        backend.head_bucket(&cx, query.bucket).await.map_err(failed)?;
+/// One page of the request's bucket. Of no keys at all, if none are asked for.
+pub async fn page(
+    call: &Call<'_>,
+    prefix: &str,
+    delimiter: Option<&str>,
+    start: Option<ListStart>,
+    max_items: usize,
+) -> Result<ListPage> {
+    let (bucket, backend, cx) = (call.bucket()?, call.backend(), call.backend_context());
+    if max_items == 0 {
+        backend.head_bucket(&cx, bucket).await.map_err(call.failed())?;
         return Ok(ListPage::default());
     }
-    backend.list_objects(&cx, &query).await.map_err(failed)
-}
-
-/// The wire's position as the backend's.
-pub fn position(start: ListStart) -> ListPosition {
-    match start {
+    let start = start.map(|start| match start {
         ListStart::AfterKey(key) => ListPosition::AfterKey(key),
         ListStart::AfterPrefix(prefix) => ListPosition::AfterPrefix(prefix),
-    }
+    });
+    let query = ListObjectsQuery { bucket, prefix, delimiter, start: start.as_ref(), max_items };
+    backend.list_objects(&cx, &query).await.map_err(call.failed())
 }
 
 /// The last key or common prefix of a page.

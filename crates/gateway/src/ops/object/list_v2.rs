@@ -1,9 +1,9 @@
-use backend::{ListObjectsQuery, ListPosition};
+use backend::ListPosition;
 use s3_wire::Result;
 use s3_wire::headers::{self, ListStart};
 use s3_wire::xml::ListObjectsV2Result;
 
-use super::list::{list, objects, position, prefixes};
+use super::list::{objects, page, prefixes};
 use crate::ops::Operation;
 use crate::pipeline::Call;
 use crate::reply::{self, Reply};
@@ -19,18 +19,7 @@ impl<'a> Operation<'a> for ListObjectsV2<'a> {
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
-        let start = asked.start().map(position);
-        let page = list(
-            &call,
-            ListObjectsQuery {
-                bucket,
-                prefix: asked.prefix,
-                delimiter: asked.delimiter,
-                start: start.as_ref(),
-                max_items: asked.max_keys,
-            },
-        )
-        .await?;
+        let page = page(&call, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
         let token = page.next.as_ref().map(|next| match next {
             ListPosition::AfterKey(key) => ListStart::AfterKey(key.clone()).to_token(),
             ListPosition::AfterPrefix(prefix) => ListStart::AfterPrefix(prefix.clone()).to_token(),

@@ -1,9 +1,8 @@
-use backend::ListObjectsQuery;
 use s3_wire::Result;
 use s3_wire::headers;
 use s3_wire::xml::{ListObjectVersionsResult, ListedVersion};
 
-use super::list::{list, position, position_text, prefixes, summaries};
+use super::list::{page, position_text, prefixes, summaries};
 use crate::ops::Operation;
 use crate::pipeline::Call;
 use crate::reply::{self, Reply};
@@ -19,18 +18,7 @@ impl<'a> Operation<'a> for ListObjectVersions<'a> {
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
-        let start = asked.start().map(position);
-        let page = list(
-            &call,
-            ListObjectsQuery {
-                bucket,
-                prefix: asked.prefix,
-                delimiter: asked.delimiter,
-                start: start.as_ref(),
-                max_items: asked.max_keys,
-            },
-        )
-        .await?;
+        let page = page(&call, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
         let result = ListObjectVersionsResult {
             bucket: bucket.as_str(),
             prefix: asked.prefix,

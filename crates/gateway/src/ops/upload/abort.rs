@@ -1,8 +1,9 @@
 use backend::UploadRef;
 use http::StatusCode;
 use s3_types::UploadId;
-use s3_wire::{ErrorCode, Result};
+use s3_wire::Result;
 
+use super::upload_id;
 use crate::ops::Operation;
 use crate::pipeline::Call;
 use crate::reply::{self, Reply};
@@ -10,11 +11,6 @@ use crate::reply::{self, Reply};
 /// AbortMultipartUpload.
 pub struct AbortMultipartUpload {
     id: UploadId,
-}
-
-/// The upload that the query names. What does not look like an id was never one.
-pub fn upload_id(call: &Call<'_>) -> Result<UploadId> {
-    UploadId::new(call.query.get("uploadId").unwrap_or_default()).map_err(|_| ErrorCode::NoSuchUpload.into())
 }
 
 impl<'a> Operation<'a> for AbortMultipartUpload {

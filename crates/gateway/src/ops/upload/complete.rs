@@ -6,7 +6,7 @@ use s3_wire::headers::{
 use s3_wire::xml::{CompleteUploadRequest, CompleteUploadResult};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
-use super::abort::upload_id;
+use super::upload_id;
 use crate::ops::{Operation, slow};
 use crate::pipeline::{Call, from_backend};
 use crate::reply::Reply;

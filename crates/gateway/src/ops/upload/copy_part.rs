@@ -8,11 +8,10 @@ use s3_wire::headers::{
 use s3_wire::xml::CopyPartResult;
 use s3_wire::{Result, S3Error};
 
-use super::abort::upload_id;
-use super::put_part::part_number;
+use super::{part_number, upload_id};
 use crate::ops::Operation;
+use crate::ops::check_version;
 use crate::ops::object::copy::{CopySides, copy_error, read_permission};
-use crate::ops::object::get::check_version;
 use crate::ops::slow;
 use crate::pipeline::{Call, Permission};
 use crate::reply::Reply;

@@ -4,7 +4,7 @@ use s3_wire::Result;
 use s3_wire::headers;
 use s3_wire::xml::{ListPartsResult, ListedPart};
 
-use super::abort::upload_id;
+use super::upload_id;
 use crate::ops::Operation;
 use crate::pipeline::Call;
 use crate::reply::{self, Reply};

@@ -1,12 +1,13 @@
 use backend::{UploadAttributes, UploadRef};
 use http::StatusCode;
 use s3_types::{ChecksumType, UploadId};
-use s3_wire::headers::{self, ChecksumRequest, refuse_unimplemented};
+use s3_wire::headers::{ChecksumRequest, refuse_unimplemented};
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use super::abort::upload_id;
+use super::{part_number, upload_id};
+use crate::body::{DigestPlan, receive};
 use crate::ops::Operation;
-use crate::ops::object::put::{DigestPlan, decode, receive, reply_headers};
+use crate::ops::object::put::reply_headers;
 use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
@@ -15,11 +16,6 @@ pub struct UploadPart {
     id: UploadId,
     part_number: u32,
     checksum: ChecksumRequest,
-}
-
-/// The part that the query names.
-pub fn part_number(call: &Call<'_>) -> Result<u32> {
-    headers::part_number(call.query)?.ok_or_else(|| ErrorCode::InvalidRequest.into())
 }
 
 impl<'a> Operation<'a> for UploadPart {
@@ -37,7 +33,7 @@ impl<'a> Operation<'a> for UploadPart {
         let attributes = backend.head_upload(&cx, upload).await.map_err(failed)?;
         check_algorithm(&self.checksum, &attributes)?;
         let default = attributes.checksum.map_or(backend.default_checksum(), |(algorithm, _)| algorithm);
-        let body = decode(&mut call)?;
+        let body = call.decode_body()?;
         let mut writer =
             backend.put_part(&cx, upload, self.part_number, Some(body.length())).await.map_err(failed)?;
         let plan = DigestPlan { wanted: backend.wants_digests(), default };
