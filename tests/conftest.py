@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: moves gigabytes; only run with --slow")
+    config.addinivalue_line("markers", "slow: takes gigabytes or minutes; only run with --slow")
     if not hasattr(config, "workerinput"):
         config.stash[_seen_file] = Path(tempfile.mkdtemp(prefix="slipway-tests-")) / "codes"
         codes.record_in(config.stash[_seen_file])
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--slow"):
         for item in items:
             if item.get_closest_marker("slow"):
-                item.add_marker(pytest.mark.skip(reason="moves gigabytes; ./test --slow runs it"))
+                item.add_marker(pytest.mark.skip(reason="takes gigabytes or minutes; ./test --slow runs it"))
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
