@@ -26,7 +26,7 @@ pub struct Gateway {
     /// Free places for requests in progress.
     pub requests: Arc<Semaphore>,
     /// Turns for large documents.
-    pub large_documents: Arc<Semaphore>,
+    pub large_documents: Semaphore,
     /// How long a body may make no progress.
     pub stall_timeout: std::time::Duration,
     /// Makes the ids of requests.

@@ -6,24 +6,27 @@
 //! - a download in progress: one piece of [`FILE_CHUNK_BYTES`], and as much again in hyper's write buffer;
 //! - an upload in progress: what its writer gathers before it writes (for files, `backend_posix` says how much: 1 MiB, and
 //!   1 MiB on its way to the disk);
-//! - a listing: a page of at most 1000 keys and its document, about 400 KiB for keys of a usual length, 6 MiB for the worst;
-//! - a document: up to [`SMALL_DOCUMENT_BYTES_MAX`]; at most [`LARGE_DOCUMENTS_MAX`] larger ones at a time, up to
-//!   [`DOCUMENT_BYTES_MAX`] each.
+//! - a listing: a page of at most 1000 keys (1 MiB and attributes, at the very most), and pieces of its document of
+//!   [`DOCUMENT_PIECE_BYTES`];
+//! - a document: up to [`SMALL_DOCUMENT_BYTES_MAX`] whole, or pieces of a larger one ([`LARGE_DOCUMENTS_MAX`] at a time); and
+//!   what it says: 1000 keys, or 10,000 parts.
 //!
 //! The number of connections and of requests in progress is limited by configuration.
 
 use std::time::Duration;
 
-/// What hyper may buffer of a request head or of a body; a longer head is refused (431, connection closed).
+/// What hyper may buffer of a request head or of a body; a longer head is refused (`RequestHeaderSectionTooLarge`, connection closed).
 pub const READ_BUFFER_BYTES: usize = 64 << 10;
-/// Most header lines of a request; more are refused (431, connection closed).
+/// Most header lines of a request; more are refused (`RequestHeaderSectionTooLarge`, connection closed).
 pub const HEADER_LINES_MAX: usize = 200;
 /// Largest XML document taken from a client.
 pub const DOCUMENT_BYTES_MAX: usize = s3_wire::limits::DELETE_BODY_BYTES_MAX;
-/// Documents above this are read one by one ([`LARGE_DOCUMENTS_MAX`] at a time); the rest wait.
+/// Documents above this are parsed while they come, each on a thread ([`LARGE_DOCUMENTS_MAX`] at a time; the rest wait).
 pub const SMALL_DOCUMENT_BYTES_MAX: usize = 1 << 20;
-/// See [`SMALL_DOCUMENT_BYTES_MAX`].
-pub const LARGE_DOCUMENTS_MAX: usize = 4;
+/// See [`SMALL_DOCUMENT_BYTES_MAX`]. Few against [`BLOCKING_THREADS_MAX`], since a slow client holds its thread.
+pub const LARGE_DOCUMENTS_MAX: usize = 16;
+/// A document with many entries (a listing) that is longer than this is sent in pieces of about this length.
+pub const DOCUMENT_PIECE_BYTES: usize = 512 << 10;
 /// How much of an object is read from its file at a time.
 pub const FILE_CHUNK_BYTES: u64 = 256 << 10;
 /// How much of an unwanted request body is read and dropped to keep the connection; beyond, it is closed.
@@ -51,4 +54,6 @@ pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const _: () = assert!(READ_BUFFER_BYTES > s3_wire::limits::HEADER_SECTION_BYTES_MAX);
 const _: () = assert!(DRAIN_BYTES_MAX <= LINGER_BYTES_MAX);
 const _: () = assert!(SMALL_DOCUMENT_BYTES_MAX <= DOCUMENT_BYTES_MAX);
+const _: () = assert!(LARGE_DOCUMENTS_MAX * 8 <= BLOCKING_THREADS_MAX);
+const _: () = assert!(DOCUMENT_PIECE_BYTES <= 512 << 10, "with its last entry, a piece stays below 1 MiB");
 const _: () = assert!(FILE_CHUNK_BYTES <= 1 << 20);

@@ -3,7 +3,9 @@
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use crate::body::ResponseBody;
+use s3_wire::xml::Writer;
+
+use crate::body::{self, ResponseBody};
 
 /// A response on its way to the client.
 pub type Reply = Response<ResponseBody>;
@@ -26,6 +28,17 @@ pub fn xml(status: StatusCode, document: String) -> Reply {
 /// `200` with an XML document.
 pub fn ok_xml(document: String) -> Reply {
     xml(StatusCode::OK, document)
+}
+
+/// `200` with an XML document of many entries, which is written while it is sent.
+pub fn ok_entries<T>(
+    writer: Writer,
+    entries: impl IntoIterator<Item = T, IntoIter: Send + 'static>,
+    write: impl Fn(T, &mut Writer) + Send + 'static,
+) -> Reply {
+    let mut reply = ok_xml(String::new());
+    *reply.body_mut() = body::document(writer, entries.into_iter(), write);
+    reply
 }
 
 /// Sets a header to a value made of checked text; what no header can hold is left out.

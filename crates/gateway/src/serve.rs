@@ -133,7 +133,7 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &RootCredent
         signing_keys: SigningKeyCache::new(),
         domains: options.domain.iter().map(|d| d.trim_matches('.').to_ascii_lowercase()).collect(),
         requests: Arc::new(Semaphore::new(options.max_requests)),
-        large_documents: Arc::new(Semaphore::new(LARGE_DOCUMENTS_MAX)),
+        large_documents: Semaphore::new(LARGE_DOCUMENTS_MAX),
         stall_timeout: options.stall_timeout,
         request_ids: RequestIds::new(),
         host_id: HostId::random(),

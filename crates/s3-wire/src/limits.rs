@@ -17,6 +17,8 @@ pub const XML_DEPTH_MAX: usize = 16;
 /// Elements of one XML document: 10,000 parts with number, ETag and a checksum, and as many again unknown ones
 /// (`MalformedXML`).
 pub const XML_ELEMENTS_MAX: usize = 80_000;
+/// One piece of an XML document (a tag, a text, a comment), and the text of one element (`MalformedXML`).
+pub const XML_TOKEN_BYTES_MAX: usize = 64 << 10;
 /// One XML start tag with its attributes (`MalformedXML`).
 pub const XML_TAG_BYTES_MAX: usize = 4 << 10;
 /// Keys in one DeleteObjects (`MalformedXML`).

@@ -13,7 +13,7 @@ use s3_wire::xml::{
     DeleteOutcome, DeleteRequest, InitiateUploadResult, KeyEncoding, ListBucketsResult,
     ListObjectVersionsResult, ListObjectsResult, ListObjectsV2Result, ListPartsResult, ListUploadsResult,
     ListedBucket, ListedObject, ListedPart, ListedUpload, ListedVersion, ObjectAttributesResult, Owner,
-    delete_result, location_constraint, without_declaration,
+    Writer, delete_result, location_constraint, without_declaration,
 };
 use s3_wire::{ErrorCode, Result, S3Error};
 
@@ -85,9 +85,11 @@ fn requests() {
         let body = std::fs::read(&path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
         let description = match name.split('.').next().unwrap() {
-            "delete" => describe(DeleteRequest::parse(&body), describe_delete),
-            "complete" => describe(CompleteUploadRequest::parse(&body), describe_complete),
-            "create-bucket" => describe(CreateBucketConfiguration::parse(&body), |c| vec![format!("{c:?}")]),
+            "delete" => describe(DeleteRequest::parse(&mut body.as_slice()), describe_delete),
+            "complete" => describe(CompleteUploadRequest::parse(&mut body.as_slice()), describe_complete),
+            "create-bucket" => {
+                describe(CreateBucketConfiguration::parse(&mut body.as_slice()), |c| vec![format!("{c:?}")])
+            }
             other => panic!("{other}: what is it a body of?"),
         };
         compare(&path.with_extension("txt"), &description);
@@ -139,6 +141,27 @@ fn etags() -> Vec<ETag> {
         .into()
 }
 
+fn list_objects(
+    writer: Writer,
+    objects: Vec<ListedObject<'_>>,
+    prefixes: &[&str],
+    encoding: KeyEncoding,
+    owner: Option<Owner<'_>>,
+) -> String {
+    let mut writer = writer;
+    for object in objects {
+        object.write(&mut writer, encoding, owner);
+    }
+    with_prefixes(writer, prefixes, encoding)
+}
+
+fn with_prefixes(mut writer: Writer, prefixes: &[&str], encoding: KeyEncoding) -> String {
+    for prefix in prefixes {
+        writer.common_prefix(prefix, encoding);
+    }
+    writer.finish()
+}
+
 fn render(name: &str, document: &str) {
     assert!(document.starts_with(DECLARATION));
     assert!(without_declaration(document).starts_with('<'));
@@ -157,10 +180,10 @@ fn listings_of_objects() {
         delimiter: None,
         encoding: KeyEncoding::Plain,
         is_truncated: false,
-        owner: Some(OWNER),
     };
-    render("list-objects.empty", &first.render([], []));
-    render("list-objects.all", &first.render(objects(&etags), []));
+    render("list-objects.empty", &first.begin(0).finish());
+    let all = list_objects(first.begin(4), objects(&etags), &[], KeyEncoding::Plain, Some(OWNER));
+    render("list-objects.all", &all);
     let paged = ListObjectsResult {
         prefix: "a b/",
         marker: "a b/&",
@@ -171,7 +194,9 @@ fn listings_of_objects() {
         is_truncated: true,
         ..first
     };
-    render("list-objects.url", &paged.render(objects(&etags), ["a b/c/", "a b/é/"]));
+    let prefixes = ["a b/c/", "a b/é/"];
+    let encoded = list_objects(paged.begin(6), objects(&etags), &prefixes, KeyEncoding::Url, Some(OWNER));
+    render("list-objects.url", &encoded);
 
     let second = ListObjectsV2Result {
         bucket: "bkt",
@@ -183,11 +208,11 @@ fn listings_of_objects() {
         max_keys: 1000,
         delimiter: None,
         encoding: KeyEncoding::Plain,
-        owner: None,
     };
-    render("list-objects-v2.empty", &second.render([], []));
-    let all = ListObjectsV2Result { key_count: 6, delimiter: Some("/"), owner: Some(NAMED), ..second };
-    render("list-objects-v2.owner", &all.render(objects(&etags), ["x<y/", "z/"]));
+    render("list-objects-v2.empty", &second.begin().finish());
+    let all = ListObjectsV2Result { key_count: 6, delimiter: Some("/"), ..second };
+    let all = list_objects(all.begin(), objects(&etags), &["x<y/", "z/"], KeyEncoding::Plain, Some(NAMED));
+    render("list-objects-v2.owner", &all);
     let paged = ListObjectsV2Result {
         prefix: "p ",
         continuation_token: Some("AWthYmM"),
@@ -197,10 +222,10 @@ fn listings_of_objects() {
         max_keys: 5,
         delimiter: Some(" "),
         encoding: KeyEncoding::Url,
-        owner: None,
         ..second
     };
-    render("list-objects-v2.url", &paged.render(objects(&etags), ["p \u{1} "]));
+    let encoded = list_objects(paged.begin(), objects(&etags), &["p \u{1} "], KeyEncoding::Url, None);
+    render("list-objects-v2.url", &encoded);
 }
 
 #[test]
@@ -217,33 +242,36 @@ fn listings_of_versions() {
         delimiter: Some("/"),
         encoding: KeyEncoding::Plain,
         is_truncated: true,
-        owner: OWNER,
     };
-    let versions = objects(&etags).into_iter().map(|object| ListedVersion {
-        key: object.key,
-        version_id: "null",
-        is_latest: true,
-        last_modified: object.last_modified,
-        etag: object.etag,
-        checksum: object.checksum,
-        size_bytes: object.size_bytes,
-    });
-    render("list-versions.plain", &page.render(versions, ["dir/"]));
+    let mut writer = page.begin();
+    for object in objects(&etags) {
+        let version = ListedVersion {
+            key: object.key,
+            version_id: "null",
+            is_latest: true,
+            last_modified: object.last_modified,
+            etag: object.etag,
+            checksum: object.checksum,
+            size_bytes: object.size_bytes,
+        };
+        version.write(&mut writer, KeyEncoding::Plain, OWNER);
+    }
+    render("list-versions.plain", &with_prefixes(writer, &["dir/"], KeyEncoding::Plain));
 }
 
 #[test]
 fn listings_of_buckets() {
-    let plain = ListBucketsResult { owner: OWNER, region: None, prefix: None, continuation_token: None };
-    render("list-buckets.empty", &plain.render([]));
-    let buckets = [("bkt", 0), ("other.bkt", 1)].map(|(name, n)| ListedBucket { name, created: time(n) });
-    render("list-buckets.plain", &plain.render(buckets));
-    let paged = ListBucketsResult {
-        region: Some("us-east-1"),
-        prefix: Some("b"),
-        continuation_token: Some("AWtia3Q"),
-        ..plain
+    let plain = ListBucketsResult { owner: OWNER, prefix: None, continuation_token: None };
+    render("list-buckets.empty", &plain.begin(0).finish());
+    let list = |mut writer: Writer, region| {
+        for (name, n) in [("bkt", 0), ("other.bkt", 1)] {
+            ListedBucket { name, created: time(n) }.write(&mut writer, region);
+        }
+        writer.finish()
     };
-    render("list-buckets.paged", &paged.render(buckets));
+    render("list-buckets.plain", &list(plain.begin(2), None));
+    let paged = ListBucketsResult { prefix: Some("b"), continuation_token: Some("AWtia3Q"), ..plain };
+    render("list-buckets.paged", &list(paged.begin(2), Some("us-east-1")));
     render("location.none", &location_constraint(None));
     render("location.region", &location_constraint(Some("eu-west-1")));
 }
@@ -262,9 +290,8 @@ fn uploads() {
         encoding: KeyEncoding::Plain,
         max_uploads: 1000,
         is_truncated: false,
-        owner: OWNER,
     };
-    render("list-uploads.empty", &list.render([], []));
+    render("list-uploads.empty", &list.begin(0).finish());
     let upload = |key, n, checksum| ListedUpload { key, upload_id: "u-1", initiated: time(n), checksum };
     let uploads = [
         upload(KEYS[1], 0, None),
@@ -280,10 +307,13 @@ fn uploads() {
         encoding: KeyEncoding::Url,
         max_uploads: 3,
         is_truncated: true,
-        owner: NAMED,
         ..list
     };
-    render("list-uploads.url", &paged.render(uploads, ["é/"]));
+    let mut writer = paged.begin(3);
+    for upload in uploads {
+        upload.write(&mut writer, KeyEncoding::Url, NAMED);
+    }
+    render("list-uploads.url", &with_prefixes(writer, &["é/"], KeyEncoding::Url));
 
     let parts = ListPartsResult {
         bucket: "bkt",
@@ -345,8 +375,16 @@ fn results_of_writes() {
         failed(KEYS[2], Some("v2")),
         deleted("version", Some("v3"), None),
     ];
-    render("delete.outcomes", &delete_result(outcomes));
-    render("delete.quiet", &delete_result([]));
+    let mut writer = delete_result(outcomes.len());
+    // As a long one is sent: piece by piece.
+    let mut document = writer.take();
+    for outcome in outcomes {
+        outcome.write(&mut writer);
+        document += &writer.take();
+        assert!(writer.is_empty());
+    }
+    render("delete.outcomes", &(document + &writer.finish()));
+    render("delete.quiet", &delete_result(0).finish());
 }
 
 #[test]

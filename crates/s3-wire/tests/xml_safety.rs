@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use std::fmt::Write as _;
+use std::io::BufReader;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -15,7 +16,7 @@ use s3_wire::xml::{
 };
 
 fn delete(body: &str) -> Result<DeleteRequest, ErrorCode> {
-    DeleteRequest::parse(body.as_bytes()).map_err(|error| error.code())
+    DeleteRequest::parse(&mut body.as_bytes()).map_err(|error| error.code())
 }
 
 /// Asserts that a body is refused, and that it does not take long: a build without optimisation needs a few ten
@@ -68,12 +69,14 @@ fn tags_and_bodies_are_limited() {
     refused_quickly(&attributes(5000));
     refused_quickly(&attributes(DELETE_BODY_BYTES_MAX - 1000));
     refused_quickly(&attributes(10 << 20));
-    let open = Document::open(attributes(10 << 20).as_bytes(), "Delete", usize::MAX).map(|mut d| d.skip());
-    assert!(open.unwrap().is_err());
+    let attributes = attributes(10 << 20);
+    let mut body = attributes.as_bytes();
+    assert!(Document::open(&mut body, "Delete", usize::MAX).unwrap().skip().is_err());
+    assert!(body.len() > (10 << 20) - (1 << 20), "a token that is too long is not read to its end");
     refused_quickly(&format!("<Delete>{}</Delete>", "<a/>".repeat(2_000_000)));
     refused_quickly(&format!("<Delete><Object><Key>{}</Key></Object></Delete>", "&amp;".repeat(3_000_000)));
     let region = format!("<CreateBucketConfiguration>{}</CreateBucketConfiguration>", " ".repeat(64 << 10));
-    assert!(CreateBucketConfiguration::parse(region.as_bytes()).is_err());
+    assert!(CreateBucketConfiguration::parse(&mut region.as_bytes()).is_err());
 }
 
 /// The largest bodies that S3 allows fit into the limits.
@@ -96,9 +99,12 @@ fn the_largest_requests_are_read() {
     let parts: String = (1..=10_000).map(part).collect();
     let body = format!("<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>");
     assert!(body.len() < COMPLETE_BODY_BYTES_MAX);
-    assert_eq!(CompleteUploadRequest::parse(body.as_bytes()).unwrap().parts.len(), 10_000);
+    assert_eq!(CompleteUploadRequest::parse(&mut body.as_bytes()).unwrap().parts.len(), 10_000);
     let body = format!("<CompleteMultipartUpload>{parts}{}</CompleteMultipartUpload>", part(1));
-    assert_eq!(CompleteUploadRequest::parse(body.as_bytes()).unwrap_err().code(), ErrorCode::MalformedXML);
+    assert_eq!(
+        CompleteUploadRequest::parse(&mut body.as_bytes()).unwrap_err().code(),
+        ErrorCode::MalformedXML
+    );
 }
 
 /// A page with one object of this key, as a client's parser (quick-xml, which is not ours) reads its key.
@@ -114,19 +120,24 @@ fn key_as_listed(key: &str, encoding: KeyEncoding) -> String {
         max_keys: 1000,
         delimiter: None,
         encoding,
-        owner: None,
     };
     let last_modified = Timestamp::UNIX_EPOCH;
-    let xml =
-        page.render([ListedObject { key, last_modified, etag: &etag, checksum: None, size_bytes: 0 }], []);
-    let mut document = Document::open(xml.as_bytes(), "ListBucketResult", usize::MAX).unwrap();
+    let mut writer = page.begin();
+    ListedObject { key, last_modified, etag: &etag, checksum: None, size_bytes: 0 }.write(
+        &mut writer,
+        encoding,
+        None,
+    );
+    let xml = writer.finish();
+    let mut body = xml.as_bytes();
+    let mut document = Document::open(&mut body, "ListBucketResult", usize::MAX).unwrap();
     while let Some(child) = document.child().unwrap() {
-        if child.name() != "Contents" {
+        if child != "Contents" {
             document.skip().unwrap();
             continue;
         }
-        assert_eq!(document.child().unwrap().unwrap().name(), "Key");
-        return document.text().unwrap().into_owned();
+        assert_eq!(document.child().unwrap(), Some("Key"));
+        return document.text().unwrap();
     }
     panic!("no object in {xml}");
 }
@@ -168,13 +179,24 @@ proptest! {
 
     #[test]
     fn nothing_panics(body in "(<(/?(Delete|Object|Key|a)|!\\[CDATA\\[|!--|\\?x)[ >]|[&;#x0-9]|\\PC|\\]\\]>|-->|\\?>){0,40}") {
-        let _ = DeleteRequest::parse(body.as_bytes());
-        let _ = CompleteUploadRequest::parse(body.as_bytes());
+        let _ = DeleteRequest::parse(&mut body.as_bytes());
+        let _ = CompleteUploadRequest::parse(&mut body.as_bytes());
+    }
+
+    /// Where the pieces of a body begin and end makes no difference, nor does an encoding that is not ours.
+    #[test]
+    fn pieces_are_read_as_the_whole(
+        body in "(<\\?xml version='1.0' encoding='(utf-8|latin1)'\\?>)?<Delete>(<Object><Key>([a-z&\u{e9}\u{1f9ca}\u{fffe}\u{1}]|&amp;|<!-- - -->|<!\\[CDATA\\[é\\]\\]>){1,8}</Key></Object>){1,3}</Delete>",
+        piece in 1_usize..40,
+    ) {
+        let whole = DeleteRequest::parse(&mut body.as_bytes()).map_err(|error| error.code());
+        let mut pieces = BufReader::with_capacity(piece, body.as_bytes());
+        prop_assert_eq!(DeleteRequest::parse(&mut pieces).map_err(|error| error.code()), whole);
     }
 
     #[test]
     fn no_bytes_panic(body: Vec<u8>) {
-        let _ = DeleteRequest::parse(&body);
-        let _ = CreateBucketConfiguration::parse(&body);
+        let _ = DeleteRequest::parse(&mut body.as_slice());
+        let _ = CreateBucketConfiguration::parse(&mut body.as_slice());
     }
 }

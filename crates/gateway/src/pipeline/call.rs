@@ -14,7 +14,7 @@ use s3_wire::xml::Owner;
 use s3_wire::{ErrorCode, Query, Result, S3Error, Target};
 
 use super::{ErrorSite, RequestContext, from_backend};
-use crate::body::{DecodedBody, Document, RequestBody};
+use crate::body::{DecodedBody, Parse, RequestBody, read_document};
 use crate::gateway::Gateway;
 
 /// Everything an operation may need.
@@ -78,8 +78,7 @@ impl<'a> Call<'a> {
 
     /// Whom answers show as the owner.
     pub fn owner(&self) -> Owner<'a> {
-        let id = self.gateway.identities.owner_id();
-        Owner { id, display_name: Some(id) }
+        Owner::named(self.gateway.identities.owner_id())
     }
 
     /// The operation's own action on its own target.
@@ -155,24 +154,21 @@ impl<'a> Call<'a> {
             .detail("MaxSizeAllowed", PART_BYTES_MAX.to_string()))
     }
 
-    /// The body as a document of at most `bytes_max`. For one use only.
-    pub async fn read_document(&mut self, bytes_max: usize) -> Result<Document> {
-        self.read_document_with(ChecksumRequest::parse(self.headers)?, bytes_max).await
-    }
-
-    /// The same where the checksum headers are not about the body.
-    pub async fn read_document_with(
+    /// What `parse` makes of the body, a document of at most `bytes_max` with the digests `expected`. For one use only.
+    pub async fn read_document<T: Send + 'static>(
         &mut self,
         expected: ChecksumRequest,
         bytes_max: usize,
-    ) -> Result<Document> {
+        parse: Parse<T>,
+    ) -> Result<T> {
         let mode = std::mem::replace(&mut self.payload, PayloadMode::Unsigned);
-        Document::read(self.body, mode, self.headers, expected, bytes_max, &self.gateway.large_documents)
-            .await
+        let large = &self.gateway.large_documents;
+        read_document(self.body, (mode, self.headers), expected, bytes_max, large, parse).await
     }
 
     /// Reads a body that S3 ignores, so that its signature counts all the same.
     pub async fn ignore_body(&mut self) -> Result<()> {
-        self.read_document(s3_wire::limits::XML_BODY_BYTES_MAX).await.map(drop)
+        let expected = ChecksumRequest::parse(self.headers)?;
+        self.read_document(expected, s3_wire::limits::XML_BODY_BYTES_MAX, |_| Ok(())).await
     }
 }

@@ -1,8 +1,10 @@
+use std::io::BufRead;
+
 use s3_types::limits::PARTS_MAX;
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumValue, ETag};
 
 use super::Document;
-use super::reader::{malformed, set_once};
+use super::reader::{is_empty, malformed, set_once};
 use super::writer::Writer;
 use crate::Result;
 use crate::error::{ErrorCode, S3Error};
@@ -28,15 +30,15 @@ pub struct CompletedPart {
 
 impl CompleteUploadRequest {
     /// Reads the body. No part, too many, or one without number or ETag are `MalformedXML`.
-    pub fn parse(body: &[u8]) -> Result<Self> {
+    pub fn parse(body: &mut dyn BufRead) -> Result<Self> {
         // Other documents have their own error for an empty body; this one is a list of no parts.
-        if body.is_empty() {
+        if is_empty(body)? {
             return Err(malformed());
         }
         let mut document = Document::open(body, "CompleteMultipartUpload", COMPLETE_BODY_BYTES_MAX)?;
         let mut parts = Vec::new();
         while let Some(child) = document.child()? {
-            match child.name() {
+            match child {
                 "Part" if parts.len() == PARTS_MAX as usize => return Err(malformed()),
                 "Part" => parts.push(parse_part(&mut document)?),
                 _ => document.skip()?,
@@ -49,7 +51,7 @@ impl CompleteUploadRequest {
 fn parse_part(document: &mut Document<'_>) -> Result<CompletedPart> {
     let (mut part_number, mut etag, mut checksum) = (None, None, None);
     while let Some(child) = document.child()? {
-        match child.name() {
+        match child {
             "PartNumber" => set_once(&mut part_number, parse_part_number(document.text()?.trim())?)?,
             "ETag" => set_once(&mut etag, ETag::parse(&document.text()?))?,
             name => match ChecksumAlgorithm::ALL.into_iter().find(|a| a.element() == name) {

@@ -1,5 +1,7 @@
+use std::io::BufRead;
+
 use super::Document;
-use super::reader::set_once;
+use super::reader::{is_empty, set_once};
 use super::writer::Writer;
 use crate::Result;
 use crate::limits::XML_BODY_BYTES_MAX;
@@ -17,15 +19,15 @@ pub struct CreateBucketConfiguration {
 
 impl CreateBucketConfiguration {
     /// Reads the body; one without bytes is the default.
-    pub fn parse(body: &[u8]) -> Result<Self> {
-        if body.is_empty() {
+    pub fn parse(body: &mut dyn BufRead) -> Result<Self> {
+        if is_empty(body)? {
             return Ok(Self::default());
         }
         let mut document = Document::open(body, "CreateBucketConfiguration", XML_BODY_BYTES_MAX)?;
         let mut location_constraint = None;
         let mut configuration = Self::default();
         while let Some(child) = document.child()? {
-            match child.name() {
+            match child {
                 "LocationConstraint" => {
                     set_once(&mut location_constraint, document.text()?.trim().to_owned())?;
                 }

@@ -1,3 +1,5 @@
+use std::io::BufRead;
+
 use s3_types::{Conditions, ETag, ETagCondition, ObjectKey, Timestamp};
 
 use super::Document;
@@ -31,12 +33,12 @@ pub struct DeleteEntry {
 impl DeleteRequest {
     /// Reads the body. No object, more than 1000, or one without a key are `MalformedXML`; so is a condition that
     /// cannot be understood, since to ignore it would delete what the client wants kept.
-    pub fn parse(body: &[u8]) -> Result<Self> {
+    pub fn parse(body: &mut dyn BufRead) -> Result<Self> {
         let mut document = Document::open(body, "Delete", DELETE_BODY_BYTES_MAX)?;
         let mut objects = Vec::new();
         let mut quiet = None;
         while let Some(child) = document.child()? {
-            match child.name() {
+            match child {
                 "Object" if objects.len() == DELETE_KEYS_MAX => return Err(malformed()),
                 "Object" => objects.push(parse_entry(&mut document)?),
                 "Quiet" => set_once(&mut quiet, document.boolean()?)?,
@@ -54,9 +56,9 @@ fn parse_entry(document: &mut Document<'_>) -> Result<DeleteEntry> {
     let (mut key, mut version_id) = (None, None);
     let mut conditions = Conditions::default();
     while let Some(child) = document.child()? {
-        match child.name() {
+        match child {
             "Key" => set_once(&mut key, document.text()?)?,
-            "VersionId" => set_once(&mut version_id, document.text()?.into_owned())?,
+            "VersionId" => set_once(&mut version_id, document.text()?)?,
             "ETag" => set_once(&mut conditions.if_match, parse_etag(document.text()?.trim())?)?,
             "Size" => set_once(&mut conditions.if_match_size, document.number()?)?,
             "LastModifiedTime" => {
@@ -119,13 +121,16 @@ pub struct DeleteMarker<'a> {
     pub version_id: &'a str,
 }
 
-/// The answer of DeleteObjects, a `DeleteResult`.
-pub fn delete_result<'a>(outcomes: impl IntoIterator<Item = DeleteOutcome<'a>>) -> String {
-    let outcomes = outcomes.into_iter();
-    let mut writer = Writer::document("DeleteResult", outcomes.size_hint().0 * 96);
-    for outcome in outcomes {
-        match outcome {
-            DeleteOutcome::Deleted { key, version_id, delete_marker } => {
+/// Begins the answer of DeleteObjects, a `DeleteResult`, for at most `entries` objects.
+pub fn delete_result(entries: usize) -> Writer {
+    Writer::document("DeleteResult", entries * 96)
+}
+
+impl DeleteOutcome<'_> {
+    /// Writes the entry.
+    pub fn write(&self, writer: &mut Writer) {
+        match *self {
+            Self::Deleted { key, version_id, delete_marker } => {
                 writer.open("Deleted");
                 writer.text("Key", key);
                 writer.optional_text("VersionId", version_id);
@@ -135,7 +140,7 @@ pub fn delete_result<'a>(outcomes: impl IntoIterator<Item = DeleteOutcome<'a>>) 
                 }
                 writer.close("Deleted");
             }
-            DeleteOutcome::Failed { key, version_id, code, message } => {
+            Self::Failed { key, version_id, code, message } => {
                 writer.open("Error");
                 writer.text("Key", key);
                 writer.optional_text("VersionId", version_id);
@@ -145,5 +150,4 @@ pub fn delete_result<'a>(outcomes: impl IntoIterator<Item = DeleteOutcome<'a>>) 
             }
         }
     }
-    writer.finish()
 }

@@ -17,8 +17,6 @@ pub struct ListedBucket<'a> {
 pub struct ListBucketsResult<'a> {
     /// Whose buckets these are.
     pub owner: Owner<'a>,
-    /// The region of all of them, to be shown where the request was a paged one.
-    pub region: Option<&'a str>,
     /// The prefix asked for.
     pub prefix: Option<&'a str>,
     /// Where the next page begins.
@@ -26,22 +24,27 @@ pub struct ListBucketsResult<'a> {
 }
 
 impl ListBucketsResult<'_> {
-    /// The document.
-    pub fn render<'b>(&self, buckets: impl IntoIterator<Item = ListedBucket<'b>>) -> String {
-        let buckets = buckets.into_iter();
-        let mut writer = Writer::document("ListAllMyBucketsResult", 256 + buckets.size_hint().0 * 160);
+    /// Begins the document, for at most `entries` buckets.
+    pub fn begin(&self, entries: usize) -> Writer {
+        let mut writer = Writer::document("ListAllMyBucketsResult", 256 + entries * 160);
         writer.owner("Owner", self.owner);
         writer.open("Buckets");
-        for bucket in buckets {
-            writer.open("Bucket");
-            writer.text("Name", bucket.name);
-            writer.time("CreationDate", bucket.created);
-            writer.optional_text("BucketRegion", self.region);
-            writer.close("Bucket");
-        }
-        writer.close("Buckets");
-        writer.optional_text("ContinuationToken", self.continuation_token);
-        writer.optional_text("Prefix", self.prefix);
-        writer.finish()
+        writer.at_end(|writer| {
+            writer.close("Buckets");
+            writer.optional_text("ContinuationToken", self.continuation_token);
+            writer.optional_text("Prefix", self.prefix);
+        });
+        writer
+    }
+}
+
+impl ListedBucket<'_> {
+    /// Writes the entry. `region` is shown where the request was a paged one.
+    pub fn write(&self, writer: &mut Writer, region: Option<&str>) {
+        writer.open("Bucket");
+        writer.text("Name", self.name);
+        writer.time("CreationDate", self.created);
+        writer.optional_text("BucketRegion", region);
+        writer.close("Bucket");
     }
 }

@@ -37,19 +37,12 @@ pub struct ListObjectsResult<'a> {
     pub encoding: KeyEncoding,
     /// Whether there are more.
     pub is_truncated: bool,
-    /// Of every object.
-    pub owner: Option<Owner<'a>>,
 }
 
 impl ListObjectsResult<'_> {
-    /// The document.
-    pub fn render<'b>(
-        &self,
-        objects: impl IntoIterator<Item = ListedObject<'b>>,
-        common_prefixes: impl IntoIterator<Item = &'b str>,
-    ) -> String {
-        let objects = objects.into_iter();
-        let mut writer = page(objects.size_hint(), self.max_keys);
+    /// Begins the document, for at most `entries` objects and common prefixes.
+    pub fn begin(&self, entries: usize) -> Writer {
+        let mut writer = page(entries);
         writer.text("Name", self.bucket);
         // SDKs decode all but this one in this form of the listing, so it is only encoded if XML cannot hold it.
         let plain = self.prefix.chars().all(|c| c >= ' ' || matches!(c, '\t' | '\n'));
@@ -60,11 +53,7 @@ impl ListObjectsResult<'_> {
         writer.optional_key("Delimiter", self.delimiter, self.encoding);
         encoding_type(&mut writer, self.encoding);
         writer.boolean("IsTruncated", self.is_truncated);
-        for object in objects {
-            contents(&mut writer, &object, self.encoding, self.owner);
-        }
-        writer.common_prefixes(common_prefixes, self.encoding);
-        writer.finish()
+        writer
     }
 }
 
@@ -89,19 +78,12 @@ pub struct ListObjectsV2Result<'a> {
     pub delimiter: Option<&'a str>,
     /// As asked for.
     pub encoding: KeyEncoding,
-    /// Of every object, where `fetch-owner` was given.
-    pub owner: Option<Owner<'a>>,
 }
 
 impl ListObjectsV2Result<'_> {
-    /// The document.
-    pub fn render<'b>(
-        &self,
-        objects: impl IntoIterator<Item = ListedObject<'b>>,
-        common_prefixes: impl IntoIterator<Item = &'b str>,
-    ) -> String {
-        let objects = objects.into_iter();
-        let mut writer = page(objects.size_hint(), self.key_count);
+    /// Begins the document.
+    pub fn begin(&self) -> Writer {
+        let mut writer = page(self.key_count);
         writer.text("Name", self.bucket);
         writer.key("Prefix", self.prefix, self.encoding);
         writer.optional_text("ContinuationToken", self.continuation_token);
@@ -112,18 +94,13 @@ impl ListObjectsV2Result<'_> {
         writer.optional_key("Delimiter", self.delimiter, self.encoding);
         encoding_type(&mut writer, self.encoding);
         writer.boolean("IsTruncated", self.next_continuation_token.is_some());
-        for object in objects {
-            contents(&mut writer, &object, self.encoding, self.owner);
-        }
-        writer.common_prefixes(common_prefixes, self.encoding);
-        writer.finish()
+        writer
     }
 }
 
 /// Room for a whole page: an object takes about 300 bytes and its key.
-fn page(size_hint: (usize, Option<usize>), items_max: usize) -> Writer {
-    let items = size_hint.1.unwrap_or(size_hint.0).min(items_max);
-    Writer::document("ListBucketResult", 512 + items * 384)
+fn page(entries: usize) -> Writer {
+    Writer::document("ListBucketResult", 512 + entries * 384)
 }
 
 fn encoding_type(writer: &mut Writer, encoding: KeyEncoding) {
@@ -132,19 +109,19 @@ fn encoding_type(writer: &mut Writer, encoding: KeyEncoding) {
     }
 }
 
-fn contents(writer: &mut Writer, object: &ListedObject<'_>, encoding: KeyEncoding, owner: Option<Owner<'_>>) {
-    writer.open("Contents");
-    writer.key("Key", object.key, encoding);
-    writer.time("LastModified", object.last_modified);
-    writer.etag("ETag", object.etag);
-    if let Some((algorithm, checksum_type)) = object.checksum {
-        writer.text("ChecksumAlgorithm", algorithm.name());
-        writer.text("ChecksumType", checksum_type.name());
+impl ListedObject<'_> {
+    /// Writes the entry. `owner` is shown where the client asked for it.
+    pub fn write(&self, writer: &mut Writer, encoding: KeyEncoding, owner: Option<Owner<'_>>) {
+        writer.open("Contents");
+        writer.key("Key", self.key, encoding);
+        writer.time("LastModified", self.last_modified);
+        writer.etag("ETag", self.etag);
+        writer.checksum_kind(self.checksum);
+        writer.number("Size", self.size_bytes);
+        if let Some(owner) = owner {
+            writer.owner("Owner", owner);
+        }
+        writer.text("StorageClass", "STANDARD");
+        writer.close("Contents");
     }
-    writer.number("Size", object.size_bytes);
-    if let Some(owner) = owner {
-        writer.owner("Owner", owner);
-    }
-    writer.text("StorageClass", "STANDARD");
-    writer.close("Contents");
 }

@@ -54,10 +54,7 @@ impl ListPartsResult<'_> {
         writer.owner("Initiator", self.initiator);
         writer.owner("Owner", self.owner);
         writer.text("StorageClass", "STANDARD");
-        if let Some((algorithm, checksum_type)) = self.checksum {
-            writer.text("ChecksumAlgorithm", algorithm.name());
-            writer.text("ChecksumType", checksum_type.name());
-        }
+        writer.checksum_kind(self.checksum);
         writer.number("PartNumberMarker", self.part_number_marker);
         writer.number("NextPartNumberMarker", self.next_part_number_marker);
         writer.number("MaxParts", self.max_parts);

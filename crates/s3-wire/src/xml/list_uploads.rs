@@ -39,19 +39,12 @@ pub struct ListUploadsResult<'a> {
     pub max_uploads: usize,
     /// Whether there are more.
     pub is_truncated: bool,
-    /// Who began the uploads and whose the objects will be.
-    pub owner: Owner<'a>,
 }
 
 impl ListUploadsResult<'_> {
-    /// The document.
-    pub fn render<'b>(
-        &self,
-        uploads: impl IntoIterator<Item = ListedUpload<'b>>,
-        common_prefixes: impl IntoIterator<Item = &'b str>,
-    ) -> String {
-        let uploads = uploads.into_iter();
-        let mut writer = Writer::document("ListMultipartUploadsResult", 768 + uploads.size_hint().0 * 512);
+    /// Begins the document, for at most `entries` uploads and common prefixes.
+    pub fn begin(&self, entries: usize) -> Writer {
+        let mut writer = Writer::document("ListMultipartUploadsResult", 768 + entries * 512);
         writer.text("Bucket", self.bucket);
         writer.key("KeyMarker", self.key_marker, self.encoding);
         writer.text("UploadIdMarker", self.upload_id_marker);
@@ -64,25 +57,21 @@ impl ListUploadsResult<'_> {
         }
         writer.number("MaxUploads", self.max_uploads);
         writer.boolean("IsTruncated", self.is_truncated);
-        for upload in uploads {
-            self.upload(&mut writer, &upload);
-        }
-        writer.common_prefixes(common_prefixes, self.encoding);
-        writer.finish()
+        writer
     }
+}
 
-    fn upload(&self, writer: &mut Writer, upload: &ListedUpload<'_>) {
+impl ListedUpload<'_> {
+    /// Writes the entry. `owner` began the upload and will own the object.
+    pub fn write(&self, writer: &mut Writer, encoding: KeyEncoding, owner: Owner<'_>) {
         writer.open("Upload");
-        writer.key("Key", upload.key, self.encoding);
-        writer.text("UploadId", upload.upload_id);
-        writer.owner("Initiator", self.owner);
-        writer.owner("Owner", self.owner);
+        writer.key("Key", self.key, encoding);
+        writer.text("UploadId", self.upload_id);
+        writer.owner("Initiator", owner);
+        writer.owner("Owner", owner);
         writer.text("StorageClass", "STANDARD");
-        writer.time("Initiated", upload.initiated);
-        if let Some((algorithm, checksum_type)) = upload.checksum {
-            writer.text("ChecksumAlgorithm", algorithm.name());
-            writer.text("ChecksumType", checksum_type.name());
-        }
+        writer.time("Initiated", self.initiated);
+        writer.checksum_kind(self.checksum);
         writer.close("Upload");
     }
 }

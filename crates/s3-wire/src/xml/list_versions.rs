@@ -45,17 +45,11 @@ pub struct ListObjectVersionsResult<'a> {
     pub encoding: KeyEncoding,
     /// Whether there are more.
     pub is_truncated: bool,
-    /// Of every version.
-    pub owner: Owner<'a>,
 }
 
 impl ListObjectVersionsResult<'_> {
-    /// The document.
-    pub fn render<'b>(
-        &self,
-        versions: impl IntoIterator<Item = ListedVersion<'b>>,
-        common_prefixes: impl IntoIterator<Item = &'b str>,
-    ) -> String {
+    /// Begins the document.
+    pub fn begin(&self) -> Writer {
         let mut writer = Writer::document("ListVersionsResult", 4096);
         writer.text("Name", self.bucket);
         writer.key("Prefix", self.prefix, self.encoding);
@@ -69,26 +63,22 @@ impl ListObjectVersionsResult<'_> {
             writer.text("EncodingType", "url");
         }
         writer.boolean("IsTruncated", self.is_truncated);
-        for version in versions {
-            self.version(&mut writer, &version);
-        }
-        writer.common_prefixes(common_prefixes, self.encoding);
-        writer.finish()
+        writer
     }
+}
 
-    fn version(&self, writer: &mut Writer, version: &ListedVersion<'_>) {
+impl ListedVersion<'_> {
+    /// Writes the entry.
+    pub fn write(&self, writer: &mut Writer, encoding: KeyEncoding, owner: Owner<'_>) {
         writer.open("Version");
-        writer.key("Key", version.key, self.encoding);
-        writer.text("VersionId", version.version_id);
-        writer.boolean("IsLatest", version.is_latest);
-        writer.time("LastModified", version.last_modified);
-        writer.etag("ETag", version.etag);
-        if let Some((algorithm, checksum_type)) = version.checksum {
-            writer.text("ChecksumAlgorithm", algorithm.name());
-            writer.text("ChecksumType", checksum_type.name());
-        }
-        writer.number("Size", version.size_bytes);
-        writer.owner("Owner", self.owner);
+        writer.key("Key", self.key, encoding);
+        writer.text("VersionId", self.version_id);
+        writer.boolean("IsLatest", self.is_latest);
+        writer.time("LastModified", self.last_modified);
+        writer.etag("ETag", self.etag);
+        writer.checksum_kind(self.checksum);
+        writer.number("Size", self.size_bytes);
+        writer.owner("Owner", owner);
         writer.text("StorageClass", "STANDARD");
         writer.close("Version");
     }

@@ -27,7 +27,8 @@ pub use list_parts::{ListPartsResult, ListedPart};
 pub use list_uploads::{ListUploadsResult, ListedUpload};
 pub use list_versions::{ListObjectVersionsResult, ListedVersion};
 pub use object_attributes::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
-pub use reader::{Document, Element};
+pub use reader::Document;
+pub use writer::Writer;
 
 /// The first line of every document.
 pub const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
@@ -49,6 +50,13 @@ pub struct Owner<'a> {
     pub id: &'a str,
     /// A name for people.
     pub display_name: Option<&'a str>,
+}
+
+impl<'a> Owner<'a> {
+    /// An owner whose id is a name for people as well.
+    pub const fn named(id: &'a str) -> Self {
+        Self { id, display_name: Some(id) }
+    }
 }
 
 /// `document` without its declaration.

@@ -1,60 +1,46 @@
-use std::borrow::Cow;
+use std::io::{self, BufRead, Read};
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
 use crate::Result;
 use crate::error::{ErrorCode, S3Error};
-use crate::limits::{XML_DEPTH_MAX, XML_ELEMENTS_MAX, XML_TAG_BYTES_MAX};
+use crate::limits::{XML_DEPTH_MAX, XML_ELEMENTS_MAX, XML_TAG_BYTES_MAX, XML_TOKEN_BYTES_MAX};
 
-/// A request's document, read from start to end by pulling one child after the other.
+/// A request's document, read from start to end by pulling one child after the other. Of the document only the token
+/// that is being read is held, at most [`XML_TOKEN_BYTES_MAX`].
 ///
-/// Every element that [`Document::child`] gives must be used up by [`Document::text`], by [`Document::skip`] or by
+/// Every element that [`Document::child`] names must be used up by [`Document::text`], by [`Document::skip`] or by
 /// asking for its children until there are none. Namespaces are not looked at, only local names. There are no
 /// entities but the five predefined ones and character references, and no DTD. All that is not well-formed, or beyond
-/// a limit, is `MalformedXML`.
+/// a limit, is `MalformedXML`; so is a source that fails.
 pub struct Document<'a> {
-    reader: Reader<&'a [u8]>,
-    depth: usize,
-    elements: usize,
-}
-
-/// A start tag.
-pub struct Element<'a>(BytesStart<'a>);
-
-impl Element<'_> {
-    /// The name without any prefix.
-    pub fn name(&self) -> &str {
-        self.0.name().local_name().into_inner()
-    }
+    tokens: Tokens<'a>,
+    position: Position,
+    /// Of the element that was entered last.
+    name: String,
 }
 
 impl<'a> Document<'a> {
-    /// Opens a document whose root is `root` and enters the root.
+    /// Opens a document of at most `bytes_max` whose root is `root` and enters the root.
     ///
     /// A body without bytes is `MissingRequestBodyError`.
-    pub fn open(body: &'a [u8], root: &str, bytes_max: usize) -> Result<Self> {
-        if body.is_empty() {
+    pub fn open(body: &'a mut dyn BufRead, root: &str, bytes_max: usize) -> Result<Self> {
+        if is_empty(body)? {
             return Err(ErrorCode::MissingRequestBodyError.into());
         }
-        if body.len() > bytes_max {
-            return Err(malformed());
-        }
-        let text = str::from_utf8(body).map_err(|_| malformed())?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        if text.chars().any(is_illegal) {
-            return Err(malformed());
-        }
-        let mut reader = Reader::from_str(text);
-        reader.config_mut().expand_empty_elements = true;
-        let mut document = Self { reader, depth: 0, elements: 0 };
+        let tokens = Tokens::new(body, bytes_max);
+        let mut document = Self { tokens, position: Position::default(), name: String::new() };
         let mut first = true;
         loop {
-            match document.event()? {
-                Event::Decl(declaration) if first => check_encoding(&declaration, text)?,
+            match document.tokens.next()? {
+                Event::Decl(declaration) if first => {
+                    let ascii_only = is_foreign(&declaration)?;
+                    document.tokens.ascii_only = ascii_only;
+                }
                 Event::Start(start) => {
-                    let element = document.enter(start)?;
-                    return if element.name() == root { Ok(document) } else { Err(malformed()) };
+                    document.position.enter(&start)?;
+                    return if local_name(&start) == root { Ok(document) } else { Err(malformed()) };
                 }
                 Event::Text(text) if is_space(&text) => {}
                 Event::Comment(_) | Event::PI(_) => {}
@@ -64,40 +50,50 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Enters the next child of the element that is open; `None` where there are no more, and the element is left.
-    pub fn child(&mut self) -> Result<Option<Element<'a>>> {
+    /// Enters the next child of the element that is open, and gives its name without any prefix; `None` where there
+    /// are no more, and the element is left.
+    pub fn child(&mut self) -> Result<Option<&str>> {
         loop {
-            match self.event()? {
-                Event::Start(start) => return self.enter(start).map(Some),
+            match self.tokens.next()? {
+                Event::Start(start) => {
+                    self.position.enter(&start)?;
+                    self.name.clear();
+                    self.name.push_str(local_name(&start));
+                    break;
+                }
                 Event::End(_) => return self.leave().map(|()| None),
                 Event::Text(text) if is_space(&text) => {}
                 Event::Comment(_) | Event::PI(_) => {}
                 _ => return Err(malformed()),
             }
         }
+        Ok(Some(&self.name))
     }
 
     /// The text of the element that is open, which may not have children; the element is left.
-    pub fn text(&mut self) -> Result<Cow<'a, str>> {
-        let mut text = Cow::Borrowed("");
+    pub fn text(&mut self) -> Result<String> {
+        let mut text = String::new();
         loop {
-            match self.event()? {
-                Event::Text(piece) => append(&mut text, piece.xml10_content()),
-                Event::CData(piece) => append(&mut text, piece.xml10_content()),
-                Event::GeneralRef(reference) => text.to_mut().push(resolve(&reference)?),
+            match self.tokens.next()? {
+                Event::Text(piece) => text.push_str(&piece.xml10_content()),
+                Event::CData(piece) => text.push_str(&piece.xml10_content()),
+                Event::GeneralRef(reference) => text.push(resolve(&reference)?),
                 Event::End(_) => return self.leave().map(|()| text),
                 Event::Comment(_) | Event::PI(_) => {}
                 _ => return Err(malformed()),
+            }
+            if text.len() > XML_TOKEN_BYTES_MAX {
+                return Err(malformed());
             }
         }
     }
 
     /// Leaves the element that is open with all that is in it.
     pub fn skip(&mut self) -> Result<()> {
-        let outside = self.depth.saturating_sub(1);
-        while self.depth > outside {
-            match self.event()? {
-                Event::Start(start) => drop(self.enter(start)?),
+        let outside = self.position.depth.saturating_sub(1);
+        while self.position.depth > outside {
+            match self.tokens.next()? {
+                Event::Start(start) => self.position.enter(&start)?,
                 Event::End(_) => self.leave()?,
                 Event::GeneralRef(reference) => drop(resolve(&reference)?),
                 Event::Text(_) | Event::CData(_) | Event::Comment(_) | Event::PI(_) => {}
@@ -128,24 +124,11 @@ impl<'a> Document<'a> {
         }
     }
 
-    fn event(&mut self) -> Result<Event<'a>> {
-        self.reader.read_event().map_err(|error| malformed().caused_by(error))
-    }
-
-    fn enter(&mut self, start: BytesStart<'a>) -> Result<Element<'a>> {
-        self.depth += 1;
-        self.elements += 1;
-        if self.depth > XML_DEPTH_MAX || self.elements > XML_ELEMENTS_MAX || start.len() > XML_TAG_BYTES_MAX {
-            return Err(malformed());
-        }
-        Ok(Element(start))
-    }
-
     /// Counts an end tag; behind the root's there may be nothing but space and comments.
     fn leave(&mut self) -> Result<()> {
-        self.depth = self.depth.saturating_sub(1);
-        while self.depth == 0 {
-            match self.event()? {
+        self.position.depth = self.position.depth.saturating_sub(1);
+        while self.position.depth == 0 {
+            match self.tokens.next()? {
                 Event::Eof => break,
                 Event::Text(text) if is_space(&text) => {}
                 Event::Comment(_) | Event::PI(_) => {}
@@ -154,6 +137,88 @@ impl<'a> Document<'a> {
         }
         Ok(())
     }
+}
+
+/// The document's tokens, one at a time.
+struct Tokens<'a> {
+    reader: Reader<Limited<'a>>,
+    buffer: Vec<u8>,
+    /// A declared encoding other than ours would give other characters, and so name other keys, unless all is ASCII.
+    ascii_only: bool,
+}
+
+impl<'a> Tokens<'a> {
+    fn new(source: &'a mut dyn BufRead, bytes_max: usize) -> Self {
+        let mut reader = Reader::from_reader(Limited { source, left: bytes_max, token_left: 0 });
+        reader.config_mut().expand_empty_elements = true;
+        Self { reader, buffer: Vec::new(), ascii_only: false }
+    }
+
+    fn next(&mut self) -> Result<Event<'_>> {
+        self.buffer.clear();
+        self.reader.get_mut().token_left = XML_TOKEN_BYTES_MAX;
+        let read = self.reader.read_event_into(&mut self.buffer);
+        let event = read.map_err(|error| malformed().caused_by(error))?;
+        if event.chars().any(is_illegal) || (self.ascii_only && !event.is_ascii()) {
+            return Err(malformed());
+        }
+        Ok(event)
+    }
+}
+
+/// Where in the document we are.
+#[derive(Default)]
+struct Position {
+    depth: usize,
+    elements: usize,
+}
+
+impl Position {
+    fn enter(&mut self, start: &BytesStart<'_>) -> Result<()> {
+        self.depth += 1;
+        self.elements += 1;
+        if self.depth > XML_DEPTH_MAX || self.elements > XML_ELEMENTS_MAX || start.len() > XML_TAG_BYTES_MAX {
+            return Err(malformed());
+        }
+        Ok(())
+    }
+}
+
+/// A source that fails once more has been read of it, or for one token, than is allowed.
+struct Limited<'a> {
+    source: &'a mut dyn BufRead,
+    left: usize,
+    token_left: usize,
+}
+
+impl BufRead for Limited<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let available = self.source.fill_buf()?;
+        let allowed = self.left.min(self.token_left);
+        if allowed == 0 && !available.is_empty() {
+            return Err(io::Error::other("the document, or a token of it, is too long"));
+        }
+        Ok(&available[..available.len().min(allowed)])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.source.consume(amount);
+        self.left = self.left.saturating_sub(amount);
+        self.token_left = self.token_left.saturating_sub(amount);
+    }
+}
+
+impl Read for Limited<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.fill_buf()?.read(buffer)?;
+        self.consume(read);
+        Ok(read)
+    }
+}
+
+/// Whether a body has no bytes at all.
+pub(super) fn is_empty(body: &mut dyn BufRead) -> Result<bool> {
+    body.fill_buf().map(<[u8]>::is_empty).map_err(|error| malformed().caused_by(error))
 }
 
 /// `MalformedXML`.
@@ -166,6 +231,10 @@ pub(super) fn set_once<T>(slot: &mut Option<T>, value: T) -> Result<()> {
     if slot.replace(value).is_some() { Err(malformed()) } else { Ok(()) }
 }
 
+fn local_name<'a>(start: &'a BytesStart<'_>) -> &'a str {
+    start.name().local_name().into_inner()
+}
+
 /// What XML 1.0, section 2.2, does not allow in a document.
 const fn is_illegal(c: char) -> bool {
     matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
@@ -175,24 +244,11 @@ fn is_space(text: &str) -> bool {
     text.bytes().all(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'))
 }
 
-fn append<'a>(text: &mut Cow<'a, str>, piece: Cow<'a, str>) {
-    if text.is_empty() {
-        *text = piece;
-    } else {
-        text.to_mut().push_str(&piece);
-    }
-}
-
-/// A declared encoding other than ours would give other characters, and so name other keys, unless all is ASCII.
-fn check_encoding(declaration: &BytesDecl<'_>, text: &str) -> Result<()> {
+/// Whether a declared encoding is another than ours.
+fn is_foreign(declaration: &BytesDecl<'_>) -> Result<bool> {
     let encoding = declaration.encoding().transpose().map_err(|_| malformed())?;
     let known = ["utf-8", "utf8", "us-ascii"];
-    match encoding {
-        Some(name) if !text.is_ascii() && !known.iter().any(|k| name.eq_ignore_ascii_case(k)) => {
-            Err(malformed())
-        }
-        _ => Ok(()),
-    }
+    Ok(encoding.is_some_and(|name| !known.iter().any(|k| name.eq_ignore_ascii_case(k))))
 }
 
 /// A predefined entity or a character reference. References to control characters are taken although XML 1.0 forbids

@@ -1,6 +1,6 @@
 use std::fmt::{self, Write as _};
 
-use s3_types::{Checksum, ChecksumValue, ETag, Timestamp};
+use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, Timestamp};
 
 use super::escape::{push_escaped, push_url_encoded};
 use super::{DECLARATION, KeyEncoding, Owner};
@@ -8,59 +8,87 @@ use crate::time::push_iso8601_millis;
 
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-/// Writes one document into one string. Element names are ours, so they are never escaped.
-pub(super) struct Writer {
+/// Writes one document, as one string or, where it may be long, as several that are taken as they are filled.
+///
+/// A long document is begun by its result (say [`super::ListObjectsResult::begin`]) and gets its entries one by one.
+pub struct Writer {
+    // Element names are ours, so they are never escaped.
     out: String,
     root: &'static str,
+    /// What comes between the last entry and the end of the root.
+    tail: String,
 }
 
 impl Writer {
     /// Begins a document.
-    pub fn document(root: &'static str, capacity: usize) -> Self {
+    pub(super) fn document(root: &'static str, capacity: usize) -> Self {
         let mut out = String::with_capacity(capacity + 256);
         for piece in [DECLARATION, "<", root, " xmlns=\"", NAMESPACE, "\">"] {
             out.push_str(piece);
         }
-        Self { out, root }
+        Self { out, root, tail: String::new() }
     }
 
-    /// Ends the document.
+    /// Ends the document, and hands out what has not been taken.
     pub fn finish(mut self) -> String {
+        self.out.push_str(&self.tail);
         self.close(self.root);
         self.out
     }
 
-    pub fn open(&mut self, name: &str) {
+    /// How many bytes have been written and not been taken.
+    pub const fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Whether all has been taken.
+    pub const fn is_empty(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    /// Hands out what has been written so far.
+    pub fn take(&mut self) -> String {
+        std::mem::take(&mut self.out)
+    }
+
+    /// Keeps what `write` writes until the document is finished.
+    pub(super) fn at_end(&mut self, write: impl FnOnce(&mut Self)) {
+        let entries_begin = self.out.len();
+        write(self);
+        self.tail = self.out.split_off(entries_begin);
+    }
+
+    pub(super) fn open(&mut self, name: &str) {
         self.out.push('<');
         self.out.push_str(name);
         self.out.push('>');
     }
 
-    pub fn close(&mut self, name: &str) {
+    pub(super) fn close(&mut self, name: &str) {
         self.out.push_str("</");
         self.out.push_str(name);
         self.out.push('>');
     }
 
-    pub fn text(&mut self, name: &str, text: &str) {
+    pub(super) fn text(&mut self, name: &str, text: &str) {
         self.open(name);
         push_escaped(&mut self.out, text);
         self.close(name);
     }
 
     /// Text of the element that is open.
-    pub fn content(&mut self, text: &str) {
+    pub(super) fn content(&mut self, text: &str) {
         push_escaped(&mut self.out, text);
     }
 
-    pub fn optional_text(&mut self, name: &str, text: Option<&str>) {
+    pub(super) fn optional_text(&mut self, name: &str, text: Option<&str>) {
         if let Some(text) = text {
             self.text(name, text);
         }
     }
 
     /// A key or part of one, in the encoding that the client asked for.
-    pub fn key(&mut self, name: &str, key: &str, encoding: KeyEncoding) {
+    pub(super) fn key(&mut self, name: &str, key: &str, encoding: KeyEncoding) {
         self.open(name);
         match encoding {
             KeyEncoding::Plain => push_escaped(&mut self.out, key),
@@ -69,30 +97,30 @@ impl Writer {
         self.close(name);
     }
 
-    pub fn optional_key(&mut self, name: &str, key: Option<&str>, encoding: KeyEncoding) {
+    pub(super) fn optional_key(&mut self, name: &str, key: Option<&str>, encoding: KeyEncoding) {
         if let Some(key) = key {
             self.key(name, key, encoding);
         }
     }
 
-    pub fn number(&mut self, name: &str, number: impl TryInto<u64>) {
+    pub(super) fn number(&mut self, name: &str, number: impl TryInto<u64>) {
         self.open(name);
         push_number(&mut self.out, number.try_into().unwrap_or(u64::MAX));
         self.close(name);
     }
 
-    pub fn boolean(&mut self, name: &str, value: bool) {
+    pub(super) fn boolean(&mut self, name: &str, value: bool) {
         self.text(name, if value { "true" } else { "false" });
     }
 
-    pub fn time(&mut self, name: &str, time: Timestamp) {
+    pub(super) fn time(&mut self, name: &str, time: Timestamp) {
         self.open(name);
         push_iso8601_millis(&mut self.out, time);
         self.close(name);
     }
 
     /// An ETag in its quotes, which S3 writes as references.
-    pub fn etag(&mut self, name: &str, etag: &ETag) {
+    pub(super) fn etag(&mut self, name: &str, etag: &ETag) {
         self.open(name);
         self.out.push_str("&quot;");
         self.display(etag);
@@ -100,13 +128,13 @@ impl Writer {
         self.close(name);
     }
 
-    pub fn bare_etag(&mut self, name: &str, etag: &ETag) {
+    pub(super) fn bare_etag(&mut self, name: &str, etag: &ETag) {
         self.open(name);
         self.display(etag);
         self.close(name);
     }
 
-    pub fn owner(&mut self, name: &str, owner: Owner<'_>) {
+    pub(super) fn owner(&mut self, name: &str, owner: Owner<'_>) {
         self.open(name);
         self.text("ID", owner.id);
         self.optional_text("DisplayName", owner.display_name);
@@ -114,7 +142,7 @@ impl Writer {
     }
 
     /// A value under its algorithm's element.
-    pub fn checksum_value(&mut self, value: &ChecksumValue) {
+    pub(super) fn checksum_value(&mut self, value: &ChecksumValue) {
         let name = value.algorithm().element();
         self.open(name);
         self.display(value);
@@ -122,7 +150,7 @@ impl Writer {
     }
 
     /// A value under its algorithm's element, and its type.
-    pub fn checksum(&mut self, checksum: &Checksum) {
+    pub(super) fn checksum(&mut self, checksum: &Checksum) {
         let name = checksum.value.algorithm().element();
         self.open(name);
         self.display(checksum);
@@ -130,16 +158,19 @@ impl Writer {
         self.text("ChecksumType", checksum.checksum_type.name());
     }
 
-    pub fn common_prefixes<'a>(
-        &mut self,
-        prefixes: impl IntoIterator<Item = &'a str>,
-        encoding: KeyEncoding,
-    ) {
-        for prefix in prefixes {
-            self.open("CommonPrefixes");
-            self.key("Prefix", prefix, encoding);
-            self.close("CommonPrefixes");
+    /// Algorithm and type of a checksum, where there is one.
+    pub(super) fn checksum_kind(&mut self, kind: Option<(ChecksumAlgorithm, ChecksumType)>) {
+        if let Some((algorithm, checksum_type)) = kind {
+            self.text("ChecksumAlgorithm", algorithm.name());
+            self.text("ChecksumType", checksum_type.name());
         }
+    }
+
+    /// A common prefix, as an entry of its own.
+    pub fn common_prefix(&mut self, prefix: &str, encoding: KeyEncoding) {
+        self.open("CommonPrefixes");
+        self.key("Prefix", prefix, encoding);
+        self.close("CommonPrefixes");
     }
 
     fn display(&mut self, value: impl fmt::Display) {

@@ -1,6 +1,6 @@
 use backend::BackendError;
 use http::StatusCode;
-use s3_wire::headers::refuse_unimplemented;
+use s3_wire::headers::{ChecksumRequest, refuse_unimplemented};
 use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
 
 use crate::ops::Operation;
@@ -18,16 +18,15 @@ impl<'a> Operation<'a> for CreateBucket {
 
     async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
         let bucket = call.bucket()?;
-        let document = call.read_document(limits::XML_BODY_BYTES_MAX).await?;
+        let expected = ChecksumRequest::parse(call.headers)?;
+        let parse = xml::CreateBucketConfiguration::parse;
+        let asked = call.read_document(expected, limits::XML_BODY_BYTES_MAX, parse).await?;
         let region = call.gateway.signing.region.as_str();
-        if !document.is_empty() {
-            let asked = xml::CreateBucketConfiguration::parse(&document)?;
-            if asked.has_tags || asked.is_directory_bucket {
-                let message = "Tags and directory buckets are not implemented.";
-                return Err(S3Error::with_message(ErrorCode::NotImplemented, message));
-            }
-            check_location(asked.location_constraint.as_deref(), region)?;
+        if asked.has_tags || asked.is_directory_bucket {
+            let message = "Tags and directory buckets are not implemented.";
+            return Err(S3Error::with_message(ErrorCode::NotImplemented, message));
         }
+        check_location(asked.location_constraint.as_deref(), region)?;
         match call.backend().create_bucket(&call.backend_context(), bucket).await {
             Ok(()) => {}
             // The oldest region has always answered so, and programs rely on it.

@@ -32,11 +32,14 @@ impl<'a> Operation<'a> for ListBuckets<'a> {
         let token = page.next.as_ref().map(headers::ListBuckets::token);
         let result = ListBucketsResult {
             owner: call.owner(),
-            region: asked.is_paged.then_some(region),
             prefix: Some(asked.prefix).filter(|prefix| !prefix.is_empty()),
             continuation_token: token.as_deref(),
         };
-        let buckets = page.buckets.iter().map(|b| ListedBucket { name: b.name.as_str(), created: b.created });
-        Ok(reply::ok_xml(result.render(buckets)))
+        let writer = result.begin(page.buckets.len());
+        let shown_region = asked.is_paged.then(|| region.to_owned());
+        Ok(reply::ok_entries(writer, page.buckets, move |bucket, writer| {
+            let entry = ListedBucket { name: bucket.name.as_str(), created: bucket.created };
+            entry.write(writer, shown_region.as_deref());
+        }))
     }
 }

@@ -37,28 +37,26 @@ impl<'a> Operation<'a> for DeleteObjects {
 
     async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
         let bucket = call.bucket()?;
-        let document = call.read_document_with(self.checksum, limits::DELETE_BODY_BYTES_MAX).await?;
-        let request = DeleteRequest::parse(&document)?;
+        let bytes_max = limits::DELETE_BODY_BYTES_MAX;
+        let request = call.read_document(self.checksum, bytes_max, DeleteRequest::parse).await?;
         call.backend().head_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
         let call = &call;
         // Made before they are polled: a stream of borrowing closures is not known to be `Send`.
         let deletions: Vec<_> = request.objects.iter().map(|entry| delete_one(call, bucket, entry)).collect();
         let outcomes: Vec<_> = stream::iter(deletions).buffered(DELETE_CONCURRENCY).collect().await;
-        let outcomes = request.objects.iter().zip(&outcomes);
-        let shown =
-            outcomes.filter(|(_, outcome)| outcome.is_err() || !request.quiet).map(|(entry, outcome)| {
-                let (key, version_id) = (entry.key.as_str(), entry.version_id.as_deref());
-                match outcome {
-                    Ok(()) => DeleteOutcome::Deleted { key, version_id, delete_marker: None },
-                    Err(error) => DeleteOutcome::Failed {
-                        key,
-                        version_id,
-                        code: error.code(),
-                        message: error.message(),
-                    },
+        let writer = delete_result(request.objects.len());
+        let outcomes = request.objects.into_iter().zip(outcomes);
+        let shown = outcomes.filter(move |(_, outcome)| outcome.is_err() || !request.quiet);
+        Ok(reply::ok_entries(writer, shown, |(entry, outcome), writer| {
+            let (key, version_id) = (entry.key.as_str(), entry.version_id.as_deref());
+            let outcome = match &outcome {
+                Ok(()) => DeleteOutcome::Deleted { key, version_id, delete_marker: None },
+                Err(error) => {
+                    DeleteOutcome::Failed { key, version_id, code: error.code(), message: error.message() }
                 }
-            });
-        Ok(reply::ok_xml(delete_result(shown)))
+            };
+            outcome.write(writer);
+        }))
     }
 }
 

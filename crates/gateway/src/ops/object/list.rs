@@ -1,7 +1,7 @@
 use backend::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
 use s3_wire::Result;
 use s3_wire::headers::{self, ListStart};
-use s3_wire::xml::{ListObjectsResult, ListedObject};
+use s3_wire::xml::{KeyEncoding, ListObjectsResult, ListedObject, Owner, Writer};
 
 use crate::ops::Operation;
 use crate::pipeline::Call;
@@ -28,9 +28,9 @@ impl<'a> Operation<'a> for ListObjects<'a> {
             delimiter: asked.delimiter,
             encoding: asked.encoding,
             is_truncated: page.next.is_some(),
-            owner: Some(call.owner()),
         };
-        Ok(reply::ok_xml(result.render(objects(&page), prefixes(&page))))
+        let writer = result.begin(page.items.len());
+        Ok(objects_reply(writer, page, asked.encoding, Some(call.owner())))
     }
 }
 
@@ -62,29 +62,36 @@ pub fn position_text(position: &ListPosition) -> &str {
     }
 }
 
-/// The objects of a page.
-pub fn summaries(page: &ListPage) -> impl Iterator<Item = &ObjectSummary> {
-    page.items.iter().filter_map(|item| match item {
-        ListItem::Object(object) => Some(object),
-        ListItem::CommonPrefix(_) => None,
+/// Answers with the entries of a page of objects, the common prefixes behind the objects.
+pub fn objects_reply(
+    writer: Writer,
+    page: ListPage,
+    encoding: KeyEncoding,
+    owner: Option<Owner<'_>>,
+) -> Reply {
+    let owner = owner.map(|owner| owner.id.to_owned());
+    entries_reply(writer, page, encoding, move |object, writer| {
+        let entry = ListedObject {
+            key: object.key.as_str(),
+            last_modified: object.last_modified,
+            etag: &object.etag,
+            checksum: object.checksum.map(|c| (c.value.algorithm(), c.checksum_type)),
+            size_bytes: object.size_bytes,
+        };
+        entry.write(writer, encoding, owner.as_deref().map(Owner::named));
     })
 }
 
-/// The objects of a page as the wire shows them.
-pub fn objects(page: &ListPage) -> impl Iterator<Item = ListedObject<'_>> {
-    summaries(page).map(|object| ListedObject {
-        key: object.key.as_str(),
-        last_modified: object.last_modified,
-        etag: &object.etag,
-        checksum: object.checksum.map(|c| (c.value.algorithm(), c.checksum_type)),
-        size_bytes: object.size_bytes,
-    })
-}
-
-/// The common prefixes of a page.
-pub fn prefixes(page: &ListPage) -> impl Iterator<Item = &str> {
-    page.items.iter().filter_map(|item| match item {
-        ListItem::CommonPrefix(prefix) => Some(prefix.as_str()),
-        ListItem::Object(_) => None,
+/// Answers with the entries of a page, of which `write` writes those that are objects.
+pub fn entries_reply(
+    writer: Writer,
+    mut page: ListPage,
+    encoding: KeyEncoding,
+    write: impl Fn(&ObjectSummary, &mut Writer) + Send + 'static,
+) -> Reply {
+    page.items.sort_by_key(|item| matches!(item, ListItem::CommonPrefix(_)));
+    reply::ok_entries(writer, page.items, move |item, writer| match item {
+        ListItem::Object(object) => write(&object, writer),
+        ListItem::CommonPrefix(prefix) => writer.common_prefix(&prefix, encoding),
     })
 }

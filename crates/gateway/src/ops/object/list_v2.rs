@@ -3,10 +3,10 @@ use s3_wire::Result;
 use s3_wire::headers::{self, ListStart};
 use s3_wire::xml::ListObjectsV2Result;
 
-use super::list::{objects, page, prefixes};
+use super::list::{objects_reply, page};
 use crate::ops::Operation;
 use crate::pipeline::Call;
-use crate::reply::{self, Reply};
+use crate::reply::Reply;
 
 /// ListObjectsV2.
 pub struct ListObjectsV2<'a>(headers::ListObjectsV2<'a>);
@@ -34,8 +34,8 @@ impl<'a> Operation<'a> for ListObjectsV2<'a> {
             max_keys: asked.max_keys,
             delimiter: asked.delimiter,
             encoding: asked.encoding,
-            owner: asked.fetch_owner.then(|| call.owner()),
         };
-        Ok(reply::ok_xml(result.render(objects(&page), prefixes(&page))))
+        let (writer, owner) = (result.begin(), asked.fetch_owner.then(|| call.owner()));
+        Ok(objects_reply(writer, page, asked.encoding, owner))
     }
 }

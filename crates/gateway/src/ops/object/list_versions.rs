@@ -1,11 +1,11 @@
 use s3_wire::Result;
 use s3_wire::headers;
-use s3_wire::xml::{ListObjectVersionsResult, ListedVersion};
+use s3_wire::xml::{ListObjectVersionsResult, ListedVersion, Owner};
 
-use super::list::{page, position_text, prefixes, summaries};
+use super::list::{entries_reply, page, position_text};
 use crate::ops::Operation;
 use crate::pipeline::Call;
-use crate::reply::{self, Reply};
+use crate::reply::Reply;
 
 /// ListObjectVersions. As there are no versions yet, each object is its own and only one, with the id `null`.
 pub struct ListObjectVersions<'a>(headers::ListVersions<'a>);
@@ -30,17 +30,19 @@ impl<'a> Operation<'a> for ListObjectVersions<'a> {
             delimiter: asked.delimiter,
             encoding: asked.encoding,
             is_truncated: page.next.is_some(),
-            owner: call.owner(),
         };
-        let versions = summaries(&page).map(|object| ListedVersion {
-            key: object.key.as_str(),
-            version_id: "null",
-            is_latest: true,
-            last_modified: object.last_modified,
-            etag: &object.etag,
-            checksum: object.checksum.map(|c| (c.value.algorithm(), c.checksum_type)),
-            size_bytes: object.size_bytes,
-        });
-        Ok(reply::ok_xml(result.render(versions, prefixes(&page))))
+        let (writer, owner) = (result.begin(), call.owner().id.to_owned());
+        Ok(entries_reply(writer, page, asked.encoding, move |object, writer| {
+            let entry = ListedVersion {
+                key: object.key.as_str(),
+                version_id: "null",
+                is_latest: true,
+                last_modified: object.last_modified,
+                etag: &object.etag,
+                checksum: object.checksum.map(|c| (c.value.algorithm(), c.checksum_type)),
+                size_bytes: object.size_bytes,
+            };
+            entry.write(writer, asked.encoding, Owner::named(&owner));
+        }))
     }
 }

@@ -32,10 +32,11 @@ impl<'a> Operation<'a> for CompleteMultipartUpload {
         let target = call.object()?;
         // Checksum headers are about the object here, not about this document.
         let expected = ChecksumRequest::parse_content_md5(call.headers)?;
-        let document = call.read_document_with(expected, limits::COMPLETE_BODY_BYTES_MAX).await?;
-        let parts = CompleteUploadRequest::parse(&document)?.parts;
+        let bytes_max = limits::COMPLETE_BODY_BYTES_MAX;
+        let request = call.read_document(expected, bytes_max, CompleteUploadRequest::parse).await?;
         let complete = CompleteUpload {
-            parts: parts
+            parts: request
+                .parts
                 .into_iter()
                 .map(|p| CompletedPart { part_number: p.part_number, etag: p.etag, checksum: p.checksum })
                 .collect(),

@@ -2,7 +2,7 @@ use backend::{ListUploadsQuery, UploadPage, UploadPosition};
 use s3_types::UploadId;
 use s3_wire::Result;
 use s3_wire::headers::{self, ListStart};
-use s3_wire::xml::{ListUploadsResult, ListedUpload};
+use s3_wire::xml::{ListUploadsResult, ListedUpload, Owner};
 
 use crate::ops::Operation;
 use crate::pipeline::Call;
@@ -52,15 +52,21 @@ impl<'a> Operation<'a> for ListMultipartUploads<'a> {
             encoding: asked.encoding,
             max_uploads: asked.max_uploads,
             is_truncated: page.next.is_some(),
-            owner: call.owner(),
         };
-        let uploads = page.uploads.iter().map(|upload| ListedUpload {
-            key: upload.key.as_str(),
-            upload_id: upload.id.as_str(),
-            initiated: upload.initiated,
-            checksum: upload.checksum,
-        });
-        Ok(reply::ok_xml(result.render(uploads, page.common_prefixes.iter().map(String::as_str))))
+        let writer = result.begin(page.uploads.len() + page.common_prefixes.len());
+        let (encoding, owner) = (asked.encoding, call.owner().id.to_owned());
+        let uploads = page.uploads.into_iter().map(Ok);
+        let entries = uploads.chain(page.common_prefixes.into_iter().map(Err));
+        Ok(reply::ok_entries(writer, entries, move |entry, writer| match entry {
+            Ok(upload) => ListedUpload {
+                key: upload.key.as_str(),
+                upload_id: upload.id.as_str(),
+                initiated: upload.initiated,
+                checksum: upload.checksum,
+            }
+            .write(writer, encoding, Owner::named(&owner)),
+            Err(prefix) => writer.common_prefix(&prefix, encoding),
+        }))
     }
 }
 
