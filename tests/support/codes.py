@@ -21,6 +21,7 @@ EXPECTED: dict[str, tuple[int, str]] = {
         "X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters.",
     ),
     "BadDigest": (400, "The Content-MD5 you specified did not match what we received."),
+    "BadRequest": (400, "An error occurred when parsing the HTTP request."),
     "BucketAlreadyOwnedByYou": (
         409,
         "Your previous request to create the named bucket succeeded and you already own it.",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use s3_wire::{ErrorCode, S3Error};
+use s3_wire::ErrorCode;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
@@ -14,6 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use super::drained;
 use super::io::{ConnectionIo, Phase, Timeouts};
 use super::listener::Stream;
+use super::refusal;
 use crate::gateway::Gateway;
 use crate::limits::{HEADER_LINES_MAX, READ_BUFFER_BYTES};
 use crate::pipeline;
@@ -67,7 +68,7 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     mut draining: watch::Receiver<bool>,
 ) {
     let phase = Arc::new(Phase::default());
-    let io = ConnectionIo::new(stream, phase.clone(), settings.timeouts);
+    let io = ConnectionIo::new(stream, settings.gateway.clone(), phase.clone(), settings.timeouts);
     let service = service_fn(|request| {
         let gateway = settings.gateway.clone();
         let phase = phase.clone();
@@ -103,13 +104,7 @@ pub async fn refuse(gateway: &Gateway, mut stream: Stream, tls: bool) {
     if tls {
         return;
     }
-    let (id, host_id) = (gateway.request_ids.next(), gateway.host_id.as_str());
-    let body = S3Error::new(ErrorCode::SlowDown).render("", id.as_str(), host_id);
-    let answer = format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/xml\r\nretry-after: 1\r\n\
-         x-amz-request-id: {id}\r\nx-amz-id-2: {host_id}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
+    let answer = refusal::response(gateway, &ErrorCode::SlowDown.into());
     // The client may be gone already; there is nobody to tell.
     let _ = stream.write_all(answer.as_bytes()).await;
     let _ = stream.shutdown().await;

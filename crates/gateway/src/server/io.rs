@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use super::refusal;
+use crate::gateway::Gateway;
 use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, LINGER_BYTES_MAX, LINGER_TIME_MAX};
 
 /// Where a connection is between two requests. Shared by its IO and its service, which run in one task.
@@ -73,6 +76,15 @@ pub struct ConnectionIo<S> {
     /// Since when a response waits for its reader, and how much it has taken since.
     reader: Option<(Instant, u64)>,
     linger: Option<Linger>,
+    gateway: Arc<Gateway>,
+    refusal: Option<Refusal>,
+}
+
+/// A response that takes the place of the one that hyper writes to a head it cannot read.
+struct Refusal {
+    response: Bytes,
+    /// The length of hyper's.
+    replaced: usize,
 }
 
 #[derive(PartialEq, Clone, Copy)]
@@ -89,8 +101,18 @@ struct Linger {
 
 impl<S> ConnectionIo<S> {
     /// Wraps `stream`.
-    pub fn new(stream: S, phase: Arc<Phase>, timeouts: Timeouts) -> Self {
-        Self { stream, phase, timeouts, timer: None, timed: Timed::Nothing, reader: None, linger: None }
+    pub fn new(stream: S, gateway: Arc<Gateway>, phase: Arc<Phase>, timeouts: Timeouts) -> Self {
+        Self {
+            stream,
+            phase,
+            timeouts,
+            timer: None,
+            timed: Timed::Nothing,
+            reader: None,
+            linger: None,
+            gateway,
+            refusal: None,
+        }
     }
 
     /// Called where `what` cannot go on: fails once that has lasted for `limit`.
@@ -132,6 +154,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
         }
         self.check_timer(cx, Timed::Write, self.timeouts.stall)?;
         Poll::Pending
+    }
+
+    /// Writes, or makes it seem so: what hyper writes while a head is incomplete is a refusal without ids and document,
+    /// in whose place ours is written.
+    fn poll_write_or_refuse(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if self.refusal.is_none()
+            && self.phase.in_head()
+            && let Some(error) = refusal::of_bare(buf)
+        {
+            let response = refusal::response(&self.gateway, &error).into();
+            self.refusal = Some(Refusal { response, replaced: buf.len() });
+            // The client may be in the middle of its head, or of a body.
+            self.phase.leave_body_unread();
+        }
+        let Some(refusal) = &mut self.refusal else { return Pin::new(&mut self.stream).poll_write(cx, buf) };
+        while !refusal.response.is_empty() {
+            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &refusal.response))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            refusal.response.advance(written);
+        }
+        Poll::Ready(Ok(refusal.replaced.min(buf.len())))
     }
 
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -177,7 +222,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ConnectionIo<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionIo<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let outcome = Pin::new(&mut this.stream).poll_write(cx, buf);
+        let outcome = this.poll_write_or_refuse(cx, buf);
         this.after_write(cx, outcome, |n| *n)
     }
 
@@ -187,7 +232,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionIo<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let outcome = Pin::new(&mut this.stream).poll_write_vectored(cx, bufs);
+        let outcome = if this.refusal.is_some() || this.phase.in_head() {
+            let first = bufs.iter().find(|buf| !buf.is_empty());
+            this.poll_write_or_refuse(cx, first.map_or(&[], |buf| buf))
+        } else {
+            Pin::new(&mut this.stream).poll_write_vectored(cx, bufs)
+        };
         this.after_write(cx, outcome, |n| *n)
     }
 

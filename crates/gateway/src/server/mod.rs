@@ -3,6 +3,7 @@
 mod connection;
 mod io;
 mod listener;
+mod refusal;
 mod tls;
 
 use std::sync::Arc;
