@@ -159,6 +159,7 @@ class TestHeadAndLocation:
         try:
             expect.head_error(raw.head(f"/{name}"), 404)
             expect.error(raw.get(f"/{name}/x"), "NoSuchBucket", BucketName=name)
+            expect.error(raw.put(f"/{name}"), "BucketAlreadyExists", BucketName=name)
         finally:
             (server.tree / name).unlink()
 
@@ -168,6 +169,7 @@ class TestHeadAndLocation:
         try:
             expect.head_error(raw.head(f"/{name}"), 404)
             expect.error(raw.get(f"/{name}/secret"), "NoSuchBucket", BucketName=name)
+            expect.error(raw.put(f"/{name}"), "BucketAlreadyExists", BucketName=name)
             listed = expect.ok(raw.get("/")).xml.child("Buckets").all("Bucket")
             assert name not in [b["Name"] for b in listed]
         finally:

@@ -22,6 +22,11 @@ EXPECTED: dict[str, tuple[int, str]] = {
     ),
     "BadDigest": (400, "The Content-MD5 you specified did not match what we received."),
     "BadRequest": (400, "An error occurred when parsing the HTTP request."),
+    "BucketAlreadyExists": (
+        409,
+        "The requested bucket name is not available. The bucket namespace is shared by all users of the system. "
+        "Select a different name and try again.",
+    ),
     "BucketAlreadyOwnedByYou": (
         409,
         "Your previous request to create the named bucket succeeded and you already own it.",

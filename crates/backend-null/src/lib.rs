@@ -5,14 +5,18 @@
 
 use async_trait::async_trait;
 use backend::{
-    Backend, BackendError, BucketAttributes, BucketPage, CompleteUpload, Context, CopyPartRequest,
-    CopyRequest, DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery,
-    ListUploadsQuery, NewUpload, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectWriter, PartPage,
-    PartReceipt, ReadSelector, Result, UploadAttributes, UploadPage, UploadRef, WriteOptions, WriteReceipt,
+    Backend, BackendError, BucketAttributes, BucketPage, Capabilities, CompleteUpload, Context,
+    CopyPartRequest, CopyRequest, DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage,
+    ListPartsQuery, ListUploadsQuery, NewUpload, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef,
+    ObjectWriter, PartPage, PartReceipt, ReadSelector, Result, SweepReport, UploadAttributes, UploadPage,
+    UploadRef, WriteOptions, WriteReceipt,
 };
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
-use s3_types::{BucketName, Conditions, Digests, ETag, ObjectMetadata, ReadVerdict, Timestamp, UploadId};
+use s3_types::{
+    BucketName, ChecksumAlgorithm, Conditions, Digests, ETag, ObjectMetadata, ReadVerdict, Timestamp,
+    UploadId,
+};
 
 const DEFAULT_BYTES: u64 = 1024;
 const OBJECT_BYTES_MAX: u64 = 1 << 30;
@@ -55,7 +59,7 @@ fn read(object: ObjectRef<'_>, selector: ReadSelector, conditions: &Conditions) 
             Some(range.resolve(size_bytes).ok_or(BackendError::InvalidRange { size_bytes })?)
         }
         ReadSelector::Part(1) => Some(0..size_bytes),
-        ReadSelector::Part(_) => return Err(BackendError::NoSuchPart),
+        ReadSelector::Part(_) => return Err(BackendError::NoSuchPart { parts: 1 }),
     };
     Ok(ObjectRead { attributes, range, body: ObjectBody::Empty })
 }
@@ -189,8 +193,12 @@ impl Backend for NullBackend {
         Ok(UploadPage::default())
     }
 
-    fn wants_digests(&self) -> bool {
-        false
+    async fn sweep(&self, _: &Context, _: &BucketName) -> Result<SweepReport> {
+        Ok(SweepReport::default())
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { digests: false, default_checksum: ChecksumAlgorithm::Crc64Nvme }
     }
 }
 

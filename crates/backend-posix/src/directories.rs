@@ -42,7 +42,7 @@ pub(crate) fn ensure(bucket: &Bucket<'_>, path: &str, owner: Option<(u32, u32)>)
 }
 
 fn misled(_: Errno) -> Fail {
-    Fail::Storage(BackendError::KeyNotStorable("a symbolic link on the way leads nowhere it may"))
+    Fail::Storage(BackendError::Obstructed("a symbolic link on the way leads nowhere it may"))
 }
 
 fn child(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<Directory> {

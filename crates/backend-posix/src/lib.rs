@@ -104,12 +104,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use backend::{
-    Backend, BucketAttributes, BucketPage, CompleteUpload, Context, CopyPartRequest, CopyRequest, CopySource,
-    DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, NewUpload,
-    ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, ReadSelector, Result, UploadAttributes,
-    UploadPage, UploadRef, WriteOptions, WriteReceipt,
+    Backend, BucketAttributes, BucketPage, Capabilities, CompleteUpload, Context, CopyPartRequest,
+    CopyRequest, CopySource, DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery,
+    ListUploadsQuery, NewUpload, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, ReadSelector,
+    Result, SweepReport, UploadAttributes, UploadPage, UploadRef, WriteOptions, WriteReceipt,
 };
-use s3_types::{BucketName, Conditions, UploadId};
+use s3_types::{BucketName, ChecksumAlgorithm, Conditions, UploadId};
 
 use crate::keymap::ObjectPath;
 use crate::object::{Copy, Destination, ReadRequest, Source, Writer};
@@ -117,10 +117,13 @@ use crate::publish::Target;
 use crate::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
 
-pub use options::{Durability, Options, SweepOptions, SweepReport, Symlinks};
+pub use options::{Durability, Options, SweepOptions, Symlinks};
 pub use store::OpenError;
 
-/// A directory tree as a [`Backend`].
+/// S3's own choice for writes whose client makes none.
+const DEFAULT_CHECKSUM: ChecksumAlgorithm = ChecksumAlgorithm::Crc64Nvme;
+
+/// A directory tree as a [`Backend`]. Its sweep is safe at any time, on a live tree.
 #[derive(Debug, Clone)]
 pub struct PosixBackend {
     store: Arc<Store>,
@@ -133,8 +136,13 @@ impl PosixBackend {
         Ok(Self { store: Arc::new(Store::open(root, options)?) })
     }
 
-    /// Removes what crashed gateways and finished uploads left in a bucket. Safe at any time, on a live tree.
-    pub async fn sweep(&self, bucket: &BucketName, options: SweepOptions) -> Result<SweepReport> {
+    /// The directories under the root that are not served, since their names are none for buckets.
+    pub async fn misnamed(&self) -> Result<Vec<String>> {
+        self.run(buckets::misnamed).await
+    }
+
+    /// [`Backend::sweep`] with other options than the tree's.
+    pub async fn sweep_with(&self, bucket: &BucketName, options: SweepOptions) -> Result<SweepReport> {
         let bucket = bucket.clone();
         self.run(move |store| sweep::sweep(store, &bucket, &options)).await
     }
@@ -273,7 +281,7 @@ impl Backend for PosixBackend {
             metadata: request.metadata,
             checksum_algorithm: request.checksum_algorithm,
         };
-        let default = self.default_checksum();
+        let default = DEFAULT_CHECKSUM;
         self.run(move |store| object::copy_object(store, &copy, default)).await
     }
 
@@ -317,7 +325,7 @@ impl Backend for PosixBackend {
             upload: upload_name(request.upload),
             number: request.part_number,
         };
-        let default = self.default_checksum();
+        let default = DEFAULT_CHECKSUM;
         self.run(move |store| upload::copy_part(store, &copy, default)).await
     }
 
@@ -331,7 +339,7 @@ impl Backend for PosixBackend {
             upload: upload_name(upload),
             target: target(cx, upload.object, &complete.conditions),
             request: complete,
-            default: self.default_checksum(),
+            default: DEFAULT_CHECKSUM,
         };
         self.run(move |store| upload::complete(store, &complete)).await
     }
@@ -360,5 +368,13 @@ impl Backend for PosixBackend {
             max_items: query.max_items,
         };
         self.run(move |store| upload::list_uploads(store, &query)).await
+    }
+
+    async fn sweep(&self, _: &Context, bucket: &BucketName) -> Result<SweepReport> {
+        self.sweep_with(bucket, self.store.options.sweep.clone()).await
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { digests: true, default_checksum: DEFAULT_CHECKSUM }
     }
 }

@@ -45,6 +45,8 @@ pub struct Options {
     pub file_mode: u32,
     /// Mode of new directories, less the process's umask.
     pub directory_mode: u32,
+    /// What a sweep may remove.
+    pub sweep: SweepOptions,
 }
 
 impl Default for Options {
@@ -54,6 +56,7 @@ impl Default for Options {
             symlinks: Symlinks::default(),
             file_mode: 0o666,
             directory_mode: 0o777,
+            sweep: SweepOptions::default(),
         }
     }
 }
@@ -75,15 +78,4 @@ impl Default for SweepOptions {
         let hours = |n: u64| Duration::from_secs(n * 3600);
         Self { staging_age: hours(1), completed_age: hours(24), upload_age: None }
     }
-}
-
-/// What a sweep removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SweepReport {
-    /// Staging files and directories.
-    pub staging: usize,
-    /// Receipts of completed uploads.
-    pub completed: usize,
-    /// Uploads in progress.
-    pub uploads: usize,
 }

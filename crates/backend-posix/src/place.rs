@@ -155,7 +155,7 @@ pub(crate) fn check(conditions: &Conditions, current: Option<&Current>) -> Resul
 
 /// The error for a key whose place something else has.
 pub(crate) fn obstacle() -> Fail {
-    Fail::Storage(BackendError::KeyNotStorable("a special file or link has its place"))
+    Fail::Storage(BackendError::Obstructed("by a special file, or a link that leads nowhere it may"))
 }
 
 /// Opens the directory that holds a path's last name; `None` if there is none, or a file in its stead.

@@ -14,7 +14,7 @@ use crate::resolve::{self, DIRECTORY};
 
 /// Why a directory can't be served.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot serve {}: {reason}", path.display())]
+#[error("{}: {reason}", path.display())]
 pub struct OpenError {
     path: PathBuf,
     reason: OpenReason,
@@ -22,16 +22,18 @@ pub struct OpenError {
 
 #[derive(Debug, thiserror::Error)]
 enum OpenReason {
-    #[error("it cannot be opened: {0}")]
+    #[error("cannot be served: {0}")]
     Open(Errno),
-    #[error("the kernel refuses openat2, which needs Linux 5.6 and a sandbox that knows it: {0}")]
+    #[error(
+        "cannot be served: the kernel refuses openat2, which needs Linux 5.6 and a sandbox that knows it: {0}"
+    )]
     NoOpenat2(Errno),
     #[error(
-        "its file system keeps no user extended attributes, where objects' records live \
+        "cannot be served: its file system keeps no user extended attributes, where objects' records live \
          (mount it with user_xattr, or use another file system)"
     )]
     NoAttributes,
-    #[error("its extended attributes cannot be written: {0}")]
+    #[error("cannot be served: its extended attributes cannot be written: {0}")]
     Attributes(Errno),
 }
 

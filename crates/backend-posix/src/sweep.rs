@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backend::Result;
+use backend::{Result, SweepReport};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
@@ -15,7 +15,7 @@ use crate::file_info::{self, FileInfo};
 use crate::files;
 use crate::keymap;
 use crate::lock;
-use crate::options::{SweepOptions, SweepReport};
+use crate::options::SweepOptions;
 use crate::place::directory_record;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{SCATTERED, SCATTERED_PREFIX};

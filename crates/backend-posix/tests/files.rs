@@ -350,8 +350,8 @@ async fn the_sweep_removes_what_no_one_has() {
     let object = fixture.object(&name);
     let id = fixture.backend.create_upload(&fixture.cx, object, backend::NewUpload::default()).await.unwrap();
 
-    let sweep = async |options| tree.backend.sweep(&fixture.bucket, options).await.unwrap();
-    assert_eq!(sweep(SweepOptions::default()).await, backend_posix::SweepReport::default());
+    let sweep = async |options| tree.backend.sweep_with(&fixture.bucket, options).await.unwrap();
+    assert_eq!(sweep(SweepOptions::default()).await, backend::SweepReport::default());
     let zero = Duration::ZERO;
     let all = SweepOptions { staging_age: zero, completed_age: zero, upload_age: None };
     assert_eq!(sweep(all.clone()).await.staging, 2);

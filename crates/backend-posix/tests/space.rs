@@ -131,7 +131,7 @@ async fn mounts_inside_a_bucket_are_part_of_it() {
     std::fs::write(inner.join(".slipway,tleft"), b"").unwrap();
     std::fs::create_dir(inner.join(".slipway,tdirectory")).unwrap();
     let options = SweepOptions { staging_age: std::time::Duration::ZERO, ..SweepOptions::default() };
-    assert_eq!(backend.sweep(&fixture.bucket, options).await.unwrap().staging, 2);
+    assert_eq!(backend.sweep_with(&fixture.bucket, options).await.unwrap().staging, 2);
     for name in fixture.keys().await {
         fixture.delete(&name, &Conditions::default()).await.unwrap();
     }

@@ -14,6 +14,9 @@ pub enum BackendError {
     /// There is a bucket of that name.
     #[error("the bucket exists")]
     BucketExists,
+    /// Something that is no bucket has the bucket's name (409).
+    #[error("something that is no bucket has this name")]
+    BucketNameTaken,
     /// The bucket holds objects.
     #[error("the bucket is not empty")]
     BucketNotEmpty,
@@ -46,7 +49,10 @@ pub enum BackendError {
     },
     /// The object has no part of this number (416 with the part count).
     #[error("no such part")]
-    NoSuchPart,
+    NoSuchPart {
+        /// How many it has.
+        parts: usize,
+    },
     /// No byte of the object lies in the range.
     #[error("the range lies outside the object")]
     InvalidRange {
@@ -74,6 +80,9 @@ pub enum BackendError {
     /// The key cannot be stored here (a path too long for the file system, ...).
     #[error("the key cannot be stored: {0}")]
     KeyNotStorable(&'static str),
+    /// Something that is no object has the key's place (403).
+    #[error("the key's place is taken: {0}")]
+    Obstructed(&'static str),
     /// The process or machine has run out of what a call takes (file descriptors, ...); trying again later helps.
     #[error("busy: out of {0}")]
     Busy(&'static str),

@@ -152,15 +152,31 @@ pub trait Backend: Send + Sync + 'static {
     /// One page of uploads in progress, by key and then by time of creation.
     async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage>;
 
-    /// Whether bodies should be digested (MD5 for the ETag, a default checksum). A backend that throws bytes away
-    /// says no, so that the gateway alone is measured.
-    fn wants_digests(&self) -> bool {
-        true
-    }
-    /// The algorithm for writes whose client chose none.
-    fn default_checksum(&self) -> ChecksumAlgorithm {
-        ChecksumAlgorithm::Crc64Nvme
-    }
+    /// Removes what crashes and time left behind in a bucket. For a storage that has nothing such, it does nothing.
+    async fn sweep(&self, cx: &Context, bucket: &BucketName) -> Result<SweepReport>;
+    /// What the storage wants of its callers.
+    fn capabilities(&self) -> Capabilities;
+}
+
+/// What a storage wants of its callers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Whether bodies should be digested (MD5 for the ETag, a checksum). A backend that throws bytes away says no, so that the
+    /// gateway alone is measured.
+    pub digests: bool,
+    /// The checksum of writes whose client chose none.
+    pub default_checksum: ChecksumAlgorithm,
+}
+
+/// What a sweep removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SweepReport {
+    /// Writes that were never published.
+    pub staging: usize,
+    /// Uploads that were completed or aborted, but not removed.
+    pub completed: usize,
+    /// Uploads that were abandoned.
+    pub uploads: usize,
 }
 
 /// A write in progress. Dropping it leaves nothing behind.

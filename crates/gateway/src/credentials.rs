@@ -113,9 +113,14 @@ fn read(path: &Path) -> Result<Credential, String> {
     }
     let mut text = Zeroizing::new(String::new());
     file.read_to_string(&mut text).map_err(|e| says(&e))?;
-    // The parser's own message would quote the line, and with it the secret.
-    let file: CredentialFile =
-        toml::from_str(&text).map_err(|_| says(&"expected access_key = \"…\" and secret_key = \"…\""))?;
+    let file: CredentialFile = toml::from_str(&text).map_err(|e| {
+        // The parser's own message would quote the line, and with it the secret.
+        let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        says(&format_args!(
+            "line {line}: expected access_key = \"…\" and secret_key = \"…\", and nothing else"
+        ))
+    })?;
     checked(&file.access_key, &file.secret_key).map_err(|e| says(&e))
 }
 

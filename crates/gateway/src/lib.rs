@@ -13,4 +13,5 @@ mod reply;
 mod request_id;
 pub mod serve;
 pub mod server;
+mod storage;
 mod sweep;

@@ -1,5 +1,6 @@
 //! The `slipway` command.
 
+use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
@@ -21,8 +22,16 @@ fn main() -> ExitCode {
             }
         },
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "slipway", &mut std::io::stdout());
-            ExitCode::SUCCESS
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "slipway", &mut script);
+            match std::io::stdout().write_all(&script) {
+                // A reader that has seen enough is no failure.
+                Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+                    eprintln!("slipway: {e}");
+                    ExitCode::FAILURE
+                }
+                _ => ExitCode::SUCCESS,
+            }
         }
     }
 }

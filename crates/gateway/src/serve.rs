@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend::Backend;
-use backend_null::NullBackend;
-use backend_posix::PosixBackend;
 use iam::{Authorizer, Identities};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
@@ -21,10 +19,8 @@ use crate::gateway::Gateway;
 use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX};
 use crate::request_id::{HostId, RequestIds};
 use crate::server::{Certificates, ConnectionSettings, ListenAddress, Listener, Server, Timeouts};
+use crate::storage::{self, NULL};
 use crate::sweep;
-
-/// The place that stores nothing.
-const NULL: &str = "null:";
 
 /// How long blocking work may still run once the drain is over.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
@@ -48,12 +44,14 @@ async fn serve(options: ServeOptions) -> Result<(), String> {
     let addresses: Vec<_> =
         options.listen.iter().map(|a| ListenAddress::parse(a)).collect::<Result<_, _>>()?;
     let certificates = Certificates::read(&options.tls_cert, &options.tls_key)?;
-    let backend = open_backend(&options)?;
+    let backend = storage::open(&options).await?;
+    // Before keys are made: they are shown only once, by a start that succeeds.
+    let listeners = bind(&addresses).await?;
     let state_dir = (options.dir != NULL).then(|| Path::new(&options.dir).join(".slipway"));
     let env = |name: &str| std::env::var(name).ok();
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref())?;
 
-    let gateway = Arc::new(gateway(&options, backend, &root));
+    let gateway = Arc::new(gateway(&options, backend.clone(), &root));
     let settings = ConnectionSettings {
         gateway,
         tls: certificates.as_ref().map(Certificates::acceptor).transpose()?,
@@ -61,13 +59,11 @@ async fn serve(options: ServeOptions) -> Result<(), String> {
         idle_timeout: options.idle_timeout,
     };
     let server = Server::new(settings, options.max_connections);
-    let mut names = Vec::new();
-    for address in &addresses {
-        let listener =
-            Listener::bind(address).await.map_err(|e| format!("cannot listen on {address}: {e}"))?;
-        names.push(listener.name());
+    let names: Vec<_> = listeners.iter().map(Listener::name).collect();
+    for listener in listeners {
         server.listen(listener);
     }
+    tokio::spawn(sweep::regularly(backend));
     greet(&options, &names, certificates.is_some(), &root);
     until_stopped(certificates.as_deref()).await?;
     tracing::info!("stopping; requests in progress may finish");
@@ -75,6 +71,15 @@ async fn serve(options: ServeOptions) -> Result<(), String> {
         tracing::warn!("some requests did not finish in time and were cut off");
     }
     Ok(())
+}
+
+async fn bind(addresses: &[ListenAddress]) -> Result<Vec<Listener>, String> {
+    let mut listeners = Vec::new();
+    for address in addresses {
+        let listener = Listener::bind(address).await;
+        listeners.push(listener.map_err(|e| format!("cannot listen on {address}: {e}"))?);
+    }
+    Ok(listeners)
 }
 
 /// Takes as many file descriptors as the system allows, and warns where they are too few for the connections.
@@ -92,33 +97,6 @@ fn raise_descriptor_limit(max_connections: usize) {
     }
 }
 
-fn open_backend(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
-    if options.dir == NULL {
-        return Ok(Arc::new(NullBackend::new()));
-    }
-    let dir = Path::new(&options.dir);
-    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", dir.display());
-    if !dir.exists() {
-        std::fs::create_dir_all(dir).map_err(|e| says(&e))?;
-    }
-    let posix = backend_posix::Options {
-        durability: match options.durability {
-            config::Durability::Full => backend_posix::Durability::Full,
-            config::Durability::Data => backend_posix::Durability::Data,
-            config::Durability::None => backend_posix::Durability::None,
-        },
-        symlinks: match options.symlinks {
-            config::Symlinks::FollowWithin => backend_posix::Symlinks::FollowWithin,
-            config::Symlinks::Refuse => backend_posix::Symlinks::Refuse,
-        },
-        file_mode: options.file_mode,
-        directory_mode: options.dir_mode,
-    };
-    let backend = PosixBackend::open(dir, posix).map_err(|e| says(&e))?;
-    tokio::spawn(sweep::regularly(backend.clone()));
-    Ok(Arc::new(backend))
-}
-
 fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &RootCredential) -> Gateway {
     let sigv2 = match options.sigv2 {
         config::SigV2::Presigned => s3_wire::auth::SigV2::Presigned,
@@ -131,7 +109,7 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &RootCredent
         authorizer: Authorizer,
         signing: SigningPolicy { region: options.region.clone(), sigv2 },
         signing_keys: SigningKeyCache::new(),
-        domains: options.domain.iter().map(|d| d.trim_matches('.').to_ascii_lowercase()).collect(),
+        domains: options.domain.clone(),
         requests: Arc::new(Semaphore::new(options.max_requests)),
         large_documents: Semaphore::new(LARGE_DOCUMENTS_MAX),
         stall_timeout: options.stall_timeout,
@@ -201,14 +179,15 @@ fn greeting(options: &ServeOptions, names: &[String], tls: bool, root: &RootCred
     } else {
         format!("made just now, kept in {}; not shown again", path.display())
     };
-    let endpoint = endpoints.iter().find(|e| !e.starts_with("unix:"));
-    let endpoint =
-        endpoint.map(|e| format!("\n  export AWS_ENDPOINT_URL={}", e.replace("0.0.0.0", "127.0.0.1")));
+    let head = format!("{head}\n  secret key  {secret_key}\n              ({kept})\n");
+    // Without an endpoint that they can reach, the commands would go to Amazon.
+    let Some(endpoint) = endpoints.iter().find(|e| !e.starts_with("unix:")) else { return head };
     format!(
-        "{head}\n  secret key  {secret_key}\n              ({kept})\n\nTry it:\n  \
+        "{head}\nTry it:\n  \
          export AWS_ACCESS_KEY_ID={access_key} AWS_SECRET_ACCESS_KEY={secret_key}\n  \
-         export AWS_DEFAULT_REGION={region}{}\n  \
+         export AWS_DEFAULT_REGION={region}\n  \
+         export AWS_ENDPOINT_URL={}\n  \
          aws s3 mb s3://first && aws s3 cp /etc/hostname s3://first/ && aws s3 ls s3://first\n",
-        endpoint.unwrap_or_default()
+        endpoint.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]")
     )
 }

@@ -7,7 +7,7 @@
 //! The last step is the kernel's own `rmdir`, which only succeeds on an empty directory and after which nothing can be made in it: a
 //! PUT that comes in between either makes the delete fail, or fails itself.
 
-use backend::{BackendError, Result};
+use backend::{BackendError, Result, SweepReport};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
@@ -17,7 +17,7 @@ use super::{entries, head, sync_root};
 use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Op, retrying};
 use crate::keymap::{self, OWN_DIRECTORY};
-use crate::options::{SweepOptions, SweepReport};
+use crate::options::SweepOptions;
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::{place, sweep, unique};

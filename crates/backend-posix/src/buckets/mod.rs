@@ -51,12 +51,29 @@ pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage
     Ok(page)
 }
 
+/// Directories whose names are not bucket names.
+pub(crate) fn misnamed(store: &Store) -> Result<Vec<String>> {
+    let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
+    let mut names: Vec<_> = entries(&root)
+        .op("read the root")?
+        .into_iter()
+        // Those with a dot in front are meant not to be seen; ours is one.
+        .filter(|(name, kind)| *kind == FileType::Directory && !name.starts_with('.'))
+        .filter_map(|(name, _)| BucketName::new(&name).is_err().then_some(name))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
 /// CreateBucket.
 pub(crate) fn create(store: &Store, name: &BucketName) -> Result<()> {
     let mode = Mode::from_raw_mode(store.options.directory_mode);
     retrying(|| {
         match rustix::fs::mkdirat(&store.root, name.as_str(), mode) {
-            Err(Errno::EXIST) => return Err(BackendError::BucketExists.into()),
+            Err(Errno::EXIST) => match store.bucket(name) {
+                Err(BackendError::NoSuchBucket) => return Err(taken(store, name)),
+                _ => return Err(BackendError::BucketExists.into()),
+            },
             result => result.op("make a bucket")?,
         }
         let bucket = match store.bucket(name) {
@@ -72,6 +89,14 @@ pub(crate) fn create(store: &Store, name: &BucketName) -> Result<()> {
         Ok(())
     })?;
     sync_root(store)
+}
+
+/// Why a name that exists is no bucket: a file or a link has it, or DeleteBucket was faster.
+fn taken(store: &Store, name: &BucketName) -> Fail {
+    match file_info::at(&store.root, name.as_str()) {
+        Ok(info) if info.kind != FileType::Directory => BackendError::BucketNameTaken.into(),
+        _ => Fail::Retry,
+    }
 }
 
 /// HeadBucket.

@@ -117,7 +117,8 @@ fn select(attributes: &ObjectAttributes, request: &ReadRequest) -> Result<Option
         }
         ReadSelector::Part(number) => {
             // All of an object without bytes is no range of it.
-            let part = part(attributes, number).ok_or(BackendError::NoSuchPart)?;
+            let parts = attributes.parts.as_ref().map_or(1, |parts| parts.len());
+            let part = part(attributes, number).ok_or(BackendError::NoSuchPart { parts })?;
             Ok((size_bytes > 0).then_some(part))
         }
     }

@@ -12,7 +12,7 @@ mod part;
 
 use std::sync::Arc;
 
-use backend::{BackendError, NewUpload, Result, UploadAttributes, WriteReceipt};
+use backend::{BackendError, NewUpload, Result, SweepReport, UploadAttributes, WriteReceipt};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -22,7 +22,7 @@ use crate::bucket::{Bucket, Directory};
 use crate::buckets::entries;
 use crate::error::{Fail, Op, is_of_one, retrying};
 use crate::lock::try_lock_file;
-use crate::options::{SweepOptions, SweepReport};
+use crate::options::SweepOptions;
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;

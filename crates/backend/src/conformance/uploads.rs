@@ -125,7 +125,7 @@ pub async fn upload_life(backend: &Arc<dyn Backend>) {
     let tail = fixture.read("d/object", across, &Conditions::default()).await.unwrap();
     assert_eq!(collect(tail.body).await, body[body.len() - 12..]);
     let none = fixture.read("d/object", ReadSelector::Part(3), &Conditions::default()).await;
-    assert!(matches!(none, Err(BackendError::NoSuchPart)));
+    assert!(matches!(none, Err(BackendError::NoSuchPart { .. })));
     fixture.finish().await;
 }
 

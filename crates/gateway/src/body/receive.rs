@@ -1,11 +1,12 @@
 //! Bodies that become objects and parts.
 
-use backend::{BackendError, ObjectWriter};
+use backend::{Backend, BackendError, ObjectWriter};
 use s3_types::{ChecksumAlgorithm, Digester, Digests, ETag};
 use s3_wire::headers::{ChecksumRequest, verify_checksum, verify_content_md5};
 use s3_wire::{Result, S3Error};
 
 use super::{DecodedBody, expected_value};
+
 /// Which digests a body gets besides those that the client asks to be verified.
 #[derive(Debug, Clone, Copy)]
 pub struct DigestPlan {
@@ -13,6 +14,14 @@ pub struct DigestPlan {
     pub wanted: bool,
     /// The checksum where the client chose none.
     pub default: ChecksumAlgorithm,
+}
+
+impl DigestPlan {
+    /// What `backend` wants.
+    pub fn of(backend: &dyn Backend) -> Self {
+        let capabilities = backend.capabilities();
+        Self { wanted: capabilities.digests, default: capabilities.default_checksum }
+    }
 }
 
 /// Moves a body into a writer, and verifies all that was said about it. The bytes are not visible before the commit.

@@ -3,7 +3,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use backend::ObjectBody;
 use bytes::Bytes;
@@ -12,18 +12,20 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::file::FileBody;
+use crate::request_id::RequestId;
 use crate::server::Phase;
 
 /// Held while a response is produced: its end frees the place of the request.
 pub struct InProgress {
+    id: RequestId,
     phase: Arc<Phase>,
     _place: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 impl InProgress {
-    /// At the end the connection is idle, and `place` is free for another request.
-    pub const fn new(phase: Arc<Phase>, place: Option<Arc<OwnedSemaphorePermit>>) -> Self {
-        Self { phase, _place: place }
+    /// At the end of the response to request `id` the connection is idle, and `place` is free for another request.
+    pub const fn new(id: RequestId, phase: Arc<Phase>, place: Option<Arc<OwnedSemaphorePermit>>) -> Self {
+        Self { id, phase, _place: place }
     }
 }
 
@@ -91,15 +93,19 @@ impl Body for ResponseBody {
     type Error = io::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        match &mut self.get_mut().content {
-            Content::Empty => Poll::Ready(None),
-            Content::Bytes(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Content::Bytes(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Content::File(file) => file.poll_piece(cx).map(|piece| piece.map(|p| p.map(Frame::data))),
-            Content::Stream { stream, .. } => {
-                stream.poll_next_unpin(cx).map(|piece| piece.map(|p| p.map(Frame::data)))
-            }
+        let this = self.get_mut();
+        let piece = match &mut this.content {
+            Content::Empty => return Poll::Ready(None),
+            Content::Bytes(bytes) if bytes.is_empty() => return Poll::Ready(None),
+            Content::Bytes(bytes) => return Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Content::File(file) => ready!(file.poll_piece(cx)),
+            Content::Stream { stream, .. } => ready!(stream.poll_next_unpin(cx)),
+        };
+        if let (Some(Err(error)), Some(in_progress)) = (&piece, &this.in_progress) {
+            // The head is on its way: all that is left is to break off, and to say here why.
+            tracing::warn!(id = in_progress.id.as_str(), %error, "a response was broken off");
         }
+        Poll::Ready(piece.map(|piece| piece.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -73,6 +73,7 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
     let bucket_error = |code| S3Error::new(code).detail("BucketName", bucket.unwrap_or_default());
     match error {
         B::NoSuchBucket => bucket_error(ErrorCode::NoSuchBucket),
+        B::BucketNameTaken => bucket_error(ErrorCode::BucketAlreadyExists),
         B::BucketExists => bucket_error(ErrorCode::BucketAlreadyOwnedByYou),
         B::BucketNotEmpty => bucket_error(ErrorCode::BucketNotEmpty),
         B::NoSuchKey => S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default()),
@@ -86,7 +87,9 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
             .detail("MinSizeAllowed", s3_types::limits::PART_BYTES_MIN.to_string())
             .detail("PartNumber", part_number.to_string())
             .detail("ETag", etag),
-        B::NoSuchPart => ErrorCode::InvalidPartNumber.into(),
+        B::NoSuchPart { parts } => {
+            S3Error::new(ErrorCode::InvalidPartNumber).detail("ActualPartCount", parts.to_string())
+        }
         B::InvalidRange { size_bytes } => S3Error::invalid_range("", size_bytes),
         // Reads make a 304 of it; a copy's source never comes here with it.
         B::NotModified(_) => ErrorCode::PreconditionFailed.into(),
@@ -108,6 +111,11 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
             "Your key cannot be stored by this file system.",
         )
         .caused_by(why),
+        taken @ B::Obstructed(_) => S3Error::with_message(
+            ErrorCode::AccessDenied,
+            "A special file or symbolic link of the file system has this key's place.",
+        )
+        .caused_by(taken),
         B::OutOfSpace => {
             S3Error::new(ErrorCode::InsufficientStorage).caused_by("the file system is full, or a quota is")
         }

@@ -50,33 +50,33 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     let mut cx = RequestContext { id, now, peer, place, started };
     let (head, incoming) = request.into_parts();
     let mut body = RequestBody::new(incoming, &head.headers, gateway.stall_timeout);
+    let mut operation = None;
     let outcome = if cx.place.is_some() {
-        perform(gateway, &cx, &head, &mut body).await
+        perform(gateway, &cx, &head, &mut body, &mut operation).await
     } else {
         Err(ErrorCode::SlowDown.into())
     };
-    let (operation, mut reply) = match outcome {
-        Ok((operation, reply)) => (Some(operation), reply),
-        Err(error) => {
-            // Whoever was refused does not hold a place while the rest of the body is dropped.
-            cx.place = None;
-            (None, errors::render(&ErrorSite::new(gateway, &cx, &head), &error))
-        }
-    };
+    let mut reply = outcome.unwrap_or_else(|error| {
+        // Whoever was refused does not hold a place while the rest of the body is dropped.
+        cx.place = None;
+        errors::render(&ErrorSite::new(gateway, &cx, &head), &error)
+    });
     if !body.drain().await {
         reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         phase.leave_body_unread();
     }
     finish(gateway, &cx, &head, operation, &mut reply);
-    reply.map(|body| body.hold(InProgress::new(phase, cx.place)))
+    reply.map(|body| body.hold(InProgress::new(cx.id, phase, cx.place)))
 }
 
+/// Sets `known` as soon as it is clear what is asked for.
 async fn perform(
     gateway: &Gateway,
     cx: &RequestContext,
     head: &Parts,
     body: &mut RequestBody,
-) -> Result<(Operation, Reply)> {
+    known: &mut Option<Operation>,
+) -> Result<Reply> {
     check_head(head)?;
     let query = Query::parse(head.uri.query().unwrap_or_default())?;
     let headers = auth::effective_headers(&query, &head.headers)?;
@@ -84,7 +84,7 @@ async fn perform(
     let virtual_bucket = host.and_then(|host| bucket_of_host(host, &gateway.domains));
     let virtual_bucket = virtual_bucket.as_deref();
     let target = Target::parse(virtual_bucket, raw_path)?;
-    let operation = route::route(&head.method, target.shape(), &query, &headers)?;
+    let operation = *known.insert(route::route(&head.method, target.shape(), &query, &headers)?);
     let signed = SignedRequest {
         method: &head.method,
         raw_path,
@@ -106,7 +106,7 @@ async fn perform(
         body,
         payload,
     };
-    ops::dispatch(call).await.map(|reply| (operation, reply))
+    ops::dispatch(call).await
 }
 
 /// The name the client used: the authority of an absolute URI (RFC 9112, section 3.2.2), or the `Host` header.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use rustls::client::verify_server_name;
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
@@ -86,7 +86,18 @@ fn read_one(chain_file: &PathBuf, key_file: &PathBuf) -> Result<Arc<CertifiedKey
     if chain.is_empty() {
         return Err(says(chain_file, &"no certificate in it"));
     }
-    let key = PrivateKeyDer::from_pem_file(key_file).map_err(|e| says(key_file, &e))?;
+    let key = PrivateKeyDer::from_pem_file(key_file).map_err(|e| match e {
+        pem::Error::NoItemsFound => {
+            says(key_file, &"no private key in it; one with a password cannot be read")
+        }
+        e => says(key_file, &e),
+    })?;
     let provider = rustls::crypto::aws_lc_rs::default_provider();
-    CertifiedKey::from_der(chain, key, &provider).map(Arc::new).map_err(|e| says(key_file, &e))
+    CertifiedKey::from_der(chain, key, &provider).map(Arc::new).map_err(|e| match e {
+        rustls::Error::InconsistentKeys(_) => says(
+            key_file,
+            &format_args!("this key does not belong to the certificate in {}", chain_file.display()),
+        ),
+        e => says(key_file, &e),
+    })
 }

@@ -40,6 +40,7 @@ codes! {
     AuthorizationQueryParametersError 400 "Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters."
     BadDigest 400 "The Content-MD5 you specified did not match what we received."
     BadRequest 400 "An error occurred when parsing the HTTP request."
+    BucketAlreadyExists 409 "The requested bucket name is not available. The bucket namespace is shared by all users of the system. Select a different name and try again."
     BucketAlreadyOwnedByYou 409 "Your previous request to create the named bucket succeeded and you already own it."
     BucketNotEmpty 409 "The bucket you tried to delete is not empty"
     ConditionalRequestConflict 409 "The conditional request cannot succeed due to a conflicting operation against this resource."

@@ -53,7 +53,7 @@ impl ReadArguments {
             (BackendError::InvalidRange { size_bytes }, _) => {
                 Err(S3Error::invalid_range(self.range.as_deref().unwrap_or_default(), size_bytes))
             }
-            (error @ BackendError::NoSuchPart, ReadSelector::Part(number)) => {
+            (error @ BackendError::NoSuchPart { .. }, ReadSelector::Part(number)) => {
                 Err(call.failed()(error).detail("PartNumberRequested", number.to_string()))
             }
             (error, _) => read_error(call, error),

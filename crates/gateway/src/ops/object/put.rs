@@ -39,7 +39,7 @@ impl<'a> Operation<'a> for PutObject {
             size_hint: Some(body.length()),
         };
         let mut writer = backend.put_object(&cx, object, options).await.map_err(failed)?;
-        let plan = DigestPlan { wanted: backend.wants_digests(), default: backend.default_checksum() };
+        let plan = DigestPlan::of(backend);
         let digests = receive(body, writer.as_mut(), self.checksum, plan, failed).await?;
         let receipt = writer.commit(digests).await.map_err(failed)?;
         Ok(reply_to_write(&receipt))

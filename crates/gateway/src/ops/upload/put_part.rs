@@ -32,11 +32,12 @@ impl<'a> Operation<'a> for UploadPart {
         let failed = call.failed();
         let attributes = backend.head_upload(&cx, upload).await.map_err(failed)?;
         check_algorithm(&self.checksum, &attributes)?;
-        let default = attributes.checksum.map_or(backend.default_checksum(), |(algorithm, _)| algorithm);
+        let plan = DigestPlan::of(backend);
+        let default = attributes.checksum.map_or(plan.default, |(algorithm, _)| algorithm);
         let body = call.decode_body()?;
         let mut writer =
             backend.put_part(&cx, upload, self.part_number, Some(body.length())).await.map_err(failed)?;
-        let plan = DigestPlan { wanted: backend.wants_digests(), default };
+        let plan = DigestPlan { default, ..plan };
         let digests = receive(body, writer.as_mut(), self.checksum, plan, failed).await?;
         let receipt = writer.commit(digests).await.map_err(failed)?;
         let mut reply = reply::empty(StatusCode::OK);

@@ -1,0 +1,184 @@
+//! Configuration: one definition (below) that gives flags, environment variables, the keys of the TOML file,
+//! the help text and `docs/CONFIGURATION.md`.
+//!
+//! A flag wins over the environment, the environment over the file, the file over the default. The file's keys
+//! are the flags' names.
+
+mod read;
+mod reference;
+mod values;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use reference::reference;
+use values::{at_least_one, domain, log_filter, octal, region, seconds};
+
+/// An S3 server whose storage is the file system you already have.
+#[derive(Debug, Parser)]
+#[command(name = "slipway", version, about, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands of `slipway`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve a directory over S3
+    Serve(Box<ServeOptions>),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// When a write is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Durability {
+    /// Data, attributes and name are on disk
+    Full,
+    /// Data and attributes are on disk, the name may not be
+    Data,
+    /// The kernel has it; a power cut may lose it
+    None,
+}
+
+/// What happens to symbolic links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Symlinks {
+    /// Followed as long as they stay inside their bucket
+    FollowWithin,
+    /// Never followed
+    Refuse,
+}
+
+/// Which requests signed the old way are accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SigV2 {
+    /// Presigned URLs, which boto3 and the AWS CLI still make by default
+    Presigned,
+    /// Headers too
+    All,
+    /// None
+    Off,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Options of `slipway serve`.
+#[derive(Debug, Clone, Args)]
+pub struct ServeOptions {
+    /// The directory to serve: each directory in it is a bucket. It is made if it does not exist. `null:` stores
+    /// nothing and answers at once, for measuring
+    #[arg(value_name = "DIR", env = "SLIPWAY_DIR")]
+    pub dir: OsString,
+
+    /// Read options from this TOML file; its keys are the names of these flags
+    #[arg(long, value_name = "FILE", env = "SLIPWAY_CONFIG")]
+    pub config: Option<PathBuf>,
+
+    /// Where to listen: ADDRESS:PORT, :PORT (all addresses) or unix:PATH. May be given several times
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "SLIPWAY_LISTEN",
+        value_delimiter = ',',
+        default_value = "127.0.0.1:9000"
+    )]
+    pub listen: Vec<String>,
+
+    /// The region that clients must name; `auto` is understood too
+    #[arg(long, value_name = "NAME", env = "SLIPWAY_REGION", default_value = "us-east-1", value_parser = region)]
+    pub region: String,
+
+    /// A domain below which buckets are hosts (virtual-host style). May be given several times. Path style always works
+    #[arg(long, value_name = "NAME", env = "SLIPWAY_DOMAIN", value_delimiter = ',', value_parser = domain)]
+    pub domain: Vec<String>,
+
+    /// A TOML file with access_key and secret_key of root, readable by its owner only. Without it the keys come from
+    /// the environment (SLIPWAY_ROOT_ACCESS_KEY and SLIPWAY_ROOT_SECRET_KEY), or are made once and kept in
+    /// DIR/.slipway/credentials.toml
+    #[arg(long, value_name = "FILE", env = "SLIPWAY_CREDENTIALS_FILE")]
+    pub credentials_file: Option<PathBuf>,
+
+    /// When a write is acknowledged
+    #[arg(long, value_name = "LEVEL", env = "SLIPWAY_DURABILITY", value_enum, default_value = "full")]
+    pub durability: Durability,
+
+    /// What happens to symbolic links
+    #[arg(
+        long,
+        value_name = "POLICY",
+        env = "SLIPWAY_SYMLINKS",
+        value_enum,
+        default_value = "follow-within"
+    )]
+    pub symlinks: Symlinks,
+
+    /// Permissions of new files in octal, less the umask
+    #[arg(long, value_name = "MODE", env = "SLIPWAY_FILE_MODE", value_parser = octal, default_value = "0666")]
+    pub file_mode: u32,
+
+    /// Permissions of new directories in octal, less the umask
+    #[arg(long, value_name = "MODE", env = "SLIPWAY_DIR_MODE", value_parser = octal, default_value = "0777")]
+    pub dir_mode: u32,
+
+    /// Which requests signed with AWS signature version 2 are accepted
+    #[arg(long, value_name = "WHICH", env = "SLIPWAY_SIGV2", value_enum, default_value = "presigned")]
+    pub sigv2: SigV2,
+
+    /// A certificate chain (PEM) for TLS. May be given several times: the one whose names fit the client's SNI is used,
+    /// else the first. Read again on SIGHUP
+    #[arg(long, value_name = "FILE", env = "SLIPWAY_TLS_CERT", value_delimiter = ',')]
+    pub tls_cert: Vec<PathBuf>,
+
+    /// The private key (PEM) of each --tls-cert, in the same order
+    #[arg(long, value_name = "FILE", env = "SLIPWAY_TLS_KEY", value_delimiter = ',')]
+    pub tls_key: Vec<PathBuf>,
+
+    /// Most connections at a time; further ones are answered 503 SlowDown and closed
+    #[arg(long, value_name = "N", env = "SLIPWAY_MAX_CONNECTIONS", default_value = "10000", value_parser = at_least_one)]
+    pub max_connections: usize,
+
+    /// Most requests in progress at a time; further ones are answered 503 SlowDown
+    #[arg(long, value_name = "N", env = "SLIPWAY_MAX_REQUESTS", default_value = "2000", value_parser = at_least_one)]
+    pub max_requests: usize,
+
+    /// How long a request's headers may take to arrive, in seconds
+    #[arg(long, value_name = "SECONDS", env = "SLIPWAY_HEADER_TIMEOUT", default_value = "20", value_parser = seconds)]
+    pub header_timeout: Duration,
+
+    /// How long a connection may be idle between requests, in seconds
+    #[arg(long, value_name = "SECONDS", env = "SLIPWAY_IDLE_TIMEOUT", default_value = "120", value_parser = seconds)]
+    pub idle_timeout: Duration,
+
+    /// How long a client may make no progress with a body, either way, in seconds
+    #[arg(long, value_name = "SECONDS", env = "SLIPWAY_STALL_TIMEOUT", default_value = "60", value_parser = seconds)]
+    pub stall_timeout: Duration,
+
+    /// How long requests in progress may take to finish after SIGTERM, in seconds
+    #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_TIMEOUT", default_value = "30", value_parser = seconds)]
+    pub drain_timeout: Duration,
+
+    /// What to log: error, warn, info, debug or trace; or a filter such as info,slipway::access=debug, which adds a line for each
+    /// request
+    #[arg(long, value_name = "FILTER", env = "SLIPWAY_LOG", default_value = "info", value_parser = log_filter)]
+    pub log: String,
+
+    /// How log lines look
+    #[arg(long, value_name = "FORMAT", env = "SLIPWAY_LOG_FORMAT", value_enum, default_value = "text")]
+    pub log_format: LogFormat,
+}

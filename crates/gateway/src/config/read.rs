@@ -1,0 +1,176 @@
+//! Reading the command line, the environment and the file.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, FromArgMatches as _};
+
+use super::Cli;
+
+/// Options that only make sense on the command line.
+const NOT_IN_FILE: [&str; 2] = ["config", "help"];
+
+impl Cli {
+    /// Reads the command line, the environment and, for `serve`, the configuration file.
+    pub fn read(args: &[OsString]) -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        // The file may name the directory.
+        let first = command.clone().mut_subcommand("serve", |s| s.mut_arg("dir", |dir| dir.required(false)));
+        let matches = first.try_get_matches_from(args).map_err(|e| name_variable(e, args))?;
+        let file = matches.subcommand_matches("serve").and_then(|serve| serve.get_one::<PathBuf>("config"));
+        let Some(file) = file else { return Self::from_arg_matches(&command.try_get_matches_from(args)?) };
+        // The file's values become the defaults of a second pass, so that flags and environment win.
+        for (id, values) in file_values(file, &command).map_err(|e| error(ErrorKind::ValueValidation, e))? {
+            command = command.mut_subcommand("serve", |serve| {
+                serve.mut_arg(id, |arg| arg.required(false).default_values(values))
+            });
+        }
+        let matches = command.try_get_matches_from(args).map_err(|e| match e.kind() {
+            ErrorKind::MissingRequiredArgument => e,
+            // All the rest was in order without the file.
+            kind => error(kind, format!("{}: {}", file.display(), sentence(&e))),
+        })?;
+        Self::from_arg_matches(&matches)
+    }
+}
+
+/// An error about `serve`.
+fn error(kind: ErrorKind, message: String) -> clap::Error {
+    let mut command = Cli::command();
+    command.build();
+    match command.find_subcommand_mut("serve") {
+        Some(serve) => serve.error(kind, message),
+        None => command.error(kind, message),
+    }
+}
+
+/// What is wrong, without usage and hints.
+fn sentence(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    text.split("\n\n").next().unwrap_or_default().trim_end().to_owned()
+}
+
+/// Says so where a bad value comes from the environment: clap names the flag, which nobody has typed.
+fn name_variable(e: clap::Error, args: &[OsString]) -> clap::Error {
+    let Some(ContextValue::String(arg)) = e.get(ContextKind::InvalidArg) else { return e };
+    let flag = arg.split_whitespace().next().unwrap_or_default();
+    let typed = |given: &OsString| given.to_string_lossy().split('=').next() == Some(flag);
+    let command = Cli::command();
+    let options = command.find_subcommand("serve").map(clap::Command::get_arguments).into_iter().flatten();
+    let mut named =
+        options.filter(|option| option.get_long().is_some_and(|long| flag == format!("--{long}")));
+    match named.next().and_then(clap::Arg::get_env) {
+        Some(variable) if std::env::var_os(variable).is_some() && !args.iter().any(typed) => {
+            error(e.kind(), format!("in {}: {}", OsStr::to_string_lossy(variable), sentence(&e)))
+        }
+        _ => e,
+    }
+}
+
+/// The arguments of `serve` that a file may set: (id, key).
+fn file_arguments(command: &clap::Command) -> Vec<(String, String)> {
+    let serve = command.find_subcommand("serve").map(clap::Command::get_arguments).into_iter().flatten();
+    serve
+        .map(|arg| (arg.get_id().to_string(), arg.get_long().unwrap_or(arg.get_id().as_str()).to_owned()))
+        .filter(|(_, key)| !NOT_IN_FILE.contains(&key.as_str()))
+        .collect()
+}
+
+fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<(String, Vec<OsString>)>, String> {
+    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
+    let text = std::fs::read_to_string(file).map_err(|e| says(&e))?;
+    let table: toml::Table = text.parse().map_err(|e| says(&e))?;
+    let known = file_arguments(command);
+    let value = |key: &str, value: &toml::Value| match value {
+        toml::Value::String(text) => Ok(OsString::from(text)),
+        toml::Value::Integer(number) => Ok(number.to_string().into()),
+        _ => Err(says(&format_args!("{key}: expected a string, a number or a list of strings"))),
+    };
+    let mut values = Vec::new();
+    for (key, given) in &table {
+        let Some((id, _)) = known.iter().find(|(_, known)| known == key) else {
+            let names: Vec<_> = known.iter().map(|(_, key)| key.as_str()).collect();
+            return Err(says(&format_args!("unknown key {key:?}; known are {}", names.join(", "))));
+        };
+        let list = match given {
+            toml::Value::Array(_) if !takes_many(command, id) => {
+                return Err(says(&format_args!("{key}: expected one value, not a list")));
+            }
+            toml::Value::Array(items) => {
+                items.iter().map(|item| value(key, item)).collect::<Result<Vec<_>, _>>()?
+            }
+            single => vec![value(key, single)?],
+        };
+        if list.is_empty() && key == "listen" {
+            return Err(says(&"listen: nowhere to listen"));
+        }
+        values.push((id.clone(), list));
+    }
+    Ok(values)
+}
+
+fn takes_many(command: &clap::Command, id: &str) -> bool {
+    let mut serve = command.find_subcommand("serve").map(clap::Command::get_arguments).into_iter().flatten();
+    serve.any(|arg| arg.get_id() == id && matches!(arg.get_action(), clap::ArgAction::Append))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::{Command, ServeOptions};
+
+    fn read(args: &[&str]) -> Result<ServeOptions, String> {
+        let args: Vec<_> = ["slipway", "serve"].iter().chain(args).map(OsString::from).collect();
+        match Cli::read(&args).map_err(|e| e.to_string())?.command {
+            Command::Serve(options) => Ok(*options),
+            Command::Completions { .. } => Err("not serve".to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_file_gives_defaults_and_flags_win() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("slipway.toml");
+        std::fs::write(&file, "listen = [\":1\", \":2\"]\nregion = \"x\"\nidle-timeout = 7\n").unwrap();
+        let config = file.to_str().unwrap();
+        let options = read(&["--config", config, "/data"]).unwrap();
+        assert_eq!((options.listen, options.region.as_str()), (vec![":1".to_owned(), ":2".to_owned()], "x"));
+        assert_eq!(options.idle_timeout, Duration::from_secs(7));
+        assert_eq!(read(&["--config", config, "--region", "y", "/data"]).unwrap().region, "y");
+    }
+
+    #[test]
+    fn the_file_may_name_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("slipway.toml");
+        std::fs::write(&file, "dir = \"/srv\"\n").unwrap();
+        let config = file.to_str().unwrap();
+        assert_eq!(read(&["--config", config]).unwrap().dir, "/srv");
+        assert_eq!(read(&["--config", config, "/data"]).unwrap().dir, "/data");
+        assert!(read(&[]).unwrap_err().contains("<DIR>"));
+    }
+
+    #[test]
+    fn errors_name_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("slipway.toml");
+        let config = file.to_str().unwrap();
+        for (text, says) in [
+            ("regoin = \"x\"", "unknown key \"regoin\""),
+            ("durability = \"perhaps\"", "invalid value 'perhaps' for '--durability"),
+            ("listen = []", "nowhere to listen"),
+            ("region = [\"a\", \"b\"]", "expected one value"),
+            ("region = true", "expected a string"),
+            ("region", "TOML parse error"),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            let error = read(&["--config", config, "/data"]).unwrap_err();
+            assert!(error.contains(&format!("error: {config}: ")) && error.contains(says), "{error}");
+            assert!(error.contains("Usage: slipway serve"), "{error}");
+        }
+    }
+}

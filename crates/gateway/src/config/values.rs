@@ -1,0 +1,90 @@
+//! What single values look like.
+
+use std::time::Duration;
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+pub(super) fn octal(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text.trim_start_matches("0o"), 8)
+        .map_err(|_| "not an octal number".to_owned())?;
+    if mode <= 0o7777 { Ok(mode) } else { Err("a mode has at most four octal digits".to_owned()) }
+}
+
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<u32>() {
+        Ok(0) | Err(_) => Err("a whole number of seconds, at least 1".to_owned()),
+        Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
+    }
+}
+
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(0) | Err(_) => Err("a whole number, at least 1".to_owned()),
+        Ok(number) => Ok(number),
+    }
+}
+
+pub(super) fn region(text: &str) -> Result<String, String> {
+    let known = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    if !text.is_empty() && text.bytes().all(known) {
+        Ok(text.to_owned())
+    } else {
+        Err("a region's name is made of letters, digits, hyphens and underscores".to_owned())
+    }
+}
+
+/// A name as in a `Host` header without its port; in lower case, without dots around it.
+pub(super) fn domain(text: &str) -> Result<String, String> {
+    let name = text.trim_matches('.').to_ascii_lowercase();
+    let label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+    };
+    if name.split('.').all(label) {
+        Ok(name)
+    } else {
+        Err("a domain is a name such as s3.example.org, without scheme and port".to_owned())
+    }
+}
+
+pub(super) fn log_filter(text: &str) -> Result<String, String> {
+    // EnvFilter takes a lone word for the name of a module, and an unknown level for "off".
+    let level_of = |directive: &str| directive.rsplit('=').next().unwrap_or_default().to_owned();
+    let is_level = |word: &str| !word.is_empty() && word.parse::<LevelFilter>().is_ok();
+    if let Some(word) = text.split(',').map(level_of).find(|word| !is_level(word)) {
+        return Err(format!("{word:?} is no level; known are off, error, warn, info, debug and trace"));
+    }
+    EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_octal() {
+        assert_eq!(octal("0640"), Ok(0o640));
+        assert!(octal("999").is_err());
+        assert!(octal("17777").is_err());
+    }
+
+    #[test]
+    fn names_are_names() {
+        assert_eq!(region("eu-lab-1").as_deref(), Ok("eu-lab-1"));
+        assert!(region("").is_err() && region("a b").is_err());
+        assert_eq!(domain(".S3.Example.org").as_deref(), Ok("s3.example.org"));
+        for bad in ["", ".", "http://s3.example.org", "s3.example.org:9000", "a..b", "ex ample"] {
+            assert!(domain(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn filters_have_known_levels() {
+        for good in ["info", "INFO", "off", "warn,slipway::access=debug", "slipway=trace"] {
+            assert!(log_filter(good).is_ok(), "{good}");
+        }
+        for bad in ["nonsense", "", "info,nonsense", "slipway=loud"] {
+            assert!(log_filter(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The storage that the command line names.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use backend::Backend;
+use backend_null::NullBackend;
+use backend_posix::PosixBackend;
+
+use crate::config::{self, ServeOptions};
+
+/// The place that stores nothing.
+pub const NULL: &str = "null:";
+/// How many directories that are not served are named in the log.
+const MISNAMED_SHOWN: usize = 8;
+
+/// Opens what DIR names, and says what of it will not be served.
+pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
+    if options.dir == NULL {
+        return Ok(Arc::new(NullBackend::new()));
+    }
+    let dir = Path::new(&options.dir);
+    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", dir.display());
+    if !dir.exists() {
+        std::fs::create_dir_all(dir).map_err(|e| says(&e))?;
+    }
+    let posix = backend_posix::Options {
+        durability: match options.durability {
+            config::Durability::Full => backend_posix::Durability::Full,
+            config::Durability::Data => backend_posix::Durability::Data,
+            config::Durability::None => backend_posix::Durability::None,
+        },
+        symlinks: match options.symlinks {
+            config::Symlinks::FollowWithin => backend_posix::Symlinks::FollowWithin,
+            config::Symlinks::Refuse => backend_posix::Symlinks::Refuse,
+        },
+        file_mode: options.file_mode,
+        directory_mode: options.dir_mode,
+        sweep: backend_posix::SweepOptions::default(),
+    };
+    let backend = PosixBackend::open(dir, posix).map_err(|e| e.to_string())?;
+    announce(&backend, dir).await;
+    Ok(Arc::new(backend))
+}
+
+/// Tells the operator what may be surprising about the directory.
+async fn announce(backend: &PosixBackend, dir: &Path) {
+    if let Err(error) = rustix::fs::access(dir, rustix::fs::Access::WRITE_OK) {
+        tracing::warn!(dir = %dir.display(), %error, "cannot be written to: only reads will work");
+    }
+    match backend.misnamed().await {
+        Ok(names) if names.is_empty() => {}
+        Ok(names) => {
+            let shown = names.iter().take(MISNAMED_SHOWN).map(|name| format!("{name:?}"));
+            let (names, count) = (shown.collect::<Vec<_>>().join(", "), names.len());
+            tracing::warn!(count, %names, "directories are not served: a bucket's name has 3 to 63 of a-z, 0-9, - and .");
+        }
+        Err(error) => tracing::error!(%error, "the directory cannot be read"),
+    }
+}
