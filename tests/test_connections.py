@@ -289,6 +289,23 @@ class TestDrain:
             bucket.server.wait(10)
         assert not bucket.file("key").exists()
 
+    def test_told_twice(self, make_server):
+        bucket = Bucket(make_server(), "bucket").create()
+        with bucket.raw.connect() as writer:
+            request = bucket.raw.prepare(
+                "PUT",
+                bucket.path("key"),
+                payload="UNSIGNED-PAYLOAD",
+                headers={"content-length": "8", "expect": "100-continue"},
+            )
+            writer.send(request.head)
+            assert writer.head().status == 100
+            bucket.server.signal(signal.SIGTERM)
+            poll(lambda: self.refuses_connections(bucket.server))
+            bucket.server.signal(signal.SIGTERM)
+            bucket.server.wait(10)
+        assert not bucket.file("key").exists()
+
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_idle(self, make_server, number):
         server = make_server()

@@ -136,9 +136,10 @@ impl PosixBackend {
         Ok(Self { store: Arc::new(Store::open(root, options)?) })
     }
 
-    /// The directories under the root that are not served, since their names are none for buckets.
-    pub async fn misnamed(&self) -> Result<Vec<String>> {
-        self.run(buckets::misnamed).await
+    /// What is under the root and might be taken for buckets, but is none: directories whose names are no bucket names, and
+    /// symbolic links.
+    pub async fn unserved(&self) -> Result<Vec<String>> {
+        self.run(buckets::unserved).await
     }
 
     /// [`Backend::sweep`] with other options than the tree's.

@@ -67,8 +67,14 @@ async fn serve(options: ServeOptions) -> Result<(), String> {
     greet(&options, &names, certificates.is_some(), &root);
     until_stopped(certificates.as_deref()).await?;
     tracing::info!("stopping; requests in progress may finish");
-    if !server.drain(options.drain_timeout).await {
-        tracing::warn!("some requests did not finish in time and were cut off");
+    tokio::select! {
+        done = server.drain(options.drain_timeout) => if !done {
+            tracing::warn!("some requests did not finish in time and were cut off");
+        },
+        again = until_stopped(None) => {
+            again?;
+            tracing::warn!("told again to stop: requests in progress are cut off");
+        }
     }
     Ok(())
 }

@@ -11,8 +11,8 @@ use crate::config::{self, ServeOptions};
 
 /// The place that stores nothing.
 pub const NULL: &str = "null:";
-/// How many directories that are not served are named in the log.
-const MISNAMED_SHOWN: usize = 8;
+/// How many of what is not served is named in the log.
+const UNSERVED_SHOWN: usize = 8;
 
 /// Opens what DIR names, and says what of it will not be served.
 pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
@@ -48,12 +48,16 @@ async fn announce(backend: &PosixBackend, dir: &Path) {
     if let Err(error) = rustix::fs::access(dir, rustix::fs::Access::WRITE_OK) {
         tracing::warn!(dir = %dir.display(), %error, "cannot be written to: only reads will work");
     }
-    match backend.misnamed().await {
+    match backend.unserved().await {
         Ok(names) if names.is_empty() => {}
         Ok(names) => {
-            let shown = names.iter().take(MISNAMED_SHOWN).map(|name| format!("{name:?}"));
+            let shown = names.iter().take(UNSERVED_SHOWN).map(|name| format!("{name:?}"));
             let (names, count) = (shown.collect::<Vec<_>>().join(", "), names.len());
-            tracing::warn!(count, %names, "directories are not served: a bucket's name has 3 to 63 of a-z, 0-9, - and .");
+            tracing::warn!(
+                count,
+                %names,
+                "not served: a bucket is a directory, no symbolic link, and its name has 3 to 63 of a-z, 0-9, - and ."
+            );
         }
         Err(error) => tracing::error!(%error, "the directory cannot be read"),
     }

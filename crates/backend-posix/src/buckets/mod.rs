@@ -20,10 +20,13 @@ pub(crate) use delete::{delete, sweep_asides};
 
 /// ListBuckets.
 pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage> {
+    let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
+    if file_info::stat(&root)?.links == 0 {
+        // Nobody should take it for a store without buckets.
+        return Err(Errno::STALE).op("read the root, which has been removed");
+    }
     let mut names = Vec::new();
-    for (name, kind) in
-        entries(&resolve::plain(&store.root, "", DIRECTORY).op("open the root")?).op("read the root")?
-    {
+    for (name, kind) in entries(&root).op("read the root")? {
         let Ok(name) = BucketName::new(&name) else { continue };
         let wanted = name.as_str().starts_with(&query.prefix)
             && query.after.as_deref().is_none_or(|after| name.as_str() > after);
@@ -51,15 +54,19 @@ pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage
     Ok(page)
 }
 
-/// Directories whose names are not bucket names.
-pub(crate) fn misnamed(store: &Store) -> Result<Vec<String>> {
+/// Directories whose names are not bucket names, and symbolic links.
+pub(crate) fn unserved(store: &Store) -> Result<Vec<String>> {
     let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
     let mut names: Vec<_> = entries(&root)
         .op("read the root")?
         .into_iter()
         // Those with a dot in front are meant not to be seen; ours is one.
-        .filter(|(name, kind)| *kind == FileType::Directory && !name.starts_with('.'))
-        .filter_map(|(name, _)| BucketName::new(&name).is_err().then_some(name))
+        .filter(|(name, _)| !name.starts_with('.'))
+        .filter(|(name, kind)| match kind {
+            FileType::Directory => BucketName::new(name).is_err(),
+            kind => *kind == FileType::Symlink,
+        })
+        .map(|(name, _)| name)
         .collect();
     names.sort();
     Ok(names)

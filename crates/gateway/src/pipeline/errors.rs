@@ -1,6 +1,7 @@
 //! The one door through which errors leave.
 
 use std::error::Error as _;
+use std::iter::successors;
 
 use backend::BackendError;
 use http::Method;
@@ -37,13 +38,9 @@ impl ErrorSite {
 
     /// Logs an error: aloud if it is the server's, or its operator's.
     pub fn log(&self, error: &S3Error) {
-        let mut causes = String::new();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            causes.push_str(": ");
-            causes.push_str(&cause.to_string());
-            source = cause.source();
-        }
+        let causes: Vec<_> =
+            successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
+        let causes = causes.join(": ");
         let (id, method, path) = (self.id.as_str(), self.method.as_str(), self.path.as_str());
         match error.code() {
             ErrorCode::InternalError | ErrorCode::InsufficientStorage => {
