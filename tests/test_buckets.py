@@ -1,9 +1,11 @@
 """ListBuckets, CreateBucket, HeadBucket, DeleteBucket, GetBucketLocation."""
 
+import os
 import re
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -202,6 +204,39 @@ class TestDelete:
         (bucket.tree / "deep" / "er" / "file").write_text("x")
         expect.error(raw.delete(bucket.path()), "BucketNotEmpty", BucketName=bucket.name)
         assert (bucket.tree / "deep" / "er" / "file").read_text() == "x"
+
+    def test_of_empty_directories(self, bucket, raw):
+        """Nothing is in it that S3 could see, whoever made the directories."""
+        (bucket.tree / "raw" / "2026" / ("d" * 250)).mkdir(parents=True)
+        (bucket.tree / ".hidden").mkdir()
+        expect.ok(raw.delete(bucket.path()), 204)
+        assert not bucket.tree.exists()
+
+    @pytest.mark.parametrize("what", ["fifo", "link", "name", "directory"])
+    def test_of_what_is_no_object(self, bucket, raw, what, tmp_path):
+        (bucket.tree / "empty").mkdir()
+        match what:
+            case "fifo":
+                os.mkfifo(bucket.tree / "empty" / "fifo")
+            case "link":
+                (bucket.tree / "empty" / "link").symlink_to(tmp_path)
+            case "name":
+                Path(os.fsdecode(bytes(bucket.tree) + b"/empty/\xff")).write_text("x")
+            case "directory":
+                Path(os.fsdecode(bytes(bucket.tree) + b"/\xff")).mkdir()
+        assert bucket.keys() == []
+        expect.error(
+            raw.delete(bucket.path()),
+            "BucketNotEmpty",
+            "The bucket you tried to delete is not empty: it holds files that are no objects.",
+            BucketName=bucket.name,
+        )
+        assert (bucket.tree / "empty").exists()
+
+    def test_with_a_directory_object(self, bucket, raw):
+        bucket.put("a/b/", b"")
+        expect.error(raw.delete(bucket.path()), "BucketNotEmpty", BucketName=bucket.name)
+        assert bucket.exists("a/b/")
 
     def test_with_an_upload_in_progress(self, bucket, raw):
         """As on S3, uploads end with their bucket; a bucket of the same name begins without them."""

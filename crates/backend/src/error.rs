@@ -20,6 +20,9 @@ pub enum BackendError {
     /// The bucket holds objects.
     #[error("the bucket is not empty")]
     BucketNotEmpty,
+    /// The bucket holds no objects, but files of other kinds (409).
+    #[error("the bucket holds files that are no objects")]
+    BucketHoldsFiles,
     /// No object with that key.
     #[error("no such key")]
     NoSuchKey,

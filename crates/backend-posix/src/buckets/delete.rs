@@ -1,8 +1,8 @@
 //! DeleteBucket.
 //!
-//! It refuses what S3 would (objects), and also files and directories that people made and S3 does not see, such as an empty
-//! directory: removing those would destroy someone's work. Uploads in progress go with their bucket, as they do on S3, but
-//! only with it: they wait outside until it is certain.
+//! It refuses what S3 would (objects), and also what people made and S3 does not see (a FIFO, a link, a name that is not
+//! UTF-8): removing those would destroy someone's work. Empty directories go, whoever made them: to S3 such a bucket is empty.
+//! Uploads in progress go with their bucket, as they do on S3, but only with it: they wait outside until it is certain.
 //!
 //! The last step is the kernel's own `rmdir`, which only succeeds on an empty directory and after which nothing can be made in it: a
 //! PUT that comes in between either makes the delete fail, or fails itself.
@@ -17,6 +17,7 @@ use super::{entries, head, sync_root};
 use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Op, retrying};
 use crate::keymap::{self, OWN_DIRECTORY};
+use crate::listing::read_names;
 use crate::options::SweepOptions;
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
@@ -36,7 +37,7 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
         if let Some(staging) = sweep::staging_directory(&bucket)? {
             sweep::empty_staging(&bucket, &staging)?;
         }
-        remove_made_directories(&bucket)?;
+        remove_directories(&bucket)?;
         let aside = Aside::take(&bucket, name)?;
         let removed = remove_own(&bucket).and_then(|()| remove(store, name));
         drop(locks);
@@ -66,46 +67,66 @@ fn remove(store: &Store, name: &BucketName) -> Result<Removal, Fail> {
     }
 }
 
-/// Finds most reasons to refuse before anything is touched.
+/// Refuses, before anything is touched, a bucket that holds more than directories. Not recursive, and with one directory open
+/// at a time, since they may be many levels.
 fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
-    let root = resolve::plain(&bucket.fd, "", DIRECTORY).attempt("open a bucket")?;
-    for (name, kind) in entries(&root).attempt("read a bucket")? {
-        if name != OWN_DIRECTORY && !matches!(kind, FileType::Directory | FileType::Unknown) {
+    let mut paths = vec![String::new()];
+    while let Some(path) = paths.pop() {
+        let directory = open_directory(bucket, &path)?;
+        if place::directory_record(&directory).attempt("read a record")?.directory_object {
             return Err(BackendError::BucketNotEmpty.into());
+        }
+        let mut refusal = None;
+        let read = read_names(&directory, |name, kind| {
+            match (name.to_str(), kind) {
+                (Ok("." | ".."), _) => {}
+                (Ok(OWN_DIRECTORY), _) if path.is_empty() => {}
+                // Of what kind an unknown one is turns out when it is opened.
+                (Ok(name), FileType::Directory | FileType::Unknown) => paths.push(join(&path, name)),
+                (Ok(_), FileType::RegularFile) => refusal = Some(BackendError::BucketNotEmpty),
+                _ => refusal = Some(BackendError::BucketHoldsFiles),
+            }
+            Ok(refusal.is_none())
+        });
+        read.attempt("read a directory")?;
+        if let Some(refusal) = refusal {
+            return Err(refusal.into());
         }
     }
     Ok(())
 }
 
-/// Removes empty directories that PUTs made and that a race left behind; anything else means that the bucket is not empty.
-/// Not recursive, and with one directory open at a time, since they may be many levels.
-fn remove_made_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
+/// Opens what should be a directory. Anything else means that the bucket is not empty.
+fn open_directory(bucket: &Bucket<'_>, path: &str) -> Result<OwnedFd, Fail> {
+    match resolve::plain(&bucket.fd, path, DIRECTORY) {
+        Err(Errno::NOENT) => Err(Fail::Retry),
+        Err(errno) if place::leads_nowhere(errno) => Err(BackendError::BucketNotEmpty.into()),
+        result => result.attempt("open a directory"),
+    }
+}
+
+/// Removes the directories that [`refuse_if_used`] found to be all there is. Opened anew, each to be read from its start.
+fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
     let mut paths = vec![String::new()];
     while let Some(path) = paths.last().cloned() {
-        // Opened anew, to be read from its start.
-        let directory = resolve::plain(&bucket.fd, &path, DIRECTORY).attempt("open a directory")?;
+        let directory = open_directory(bucket, &path)?;
         let before = paths.len();
         for (name, _) in entries(&directory).attempt("read a directory")? {
-            if path.is_empty() && name == OWN_DIRECTORY {
-                continue;
+            if !path.is_empty() || name != OWN_DIRECTORY {
+                let child = join(&path, &name);
+                let record =
+                    place::directory_record(open_directory(bucket, &child)?).attempt("read a record")?;
+                if record.directory_object {
+                    return Err(BackendError::BucketNotEmpty.into());
+                }
+                paths.push(child);
             }
-            let child = join(&path, &name);
-            let opened = match resolve::plain(&bucket.fd, &child, DIRECTORY) {
-                Err(errno) if place::leads_nowhere(errno) => return Err(BackendError::BucketNotEmpty.into()),
-                result => result.attempt("open a directory")?,
-            };
-            let record = place::directory_record(&opened).attempt("read a record")?;
-            if !record.directory_made || record.directory_object {
-                return Err(BackendError::BucketNotEmpty.into());
-            }
-            paths.push(child);
         }
         if paths.len() == before {
             paths.pop();
             let (above, name) = keymap::split(&path);
             if !path.is_empty() {
-                let above = resolve::plain(&bucket.fd, above, DIRECTORY).attempt("open a directory")?;
-                remove_empty(&above, name)?;
+                remove_empty(open_directory(bucket, above)?, name)?;
             }
         }
     }

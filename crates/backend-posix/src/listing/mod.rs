@@ -8,5 +8,6 @@ mod index;
 mod page;
 mod walk;
 
+pub(crate) use index::read_names;
 pub(crate) use page::{Query, common_prefix, list};
 pub(crate) use walk::after_all;

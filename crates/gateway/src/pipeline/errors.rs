@@ -73,6 +73,11 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         B::BucketNameTaken => bucket_error(ErrorCode::BucketAlreadyExists),
         B::BucketExists => bucket_error(ErrorCode::BucketAlreadyOwnedByYou),
         B::BucketNotEmpty => bucket_error(ErrorCode::BucketNotEmpty),
+        B::BucketHoldsFiles => S3Error::with_message(
+            ErrorCode::BucketNotEmpty,
+            "The bucket you tried to delete is not empty: it holds files that are no objects.",
+        )
+        .detail("BucketName", bucket.unwrap_or_default()),
         B::NoSuchKey => S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default()),
         B::NoSuchUpload => ErrorCode::NoSuchUpload.into(),
         B::InvalidPart { part_number, etag } => S3Error::new(ErrorCode::InvalidPart)
