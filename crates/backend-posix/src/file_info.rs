@@ -4,7 +4,7 @@ use backend::BackendError;
 pub(crate) use backend::FileStamp as Stamp;
 use jiff::Timestamp;
 use rustix::fd::AsFd;
-use rustix::fs::{AtFlags, FileType, Stat};
+use rustix::fs::{AtFlags, FileType, Stat, StatxFlags};
 
 use crate::error::{Io, Op};
 
@@ -51,6 +51,22 @@ fn file_info(stat: &Stat) -> FileInfo {
 /// `fstat`.
 pub(crate) fn of(file: impl AsFd) -> Io<FileInfo> {
     rustix::fs::fstat(file).map(|stat| file_info(&stat))
+}
+
+/// `fstat` past what a network file system or FUSE has cached.
+pub(crate) fn fresh(file: impl AsFd) -> Io<FileInfo> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
+    let stat = rustix::fs::statx(file, "", flags, StatxFlags::BASIC_STATS)?;
+    let time =
+        |time: rustix::fs::StatxTimestamp| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
+    Ok(FileInfo {
+        kind: FileType::from_raw_mode(stat.stx_mode.into()),
+        stamp: Stamp { size_bytes: stat.stx_size, modified_ns: time(stat.stx_mtime) },
+        inode: stat.stx_ino,
+        device: rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor),
+        links: stat.stx_nlink.into(),
+        changed_ns: time(stat.stx_ctime),
+    })
 }
 
 /// `fstatat` of the name itself, not of what a symbolic link points to.

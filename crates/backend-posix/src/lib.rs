@@ -76,6 +76,7 @@
 mod blocking;
 mod bucket;
 mod buckets;
+mod clock;
 mod directories;
 mod error;
 mod file_info;

@@ -67,6 +67,29 @@ pub(crate) const ENTRIES_READ_BYTES: usize = 32 << 10;
 /// A listing keeps so many directories open, however deep it is.
 pub(crate) const LISTING_OPEN_MAX: usize = 8;
 
+/// Directories with fewer entries are read anew for each listing: it costs as little as to keep them.
+pub(crate) const INDEX_ENTRIES_MIN: usize = 128;
+/// Entries of an index that are copied together when one of them changes.
+pub(crate) const INDEX_CHUNK_ENTRIES: usize = 512;
+/// Least memory for the index of one directory, so that a window serves a few pages at least.
+pub(crate) const INDEX_BYTES_MIN: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
+/// So many directories are read at the same time, if chance wills.
+pub(crate) const INDEX_BUILD_LOCKS: usize = 16;
+/// So many names that changed are looked up again, one by one, before a directory is read anew.
+pub(crate) const WATCH_NAMES_MAX: usize = 4096;
+/// What is read of the queue of changes at a time.
+pub(crate) const WATCH_READ_BYTES: usize = 16 << 10;
+/// Attributes of a page are read by another thread from so many on, up to so many threads for a page, and for all pages.
+pub(crate) const SUMMARIES_EACH_MIN: usize = 125;
+pub(crate) const SUMMARY_THREADS_MAX: usize = 4;
+pub(crate) const SUMMARY_THREADS_OF_ALL: usize = 32;
+/// How long a directory must not have changed before it was read, for its time to tell the next change: where times have
+/// fractions of a second, where they have none, and where another machine's clock makes them, known or not.
+pub(crate) const SETTLED_FINE: Duration = Duration::from_millis(20);
+pub(crate) const SETTLED_COARSE: Duration = Duration::from_secs(2);
+pub(crate) const SETTLED_REMOTE: Duration = Duration::from_secs(3);
+pub(crate) const SETTLED_UNKNOWN: Duration = Duration::from_mins(1);
+
 const _: () = assert!(PIECE_BYTES_MAX + 10 <= NAME_BYTES_MAX);
 const _: () = assert!(PATH_BYTES_MAX + NAME_BYTES_MAX > 4096 && PATH_BYTES_MAX < 4096);
 const _: () = assert!(KEY_BYTES_MAX < u16::MAX as usize);

@@ -47,6 +47,8 @@ pub struct Options {
     pub directory_mode: u32,
     /// What a sweep may remove.
     pub sweep: SweepOptions,
+    /// Memory for the indexes that listings keep, in bytes.
+    pub index_cache_bytes: usize,
 }
 
 impl Default for Options {
@@ -57,6 +59,7 @@ impl Default for Options {
             file_mode: 0o666,
             directory_mode: 0o777,
             sweep: SweepOptions::default(),
+            index_cache_bytes: 256 << 20,
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 
+use crate::clock::Clocks;
 use crate::error::Io;
-use crate::file_info;
+use crate::file_info::{self, FileInfo};
+use crate::listing::IndexCache;
 use crate::options::Options;
 use crate::record::ATTRIBUTE;
 use crate::resolve::{self, DIRECTORY};
@@ -45,25 +47,33 @@ pub(crate) struct Store {
     /// `st_dev` of the root; a bucket that is a mount point has another.
     device: u64,
     file_system: FileSystem,
+    clocks: Clocks,
+    pub indexes: IndexCache,
 }
 
+/// What is known of a kind of file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FileSystem {
+pub(crate) enum FileSystem {
     /// Local, and `RWF_NOWAIT` tells whether a read would wait.
     Local,
-    /// Local, and reads never wait for a disk.
+    /// The same, and with multigrain timestamps where the kernel has them.
+    Multigrain,
+    /// Local, with multigrain timestamps, and reads never wait for a disk.
     Memory,
     /// Anything else: calls may take the time of a network.
     Other,
 }
 
 impl FileSystem {
-    fn of(root: &OwnedFd) -> Io<Self> {
+    /// That which a file is on.
+    pub fn of(file: impl AsFd) -> Io<Self> {
         // From linux/magic.h, and ZFS's own.
-        let kind = rustix::fs::fstatfs(root)?.f_type;
+        let kind = rustix::fs::fstatfs(file)?.f_type;
         Ok(match u32::try_from(kind & 0xffff_ffff).unwrap_or(0) {
-            // ext2/3/4, XFS, btrfs, F2FS, bcachefs, ZFS
-            0xef53 | 0x5846_5342 | 0x9123_683e | 0xf2f5_2010 | 0xca45_1a4e | 0x2fc1_2fc1 => Self::Local,
+            // ext2/3/4, XFS, btrfs
+            0xef53 | 0x5846_5342 | 0x9123_683e => Self::Multigrain,
+            // F2FS, bcachefs, ZFS
+            0xf2f5_2010 | 0xca45_1a4e | 0x2fc1_2fc1 => Self::Local,
             // tmpfs
             0x0102_1994 => Self::Memory,
             _ => Self::Other,
@@ -78,11 +88,19 @@ impl Store {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(root, flags, Mode::empty()).map_err(|e| fail(OpenReason::Open(e)))?;
         resolve::plain(&fd, "", DIRECTORY).map_err(|e| fail(OpenReason::NoOpenat2(e)))?;
+        let before = file_info::fresh(&fd).ok();
         check_attributes(&fd).map_err(fail)?;
+        let clocks = Clocks::new(before, file_info::fresh(&fd).ok());
         let opened = |e| fail(OpenReason::Open(e));
         let device = file_info::of(&fd).map_err(opened)?.device;
         let file_system = FileSystem::of(&fd).map_err(opened)?;
-        Ok(Self { root: fd, options, device, file_system })
+        let indexes = IndexCache::new(options.index_cache_bytes);
+        Ok(Self { root: fd, options, device, file_system, clocks, indexes })
+    }
+
+    /// See [`Clocks::is_settled`].
+    pub fn is_settled(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
+        self.clocks.is_settled(directory, info, began_ns)
     }
 
     /// True if reads may be tried on the caller's own thread.

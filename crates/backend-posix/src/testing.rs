@@ -30,8 +30,12 @@ pub(crate) fn digests(body: &[u8]) -> Digests {
 
 impl Scene {
     pub fn new() -> Self {
+        Self::with(Options::default())
+    }
+
+    pub fn with(options: Options) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let store = Store::open(root.path(), Options::default()).unwrap();
+        let store = Store::open(root.path(), options).unwrap();
         let name = BucketName::new("bucket").unwrap();
         buckets::create(&store, &name).unwrap();
         Self { store, name, root }

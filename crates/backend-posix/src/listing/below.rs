@@ -5,7 +5,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 use s3_types::limits::KEY_BYTES_MAX;
 
-use super::index::{Kind, chain, kind_of, read_names};
+use super::names::{Kind, chain, kind_of, read_names};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::Io;
 use crate::file_info;

@@ -1,233 +1,286 @@
-//! One directory, read whole and sorted.
+//! One directory, sorted.
 
 use std::ffi::CStr;
+use std::mem::size_of;
+use std::sync::Arc;
 
-use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{FileType, RawDir};
-use rustix::io::Errno;
+use rustix::fd::AsFd;
+use rustix::fs::{FileType, SeekFrom};
 
-use crate::bucket::{Bucket, join};
+use super::build::Builder;
+use super::names::{Kind, chain, known_type, read_names};
+use crate::bucket::Bucket;
 use crate::error::Io;
-use crate::file_info;
 use crate::keymap::{self, Name};
-use crate::limits::LISTING_READ_BYTES;
-use crate::resolve::{self, DIRECTORY, READ};
-
-/// What an entry is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
-    /// An object.
-    File,
-    /// A directory's own object, if it has one: that is only found out when a page gets there.
-    SelfFile,
-    /// A directory of keys.
-    Directory,
-    /// An object by way of a symbolic link.
-    FileLink,
-    /// A directory by way of a symbolic link.
-    DirectoryLink,
-}
-
-impl Kind {
-    pub fn is_directory(self) -> bool {
-        matches!(self, Self::Directory | Self::DirectoryLink)
-    }
-}
+use crate::limits::INDEX_CHUNK_ENTRIES;
 
 /// The components in a directory in the order of the keys they lead to. A directory's text ends in `/`, which is how it
 /// sorts; what is in chains of long components stands beside the rest.
-#[derive(Debug, Default)]
+///
+/// Cheap to clone: the chunks are shared until one is changed.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct DirectoryIndex {
-    texts: String,
-    entries: Vec<Entry>,
+    chunks: Vec<Arc<Chunk>>,
     /// True if the directory holds the bytes of a directory object.
     pub has_data: bool,
+    /// True if components are in chains, so that the directory alone does not tell all.
+    pub has_chains: bool,
+    /// Entries that no key from here on needs are left out.
+    pub(super) lower: Vec<u8>,
+    /// Where it ends if that is before the directory does.
+    pub(super) limit: Option<String>,
+}
+
+/// Some entries in a row, never none.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Chunk {
+    texts: String,
+    entries: Vec<Entry>,
+    /// Bytes of `texts` whose entries are gone.
+    garbage_bytes: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    start: usize,
+    start: u32,
     length: u16,
     kind: Kind,
 }
 
+/// Where an entry is in one index.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Position {
+    chunk: usize,
+    entry: usize,
+}
+
+impl Chunk {
+    fn text(&self, entry: Entry) -> &str {
+        let start = entry.start as usize;
+        &self.texts[start..start + usize::from(entry.length)]
+    }
+
+    fn get(&self, position: usize) -> Option<(&str, Kind)> {
+        let entry = self.entries.get(position)?;
+        Some((self.text(*entry), entry.kind))
+    }
+
+    fn last(&self) -> &str {
+        self.entries.last().map_or("", |entry| self.text(*entry))
+    }
+
+    /// Adds an entry at `position`. Texts are no longer than keys, and a chunk holds few of them.
+    fn insert(&mut self, position: usize, text: &str, kind: Kind) {
+        let (Ok(start), Ok(length)) = (u32::try_from(self.texts.len()), u16::try_from(text.len())) else {
+            return;
+        };
+        self.texts.push_str(text);
+        self.entries.insert(position, Entry { start, length, kind });
+    }
+
+    fn remove(&mut self, position: usize) {
+        self.garbage_bytes += usize::from(self.entries.remove(position).length);
+        if self.garbage_bytes > self.texts.len() / 2 {
+            *self = self.part(0..self.entries.len());
+        }
+    }
+
+    fn part(&self, range: std::ops::Range<usize>) -> Self {
+        let mut part = Self::default();
+        for entry in &self.entries[range] {
+            part.insert(part.entries.len(), self.text(*entry), entry.kind);
+        }
+        part
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.texts.capacity() + self.entries.capacity() * size_of::<Entry>()
+    }
+}
+
 impl DirectoryIndex {
-    /// Reads the directory at `path`. The descriptor must be at its start.
-    pub fn read(bucket: &Bucket<'_>, directory: impl AsFd, path: &str) -> Io<Self> {
-        let mut index = Self::default();
+    /// Reads a directory. An index that would take more than `bytes_max` begins with the entries that keys from `from` on (relative
+    /// to the directory) need, and ends early.
+    pub fn read(
+        bucket: &Bucket<'_>,
+        directory: impl AsFd,
+        path: &str,
+        from: &[u8],
+        bytes_max: usize,
+    ) -> Io<Self> {
+        // It may have been read already.
+        rustix::fs::seek(directory.as_fd(), SeekFrom::Start(0))?;
+        let mut builder = Builder::new(from, bytes_max);
+        let (mut has_data, mut has_chains) = (false, false);
         read_names(directory.as_fd(), |name, kind| {
             match keymap::classify(name.to_bytes()) {
                 Name::Component(component) => {
-                    if let Some(kind) = kind_of(bucket, directory.as_fd(), path, name, kind)? {
-                        index.add(&component, kind);
+                    if let Some(kind) = known_type(directory.as_fd(), name, kind)? {
+                        for (slash, kind) in kinds(&component, kind) {
+                            builder.add(&component, slash, kind);
+                        }
                     }
                 }
                 Name::Piece(piece) => {
+                    has_chains = true;
                     for (component, kind) in chain(bucket, directory.as_fd(), path, name, piece)? {
-                        index.add(&component, kind);
+                        if kind.is_directory() {
+                            builder.add(&component, "", Kind::SelfFile);
+                            builder.add(&component, "/", kind);
+                        } else {
+                            builder.add(&component, "", kind);
+                        }
                     }
                 }
-                Name::DirectoryData => index.has_data = true,
+                Name::DirectoryData => has_data = true,
                 Name::LastPiece(_) | Name::SelfFile | Name::Hidden => {}
             }
             Ok(true)
         })?;
-        index.sort();
-        Ok(index)
+        Ok(Self { has_data, has_chains, ..builder.finish() })
     }
 
-    fn add(&mut self, component: &str, kind: Kind) {
-        if kind.is_directory() {
-            // The empty component never ends a key that is no directory object, so it has no object of its own.
-            if !component.is_empty() {
-                self.push(&[component], Kind::SelfFile);
+    pub(super) fn of(
+        texts: impl IntoIterator<Item = (impl AsRef<str>, Kind)>,
+        lower: Vec<u8>,
+        limit: Option<String>,
+    ) -> Self {
+        let mut index = Self { lower, limit, ..Self::default() };
+        let mut chunk = Chunk::default();
+        for (text, kind) in texts {
+            if chunk.entries.len() == INDEX_CHUNK_ENTRIES {
+                index.chunks.push(Arc::new(std::mem::take(&mut chunk)));
             }
-            self.push(&[component, "/"], kind);
-        } else if !component.is_empty() {
-            self.push(&[component], kind);
+            if chunk.entries.is_empty() {
+                chunk.entries.reserve_exact(INDEX_CHUNK_ENTRIES);
+            }
+            chunk.insert(chunk.entries.len(), text.as_ref(), kind);
         }
-    }
-
-    fn push(&mut self, text: &[&str], kind: Kind) {
-        let start = self.texts.len();
-        self.texts.extend(text.iter().copied());
-        // A longer component is no part of a key.
-        if let Ok(length) = u16::try_from(self.texts.len() - start) {
-            self.entries.push(Entry { start, length, kind });
-        } else {
-            self.texts.truncate(start);
+        if !chunk.entries.is_empty() {
+            chunk.entries.shrink_to_fit();
+            index.chunks.push(Arc::new(chunk));
         }
-    }
-
-    fn sort(&mut self) {
-        let Self { texts, entries, .. } = self;
-        let text = |entry: &Entry| &texts[entry.start..entry.start + usize::from(entry.length)];
-        entries.sort_unstable_by(|a, b| text(a).cmp(text(b)));
-        // A file that was replaced while its directory was read may be there twice.
-        entries.dedup_by(|a, b| text(a) == text(b));
+        for chunk in index.chunks.iter_mut().filter_map(Arc::get_mut) {
+            chunk.texts.shrink_to_fit();
+        }
+        index
     }
 
     /// The entry at `position`.
-    pub fn get(&self, position: usize) -> Option<(&str, Kind)> {
-        let entry = self.entries.get(position)?;
-        Some((&self.texts[entry.start..entry.start + usize::from(entry.length)], entry.kind))
+    pub fn get(&self, position: Position) -> Option<(&str, Kind)> {
+        self.chunks.get(position.chunk)?.get(position.entry)
+    }
+
+    /// The position behind one that has an entry.
+    pub fn after(&self, position: Position) -> Position {
+        let Position { chunk, entry } = position;
+        let length = self.chunks.get(chunk).map_or(0, |chunk| chunk.entries.len());
+        if entry + 1 < length {
+            Position { chunk, entry: entry + 1 }
+        } else {
+            Position { chunk: chunk + 1, entry: 0 }
+        }
     }
 
     /// The first position from `from` on whose entry satisfies `wanted`, which holds for all after the first that it
     /// holds for.
-    pub fn seek(&self, from: usize, wanted: impl Fn(&str, Kind) -> bool) -> usize {
-        let rest = self.entries.get(from..).unwrap_or_default();
-        let text = |entry: &Entry| &self.texts[entry.start..entry.start + usize::from(entry.length)];
-        from + rest.partition_point(|entry| !wanted(text(entry), entry.kind))
+    pub fn seek(&self, from: Position, wanted: impl Fn(&str, Kind) -> bool) -> Position {
+        let rest = self.chunks.get(from.chunk..).unwrap_or_default();
+        let unwanted = |chunk: &Chunk, entry: Entry| !wanted(chunk.text(entry), entry.kind);
+        let skipped =
+            rest.partition_point(|chunk| chunk.entries.last().is_some_and(|last| unwanted(chunk, *last)));
+        let (chunk, begin) = (from.chunk + skipped, if skipped == 0 { from.entry } else { 0 });
+        let entry = self.chunks.get(chunk).map_or(0, |chunk| {
+            let rest = chunk.entries.get(begin..).unwrap_or_default();
+            begin + rest.partition_point(|entry| unwanted(chunk, *entry))
+        });
+        Position { chunk, entry }
     }
-}
 
-/// Calls `each` with every name and its type until it says false.
-pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileType) -> Io<bool>) -> Io<()> {
-    let mut buffer = Vec::with_capacity(LISTING_READ_BYTES);
-    let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
-    while let Some(entry) = entries.next() {
-        let entry = match entry {
-            // What a directory says that was removed after it was opened: it was empty.
-            Err(Errno::NOENT) => break,
-            entry => entry?,
+    /// True if the index has all entries that keys from `from` on need, up to its limit.
+    pub fn covers(&self, from: &[u8]) -> bool {
+        self.lower.as_slice() <= from && self.limit.as_ref().is_none_or(|limit| from <= limit.as_bytes())
+    }
+
+    /// True if nothing is left out.
+    pub fn is_whole(&self) -> bool {
+        self.lower.is_empty() && self.limit.is_none()
+    }
+
+    /// Where the next window begins, if this one ends before its directory does.
+    pub fn rest(&self) -> Option<Vec<u8>> {
+        self.limit.as_ref().map(|limit| [limit.as_bytes(), &[0]].concat())
+    }
+
+    /// How many entries it has.
+    pub fn len(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.entries.len()).sum()
+    }
+
+    /// What it takes in memory.
+    pub fn bytes(&self) -> usize {
+        let chunks: usize = self.chunks.iter().map(|chunk| chunk.bytes() + size_of::<Arc<Chunk>>()).sum();
+        size_of::<Self>() + chunks
+    }
+
+    /// Takes note of what a name is now, `None` for nothing. False if the directory has to be read again.
+    pub fn set(&mut self, name: &CStr, kind: Option<FileType>) -> bool {
+        match keymap::classify(name.to_bytes()) {
+            Name::Component(component) => {
+                self.set_text(&component, None);
+                self.set_text(&format!("{component}/"), None);
+                for (slash, entry) in kind.into_iter().flat_map(|kind| kinds(&component, kind)) {
+                    self.set_text(&format!("{component}{slash}"), Some(entry));
+                }
+            }
+            Name::DirectoryData => self.has_data = kind.is_some(),
+            Name::Piece(_) | Name::LastPiece(_) => return false,
+            Name::SelfFile | Name::Hidden => {}
+        }
+        true
+    }
+
+    fn set_text(&mut self, text: &str, kind: Option<Kind>) {
+        let chunk = self.chunks.partition_point(|chunk| chunk.last() < text);
+        // What comes behind all the rest belongs to the last chunk.
+        let chunk = chunk.min(self.chunks.len().saturating_sub(1));
+        let Some(shared) = self.chunks.get_mut(chunk) else {
+            self.chunks = Self::of(kind.map(|kind| (text, kind)), Vec::new(), None).chunks;
+            return;
         };
-        if !each(entry.file_name(), entry.file_type())? {
-            break;
+        let found = shared.entries.binary_search_by(|entry| shared.text(*entry).cmp(text));
+        match (found, kind) {
+            (Ok(at), Some(kind)) => Arc::make_mut(shared).entries[at].kind = kind,
+            (Ok(at), None) => {
+                let changed = Arc::make_mut(shared);
+                changed.remove(at);
+                if changed.entries.is_empty() {
+                    self.chunks.remove(chunk);
+                }
+            }
+            (Err(at), Some(kind)) => {
+                let changed = Arc::make_mut(shared);
+                changed.insert(at, text, kind);
+                if changed.entries.len() > 2 * INDEX_CHUNK_ENTRIES {
+                    let behind = changed.part(INDEX_CHUNK_ENTRIES..changed.entries.len());
+                    *changed = changed.part(0..INDEX_CHUNK_ENTRIES);
+                    self.chunks.insert(chunk + 1, Arc::new(behind));
+                }
+            }
+            (Err(_), None) => {}
         }
     }
-    Ok(())
 }
 
-/// What a name is to a listing; `None` if it is nothing.
-pub(crate) fn kind_of(
-    bucket: &Bucket<'_>,
-    directory: impl AsFd,
-    path: &str,
-    name: &CStr,
-    kind: FileType,
-) -> Io<Option<Kind>> {
-    let Ok(name) = name.to_str() else { return Ok(None) };
-    let kind = match kind {
-        FileType::Unknown => match file_info::at(&directory, name) {
-            Ok(info) => info.kind,
-            Err(Errno::NOENT) => return Ok(None),
-            Err(errno) => return Err(errno),
-        },
-        kind => kind,
+/// The entries that a component makes: what follows it in the entry's text, and what it may be.
+fn kinds(component: &str, kind: FileType) -> impl Iterator<Item = (&'static str, Kind)> + use<> {
+    let (object, directory) = match kind {
+        FileType::RegularFile => (Some(Kind::File), None),
+        FileType::Directory => (Some(Kind::SelfFile), Some(Kind::Directory)),
+        FileType::Symlink => (Some(Kind::FileLink), Some(Kind::DirectoryLink)),
+        _ => (None, None),
     };
-    Ok(match kind {
-        FileType::RegularFile => Some(Kind::File),
-        FileType::Directory => Some(Kind::Directory),
-        FileType::Symlink => {
-            // Where it leads out, nowhere, or to what may not be opened, there is no object.
-            let target = bucket.open(&join(path, name), READ).and_then(file_info::of).map(|info| info.kind);
-            match target {
-                Ok(FileType::RegularFile) => Some(Kind::FileLink),
-                Ok(FileType::Directory) => Some(Kind::DirectoryLink),
-                _ => None,
-            }
-        }
-        _ => None,
-    })
-}
-
-/// The components whose chains begin with the directory `name`, which holds `piece`.
-pub(crate) fn chain(
-    bucket: &Bucket<'_>,
-    directory: impl AsFd,
-    path: &str,
-    name: &CStr,
-    piece: &str,
-) -> Io<Vec<(String, Kind)>> {
-    let Ok(name) = name.to_str() else { return Ok(Vec::new()) };
-    let mut found = Vec::new();
-    Chains { bucket, top: path }.follow(directory.as_fd(), name, piece, &mut found)?;
-    Ok(found)
-}
-
-struct Chains<'a> {
-    bucket: &'a Bucket<'a>,
-    /// The directory that the chain begins in.
-    top: &'a str,
-}
-
-impl Chains<'_> {
-    fn follow(
-        &self,
-        above: BorrowedFd<'_>,
-        path: &str,
-        pieces: &str,
-        found: &mut Vec<(String, Kind)>,
-    ) -> Io<()> {
-        let directory = match resolve::plain(above, path, DIRECTORY) {
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
-            result => result?,
-        };
-        // No key has a component this long.
-        if pieces.len() > 4 * s3_types::limits::KEY_BYTES_MAX {
-            return Ok(());
-        }
-        read_names(&directory, |name, kind| {
-            let below = |name: &str| format!("{path}/{name}");
-            match keymap::classify(name.to_bytes()) {
-                Name::Piece(piece) => {
-                    let name = name.to_str().unwrap_or_default();
-                    self.follow(above, &below(name), &format!("{pieces}{piece}"), found)?;
-                }
-                Name::LastPiece(piece) => {
-                    let place = below(name.to_str().unwrap_or_default());
-                    let component = keymap::component_of_chain(&format!("{pieces}{piece}"), &place);
-                    let path = join(self.top, path);
-                    if let Some(component) = component
-                        && let Some(kind) = kind_of(self.bucket, &directory, &path, name, kind)?
-                    {
-                        found.push((component, kind));
-                    }
-                }
-                _ => {}
-            }
-            Ok(true)
-        })
-    }
+    // The empty component never ends a key that is no directory object, so it has no object of its own.
+    let object = object.filter(|_| !component.is_empty());
+    object.map(|kind| ("", kind)).into_iter().chain(directory.map(|kind| ("/", kind)))
 }

@@ -1,13 +1,20 @@
 //! ListObjectsV2 and its kin: keys in the order of their bytes, from directories in whatever order.
 //!
-//! [`index`] reads one directory into a sorted list of components. [`walk`] goes through the directories' indexes in the order
-//! of keys, entering only those that a page needs. [`page`] fills pages from a walk.
+//! [`names`] reads a directory, [`build`] sorts what is in it into an [`index`], and [`cache`] keeps that as long as it is true.
+//! [`walk`] goes through the directories' indexes in the order of keys, entering only those that a page needs. [`page`] fills
+//! pages from a walk, with [`attributes`] read by several threads. See `docs/decisions/0008-listing-index.md`.
 
+mod attributes;
 mod below;
+mod build;
+mod cache;
 mod index;
+mod names;
 mod page;
 mod walk;
+mod watch;
 
-pub(crate) use index::read_names;
+pub(crate) use cache::IndexCache;
+pub(crate) use names::read_names;
 pub(crate) use page::{Query, common_prefix, list};
 pub(crate) use walk::after_all;

@@ -1,9 +1,14 @@
 //! Filling a page from a walk.
 
+use std::sync::Arc;
+
 use backend::{ListItem, ListPage, ListPosition, Result};
 use s3_types::BucketName;
 
-use super::walk::{Hit, Walk, lower_bound};
+use super::attributes::summaries;
+use super::walk::{Found, Hit, Walk, lower_bound};
+use crate::bucket::Bucket;
+use crate::limits::LISTING_OPEN_MAX;
 use crate::store::Store;
 
 /// [`backend::ListObjectsQuery`], owned.
@@ -22,20 +27,20 @@ pub(crate) fn list(store: &Store, query: &Query) -> Result<ListPage> {
     let from = lower_bound(query.start.as_ref());
     let delimiter = query.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty());
     let mut walk = Walk::new(&bucket, &query.prefix, delimiter, from)?;
-    let mut page = ListPage::default();
+    let mut page = Page { bucket: &bucket, items: Vec::new(), found: Vec::new(), directories: 0 };
     while let Some(hit) = walk.next()? {
-        if page.items.len() >= query.max_items {
-            page.next = page.items.last().map(position_after);
-            break;
-        }
-        match hit {
-            Hit::CommonPrefix(prefix) => page.items.push(ListItem::CommonPrefix(prefix)),
-            Hit::Object(key, source) => {
-                page.items.extend(walk.summary(&key, &source)?.map(ListItem::Object));
+        if page.items.len() + page.found.len() >= query.max_items {
+            page.read_found()?;
+            // Some may be gone meanwhile, which makes room.
+            if page.items.len() >= query.max_items {
+                let next = page.items.last().map(position_after);
+                return Ok(ListPage { items: page.items, next });
             }
         }
+        page.add(hit)?;
     }
-    Ok(page)
+    page.read_found()?;
+    Ok(ListPage { items: page.items, next: None })
 }
 
 fn position_after(item: &ListItem) -> ListPosition {
@@ -45,8 +50,177 @@ fn position_after(item: &ListItem) -> ListPosition {
     }
 }
 
+/// A page that is being filled.
+struct Page<'a> {
+    bucket: &'a Bucket<'a>,
+    items: Vec<ListItem>,
+    /// Comes behind the items; attributes are still to be read.
+    found: Vec<Found>,
+    /// How many directories these keep open.
+    directories: usize,
+}
+
+impl Page<'_> {
+    fn add(&mut self, hit: Hit) -> Result<()> {
+        match hit {
+            Hit::CommonPrefix(prefix) => {
+                self.read_found()?;
+                self.items.push(ListItem::CommonPrefix(prefix));
+            }
+            Hit::Object(found) => {
+                if self.found.last().is_none_or(|last| !Arc::ptr_eq(&last.directory, &found.directory)) {
+                    if self.directories == LISTING_OPEN_MAX {
+                        self.read_found()?;
+                    }
+                    self.directories += 1;
+                }
+                self.found.push(found);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_found(&mut self) -> Result<()> {
+        let found = std::mem::take(&mut self.found);
+        self.directories = 0;
+        self.items.extend(summaries(self.bucket, &found)?.into_iter().map(ListItem::Object));
+        Ok(())
+    }
+}
+
 /// What a key is rolled up to: the prefix asked for, and on up to and with the next delimiter.
 pub(crate) fn common_prefix<'k>(key: &'k str, prefix: &str, delimiter: &str) -> Option<&'k str> {
     let at = key.strip_prefix(prefix)?.find(delimiter)?;
     Some(&key[..prefix.len() + at + delimiter.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::options::Options;
+    use crate::testing::Scene;
+
+    fn keys(scene: &Scene, max_items: usize) -> Vec<String> {
+        let (mut keys, mut start) = (Vec::new(), None);
+        loop {
+            let query = Query {
+                bucket: scene.name.clone(),
+                prefix: String::new(),
+                delimiter: None,
+                start,
+                max_items,
+            };
+            let page = list(&scene.store, &query).unwrap();
+            keys.extend(page.items.iter().map(|item| match item {
+                ListItem::Object(object) => object.key.as_str().to_owned(),
+                ListItem::CommonPrefix(prefix) => panic!("{prefix}"),
+            }));
+            start = page.next;
+            if start.is_none() {
+                return keys;
+            }
+        }
+    }
+
+    /// Directories whose index does not fit the memory there is are listed in windows.
+    #[test]
+    fn windows_show_all() {
+        let scene = Scene::with(Options { index_cache_bytes: 0, ..Options::default() });
+        let mut expected = BTreeSet::new();
+        for number in 0..700 {
+            let name = format!("{}-{number}", number * 37 % 100);
+            if number % 9 == 0 {
+                fs::create_dir(scene.path().join(&name)).unwrap();
+                fs::write(scene.path().join(&name).join("x"), b"").unwrap();
+                expected.insert(format!("{name}/x"));
+            } else {
+                fs::write(scene.path().join(&name), b"").unwrap();
+                expected.insert(name);
+            }
+        }
+        let expected: Vec<_> = expected.into_iter().collect();
+        for max_items in [1, 7, 100, 699, 1000] {
+            assert_eq!(keys(&scene, max_items), expected, "{max_items}");
+        }
+    }
+
+    #[derive(Debug, Clone)]
+    enum Change {
+        Write(usize),
+        Put(usize),
+        PutBelow(usize),
+        Remove(usize),
+        Delete(usize),
+        Rename(usize, usize),
+        Directory(usize),
+        Link(usize, usize),
+        List,
+    }
+
+    fn change() -> impl Strategy<Value = Change> {
+        let n = || 0usize..40;
+        prop_oneof![
+            n().prop_map(Change::Write),
+            n().prop_map(Change::Put),
+            n().prop_map(Change::PutBelow),
+            n().prop_map(Change::Remove),
+            n().prop_map(Change::Delete),
+            (n(), n()).prop_map(|(from, to)| Change::Rename(from, to)),
+            n().prop_map(Change::Directory),
+            (n(), n()).prop_map(|(at, to)| Change::Link(at, to)),
+            Just(Change::List),
+        ]
+    }
+
+    fn apply(scene: &Scene, change: &Change) {
+        let name = |n: &usize| format!("name{n:02}");
+        let path = |n: &usize| scene.path().join(name(n));
+        // Many are impossible where they meet the outcome of others.
+        match change {
+            Change::Write(n) => drop(fs::write(path(n), b"x")),
+            Change::Put(n) => drop(scene.put(&name(n), b"x")),
+            Change::PutBelow(n) => drop(scene.put(&format!("{}/below", name(n)), b"x")),
+            Change::Remove(n) => drop(fs::remove_file(path(n)).or_else(|_| fs::remove_dir_all(path(n)))),
+            Change::Delete(n) => drop(crate::object::delete(&scene.store, &scene.target(&name(n)))),
+            Change::Rename(from, to) => drop(fs::rename(path(from), path(to))),
+            Change::Directory(n) => drop(fs::create_dir(path(n))),
+            Change::Link(at, to) => drop(std::os::unix::fs::symlink(name(to), path(at))),
+            Change::List => {}
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+        /// An index that is kept and updated shows what one shows that is read anew.
+        #[test]
+        fn a_kept_index_is_true(changes in prop::collection::vec(change(), 1..60)) {
+            let scene = Scene::new();
+            for number in 0..200 {
+                fs::write(scene.path().join(format!("other{number:03}")), b"").unwrap();
+            }
+            keys(&scene, 1000);
+            for change in &changes {
+                apply(&scene, change);
+                if matches!(change, Change::List) {
+                    keys(&scene, 90);
+                }
+            }
+            let kept = keys(&scene, 90);
+            let options = Options { index_cache_bytes: 0, ..Options::default() };
+            let anew = Store::open(scene.path().parent().unwrap(), options).unwrap();
+            let query = Query { bucket: scene.name.clone(), prefix: String::new(), delimiter: None, start: None, max_items: 10_000 };
+            let expected = list(&anew, &query).unwrap();
+            let expected: Vec<_> = expected.items.iter().map(|item| match item {
+                ListItem::Object(object) => object.key.as_str().to_owned(),
+                ListItem::CommonPrefix(prefix) => prefix.clone(),
+            }).collect();
+            prop_assert_eq!(kept, expected);
+        }
+    }
 }

@@ -2,24 +2,22 @@
 
 use std::sync::Arc;
 
-use backend::{ListPosition, ObjectSummary, Result};
-use rustix::fd::OwnedFd;
+use backend::{ListPosition, Result};
 use rustix::io::Errno;
-use s3_types::ObjectKey;
 use s3_types::limits::KEY_BYTES_MAX;
 
 use super::below::Below;
-use super::index::{DirectoryIndex, Kind};
+use super::build::reaches;
+use super::index::{DirectoryIndex, Position};
+use super::names::Kind;
 use super::page::common_prefix;
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Io, Op};
-use crate::file_info::{self, FileInfo};
-use crate::foreign;
-use crate::keymap::{self, DIRECTORY_DATA, SELF};
+use crate::file_info;
+use crate::keymap::{self, SELF};
 use crate::limits::LISTING_OPEN_MAX;
 use crate::place::{directory_record, leads_nowhere};
-use crate::record;
-use crate::resolve::{self, READ};
+use crate::resolve::READ;
 
 /// The least string that comes after all that start with `prefix`. Not UTF-8, so that no key equals it.
 pub(crate) fn after_all(prefix: &str) -> Vec<u8> {
@@ -39,15 +37,25 @@ pub(crate) fn lower_bound(start: Option<&ListPosition>) -> Vec<u8> {
 #[derive(Debug)]
 pub(crate) enum Hit {
     /// An object; [`Walk::summary`] tells more.
-    Object(String, Source),
+    Object(Found),
     /// Keys that have this prefix up to the delimiter. The walk has gone past them.
     CommonPrefix(String),
 }
 
-/// Where the attributes of an object are, relative to the directory the walk is in.
+/// An object that a walk has found; its attributes are still to be read.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub key: String,
+    pub directory: Arc<Directory>,
+    pub source: Source,
+}
+
+/// Where the attributes of an object are, relative to its directory.
 #[derive(Debug)]
 pub(crate) enum Source {
+    /// At a path below it.
     File(String),
+    /// On the directory itself.
     Directory,
 }
 
@@ -69,9 +77,9 @@ struct Frame {
     /// Where it is, relative to the bucket.
     place: String,
     /// Open in the top few frames only, since a key may have a thousand levels.
-    directory: Option<Directory>,
+    directory: Option<Arc<Directory>>,
     index: Arc<DirectoryIndex>,
-    position: usize,
+    position: Position,
     /// How much of [`Walk::path`] is this frame's.
     path_bytes: usize,
     /// Device and inode.
@@ -116,7 +124,7 @@ impl<'a> Walk<'a> {
             self.path.truncate(frame.path_bytes);
             if frame.directory.is_none() {
                 match self.bucket.directory(&frame.place) {
-                    Ok(directory) => frame.directory = Some(directory),
+                    Ok(directory) => frame.directory = Some(Arc::new(directory)),
                     Err(errno) if leads_nowhere(errno) => {
                         self.frames.pop();
                         continue;
@@ -126,10 +134,12 @@ impl<'a> Walk<'a> {
             }
             let index = Arc::clone(&frame.index);
             let Some((text, kind)) = index.get(frame.position) else {
-                self.frames.pop();
+                if !self.refill(&index)? {
+                    self.frames.pop();
+                }
                 continue;
             };
-            frame.position += 1;
+            frame.position = index.after(frame.position);
             let key = format!("{}{text}", self.path);
             if !key.starts_with(self.prefix) && !self.prefix.starts_with(&key) {
                 if key.as_str() > self.prefix {
@@ -143,30 +153,53 @@ impl<'a> Walk<'a> {
                 }
                 continue;
             }
-            let source = match kind {
-                Kind::SelfFile => format!("{}/{SELF}", keymap::component_path(text)),
-                _ => keymap::component_path(text).into_owned(),
-            };
-            if !self.wants(&key) {
-                continue;
-            }
-            let exists = kind != Kind::SelfFile
-                || self.frames.last().and_then(|frame| frame.directory.as_ref()).is_some_and(|directory| {
-                    file_info::at(directory, &source).is_ok_and(|info| info.is_file())
-                });
-            if exists {
-                return Ok(Some(self.hit(key, Source::File(source))));
+            if self.wants(&key)
+                && let Some(name) = self.object(text, kind)
+                && let Some(directory) = self.frames.last().and_then(|frame| frame.directory.clone())
+            {
+                return Ok(Some(self.hit(Found { key, directory, source: Source::File(name) })));
             }
         }
+    }
+
+    /// Where the object of an entry is, relative to the directory the walk is in; `None` if there is none after all.
+    fn object(&self, text: &str, kind: Kind) -> Option<String> {
+        let name = keymap::component_path(text);
+        let own = || format!("{name}/{SELF}");
+        let directory = self.frames.last()?.directory.as_ref()?;
+        match kind {
+            Kind::File => Some(name.into_owned()),
+            Kind::FileLink => {
+                let target = self.bucket.open(&join(&directory.path, &name), READ).ok()?;
+                let info = file_info::of(&target).ok()?;
+                let its_own = || file_info::at(&target, SELF).is_ok_and(|info| info.is_file());
+                if info.is_file() {
+                    Some(name.into_owned())
+                } else {
+                    (info.is_directory() && its_own()).then(own)
+                }
+            }
+            _ => file_info::at(directory, &own()).is_ok_and(|info| info.is_file()).then(own),
+        }
+    }
+
+    /// Goes on with the next window of a directory whose index has come to its end before it; false if there is none.
+    fn refill(&mut self, index: &DirectoryIndex) -> Io<bool> {
+        let Some(from) = index.rest() else { return Ok(false) };
+        let Some(frame) = self.frames.last_mut() else { return Ok(false) };
+        let Some(directory) = &frame.directory else { return Ok(false) };
+        frame.index = self.bucket.store.indexes.get(self.bucket, directory, &from)?;
+        frame.position = frame.index.seek(Position::default(), |text, _| text.as_bytes() >= from.as_slice());
+        Ok(true)
     }
 
     fn wants(&self, key: &str) -> bool {
         key.len() <= KEY_BYTES_MAX && key.as_bytes() >= self.from.as_slice() && key.starts_with(self.prefix)
     }
 
-    fn hit(&mut self, key: String, source: Source) -> Hit {
-        match self.delimiter.and_then(|delimiter| common_prefix(&key, self.prefix, delimiter)) {
-            None => Hit::Object(key, source),
+    fn hit(&mut self, found: Found) -> Hit {
+        match self.delimiter.and_then(|delimiter| common_prefix(&found.key, self.prefix, delimiter)) {
+            None => Hit::Object(found),
             Some(prefix) => self.roll_up(prefix.to_owned()),
         }
     }
@@ -224,94 +257,30 @@ impl<'a> Walk<'a> {
     }
 
     fn enter(&mut self, directory: Directory, key: String) -> Io<()> {
-        let index = Arc::new(DirectoryIndex::read(self.bucket, &directory, &directory.path)?);
+        let from = self.from.strip_prefix(key.as_bytes()).unwrap_or_default();
+        let index = self.bucket.store.indexes.get(self.bucket, &directory, from)?;
         let info = file_info::of(&directory)?;
-        let position = seek(&index, 0, &key, &self.from);
+        let position = seek(&index, Position::default(), &key, &self.from);
         let object = !key.is_empty()
             && self.wants(&key)
             && (index.has_data || directory_record(&directory)?.directory_object);
         self.path.clone_from(&key);
         let id = (info.device, info.inode);
         let place = directory.path.clone();
-        let directory = Some(directory);
-        self.frames.push(Frame { place, directory, index, position, path_bytes: key.len(), id });
+        let directory = Arc::new(directory);
+        let kept = Some(Arc::clone(&directory));
+        self.frames.push(Frame { place, directory: kept, index, position, path_bytes: key.len(), id });
         if let Some(below) = self.frames.len().checked_sub(LISTING_OPEN_MAX + 1) {
             self.frames[below].directory = None;
         }
         if object {
-            self.pending = Some(self.hit(key, Source::Directory));
+            self.pending = Some(self.hit(Found { key, directory, source: Source::Directory }));
         }
         Ok(())
     }
-
-    /// What a page shows of the object that [`Walk::next`] just gave; `None` if it is gone.
-    pub fn summary(&self, key: &str, source: &Source) -> Result<Option<ObjectSummary>> {
-        let Some(directory) = self.frames.last().and_then(|frame| frame.directory.as_ref()) else {
-            return Ok(None);
-        };
-        let attributes = match self.attributes(directory, key, source) {
-            Err(errno) if leads_nowhere(errno) => None,
-            result => result.op("read an object's attributes")?,
-        };
-        let (Some(attributes), Ok(key)) = (attributes, ObjectKey::new(key)) else { return Ok(None) };
-        Ok(Some(ObjectSummary {
-            key,
-            size_bytes: attributes.size_bytes,
-            last_modified: attributes.last_modified,
-            etag: attributes.etag,
-            checksum: attributes.checksum,
-        }))
-    }
-
-    fn attributes(
-        &self,
-        directory: &Directory,
-        key: &str,
-        source: &Source,
-    ) -> Io<Option<backend::ObjectAttributes>> {
-        let name = match source {
-            Source::File(name) => name,
-            Source::Directory => match self.open(directory, DIRECTORY_DATA) {
-                Err(Errno::NOENT) => return Ok(directory_record(directory)?.directory_attributes()),
-                Err(errno) => return Err(errno),
-                Ok((file, info)) => return attributes_of(&file, &info, key),
-            },
-        };
-        match self.open(directory, name) {
-            Ok((file, info)) if info.is_file() => attributes_of(&file, &info, key),
-            // It became a directory meanwhile.
-            Ok((opened, info)) if info.is_directory() => {
-                let file = resolve::plain(&opened, SELF, READ)?;
-                attributes_of(&file, &file_info::of(&file)?, key)
-            }
-            Ok(_) => Ok(None),
-            // Its content is someone's own; that it is there shows.
-            Err(Errno::ACCESS) => {
-                let info = file_info::at(directory, name)?;
-                Ok(info.is_file().then(|| foreign::attributes(&info, key)))
-            }
-            Err(errno) => Err(errno),
-        }
-    }
-
-    fn open(&self, directory: &Directory, name: &str) -> Io<(OwnedFd, FileInfo)> {
-        let file = match resolve::plain(directory, name, READ) {
-            Err(Errno::LOOP) => self.bucket.open(&join(&directory.path, name), READ)?,
-            result => result?,
-        };
-        let info = file_info::of(&file)?;
-        Ok((file, info))
-    }
-}
-
-fn attributes_of(file: &OwnedFd, info: &FileInfo, key: &str) -> Io<Option<backend::ObjectAttributes>> {
-    Ok(Some(foreign::attributes_of(record::peek(file)?, info, key)))
 }
 
 /// The first position in a directory whose keys start with `path` that may have a key of at least `from`.
-fn seek(index: &DirectoryIndex, position: usize, path: &str, from: &[u8]) -> usize {
-    index.seek(position, |text, kind| {
-        let last = kind.is_directory().then_some(0xff);
-        path.bytes().chain(text.bytes()).chain(last).ge(from.iter().copied())
-    })
+fn seek(index: &DirectoryIndex, position: Position, path: &str, from: &[u8]) -> Position {
+    index.seek(position, |text, kind| reaches(path.bytes().chain(text.bytes()), kind, from))
 }

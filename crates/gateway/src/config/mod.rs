@@ -149,6 +149,10 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE", env = "SLIPWAY_TLS_KEY", value_delimiter = ',')]
     pub tls_key: Vec<PathBuf>,
 
+    /// Memory for the sorted indexes of directories that listings keep, in MiB
+    #[arg(long, value_name = "MIB", env = "SLIPWAY_INDEX_CACHE", default_value = "256")]
+    pub index_cache: usize,
+
     /// Most connections at a time; further ones are answered 503 SlowDown and closed
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_CONNECTIONS", default_value = "10000", value_parser = at_least_one)]
     pub max_connections: usize,

@@ -1,0 +1,79 @@
+"""What the benchmarks share: signing, a server on a fresh directory, and what it used."""
+
+import argparse
+import contextlib
+import datetime
+import hashlib
+import hmac
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ACCESS_KEY, SECRET_KEY, REGION = "SLIPWAYBENCH", "slipway-bench-secret", "us-east-1"
+KEYS = (ACCESS_KEY, SECRET_KEY)
+
+
+def presign(method: str, host: str, path: str, keys: tuple[str, str], query: dict[str, str] | None = None) -> str:
+    """Path and query of a presigned request (SigV4, an hour, payload not signed)."""
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+    scope = f"{now[:8]}/{REGION}/s3/aws4_request"
+    query = {
+        **(query or {}),
+        "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
+        "X-Amz-Credential": f"{keys[0]}/{scope}",
+        "X-Amz-Date": now,
+        "X-Amz-Expires": "3600",
+        "X-Amz-SignedHeaders": "host",
+    }
+    text = urllib.parse.urlencode(sorted(query.items()), quote_via=urllib.parse.quote, safe="~")
+    canonical = f"{method}\n{path}\n{text}\nhost:{host}\n\nhost\nUNSIGNED-PAYLOAD"
+    to_sign = f"AWS4-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
+    key = ("AWS4" + keys[1]).encode()
+    for part in (now[:8], REGION, "s3", "aws4_request"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return f"{path}?{text}&X-Amz-Signature={hmac.digest(key, to_sign.encode(), 'sha256').hex()}"
+
+
+def request(method: str, host: str, path: str, keys: tuple[str, str], body: bytes | None = None) -> None:
+    url = f"http://{host}{presign(method, host, path, keys)}"
+    with urllib.request.urlopen(urllib.request.Request(url, data=body, method=method), timeout=30) as answer:
+        answer.read()
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mib(pid: int) -> float:
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
+
+
+@contextlib.contextmanager
+def server(options: argparse.Namespace, work: pathlib.Path):
+    """Yields host and pid of a server on a fresh directory."""
+    binary = pathlib.Path(options.binary)
+    if not binary.exists():
+        sys.exit(f"{binary} does not exist: cargo build --release")
+    where = "null:" if options.null else str(work / "data")
+    command = [binary, "serve", "--listen", "127.0.0.1:0", "--durability", options.durability, where]
+    env = dict(os.environ, SLIPWAY_ROOT_ACCESS_KEY=ACCESS_KEY, SLIPWAY_ROOT_SECRET_KEY=SECRET_KEY)
+    process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
+    try:
+        for line in process.stdout:
+            if found := re.search(r"endpoint\s+http://(\S+)", line):
+                yield found[1], process.pid
+                break
+        else:
+            sys.exit("the server did not start")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)

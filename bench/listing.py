@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""What it costs to list a flat directory: the first page, the later ones, all of them, and memory.
+
+Makes a bucket of N empty files (not through S3), starts a server on it and lists it, ListObjectsV2 with 1000 keys a page, over
+one connection. Beside it, as a plain baseline, this program reads the directory, sorts the names and stats them all.
+
+    cargo build --release && bench/listing.py
+    bench/listing.py --files 100000 --dir /mnt/xfs
+    bench/listing.py --writes           # with a PUT before each page
+
+Needs room for the files' inodes. The first page is measured with cold directory caches if this runs as root.
+"""
+
+import argparse
+import http.client
+import os
+import pathlib
+import re
+import statistics
+import sys
+import tempfile
+import time
+
+from common import KEYS, ROOT, cpu_seconds, presign, resident_mib, server
+
+BUCKET = "bench"
+
+
+def make_files(directory: pathlib.Path, count: int) -> None:
+    directory.mkdir(parents=True)
+    fd = os.open(directory, os.O_RDONLY)
+    for number in range(count):
+        # Spread, as real names are: the file system's order is not that of the names.
+        name = f"measurement-{number * 7919 % count:08}.dat"
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=fd))
+    os.close(fd)
+
+
+def drop_caches() -> None:
+    os.sync()
+    try:
+        pathlib.Path("/proc/sys/vm/drop_caches").write_text("2")
+    except OSError:
+        print("not root: caches stay warm", file=sys.stderr)
+
+
+def baseline(directory: pathlib.Path) -> float:
+    began = time.perf_counter()
+    with os.scandir(directory) as entries:
+        names = sorted(entry.name for entry in entries)
+    fd = os.open(directory, os.O_RDONLY)
+    for name in names:
+        os.stat(name, dir_fd=fd)
+    os.close(fd)
+    return time.perf_counter() - began
+
+
+class Client:
+    def __init__(self, host: str) -> None:
+        self.host, self.connection = host, http.client.HTTPConnection(host, timeout=120)
+
+    def send(self, method: str, path: str, query: dict[str, str] | None = None, body: bytes | None = None) -> bytes:
+        self.connection.request(method, presign(method, self.host, path, KEYS, query), body)
+        response = self.connection.getresponse()
+        text = response.read()
+        if response.status != 200:
+            sys.exit(f"{method} {path}: {response.status} {text[:500]!r}")
+        return text
+
+    def page(self, token: str | None) -> tuple[int, str | None, float]:
+        query = {"list-type": "2"} | ({"continuation-token": token} if token else {})
+        began = time.perf_counter()
+        text = self.send("GET", f"/{BUCKET}", query).decode()
+        elapsed = time.perf_counter() - began
+        found = re.search("<NextContinuationToken>([^<]+)", text)
+        return text.count("<Contents>"), found and found[1], elapsed
+
+
+def measure(options: argparse.Namespace, work: pathlib.Path) -> None:
+    directory = work / "data" / BUCKET
+    print(f"making {options.files} files in {directory}", file=sys.stderr)
+    make_files(directory, options.files)
+    with server(options, work) as (host, pid):
+        client = Client(host)
+        client.send("GET", "/", {})
+        before = resident_mib(pid)
+        drop_caches()
+        listed, token, first = client.page(None)
+        cpu_before, later = cpu_seconds(pid), []
+        while token:
+            if options.writes:
+                client.send("PUT", f"/{BUCKET}/written-{len(later):06}", body=b"x")
+            count, token, elapsed = client.page(token)
+            listed += count
+            later.append(elapsed)
+        cpu = cpu_seconds(pid) - cpu_before
+        growth = resident_mib(pid) - before
+    expected = options.files + (len(later) if options.writes else 0)
+    if listed != expected:
+        sys.exit(f"{listed} keys were listed, {expected} are there")
+    drop_caches()
+    plain = baseline(directory)
+    later.sort()
+    print(f"files                      {options.files}")
+    print(f"first page                 {first * 1000:.0f} ms")
+    if later:
+        print(f"later pages                median {statistics.median(later) * 1000:.1f} ms, "
+              f"99 % {later[int(len(later) * 0.99)] * 1000:.1f} ms, longest {later[-1] * 1000:.1f} ms")
+        print(f"server CPU a later page    {cpu / len(later) * 1000:.1f} ms" + (" with its PUT" if options.writes else ""))
+    print(f"whole listing              {first + sum(later):.2f} s")
+    print(f"resident growth            {growth:.1f} MiB")
+    print(f"baseline (scandir + sort + stat, this program)  {plain:.2f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--files", type=int, default=1_000_000)
+    parser.add_argument("--dir", help="where to make them (default: the system's temporary directory)")
+    parser.add_argument("--writes", action="store_true", help="a PUT before each page")
+    parser.add_argument("--binary", default=ROOT / "target/release/slipway")
+    parser.add_argument("--durability", default="none")
+    options = parser.parse_args()
+    options.null = False
+    with tempfile.TemporaryDirectory(dir=options.dir, prefix="slipway-listing-") as work:
+        measure(options, pathlib.Path(work))
+
+
+main()

@@ -1,0 +1,136 @@
+//! What a page shows of the objects on it.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+use backend::{ObjectAttributes, ObjectSummary, Result};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use s3_types::ObjectKey;
+
+use super::walk::{Found, Source};
+use crate::bucket::{Bucket, Directory, join};
+use crate::error::{Io, Op};
+use crate::file_info::{self, FileInfo};
+use crate::foreign;
+use crate::keymap::{DIRECTORY_DATA, SELF};
+use crate::limits::{SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL};
+use crate::place::{directory_record, leads_nowhere};
+use crate::record;
+use crate::resolve::{self, READ};
+
+/// Threads that read attributes besides those of the listings.
+static HELPERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Summaries of what was found, in that order, without what is gone meanwhile. Read by several threads at once: each file may
+/// be a wait for a disk or a network.
+pub(crate) fn summaries(bucket: &Bucket<'_>, found: &[Found]) -> Result<Vec<ObjectSummary>> {
+    let helpers = Helpers::take((found.len() / SUMMARIES_EACH_MIN).clamp(1, SUMMARY_THREADS_MAX) - 1);
+    let each = found.len().div_ceil(helpers.0 + 1).max(1);
+    let several = |found: &[Found]| found.iter().filter_map(|one| summary(bucket, one).transpose()).collect();
+    let (own, others) = found.split_at(each.min(found.len()));
+    thread::scope(|scope| {
+        let others: Vec<_> = others.chunks(each).map(|some| scope.spawn(move || several(some))).collect();
+        let mut all: Vec<ObjectSummary> = several(own)?;
+        for other in others {
+            let some: Result<Vec<_>> = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            all.append(&mut some?);
+        }
+        Ok(all)
+    })
+}
+
+/// A share of the threads that all listings together may have.
+struct Helpers(usize);
+
+impl Helpers {
+    fn take(wanted: usize) -> Self {
+        let taken = HELPERS.fetch_add(wanted, Relaxed);
+        let granted = SUMMARY_THREADS_OF_ALL.saturating_sub(taken).min(wanted);
+        HELPERS.fetch_sub(wanted - granted, Relaxed);
+        Self(granted)
+    }
+}
+
+impl Drop for Helpers {
+    fn drop(&mut self) {
+        HELPERS.fetch_sub(self.0, Relaxed);
+    }
+}
+
+/// `None` if the object is gone.
+fn summary(bucket: &Bucket<'_>, found: &Found) -> Result<Option<ObjectSummary>> {
+    let Found { key, directory, source } = found;
+    let attributes = match attributes(bucket, directory, key, source) {
+        Err(errno) if leads_nowhere(errno) => None,
+        result => result.op("read an object's attributes")?,
+    };
+    let (Some(attributes), Ok(key)) = (attributes, ObjectKey::new(key.as_str())) else { return Ok(None) };
+    Ok(Some(ObjectSummary {
+        key,
+        size_bytes: attributes.size_bytes,
+        last_modified: attributes.last_modified,
+        etag: attributes.etag,
+        checksum: attributes.checksum,
+    }))
+}
+
+fn attributes(
+    bucket: &Bucket<'_>,
+    directory: &Directory,
+    key: &str,
+    source: &Source,
+) -> Io<Option<ObjectAttributes>> {
+    let name = match source {
+        Source::File(name) => name,
+        Source::Directory => match open(bucket, directory, DIRECTORY_DATA) {
+            Err(Errno::NOENT) => return Ok(directory_record(directory)?.directory_attributes()),
+            Err(errno) => return Err(errno),
+            Ok((file, info)) => return attributes_of(&file, &info, key),
+        },
+    };
+    if let Some(attributes) = by_name(directory, name, key) {
+        return Ok(Some(attributes));
+    }
+    match open(bucket, directory, name) {
+        Ok((file, info)) if info.is_file() => attributes_of(&file, &info, key),
+        // It became a directory meanwhile.
+        Ok((opened, info)) if info.is_directory() => {
+            let file = resolve::plain(&opened, SELF, READ)?;
+            attributes_of(&file, &file_info::of(&file)?, key)
+        }
+        Ok(_) => Ok(None),
+        // Its content is someone's own; that it is there shows.
+        Err(Errno::ACCESS) => {
+            let info = file_info::at(directory, name)?;
+            Ok(info.is_file().then(|| foreign::attributes(&info, key)))
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Attributes of a regular file without opening it, half as many calls; `None` where that leaves a doubt.
+fn by_name(directory: &Directory, name: &str, key: &str) -> Option<ObjectAttributes> {
+    let info = file_info::at(directory, name).ok().filter(FileInfo::is_file)?;
+    let record = record::read(directory, name).ok()?;
+    let describes = record.as_ref().is_some_and(|record| record.stamp == Some(info.stamp));
+    // Without a stamp that ties them, both calls might have been about different files.
+    let same = || {
+        let again = file_info::at(directory, name).ok()?;
+        Some((again.inode, again.changed_ns) == (info.inode, info.changed_ns))
+    };
+    (describes || same()?).then(|| foreign::attributes_of(record, &info, key))
+}
+
+fn open(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<(OwnedFd, FileInfo)> {
+    let file = match resolve::plain(directory, name, READ) {
+        Err(Errno::LOOP) => bucket.open(&join(&directory.path, name), READ)?,
+        result => result?,
+    };
+    let info = file_info::of(&file)?;
+    Ok((file, info))
+}
+
+fn attributes_of(file: &OwnedFd, info: &FileInfo, key: &str) -> Io<Option<ObjectAttributes>> {
+    Ok(Some(foreign::attributes_of(record::peek(file)?, info, key)))
+}

@@ -1,0 +1,197 @@
+//! The indexes that are kept between pages.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::CString;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fd::AsFd;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::index::DirectoryIndex;
+use super::names::known_type;
+use super::watch::{Watch, Watches};
+use crate::bucket::{Bucket, Directory};
+use crate::error::Io;
+use crate::file_info::{self, FileInfo};
+use crate::limits::{INDEX_BUILD_LOCKS, INDEX_BYTES_MIN, INDEX_ENTRIES_MIN};
+use crate::store::FileSystem;
+
+/// Indexes of directories, the least recently used of which are forgotten where they become too many.
+#[derive(Debug)]
+pub(crate) struct IndexCache {
+    kept: Mutex<Kept>,
+    /// One directory is read by one listing at a time; the others wait for what it finds.
+    building: [Mutex<()>; INDEX_BUILD_LOCKS],
+    bytes_max: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    /// By device and inode.
+    indexes: HashMap<(u64, u64), KeptIndex>,
+    watches: Option<Watches>,
+    bytes: usize,
+    uses: u64,
+}
+
+#[derive(Debug)]
+struct KeptIndex {
+    index: Arc<DirectoryIndex>,
+    bytes: usize,
+    vouched: Vouched,
+    used: u64,
+}
+
+/// What says that an index is still true.
+#[derive(Debug, Clone, Copy)]
+enum Vouched {
+    /// The directory last changed at this time.
+    ChangedAt(i128),
+    /// All that changes is heard of.
+    Watched(Watch),
+}
+
+impl IndexCache {
+    pub fn new(bytes_max: usize) -> Self {
+        let kept = Kept { indexes: HashMap::new(), watches: Watches::new(), bytes: 0, uses: 0 };
+        Self { kept: Mutex::new(kept), building: Default::default(), bytes_max }
+    }
+
+    /// The index of a directory, with what keys from `from` on (relative to it) need.
+    pub fn get(&self, bucket: &Bucket<'_>, directory: &Directory, from: &[u8]) -> Io<Arc<DirectoryIndex>> {
+        let info = file_info::fresh(directory)?;
+        if let Some(index) = self.kept().find(directory, &info, from)? {
+            return Ok(index);
+        }
+        // Any spreading of inodes over the locks will do.
+        let lock = usize::try_from(info.inode).unwrap_or_default() % INDEX_BUILD_LOCKS;
+        let _building = self.building[lock].lock().unwrap_or_else(PoisonError::into_inner);
+        let info = file_info::fresh(directory)?;
+        if let Some(index) = self.kept().find(directory, &info, from)? {
+            return Ok(index);
+        }
+        self.build(bucket, directory, &info, from)
+    }
+
+    fn build(
+        &self,
+        bucket: &Bucket<'_>,
+        directory: &Directory,
+        info: &FileInfo,
+        from: &[u8],
+    ) -> Io<Arc<DirectoryIndex>> {
+        let began_ns = file_info::now_ns();
+        // Others may be reading as well, and each has both the names and the index in memory for a moment.
+        let bytes_max = (self.bytes_max / 4).max(INDEX_BYTES_MIN);
+        let local = FileSystem::of(directory).is_ok_and(|kind| kind != FileSystem::Other);
+        // Where a watch is no good it is soon given back; there are thousands.
+        let watch = local.then(|| self.kept().watches.as_mut()?.add(directory)).flatten();
+        let read = DirectoryIndex::read(bucket, directory, &directory.path, from, bytes_max);
+        let worth_it = read.as_ref().is_ok_and(|index| index.len() >= INDEX_ENTRIES_MIN && !index.has_chains);
+        let whole = read.as_ref().is_ok_and(DirectoryIndex::is_whole);
+        let vouched = match watch {
+            _ if !worth_it => None,
+            Some(watch) if whole => Some(Vouched::Watched(watch)),
+            _ => {
+                let settled = bucket.store.is_settled(directory, info, began_ns)
+                    && file_info::fresh(directory).is_ok_and(|now| now.changed_ns == info.changed_ns);
+                settled.then_some(Vouched::ChangedAt(info.changed_ns))
+            }
+        };
+        let mut kept = self.kept();
+        let index = read.map(Arc::new);
+        match (&index, vouched) {
+            (Ok(index), Some(vouched)) => {
+                kept.keep((info.device, info.inode), Arc::clone(index), vouched, self.bytes_max);
+            }
+            _ => kept.forget((info.device, info.inode)),
+        }
+        if let Some(watch) = watch
+            && !matches!(vouched, Some(Vouched::Watched(_)))
+            && let Some(watches) = &mut kept.watches
+        {
+            watches.remove(watch);
+        }
+        index
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn find(
+        &mut self,
+        directory: &Directory,
+        info: &FileInfo,
+        from: &[u8],
+    ) -> Io<Option<Arc<DirectoryIndex>>> {
+        self.uses += 1;
+        let id = (info.device, info.inode);
+        let Some(kept) = self.indexes.get_mut(&id) else { return Ok(None) };
+        kept.used = self.uses;
+        let is_true = match kept.vouched {
+            Vouched::ChangedAt(time) => time == info.changed_ns,
+            Vouched::Watched(watch) => match self.watches.as_mut().and_then(|watches| watches.take(watch)) {
+                Some(names) => kept.update(directory, names, &mut self.bytes)?,
+                None => false,
+            },
+        };
+        if !is_true {
+            self.forget(id);
+            return Ok(None);
+        }
+        Ok(kept.index.covers(from).then(|| Arc::clone(&kept.index)))
+    }
+
+    fn keep(&mut self, id: (u64, u64), index: Arc<DirectoryIndex>, vouched: Vouched, bytes_max: usize) {
+        self.uses += 1;
+        let bytes = index.bytes();
+        self.bytes += bytes;
+        let new = KeptIndex { index, bytes, vouched, used: self.uses };
+        // Its watch, if it had one, is the new one's.
+        if let Some(old) = self.indexes.insert(id, new) {
+            self.bytes -= old.bytes;
+        }
+        while self.bytes > bytes_max {
+            let Some(oldest) = self.indexes.iter().min_by_key(|(_, kept)| kept.used).map(|(id, _)| *id)
+            else {
+                break;
+            };
+            self.forget(oldest);
+        }
+    }
+
+    fn forget(&mut self, id: (u64, u64)) {
+        let Some(old) = self.indexes.remove(&id) else { return };
+        self.bytes -= old.bytes;
+        if let (Vouched::Watched(watch), Some(watches)) = (old.vouched, &mut self.watches) {
+            watches.remove(watch);
+        }
+    }
+}
+
+impl KeptIndex {
+    /// Looks at names again that have changed; false if that does not do.
+    fn update(&mut self, directory: impl AsFd, names: HashSet<CString>, all_bytes: &mut usize) -> Io<bool> {
+        if names.is_empty() {
+            return Ok(true);
+        }
+        let index = Arc::make_mut(&mut self.index);
+        for name in names {
+            let kind = match known_type(&directory, &name, FileType::Unknown) {
+                Err(Errno::NAMETOOLONG | Errno::LOOP) => None,
+                kind => kind?,
+            };
+            if !index.set(&name, kind) {
+                return Ok(false);
+            }
+        }
+        *all_bytes -= self.bytes;
+        self.bytes = index.bytes();
+        *all_bytes += self.bytes;
+        Ok(true)
+    }
+}

@@ -1,0 +1,151 @@
+//! The names in a directory, and what they are to a listing.
+
+use std::ffi::CStr;
+
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{FileType, RawDir};
+use rustix::io::Errno;
+
+use crate::bucket::{Bucket, join};
+use crate::error::Io;
+use crate::file_info;
+use crate::keymap::{self, Name};
+use crate::limits::LISTING_READ_BYTES;
+use crate::resolve::{self, DIRECTORY, READ};
+
+/// What an entry of a listing may be. Only a file is certain; of the rest a page finds out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// An object.
+    File,
+    /// A directory's own object, if it has one.
+    SelfFile,
+    /// A directory of keys.
+    Directory,
+    /// An object by way of a symbolic link, if it leads to one.
+    FileLink,
+    /// A directory by way of a symbolic link, if it leads to one.
+    DirectoryLink,
+}
+
+impl Kind {
+    pub fn is_directory(self) -> bool {
+        matches!(self, Self::Directory | Self::DirectoryLink)
+    }
+}
+
+/// Calls `each` with every name and its type until it says false.
+pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileType) -> Io<bool>) -> Io<()> {
+    let mut buffer = Vec::with_capacity(LISTING_READ_BYTES);
+    let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
+        let entry = match entry {
+            // What a directory says that was removed after it was opened: it was empty.
+            Err(Errno::NOENT) => break,
+            entry => entry?,
+        };
+        if !each(entry.file_name(), entry.file_type())? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The type of a name where the directory does not tell it; `None` if it is gone.
+pub(crate) fn known_type(directory: impl AsFd, name: &CStr, kind: FileType) -> Io<Option<FileType>> {
+    let Ok(name) = name.to_str() else { return Ok(None) };
+    if kind != FileType::Unknown {
+        return Ok(Some(kind));
+    }
+    match file_info::at(&directory, name) {
+        Ok(info) => Ok(Some(info.kind)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// What a name is to a listing, links followed; `None` if it is nothing.
+pub(crate) fn kind_of(
+    bucket: &Bucket<'_>,
+    directory: impl AsFd,
+    path: &str,
+    name: &CStr,
+    kind: FileType,
+) -> Io<Option<Kind>> {
+    let Some(kind) = known_type(directory, name, kind)? else { return Ok(None) };
+    let Ok(name) = name.to_str() else { return Ok(None) };
+    Ok(match kind {
+        FileType::RegularFile => Some(Kind::File),
+        FileType::Directory => Some(Kind::Directory),
+        FileType::Symlink => {
+            // Where it leads out, nowhere, or to what may not be opened, there is no object.
+            let target = bucket.open(&join(path, name), READ).and_then(file_info::of).map(|info| info.kind);
+            match target {
+                Ok(FileType::RegularFile) => Some(Kind::FileLink),
+                Ok(FileType::Directory) => Some(Kind::DirectoryLink),
+                _ => None,
+            }
+        }
+        _ => None,
+    })
+}
+
+/// The components whose chains begin with the directory `name`, which holds `piece`.
+pub(crate) fn chain(
+    bucket: &Bucket<'_>,
+    directory: impl AsFd,
+    path: &str,
+    name: &CStr,
+    piece: &str,
+) -> Io<Vec<(String, Kind)>> {
+    let Ok(name) = name.to_str() else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    Chains { bucket, top: path }.follow(directory.as_fd(), name, piece, &mut found)?;
+    Ok(found)
+}
+
+struct Chains<'a> {
+    bucket: &'a Bucket<'a>,
+    /// The directory that the chain begins in.
+    top: &'a str,
+}
+
+impl Chains<'_> {
+    fn follow(
+        &self,
+        above: BorrowedFd<'_>,
+        path: &str,
+        pieces: &str,
+        found: &mut Vec<(String, Kind)>,
+    ) -> Io<()> {
+        let directory = match resolve::plain(above, path, DIRECTORY) {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            result => result?,
+        };
+        // No key has a component this long.
+        if pieces.len() > 4 * s3_types::limits::KEY_BYTES_MAX {
+            return Ok(());
+        }
+        read_names(&directory, |name, kind| {
+            let below = |name: &str| format!("{path}/{name}");
+            match keymap::classify(name.to_bytes()) {
+                Name::Piece(piece) => {
+                    let name = name.to_str().unwrap_or_default();
+                    self.follow(above, &below(name), &format!("{pieces}{piece}"), found)?;
+                }
+                Name::LastPiece(piece) => {
+                    let place = below(name.to_str().unwrap_or_default());
+                    let component = keymap::component_of_chain(&format!("{pieces}{piece}"), &place);
+                    let path = join(self.top, path);
+                    if let Some(component) = component
+                        && let Some(kind) = kind_of(self.bucket, &directory, &path, name, kind)?
+                    {
+                        found.push((component, kind));
+                    }
+                }
+                _ => {}
+            }
+            Ok(true)
+        })
+    }
+}
