@@ -93,7 +93,7 @@ class TestMistakes:
             ('regoin = "x"', 'unknown key "regoin"'),
             ("region = ", "slipway.toml"),
             ("region = true", "region"),
-            ("max-requests = 0", "at least 1"),
+            ("max-requests = 0", "1 to 1000000"),
             ('durability = "some"', "durability"),
             ('file-mode = "9"', "octal"),
             ('config = "x"', "unknown key"),
@@ -109,7 +109,7 @@ class TestMistakes:
         "options, message",
         [
             (["--listen", "nowhere"], "nowhere"),
-            (["--max-connections", "0"], "at least 1"),
+            (["--max-connections", "0"], "1 to 1000000"),
             (["--no-such-flag"], "no-such"),
             (["--sigv2", "perhaps"], "perhaps"),
             (["--header-timeout", "soon"], "seconds"),

@@ -64,6 +64,13 @@ def test_more_than_a_thousand(bucket):
     assert bucket.exists("k0")
 
 
+@pytest.mark.parametrize("extra", [{"VersionId": "v" * 1025}, {"ETag": "e" * 1025}])
+def test_an_id_that_is_too_long(bucket, extra):
+    bucket.put("a", b"x")
+    expect.error(delete(bucket, document("a", **extra)), "MalformedXML")
+    assert bucket.exists("a")
+
+
 @pytest.mark.parametrize(
     "key", ["with space", "a&b<c>d", "plus+%41", "ünï/çø∂é", "a//b", "../up", "\U0001f600"]
 )

@@ -134,12 +134,26 @@ class TestDeleteObjects:
             connection.send(request.head + body[:-1])
         assert len(long.keys()) == COUNT
 
+    def test_byte_by_byte(self, long):
+        """A byte order mark in the first pieces is understood, and so is the rest."""
+        body = "\ufeff".encode() + delete_document(KEYS)
+        request = long.raw.prepare(
+            "POST", long.path(), body=body, query={"delete": ""}, headers={"content-md5": content_md5(body)}
+        )
+        with long.raw.connect() as connection:
+            connection.send(request.head)
+            for at in range(5):
+                connection.send(body[at : at + 1])
+            connection.send(body[5:])
+            expect.ok(connection.response())
+        assert long.is_untouched()
+
     def test_more_at_once_than_take_turns(self, bucket):
         """More than LARGE_DOCUMENTS_MAX wait for each other, and none is lost."""
         body = delete_document(KEYS)
         headers = {"content-md5": content_md5(body)}
-        with ThreadPoolExecutor(24) as pool:
-            for response in pool.map(lambda _: delete(bucket, body, headers), range(24)):
+        with ThreadPoolExecutor(40) as pool:
+            for response in pool.map(lambda _: delete(bucket, body, headers), range(40)):
                 assert len(expect.ok(response).xml.all("Deleted")) == COUNT
 
 

@@ -19,12 +19,16 @@ use std::time::Duration;
 pub const READ_BUFFER_BYTES: usize = 64 << 10;
 /// Most header lines of a request; more are refused (`RequestHeaderSectionTooLarge`, connection closed).
 pub const HEADER_LINES_MAX: usize = 200;
-/// Largest XML document taken from a client.
-pub const DOCUMENT_BYTES_MAX: usize = s3_wire::limits::DELETE_BODY_BYTES_MAX;
 /// Documents above this are parsed while they come, each on a thread ([`LARGE_DOCUMENTS_MAX`] at a time; the rest wait).
 pub const SMALL_DOCUMENT_BYTES_MAX: usize = 1 << 20;
 /// See [`SMALL_DOCUMENT_BYTES_MAX`]. Few against [`BLOCKING_THREADS_MAX`], since a slow client holds its thread.
-pub const LARGE_DOCUMENTS_MAX: usize = 16;
+pub const LARGE_DOCUMENTS_MAX: usize = 32;
+/// How long a large document waits for its turn (`SlowDown`).
+pub const LARGE_DOCUMENT_WAIT: Duration = Duration::from_secs(20);
+/// How long a large document may take to arrive (`RequestTimeout`).
+pub const LARGE_DOCUMENT_TIME: Duration = Duration::from_mins(1);
+/// A large document goes to its thread in pieces of this size.
+pub const DOCUMENT_HOP_BYTES: usize = 64 << 10;
 /// A document with many entries (a listing) that is longer than this is sent in pieces of about this length.
 pub const DOCUMENT_PIECE_BYTES: usize = 512 << 10;
 /// How much of an object is read from its file at a time.
@@ -53,7 +57,6 @@ pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
 const _: () = assert!(READ_BUFFER_BYTES > s3_wire::limits::HEADER_SECTION_BYTES_MAX);
 const _: () = assert!(DRAIN_BYTES_MAX <= LINGER_BYTES_MAX);
-const _: () = assert!(SMALL_DOCUMENT_BYTES_MAX <= DOCUMENT_BYTES_MAX);
 const _: () = assert!(LARGE_DOCUMENTS_MAX * 8 <= BLOCKING_THREADS_MAX);
 const _: () = assert!(DOCUMENT_PIECE_BYTES <= 512 << 10, "with its last entry, a piece stays below 1 MiB");
 const _: () = assert!(FILE_CHUNK_BYTES <= 1 << 20);

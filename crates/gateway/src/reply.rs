@@ -37,7 +37,7 @@ pub fn ok_entries<T>(
     write: impl Fn(T, &mut Writer) + Send + 'static,
 ) -> Reply {
     let mut reply = ok_xml(String::new());
-    *reply.body_mut() = body::document(writer, entries.into_iter(), write);
+    *reply.body_mut() = body::entries(writer, entries.into_iter(), write);
     reply
 }
 

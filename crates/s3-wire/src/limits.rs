@@ -6,11 +6,11 @@ pub const HEADER_SECTION_BYTES_MAX: usize = 8 << 10;
 pub const TARGET_BYTES_MAX: usize = 24 << 10;
 /// Parameters of a query (`InvalidURI`).
 pub const QUERY_PARAMETERS_MAX: usize = 200;
-/// Any XML body but the two below (`MalformedXML`).
+/// Any XML body but the two below (`MaxMessageLengthExceeded`).
 pub const XML_BODY_BYTES_MAX: usize = 64 << 10;
-/// DeleteObjects: 1000 keys of up to 1024 bytes, each byte up to six characters of XML (`MalformedXML`).
+/// DeleteObjects: 1000 keys of up to 1024 bytes, each byte up to six characters of XML (`MaxMessageLengthExceeded`).
 pub const DELETE_BODY_BYTES_MAX: usize = 8 << 20;
-/// CompleteMultipartUpload: 10,000 parts with ETag and checksums (`MalformedXML`).
+/// CompleteMultipartUpload: 10,000 parts with ETag and checksums (`MaxMessageLengthExceeded`).
 pub const COMPLETE_BODY_BYTES_MAX: usize = 8 << 20;
 /// Nesting of XML elements (`MalformedXML`).
 pub const XML_DEPTH_MAX: usize = 16;
@@ -19,6 +19,8 @@ pub const XML_DEPTH_MAX: usize = 16;
 pub const XML_ELEMENTS_MAX: usize = 80_000;
 /// One piece of an XML document (a tag, a text, a comment), and the text of one element (`MalformedXML`).
 pub const XML_TOKEN_BYTES_MAX: usize = 64 << 10;
+/// A version id or ETag that a document names (`MalformedXML`).
+pub const XML_ID_BYTES_MAX: usize = 1 << 10;
 /// One XML start tag with its attributes (`MalformedXML`).
 pub const XML_TAG_BYTES_MAX: usize = 4 << 10;
 /// Keys in one DeleteObjects (`MalformedXML`).

@@ -2,18 +2,18 @@
 
 use std::io::{self, BufRead, Read};
 
-use bytes::{Buf as _, Bytes};
-use http::HeaderMap;
+use bytes::{Buf as _, Bytes, BytesMut};
 use s3_types::{ChecksumAlgorithm, Checksummer};
 use s3_wire::headers::{ChecksumRequest, verify_checksum, verify_content_md5};
-use s3_wire::payload::{PayloadMode, Trailers};
+use s3_wire::payload::Trailers;
 use s3_wire::{ErrorCode, Result, S3Error};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
+use super::DecodedBody;
 use super::checksum::expected_value;
-use super::{DecodedBody, RequestBody};
-use crate::limits::{DOCUMENT_BYTES_MAX, SMALL_DOCUMENT_BYTES_MAX};
+use crate::limits::{DOCUMENT_HOP_BYTES, LARGE_DOCUMENT_TIME, LARGE_DOCUMENT_WAIT, SMALL_DOCUMENT_BYTES_MAX};
 
 /// How a document is understood.
 pub type Parse<T> = fn(&mut dyn BufRead) -> Result<T>;
@@ -24,48 +24,67 @@ pub type Parse<T> = fn(&mut dyn BufRead) -> Result<T>;
 /// A small one is read whole, and then parsed. A larger one waits for a place in `large`, and is parsed while it comes, on a
 /// thread of its own; nothing of what was parsed is handed out before all has been verified.
 pub async fn read_document<T: Send + 'static>(
-    body: &mut RequestBody,
-    (mode, headers): (PayloadMode, &HeaderMap),
+    mut body: DecodedBody<'_>,
     expected: ChecksumRequest,
     bytes_max: usize,
     large: &Semaphore,
     parse: Parse<T>,
 ) -> Result<T> {
     let too_large = || S3Error::new(ErrorCode::MaxMessageLengthExceeded);
-    let mut decoded = body.decode(mode, headers)?;
-    let length = usize::try_from(decoded.length()).map_err(|_| too_large())?;
-    if length > bytes_max.min(DOCUMENT_BYTES_MAX) {
+    let length = usize::try_from(body.length()).map_err(|_| too_large())?;
+    if length > bytes_max {
         return Err(too_large());
     }
-    let mut digests = Digests::new(&expected);
     if length <= SMALL_DOCUMENT_BYTES_MAX {
+        let mut verifier = Verifier::new(&expected);
         let mut bytes = Vec::with_capacity(length);
         // The decoder sees to it that there are no more than it said.
-        while let Some(piece) = digests.next(&mut decoded).await? {
+        while let Some(piece) = verifier.next(&mut body).await? {
             bytes.extend_from_slice(&piece);
         }
-        digests.verify(&expected, &decoded.finish()?)?;
+        verifier.verify(&expected, &body.finish()?)?;
         return parse(&mut bytes.as_slice());
     }
-    let _place = large.acquire().await;
+    // A slow client holds a thread, and not for long.
+    let place = timeout(LARGE_DOCUMENT_WAIT, large.acquire()).await;
+    let _place = place.map_err(|_| S3Error::new(ErrorCode::SlowDown))?;
+    let parsed = timeout(LARGE_DOCUMENT_TIME, parse_while_it_comes(body, expected, parse)).await;
+    parsed.unwrap_or_else(|_| Err(ErrorCode::RequestTimeout.into()))
+}
+
+async fn parse_while_it_comes<T: Send + 'static>(
+    mut body: DecodedBody<'_>,
+    expected: ChecksumRequest,
+    parse: Parse<T>,
+) -> Result<T> {
+    let mut verifier = Verifier::new(&expected);
     let (pieces, source) = mpsc::channel(1);
-    let parsing = spawn_blocking(move || parse(&mut Pieces { source, piece: Bytes::new() }));
-    while let Some(piece) = digests.next(&mut decoded).await? {
-        // Where the parser has given up, its error waits until the rest has been verified.
-        let _ = pieces.send(piece).await;
+    let parsing = spawn_blocking(move || parse(&mut Incoming { source, piece: Bytes::new() }));
+    let mut gathered = BytesMut::new();
+    loop {
+        let piece = verifier.next(&mut body).await?;
+        gathered.extend_from_slice(piece.as_deref().unwrap_or_default());
+        // To wake the thread costs more than to parse a small piece.
+        if gathered.len() >= DOCUMENT_HOP_BYTES || (piece.is_none() && !gathered.is_empty()) {
+            // Where the parser has given up, its error waits until the rest has been verified.
+            let _ = pieces.send(gathered.split().freeze()).await;
+        }
+        if piece.is_none() {
+            break;
+        }
     }
-    digests.verify(&expected, &decoded.finish()?)?;
+    verifier.verify(&expected, &body.finish()?)?;
     drop(pieces);
     parsing.await.unwrap_or_else(|panicked| Err(S3Error::new(ErrorCode::InternalError).caused_by(panicked)))
 }
 
-/// What is calculated of a document while it comes.
-struct Digests {
+/// The digests of a document, calculated while it comes.
+struct Verifier {
     md5: Option<Checksummer>,
     checksum: Option<Checksummer>,
 }
 
-impl Digests {
+impl Verifier {
     fn new(expected: &ChecksumRequest) -> Self {
         let md5 = expected.content_md5.map(|_| ChecksumAlgorithm::Md5);
         let checksum = expected.trailer.or(expected.value.map(|value| value.algorithm()));
@@ -92,12 +111,12 @@ impl Digests {
 }
 
 /// A document as it comes, for a thread that may wait for it. Ends where the sender is dropped.
-struct Pieces {
+struct Incoming {
     source: mpsc::Receiver<Bytes>,
     piece: Bytes,
 }
 
-impl BufRead for Pieces {
+impl BufRead for Incoming {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while self.piece.is_empty() {
             match self.source.blocking_recv() {
@@ -113,7 +132,7 @@ impl BufRead for Pieces {
     }
 }
 
-impl Read for Pieces {
+impl Read for Incoming {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.fill_buf()?.read(buffer)?;
         self.consume(read);

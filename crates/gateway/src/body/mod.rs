@@ -2,15 +2,15 @@
 
 mod checksum;
 mod document;
+mod entries;
 mod file;
-mod pieces;
 mod receive;
 mod request;
 mod response;
 
 pub use checksum::expected_value;
 pub use document::{Parse, read_document};
-pub use pieces::document;
+pub use entries::entries;
 pub use receive::{DigestPlan, receive};
 pub use request::{DecodedBody, RequestBody};
 pub use response::{InProgress, ResponseBody};

@@ -81,10 +81,18 @@ fn file_arguments(command: &clap::Command) -> Vec<(String, String)> {
 fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<(String, Vec<OsString>)>, String> {
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
     let text = std::fs::read_to_string(file).map_err(|e| says(&e))?;
-    let table: toml::Table = text.parse().map_err(|e| says(&e))?;
+    let table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
+        // The parser's own display quotes the line, which is a secret where this is the wrong file.
+        let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        says(&format_args!("line {}: not TOML", before.matches('\n').count() + 1))
+    })?;
     let known = file_arguments(command);
     let value = |key: &str, value: &toml::Value| match value {
         toml::Value::String(text) => Ok(OsString::from(text)),
+        // TOML knows octal numbers, but not whether this one was meant to be one.
+        toml::Value::Integer(_) if key.ends_with("-mode") => {
+            Err(says(&format_args!("{key}: expected a string such as \"0640\"")))
+        }
         toml::Value::Integer(number) => Ok(number.to_string().into()),
         _ => Err(says(&format_args!("{key}: expected a string, a number or a list of strings"))),
     };
@@ -165,7 +173,8 @@ mod tests {
             ("listen = []", "nowhere to listen"),
             ("region = [\"a\", \"b\"]", "expected one value"),
             ("region = true", "expected a string"),
-            ("region", "TOML parse error"),
+            ("region", "line 1: not TOML"),
+            ("file-mode = 0o640", "expected a string such as"),
         ] {
             std::fs::write(&file, text).unwrap();
             let error = read(&["--config", config, "/data"]).unwrap_err();

@@ -20,8 +20,8 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
 
 pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse::<usize>() {
-        Ok(0) | Err(_) => Err("a whole number, at least 1".to_owned()),
-        Ok(number) => Ok(number),
+        Ok(number @ 1..=1_000_000) => Ok(number),
+        _ => Err("a whole number, 1 to 1000000".to_owned()),
     }
 }
 

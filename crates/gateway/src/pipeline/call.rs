@@ -143,8 +143,7 @@ impl<'a> Call<'a> {
         if ![CONTENT_LENGTH, TRANSFER_ENCODING].iter().any(|name| self.headers.contains_key(name)) {
             return Err(ErrorCode::MissingContentLength.into());
         }
-        let mode = std::mem::replace(&mut self.payload, PayloadMode::Unsigned);
-        let body = self.body.decode(mode, self.headers)?;
+        let body = self.decode()?;
         let length = body.length();
         if length <= PART_BYTES_MAX {
             return Ok(body);
@@ -161,9 +160,13 @@ impl<'a> Call<'a> {
         bytes_max: usize,
         parse: Parse<T>,
     ) -> Result<T> {
-        let mode = std::mem::replace(&mut self.payload, PayloadMode::Unsigned);
         let large = &self.gateway.large_documents;
-        read_document(self.body, (mode, self.headers), expected, bytes_max, large, parse).await
+        read_document(self.decode()?, expected, bytes_max, large, parse).await
+    }
+
+    fn decode(&mut self) -> Result<DecodedBody<'_>> {
+        let mode = std::mem::replace(&mut self.payload, PayloadMode::Unsigned);
+        self.body.decode(mode, self.headers)
     }
 
     /// Reads a body that S3 ignores, so that its signature counts all the same.

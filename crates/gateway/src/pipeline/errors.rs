@@ -113,11 +113,10 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
             "Your key cannot be stored by this file system.",
         )
         .caused_by(why),
-        taken @ B::Obstructed(_) => S3Error::with_message(
+        B::Obstructed(_) => S3Error::with_message(
             ErrorCode::AccessDenied,
             "A special file or symbolic link of the file system has this key's place.",
-        )
-        .caused_by(taken),
+        ),
         B::OutOfSpace => {
             S3Error::new(ErrorCode::InsufficientStorage).caused_by("the file system is full, or a quota is")
         }

@@ -65,7 +65,7 @@ pub struct Timeouts {
     pub stall: Duration,
 }
 
-/// A stream with timeouts, which lingers when it is shut down: what the client still sends is read and dropped for
+/// A stream with timeouts, which puts our refusals in the place of hyper's, and lingers when it is shut down: what the client still sends is read and dropped for
 /// a while, since closing at once would reset the connection before the client has read the response.
 pub struct ConnectionIo<S> {
     stream: S,
@@ -156,12 +156,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
         Poll::Pending
     }
 
-    /// Writes, or makes it seem so: what hyper writes while a head is incomplete is a refusal without ids and document,
-    /// in whose place ours is written.
+    /// Writes, or makes it seem so: hyper refuses a head that it cannot read by itself, without ids and document; our own
+    /// refusal takes the place of that.
     fn poll_write_or_refuse(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         if self.refusal.is_none()
-            && self.phase.in_head()
-            && let Some(error) = refusal::of_bare(buf)
+            && !self.phase.busy()
+            && let Some(error) = refusal::in_place_of(buf)
         {
             let response = refusal::response(&self.gateway, &error).into();
             self.refusal = Some(Refusal { response, replaced: buf.len() });
@@ -232,7 +232,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionIo<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let outcome = if this.refusal.is_some() || this.phase.in_head() {
+        let outcome = if this.refusal.is_some() || !this.phase.busy() {
             let first = bufs.iter().find(|buf| !buf.is_empty());
             this.poll_write_or_refuse(cx, first.map_or(&[], |buf| buf))
         } else {

@@ -4,6 +4,9 @@ use s3_wire::{ErrorCode, S3Error};
 
 use crate::gateway::Gateway;
 
+/// All responses of ours have it.
+const ID_HEADER: &[u8] = b"\r\nx-amz-request-id:";
+
 /// A whole response with an error document, after which the connection is closed.
 pub fn response(gateway: &Gateway, error: &S3Error) -> String {
     let (id, host_id) = (gateway.request_ids.next(), gateway.host_id.as_str());
@@ -27,11 +30,12 @@ pub fn response(gateway: &Gateway, error: &S3Error) -> String {
 
 /// S3's word for a request head that hyper could not read. It answers by itself, bare: `written` is what it writes, or `None` is
 /// returned where that is something else, a response of ours that is still on its way.
-pub fn of_bare(written: &[u8]) -> Option<S3Error> {
+pub fn in_place_of(written: &[u8]) -> Option<S3Error> {
+    if written.windows(ID_HEADER.len()).any(|window| window.eq_ignore_ascii_case(ID_HEADER)) {
+        return None;
+    }
     let status = written.strip_prefix(b"HTTP/1.1 ").or_else(|| written.strip_prefix(b"HTTP/1.0 "))?;
-    let ours = written.windows(ID_HEADER.len()).any(|window| window.eq_ignore_ascii_case(ID_HEADER));
     match status.get(..3)? {
-        _ if ours => None,
         b"431" => Some(ErrorCode::RequestHeaderSectionTooLarge.into()),
         b"414" => Some(ErrorCode::InvalidURI.into()),
         [b'4' | b'5', ..] => Some(ErrorCode::BadRequest.into()),
@@ -39,15 +43,13 @@ pub fn of_bare(written: &[u8]) -> Option<S3Error> {
     }
 }
 
-const ID_HEADER: &[u8] = b"\r\nx-amz-request-id:";
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn only_bare_answers_are_replaced() {
-        let code = |written: &[u8]| of_bare(written).map(|error| error.code());
+        let code = |written: &[u8]| in_place_of(written).map(|error| error.code());
         let bare = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n\r\n";
         assert_eq!(code(bare), Some(ErrorCode::RequestHeaderSectionTooLarge));
         assert_eq!(code(b"HTTP/1.1 400 Bad Request\r\n\r\n"), Some(ErrorCode::BadRequest));

@@ -53,10 +53,10 @@ fn parse_part(document: &mut Document<'_>) -> Result<CompletedPart> {
     while let Some(child) = document.child()? {
         match child {
             "PartNumber" => set_once(&mut part_number, parse_part_number(document.text()?.trim())?)?,
-            "ETag" => set_once(&mut etag, ETag::parse(&document.text()?))?,
+            "ETag" => set_once(&mut etag, ETag::parse(&document.id()?))?,
             name => match ChecksumAlgorithm::ALL.into_iter().find(|a| a.element() == name) {
                 Some(algorithm) => {
-                    let text = document.text()?;
+                    let text = document.id()?;
                     if !text.trim().is_empty() {
                         set_once(&mut checksum, (algorithm, text))?;
                     }

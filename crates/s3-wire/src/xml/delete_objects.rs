@@ -58,8 +58,8 @@ fn parse_entry(document: &mut Document<'_>) -> Result<DeleteEntry> {
     while let Some(child) = document.child()? {
         match child {
             "Key" => set_once(&mut key, document.text()?)?,
-            "VersionId" => set_once(&mut version_id, document.text()?)?,
-            "ETag" => set_once(&mut conditions.if_match, parse_etag(document.text()?.trim())?)?,
+            "VersionId" => set_once(&mut version_id, document.id()?)?,
+            "ETag" => set_once(&mut conditions.if_match, parse_etag(document.id()?.trim())?)?,
             "Size" => set_once(&mut conditions.if_match_size, document.number()?)?,
             "LastModifiedTime" => {
                 let modified = parse_time(document.text()?.trim()).ok_or_else(malformed)?;

@@ -5,7 +5,9 @@ use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
 use crate::Result;
 use crate::error::{ErrorCode, S3Error};
-use crate::limits::{XML_DEPTH_MAX, XML_ELEMENTS_MAX, XML_TAG_BYTES_MAX, XML_TOKEN_BYTES_MAX};
+use crate::limits::{
+    XML_DEPTH_MAX, XML_ELEMENTS_MAX, XML_ID_BYTES_MAX, XML_TAG_BYTES_MAX, XML_TOKEN_BYTES_MAX,
+};
 
 /// A request's document, read from start to end by pulling one child after the other. Of the document only the token
 /// that is being read is held, at most [`XML_TOKEN_BYTES_MAX`].
@@ -101,6 +103,11 @@ impl<'a> Document<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The text of the element that is open, where that is an id of bounded length.
+    pub fn id(&mut self) -> Result<String> {
+        self.text().and_then(|text| if text.len() > XML_ID_BYTES_MAX { Err(malformed()) } else { Ok(text) })
     }
 
     /// The text of the element that is open, as an unsigned number.

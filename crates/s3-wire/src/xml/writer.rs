@@ -37,18 +37,14 @@ impl Writer {
     }
 
     /// How many bytes have been written and not been taken.
-    pub const fn len(&self) -> usize {
+    pub const fn pending_bytes(&self) -> usize {
         self.out.len()
-    }
-
-    /// Whether all has been taken.
-    pub const fn is_empty(&self) -> bool {
-        self.out.is_empty()
     }
 
     /// Hands out what has been written so far.
     pub fn take(&mut self) -> String {
-        std::mem::take(&mut self.out)
+        let room = String::with_capacity(self.out.len());
+        std::mem::replace(&mut self.out, room)
     }
 
     /// Keeps what `write` writes until the document is finished.
