@@ -134,3 +134,11 @@ def test_writes_with_a_twist(bucket, query, headers, code):
         assert bucket.read("key") == b"data"
     else:
         expect.ok(response)
+
+
+@pytest.mark.parametrize("row", [row for row in OPERATIONS if row.implemented], ids=str)
+def test_what_the_table_calls_implemented_is(bucket, row):
+    """The table is what COMPATIBILITY.md says; an operation in it has its code."""
+    bucket.put("key", b"data")
+    response = send(bucket, row)
+    assert response.status != 501, response
