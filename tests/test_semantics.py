@@ -1,0 +1,75 @@
+"""docs/SEMANTICS.md: each section's examples are run, and must print what the page says."""
+
+import re
+import subprocess
+from dataclasses import dataclass
+
+import pytest
+
+from support import expect
+from support.clients import environment
+from support.server import REPOSITORY
+
+PAGE = (REPOSITORY / "docs" / "SEMANTICS.md").read_text()
+MARK = "=== end of a command ==="
+
+
+@dataclass
+class Example:
+    command: str
+    output: list[str]
+
+
+def sections() -> dict[str, list[Example]]:
+    found: dict[str, list[Example]] = {}
+    for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
+        title, _, text = section.partition("\n")
+        examples: list[Example] = []
+        for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
+            for line in block.splitlines():
+                if line.startswith("$ "):
+                    examples.append(Example(line[2:], []))
+                else:
+                    examples[-1].output.append(line)
+        found[title] = examples
+    return found
+
+
+SECTIONS = {title: examples for title, examples in sections().items() if examples}
+DEFINITION = re.search(r"```sh\n(.*?)```", PAGE, re.DOTALL)[1]
+
+
+def pattern(line: str) -> str:
+    return ".*".join(map(re.escape, line.split("…")))
+
+
+def test_the_page_was_read():
+    assert len(SECTIONS) >= 6
+    assert sum(map(len, SECTIONS.values())) > 30
+
+
+@pytest.mark.parametrize("title", SECTIONS)
+def test_examples(title, make_server, tmp_path):
+    server = make_server(tree=tmp_path / "data")
+    expect.ok(server.raw.put("/lab"))
+    # One shell for all: examples go on where the one before has left off.
+    script = [DEFINITION, "exec 2>&1", "umask 022"]
+    for example in SECTIONS[title]:
+        script += [example.command, f"echo; echo '{MARK}'"]
+    done = subprocess.run(
+        ["bash"],
+        input="\n".join(script),
+        cwd=tmp_path,
+        env=environment(server, tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    outputs = done.stdout.split(f"{MARK}\n")
+    assert len(outputs) == len(SECTIONS[title]) + 1, done.stdout
+    for example, output in zip(SECTIONS[title], outputs):
+        lines = [line for line in output.split("\n") if line.strip()]
+        matches = len(lines) == len(example.output) and all(
+            re.fullmatch(pattern(expected), line) for expected, line in zip(example.output, lines)
+        )
+        assert matches, f"$ {example.command}\nprinted:\n{output}\nexpected:\n" + "\n".join(example.output)
