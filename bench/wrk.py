@@ -37,8 +37,8 @@ BUCKET = "bench"
 PUT_KEYS = 2000
 
 
-def presign(method: str, host: str, path: str, keys: tuple[str, str]) -> str:
-    """Path and query of a presigned request (SigV4, an hour, payload not signed)."""
+def presign(method: str, host: str, path: str, keys: tuple[str, str], more: dict[str, str] | None = None) -> str:
+    """Path and query (with `more` in it) of a presigned request (SigV4, an hour, payload not signed)."""
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     scope = f"{now[:8]}/{REGION}/s3/aws4_request"
     query = {
@@ -47,6 +47,7 @@ def presign(method: str, host: str, path: str, keys: tuple[str, str]) -> str:
         "X-Amz-Date": now,
         "X-Amz-Expires": "3600",
         "X-Amz-SignedHeaders": "host",
+        **(more or {}),
     }
     text = urllib.parse.urlencode(sorted(query.items()), quote_via=urllib.parse.quote, safe="~")
     canonical = f"{method}\n{path}\n{text}\nhost:{host}\n\nhost\nUNSIGNED-PAYLOAD"

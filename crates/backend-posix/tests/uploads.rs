@@ -567,6 +567,7 @@ fn pattern() -> impl Strategy<Value = (Vec<(u32, usize, bool, bool)>, u32)> {
         1 => Just(PART + 4096),
         1 => Just(PART + 1),
         2 => 0..PART,
+        1 => Just(0usize),
         1 => Just(300_000usize),
     ];
     let part = (1u32..6, sizes, prop::bool::weighted(0.9), prop::bool::weighted(0.1));

@@ -82,8 +82,10 @@ fn open_assemblies(upload: &Upload, parts: &[Part]) -> Result<Vec<Assembly>, Fai
     for part in parts {
         let PartBytes::Slot { assembly } = part.bytes else { continue };
         let whole = find(&assemblies, assembly).is_some_and(|assembly| {
-            part.size_bytes <= assembly.layout.slot_bytes
-                && assembly.layout.start(part.number) + part.size_bytes <= assembly.size_bytes
+            // An empty part's place may be beyond the end.
+            part.size_bytes == 0
+                || part.size_bytes <= assembly.layout.slot_bytes
+                    && assembly.layout.start(part.number) + part.size_bytes <= assembly.size_bytes
         });
         // Like a part's own file that is not as it was recorded.
         if !whole {
