@@ -109,16 +109,15 @@ async fn uploads_survive_a_full_disk() {
         Ok::<_, BackendError>(backend::CompletedPart { part_number: number, etag, checksum: None })
     };
     let mut parts: Vec<backend::CompletedPart> = Vec::new();
-    for (number, announced) in [(1, true), (3, true), (2, false)] {
-        parts.push(put(number, number as u8, announced).await.unwrap());
+    for (number, byte, announced) in [(1, 1, true), (3, 3, true), (2, 2, false)] {
+        parts.push(put(number, byte, announced).await.unwrap());
     }
     parts.sort_by_key(|part| part.part_number);
     // Others take the space while it is being written, so that the announcement still fits.
     let before = used(&mount);
     let filler = mount.path().join("conformance-space/filler");
-    let announced = fixture.backend.put_part(&fixture.cx, upload, 4, Some(PART as u64)).await.unwrap();
+    let mut writer = fixture.backend.put_part(&fixture.cx, upload, 4, Some(PART as u64)).await.unwrap();
     std::fs::write(&filler, vec![0; 9 << 20]).unwrap();
-    let mut writer = announced;
     let mut failed = false;
     for _ in 0..5 {
         failed |= writer.write(vec![4; 1 << 20].into()).await.is_err();

@@ -131,8 +131,9 @@ impl Layout {
         Ok(record::peek_short(&self.fd)?.is_none_or(|record| record.sealed))
     }
 
-    /// Ends all writing to the assembly, for good. False if someone is writing and does not stop.
-    pub fn seal(&self, bucket: &Bucket<'_>) -> Result<bool> {
+    /// Ends all writing to the assembly, for good. False if someone is writing and does not stop. A power cut may undo it: no
+    /// one who writes then lives on, and whoever comes after it finds by its links whether the assembly is an object.
+    pub fn seal(&self) -> Result<bool> {
         if self.is_sealed().op("read a layout")? {
             return Ok(true);
         }
@@ -145,10 +146,7 @@ impl Layout {
         }
         let (size_bytes, assembly) = (Some(self.slot_bytes), Some(self.assembly));
         let sealed = Record { size_bytes, assembly, sealed: true, ..Record::default() };
-        let result = record::set_small(&self.fd, &sealed).and_then(|()| {
-            // It must be on disk before the object is: a writer who comes after a power cut must find it.
-            if bucket.store.options.durability.syncs_data() { rustix::fs::fsync(&self.fd) } else { Ok(()) }
-        });
+        let result = record::set_small(&self.fd, &sealed);
         self.release();
         result.op("seal an assembly").map(|()| true)
     }

@@ -37,11 +37,7 @@ pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceip
         };
         // Whoever comes second is told so, and finds the receipt later.
         let _lock = upload.lock()?;
-        let earlier = match journal::settle(&bucket, &upload, name)? {
-            Some(receipt) => Some(receipt),
-            None => journal::published(store, name)?,
-        };
-        let receipt = match earlier {
+        let receipt = match journal::settle(&bucket, &upload, name)? {
             Some(receipt) => receipt,
             None => publish(store, complete, &bucket, &upload)?,
         };

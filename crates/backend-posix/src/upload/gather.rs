@@ -37,7 +37,7 @@ pub(super) fn gather<'s>(
     if let Some(base) = choose(upload, &assemblies, parts, size_bytes)? {
         let stage = target.stage_with(store, |_, directory| Ok(file_info::stat(directory)?.device))?;
         // Elsewhere, the file could not be published by giving it a name.
-        if stage.staged == base.device && base.layout.seal(&stage.bucket)? {
+        if stage.staged == base.device && base.layout.seal()? {
             let staged = in_place(upload, base, &assemblies, parts, size_bytes)?;
             return Ok(Stage { bucket: stage.bucket, directory: stage.directory, staged });
         }

@@ -7,12 +7,11 @@
 use backend::{BackendError, Result, WriteReceipt};
 use rustix::io::Errno;
 
-use super::{COMPLETED, Upload, UploadName, assembly};
+use super::{COMPLETED, Sync, Upload, UploadName, assembly};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Op};
 use crate::keymap::ObjectPath;
 use crate::object::open;
-use crate::publish::sync_names;
 use crate::record::{self, Record};
 use crate::store::Store;
 use crate::{file_info, files};
@@ -56,7 +55,7 @@ pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<Wri
     }
 }
 
-/// Writes the journal.
+/// Writes the journal. Its bytes are on disk before the object is; its name need not be, since the object names the upload.
 pub(super) fn begin(
     bucket: &Bucket<'_>,
     upload: &Upload,
@@ -72,8 +71,7 @@ pub(super) fn begin(
         ..Record::default()
     };
     let sync = bucket.store.options.durability.syncs_data();
-    record::write_whole(&upload.directory, JOURNAL, &record::to_bytes(&record), sync)?;
-    sync_names(bucket, &upload.directory)
+    record::write_whole(&upload.directory, JOURNAL, &record::to_bytes(&record), sync)
 }
 
 /// Takes it back.
@@ -88,34 +86,34 @@ pub(super) fn settle(
     upload: &Upload,
     name: &UploadName,
 ) -> Result<Option<WriteReceipt>, Fail> {
-    let bytes = match files::read_own(&upload.directory, JOURNAL) {
-        Err(Errno::NOENT) => return Ok(None),
-        result => result.attempt("read a journal")?,
+    let journal = match files::read_own(&upload.directory, JOURNAL) {
+        Err(Errno::NOENT) => None,
+        result => Some(result.attempt("read a journal")?),
     };
     let object = published(bucket.store, name)?;
     if object.is_none() && !assembly::is_published(&upload.directory)? {
-        undo(upload);
+        if journal.is_some() {
+            undo(upload);
+        }
         return Ok(None);
     }
-    match record::from_bytes(&bytes).and_then(answer).or(object) {
-        Some(receipt) => Ok(Some(receipt)),
-        // Only a power cut that no durability was asked against leaves a journal in pieces. The object was published, and
-        // replaced since; the upload must not come to life again.
-        None => {
-            upload.remove(bucket, &name.id)?;
-            Err(BackendError::NoSuchUpload.into())
-        }
+    let receipt = journal.as_deref().and_then(record::from_bytes).and_then(answer).or(object);
+    if receipt.is_none() {
+        // The object was published and replaced since, and a power cut took the journal. The upload must not come to life again.
+        upload.remove(bucket, &name.id, Sync::Names)?;
+        return Err(BackendError::NoSuchUpload.into());
     }
+    Ok(receipt)
 }
 
 /// Ends an upload whose object is published. What goes wrong is only logged: the object is there, which is what was asked
-/// for, and the rest is found out again by the next who asks.
+/// for, and the rest is found out again by the next who asks. For the same reason none of it has to be on disk.
 pub(super) fn end(bucket: &Bucket<'_>, upload: &Upload, name: &UploadName, receipt: &WriteReceipt) {
     if let Err(error) = leave_receipt(bucket, upload, name, receipt) {
         tracing::warn!(?error, "a completed upload left no receipt");
         return;
     }
-    if let Err(Fail::Storage(error)) = upload.remove(bucket, &name.id) {
+    if let Err(Fail::Storage(error)) = upload.remove(bucket, &name.id, Sync::No) {
         tracing::warn!(%error, "a completed upload could not be removed");
     }
 }
@@ -130,10 +128,5 @@ fn leave_receipt(
         begin(bucket, upload, name, receipt)?;
     }
     let completed = bucket.own_directory(COMPLETED)?;
-    rustix::fs::renameat(&upload.directory, JOURNAL, &completed, name.id.as_str())
-        .attempt("leave a receipt")?;
-    if bucket.store.options.durability.syncs_names() {
-        rustix::fs::fsync(&completed).op("sync a directory")?;
-    }
-    Ok(())
+    rustix::fs::renameat(&upload.directory, JOURNAL, &completed, name.id.as_str()).attempt("leave a receipt")
 }

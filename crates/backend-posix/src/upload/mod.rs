@@ -108,8 +108,17 @@ pub(crate) fn abort(store: &Store, name: &UploadName) -> Result<()> {
             journal::end(&bucket, &upload, name, &receipt);
             return Err(BackendError::NoSuchUpload.into());
         }
-        upload.remove(&bucket, &name.id)
+        upload.remove(&bucket, &name.id, Sync::Names)
     })
+}
+
+/// Whether an upload that is removed must stay so after a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sync {
+    /// As the durability level says.
+    Names,
+    /// It would be found to be completed.
+    No,
 }
 
 impl Upload {
@@ -154,9 +163,9 @@ impl Upload {
 
     /// Removes the upload, whose lock the caller holds. Without its description it is none any more; a part that comes
     /// late finds that out.
-    fn remove(&self, bucket: &Bucket<'_>, id: &UploadId) -> Result<(), Fail> {
+    fn remove(&self, bucket: &Bucket<'_>, id: &UploadId, sync: Sync) -> Result<(), Fail> {
         rustix::fs::unlinkat(&self.directory, DESCRIPTION, AtFlags::empty()).attempt("remove an upload")?;
-        if bucket.store.options.durability.syncs_names() {
+        if sync == Sync::Names && bucket.store.options.durability.syncs_names() {
             rustix::fs::fsync(&self.directory).op("sync a directory")?;
         }
         if let Ok(uploads) = bucket.own_directory(UPLOADS) {
@@ -228,7 +237,7 @@ fn sweep_upload(
             journal::end(bucket, upload, name, &receipt);
             report.completed += 1;
         }
-        Ok(None) if abandoned && upload.remove(bucket, &name.id).is_ok() => report.uploads += 1,
+        Ok(None) if abandoned && upload.remove(bucket, &name.id, Sync::Names).is_ok() => report.uploads += 1,
         Ok(None) => {}
         Err(error) => tracing::warn!(id = name.id.as_str(), ?error, "an interrupted upload is not swept"),
     }

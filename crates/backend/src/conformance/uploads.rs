@@ -16,6 +16,9 @@ use crate::{
 
 const MIB: usize = 1 << 20;
 
+/// Part numbers and sizes, in the order in which they are sent.
+type Sent = &'static [(u32, usize)];
+
 struct Upload<'f> {
     fixture: &'f Fixture,
     key: ObjectKey,
@@ -134,8 +137,8 @@ pub async fn upload_life(backend: &Arc<dyn Backend>) {
 pub async fn upload_patterns(backend: &Arc<dyn Backend>) {
     const PART: usize = 5 * MIB;
     let fixture = Fixture::new(backend, "upload-patterns").await;
-    // What is sent, in this order: part number and size; then the parts that are listed.
-    let patterns: [(&[(u32, usize)], &[u32]); 10] = [
+    // And the parts that are listed.
+    let patterns: [(Sent, &[u32]); 10] = [
         (&[(1, 300)], &[1]),
         (&[(1, PART), (2, PART), (3, 7)], &[1, 2, 3]),
         (&[(3, 7), (2, PART), (1, PART)], &[1, 2, 3]),
@@ -150,8 +153,9 @@ pub async fn upload_patterns(backend: &Arc<dyn Backend>) {
     for (n, (sent, listed)) in patterns.into_iter().enumerate() {
         let upload = Upload::new(&fixture, &format!("d/{n}"), NewUpload::default()).await;
         let mut parts = std::collections::BTreeMap::new();
-        for (times, (number, size)) in sent.iter().enumerate() {
-            let body: Vec<u8> = (0..*size).map(|at| (at / 4096 + times * 31) as u8).collect();
+        for (byte, (number, size)) in (1..).zip(sent) {
+            let mut body = vec![byte; *size];
+            body.iter_mut().step_by(4096).zip((0..=u8::MAX).cycle()).for_each(|(at, page)| *at = page);
             parts.insert(*number, (upload.put(*number, &body).await, body));
         }
         assert_eq!(upload.parts(0, 9).await.unwrap().0, parts.keys().copied().collect::<Vec<_>>());
