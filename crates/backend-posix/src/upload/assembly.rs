@@ -159,13 +159,18 @@ pub(super) fn finish(file: &OwnedFd, size_bytes: u64) -> Result<()> {
     rustix::fs::futimens(file, &Timestamps { last_access: now, last_modification: now }).op("set a time")
 }
 
-/// True if a sealed assembly was published: nothing else takes its name, or gives it another.
+/// True if an assembly was published: nothing else takes its name, or gives it another once it is sealed.
 pub(super) fn is_published(directory: &Directory) -> Result<bool, Fail> {
     for assembly in ASSEMBLIES {
-        if let Some(layout) = Layout::open(directory, assembly).attempt("open a layout")?
-            && layout.is_sealed().attempt("read a layout")?
-            && layout.file(directory).attempt("open an assembly")?.is_none()
-        {
+        let Some(layout) = Layout::open(directory, assembly).attempt("open a layout")? else { continue };
+        let published = match file_info::at(directory, &assembly_name(assembly)) {
+            Err(Errno::NOENT) => true,
+            result => {
+                let links = result.attempt("stat an assembly")?.links;
+                links > 1 && layout.is_sealed().attempt("read a layout")?
+            }
+        };
+        if published {
             return Ok(true);
         }
     }

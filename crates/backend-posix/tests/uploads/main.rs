@@ -1,130 +1,26 @@
 //! Uploads whose parts are written in place: every pattern of parts, several gateways, and each state that a crash leaves.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod crashes;
+mod scene;
+
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::conformance::{Fixture, digests, if_absent, key};
+use backend::conformance::{if_absent, key};
 use backend::{
     Backend, BackendError, CompleteUpload, CompletedPart, Context, CopyPartRequest, CopySource,
-    ListPartsQuery, NewUpload, Result, UploadRef, WriteReceipt,
+    ListPartsQuery,
 };
-use backend_posix::{Durability, Options, PosixBackend, SweepOptions};
 use proptest::prelude::*;
-use s3_types::{ChecksumAlgorithm, Checksummer, Conditions, Digests, ETag, ObjectKey, UploadId};
+use s3_types::{Conditions, ETag};
 use tokio::task::JoinSet;
 
-const MIB: usize = 1 << 20;
-const PART: usize = 5 * MIB;
-
-/// Gateways on one tree, and one upload there.
-struct Scene {
-    root: tempfile::TempDir,
-    gateways: Vec<PosixBackend>,
-    fixture: Fixture,
-    key: ObjectKey,
-    id: UploadId,
-}
-
-impl Scene {
-    async fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        let options = || Options { durability: Durability::None, ..Options::default() };
-        let gateways: Vec<_> = (0..2).map(|_| PosixBackend::open(root.path(), options()).unwrap()).collect();
-        let first: Arc<dyn Backend> = Arc::new(gateways[0].clone());
-        let fixture = Fixture::new(&first, "uploads").await;
-        let key = key("d/object");
-        let id = fixture.backend.create_upload(&fixture.cx, fixture.object(&key), NewUpload::default());
-        let id = id.await.unwrap();
-        Self { root, gateways, fixture, key, id }
-    }
-
-    fn name(&self) -> UploadRef<'_> {
-        UploadRef { object: self.fixture.object(&self.key), id: &self.id }
-    }
-
-    fn bucket(&self) -> PathBuf {
-        self.root.path().join("conformance-uploads")
-    }
-
-    fn upload(&self) -> PathBuf {
-        self.bucket().join(".slipway/uploads").join(self.id.as_str())
-    }
-
-    fn object(&self) -> PathBuf {
-        self.bucket().join("d/object")
-    }
-
-    async fn put(&self, number: u32, body: &[u8]) -> CompletedPart {
-        put(&self.gateways[0], self.name(), number, body, Some(body.len())).await.unwrap()
-    }
-
-    async fn complete_on(&self, gateway: usize, parts: &[CompletedPart]) -> Result<WriteReceipt> {
-        let complete = CompleteUpload { parts: parts.to_vec(), ..CompleteUpload::default() };
-        self.gateways[gateway].complete_upload(&Context::default(), self.name(), complete).await
-    }
-
-    async fn complete(&self, parts: &[CompletedPart]) -> Result<WriteReceipt> {
-        self.complete_on(1, parts).await
-    }
-
-    async fn listed(&self) -> Result<Vec<(u32, u64)>> {
-        let query = ListPartsQuery { after: 0, max_parts: 10_000 };
-        let page = self.gateways[1].list_parts(&Context::default(), self.name(), query).await?;
-        Ok(page.parts.iter().map(|part| (part.part_number, part.size_bytes)).collect())
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        fs::read(self.object()).unwrap()
-    }
-
-    async fn sweep(&self) -> backend::SweepReport {
-        let zero = Duration::ZERO;
-        let options = SweepOptions { staging_age: zero, completed_age: Duration::MAX, upload_age: None };
-        self.gateways[1].sweep_with(&self.fixture.bucket, options).await.unwrap()
-    }
-
-    fn inode(&self, name: &str) -> u64 {
-        fs::metadata(self.upload().join(name)).unwrap().ino()
-    }
-}
-
-/// Bytes of which each page tells where it belongs.
-fn body(seed: u8, length: usize) -> Vec<u8> {
-    let mut bytes = vec![seed; length];
-    for (page, bytes) in (0..=u8::MAX).cycle().zip(bytes.chunks_mut(4096)) {
-        bytes[0] = page;
-    }
-    bytes
-}
-
-/// Not a real MD5: the backend takes the caller's word for it.
-fn fake_digests(body: &[u8]) -> Digests {
-    let sum = Checksummer::of(ChecksumAlgorithm::Crc64Nvme, body);
-    let mut md5 = [0; 16];
-    md5[..8].copy_from_slice(sum.as_bytes());
-    Digests { etag: ETag::Md5(md5), ..digests(b"") }
-}
-
-async fn put(
-    gateway: &PosixBackend,
-    upload: UploadRef<'_>,
-    number: u32,
-    body: &[u8],
-    announced: Option<usize>,
-) -> Result<CompletedPart> {
-    let announced = announced.map(|bytes| bytes as u64);
-    let mut writer = gateway.put_part(&Context::default(), upload, number, announced).await?;
-    for chunk in body.chunks(700_000) {
-        writer.write(chunk.to_vec().into()).await?;
-    }
-    let etag = writer.commit(fake_digests(body)).await?.etag;
-    Ok(CompletedPart { part_number: number, etag, checksum: None })
-}
+use crate::scene::{MIB, PART, Scene, body, fake_digests, put};
 
 #[tokio::test]
 async fn equal_parts_become_the_object_where_they_are() {
@@ -250,198 +146,6 @@ async fn parts_left_out_survive_a_failed_complete() {
     fs::remove_dir_all(scene.object()).unwrap();
     scene.complete(&parts).await.unwrap();
     assert!(scene.bytes() == bodies.concat());
-}
-
-/// The states of decision 0007, left by hand.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Crash {
-    /// An assembly without its layout, and claims of the dead.
-    Founding,
-    Claims,
-    /// Bytes copied to a slot in part.
-    Copying,
-    Journal,
-    TornJournal,
-    Linked,
-    LinkedAndDeleted,
-    Renamed,
-    RenamedAndReplaced,
-    /// By a power cut.
-    JournalLost,
-    Receipt,
-    NoDescription,
-}
-
-const CRASHES: [Crash; 12] = [
-    Crash::Founding,
-    Crash::Claims,
-    Crash::Copying,
-    Crash::Journal,
-    Crash::TornJournal,
-    Crash::Linked,
-    Crash::LinkedAndDeleted,
-    Crash::Renamed,
-    Crash::RenamedAndReplaced,
-    Crash::JournalLost,
-    Crash::Receipt,
-    Crash::NoDescription,
-];
-
-struct Crashed {
-    scene: Scene,
-    parts: Vec<CompletedPart>,
-    body: Vec<u8>,
-    /// The answer that the interrupted Complete was about to give.
-    receipt: Option<WriteReceipt>,
-}
-
-/// Completes the upload with all that belongs to it kept aside, and puts back what the crash left.
-async fn crash(crash: Crash) -> Crashed {
-    let scene = Scene::new().await;
-    let (one, two) = (body(1, PART), body(2, PART));
-    let upload = scene.upload();
-    if crash == Crash::Founding {
-        fs::write(upload.join("assembly1"), b"").unwrap();
-    }
-    if crash == Crash::Claims {
-        scene.put(3, &body(3, PART)).await;
-        for part in ["00001.1", "00002.1"] {
-            fs::write(upload.join(part), b"").unwrap();
-        }
-        let assembly = fs::File::options().write(true).open(upload.join("assembly1")).unwrap();
-        assembly.write_all_at(&body(9, PART + 99), 0).unwrap();
-    }
-    let mut parts = vec![scene.put(1, &one).await];
-    if crash == Crash::Copying {
-        fs::write(upload.join("00002.1"), b"").unwrap();
-        let assembly = fs::File::options().write(true).open(upload.join("assembly1")).unwrap();
-        assembly.write_all_at(&two[..MIB], PART as u64).unwrap();
-    }
-    parts.push(scene.put(2, &two).await);
-    let mut crashed = Crashed { scene, parts, body: [one, two].concat(), receipt: None };
-    if !matches!(crash, Crash::Founding | Crash::Claims | Crash::Copying) {
-        crashed.publish(crash).await;
-    }
-    crashed
-}
-
-impl Crashed {
-    async fn publish(&mut self, crash: Crash) {
-        let (upload, object) = (self.scene.upload(), self.scene.object());
-        let before = self.scene.root.path().join("before");
-        fs::create_dir(&before).unwrap();
-        // Hard links, so that locks, seals and records are those of the files themselves. Of the assembly, a copy: what
-        // it was before.
-        for entry in fs::read_dir(&upload).unwrap() {
-            let entry = entry.unwrap();
-            if entry.file_name() == "assembly1" {
-                fs::copy(entry.path(), before.join("assembly1")).unwrap();
-            } else {
-                fs::hard_link(entry.path(), before.join(entry.file_name())).unwrap();
-            }
-        }
-        let receipt = self.scene.complete(&self.parts).await.unwrap();
-        let completed = self.scene.bucket().join(".slipway/completed").join(self.scene.id.as_str());
-        fs::rename(&before, &upload).unwrap();
-        let journal = upload.join("completing");
-        if crash != Crash::Receipt {
-            fs::rename(&completed, &journal).unwrap();
-        }
-        match crash {
-            Crash::Journal => fs::remove_file(&object).unwrap(),
-            Crash::TornJournal => {
-                fs::remove_file(&object).unwrap();
-                fs::write(&journal, b"").unwrap();
-            }
-            Crash::Linked | Crash::LinkedAndDeleted => {
-                fs::rename(&object, upload.join("assembly1")).unwrap();
-                fs::hard_link(upload.join("assembly1"), &object).unwrap();
-                if crash == Crash::LinkedAndDeleted {
-                    // As a version that is kept would be.
-                    fs::rename(&object, self.scene.bucket().join("elsewhere")).unwrap();
-                }
-            }
-            Crash::JournalLost => {
-                fs::remove_file(upload.join("assembly1")).unwrap();
-                fs::remove_file(&journal).unwrap();
-            }
-            Crash::Renamed => fs::remove_file(upload.join("assembly1")).unwrap(),
-            Crash::RenamedAndReplaced => {
-                fs::remove_file(upload.join("assembly1")).unwrap();
-                self.scene.fixture.put("d/object", b"newer").await;
-            }
-            Crash::NoDescription => fs::remove_file(upload.join("upload")).unwrap(),
-            _ => {}
-        }
-        if !matches!(crash, Crash::Journal | Crash::TornJournal) {
-            self.receipt = Some(receipt);
-        }
-        if crash == Crash::NoDescription {
-            fs::create_dir_all(completed.parent().unwrap()).unwrap();
-            fs::rename(&journal, &completed).unwrap();
-        }
-    }
-
-    fn check_object(&self, crash: Crash) {
-        match crash {
-            Crash::LinkedAndDeleted => assert!(!self.scene.object().exists()),
-            Crash::RenamedAndReplaced => assert_eq!(self.scene.bytes(), b"newer"),
-            _ => assert!(self.scene.bytes() == self.body, "{crash:?}"),
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_complete_that_was_interrupted_is_done_when_repeated() {
-    for kind in CRASHES {
-        let crashed = crash(kind).await;
-        let receipt =
-            crashed.scene.complete(&crashed.parts).await.unwrap_or_else(|e| panic!("{kind:?}: {e}"));
-        if let Some(expected) = &crashed.receipt {
-            assert_eq!(receipt, *expected, "{kind:?}");
-        }
-        crashed.check_object(kind);
-        assert_eq!(crashed.scene.complete_on(0, &crashed.parts).await.unwrap(), receipt, "{kind:?}");
-        crashed.scene.sweep().await;
-        assert!(!crashed.scene.upload().exists(), "{kind:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_complete_that_was_interrupted_is_ended_or_undone_by_the_sweep() {
-    for kind in CRASHES {
-        let crashed = crash(kind).await;
-        crashed.scene.sweep().await;
-        assert!(!crashed.scene.upload().join("completing").exists(), "{kind:?}");
-        if let Some(expected) = &crashed.receipt {
-            // Without a journal, it is found out only when someone asks.
-            assert_eq!(crashed.scene.upload().exists(), kind == Crash::JournalLost, "{kind:?}");
-            assert_eq!(crashed.scene.complete(&crashed.parts).await.unwrap(), *expected, "{kind:?}");
-        } else {
-            assert!(crashed.scene.listed().await.unwrap().len() >= 2, "{kind:?}");
-            crashed.scene.complete(&crashed.parts).await.unwrap();
-        }
-        crashed.check_object(kind);
-    }
-}
-
-#[tokio::test]
-async fn a_complete_that_was_interrupted_can_be_aborted_unless_it_happened() {
-    for kind in CRASHES {
-        let crashed = crash(kind).await;
-        let (scene, cx) = (&crashed.scene, Context::default());
-        let abort = scene.gateways[1].abort_upload(&cx, scene.name()).await;
-        if let Some(expected) = &crashed.receipt {
-            assert!(matches!(abort, Err(BackendError::NoSuchUpload)), "{kind:?}: {abort:?}");
-            assert_eq!(scene.complete(&crashed.parts).await.unwrap(), *expected, "{kind:?}");
-            crashed.check_object(kind);
-        } else {
-            abort.unwrap();
-            assert!(!scene.object().exists() && !scene.upload().exists(), "{kind:?}");
-            let again = scene.complete(&crashed.parts).await;
-            assert!(matches!(again, Err(BackendError::NoSuchUpload)), "{kind:?}: {again:?}");
-        }
-    }
 }
 
 /// Several gateways send the same parts, some of them twice and with other bytes, while it is completed or aborted.
