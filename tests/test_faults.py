@@ -2,13 +2,14 @@
 
 import hashlib
 import resource
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from support import expect
-from support.bucket import Bucket
+from support.bucket import Bucket, complete_document
 from support.data import PART, pattern
 from support.server import assert_nothing_staged, remove_tree
 
@@ -126,6 +127,41 @@ def test_killed_and_started_again(make_server):
     expect.ok(again.complete("parted", upload_id, [(1, etag)]))
     assert again.read("parted") == pattern(PART)
     assert not again.file("deep/lost").exists()
+
+
+@pytest.mark.parametrize("equal", [True, False], ids=["in place", "copied"])
+def test_killed_while_completing(make_server, equal):
+    """kill -9 at any moment of a completion: whoever asks afterwards gets one of the two legal answers, and the same again."""
+    parts = [pattern(PART + (0 if equal else n), n) for n in range(3)]
+    whole = b"".join(parts)
+    bucket = Bucket(make_server(), "bucket").create()
+    for attempt in range(12):
+        key = f"parted{attempt}"
+        upload_id = bucket.create_upload(key)
+        etags = [
+            (n, expect.ok(bucket.put_part(key, upload_id, n, part)).etag) for n, part in enumerate(parts, 1)
+        ]
+        request = bucket.raw.prepare(
+            "POST", bucket.path(key), body=complete_document(etags), query={"uploadId": upload_id}
+        )
+        with bucket.raw.connect() as connection:
+            connection.send(request.bytes)
+            time.sleep(attempt * 0.001)
+            bucket.server.kill()
+        bucket = Bucket(make_server(), "bucket")
+        if attempt % 3 == 2:
+            aborted = bucket.abort(key, upload_id)
+            if aborted.status == 204:
+                expect.error(bucket.get(key), "NoSuchKey")
+                expect.error(bucket.complete(key, upload_id, etags), "NoSuchUpload")
+                continue
+            expect.error(aborted, "NoSuchUpload")
+        first = expect.ok(bucket.complete(key, upload_id, etags)).xml["ETag"]
+        assert bucket.read(key) == whole
+        assert expect.ok(bucket.complete(key, upload_id, etags)).xml["ETag"] == first
+        expect.error(bucket.abort(key, upload_id), "NoSuchUpload")
+        assert bucket.head(key).etag == first
+    assert not bucket.raw.get(bucket.path(), query={"uploads": ""}).xml.all("Upload")
 
 
 def bucket_etag(data: bytes) -> str:

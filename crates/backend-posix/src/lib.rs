@@ -22,6 +22,7 @@
 //!       scattered/HASH             where else things are staged: in directories that are mounted inside the bucket
 //!       overflow/ID                records that do not fit an attribute
 //!       uploads/ID/upload, /00001  uploads in progress: what was asked for, and the parts
+//!       uploads/ID/assembly1       parts that are in their place already; see [`upload`]
 //!       completed/ID               receipts of completed uploads
 //! ```
 //!
@@ -47,6 +48,19 @@
 //! A reader has the old file or the new one open, and each carries its own record. A larger body is written to its nameless
 //! file in hops of a megabyte as it arrives, and takes the same last steps.
 //!
+//! # A part, call by call
+//! Its upload is opened before its bytes. If its length is announced and fits the slots of the upload's assembly, it is written there:
+//! ```text
+//! openat2("layout1"), fgetxattr              the size of a slot; the first part makes both files
+//! flock(shared), fgetxattr                   unless the assembly is sealed
+//! openat2("assembly1"), fstat
+//! openat2("00007.1", O_CREAT | O_EXCL)       the claim: a slot has one writer
+//! pwritev, each between flocks               the bytes
+//! fsync
+//! openat(O_TMPFILE), fsetxattr, fsync, linkat(-> "00007"), fsync
+//! ```
+//! Complete reads the parts' records, one call each, seals the assembly, and publishes it like any other file.
+//!
 //! # Why it holds
 //! - *Conditions are decided with the publish.* Whatever replaces or removes a name holds the key's lock, so what a condition
 //!   was compared with is what is replaced. A create takes no lock: `linkat` succeeds only if the name is free, which no
@@ -58,6 +72,9 @@
 //!   when the last `a/...` goes: turning it back would win nothing but a shorter path.
 //! - *One lock at a time.* No operation waits for a lock while it has one, except DeleteBucket, which takes all in order,
 //!   and CompleteMultipartUpload, which has its upload's. That one no one waits for: whoever finds it taken answers `Conflict`.
+//!   Writers of parts share a lock that they never wait for either, and Complete waits for it for a moment.
+//! - *No one writes to an object.* An assembly is sealed before it is published. Whoever writes to it holds a lock that
+//!   excludes the sealing, and looks for the seal first (decision 0007).
 //!
 //! # What it can't do
 //! - Tell two foreign writes apart that leave size and mtime as they were; on a file system with coarse timestamps, that is any

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use s3_types::limits::{KEY_BYTES_MAX, PARTS_MAX};
+use s3_types::limits::{KEY_BYTES_MAX, PART_BYTES_MAX, PARTS_MAX};
 
 // Names and paths.
 /// Longest name that local file systems take.
@@ -59,6 +59,17 @@ pub(crate) const RECORD_BYTES_MAX: usize = 65536;
 /// Largest file of our own that is read whole.
 pub(crate) const OWN_FILE_BYTES_MAX: usize = 4 << 20;
 
+// Uploads in place.
+/// Where the last slot of an assembly must end; files of ext4 may have 16 TiB.
+pub(crate) const ASSEMBLY_BYTES_MAX: u64 = 8 << 40;
+/// What slots are a multiple of on file systems that machines share: the largest page of any of them.
+pub(crate) const SHARED_PAGE_BYTES: u64 = 64 << 10;
+/// How long a Complete waits for writes to end before it copies the parts instead. Parts that are under way then are none of
+/// its own, so that it is rare.
+pub(crate) const SEAL_WAIT_MAX: Duration = Duration::from_secs(2);
+/// How often it looks.
+pub(crate) const SEAL_WAIT_STEP: Duration = Duration::from_millis(5);
+
 // Directories.
 /// One `getdents64` call of a listing fills this much; just under what malloc gets from the kernel by itself each time.
 pub(crate) const LISTING_READ_BYTES: usize = 120 << 10;
@@ -97,4 +108,5 @@ const _: () = assert!(WRITE_SMALL_BYTES_MAX < HOP_BYTES && SMALL_CHUNK_BYTES < W
 const _: () = assert!(HOP_BYTES as u64 <= ANNOUNCED_BYTES_MIN && ANNOUNCED_BYTES_MIN < RESERVE_AHEAD_BYTES);
 // A record of as many parts as there can be, each with the longest checksum, and 64 KiB for the rest.
 const _: () = assert!(PARTS_MAX as usize * (64 + 16) + RECORD_BYTES_MAX <= OWN_FILE_BYTES_MAX);
+const _: () = assert!(PART_BYTES_MAX < ASSEMBLY_BYTES_MAX);
 const _: () = assert!(ATTEMPTS_AT_ONCE < ATTEMPTS && COPY_ATTEMPTS < ATTEMPTS_AT_ONCE);

@@ -29,11 +29,11 @@ pub(crate) struct Target {
 }
 
 /// A staged file, and what was opened for it.
-pub(crate) struct Stage<'s> {
+pub(crate) struct Stage<'s, F = Staged> {
     pub bucket: Bucket<'s>,
     /// The directory the object goes to, if it was there already.
     pub directory: Option<Directory>,
-    pub staged: Staged,
+    pub staged: F,
 }
 
 impl Target {
@@ -45,6 +45,15 @@ impl Target {
     /// Opens a file for the object's bytes: in its own directory, or the nearest above that exists, since that decides
     /// file system, group and default ACL.
     pub fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
+        self.stage_with(store, Staged::create)
+    }
+
+    /// [`Target::stage`] with another way to get a file for the directory.
+    pub fn stage_with<'s, F>(
+        &self,
+        store: &'s Store,
+        mut file: impl FnMut(&Bucket<'s>, &Directory) -> Result<F, Fail>,
+    ) -> Result<Stage<'s, F>> {
         let mut opened = self.opened.clone();
         retrying(|| {
             let bucket = store.bucket_again(&self.bucket, opened.take())?;
@@ -52,7 +61,7 @@ impl Target {
             let mut path = wanted;
             loop {
                 if let Some(directory) = place::existing_directory(&bucket, path)? {
-                    let staged = Staged::create(&bucket, &directory)?;
+                    let staged = file(&bucket, &directory)?;
                     let directory = (path == wanted).then_some(directory);
                     return Ok(Stage { bucket, directory, staged });
                 }

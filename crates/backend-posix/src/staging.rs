@@ -1,7 +1,8 @@
 //! Files that no one sees yet.
 //!
 //! A staged file has no name (`O_TMPFILE`), so that a crash leaves nothing. Where the file system lacks that, it has one
-//! in `.slipway/staging` and is locked as long as it is in use, by which the sweep knows it from a leftover.
+//! in `.slipway/staging` and is locked as long as it is in use, by which the sweep knows it from a leftover. A part of an
+//! upload may also be written to its place in a file that it shares with others ([`Slot`]).
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, Stamp};
 use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
 use crate::record::{self, Companion, Record};
+use crate::upload::Slot;
 use crate::{files, lock, unique};
 
 const STAGING: &str = "staging";
@@ -31,6 +33,8 @@ pub(crate) const SCATTERED_PREFIX: &str = ".slipway,t";
 pub(crate) struct Staged {
     file: OwnedFd,
     name: Option<StagedName>,
+    /// Where in `file` its bytes are, if that is not its own.
+    slot: Option<Slot>,
     size_bytes: u64,
     reserved_bytes: u64,
 }
@@ -39,12 +43,17 @@ pub(crate) struct Staged {
 struct StagedName {
     directory: Arc<OwnedFd>,
     name: String,
+    /// What is not published stays where it is.
+    keep: bool,
 }
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        if let Some(StagedName { directory, name }) = self.name.take() {
+        if let Some(StagedName { directory, name, keep: false }) = self.name.take() {
             let _ = rustix::fs::unlinkat(&*directory, name, AtFlags::empty());
+        }
+        if let Some(slot) = &self.slot {
+            slot.give_up(&self.file);
         }
     }
 }
@@ -55,7 +64,7 @@ impl Staged {
         let mode = Mode::from_raw_mode(bucket.store.options.file_mode);
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
         match rustix::fs::openat(directory, ".", flags, mode) {
-            Ok(file) => Ok(Self { file, name: None, size_bytes: 0, reserved_bytes: 0 }),
+            Ok(file) => Ok(Self::of(file, None)),
             // What kernels and file systems say that do not know it.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {
                 Self::create_named(bucket, mode)
@@ -73,10 +82,27 @@ impl Staged {
         let name = unique::name();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(&*directory, &name, flags, mode).attempt("make a staging file")?;
-        let name = Some(StagedName { directory, name });
-        let staged = Self { file, name, size_bytes: 0, reserved_bytes: 0 };
+        let staged = Self::of(file, Some(StagedName { directory, name, keep: false }));
         lock::lock_file(&staged.file).attempt("lock a staging file")?;
         Ok(staged)
+    }
+
+    fn of(file: OwnedFd, name: Option<StagedName>) -> Self {
+        Self { file, name, slot: None, size_bytes: 0, reserved_bytes: 0 }
+    }
+
+    /// Takes a slot of an assembly for the file.
+    pub fn in_slot(assembly: OwnedFd, slot: Slot) -> Self {
+        let mut staged = Self::of(assembly, None);
+        staged.slot = Some(slot);
+        staged
+    }
+
+    /// Takes a file that is whole and has a name, which it keeps until it is published.
+    pub fn adopt(file: OwnedFd, directory: Arc<OwnedFd>, name: String, size_bytes: u64) -> Self {
+        let mut staged = Self::of(file, Some(StagedName { directory, name, keep: true }));
+        staged.size_bytes = size_bytes;
+        staged
     }
 
     /// How much was written.
@@ -94,9 +120,10 @@ impl Staged {
         if target <= self.reserved_bytes {
             return Ok(());
         }
-        let length = target - self.reserved_bytes;
-        let reserved =
-            rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.reserved_bytes, length);
+        let (from, length) = (self.reserved_bytes, target - self.reserved_bytes);
+        let reserved = self.change(target, |file, start| {
+            Ok(rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, start + from, length))
+        })?;
         if let Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) = reserved {
             return Err(errno).op("reserve space");
         }
@@ -106,24 +133,44 @@ impl Staged {
 
     /// Adds bytes.
     pub fn append(&mut self, chunks: &[Bytes]) -> Result<()> {
-        files::write_chunks(&self.file, chunks, self.size_bytes).op("write a staging file")?;
-        self.size_bytes += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
+        let length = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        self.extend(length, |file, at| files::write_chunks(file, chunks, at).op("write a staging file"))
+    }
+
+    /// Adds `length` bytes, which `write` writes to the file at the place that it is told.
+    pub fn extend(&mut self, length: u64, write: impl FnOnce(&OwnedFd, u64) -> Result<()>) -> Result<()> {
+        let size_bytes = self.size_bytes;
+        self.change(size_bytes + length, |file, start| write(file, start + size_bytes))?;
+        self.size_bytes += length;
         Ok(())
     }
 
-    /// The file, for those who write to it otherwise, and then say [`Staged::grew_to`].
+    /// Runs what changes the file in up to `size_bytes` from where its bytes start. Nothing else may.
+    fn change<T>(&self, size_bytes: u64, change: impl FnOnce(&OwnedFd, u64) -> Result<T>) -> Result<T> {
+        let Some(slot) = &self.slot else { return change(&self.file, 0) };
+        slot.enter(size_bytes)?;
+        let result = change(&self.file, slot.start());
+        slot.leave();
+        result
+    }
+
+    /// The file, for those who read it. What is written to it otherwise than by [`Staged::extend`] is not counted.
     pub fn file(&self) -> &OwnedFd {
         &self.file
     }
 
-    /// Tells the size after a write through [`Staged::file`].
-    pub fn grew_to(&mut self, size_bytes: u64) {
-        self.size_bytes = size_bytes;
+    /// True as long as the file has nothing in it, and will have nothing else.
+    pub fn is_blank(&self) -> bool {
+        self.size_bytes == 0 && self.slot.is_none()
     }
 
     /// Gives the file its owner and its record, and puts both on disk if the durability level says so. What is left is
     /// to publish it.
-    pub fn seal(self, bucket: &Bucket<'_>, owner: Option<(u32, u32)>, record: Record) -> Result<Sealed> {
+    pub fn seal(mut self, bucket: &Bucket<'_>, owner: Option<(u32, u32)>, record: Record) -> Result<Sealed> {
+        if let Some(slot) = &mut self.slot {
+            let note = slot.note(bucket, &self.file, self.size_bytes, record)?;
+            return Ok(Sealed { slot: self.slot.take(), ..note });
+        }
         if let Some((user, group)) = owner {
             let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
             rustix::fs::fchown(&self.file, Some(user), Some(group)).op("give a file its owner")?;
@@ -145,7 +192,7 @@ impl Staged {
         if bucket.store.options.durability.syncs_data() {
             rustix::fs::fsync(&self.file).op("sync a file")?;
         }
-        Ok(Sealed { staged: self, companion, stamp: info.stamp })
+        Ok(Sealed { staged: self, companion, stamp: info.stamp, slot: None })
     }
 }
 
@@ -155,8 +202,11 @@ pub(crate) struct Sealed {
     staged: Staged,
     /// To be written before the file is published.
     pub companion: Option<Companion>,
-    /// The file's own.
+    /// The file's own. Of a part in place, its size and time.
     pub stamp: Stamp,
+    /// Where the bytes are, if the file only says so.
+    #[expect(dead_code, reason = "holds the lock on its assembly until the file is published")]
+    slot: Option<Slot>,
 }
 
 impl Sealed {
@@ -202,7 +252,7 @@ impl Sealed {
                 (staging, name)
             }
         };
-        self.staged.name = Some(StagedName { directory, name });
+        self.staged.name = Some(StagedName { directory, name, keep: false });
         Ok(())
     }
 }

@@ -88,6 +88,62 @@ async fn a_full_disk_leaves_no_trace() {
     fixture.finish().await;
 }
 
+/// A part that does not fit, and a Complete that needs more than there is, leave the upload and the space as they were.
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_survive_a_full_disk() {
+    const PART: usize = 5 << 20;
+    let Some(mount) = Mount::new("size=27m") else { return };
+    let fixture = fixture(&mount).await;
+    let name = key("object");
+    let object = fixture.object(&name);
+    let id = fixture.backend.create_upload(&fixture.cx, object, backend::NewUpload::default()).await.unwrap();
+    let upload = backend::UploadRef { object, id: &id };
+    let put = async |number: u32, byte: u8, announced: bool| {
+        let hint = announced.then_some(PART as u64);
+        let mut writer = fixture.backend.put_part(&fixture.cx, upload, number, hint).await?;
+        let body = vec![byte; PART];
+        for chunk in body.chunks(400_000) {
+            writer.write(chunk.to_vec().into()).await?;
+        }
+        let etag = writer.commit(backend::conformance::digests(&body)).await?.etag;
+        Ok::<_, BackendError>(backend::CompletedPart { part_number: number, etag, checksum: None })
+    };
+    let mut parts: Vec<backend::CompletedPart> = Vec::new();
+    for (number, byte, announced) in [(1, 1, true), (3, 3, true), (2, 2, false)] {
+        parts.push(put(number, byte, announced).await.unwrap());
+    }
+    parts.sort_by_key(|part| part.part_number);
+    // Others take the space while it is being written, so that the announcement still fits.
+    let before = used(&mount);
+    let filler = mount.path().join("conformance-space/filler");
+    let mut writer = fixture.backend.put_part(&fixture.cx, upload, 4, Some(PART as u64)).await.unwrap();
+    std::fs::write(&filler, vec![0; 9 << 20]).unwrap();
+    let mut failed = false;
+    for _ in 0..5 {
+        failed |= writer.write(vec![4; 1 << 20].into()).await.is_err();
+    }
+    failed |= writer.commit(backend::conformance::digests(b"")).await.is_err();
+    assert!(failed);
+    std::fs::remove_file(&filler).unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    assert!(used(&mount) <= before + 4, "{} {before}", used(&mount));
+
+    // Part 2 has to be copied to its slot.
+    std::fs::write(&filler, vec![0; 9 << 20]).unwrap();
+    let before = used(&mount);
+    let complete = backend::CompleteUpload { parts: parts.clone(), ..Default::default() };
+    let full = fixture.backend.complete_upload(&fixture.cx, upload, complete.clone()).await;
+    assert!(matches!(full, Err(BackendError::OutOfSpace)), "{full:?}");
+    assert!(used(&mount) <= before + 4, "{} {before}", used(&mount));
+    let query = backend::ListPartsQuery { after: 0, max_parts: 10 };
+    assert_eq!(fixture.backend.list_parts(&fixture.cx, upload, query).await.unwrap().parts.len(), 3);
+    std::fs::remove_file(&filler).unwrap();
+    fixture.backend.complete_upload(&fixture.cx, upload, complete).await.unwrap();
+    let body = fixture.get("object").await.unwrap();
+    assert!(body == [vec![1; PART], vec![2; PART], vec![3; PART]].concat());
+    fixture.finish().await;
+}
+
 /// A claim takes no disk: many large ones at once are all let in, and only what arrives is used.
 #[tokio::test(flavor = "multi_thread")]
 async fn claims_take_no_space() {

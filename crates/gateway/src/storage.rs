@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use backend::Backend;
 use backend_null::NullBackend;
@@ -36,12 +37,20 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
         },
         file_mode: options.file_mode,
         directory_mode: options.dir_mode,
-        sweep: backend_posix::SweepOptions::default(),
+        sweep: backend_posix::SweepOptions {
+            upload_age: days(options.upload_age),
+            ..backend_posix::SweepOptions::default()
+        },
         index_cache_bytes: options.index_cache.saturating_mul(1 << 20),
     };
     let backend = PosixBackend::open(dir, posix).map_err(|e| e.to_string())?;
     announce(&backend, dir).await;
     Ok(Arc::new(backend))
+}
+
+/// Nothing for 0.
+fn days(days: u32) -> Option<Duration> {
+    (days > 0).then(|| Duration::from_secs(u64::from(days) * 24 * 3600))
 }
 
 /// Tells the operator what may be surprising about the directory.

@@ -5,6 +5,7 @@
 //! both sides can share it.
 
 mod checksum;
+mod combine;
 mod conditions;
 mod digest;
 mod etag;

@@ -129,44 +129,52 @@ pub(crate) fn copy_range(
         append_range(file, range, staged)?;
         return Ok(digests);
     }
-    let (start, length) = (staged.size_bytes(), range.end - range.start);
-    let shared = start == 0 && range == (0..source.stamp.size_bytes) && share_whole(file, staged);
+    let length = range.end - range.start;
+    let shared = range == (0..source.stamp.size_bytes) && share_whole(file, staged);
     let mut digester = Digester::new(Some(algorithm));
     let mut buffer =
         vec![0; COPY_BUFFER_BYTES.min(usize::try_from(length).unwrap_or(COPY_BUFFER_BYTES)).max(1)];
-    let mut done = 0;
-    while done < length {
-        let wanted = usize::try_from(length - done).map_or(buffer.len(), |left| left.min(buffer.len()));
-        let read = files::read_into(file, &mut buffer[..wanted], range.start + done).op("read a file")?;
-        if read == 0 {
-            return Err(BackendError::Changed);
+    staged.extend(length, |target, at| {
+        let mut done = 0;
+        while done < length {
+            let wanted = usize::try_from(length - done).map_or(buffer.len(), |left| left.min(buffer.len()));
+            let read = files::read_into(file, &mut buffer[..wanted], range.start + done).op("read a file")?;
+            if read == 0 {
+                return Err(BackendError::Changed);
+            }
+            digester.update(&buffer[..read]);
+            if !shared {
+                files::write_all(target, &buffer[..read], at + done).op("write a staging file")?;
+            }
+            done += read as u64;
         }
-        digester.update(&buffer[..read]);
-        if !shared {
-            files::write_all(staged.file(), &buffer[..read], start + done).op("write a staging file")?;
-        }
-        done += read as u64;
-    }
-    staged.grew_to(start + length);
+        Ok(())
+    })?;
     Ok(digester.finish())
 }
 
 /// Copies a range of a file to the end of a staged file without looking at it.
 pub(crate) fn append_range(file: &OwnedFd, range: Range<u64>, staged: &mut Staged) -> Result<()> {
-    let (start, length) = (staged.size_bytes(), range.end - range.start);
-    if start == 0 && range.start == 0 && share_whole(file, staged) {
-        // The source may have grown since; what it grew by is not part of the copy.
-        rustix::fs::ftruncate(staged.file(), length).op("cut a staging file")?;
-    } else {
-        let done = copy_in_kernel(file, range.start, staged.file(), start, length).op("copy a file")?;
-        copy_by_hand(file, range.start + done, staged.file(), start + done, length - done)?;
-    }
-    staged.grew_to(start + length);
-    Ok(())
+    let length = range.end - range.start;
+    let shared = range.start == 0 && share_whole(file, staged);
+    staged.extend(length, |target, at| {
+        if shared {
+            // The source may have grown since; what it grew by is not part of the copy.
+            rustix::fs::ftruncate(target, length).op("cut a staging file")
+        } else {
+            copy_bytes(file, range.start, target, at, length)
+        }
+    })
 }
 
 fn share_whole(file: &OwnedFd, staged: &Staged) -> bool {
-    rustix::fs::ioctl_ficlone(staged.file(), file).is_ok()
+    staged.is_blank() && rustix::fs::ioctl_ficlone(staged.file(), file).is_ok()
+}
+
+/// Copies bytes from a place in one file to a place in another.
+pub(crate) fn copy_bytes(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Result<()> {
+    let done = copy_in_kernel(from, from_at, to, to_at, length).op("copy a file")?;
+    copy_by_hand(from, from_at + done, to, to_at + done, length - done)
 }
 
 /// Copies as much as the kernel will by itself, sharing blocks where it can. Less than `length` where it can't.

@@ -6,7 +6,7 @@ mod open;
 mod read;
 mod write;
 
-pub(crate) use copy::{Copy, Source, append_range, copy_object, copy_range, known_digests};
+pub(crate) use copy::{Copy, Source, append_range, copy_bytes, copy_object, copy_range, known_digests};
 pub(crate) use delete::delete;
 pub(crate) use open::open;
 pub(crate) use read::{ReadRequest, read, read_inline};

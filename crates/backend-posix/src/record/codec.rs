@@ -52,6 +52,10 @@ mod tag {
     pub const SIZE: u8 = 22;
     /// 16 bytes.
     pub const OVERFLOW: u8 = 23;
+    /// 1 byte.
+    pub const ASSEMBLY: u8 = 24;
+    /// Empty.
+    pub const SEALED: u8 = 25;
     // Seats: 32 tags, 33 retention, 34 legal hold, 35 version id, 36 owner, 37 encryption.
 }
 
@@ -85,6 +89,12 @@ pub(super) fn encode(record: &Record) -> Vec<u8> {
     }
     if let Some(id) = record.overflow {
         field(&mut out, tag::OVERFLOW, &id.to_be_bytes());
+    }
+    if let Some(assembly) = record.assembly {
+        field(&mut out, tag::ASSEMBLY, &[assembly]);
+    }
+    if record.sealed {
+        field(&mut out, tag::SEALED, &[]);
     }
     for (tag, value) in &record.unknown {
         field(&mut out, *tag, value);
@@ -265,6 +275,8 @@ fn get_field(record: &mut Record, tag: u8, bytes: &[u8]) -> Option<()> {
         }
         tag::SIZE => record.size_bytes = Some(value.varint()?),
         tag::OVERFLOW => record.overflow = Some(u128::from_be_bytes(bytes.try_into().ok()?)),
+        tag::ASSEMBLY => record.assembly = Some(value.byte()?),
+        tag::SEALED => record.sealed = true,
         _ => record.unknown.push((tag, bytes.into())),
     }
     Some(())
@@ -445,6 +457,7 @@ mod tests {
             any::<Option<String>>(),
             any::<Option<u64>>(),
             any::<Option<u128>>(),
+            any::<(Option<u8>, bool)>(),
             unknown,
         );
         (identity, rest).prop_map(|(i, r)| Record {
@@ -461,7 +474,9 @@ mod tests {
             upload_checksum: r.3.map(|_| (ChecksumAlgorithm::Sha1, ChecksumType::Composite)),
             size_bytes: r.3,
             overflow: r.4,
-            unknown: r.5.into_iter().map(|(t, v)| (t, v.into())).collect(),
+            assembly: r.5.0,
+            sealed: r.5.1,
+            unknown: r.6.into_iter().map(|(t, v)| (t, v.into())).collect(),
         })
     }
 

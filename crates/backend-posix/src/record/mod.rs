@@ -50,10 +50,15 @@ pub(crate) struct Record {
     pub upload_id: Option<String>,
     /// Algorithm and type that an upload was created with.
     pub upload_checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
-    /// Size of an object that is described elsewhere (the receipt of a completed upload).
+    /// Size of what is described elsewhere: of a completed upload's object (in its receipt), of a part in place, of an
+    /// assembly's slots (in its layout).
     pub size_bytes: Option<u64>,
     /// The rest of the record is in this companion file.
     pub overflow: Option<OverflowId>,
+    /// On a part: its bytes are in its slot of this assembly.
+    pub assembly: Option<u8>,
+    /// On the layout of an assembly: no one writes to that any more.
+    pub sealed: bool,
     /// Fields of a newer version, kept as they are.
     pub unknown: Vec<(u8, Box<[u8]>)>,
 }

@@ -1,24 +1,21 @@
 //! CompleteMultipartUpload.
 
 use backend::{BackendError, CompleteUpload, CompletedPart, ObjectPart, Result, WriteReceipt};
-use rustix::fd::OwnedFd;
-use rustix::io::Errno;
 use s3_types::limits::{OBJECT_BYTES_MAX, PART_BYTES_MIN};
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, ETag};
 
-use super::part::part_name;
-use super::{Upload, UploadName, leave_receipt, receipt};
+use super::gather::gather;
+use super::part::Part;
+use super::{Upload, UploadName, journal};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Op, retrying_times};
-use crate::file_info::{self, FileInfo};
-use crate::files;
 use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES};
-use crate::object::{append_range, check_early, open};
-use crate::publish::{Stage, Target};
-use crate::record::{self, Record};
-use crate::resolve::{self, READ};
+use crate::object::check_early;
+use crate::publish::Target;
+use crate::record::Record;
 use crate::staging::Staged;
 use crate::store::Store;
+use crate::{file_info, files};
 
 /// [`CompleteUpload`] and what it is about.
 pub(crate) struct Complete {
@@ -31,67 +28,42 @@ pub(crate) struct Complete {
 
 /// Makes the object from its parts. Asked again, it answers the same.
 pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceipt> {
+    let name = &complete.upload;
     retrying_times(COPY_ATTEMPTS, || {
-        let bucket = store.bucket(&complete.upload.bucket)?;
-        let upload = match Upload::open(&bucket, &complete.upload) {
-            Err(BackendError::NoSuchUpload) => return Ok(earlier_receipt(store, &bucket, complete)?),
+        let bucket = store.bucket(&name.bucket)?;
+        let upload = match Upload::open(&bucket, name) {
+            Err(BackendError::NoSuchUpload) => return Ok(earlier_receipt(&bucket, name)?),
             result => result?,
         };
         // Whoever comes second is told so, and finds the receipt later.
         let _lock = upload.lock()?;
-        let receipt = match published(store, complete)? {
+        let receipt = match journal::settle(&bucket, &upload, name)? {
             Some(receipt) => receipt,
-            None => publish(store, complete, &upload)?,
+            None => publish(store, complete, &bucket, &upload)?,
         };
-        if let Err(error) = leave_receipt(&bucket, &complete.upload, &receipt) {
-            // The object is there, which is what was asked for; its record still names the upload.
-            tracing::warn!(?error, "a completed upload left no receipt");
-        }
-        // Another gateway's sweep may have been faster; the object is there all the same.
-        if let Err(Fail::Storage(error)) = upload.remove(&bucket, &complete.upload.id) {
-            tracing::warn!(%error, "a completed upload could not be removed");
-        }
+        journal::end(&bucket, &upload, name, &receipt);
         Ok(receipt)
     })
 }
 
 /// What the upload came to, if it was completed before.
-fn earlier_receipt(store: &Store, bucket: &Bucket<'_>, complete: &Complete) -> Result<WriteReceipt> {
-    let found = receipt(bucket, complete.upload.id.as_str())?
-        .filter(|record| record.key.as_deref() == Some(&complete.upload.key))
-        .and_then(|record| {
-            Some(WriteReceipt {
-                etag: record.etag?,
-                checksum: record.checksum,
-                last_modified: file_info::timestamp(i128::from(record.time_ns?)),
-                size_bytes: record.size_bytes?,
-            })
-        });
-    match found {
+fn earlier_receipt(bucket: &Bucket<'_>, name: &UploadName) -> Result<WriteReceipt> {
+    let receipt = journal::receipt(bucket, name.id.as_str())?
+        .filter(|record| record.key.as_deref() == Some(&name.key))
+        .and_then(journal::answer);
+    match receipt {
         Some(receipt) => Ok(receipt),
-        None => published(store, complete)?.ok_or(BackendError::NoSuchUpload),
+        None => journal::published(bucket.store, name)?.ok_or(BackendError::NoSuchUpload),
     }
 }
 
-/// The object, if it is what this upload made: of a Complete that did not come to its end.
-fn published(store: &Store, complete: &Complete) -> Result<Option<WriteReceipt>> {
-    match open(store, &complete.target.bucket, &complete.upload.key, &complete.target.place) {
-        Ok(opened) if opened.upload_id.as_deref() == Some(complete.upload.id.as_str()) => {
-            let attributes = opened.attributes;
-            Ok(Some(WriteReceipt {
-                etag: attributes.etag,
-                checksum: attributes.checksum,
-                last_modified: attributes.last_modified,
-                size_bytes: attributes.size_bytes,
-            }))
-        }
-        Ok(_) | Err(BackendError::NoSuchKey) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-fn publish(store: &Store, complete: &Complete, upload: &Upload) -> Result<WriteReceipt, Fail> {
-    let request = &complete.request;
+fn publish(
+    store: &Store,
+    complete: &Complete,
+    bucket: &Bucket<'_>,
+    upload: &Upload,
+) -> Result<WriteReceipt, Fail> {
+    let (request, target) = (&complete.request, &complete.target);
     let parts = check_parts(upload, &request.parts)?;
     let size_bytes = total(&parts)?;
     if request.size_bytes.is_some_and(|given| given != size_bytes) {
@@ -103,22 +75,14 @@ fn publish(store: &Store, complete: &Complete, upload: &Upload) -> Result<WriteR
         ChecksumType::Composite => Some(composite(algorithm, &parts)?),
         ChecksumType::FullObject => combined(algorithm, &parts),
     };
-    // Before the copy where possible, since that may be long.
+    // Before anything is moved where possible, since that may take long.
     check_whole(request, checksum.as_ref())?;
-    if !complete.target.conditions.is_empty() {
-        check_early(store, &complete.target, &complete.upload.key)?;
+    if !target.conditions.is_empty() {
+        check_early(store, target, &complete.upload.key)?;
     }
-    let Stage { bucket, directory, mut staged } = complete.target.stage(store)?;
-    for part in &parts {
-        let (file, info) = open_part(upload, part.number).attempt("open a part")?;
-        if (info.inode, info.stamp) != (part.info.inode, part.info.stamp) {
-            // Uploaded again meanwhile.
-            return Err(Fail::Retry);
-        }
-        append_range(&file, 0..info.stamp.size_bytes, &mut staged)?;
-    }
+    let stage = gather(store, target, upload, &parts, size_bytes)?;
     if checksum.is_none() {
-        checksum = Some(Checksum::full_object(read_checksum(&staged, algorithm)?));
+        checksum = Some(Checksum::full_object(read_checksum(&stage.staged, algorithm)?));
         check_whole(request, checksum.as_ref())?;
     }
     let etag = multipart_etag(&parts);
@@ -126,35 +90,26 @@ fn publish(store: &Store, complete: &Complete, upload: &Upload) -> Result<WriteR
         etag: Some(etag.clone()),
         checksum,
         metadata: upload.record.metadata.clone(),
-        parts: Some(parts.iter().map(Part::to_object_part).collect()),
+        parts: Some(parts.iter().map(to_object_part).collect()),
         upload_id: Some(complete.upload.id.as_str().to_owned()),
         ..Record::default()
     };
-    let sealed = staged.seal(&bucket, complete.target.owner, record)?;
+    let sealed = stage.staged.seal(&stage.bucket, target.owner, record)?;
     let last_modified = file_info::timestamp(sealed.stamp.modified_ns);
-    complete.target.publish(bucket, directory, sealed)?;
-    Ok(WriteReceipt { etag, checksum, last_modified, size_bytes })
-}
-
-/// A part as it was uploaded.
-struct Part {
-    number: u32,
-    info: FileInfo,
-    etag: ETag,
-    checksum: Option<ChecksumValue>,
-}
-
-impl Part {
-    fn to_object_part(&self) -> ObjectPart {
-        let (part_number, size_bytes) = (self.number, self.info.stamp.size_bytes);
-        ObjectPart { part_number, size_bytes, checksum: self.checksum }
+    let receipt = WriteReceipt { etag, checksum, last_modified, size_bytes };
+    journal::begin(bucket, upload, &complete.upload, &receipt)?;
+    if let Err(error) = target.publish(stage.bucket, stage.directory, sealed) {
+        // Unless it is there after all, and only its name may not be on disk.
+        if !journal::published(store, &complete.upload).is_ok_and(|object| object.is_some()) {
+            journal::undo(upload);
+        }
+        return Err(error.into());
     }
+    Ok(receipt)
 }
 
-fn open_part(upload: &Upload, number: u32) -> crate::error::Io<(OwnedFd, FileInfo)> {
-    let file = resolve::plain(&upload.directory, &part_name(number), READ)?;
-    let info = file_info::of(&file)?;
-    Ok((file, info))
+fn to_object_part(part: &Part) -> ObjectPart {
+    ObjectPart { part_number: part.number, size_bytes: part.size_bytes, checksum: part.checksum }
 }
 
 fn check_parts(upload: &Upload, wanted: &[CompletedPart]) -> Result<Vec<Part>> {
@@ -166,7 +121,7 @@ fn check_parts(upload: &Upload, wanted: &[CompletedPart]) -> Result<Vec<Part>> {
     }
     let parts = wanted.iter().map(|part| check_part(upload, part)).collect::<Result<Vec<_>>>()?;
     for part in &parts[..parts.len() - 1] {
-        let size_bytes = part.info.stamp.size_bytes;
+        let size_bytes = part.size_bytes;
         if size_bytes < PART_BYTES_MIN {
             let etag = part.etag.to_string();
             return Err(BackendError::PartTooSmall { part_number: part.number, size_bytes, etag });
@@ -178,23 +133,13 @@ fn check_parts(upload: &Upload, wanted: &[CompletedPart]) -> Result<Vec<Part>> {
 fn check_part(upload: &Upload, wanted: &CompletedPart) -> Result<Part> {
     let number = wanted.part_number;
     let invalid = || BackendError::InvalidPart { part_number: number, etag: wanted.etag.to_string() };
-    let (file, info) = match open_part(upload, number) {
-        Err(Errno::NOENT) => return Err(invalid()),
-        result => result.op("open a part")?,
-    };
-    // A part that is not as it was recorded was damaged.
-    let record = record::peek(&file).op("read a record")?.filter(|record| record.stamp == Some(info.stamp));
-    let record = record.ok_or_else(invalid)?;
-    let etag = record.etag.filter(|etag| *etag == wanted.etag).ok_or_else(invalid)?;
-    let checksum = record.checksum.map(|checksum| checksum.value);
-    if wanted.checksum.is_some() && wanted.checksum != checksum {
-        return Err(invalid());
-    }
-    Ok(Part { number, info, etag, checksum })
+    let part = Part::read(&upload.directory, number).op("read a part")?.ok_or_else(invalid)?;
+    let right = part.etag == wanted.etag && (wanted.checksum.is_none() || wanted.checksum == part.checksum);
+    if right { Ok(part) } else { Err(invalid()) }
 }
 
 fn total(parts: &[Part]) -> Result<u64> {
-    let total = parts.iter().try_fold(0u64, |sum, part| sum.checked_add(part.info.stamp.size_bytes));
+    let total = parts.iter().try_fold(0u64, |sum, part| sum.checked_add(part.size_bytes));
     total.filter(|total| *total <= OBJECT_BYTES_MAX).ok_or(BackendError::TooLarge)
 }
 
@@ -220,10 +165,7 @@ fn composite(algorithm: ChecksumAlgorithm, parts: &[Part]) -> Result<Checksum> {
     let mut whole = Checksummer::new(algorithm);
     for part in parts {
         let value = part.checksum.filter(|checksum| checksum.algorithm() == algorithm);
-        let value = value.ok_or_else(|| BackendError::InvalidPart {
-            part_number: part.number,
-            etag: part.etag.to_string(),
-        })?;
+        let value = value.ok_or_else(|| part.invalid())?;
         whole.update(value.as_bytes());
     }
     Ok(Checksum::composite(whole.finish(), count(parts)))
@@ -235,7 +177,7 @@ fn combined(algorithm: ChecksumAlgorithm, parts: &[Part]) -> Option<Checksum> {
     let first = first.checksum.filter(|checksum| checksum.algorithm() == algorithm)?;
     let whole = rest
         .iter()
-        .try_fold(first, |sum, part| Checksummer::combine(sum, part.checksum?, part.info.stamp.size_bytes))?;
+        .try_fold(first, |sum, part| Checksummer::combine(sum, part.checksum?, part.size_bytes))?;
     Some(Checksum::full_object(whole))
 }
 

@@ -4,15 +4,15 @@ use backend::{ListPartsQuery, PartPage, PartSummary, Result, UploadPage, UploadP
 use rustix::io::Errno;
 use s3_types::{BucketName, ObjectKey, UploadId};
 
-use super::part::part_name;
+use super::part::{Part, part_number};
 use super::{UPLOADS, Upload, UploadName};
 use crate::bucket::Bucket;
 use crate::buckets::entries;
 use crate::error::{Op, is_of_one};
+use crate::file_info;
 use crate::listing::{after_all, common_prefix};
-use crate::resolve::{self, DIRECTORY, READ};
+use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
-use crate::{file_info, record};
 
 /// One page of an upload's parts.
 pub(crate) fn list_parts(store: &Store, name: &UploadName, query: ListPartsQuery) -> Result<PartPage> {
@@ -21,7 +21,7 @@ pub(crate) fn list_parts(store: &Store, name: &UploadName, query: ListPartsQuery
     let mut numbers: Vec<u32> = entries(&directory)
         .op("read an upload")?
         .into_iter()
-        .filter_map(|(name, _)| name.parse().ok().filter(|number| part_name(*number) == name))
+        .filter_map(|(name, _)| part_number(&name))
         .filter(|number| *number > query.after)
         .collect();
     numbers.sort_unstable();
@@ -31,29 +31,17 @@ pub(crate) fn list_parts(store: &Store, name: &UploadName, query: ListPartsQuery
             page.truncated = true;
             break;
         }
-        page.parts.extend(part(&upload, number)?);
+        // `None` if the upload ended meanwhile.
+        let part = Part::read(&upload.directory, number).op("read a part")?;
+        page.parts.extend(part.map(|part| PartSummary {
+            part_number: part.number,
+            size_bytes: part.size_bytes,
+            last_modified: file_info::timestamp(part.modified_ns),
+            etag: part.etag,
+            checksum: part.checksum,
+        }));
     }
     Ok(page)
-}
-
-/// `None` if the upload ended meanwhile.
-fn part(upload: &Upload, part_number: u32) -> Result<Option<PartSummary>> {
-    let file = match resolve::plain(&upload.directory, &part_name(part_number), READ) {
-        Err(Errno::NOENT) => return Ok(None),
-        result => result.op("open a part")?,
-    };
-    let info = file_info::stat(&file)?;
-    let record = record::peek(&file).op("read a record")?.filter(|record| record.stamp == Some(info.stamp));
-    let Some(attributes) = record.and_then(|record| record.into_attributes(info.stamp)) else {
-        return Ok(None);
-    };
-    Ok(Some(PartSummary {
-        part_number,
-        size_bytes: attributes.size_bytes,
-        last_modified: attributes.last_modified,
-        etag: attributes.etag,
-        checksum: attributes.checksum.map(|checksum| checksum.value),
-    }))
 }
 
 /// [`backend::ListUploadsQuery`], owned.

@@ -1,18 +1,23 @@
 //! Multipart uploads.
 //!
 //! `.slipway/uploads/<id>/` is an upload in progress: the file `upload` says what was asked for when it was created and is
-//! what exclusive work on it locks; `00001` and so on are its parts, each with a record like an object's.
-//! Completing it makes the object from the parts, leaves the receipt as `.slipway/completed/<id>` for those who ask again,
-//! and removes the upload. The object's record names the upload too, so that a Complete which crashed between
-//! the two is not done twice.
+//! what exclusive work on it locks; `00001` and so on are its parts, each with a record like an object's. Their bytes are
+//! there too, or in their place in a file that the upload's parts share ([`assembly`], [`slot`]).
+//! Completing it makes the object from the parts ([`gather`]), leaves the receipt as `.slipway/completed/<id>` for those who ask
+//! again ([`journal`]), and removes the upload. The object's record names the upload too. Decision 0007 has all
+//! states in which a crash may leave an upload, and what becomes of it.
 
+mod assembly;
 mod complete;
+mod gather;
+mod journal;
 mod list;
 mod part;
+mod slot;
 
 use std::sync::Arc;
 
-use backend::{BackendError, NewUpload, Result, SweepReport, UploadAttributes, WriteReceipt};
+use backend::{BackendError, NewUpload, Result, SweepReport, UploadAttributes};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -31,6 +36,7 @@ use crate::{file_info, files, sweep, unique};
 pub(crate) use complete::{Complete, complete};
 pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
 pub(crate) use part::{CopyPart, PartTarget, copy_part};
+pub(crate) use slot::Slot;
 
 const UPLOADS: &str = "uploads";
 const COMPLETED: &str = "completed";
@@ -98,8 +104,21 @@ pub(crate) fn abort(store: &Store, name: &UploadName) -> Result<()> {
         let bucket = store.bucket(&name.bucket)?;
         let upload = Upload::open(&bucket, name)?;
         let _lock = upload.lock()?;
-        upload.remove(&bucket, &name.id)
+        if let Some(receipt) = journal::settle(&bucket, &upload, name)? {
+            journal::end(&bucket, &upload, name, &receipt);
+            return Err(BackendError::NoSuchUpload.into());
+        }
+        upload.remove(&bucket, &name.id, Sync::Names)
     })
+}
+
+/// Whether an upload that is removed must stay so after a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sync {
+    /// As the durability level says.
+    Names,
+    /// It would be found to be completed.
+    No,
 }
 
 impl Upload {
@@ -121,7 +140,7 @@ impl Upload {
             Err(Errno::NOENT) => return Ok(None),
             result => result.op("read an upload")?,
         };
-        if receipt(bucket, id)?.is_some() {
+        if journal::receipt(bucket, id)?.is_some() {
             return Ok(None);
         }
         let directory = Directory { fd, path };
@@ -144,9 +163,9 @@ impl Upload {
 
     /// Removes the upload, whose lock the caller holds. Without its description it is none any more; a part that comes
     /// late finds that out.
-    fn remove(&self, bucket: &Bucket<'_>, id: &UploadId) -> Result<(), Fail> {
+    fn remove(&self, bucket: &Bucket<'_>, id: &UploadId, sync: Sync) -> Result<(), Fail> {
         rustix::fs::unlinkat(&self.directory, DESCRIPTION, AtFlags::empty()).attempt("remove an upload")?;
-        if bucket.store.options.durability.syncs_names() {
+        if sync == Sync::Names && bucket.store.options.durability.syncs_names() {
             rustix::fs::fsync(&self.directory).op("sync a directory")?;
         }
         if let Ok(uploads) = bucket.own_directory(UPLOADS) {
@@ -156,36 +175,13 @@ impl Upload {
     }
 }
 
-/// The receipt that a completed upload left.
-fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<Record>> {
-    match files::read_own(&bucket.fd, &format!(".slipway/{COMPLETED}/{id}")) {
-        Ok(bytes) => Ok(record::from_bytes(&bytes)),
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-        Err(errno) => Err(errno).op("read a receipt"),
-    }
-}
-
-/// Leaves a receipt.
-fn leave_receipt(bucket: &Bucket<'_>, name: &UploadName, receipt: &WriteReceipt) -> Result<(), Fail> {
-    let record = Record {
-        key: Some(name.key.clone()),
-        etag: Some(receipt.etag.clone()),
-        checksum: receipt.checksum,
-        size_bytes: Some(receipt.size_bytes),
-        time_ns: i64::try_from(receipt.last_modified.as_nanosecond()).ok(),
-        ..Record::default()
-    };
-    let durability = bucket.store.options.durability;
-    let directory = bucket.own_directory(COMPLETED)?;
-    record::write_whole(&directory, name.id.as_str(), &record::to_bytes(&record), durability.syncs_data())?;
-    if durability.syncs_names() {
-        rustix::fs::fsync(&directory).op("sync a directory")?;
-    }
-    Ok(())
-}
-
-/// Removes what is left of completed, broken and (if wanted) abandoned uploads.
-pub(crate) fn sweep(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut SweepReport) -> Result<()> {
+/// Ends what crashed, and removes what is left of completed, broken and (if wanted) abandoned uploads.
+pub(crate) fn sweep(
+    bucket: &Bucket<'_>,
+    bucket_name: &BucketName,
+    options: &SweepOptions,
+    report: &mut SweepReport,
+) -> Result<()> {
     if let Ok(completed) = resolve::plain(&bucket.fd, ".slipway/completed", DIRECTORY) {
         for (id, _) in entries(&completed).op("read receipts")? {
             if sweep::is_older(&completed, &id, options.completed_age)
@@ -207,10 +203,9 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut Sw
         };
         match upload {
             Some(upload) => {
-                let abandoned = options.upload_age.is_some_and(|age| sweep::is_older(&uploads, &id, age));
-                if abandoned && sweep_upload(bucket, &upload, &id) {
-                    report.uploads += 1;
-                }
+                let (Some(key), Ok(id)) = (upload.record.key.clone(), UploadId::new(&id)) else { continue };
+                let name = UploadName { bucket: bucket_name.clone(), key, id };
+                sweep_upload(bucket, &uploads, &upload, &name, options, report);
             }
             // Of one that crashed while it was created, completed or aborted.
             None if sweep::is_older(&uploads, &id, options.staging_age) => {
@@ -222,7 +217,28 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut Sw
     Ok(())
 }
 
-fn sweep_upload(bucket: &Bucket<'_>, upload: &Upload, id: &str) -> bool {
-    let Ok(id) = UploadId::new(id) else { return false };
-    upload.lock().and_then(|_lock| upload.remove(bucket, &id)).is_ok()
+/// Ends an upload whose Complete was interrupted, or removes one that was abandoned. One that someone is at is left alone.
+fn sweep_upload(
+    bucket: &Bucket<'_>,
+    uploads: &OwnedFd,
+    upload: &Upload,
+    name: &UploadName,
+    options: &SweepOptions,
+    report: &mut SweepReport,
+) {
+    let interrupted = sweep::is_older(&upload.directory, journal::JOURNAL, options.staging_age);
+    let abandoned = options.upload_age.is_some_and(|age| sweep::is_older(uploads, name.id.as_str(), age));
+    if !interrupted && !abandoned {
+        return;
+    }
+    let Ok(_lock) = upload.lock() else { return };
+    match journal::settle(bucket, upload, name) {
+        Ok(Some(receipt)) => {
+            journal::end(bucket, upload, name, &receipt);
+            report.completed += 1;
+        }
+        Ok(None) if abandoned && upload.remove(bucket, &name.id, Sync::Names).is_ok() => report.uploads += 1,
+        Ok(None) => {}
+        Err(error) => tracing::warn!(id = name.id.as_str(), ?error, "an interrupted upload is not swept"),
+    }
 }

@@ -1,4 +1,4 @@
-//! UploadPart's place, and UploadPartCopy.
+//! UploadPart, UploadPartCopy, and parts as they were uploaded.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,15 +6,17 @@ use std::sync::Arc;
 use backend::{BackendError, PartReceipt, Result};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use s3_types::{ChecksumAlgorithm, Digests};
+use s3_types::{ChecksumAlgorithm, ChecksumValue, Digests, ETag};
 
+use super::slot::Slot;
 use super::{Upload, UploadName};
 use crate::bucket::{Bucket, Directory};
-use crate::error::{Fail, Op, retrying};
-use crate::file_info;
+use crate::error::{Fail, Io, Op, retrying};
+use crate::file_info::{self, FileInfo, Stamp};
 use crate::object::{Source, check_space, copy_range, known_digests};
 use crate::publish::{Stage, sync_names};
-use crate::record::Record;
+use crate::record::{self, Record};
+use crate::resolve::{self, READ};
 use crate::staging::{Sealed, Staged};
 use crate::store::Store;
 
@@ -25,13 +27,104 @@ pub(crate) struct PartTarget {
     pub number: u32,
     /// The upload's, if it chose one.
     algorithm: Option<ChecksumAlgorithm>,
+    /// How long it will be, if that is known.
+    announced: Option<u64>,
     bucket: Arc<OwnedFd>,
-    directory: Directory,
+    pub(super) directory: Directory,
 }
 
 /// The file name of a part.
 pub(super) fn part_name(number: u32) -> String {
     format!("{number:05}")
+}
+
+/// The number of the part that has this file name.
+pub(super) fn part_number(name: &str) -> Option<u32> {
+    name.parse().ok().filter(|number| part_name(*number) == name)
+}
+
+/// A part as it was uploaded.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub number: u32,
+    pub size_bytes: u64,
+    pub modified_ns: i128,
+    pub etag: ETag,
+    pub checksum: Option<ChecksumValue>,
+    pub bytes: PartBytes,
+}
+
+/// Where a part's bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PartBytes {
+    /// In the file of its name, which has this inode.
+    Own { inode: u64 },
+    /// In its slot of this assembly.
+    Slot { assembly: u8 },
+}
+
+impl Part {
+    /// Reads what is known of a part. `None` if there is none, or one that is not as it was recorded.
+    pub fn read(directory: &Directory, number: u32) -> Io<Option<Self>> {
+        let name = part_name(number);
+        // One call for a part in place, whose file can't change: it is empty.
+        match record::read(directory, &name) {
+            Err(Errno::NOENT) => Ok(None),
+            Ok(Some(record @ Record { assembly: Some(_), .. })) => Ok(Self::in_place(number, record)),
+            _ => match open_own(directory, number) {
+                Err(Errno::NOENT) => Ok(None),
+                result => Self::of_file(number, &result?.0),
+            },
+        }
+    }
+
+    fn in_place(number: u32, record: Record) -> Option<Self> {
+        let Record { etag, checksum, stamp, size_bytes, assembly, .. } = record;
+        Some(Self {
+            number,
+            size_bytes: size_bytes?,
+            modified_ns: stamp?.modified_ns,
+            etag: etag?,
+            checksum: checksum.map(|checksum| checksum.value),
+            bytes: PartBytes::Slot { assembly: assembly? },
+        })
+    }
+
+    fn of_file(number: u32, file: &OwnedFd) -> Io<Option<Self>> {
+        let info = file_info::of(file)?;
+        let record = record::peek(file)?.filter(|record| record.stamp == Some(info.stamp));
+        Ok(match record {
+            Some(record) if record.assembly.is_some() => Self::in_place(number, record),
+            Some(Record { etag: Some(etag), checksum, .. }) => Some(Self {
+                number,
+                size_bytes: info.stamp.size_bytes,
+                modified_ns: info.stamp.modified_ns,
+                etag,
+                checksum: checksum.map(|checksum| checksum.value),
+                bytes: PartBytes::Own { inode: info.inode },
+            }),
+            _ => None,
+        })
+    }
+
+    /// The error for a completion that names it, if it is not what it should be.
+    pub fn invalid(&self) -> BackendError {
+        BackendError::InvalidPart { part_number: self.number, etag: self.etag.to_string() }
+    }
+
+    /// Opens the part's own file. Another try if it was uploaded again meanwhile.
+    pub fn open(&self, directory: &Directory) -> Result<OwnedFd, Fail> {
+        let (file, info) = open_own(directory, self.number).attempt("open a part")?;
+        let same = self.bytes == PartBytes::Own { inode: info.inode }
+            && info.stamp == Stamp { size_bytes: self.size_bytes, modified_ns: self.modified_ns };
+        if same { Ok(file) } else { Err(Fail::Retry) }
+    }
+}
+
+fn open_own(directory: &Directory, number: u32) -> Io<(OwnedFd, FileInfo)> {
+    let file = resolve::plain(directory, &part_name(number), READ)?;
+    let info = file_info::of(&file)?;
+    Ok((file, info))
 }
 
 impl PartTarget {
@@ -41,12 +134,17 @@ impl PartTarget {
         let Upload { directory, record } = Upload::open(&bucket, &upload)?;
         check_space(&directory, announced)?;
         let algorithm = record.upload_checksum.map(|(algorithm, _)| algorithm);
-        Ok(Self { upload, number, algorithm, bucket: bucket.fd, directory })
+        Ok(Self { upload, number, algorithm, announced, bucket: bucket.fd, directory })
     }
 
-    /// Opens a file for the part's bytes.
+    /// Opens a file for the part's bytes: the upload's, at the part's place, or one of its own.
     pub fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
         let bucket = Bucket { store, fd: Arc::clone(&self.bucket) };
+        if let Some(announced) = self.announced
+            && let Some((assembly, slot)) = Slot::claim(&bucket, self, announced)?
+        {
+            return Ok(Stage { bucket, directory: None, staged: Staged::in_slot(assembly, slot) });
+        }
         match Staged::create(&bucket, &self.directory) {
             Ok(staged) => Ok(Stage { bucket, directory: None, staged }),
             Err(Fail::Retry) => Err(BackendError::NoSuchUpload),
@@ -88,7 +186,9 @@ pub(crate) fn copy_part(store: &Store, copy: &CopyPart, default: ChecksumAlgorit
     if range.end > size_bytes || range.start > range.end || (range.is_empty() && copy.range.is_some()) {
         return Err(BackendError::InvalidRange { size_bytes });
     }
+    // It may share its blocks with the source, so that it need not fit the free space.
     let target = PartTarget::open(store, copy.upload.clone(), copy.number, None)?;
+    let target = PartTarget { announced: Some(range.end - range.start), ..target };
     let Stage { bucket, mut staged, .. } = target.stage(store)?;
     let algorithm = target.algorithm.unwrap_or(default);
     let known = known_digests(&source, range.clone(), algorithm);

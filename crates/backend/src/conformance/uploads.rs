@@ -16,6 +16,9 @@ use crate::{
 
 const MIB: usize = 1 << 20;
 
+/// Part numbers and sizes, in the order in which they are sent.
+type Sent = &'static [(u32, usize)];
+
 struct Upload<'f> {
     fixture: &'f Fixture,
     key: ObjectKey,
@@ -37,7 +40,8 @@ impl<'f> Upload<'f> {
 
     async fn put(&self, part_number: u32, body: &[u8]) -> CompletedPart {
         let (fixture, upload) = (self.fixture, self.name());
-        let mut writer = fixture.backend.put_part(&fixture.cx, upload, part_number, None).await.unwrap();
+        let size_hint = Some(body.len() as u64);
+        let mut writer = fixture.backend.put_part(&fixture.cx, upload, part_number, size_hint).await.unwrap();
         let mut digester = Digester::new(Some(self.algorithm));
         for chunk in body.chunks(1_000_000) {
             digester.update(chunk);
@@ -126,6 +130,46 @@ pub async fn upload_life(backend: &Arc<dyn Backend>) {
     assert_eq!(collect(tail.body).await, body[body.len() - 12..]);
     let none = fixture.read("d/object", ReadSelector::Part(3), &Conditions::default()).await;
     assert!(matches!(none, Err(BackendError::NoSuchPart { .. })));
+    fixture.finish().await;
+}
+
+/// The same object, in whatever order and how often its parts come, and whichever are left out.
+pub async fn upload_patterns(backend: &Arc<dyn Backend>) {
+    const PART: usize = 5 * MIB;
+    let fixture = Fixture::new(backend, "upload-patterns").await;
+    // And the parts that are listed.
+    let patterns: [(Sent, &[u32]); 10] = [
+        (&[(1, 300)], &[1]),
+        (&[(1, PART), (2, PART), (3, 7)], &[1, 2, 3]),
+        (&[(3, 7), (2, PART), (1, PART)], &[1, 2, 3]),
+        (&[(3, PART), (2, PART + 1), (1, PART + 1)], &[1, 2, 3]),
+        (&[(1, PART), (2, PART), (1, PART), (3, 7)], &[1, 2, 3]),
+        (&[(1, PART), (2, PART), (2, 9)], &[1, 2]),
+        (&[(1, PART), (2, PART), (3, PART)], &[1, 2]),
+        (&[(1, PART), (2, PART), (3, PART)], &[1, 3]),
+        (&[(2, PART), (5, PART), (10_000, 1)], &[2, 5, 10_000]),
+        (&[(1, PART + 3), (2, PART), (3, PART + 9), (4, 0)], &[1, 2, 3, 4]),
+    ];
+    for (n, (sent, listed)) in patterns.into_iter().enumerate() {
+        let upload = Upload::new(&fixture, &format!("d/{n}"), NewUpload::default()).await;
+        let mut parts = std::collections::BTreeMap::new();
+        for (byte, (number, size)) in (1..).zip(sent) {
+            let mut body = vec![byte; *size];
+            body.iter_mut().step_by(4096).zip((0..=u8::MAX).cycle()).for_each(|(at, page)| *at = page);
+            parts.insert(*number, (upload.put(*number, &body).await, body));
+        }
+        assert_eq!(upload.parts(0, 9).await.unwrap().0, parts.keys().copied().collect::<Vec<_>>());
+        let named: Vec<_> = listed.iter().map(|number| parts[number].0.clone()).collect();
+        let body = listed.iter().flat_map(|number| parts[number].1.clone()).collect::<Vec<_>>();
+        let receipt = upload.complete(&named).await.unwrap();
+        assert_eq!(receipt.size_bytes, body.len() as u64, "pattern {n}");
+        assert_eq!(receipt.checksum, digests(&body).checksum, "pattern {n}");
+        assert_eq!(upload.complete(&named).await.unwrap(), receipt, "pattern {n}");
+        let read = fixture.head(&format!("d/{n}")).await.unwrap().attributes;
+        assert_eq!((read.etag, read.checksum), (multipart_etag(&named), receipt.checksum), "pattern {n}");
+        assert_eq!(read.last_modified, receipt.last_modified, "pattern {n}");
+        assert!(fixture.get(&format!("d/{n}")).await.unwrap() == body, "pattern {n}");
+    }
     fixture.finish().await;
 }
 

@@ -136,6 +136,11 @@ pub struct ServeOptions {
     #[arg(long, value_name = "MODE", env = "SLIPWAY_DIR_MODE", value_parser = octal, default_value = "0777")]
     pub dir_mode: u32,
 
+    /// After how many days without a new part an upload in progress counts as abandoned and is removed; 0 keeps it for
+    /// ever, as S3 does
+    #[arg(long, value_name = "DAYS", env = "SLIPWAY_UPLOAD_AGE", default_value = "0")]
+    pub upload_age: u32,
+
     /// Which requests signed with AWS signature version 2 are accepted
     #[arg(long, value_name = "WHICH", env = "SLIPWAY_SIGV2", value_enum, default_value = "presigned")]
     pub sigv2: SigV2,

@@ -1,0 +1,193 @@
+//! The files in which parts are put together, and who may write to them.
+//!
+//! An assembly is one sparse file, in which part *n* has the slot that begins at `(n - 1) * slot_bytes`. Its layout is an empty
+//! file with the size of its slots, fixed by the first who wanted one. Writers hold a shared lock on the layout, and look at
+//! its seal once they have that; who sets the seal holds the exclusive one. So no one writes to an assembly that is sealed.
+
+use std::time::Instant;
+
+use backend::Result;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FlockOperation, OFlags, Timespec, Timestamps, UTIME_NOW, flock};
+use rustix::io::Errno;
+use s3_types::Conditions;
+use s3_types::limits::PART_BYTES_MIN;
+
+use super::UploadName;
+use crate::bucket::{Bucket, Directory};
+use crate::error::{Fail, Io, Op};
+use crate::file_info;
+use crate::keymap::ObjectPath;
+use crate::limits::{SEAL_WAIT_MAX, SEAL_WAIT_STEP, SHARED_PAGE_BYTES};
+use crate::publish::Target;
+use crate::record::{self, Record};
+use crate::resolve;
+use crate::staging::Staged;
+
+/// An upload has up to two: a short last part that came first fixes the size of the first's slots, the others that of
+/// the second's.
+pub(super) const ASSEMBLIES: [u8; 2] = [1, 2];
+
+const OPEN: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// The name of an assembly's file.
+pub(super) fn assembly_name(assembly: u8) -> String {
+    format!("assembly{assembly}")
+}
+
+fn layout_name(assembly: u8) -> String {
+    format!("layout{assembly}")
+}
+
+/// The layout of an assembly, open.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub assembly: u8,
+    pub slot_bytes: u64,
+    fd: OwnedFd,
+}
+
+impl Layout {
+    /// Opens it; `None` if there is no such assembly.
+    pub fn open(directory: &Directory, assembly: u8) -> Io<Option<Self>> {
+        let fd = match resolve::plain(directory, &layout_name(assembly), OPEN) {
+            Err(Errno::NOENT) => return Ok(None),
+            result => result?,
+        };
+        let slot_bytes = record::peek_short(&fd)?.and_then(|record| record.size_bytes);
+        Ok(slot_bytes.map(|slot_bytes| Self { assembly, slot_bytes, fd }))
+    }
+
+    /// Makes an assembly with slots of this size, unless someone else is faster. `None` if the upload can't have one.
+    pub fn found(
+        bucket: &Bucket<'_>,
+        directory: &Directory,
+        upload: &UploadName,
+        assembly: u8,
+        slot_bytes: u64,
+    ) -> Result<Option<Self>> {
+        if slot_bytes < PART_BYTES_MIN {
+            return Ok(None);
+        }
+        let device = file_info::stat(directory)?.device;
+        if !bucket.store.times_are_final(device) && !slot_bytes.is_multiple_of(SHARED_PAGE_BYTES) {
+            return Ok(None);
+        }
+        // Where the object will be, for its group and default ACL.
+        let stage = target_of(upload).stage(bucket.store)?;
+        let mut sealed = stage.staged.seal(bucket, None, Record::default())?;
+        match sealed.link(directory, &assembly_name(assembly)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            // Another file system is mounted there; or the upload is gone, which is found out later.
+            Err(Errno::XDEV | Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(errno).op("link an assembly"),
+        }
+        let layout = Record { size_bytes: Some(slot_bytes), assembly: Some(assembly), ..Record::default() };
+        let staged = match Staged::create(bucket, directory) {
+            Err(Fail::Retry) => return Ok(None),
+            result => result?,
+        };
+        let mut sealed = staged.seal(bucket, None, layout)?;
+        match sealed.link(directory, &layout_name(assembly)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(errno).op("link a layout"),
+        }
+        Self::open(directory, assembly).op("open a layout")
+    }
+
+    /// Opens the assembly, unless it is an object already: then it has lost its name, or has another.
+    pub fn file(&self, directory: &Directory) -> Io<Option<OwnedFd>> {
+        let file = match resolve::plain(directory, &assembly_name(self.assembly), OPEN) {
+            Err(Errno::NOENT) => return Ok(None),
+            result => result?,
+        };
+        Ok((file_info::of(&file)?.links == 1).then_some(file))
+    }
+
+    /// Where a part begins.
+    pub fn start(&self, part_number: u32) -> u64 {
+        u64::from(part_number).saturating_sub(1).saturating_mul(self.slot_bytes)
+    }
+
+    /// Takes the right to write to the assembly until [`Layout::release`], with others who do. False if it is sealed, or is about
+    /// to be.
+    pub fn share(&self) -> bool {
+        let locked = flock(&self.fd, FlockOperation::NonBlockingLockShared).is_ok();
+        if locked && !self.is_sealed().unwrap_or(true) {
+            return true;
+        }
+        self.release();
+        false
+    }
+
+    /// Gives up any lock.
+    pub fn release(&self) {
+        let _ = flock(&self.fd, FlockOperation::Unlock);
+    }
+
+    /// True once no one writes to the assembly.
+    pub fn is_sealed(&self) -> Io<bool> {
+        Ok(record::peek_short(&self.fd)?.is_none_or(|record| record.sealed))
+    }
+
+    /// Ends all writing to the assembly, for good. False if someone is writing and does not stop. A power cut may undo it: no
+    /// one who writes then lives on, and whoever comes after it finds by its links whether the assembly is an object.
+    pub fn seal(&self) -> Result<bool> {
+        if self.is_sealed().op("read a layout")? {
+            return Ok(true);
+        }
+        let begun = Instant::now();
+        while flock(&self.fd, FlockOperation::NonBlockingLockExclusive).is_err() {
+            if begun.elapsed() > SEAL_WAIT_MAX {
+                return Ok(false);
+            }
+            std::thread::sleep(SEAL_WAIT_STEP);
+        }
+        let (size_bytes, assembly) = (Some(self.slot_bytes), Some(self.assembly));
+        let sealed = Record { size_bytes, assembly, sealed: true, ..Record::default() };
+        let result = record::set_small(&self.fd, &sealed);
+        self.release();
+        result.op("seal an assembly").map(|()| true)
+    }
+}
+
+/// Cuts an assembly that is sealed to its final length. Its time becomes the present, as if it were new.
+pub(super) fn finish(file: &OwnedFd, size_bytes: u64) -> Result<()> {
+    rustix::fs::ftruncate(file, size_bytes).op("cut an assembly")?;
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    rustix::fs::futimens(file, &Timestamps { last_access: now, last_modification: now }).op("set a time")
+}
+
+/// True if an assembly was published: nothing else takes its name, or gives it another once it is sealed.
+pub(super) fn is_published(directory: &Directory) -> Result<bool, Fail> {
+    for assembly in ASSEMBLIES {
+        let Some(layout) = Layout::open(directory, assembly).attempt("open a layout")? else { continue };
+        let published = match file_info::at(directory, &assembly_name(assembly)) {
+            Err(Errno::NOENT) => true,
+            result => {
+                let links = result.attempt("stat an assembly")?.links;
+                links > 1 && layout.is_sealed().attempt("read a layout")?
+            }
+        };
+        if published {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Removes a name that is no longer needed; that it is there costs nothing but space.
+pub(super) fn remove(directory: &Directory, name: &str) {
+    let _ = rustix::fs::unlinkat(directory, name, AtFlags::empty());
+}
+
+fn target_of(upload: &UploadName) -> Target {
+    Target {
+        bucket: upload.bucket.clone(),
+        place: ObjectPath::of(&upload.key),
+        conditions: Conditions::default(),
+        owner: None,
+        opened: None,
+    }
+}

@@ -1,0 +1,167 @@
+//! Bringing the parts of an object together in one file: for nothing where they are in place, by sharing blocks
+//! where the file system can, by copying elsewhere.
+
+use backend::Result;
+use rustix::fd::OwnedFd;
+
+use super::Upload;
+use super::assembly::{self, ASSEMBLIES, Layout, assembly_name};
+use super::part::{Part, PartBytes, part_number};
+use super::slot::punch;
+use crate::buckets::entries;
+use crate::error::{Fail, Op};
+use crate::file_info;
+use crate::object::{append_range, copy_bytes};
+use crate::publish::{Stage, Target};
+use crate::resolve::{self, DIRECTORY};
+use crate::staging::Staged;
+use crate::store::Store;
+
+/// An assembly whose file is still the upload's.
+struct Assembly {
+    layout: Layout,
+    file: OwnedFd,
+    size_bytes: u64,
+    device: u64,
+}
+
+/// Makes a file with the bytes of `parts`, `size_bytes` in all.
+pub(super) fn gather<'s>(
+    store: &'s Store,
+    target: &Target,
+    upload: &Upload,
+    parts: &[Part],
+    size_bytes: u64,
+) -> Result<Stage<'s>, Fail> {
+    let assemblies = open_assemblies(upload, parts)?;
+    if let Some(base) = choose(upload, &assemblies, parts, size_bytes)? {
+        let stage = target.stage_with(store, |_, directory| Ok(file_info::stat(directory)?.device))?;
+        // Elsewhere, the file could not be published by giving it a name.
+        if stage.staged == base.device && base.layout.seal()? {
+            let staged = in_place(upload, base, &assemblies, parts, size_bytes)?;
+            return Ok(Stage { bucket: stage.bucket, directory: stage.directory, staged });
+        }
+    }
+    let mut stage = target.stage(store)?;
+    for part in parts {
+        with_source(upload, &assemblies, part, |file, start| {
+            append_range(file, start..start + part.size_bytes, &mut stage.staged)
+        })?;
+    }
+    Ok(stage)
+}
+
+/// Runs something with the file that has a part's bytes, and where in it they begin.
+fn with_source(
+    upload: &Upload,
+    assemblies: &[Assembly],
+    part: &Part,
+    run: impl FnOnce(&OwnedFd, u64) -> Result<()>,
+) -> Result<(), Fail> {
+    match part.bytes {
+        PartBytes::Own { .. } => run(&part.open(&upload.directory)?, 0)?,
+        PartBytes::Slot { assembly } => {
+            let assembly = find(assemblies, assembly).ok_or_else(|| part.invalid())?;
+            run(&assembly.file, assembly.layout.start(part.number))?;
+        }
+    }
+    Ok(())
+}
+
+/// Opens the assemblies, and checks that they have the parts that are said to be there.
+fn open_assemblies(upload: &Upload, parts: &[Part]) -> Result<Vec<Assembly>, Fail> {
+    let mut assemblies = Vec::new();
+    for number in ASSEMBLIES {
+        let Some(layout) = Layout::open(&upload.directory, number).attempt("open a layout")? else {
+            continue;
+        };
+        let Some(file) = layout.file(&upload.directory).attempt("open an assembly")? else { continue };
+        let info = file_info::of(&file).attempt("stat an assembly")?;
+        assemblies.push(Assembly { layout, file, size_bytes: info.stamp.size_bytes, device: info.device });
+    }
+    for part in parts {
+        let PartBytes::Slot { assembly } = part.bytes else { continue };
+        let whole = find(&assemblies, assembly).is_some_and(|assembly| {
+            // An empty part's place may be beyond the end.
+            part.size_bytes == 0
+                || part.size_bytes <= assembly.layout.slot_bytes
+                    && assembly.layout.start(part.number) + part.size_bytes <= assembly.size_bytes
+        });
+        // Like a part's own file that is not as it was recorded.
+        if !whole {
+            return Err(part.invalid().into());
+        }
+    }
+    Ok(assemblies)
+}
+
+fn find(assemblies: &[Assembly], number: u8) -> Option<&Assembly> {
+    assemblies.iter().find(|assembly| assembly.layout.assembly == number)
+}
+
+/// The assembly that can become the object: the parts fit its slots without a gap, some of them are there already, and no part
+/// that was left out would have to be cut off.
+fn choose<'a>(
+    upload: &Upload,
+    assemblies: &'a [Assembly],
+    parts: &[Part],
+    size_bytes: u64,
+) -> Result<Option<&'a Assembly>, Fail> {
+    let Some((last, rest)) = parts.split_last() else { return Ok(None) };
+    // They ascend, so that the number of the last tells that there is no gap.
+    if last.number as usize != parts.len() {
+        return Ok(None);
+    }
+    for assembly in assemblies {
+        let slot_bytes = assembly.layout.slot_bytes;
+        let here = PartBytes::Slot { assembly: assembly.layout.assembly };
+        if parts.iter().any(|part| part.bytes == here)
+            && rest.iter().all(|part| part.size_bytes == slot_bytes)
+            && last.size_bytes <= slot_bytes
+            && !(assembly.size_bytes > size_bytes && reaches_beyond(upload, last.number, here)?)
+        {
+            return Ok(Some(assembly));
+        }
+    }
+    Ok(None)
+}
+
+/// True if a part after number `last` is in the assembly too.
+fn reaches_beyond(upload: &Upload, last: u32, here: PartBytes) -> Result<bool, Fail> {
+    let directory = resolve::plain(&upload.directory, "", DIRECTORY).attempt("open an upload")?;
+    for (name, _) in entries(&directory).attempt("read an upload")? {
+        if let Some(number) = part_number(&name).filter(|number| *number > last)
+            && let Some(part) = Part::read(&upload.directory, number).attempt("read a part")?
+            && part.bytes == here
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Makes an assembly that is sealed the object's file. If that fails, all parts are as they were.
+fn in_place(
+    upload: &Upload,
+    base: &Assembly,
+    assemblies: &[Assembly],
+    parts: &[Part],
+    size_bytes: u64,
+) -> Result<Staged, Fail> {
+    let here = PartBytes::Slot { assembly: base.layout.assembly };
+    for part in parts.iter().filter(|part| part.bytes != here) {
+        // From the seal on, no one can publish it in its slot; until then, someone may have.
+        if Part::read(&upload.directory, part.number).attempt("read a part")?.as_ref() != Some(part) {
+            return Err(Fail::Retry);
+        }
+        let to = base.layout.start(part.number);
+        with_source(upload, assemblies, part, |file, from| {
+            copy_bytes(file, from, &base.file, to, part.size_bytes)
+                .inspect_err(|_| punch(&base.file, to, part.size_bytes))
+        })?;
+    }
+    assembly::finish(&base.file, size_bytes)?;
+    let file = rustix::io::fcntl_dupfd_cloexec(&base.file, 0).attempt("open an assembly")?;
+    let directory = std::sync::Arc::clone(&upload.directory.fd);
+    Ok(Staged::adopt(file, directory, assembly_name(base.layout.assembly), size_bytes))
+}

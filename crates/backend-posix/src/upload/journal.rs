@@ -1,0 +1,132 @@
+//! What a Complete leaves for those who come after it, or after its crash.
+//!
+//! Before it publishes the object it writes its answer into the upload, as the journal. Afterwards it moves that to
+//! `.slipway/completed/<id>`, where it is the receipt, and removes the upload. Whoever finds a journal (and has the upload's
+//! lock, so that no one is at it) can tell whether the object was published, and ends or undoes the rest.
+
+use backend::{BackendError, Result, WriteReceipt};
+use rustix::io::Errno;
+
+use super::{COMPLETED, Sync, Upload, UploadName, assembly};
+use crate::bucket::Bucket;
+use crate::error::{Fail, Op};
+use crate::keymap::ObjectPath;
+use crate::object::open;
+use crate::record::{self, Record};
+use crate::store::Store;
+use crate::{file_info, files};
+
+/// Its name in the upload.
+pub(super) const JOURNAL: &str = "completing";
+
+/// The receipt that a completed upload left.
+pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<Record>> {
+    match files::read_own(&bucket.fd, &format!(".slipway/{COMPLETED}/{id}")) {
+        Ok(bytes) => Ok(record::from_bytes(&bytes)),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(errno) => Err(errno).op("read a receipt"),
+    }
+}
+
+/// The answer that a receipt or a journal has.
+pub(super) fn answer(record: Record) -> Option<WriteReceipt> {
+    Some(WriteReceipt {
+        etag: record.etag?,
+        checksum: record.checksum,
+        last_modified: file_info::timestamp(i128::from(record.time_ns?)),
+        size_bytes: record.size_bytes?,
+    })
+}
+
+/// The object, if it is what this upload made.
+pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<WriteReceipt>> {
+    match open(store, &upload.bucket, &upload.key, &ObjectPath::of(&upload.key)) {
+        Ok(opened) if opened.upload_id.as_deref() == Some(upload.id.as_str()) => {
+            let attributes = opened.attributes;
+            Ok(Some(WriteReceipt {
+                etag: attributes.etag,
+                checksum: attributes.checksum,
+                last_modified: attributes.last_modified,
+                size_bytes: attributes.size_bytes,
+            }))
+        }
+        Ok(_) | Err(BackendError::NoSuchKey) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes the journal. Its bytes are on disk before the object is; its name need not be, since the object names the upload.
+pub(super) fn begin(
+    bucket: &Bucket<'_>,
+    upload: &Upload,
+    name: &UploadName,
+    receipt: &WriteReceipt,
+) -> Result<(), Fail> {
+    let record = Record {
+        key: Some(name.key.clone()),
+        etag: Some(receipt.etag.clone()),
+        checksum: receipt.checksum,
+        size_bytes: Some(receipt.size_bytes),
+        time_ns: i64::try_from(receipt.last_modified.as_nanosecond()).ok(),
+        ..Record::default()
+    };
+    let sync = bucket.store.options.durability.syncs_data();
+    record::write_whole(&upload.directory, JOURNAL, &record::to_bytes(&record), sync)
+}
+
+/// Takes it back.
+pub(super) fn undo(upload: &Upload) {
+    assembly::remove(&upload.directory, JOURNAL);
+}
+
+/// Finds out what a Complete that was interrupted came to: its answer, if the object was published. Else the upload is in progress
+/// as before.
+pub(super) fn settle(
+    bucket: &Bucket<'_>,
+    upload: &Upload,
+    name: &UploadName,
+) -> Result<Option<WriteReceipt>, Fail> {
+    let journal = match files::read_own(&upload.directory, JOURNAL) {
+        Err(Errno::NOENT) => None,
+        result => Some(result.attempt("read a journal")?),
+    };
+    let object = published(bucket.store, name)?;
+    if object.is_none() && !assembly::is_published(&upload.directory)? {
+        if journal.is_some() {
+            undo(upload);
+        }
+        return Ok(None);
+    }
+    let receipt = journal.as_deref().and_then(record::from_bytes).and_then(answer).or(object);
+    if receipt.is_none() {
+        // The object was published and replaced since, and a power cut took the journal. The upload must not come to life again.
+        upload.remove(bucket, &name.id, Sync::Names)?;
+        return Err(BackendError::NoSuchUpload.into());
+    }
+    Ok(receipt)
+}
+
+/// Ends an upload whose object is published. What goes wrong is only logged: the object is there, which is what was asked
+/// for, and the rest is found out again by the next who asks. For the same reason none of it has to be on disk.
+pub(super) fn end(bucket: &Bucket<'_>, upload: &Upload, name: &UploadName, receipt: &WriteReceipt) {
+    if let Err(error) = leave_receipt(bucket, upload, name, receipt) {
+        tracing::warn!(?error, "a completed upload left no receipt");
+        return;
+    }
+    if let Err(Fail::Storage(error)) = upload.remove(bucket, &name.id, Sync::No) {
+        tracing::warn!(%error, "a completed upload could not be removed");
+    }
+}
+
+fn leave_receipt(
+    bucket: &Bucket<'_>,
+    upload: &Upload,
+    name: &UploadName,
+    receipt: &WriteReceipt,
+) -> Result<(), Fail> {
+    if let Err(Errno::NOENT) = file_info::at(&upload.directory, JOURNAL) {
+        begin(bucket, upload, name, receipt)?;
+    }
+    let completed = bucket.own_directory(COMPLETED)?;
+    rustix::fs::renameat(&upload.directory, JOURNAL, &completed, name.id.as_str()).attempt("leave a receipt")
+}

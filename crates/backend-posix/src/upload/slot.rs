@@ -1,0 +1,148 @@
+//! A part's place in an assembly, for the one who writes it.
+
+use backend::{BackendError, Result};
+use rustix::fd::OwnedFd;
+use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::assembly::{ASSEMBLIES, Layout, remove};
+use super::part::PartTarget;
+use crate::bucket::{Bucket, Directory};
+use crate::error::{Fail, Op};
+use crate::file_info;
+use crate::limits::ASSEMBLY_BYTES_MAX;
+use crate::record::Record;
+use crate::resolve;
+use crate::staging::{Sealed, Staged};
+
+/// A claim on a slot. There is only ever one for each slot that is written to, so that a slot has one writer.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    layout: Layout,
+    directory: Directory,
+    claim: String,
+    start: u64,
+    /// How much was announced, which is all that may be written.
+    size_bytes: u64,
+    /// Other machines may write to the same file: what one has written may stay in its memory.
+    shared: bool,
+    /// A part may have been published that says that its bytes are here.
+    published: bool,
+}
+
+fn claim_name(part_number: u32, assembly: u8) -> String {
+    format!("{part_number:05}.{assembly}")
+}
+
+impl Slot {
+    /// Claims the place of a part of `size_bytes`, and opens the assembly. `None` if the part has to be a file of its own:
+    /// it fits no slots, or someone has claimed this one.
+    pub fn claim(bucket: &Bucket<'_>, part: &PartTarget, size_bytes: u64) -> Result<Option<(OwnedFd, Self)>> {
+        for assembly in ASSEMBLIES {
+            let layout = match Layout::open(&part.directory, assembly).op("open a layout")? {
+                Some(layout) => Some(layout),
+                None => Layout::found(bucket, &part.directory, &part.upload, assembly, size_bytes)?,
+            };
+            match layout {
+                None => return Ok(None),
+                Some(layout) if size_bytes <= layout.slot_bytes => {
+                    return Self::claim_in(bucket, part, size_bytes, layout);
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(None)
+    }
+
+    fn claim_in(
+        bucket: &Bucket<'_>,
+        part: &PartTarget,
+        size_bytes: u64,
+        layout: Layout,
+    ) -> Result<Option<(OwnedFd, Self)>> {
+        let start = layout.start(part.number);
+        if start.saturating_add(size_bytes) > ASSEMBLY_BYTES_MAX || !layout.share() {
+            return Ok(None);
+        }
+        let Some(file) = layout.file(&part.directory).op("open an assembly")? else { return Ok(None) };
+        let claim = claim_name(part.number, layout.assembly);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        match resolve::create(&part.directory, &claim, flags, Mode::from_raw_mode(0o600)) {
+            Ok(_) => {}
+            // An upload that is gone is found to be so later.
+            Err(Errno::EXIST | Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(errno).op("claim a slot"),
+        }
+        let shared = !bucket.store.times_are_final(file_info::stat(&file)?.device);
+        let directory = part.directory.clone();
+        let slot = Self { layout, directory, claim, start, size_bytes, shared, published: false };
+        slot.leave();
+        Ok(Some((file, slot)))
+    }
+
+    /// Where it begins in the assembly.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// To be called before the first `end` bytes of the slot are changed.
+    pub fn enter(&self, end: u64) -> Result<()> {
+        if end > self.size_bytes {
+            let source = std::io::Error::other("more bytes than were announced");
+            return Err(BackendError::Io { operation: "write a part", source });
+        }
+        // The upload is being completed, without this part.
+        if self.layout.share() { Ok(()) } else { Err(BackendError::Conflict) }
+    }
+
+    /// To be called when the change is done. Where unlocking may wait for a server, the lock stays to the end.
+    pub fn leave(&self) {
+        if !self.shared {
+            self.layout.release();
+        }
+    }
+
+    /// Makes the file that will say of the part that its bytes are here. They are on disk before, if the durability level says
+    /// so, or if another machine may have to read them.
+    pub fn note(
+        &mut self,
+        bucket: &Bucket<'_>,
+        assembly: &OwnedFd,
+        size_bytes: u64,
+        record: Record,
+    ) -> Result<Sealed> {
+        // Held until the part is published: from then on, nobody else takes the slot for free.
+        self.enter(size_bytes)?;
+        if bucket.store.options.durability.syncs_data() || self.shared {
+            rustix::fs::fsync(assembly).op("sync a file")?;
+        }
+        let record = Record { assembly: Some(self.layout.assembly), size_bytes: Some(size_bytes), ..record };
+        let staged = match Staged::create(bucket, &self.directory) {
+            Err(Fail::Retry) => return Err(BackendError::NoSuchUpload),
+            result => result?,
+        };
+        let mut sealed = staged.seal(bucket, None, record)?;
+        sealed.stamp.size_bytes = size_bytes;
+        self.published = true;
+        Ok(sealed)
+    }
+
+    /// Gives back what a part that failed had taken: its space, and the claim if nothing of it can still be on its way.
+    pub fn give_up(&self, assembly: &OwnedFd) {
+        // Not once it is sealed: the slot may have been given to a part with a file of its own.
+        if self.published || !self.layout.share() {
+            return;
+        }
+        punch(assembly, self.start, self.size_bytes);
+        if !self.shared {
+            remove(&self.directory, &self.claim);
+        }
+        self.layout.release();
+    }
+}
+
+/// Gives back the space of a part of a file. Best effort.
+pub(super) fn punch(file: &OwnedFd, start: u64, length: u64) {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    let _ = rustix::fs::fallocate(file, flags, start, length);
+}
