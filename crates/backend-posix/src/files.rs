@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::Io;
-use crate::limits::{OWN_FILE_BYTES_MAX, SLICES_MAX};
+use crate::limits::{COPY_BUFFER_BYTES, OWN_FILE_BYTES_MAX, SLICES_MAX, SMALL_CHUNK_BYTES};
 use crate::resolve;
 
 /// Writes all of `bytes` at `offset`.
@@ -81,6 +81,21 @@ pub(crate) fn read_into(file: impl AsFd, buffer: &mut [u8], offset: u64) -> Io<u
         }
     }
     Ok(filled)
+}
+
+/// Calls `each` with all of a file, piece by piece; returns how much there was.
+pub(crate) fn read_through(file: impl AsFd, mut each: impl FnMut(&[u8])) -> Io<u64> {
+    let size = usize::try_from(rustix::fs::fstat(&file)?.st_size).unwrap_or(usize::MAX);
+    let mut buffer = vec![0; size.saturating_add(1).clamp(SMALL_CHUNK_BYTES, COPY_BUFFER_BYTES)];
+    let mut done = 0;
+    loop {
+        let read = read_into(&file, &mut buffer, done)?;
+        if read == 0 {
+            return Ok(done);
+        }
+        each(&buffer[..read]);
+        done += read as u64;
+    }
 }
 
 /// Reads a file of our own.

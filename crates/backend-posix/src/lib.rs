@@ -68,7 +68,7 @@
 //! # Modules
 //! [`keymap`] (keys to paths), [`record`] (the attribute), [`resolve`] and [`bucket`] (opening paths), [`place`] (where an object is),
 //! [`staging`] and [`publish`] (writing), [`directories`] (making, converting and pruning them), [`object`], [`listing`] and [`upload`]
-//! (S3's operations), [`sweep`] (leftovers).
+//! (S3's operations), [`sweep`] (leftovers), [`tools`] (what an operator runs on a tree).
 
 #![forbid(unsafe_code)]
 #![allow(rustdoc::private_intra_doc_links, reason = "these pages are for those who work on the crate")]
@@ -96,6 +96,7 @@ mod store;
 mod sweep;
 #[cfg(test)]
 mod testing;
+pub mod tools;
 mod unique;
 mod upload;
 

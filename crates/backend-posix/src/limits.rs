@@ -67,6 +67,16 @@ pub(crate) const ENTRIES_READ_BYTES: usize = 32 << 10;
 /// A listing keeps so many directories open, however deep it is.
 pub(crate) const LISTING_OPEN_MAX: usize = 8;
 
+// Tools.
+/// How many files wait for a tool's threads.
+pub(crate) const TOOL_QUEUE_LENGTH: usize = 256;
+/// A write that comes so long after another has another mtime on a local file system: some ticks of the slowest kernel clock.
+pub(crate) const TIMES_SETTLE: Duration = Duration::from_millis(50);
+/// The same elsewhere: FAT and old servers count in steps of two seconds.
+pub(crate) const TIMES_SETTLE_REMOTE: Duration = Duration::from_millis(2100);
+/// How long a lock may be held until someone should look who has it: no operation keeps one while it waits for a client.
+pub(crate) const LOCK_HELD_MAX: Duration = Duration::from_secs(5);
+
 const _: () = assert!(PIECE_BYTES_MAX + 10 <= NAME_BYTES_MAX);
 const _: () = assert!(PATH_BYTES_MAX + NAME_BYTES_MAX > 4096 && PATH_BYTES_MAX < 4096);
 const _: () = assert!(KEY_BYTES_MAX < u16::MAX as usize);

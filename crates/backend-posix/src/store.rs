@@ -74,11 +74,17 @@ impl FileSystem {
 impl Store {
     /// Opens the tree at `root` and checks that objects can be kept there.
     pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
+        let store = Self::attach(root, options)?;
+        check_attributes(&store.root).map_err(|reason| OpenError { path: root.to_owned(), reason })?;
+        Ok(store)
+    }
+
+    /// [`Store::open`] for those who may only look: without the check, which writes.
+    pub fn attach(root: &Path, options: Options) -> Result<Self, OpenError> {
         let fail = |reason| OpenError { path: root.to_owned(), reason };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(root, flags, Mode::empty()).map_err(|e| fail(OpenReason::Open(e)))?;
         resolve::plain(&fd, "", DIRECTORY).map_err(|e| fail(OpenReason::NoOpenat2(e)))?;
-        check_attributes(&fd).map_err(fail)?;
         let opened = |e| fail(OpenReason::Open(e));
         let device = file_info::of(&fd).map_err(opened)?.device;
         let file_system = FileSystem::of(&fd).map_err(opened)?;

@@ -14,8 +14,12 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::rehash::RehashOptions;
+use crate::commands::stat::StatOptions;
+
 pub use reference::reference;
-use values::{at_least_one, domain, log_filter, octal, region, seconds};
+pub(crate) use values::at_least_one;
+use values::{domain, log_filter, octal, region, seconds};
 
 /// An S3 server whose storage is the file system you already have.
 #[derive(Debug, Parser)]
@@ -31,6 +35,10 @@ pub struct Cli {
 pub enum Command {
     /// Serve a directory over S3
     Serve(Box<ServeOptions>),
+    /// Tell what S3 knows of files and directories
+    Stat(StatOptions),
+    /// Give files that other programs made or changed real ETags and checksums
+    Rehash(RehashOptions),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -18,7 +18,7 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse::<usize>() {
         Ok(0) | Err(_) => Err("a whole number, at least 1".to_owned()),
         Ok(number) => Ok(number),

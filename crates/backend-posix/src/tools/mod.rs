@@ -1,0 +1,66 @@
+//! What an operator does to a tree besides serving it: look, repair, convert. All of it is safe while gateways serve the tree.
+//!
+//! [`locate`] finds the tree and the bucket that a path is in. [`tree`] walks all of a bucket, also what no key reaches.
+//! [`candidate`] is the one way by which a file that is there already gets a record.
+
+mod candidate;
+mod inspect;
+mod locate;
+mod rehash;
+mod tree;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use backend::ListBucketsQuery;
+use s3_types::BucketName;
+
+use crate::buckets;
+use crate::options::{Durability, Options};
+use crate::store::Store;
+
+pub use inspect::{Companion, Inspection, Kind, Standing, StoredRecord, inspect};
+pub use locate::{LocateError, Located, locate};
+pub use rehash::{RehashOptions, Rehashed, rehash};
+
+/// How far a tool has come, for someone who watches.
+#[derive(Debug, Default)]
+pub struct Progress {
+    entries: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Progress {
+    /// Files and directories looked at.
+    pub fn entries(&self) -> u64 {
+        self.entries.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of files read.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add_entry(&self) {
+        self.entries.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_bytes(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+/// Opens a tree; one that will only be looked at is not written to, not even for a moment.
+pub(crate) fn open(root: &Path, only_look: bool) -> Result<Store, String> {
+    // What a tool makes and a power cut undoes is made again by running it again.
+    let options = Options { durability: Durability::None, ..Options::default() };
+    let opened = if only_look { Store::attach(root, options) } else { Store::open(root, options) };
+    opened.map_err(|e| e.to_string())
+}
+
+/// All buckets of a tree.
+pub(crate) fn bucket_names(store: &Store) -> Result<Vec<BucketName>, String> {
+    let query = ListBucketsQuery { max_buckets: usize::MAX, ..ListBucketsQuery::default() };
+    let page = buckets::list(store, &query).map_err(|e| e.to_string())?;
+    Ok(page.buckets.into_iter().map(|bucket| bucket.name).collect())
+}
