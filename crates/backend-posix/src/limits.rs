@@ -76,6 +76,8 @@ pub(crate) const TIMES_SETTLE: Duration = Duration::from_millis(50);
 pub(crate) const TIMES_SETTLE_REMOTE: Duration = Duration::from_millis(2100);
 /// How long a lock may be held until someone should look who has it: no operation keeps one while it waits for a client.
 pub(crate) const LOCK_HELD_MAX: Duration = Duration::from_secs(5);
+/// How often one looks whether it is free.
+pub(crate) const LOCK_POLL: Duration = Duration::from_millis(20);
 
 const _: () = assert!(PIECE_BYTES_MAX + 10 <= NAME_BYTES_MAX);
 const _: () = assert!(PATH_BYTES_MAX + NAME_BYTES_MAX > 4096 && PATH_BYTES_MAX < 4096);

@@ -45,6 +45,8 @@ pub(crate) struct Store {
     /// `st_dev` of the root; a bucket that is a mount point has another.
     device: u64,
     file_system: FileSystem,
+    /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on trees that someone else serves.
+    pub hands_over: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +90,7 @@ impl Store {
         let opened = |e| fail(OpenReason::Open(e));
         let device = file_info::of(&fd).map_err(opened)?.device;
         let file_system = FileSystem::of(&fd).map_err(opened)?;
-        Ok(Self { root: fd, options, device, file_system })
+        Ok(Self { root: fd, options, device, file_system, hands_over: false })
     }
 
     /// True if reads may be tried on the caller's own thread.

@@ -35,7 +35,7 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
             report.staging += sweep_staging(&bucket, &directory, SCATTERED_PREFIX, options)?;
         }
     }
-    buckets::sweep_asides(&bucket, bucket_name, options, &mut report)?;
+    buckets::sweep_asides(store, options, &mut report)?;
     upload::sweep(&bucket, options, &mut report)?;
     Ok(report)
 }
@@ -87,7 +87,12 @@ pub(crate) fn empty_staging(bucket: &Bucket<'_>, staging: &OwnedFd) -> Result<()
 
 /// Removes one entry of staging, unless a writer still has it. A directory that was to take a file's place is put there
 /// if the file is gone from it: it holds the object then.
-fn remove_staged(bucket: &Bucket<'_>, staging: &OwnedFd, name: &str, all_locked: bool) -> Result<bool, Fail> {
+pub(crate) fn remove_staged(
+    bucket: &Bucket<'_>,
+    staging: &OwnedFd,
+    name: &str,
+    all_locked: bool,
+) -> Result<bool, Fail> {
     let Ok(opened) = resolve::plain(staging, name, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK)
     else {
         return Ok(false);

@@ -143,6 +143,7 @@ pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion) -> Res
     let directory = bucket.own_directory(OVERFLOW)?;
     let name = format!("{:032x}", companion.id);
     write_whole(&directory, &name, &companion.bytes, bucket.store.options.durability.syncs_data())?;
+    bucket.hand_over(&companion_path(companion.id)).attempt("give a file to its owner")?;
     if bucket.store.options.durability.syncs_names() {
         rustix::fs::fsync(&directory).attempt("sync a directory")?;
     }

@@ -120,7 +120,8 @@ impl<'b> Candidate<'b> {
         }
     }
 
-    fn is_as_it_was(&self) -> Result<bool, Fail> {
+    /// True if its name still leads to it, and nothing about it has changed.
+    pub fn is_as_it_was(&self) -> Result<bool, Fail> {
         let same = |info: &FileInfo| {
             (info.inode, info.device, info.stamp, info.changed_ns)
                 == (self.info.inode, self.info.device, self.info.stamp, self.info.changed_ns)

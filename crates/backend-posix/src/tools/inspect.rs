@@ -194,13 +194,12 @@ fn fill(
     let newer = raw.as_deref().is_some_and(record::is_newer);
     inspection.standing = standing(inspection, decoded.as_ref(), raw.is_some(), newer, located);
     inspection.upload_id = decoded.as_ref().and_then(|record| record.upload_id.clone());
-    inspection.attributes = match inspection.kind {
-        Kind::Directory => decoded.as_ref().and_then(Record::directory_attributes),
-        _ => {
-            let name = inspection.path.to_string_lossy();
-            let key = inspection.key.as_deref().unwrap_or(&name);
-            Some(foreign::attributes_of(decoded, &info, key))
-        }
+    inspection.attributes = if inspection.kind == Kind::Directory {
+        decoded.as_ref().and_then(Record::directory_attributes)
+    } else {
+        let name = inspection.path.to_string_lossy();
+        let key = inspection.key.as_deref().unwrap_or(&name);
+        Some(foreign::attributes_of(decoded, &info, key))
     };
     Ok(())
 }

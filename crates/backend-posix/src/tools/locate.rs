@@ -80,8 +80,8 @@ pub fn locate(path: &Path, tree: Option<&Path>) -> Result<Located, LocateError> 
         None => None,
         Some(name) => {
             let name = name.ok_or_else(not_text)?;
-            let named = BucketName::new(name);
-            Some(named.map_err(|_| LocateError::NoBucket { path: path.to_owned(), name: name.to_owned() })?)
+            let bucket = BucketName::new(name);
+            Some(bucket.map_err(|_| LocateError::NoBucket { path: path.to_owned(), name: name.to_owned() })?)
         }
     };
     let path = names.try_fold(String::new(), |path, name| name.map(|name| join(&path, name)));
@@ -105,7 +105,7 @@ fn find_root(place: &Path) -> Option<PathBuf> {
 
 fn is_bucket(directory: &Path) -> bool {
     let name = directory.file_name().and_then(OsStr::to_str);
-    if !name.is_some_and(|name| BucketName::new(name).is_ok()) {
+    if name.is_none_or(|name| BucketName::new(name).is_err()) {
         return false;
     }
     let own = directory.join(OWN_DIRECTORY);

@@ -4,6 +4,7 @@
 //! [`candidate`] is the one way by which a file that is there already gets a record.
 
 mod candidate;
+mod fsck;
 mod inspect;
 mod locate;
 mod rehash;
@@ -19,6 +20,7 @@ use crate::buckets;
 use crate::options::{Durability, Options};
 use crate::store::Store;
 
+pub use fsck::{FsckOptions, Problem, ProblemKind, ProblemState, fsck};
 pub use inspect::{Companion, Inspection, Kind, Standing, StoredRecord, inspect};
 pub use locate::{LocateError, Located, locate};
 pub use rehash::{RehashOptions, Rehashed, rehash};
@@ -55,7 +57,9 @@ pub(crate) fn open(root: &Path, only_look: bool) -> Result<Store, String> {
     // What a tool makes and a power cut undoes is made again by running it again.
     let options = Options { durability: Durability::None, ..Options::default() };
     let opened = if only_look { Store::attach(root, options) } else { Store::open(root, options) };
-    opened.map_err(|e| e.to_string())
+    let mut store = opened.map_err(|e| e.to_string())?;
+    store.hands_over = rustix::process::geteuid().is_root();
+    Ok(store)
 }
 
 /// All buckets of a tree.

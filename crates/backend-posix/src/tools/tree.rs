@@ -93,7 +93,10 @@ impl Iterator for Tree<'_> {
             };
             let (directory, name) = (directory.clone(), name.to_owned());
             if kind == FileType::Directory
-                && matches!(keymap::classify(name.as_bytes()), Name::Component(_) | Name::Piece(_))
+                && matches!(
+                    keymap::classify(name.as_bytes()),
+                    Name::Component(_) | Name::Piece(_) | Name::LastPiece(_)
+                )
             {
                 self.pending.push(join(&directory.path, &name));
                 continue;

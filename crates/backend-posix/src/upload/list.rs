@@ -4,7 +4,7 @@ use backend::{ListPartsQuery, PartPage, PartSummary, Result, UploadPage, UploadP
 use rustix::io::Errno;
 use s3_types::{BucketName, ObjectKey, UploadId};
 
-use super::part::part_name;
+use super::part::{part_name, part_number};
 use super::{UPLOADS, Upload, UploadName};
 use crate::bucket::Bucket;
 use crate::buckets::entries;
@@ -21,7 +21,7 @@ pub(crate) fn list_parts(store: &Store, name: &UploadName, query: ListPartsQuery
     let mut numbers: Vec<u32> = entries(&directory)
         .op("read an upload")?
         .into_iter()
-        .filter_map(|(name, _)| name.parse().ok().filter(|number| part_name(*number) == name))
+        .filter_map(|(name, _)| part_number(&name))
         .filter(|number| *number > query.after)
         .collect();
     numbers.sort_unstable();

@@ -30,12 +30,14 @@ use crate::{file_info, files, sweep, unique};
 
 pub(crate) use complete::{Complete, complete};
 pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
-pub(crate) use part::{CopyPart, PartTarget, copy_part};
+pub(crate) use part::{CopyPart, PartTarget, copy_part, part_number};
 
-const UPLOADS: &str = "uploads";
-const COMPLETED: &str = "completed";
+/// Where uploads are, in `.slipway`.
+pub(crate) const UPLOADS: &str = "uploads";
+/// Where receipts are, in `.slipway`.
+pub(crate) const COMPLETED: &str = "completed";
 /// The file that makes a directory an upload.
-const DESCRIPTION: &str = "upload";
+pub(crate) const DESCRIPTION: &str = "upload";
 
 /// Names an upload of a key.
 #[derive(Debug, Clone)]
@@ -111,7 +113,7 @@ impl Upload {
     }
 
     /// Opens an upload, whatever its key.
-    fn open_id(bucket: &Bucket<'_>, id: &str) -> Result<Option<Self>> {
+    pub fn open_id(bucket: &Bucket<'_>, id: &str) -> Result<Option<Self>> {
         let path = format!(".slipway/{UPLOADS}/{id}");
         let fd = match resolve::plain(&bucket.fd, &path, DIRECTORY) {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
@@ -130,7 +132,7 @@ impl Upload {
 
     /// Takes the exclusive right to complete or abort the upload, which whoever has it may need for long: no one waits for
     /// it. Another try if the upload is gone by then.
-    fn lock(&self) -> Result<OwnedFd, Fail> {
+    pub fn lock(&self) -> Result<OwnedFd, Fail> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let file = resolve::plain(&self.directory, DESCRIPTION, flags).attempt("open an upload")?;
         if !try_lock_file(&file) {

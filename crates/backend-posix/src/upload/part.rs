@@ -34,6 +34,11 @@ pub(super) fn part_name(number: u32) -> String {
     format!("{number:05}")
 }
 
+/// The inverse of [`part_name`]; `None` for other files.
+pub(crate) fn part_number(name: &str) -> Option<u32> {
+    name.parse().ok().filter(|number| part_name(*number) == name)
+}
+
 impl PartTarget {
     /// Opens the upload, so that a part of one that does not exist is refused before its bytes arrive.
     pub fn open(store: &Store, upload: UploadName, number: u32, announced: Option<u64>) -> Result<Self> {

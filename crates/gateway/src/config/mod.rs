@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::fsck::FsckOptions;
 use crate::commands::rehash::RehashOptions;
 use crate::commands::stat::StatOptions;
 
@@ -39,6 +40,9 @@ pub enum Command {
     Stat(StatOptions),
     /// Give files that other programs made or changed real ETags and checksums
     Rehash(RehashOptions),
+    /// Check a tree for what crashes and accidents left in it, and repair it. Safe while it is served. Exit status: 0
+    /// clean, or all repaired; 1 problems; 2 could not check
+    Fsck(FsckOptions),
     /// Print a completion script for a shell
     Completions {
         /// The shell
