@@ -99,6 +99,7 @@ mod testing;
 pub mod tools;
 mod unique;
 mod upload;
+mod versitygw;
 
 use std::path::Path;
 use std::sync::Arc;

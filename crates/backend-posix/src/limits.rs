@@ -59,6 +59,9 @@ pub(crate) const RECORD_BYTES_MAX: usize = 65536;
 /// Largest file of our own that is read whole.
 pub(crate) const OWN_FILE_BYTES_MAX: usize = 4 << 20;
 
+/// Most of another gateway's list of parts, unpacked: 10,000 numbers of up to 20 digits.
+pub(crate) const PEER_PARTS_BYTES_MAX: u64 = 1 << 20;
+
 // Directories.
 /// One `getdents64` call of a listing fills this much; just under what malloc gets from the kernel by itself each time.
 pub(crate) const LISTING_READ_BYTES: usize = 120 << 10;

@@ -47,6 +47,8 @@ pub struct Options {
     pub directory_mode: u32,
     /// What a sweep may remove.
     pub sweep: SweepOptions,
+    /// A file without a record has the ETag and parts that versitygw noted, although nothing tells whether it was changed since.
+    pub trust_versitygw: bool,
 }
 
 impl Default for Options {
@@ -57,6 +59,7 @@ impl Default for Options {
             file_mode: 0o666,
             directory_mode: 0o777,
             sweep: SweepOptions::default(),
+            trust_versitygw: false,
         }
     }
 }

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Stat(options) => commands::stat::run(&options),
         Command::Rehash(options) => commands::rehash::run(&options),
         Command::Fsck(options) => commands::fsck::run(&options),
+        Command::Import(command) => commands::import::run(&command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "slipway", &mut script);

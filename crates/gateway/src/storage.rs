@@ -37,6 +37,7 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
         file_mode: options.file_mode,
         directory_mode: options.dir_mode,
         sweep: backend_posix::SweepOptions::default(),
+        trust_versitygw: options.trust_versitygw,
     };
     let backend = PosixBackend::open(dir, posix).map_err(|e| e.to_string())?;
     announce(&backend, dir).await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backend::{ListPosition, ObjectSummary, Result};
+use backend::{ListPosition, ObjectAttributes, ObjectSummary, Result};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::ObjectKey;
@@ -14,7 +14,7 @@ use super::page::common_prefix;
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Io, Op};
 use crate::file_info::{self, FileInfo};
-use crate::foreign;
+use crate::foreign::{self, Peer};
 use crate::keymap::{self, DIRECTORY_DATA, SELF};
 use crate::limits::LISTING_OPEN_MAX;
 use crate::place::{directory_record, leads_nowhere};
@@ -263,26 +263,21 @@ impl<'a> Walk<'a> {
         }))
     }
 
-    fn attributes(
-        &self,
-        directory: &Directory,
-        key: &str,
-        source: &Source,
-    ) -> Io<Option<backend::ObjectAttributes>> {
+    fn attributes(&self, directory: &Directory, key: &str, source: &Source) -> Io<Option<ObjectAttributes>> {
         let name = match source {
             Source::File(name) => name,
             Source::Directory => match self.open(directory, DIRECTORY_DATA) {
                 Err(Errno::NOENT) => return Ok(directory_record(directory)?.directory_attributes()),
                 Err(errno) => return Err(errno),
-                Ok((file, info)) => return attributes_of(&file, &info, key),
+                Ok((file, info)) => return self.attributes_of(&file, &info, key),
             },
         };
         match self.open(directory, name) {
-            Ok((file, info)) if info.is_file() => attributes_of(&file, &info, key),
+            Ok((file, info)) if info.is_file() => self.attributes_of(&file, &info, key),
             // It became a directory meanwhile.
             Ok((opened, info)) if info.is_directory() => {
                 let file = resolve::plain(&opened, SELF, READ)?;
-                attributes_of(&file, &file_info::of(&file)?, key)
+                self.attributes_of(&file, &file_info::of(&file)?, key)
             }
             Ok(_) => Ok(None),
             // Its content is someone's own; that it is there shows.
@@ -294,6 +289,11 @@ impl<'a> Walk<'a> {
         }
     }
 
+    fn attributes_of(&self, file: &OwnedFd, info: &FileInfo, key: &str) -> Io<Option<ObjectAttributes>> {
+        let peer = Peer::for_etags(&self.bucket.store.options);
+        Ok(Some(foreign::attributes_of(file, record::peek(file)?, info, key, peer)))
+    }
+
     fn open(&self, directory: &Directory, name: &str) -> Io<(OwnedFd, FileInfo)> {
         let file = match resolve::plain(directory, name, READ) {
             Err(Errno::LOOP) => self.bucket.open(&join(&directory.path, name), READ)?,
@@ -302,10 +302,6 @@ impl<'a> Walk<'a> {
         let info = file_info::of(&file)?;
         Ok((file, info))
     }
-}
-
-fn attributes_of(file: &OwnedFd, info: &FileInfo, key: &str) -> Io<Option<backend::ObjectAttributes>> {
-    Ok(Some(foreign::attributes_of(record::peek(file)?, info, key)))
 }
 
 /// The first position in a directory whose keys start with `path` that may have a key of at least `from`.

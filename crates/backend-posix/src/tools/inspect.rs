@@ -3,20 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use backend::{FileStamp, ObjectAttributes};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode};
 use s3_types::BucketName;
 
 use super::locate::{self, LocateError, Located};
 use crate::bucket::Bucket;
 use crate::file_info::{self, FileInfo};
+use crate::files;
+use crate::foreign::{self, Peer};
 use crate::keymap::{self, DIRECTORY_DATA, SELF};
 use crate::options::Options;
 use crate::place::leads_nowhere;
 use crate::record::{self, OverflowId, Record};
 use crate::resolve::READ;
 use crate::store::Store;
-use crate::{files, foreign};
+use crate::versitygw::{Attributes, Source};
 
 /// A file or directory, as S3 sees it.
 #[derive(Debug)]
@@ -39,6 +41,8 @@ pub struct Inspection {
     pub upload_id: Option<String>,
     /// The record, as it is kept.
     pub record: Option<StoredRecord>,
+    /// versitygw made it, and no one imported it yet.
+    pub versitygw: bool,
 }
 
 /// What something is.
@@ -151,6 +155,7 @@ fn inspect_one(path: &Path, located: Option<&Located>) -> Result<Inspection, Str
         attributes: None,
         upload_id: None,
         record: None,
+        versitygw: false,
     };
     let Some(file) = opened else { return Ok(inspection) };
     let info = file_info::of(&file).map_err(|e| says(&e))?;
@@ -176,6 +181,7 @@ fn fill(
         _ => keymap::key_of_file(&at.path),
     });
     let raw = record::raw(file)?;
+    inspection.versitygw = raw.is_none() && Attributes::read(&Source::File(file.as_fd()))?.is_some();
     let mut decoded = raw.as_deref().and_then(record::from_bytes);
     if let Some(raw) = &raw {
         inspection.record = Some(StoredRecord {
@@ -199,7 +205,7 @@ fn fill(
     } else {
         let name = inspection.path.to_string_lossy();
         let key = inspection.key.as_deref().unwrap_or(&name);
-        Some(foreign::attributes_of(decoded, &info, key))
+        Some(foreign::attributes_of(file, decoded, &info, key, Peer::Metadata))
     };
     Ok(())
 }

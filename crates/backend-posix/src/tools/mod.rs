@@ -5,6 +5,7 @@
 
 mod candidate;
 mod fsck;
+mod import;
 mod inspect;
 mod locate;
 mod rehash;
@@ -21,6 +22,7 @@ use crate::options::{Durability, Options};
 use crate::store::Store;
 
 pub use fsck::{FsckOptions, Problem, ProblemKind, ProblemState, fsck};
+pub use import::{ImportOptions, Imported, import_versitygw};
 pub use inspect::{Companion, Inspection, Kind, Standing, StoredRecord, inspect};
 pub use locate::{LocateError, Located, locate};
 pub use rehash::{RehashOptions, Rehashed, rehash};

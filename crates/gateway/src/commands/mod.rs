@@ -4,6 +4,7 @@
 //! Findings go to standard output, a line each, so that they can be piped; progress and failures go to standard error.
 
 pub mod fsck;
+pub mod import;
 pub mod rehash;
 pub mod stat;
 

@@ -106,6 +106,9 @@ fn as_text(inspection: &Inspection) -> String {
         let _ = write!(text, "\n  {name:<14} {}", value.escape_debug());
     };
     let (what, why) = verdict(inspection);
+    if inspection.versitygw {
+        line("also", "has versitygw's attributes, which `slipway import versitygw` would take over");
+    }
     line("is", &why.map_or_else(|| what.to_owned(), |why| format!("{what}; {why}")));
     if let Some((tree, bucket)) = &inspection.place {
         line("tree", &tree.display().to_string());
@@ -185,6 +188,7 @@ fn as_json(inspection: &Inspection) -> Value {
         "key": inspection.key,
         "stamp": stamp_json(inspection.stamp),
         "object": inspection.attributes.as_ref().map(object_json),
+        "versitygw": inspection.versitygw,
         "upload_id": inspection.upload_id,
         "record": inspection.record.as_ref().map(|record| json!({
             "attribute_bytes": record.attribute_bytes,

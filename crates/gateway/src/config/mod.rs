@@ -15,6 +15,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::fsck::FsckOptions;
+use crate::commands::import::ImportCommand;
 use crate::commands::rehash::RehashOptions;
 use crate::commands::stat::StatOptions;
 
@@ -43,6 +44,9 @@ pub enum Command {
     /// Check a tree for what crashes and accidents left in it, and repair it. Safe while it is served. Exit status: 0
     /// clean, or all repaired; 1 problems; 2 could not check
     Fsck(FsckOptions),
+    /// Take over what another gateway left in its tree
+    #[command(subcommand)]
+    Import(ImportCommand),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -147,6 +151,11 @@ pub struct ServeOptions {
     /// Permissions of new directories in octal, less the umask
     #[arg(long, value_name = "MODE", env = "SLIPWAY_DIR_MODE", value_parser = octal, default_value = "0777")]
     pub dir_mode: u32,
+
+    /// Give files that Versity S3 Gateway wrote, and that are not imported yet, the ETags it noted, without knowing whether they were
+    /// changed since. Only for trees that nothing but it ever wrote to
+    #[arg(long, env = "SLIPWAY_TRUST_VERSITYGW")]
+    pub trust_versitygw: bool,
 
     /// Which requests signed with AWS signature version 2 are accepted
     #[arg(long, value_name = "WHICH", env = "SLIPWAY_SIGV2", value_enum, default_value = "presigned")]
