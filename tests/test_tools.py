@@ -6,6 +6,7 @@ import json
 import os
 import random
 import subprocess
+import tempfile
 import threading
 import time
 from base64 import b64encode
@@ -16,7 +17,7 @@ import pytest
 from support import expect
 from support.checksums import checksum
 from support.data import MIB, pattern
-from support.server import binary
+from support.server import NOBODY, binary
 
 RECORD = "user.slipway"
 CHECKED = {"x-amz-checksum-mode": "ENABLED"}
@@ -65,11 +66,12 @@ class TestStat:
 
     def test_parts_and_upload(self, bucket):
         upload = bucket.create_upload("big")
-        etags = [bucket.put_part("big", upload, n, b"x" * size).etag for n, size in ((2, 5 * MIB), (5, 7))]
+        sizes = {2: 5 * MIB, 5: 7}
+        etags = [bucket.put_part("big", upload, n, b"x" * size).etag for n, size in sizes.items()]
         expect.ok(bucket.complete("big", upload, [(2, etags[0]), (5, etags[1])]))
         (found,) = stat(bucket.file("big"))
         assert found["upload_id"] == upload
-        assert [(p["part_number"], p["size_bytes"]) for p in found["object"]["parts"]] == [(2, 5 * MIB), (5, 7)]
+        assert {p["part_number"]: p["size_bytes"] for p in found["object"]["parts"]} == sizes
         assert "2 (2: 5242880 bytes, 5: 7 bytes)" in run("stat", bucket.file("big"))
 
     def test_why_a_file_is_foreign(self, bucket):
@@ -190,18 +192,17 @@ class TestRehash:
         place.mkdir(parents=True)
         (place / "a").write_bytes(b"1")
         for path in (tmp_path / "tree", place, place / "a"):
-            os.chown(path, 65534, 65534)
+            os.chown(path, NOBODY, NOBODY)
         run("rehash", "--tree", tmp_path / "tree", place)
         own = [place / ".slipway", *(place / ".slipway").rglob("*")]
         assert len(own) >= 3
-        assert {path.stat().st_uid for path in own} == {65534}
+        assert {path.stat().st_uid for path in own} == {NOBODY}
 
 
 def fsck(bucket, *options: str, status: int) -> list[dict]:
     """The problems found in a bucket, however young."""
-    out = run(
-        "fsck", "--json", "--min-age", "0", "--bucket", bucket.name, *options, bucket.server.tree, status=status
-    )
+    how = ("--json", "--min-age", "0", "--bucket", bucket.name, *options)
+    out = run("fsck", *how, bucket.server.tree, status=status)
     lines = [json.loads(line) for line in out.splitlines()]
     *problems, summary = lines
     assert summary["problems"] == len(problems)
@@ -322,6 +323,20 @@ class TestFsck:
         (aside / "abc").mkdir(parents=True)
         check(bucket, "uploads-aside", aside)
 
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
+    def test_a_bucket_that_cannot_be_read(self):
+        """It is not passed over in silence."""
+        # pytest's own directories are closed to others.
+        with tempfile.TemporaryDirectory() as directory:
+            tree = Path(directory)
+            tree.chmod(0o755)
+            (tree / "mine").mkdir(mode=0o755)
+            (tree / "theirs").mkdir(mode=0o700)
+            as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+            done = subprocess.run([*as_nobody, binary(), "fsck", tree], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1, done
+        assert done.stdout.startswith(f"unreadable: {tree / 'theirs'}: ")
+
     def test_what_cannot_be_checked(self, bucket, tmp_path):
         run("fsck", tmp_path / "missing", status=2)
         run("fsck", "--bucket", "no-such-bucket", bucket.server.tree, status=2)
@@ -374,16 +389,13 @@ class TestImport:
         """A tree that versitygw served."""
         bucket = tmp_path / "tree" / "lab"
         bucket.mkdir(parents=True)
-        crc = checksum("CRC64NVME", b"plain")
+        crc = {"CRC64NVME": checksum("CRC64NVME", b"plain"), "CRC32": None}
+        checksums = json.dumps({"Algorithm": "CRC64NVME", "Type": "FULL_OBJECT", **crc}).encode()
         self.file(
             bucket,
             "dir/plain",
             b"plain",
-            {
-                "metadata": b'{"colour":"blue"}',
-                "cache-control": b"no-store",
-                "checksums": json.dumps({"Algorithm": "CRC64NVME", "Type": "FULL_OBJECT", "CRC64NVME": crc}).encode(),
-            },
+            {"metadata": b'{"colour":"blue"}', "cache-control": b"no-store", "checksums": checksums},
         )
         parts = [b"x" * 5 * MIB, b"yz"]
         whole = md5(b"".join(hashlib.md5(part).digest() for part in parts)) + "-2"

@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::Io;
-use crate::limits::{COPY_BUFFER_BYTES, OWN_FILE_BYTES_MAX, SLICES_MAX, SMALL_CHUNK_BYTES};
+use crate::limits::{COPY_BUFFER_BYTES, OWN_FILE_BYTES_MAX, SLICES_MAX};
 use crate::resolve;
 
 /// Writes all of `bytes` at `offset`.
@@ -83,19 +83,20 @@ pub(crate) fn read_into(file: impl AsFd, buffer: &mut [u8], offset: u64) -> Io<u
     Ok(filled)
 }
 
-/// Calls `each` with all of a file, piece by piece; returns how much there was.
-pub(crate) fn read_through(file: impl AsFd, mut each: impl FnMut(&[u8])) -> Io<u64> {
-    let size = usize::try_from(rustix::fs::fstat(&file)?.st_size).unwrap_or(usize::MAX);
-    let mut buffer = vec![0; size.saturating_add(1).clamp(SMALL_CHUNK_BYTES, COPY_BUFFER_BYTES)];
+/// Calls `each` with the first `length` bytes of a file, piece by piece; fewer only if the file ends before.
+pub(crate) fn read_through(file: impl AsFd, length: u64, mut each: impl FnMut(&[u8])) -> Io<()> {
+    let size = |bytes: u64| usize::try_from(bytes).map_or(COPY_BUFFER_BYTES, |n| n.min(COPY_BUFFER_BYTES));
+    let mut buffer = vec![0; size(length)];
     let mut done = 0;
-    loop {
-        let read = read_into(&file, &mut buffer, done)?;
+    while done < length {
+        let read = read_into(&file, &mut buffer[..size(length - done)], done)?;
         if read == 0 {
-            return Ok(done);
+            break;
         }
         each(&buffer[..read]);
         done += read as u64;
     }
+    Ok(())
 }
 
 /// Reads a file of our own.

@@ -54,7 +54,7 @@ impl<'b> Candidate<'b> {
     ) -> Result<Digests> {
         self.settle()?;
         let mut digester = Digester::new(Some(algorithm));
-        files::read_through(&self.file, |piece| {
+        files::read_through(&self.file, self.info.stamp.size_bytes, |piece| {
             digester.update(piece);
             each(piece);
             progress.add_bytes(piece.len());

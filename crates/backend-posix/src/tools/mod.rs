@@ -14,11 +14,13 @@ mod tree;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use backend::ListBucketsQuery;
+use backend::{BackendError, Result};
+use rustix::fs::FileType;
 use s3_types::BucketName;
 
 use crate::buckets;
 use crate::options::{Durability, Options};
+use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 
 pub use fsck::{FsckOptions, Problem, ProblemKind, ProblemState, fsck};
@@ -64,9 +66,27 @@ pub(crate) fn open(root: &Path, only_look: bool) -> Result<Store, String> {
     Ok(store)
 }
 
-/// All buckets of a tree.
-pub(crate) fn bucket_names(store: &Store) -> Result<Vec<BucketName>, String> {
-    let query = ListBucketsQuery { max_buckets: usize::MAX, ..ListBucketsQuery::default() };
-    let page = buckets::list(store, &query).map_err(|e| e.to_string())?;
-    Ok(page.buckets.into_iter().map(|bucket| bucket.name).collect())
+/// Does `work` with each bucket of a tree, and tells `failed` of those where it failed. Fails with a sentence if the buckets can't be
+/// told.
+pub(crate) fn for_each_bucket(
+    store: &Store,
+    root: &Path,
+    mut work: impl FnMut(&BucketName, &Path) -> Result<()>,
+    mut failed: impl FnMut(&Path, BackendError),
+) -> Result<(), String> {
+    let opened = resolve::plain(&store.root, "", DIRECTORY);
+    let entries = opened.and_then(|directory| buckets::entries(&directory));
+    for (name, kind) in entries.map_err(|e| format!("{}: {e}", root.display()))? {
+        let Ok(name) = BucketName::new(&name) else { continue };
+        if !matches!(kind, FileType::Directory | FileType::Unknown) {
+            continue;
+        }
+        let path = root.join(name.as_str());
+        match work(&name, &path) {
+            // Deleted meanwhile, or no directory after all.
+            Ok(()) | Err(BackendError::NoSuchBucket) => {}
+            Err(error) => failed(&path, error),
+        }
+    }
+    Ok(())
 }

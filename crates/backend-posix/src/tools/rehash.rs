@@ -9,7 +9,7 @@ use s3_types::BucketName;
 use super::candidate::Candidate;
 use super::locate::Located;
 use super::tree::{self, Found};
-use super::{Progress, bucket_names, open};
+use super::{Progress, for_each_bucket, open};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::Op;
 use crate::store::Store;
@@ -46,21 +46,23 @@ pub fn rehash(
     report: &(dyn Fn(&Path, Rehashed) + Sync),
 ) -> Result<(), String> {
     let store = open(&located.root, options.dry_run)?;
-    let names = match &located.bucket {
-        Some(name) => vec![name.clone()],
-        None => bucket_names(&store)?,
+    let work = |name: &BucketName, path: &Path| {
+        Rehash { store: &store, path, name, options, progress, report }.run(&located.path)
     };
-    for name in names {
-        let work = Rehash { store: &store, root: &located.root, name: &name, options, progress, report };
-        work.run(&located.path)
-            .map_err(|e| format!("{}: {e}", located.root.join(name.as_str()).display()))?;
+    match &located.bucket {
+        Some(name) => {
+            let path = located.root.join(name.as_str());
+            work(name, &path).map_err(|e| format!("{}: {e}", path.display()))
+        }
+        None => for_each_bucket(&store, &located.root, work, |path, error| {
+            report(path, Rehashed::Failed(error.to_string()));
+        }),
     }
-    Ok(())
 }
 
 struct Rehash<'a> {
     store: &'a Store,
-    root: &'a Path,
+    path: &'a Path,
     name: &'a BucketName,
     options: &'a RehashOptions,
     progress: &'a Progress,
@@ -88,7 +90,7 @@ impl Rehash<'_> {
     }
 
     fn path(&self, path: &str) -> PathBuf {
-        self.root.join(self.name.as_str()).join(path)
+        self.path.join(path)
     }
 
     /// `None` if the file is gone.

@@ -241,7 +241,8 @@ fn combined(algorithm: ChecksumAlgorithm, parts: &[Part]) -> Option<Checksum> {
 
 fn read_checksum(staged: &Staged, algorithm: ChecksumAlgorithm) -> Result<ChecksumValue> {
     let mut checksum = Checksummer::new(algorithm);
-    files::read_through(staged.file(), |piece| checksum.update(piece)).op("read a staging file")?;
+    files::read_through(staged.file(), staged.size_bytes(), |piece| checksum.update(piece))
+        .op("read a staging file")?;
     Ok(checksum.finish())
 }
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use backend_posix::SweepOptions;
 use backend_posix::tools::{FsckOptions as Checking, Problem, ProblemState, Progress, fsck};
 use clap::Args;
 use s3_types::BucketName;
@@ -29,7 +30,7 @@ pub struct FsckOptions {
     pub bucket: Vec<BucketName>,
 
     /// Leave alone what changed less than so many seconds ago, since a gateway may be at it
-    #[arg(long, value_name = "SECONDS", default_value = "3600")]
+    #[arg(long, value_name = "SECONDS", default_value_t = SweepOptions::default().staging_age.as_secs())]
     pub min_age: u64,
 
     /// Files at a time; as many as there are processors unless given

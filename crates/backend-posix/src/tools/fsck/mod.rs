@@ -16,7 +16,7 @@ use std::time::Duration;
 use backend::{BackendError, Result};
 use s3_types::BucketName;
 
-use super::{Progress, bucket_names, open, tree};
+use super::{Progress, for_each_bucket, open, tree};
 use crate::bucket::Bucket;
 use crate::buckets::{self, Ended};
 use crate::error::Op;
@@ -137,21 +137,21 @@ pub fn fsck(
 ) -> Result<(), String> {
     let store = open(root, !options.repair)?;
     let report = Reporter { repair: options.repair, unreadable: AtomicBool::new(false), report };
-    let names = if options.buckets.is_empty() { bucket_names(&store)? } else { options.buckets.clone() };
-    check_asides(&store, root, options, &report).map_err(|e| format!("{}: {e}", root.display()))?;
-    for name in names {
-        let path = root.join(name.as_str());
-        let says = |e: BackendError| format!("{}: {e}", path.display());
-        let bucket = match store.bucket(&name) {
-            // Deleted since its name was read.
-            Err(BackendError::NoSuchBucket) if options.buckets.is_empty() => continue,
-            bucket => bucket.map_err(says)?,
-        };
-        report.unreadable.store(false, Ordering::Relaxed);
-        let check = Check { bucket: &bucket, path: &path, options, progress, report: &report };
-        check.run().map_err(says)?;
+    for name in &options.buckets {
+        store.bucket(name).map_err(|e| format!("{}: {e}", root.join(name.as_str()).display()))?;
     }
-    Ok(())
+    check_asides(&store, root, options, &report).map_err(|e| format!("{}: {e}", root.display()))?;
+    let work = |name: &BucketName, path: &Path| {
+        if !options.buckets.is_empty() && !options.buckets.contains(name) {
+            return Ok(());
+        }
+        report.unreadable.store(false, Ordering::Relaxed);
+        Check { bucket: &store.bucket(name)?, path, options, progress, report: &report }.run()
+    };
+    for_each_bucket(&store, root, work, |path, error| {
+        let explanation = format!("it could not be checked: {error}");
+        report.problem(ProblemKind::Unreadable, path.to_owned(), explanation, None);
+    })
 }
 
 /// Tells of problems, and repairs them.

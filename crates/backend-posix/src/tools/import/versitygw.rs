@@ -21,7 +21,7 @@ use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::{self, Found};
-use crate::tools::{Progress, bucket_names, open};
+use crate::tools::{Progress, for_each_bucket, open};
 use crate::versitygw::{self, Attributes, Source};
 use crate::{DEFAULT_CHECKSUM, file_info};
 
@@ -43,13 +43,10 @@ pub fn import_versitygw(
         }
         None => None,
     };
-    for name in bucket_names(&store)? {
-        let path = root.join(name.as_str());
-        let import =
-            Import { options, progress, report, path: &path, name: &name, sidecar: sidecar.as_ref() };
-        import.run(&store).map_err(|e| format!("{}: {e}", path.display()))?;
-    }
-    Ok(())
+    let work = |name: &BucketName, path: &Path| {
+        Import { options, progress, report, path, name, sidecar: sidecar.as_ref() }.run(&store)
+    };
+    for_each_bucket(&store, root, work, |path, error| report(path, Imported::Failed(error.to_string())))
 }
 
 struct Import<'a> {
