@@ -40,8 +40,8 @@ pub(crate) fn attributes_of(
     key: &str,
     peer: Peer,
 ) -> ObjectAttributes {
-    let mut attributes = attributes(info, key);
     let Some(record) = record else {
+        let mut attributes = attributes(info, key);
         if peer != Peer::Ignored
             && let Ok(Some(theirs)) = versitygw::Attributes::read(&Source::File(file.as_fd()))
         {
@@ -51,7 +51,7 @@ pub(crate) fn attributes_of(
     };
     // One that is stale is still younger than what a former gateway noted.
     let described = (record.stamp == Some(info.stamp)).then(|| record.into_attributes(info.stamp));
-    described.flatten().unwrap_or(attributes)
+    described.flatten().unwrap_or_else(|| attributes(info, key))
 }
 
 fn take_over(attributes: &mut ObjectAttributes, theirs: versitygw::Attributes, peer: Peer) {

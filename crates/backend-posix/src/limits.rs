@@ -61,6 +61,8 @@ pub(crate) const OWN_FILE_BYTES_MAX: usize = 4 << 20;
 
 /// Most of another gateway's list of parts, unpacked: 10,000 numbers of up to 20 digits.
 pub(crate) const PEER_PARTS_BYTES_MAX: u64 = 1 << 20;
+/// Longest of its other values that is served: metadata of S3 are no longer, and longer headers break clients.
+pub(crate) const PEER_VALUE_BYTES_MAX: usize = 8 << 10;
 
 // Directories.
 /// One `getdents64` call of a listing fills this much; just under what malloc gets from the kernel by itself each time.

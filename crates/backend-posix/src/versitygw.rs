@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::buckets::entries;
 use crate::error::Io;
-use crate::limits::{PEER_PARTS_BYTES_MAX, RECORD_BYTES_MAX};
+use crate::limits::{PEER_PARTS_BYTES_MAX, PEER_VALUE_BYTES_MAX, RECORD_BYTES_MAX};
 use crate::{files, resolve};
 
 const PREFIX: &str = "user.";
@@ -146,7 +146,8 @@ impl Attributes {
         }
         let get = |name: &str| {
             let found = names.iter().any(|found| found == name);
-            found.then(|| source.get(name).ok()).flatten()
+            let value = found.then(|| source.get(name).ok()).flatten();
+            value.filter(|value| name == PARTS || value.len() <= PEER_VALUE_BYTES_MAX)
         };
         let Some(etag) = get(ETAG).and_then(text) else { return Ok(None) };
         let header = |name: &str| get(name).and_then(text);

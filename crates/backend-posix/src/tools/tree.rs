@@ -1,7 +1,7 @@
 //! All that is in a bucket, in whatever order: also what no key reaches.
 
-use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
 
 use backend::{BackendError, Result};
 use rustix::fs::{Dir, FileType};
@@ -124,10 +124,11 @@ pub(crate) fn for_each(
         return Ok(());
     }
     let (sender, receiver) = sync_channel(TOOL_QUEUE_LENGTH);
-    let receiver = Mutex::new(receiver);
+    let receiver = Arc::new(Mutex::new(receiver));
     std::thread::scope(|scope| {
         for _ in 0..jobs.max(1) {
-            scope.spawn(|| {
+            let receiver = Arc::clone(&receiver);
+            scope.spawn(move || {
                 loop {
                     let Ok(receiver) = receiver.lock() else { return };
                     let Ok(found) = receiver.recv() else { return };
@@ -137,6 +138,8 @@ pub(crate) fn for_each(
                 }
             });
         }
+        // Once no thread is left, sending fails.
+        drop(receiver);
         for found in Tree::new(bucket, start) {
             if sender.send(found).is_err() {
                 break;

@@ -12,7 +12,7 @@ use crate::file_info;
 use crate::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, SELF};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::SCATTERED_PREFIX;
+use crate::staging::is_scattered;
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::Found;
 use crate::{directories, foreign};
@@ -37,7 +37,7 @@ pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
 /// Reserved names that the map does not make, or not there.
 fn check_name(check: &Check<'_>, directory: &Directory, name: &str, kind: FileType) {
     let path = join(&directory.path, name);
-    if name.starts_with(SCATTERED_PREFIX) {
+    if is_scattered(name) {
         if let Ok(opened) = resolve::plain(directory, "", DIRECTORY) {
             leftover(check, &opened, &directory.path, name);
         }

@@ -8,6 +8,7 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::{Check, ProblemKind};
+use crate::bucket::join;
 use crate::buckets::entries;
 use crate::error::Op;
 use crate::keymap::OWN_DIRECTORY;
@@ -57,7 +58,7 @@ pub(super) fn leftover(check: &Check<'_>, directory: &OwnedFd, above: &str, name
     let mut repair = || Ok(sweep::remove_staged(check.bucket, directory, name, false)?);
     check.problem(
         ProblemKind::StagingLeftover,
-        &format!("{above}/{name}"),
+        &join(above, name),
         "left by a write that did not come to its end; a repair removes it, or finishes what must be finished",
         Some(&mut repair),
     );

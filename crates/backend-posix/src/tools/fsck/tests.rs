@@ -104,8 +104,14 @@ fn staging_leftovers_go_unless_young_or_held() {
     expect(&scene, ".slipway/staging/left", ProblemKind::StagingLeftover, true);
     // Where something is mounted inside the bucket.
     fs::create_dir(scene.path().join("mounted")).unwrap();
-    fs::write(scene.path().join("mounted/.slipway,t123"), "1").unwrap();
-    expect(&scene, "mounted/.slipway,t123", ProblemKind::StagingLeftover, true);
+    for directory in ["mounted/", ""] {
+        let path = format!("{directory}.slipway,t{:032x}", 7);
+        fs::write(scene.path().join(&path), "1").unwrap();
+        expect(&scene, &path, ProblemKind::StagingLeftover, true);
+    }
+    // What a person might write is no one's leftover.
+    fs::write(scene.path().join(".slipway,test"), "1").unwrap();
+    expect(&scene, ".slipway,test", ProblemKind::ReservedName, false);
 }
 
 #[test]
