@@ -1,5 +1,6 @@
 """`slipway stat`, `rehash`, `fsck` and `import`, on trees that a server has open."""
 
+import fcntl
 import gzip
 import hashlib
 import json
@@ -275,6 +276,14 @@ class TestFsck:
     def test_lock(self, bucket):
         (bucket.tree / ".slipway" / "locks" / "zz").touch()
         check(bucket, "bad-lock", bucket.tree / ".slipway" / "locks" / "zz")
+
+    def test_lock_that_someone_keeps(self, bucket):
+        lock = next((bucket.tree / ".slipway" / "locks").iterdir())
+        with open(lock) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            (found,) = fsck(bucket, "--repair", status=1)
+            assert (found["problem"], found["path"], found["state"]) == ("lock-held", str(lock), "manual")
+        assert fsck(bucket, status=0) == []
 
     def test_companion_without_an_object(self, bucket):
         overflow = bucket.tree / ".slipway" / "overflow"

@@ -63,6 +63,8 @@
 //! - Tell two foreign writes apart that leave size and mtime as they were; on a file system with coarse timestamps, that is any
 //!   edit of the same length within its granularity. Nor can it tell that a program is in the middle of one `write` call.
 //! - Undo the directories of a PUT that a crash interrupted before it marked them: they stay, empty, as if made by a person.
+//! - Tell a copy by `cp -a` from its original: where the record has a companion, both name the same, and whichever is replaced or
+//!   deleted first takes it from the other (which keeps its ETag and checksum, and loses metadata and parts).
 //! - Avoid opening a FIFO or device that is asked for by its key. It is opened without waiting and closed again.
 //!
 //! # Modules
