@@ -215,13 +215,18 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut Sw
                 }
             }
             // Of one that crashed while it was created, completed or aborted.
-            None if sweep::is_older(&uploads, &id, options.staging_age) => {
+            None if sweep::is_older(&uploads, &id, options.staging_age) && !is_newer(&uploads, &id) => {
                 report.uploads += usize::from(sweep::remove_tree(&uploads, &id));
             }
             None => {}
         }
     }
     Ok(())
+}
+
+/// True for an upload that a newer version of this program created on the same tree.
+fn is_newer(uploads: &OwnedFd, id: &str) -> bool {
+    files::read_own(uploads, &format!("{id}/{DESCRIPTION}")).is_ok_and(|bytes| record::is_newer(&bytes))
 }
 
 fn sweep_upload(bucket: &Bucket<'_>, upload: &Upload, id: &str) -> bool {

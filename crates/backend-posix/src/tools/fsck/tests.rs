@@ -8,9 +8,10 @@ use rustix::fs::{FlockOperation, XattrFlags};
 use s3_types::ETag;
 
 use super::*;
+use crate::options::SweepOptions;
 use crate::record::{self, ATTRIBUTE, Record};
 use crate::testing::Scene;
-use crate::upload;
+use crate::{sweep, upload};
 
 /// Checks the scene's tree; what was found by path in the bucket.
 fn run(scene: &Scene, repair: bool, age: Duration) -> BTreeMap<String, (ProblemKind, ProblemState)> {
@@ -137,6 +138,9 @@ fn uploads_that_are_none_go() {
     let path = format!(".slipway/uploads/{id}");
     fs::write(scene.path().join(&path).join("upload"), "\x02newer").unwrap();
     expect(&scene, &path, ProblemKind::RecordNewer, false);
+    let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
+    sweep::sweep(&scene.store, &scene.name, &options).unwrap();
+    assert!(scene.path().join(&path).exists());
     fs::write(scene.path().join(&path).join("upload"), "\x01damaged").unwrap();
     expect(&scene, &path, ProblemKind::UploadDamaged, true);
     fs::write(uploads.join("file"), "").unwrap();
