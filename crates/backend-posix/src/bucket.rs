@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use backend::{BackendError, Result};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
 use s3_types::BucketName;
 
 use crate::error::{Fail, Io, Op};
@@ -100,6 +101,17 @@ impl Bucket<'_> {
         }
     }
 
+    /// Gives something in `.slipway` to the owner of that, or else of the bucket, if this is root on behalf of another.
+    pub fn hand_over(&self, path: &str) -> Io<()> {
+        if !self.store.hands_over {
+            return Ok(());
+        }
+        let own = if path == OWN_DIRECTORY { "." } else { OWN_DIRECTORY };
+        let owner = rustix::fs::statat(&*self.fd, own, AtFlags::SYMLINK_NOFOLLOW)?;
+        let (user, group) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
+        rustix::fs::chownat(&*self.fd, path, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)
+    }
+
     /// Opens `.slipway/NAME`, making it if needed.
     pub fn own_directory(&self, name: &str) -> Result<OwnedFd, Fail> {
         let path = join(OWN_DIRECTORY, name);
@@ -112,7 +124,11 @@ impl Bucket<'_> {
         let sync = self.store.options.durability.syncs_names();
         let mode = Mode::from_raw_mode(0o700);
         for (path, parent) in [(OWN_DIRECTORY, ""), (path.as_str(), OWN_DIRECTORY)] {
-            match rustix::fs::mkdirat(&*self.fd, path, mode) {
+            let result = rustix::fs::mkdirat(&*self.fd, path, mode);
+            if result.is_ok() {
+                self.hand_over(path).attempt("give a directory to its owner")?;
+            }
+            match result {
                 Ok(()) if sync => {
                     let parent = resolve::plain(&self.fd, parent, DIRECTORY).attempt("open a directory")?;
                     rustix::fs::fsync(parent).attempt("sync a directory")?;

@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::Io;
-use crate::limits::{OWN_FILE_BYTES_MAX, SLICES_MAX};
+use crate::limits::{COPY_BUFFER_BYTES, OWN_FILE_BYTES_MAX, SLICES_MAX};
 use crate::resolve;
 
 /// Writes all of `bytes` at `offset`.
@@ -81,6 +81,22 @@ pub(crate) fn read_into(file: impl AsFd, buffer: &mut [u8], offset: u64) -> Io<u
         }
     }
     Ok(filled)
+}
+
+/// Calls `each` with the first `length` bytes of a file, piece by piece; fewer only if the file ends before.
+pub(crate) fn read_through(file: impl AsFd, length: u64, mut each: impl FnMut(&[u8])) -> Io<()> {
+    let size = |bytes: u64| usize::try_from(bytes).map_or(COPY_BUFFER_BYTES, |n| n.min(COPY_BUFFER_BYTES));
+    let mut buffer = vec![0; size(length)];
+    let mut done = 0;
+    while done < length {
+        let read = read_into(&file, &mut buffer[..size(length - done)], done)?;
+        if read == 0 {
+            break;
+        }
+        each(&buffer[..read]);
+        done += read as u64;
+    }
+    Ok(())
 }
 
 /// Reads a file of our own.

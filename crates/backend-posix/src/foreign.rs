@@ -1,17 +1,67 @@
 //! Attributes of files that other programs made, or edited.
 
 use backend::ObjectAttributes;
+use rustix::fd::AsFd;
 use s3_types::{ETag, ObjectMetadata};
 
 use crate::file_info::{self, FileInfo};
+use crate::options::Options;
 use crate::record::Record;
+use crate::versitygw::{self, Source};
 
-/// The attributes of a file: from its record if that describes the file as it is now, else from what the file itself tells.
-pub(crate) fn attributes_of(record: Option<Record>, info: &FileInfo, key: &str) -> ObjectAttributes {
-    record
-        .filter(|record| record.stamp == Some(info.stamp))
-        .and_then(|record| record.into_attributes(info.stamp))
-        .unwrap_or_else(|| attributes(info, key))
+/// What of versitygw's attributes a file without a record is served with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// Nothing: they are not even looked for.
+    Ignored,
+    /// Content headers and user metadata. They may be of older bytes, but they claim nothing about bytes.
+    Metadata,
+    /// The ETag and the parts too. Not the checksum: an SDK that compares it could never read a file that was changed.
+    ETag,
+}
+
+impl Peer {
+    /// For those who want all attributes.
+    pub const fn for_reads(options: &Options) -> Self {
+        if options.trust_versitygw { Self::ETag } else { Self::Metadata }
+    }
+
+    /// For those who want only ETag and size.
+    pub const fn for_etags(options: &Options) -> Self {
+        if options.trust_versitygw { Self::ETag } else { Self::Ignored }
+    }
+}
+
+/// The attributes of an open file: from its record if that describes the file as it is now, else from what the file itself tells.
+pub(crate) fn attributes_of(
+    file: impl AsFd,
+    record: Option<Record>,
+    info: &FileInfo,
+    key: &str,
+    peer: Peer,
+) -> ObjectAttributes {
+    let Some(record) = record else {
+        let mut attributes = attributes(info, key);
+        if peer != Peer::Ignored
+            && let Ok(Some(theirs)) = versitygw::Attributes::read(&Source::File(file.as_fd()))
+        {
+            take_over(&mut attributes, theirs, peer);
+        }
+        return attributes;
+    };
+    // One that is stale is still younger than what a former gateway noted.
+    let described = (record.stamp == Some(info.stamp)).then(|| record.into_attributes(info.stamp));
+    described.flatten().unwrap_or_else(|| attributes(info, key))
+}
+
+fn take_over(attributes: &mut ObjectAttributes, theirs: versitygw::Attributes, peer: Peer) {
+    if peer == Peer::ETag && theirs.is_possible(attributes.size_bytes) {
+        attributes.etag = theirs.etag;
+        attributes.parts = theirs.parts;
+    }
+    let by_name = attributes.metadata.content_type.take();
+    attributes.metadata = theirs.metadata;
+    attributes.metadata.content_type = attributes.metadata.content_type.take().or(by_name);
 }
 
 /// The attributes of a file without a record.

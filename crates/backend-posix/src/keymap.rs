@@ -161,6 +161,49 @@ pub(crate) fn classify(name: &[u8]) -> Name<'_> {
     if component_path(&component) == name { Name::Component(component) } else { Name::Hidden }
 }
 
+/// The key whose object is the file at `path`; `None` if no key's is.
+pub(crate) fn key_of_file(path: &str) -> Option<String> {
+    let (directory, name) = split(path);
+    match name {
+        DIRECTORY_DATA => key_of_directory(directory),
+        // A key that ends in `/` has its bytes elsewhere.
+        SELF => decode(directory).filter(|key| !key.is_empty() && !key.ends_with('/')),
+        _ => decode(path).filter(|key| !key.is_empty() && !key.ends_with('/')),
+    }
+}
+
+/// The key of the directory object at `path`; `None` if no key leads there.
+pub(crate) fn key_of_directory(path: &str) -> Option<String> {
+    if path.is_empty() { None } else { decode(path).map(|key| key + "/") }
+}
+
+/// The inverse of [`encode`], from names alone.
+fn decode(path: &str) -> Option<String> {
+    let mut components = Vec::new();
+    let (mut pieces, mut chain) = (String::new(), String::new());
+    for name in path.split('/') {
+        if !chain.is_empty() {
+            chain.push('/');
+        }
+        match classify(name.as_bytes()) {
+            Name::Component(component) if chain.is_empty() => components.push(component.into_owned()),
+            Name::Piece(piece) => {
+                pieces.push_str(piece);
+                chain.push_str(name);
+            }
+            Name::LastPiece(piece) => {
+                pieces.push_str(piece);
+                chain.push_str(name);
+                components.push(component_of_chain(&pieces, &chain)?);
+                pieces.clear();
+                chain.clear();
+            }
+            _ => return None,
+        }
+    }
+    chain.is_empty().then(|| components.join("/"))
+}
+
 /// The component that a chain of pieces at `path` stands for; `None` if the map does not make that chain.
 pub(crate) fn component_of_chain(pieces: &str, path: &str) -> Option<String> {
     let component = percent_unescape(pieces);
@@ -173,32 +216,9 @@ mod tests {
 
     use super::*;
 
-    /// The inverse of [`ObjectPath::of`], from names alone.
-    fn decode(place: &ObjectPath) -> Option<String> {
-        let mut components = Vec::new();
-        let (mut pieces, mut chain_path) = (String::new(), String::new());
-        for name in place.path.split('/') {
-            assert!(name.len() <= NAME_BYTES_MAX && !name.contains('\0'), "{name:?}");
-            if !chain_path.is_empty() {
-                chain_path.push('/');
-            }
-            match classify(name.as_bytes()) {
-                Name::Component(component) if pieces.is_empty() => components.push(component.into_owned()),
-                Name::Piece(piece) => {
-                    pieces.push_str(piece);
-                    chain_path.push_str(name);
-                }
-                Name::LastPiece(piece) => {
-                    pieces.push_str(piece);
-                    chain_path.push_str(name);
-                    components.push(component_of_chain(&pieces, &chain_path)?);
-                    pieces.clear();
-                    chain_path.clear();
-                }
-                _ => return None,
-            }
-        }
-        Some(components.join("/") + if place.directory { "/" } else { "" })
+    /// The inverse of [`ObjectPath::of`].
+    fn key_of(place: &ObjectPath) -> Option<String> {
+        if place.directory { key_of_directory(&place.path) } else { key_of_file(&place.path) }
     }
 
     #[test]
@@ -247,6 +267,25 @@ mod tests {
         assert_eq!(component_of_chain("ab", ".slipway,+a/.slipway,.b"), None);
     }
 
+    #[test]
+    fn files_of_our_own_names_have_keys_too() {
+        assert_eq!(key_of_file("a/.slipway,self").as_deref(), Some("a"));
+        assert_eq!(key_of_file("a/.slipway,dir").as_deref(), Some("a/"));
+        assert_eq!(key_of_file(".slipway,empty/.slipway,dir").as_deref(), Some("/"));
+        for path in [
+            ".slipway,self",
+            ".slipway,dir",
+            ".slipway,empty/.slipway,self",
+            "a/.slipway/x",
+            "a/.slipway,empty",
+            ".slipway,+a/b",
+            ".slipway,.b",
+        ] {
+            assert_eq!(key_of_file(path), None, "{path}");
+        }
+        assert_eq!(key_of_directory(""), None);
+    }
+
     fn component() -> impl Strategy<Value = String> {
         prop_oneof![
             4 => "[a-c.%]{0,3}",
@@ -272,8 +311,9 @@ mod tests {
         #[test]
         fn every_key_has_one_path_and_back(key in key()) {
             let place = ObjectPath::of(&key);
-            prop_assert_eq!(decode(&place), Some(key));
-            prop_assert!(place.path.split('/').all(|n| !matches!(n, "" | "." | ".." | OWN_DIRECTORY | SELF | DIRECTORY_DATA)));
+            prop_assert_eq!(key_of(&place), Some(key));
+            let reserved = |n: &str| matches!(n, "" | "." | ".." | OWN_DIRECTORY | SELF | DIRECTORY_DATA);
+            prop_assert!(place.path.split('/').all(|n| n.len() <= NAME_BYTES_MAX && !n.contains('\0') && !reserved(n)));
         }
 
         #[test]

@@ -80,12 +80,14 @@
 //! - Tell two foreign writes apart that leave size and mtime as they were; on a file system with coarse timestamps, that is any
 //!   edit of the same length within its granularity. Nor can it tell that a program is in the middle of one `write` call.
 //! - Undo the directories of a PUT that a crash interrupted before it marked them: they stay, empty, as if made by a person.
+//! - Tell a copy by `cp -a` from its original: where the record has a companion, both name the same, and whichever is replaced or
+//!   deleted first takes it from the other (which keeps its ETag and checksum, and loses metadata and parts).
 //! - Avoid opening a FIFO or device that is asked for by its key. It is opened without waiting and closed again.
 //!
 //! # Modules
 //! [`keymap`] (keys to paths), [`record`] (the attribute), [`resolve`] and [`bucket`] (opening paths), [`place`] (where an object is),
 //! [`staging`] and [`publish`] (writing), [`directories`] (making, converting and pruning them), [`object`], [`listing`] and [`upload`]
-//! (S3's operations), [`sweep`] (leftovers).
+//! (S3's operations), [`sweep`] (leftovers), [`tools`] (what an operator runs on a tree).
 
 #![forbid(unsafe_code)]
 #![allow(rustdoc::private_intra_doc_links, reason = "these pages are for those who work on the crate")]
@@ -114,8 +116,10 @@ mod store;
 mod sweep;
 #[cfg(test)]
 mod testing;
+pub mod tools;
 mod unique;
 mod upload;
+mod versitygw;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -69,6 +69,10 @@ pub(crate) const SHARED_PAGE_BYTES: u64 = 64 << 10;
 pub(crate) const SEAL_WAIT_MAX: Duration = Duration::from_secs(2);
 /// How often it looks.
 pub(crate) const SEAL_WAIT_STEP: Duration = Duration::from_millis(5);
+/// Most of another gateway's list of parts, unpacked: 10,000 numbers of up to 20 digits.
+pub(crate) const PEER_PARTS_BYTES_MAX: u64 = 1 << 20;
+/// Longest of its other values that is served: metadata of S3 are no longer, and longer headers break clients.
+pub(crate) const PEER_VALUE_BYTES_MAX: usize = 8 << 10;
 
 // Directories.
 /// One `getdents64` call of a listing fills this much; just under what malloc gets from the kernel by itself each time.
@@ -100,6 +104,17 @@ pub(crate) const SETTLED_FINE: Duration = Duration::from_millis(20);
 pub(crate) const SETTLED_COARSE: Duration = Duration::from_secs(2);
 pub(crate) const SETTLED_REMOTE: Duration = Duration::from_secs(3);
 pub(crate) const SETTLED_UNKNOWN: Duration = Duration::from_mins(1);
+// Tools.
+/// How many files wait for a tool's threads.
+pub(crate) const TOOL_QUEUE_LENGTH: usize = 256;
+/// A write that comes so long after another has another mtime on a local file system: some ticks of the slowest kernel clock.
+pub(crate) const TIMES_SETTLE: Duration = Duration::from_millis(50);
+/// The same elsewhere: FAT and old servers count in steps of two seconds.
+pub(crate) const TIMES_SETTLE_REMOTE: Duration = Duration::from_millis(2100);
+/// How long a lock may be held until someone should look who has it: no operation keeps one while it waits for a client.
+pub(crate) const LOCK_HELD_MAX: Duration = Duration::from_secs(5);
+/// How often one looks whether it is free.
+pub(crate) const LOCK_POLL: Duration = Duration::from_millis(20);
 
 const _: () = assert!(PIECE_BYTES_MAX + 10 <= NAME_BYTES_MAX);
 const _: () = assert!(PATH_BYTES_MAX + NAME_BYTES_MAX > 4096 && PATH_BYTES_MAX < 4096);

@@ -17,7 +17,8 @@ use crate::error::{Fail, Io, Op};
 use crate::limits::LOCKS;
 use crate::{file_info, resolve};
 
-const DIRECTORY: &str = "locks";
+/// Where lock files are, in `.slipway`.
+pub(crate) const DIRECTORY: &str = "locks";
 
 /// Held until dropped.
 #[must_use = "the lock is released when it is dropped"]
@@ -59,6 +60,7 @@ impl Bucket<'_> {
             result => result,
         };
         let file = file.attempt("open a lock")?;
+        self.hand_over(&path).attempt("give a lock to its owner")?;
         lock_file(&file).attempt("lock")?;
         // DeleteBucket removes lock files; then this one excludes no one any more.
         if file_info::of(&file).attempt("stat a lock")?.links == 0 {
@@ -83,7 +85,8 @@ pub(crate) fn try_lock_file(file: &OwnedFd) -> bool {
     flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
 }
 
-fn path_of(number: u64) -> String {
+/// Where a lock file is, relative to its bucket.
+pub(crate) fn path_of(number: u64) -> String {
     format!(".slipway/{DIRECTORY}/{number:02x}")
 }
 

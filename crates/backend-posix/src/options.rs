@@ -49,6 +49,8 @@ pub struct Options {
     pub sweep: SweepOptions,
     /// Memory for the indexes that listings keep, in bytes.
     pub index_cache_bytes: usize,
+    /// A file without a record has the ETag and parts that versitygw noted, although nothing tells whether it was changed since.
+    pub trust_versitygw: bool,
 }
 
 impl Default for Options {
@@ -60,6 +62,7 @@ impl Default for Options {
             directory_mode: 0o777,
             sweep: SweepOptions::default(),
             index_cache_bytes: 256 << 20,
+            trust_versitygw: false,
         }
     }
 }

@@ -12,7 +12,7 @@ use s3_types::{Conditions, ETag, Timestamp};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, FileInfo};
-use crate::foreign;
+use crate::foreign::{self, Peer};
 use crate::keymap::SELF;
 use crate::record::{self, OverflowId, Record};
 use crate::resolve::{self, READ};
@@ -78,11 +78,16 @@ pub(crate) fn find(
 }
 
 /// Finds out about a file of our own name (`.slipway,dir`) in `directory`.
-pub(crate) fn find_reserved(directory: &Directory, name: &str, facts: bool) -> Result<Option<Current>, Fail> {
+pub(crate) fn find_reserved(
+    bucket: &Bucket<'_>,
+    directory: &Directory,
+    name: &str,
+    facts: bool,
+) -> Result<Option<Current>, Fail> {
     match resolve::plain(directory, name, READ) {
         Ok(file) => {
             let info = file_info::of(&file).attempt("stat a file")?;
-            if info.is_file() { current(&file, info, name, facts).map(Some) } else { Ok(None) }
+            if info.is_file() { current(bucket, &file, info, name, facts).map(Some) } else { Ok(None) }
         }
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno).attempt("open a file"),
@@ -119,19 +124,26 @@ fn look(bucket: &Bucket<'_>, directory: &Directory, name: &str, facts: bool) -> 
     match info.kind {
         // The target of a link keeps its own companion.
         FileType::RegularFile if kind == FileType::Symlink => {
-            Ok(Found::Object(Current { overflow: None, ..current(&opened, info, name, facts)? }))
+            Ok(Found::Object(Current { overflow: None, ..current(bucket, &opened, info, name, facts)? }))
         }
-        FileType::RegularFile => current(&opened, info, name, facts).map(Found::Object),
+        FileType::RegularFile => current(bucket, &opened, info, name, facts).map(Found::Object),
         FileType::Directory => Ok(Found::Directory),
         _ => Ok(Found::Obstacle),
     }
 }
 
-fn current(file: impl AsFd, info: FileInfo, name: &str, facts: bool) -> Result<Current, Fail> {
-    let record = record::peek(file).attempt("read a record")?;
+fn current(
+    bucket: &Bucket<'_>,
+    file: impl AsFd,
+    info: FileInfo,
+    name: &str,
+    facts: bool,
+) -> Result<Current, Fail> {
+    let record = record::peek(&file).attempt("read a record")?;
     let overflow = record.as_ref().and_then(|r| r.overflow);
     let facts = facts.then(move || {
-        let attributes = foreign::attributes_of(record, &info, name);
+        let attributes =
+            foreign::attributes_of(&file, record, &info, name, Peer::for_etags(&bucket.store.options));
         Facts {
             etag: attributes.etag,
             last_modified: attributes.last_modified,

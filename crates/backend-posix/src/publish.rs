@@ -157,7 +157,7 @@ impl Target {
         let _lock = bucket.lock_directory(&directory.path)?;
         // It may have been removed until we had the lock; from now on it stays.
         let directory = bucket.directory(&directory.path).attempt("open a directory")?;
-        let old = DirectoryObject::look(&directory, !self.conditions.is_empty())?;
+        let old = DirectoryObject::look(bucket, &directory, !self.conditions.is_empty())?;
         place::check(&self.conditions, old.current())?;
         match content {
             Content::Bytes(sealed) => {
@@ -206,7 +206,12 @@ fn put_in_place(
     result
 }
 
-fn set_directory_record(bucket: &Bucket<'_>, directory: &Directory, record: &Record) -> Result<(), Fail> {
+/// Writes a directory's record; the caller holds the directory's lock.
+pub(crate) fn set_directory_record(
+    bucket: &Bucket<'_>,
+    directory: &Directory,
+    record: &Record,
+) -> Result<(), Fail> {
     let Some((short, companion)) = record::set(directory, record).attempt("write a record")? else {
         return Ok(());
     };
@@ -238,9 +243,9 @@ pub(crate) struct DirectoryObject {
 
 impl DirectoryObject {
     /// Finds out; the caller holds the directory's lock.
-    pub fn look(directory: &Directory, facts: bool) -> Result<Self, Fail> {
+    pub fn look(bucket: &Bucket<'_>, directory: &Directory, facts: bool) -> Result<Self, Fail> {
         let record = place::directory_record(directory).attempt("read a record")?;
-        let file = place::find_reserved(directory, DIRECTORY_DATA, facts)?;
+        let file = place::find_reserved(bucket, directory, DIRECTORY_DATA, facts)?;
         let bare = record.directory_attributes().map(|attributes| Current {
             facts: Some(Facts {
                 etag: attributes.etag,

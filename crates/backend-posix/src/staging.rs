@@ -26,7 +26,13 @@ const STAGING: &str = "staging";
 /// Has a note for each directory that something was ever staged in.
 pub(crate) const SCATTERED: &str = "scattered";
 /// What the names of such things start with.
-pub(crate) const SCATTERED_PREFIX: &str = ".slipway,t";
+const SCATTERED_PREFIX: &str = ".slipway,t";
+
+/// True for the name of something staged in a directory of keys, but not for one that a person might think of.
+pub(crate) fn is_scattered(name: &str) -> bool {
+    let unique = name.strip_prefix(SCATTERED_PREFIX);
+    unique.is_some_and(|name| name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit()))
+}
 
 /// A file that is being written. Dropping it removes it.
 #[derive(Debug)]

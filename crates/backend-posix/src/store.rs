@@ -49,6 +49,8 @@ pub(crate) struct Store {
     file_system: FileSystem,
     clocks: Clocks,
     pub indexes: IndexCache,
+    /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on trees that someone else serves.
+    pub hands_over: bool,
 }
 
 /// What is known of a kind of file system.
@@ -84,18 +86,24 @@ impl FileSystem {
 impl Store {
     /// Opens the tree at `root` and checks that objects can be kept there.
     pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
+        let store = Self::attach(root, options)?;
+        let before = file_info::fresh(&store.root).ok();
+        check_attributes(&store.root).map_err(|reason| OpenError { path: root.to_owned(), reason })?;
+        let clocks = Clocks::new(before, file_info::fresh(&store.root).ok());
+        Ok(Self { clocks, ..store })
+    }
+
+    /// [`Store::open`] for those who may only look: without the check, which writes.
+    pub fn attach(root: &Path, options: Options) -> Result<Self, OpenError> {
         let fail = |reason| OpenError { path: root.to_owned(), reason };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(root, flags, Mode::empty()).map_err(|e| fail(OpenReason::Open(e)))?;
         resolve::plain(&fd, "", DIRECTORY).map_err(|e| fail(OpenReason::NoOpenat2(e)))?;
-        let before = file_info::fresh(&fd).ok();
-        check_attributes(&fd).map_err(fail)?;
-        let clocks = Clocks::new(before, file_info::fresh(&fd).ok());
         let opened = |e| fail(OpenReason::Open(e));
         let device = file_info::of(&fd).map_err(opened)?.device;
         let file_system = FileSystem::of(&fd).map_err(opened)?;
-        let indexes = IndexCache::new(options.index_cache_bytes);
-        Ok(Self { root: fd, options, device, file_system, clocks, indexes })
+        let (indexes, clocks) = (IndexCache::new(options.index_cache_bytes), Clocks::new(None, None));
+        Ok(Self { root: fd, options, device, file_system, clocks, indexes, hands_over: false })
     }
 
     /// See [`Clocks::is_settled`].

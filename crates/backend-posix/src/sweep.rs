@@ -18,7 +18,7 @@ use crate::lock;
 use crate::options::SweepOptions;
 use crate::place::directory_record;
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::{SCATTERED, SCATTERED_PREFIX};
+use crate::staging::{SCATTERED, is_scattered};
 use crate::store::Store;
 use crate::upload;
 
@@ -27,29 +27,29 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     let bucket = store.bucket(bucket_name)?;
     let mut report = SweepReport::default();
     if let Some(staging) = staging_directory(&bucket)? {
-        report.staging += sweep_staging(&bucket, &staging, "", options)?;
+        report.staging += sweep_staging(&bucket, &staging, |_| true, options)?;
     }
     for path in scattered_paths(&bucket)? {
         // The path is one of ours to begin with; a directory that is gone took what was in it along.
         if let Ok(directory) = bucket.directory(&path).and_then(|d| resolve::plain(&d, "", DIRECTORY)) {
-            report.staging += sweep_staging(&bucket, &directory, SCATTERED_PREFIX, options)?;
+            report.staging += sweep_staging(&bucket, &directory, is_scattered, options)?;
         }
     }
-    buckets::sweep_asides(&bucket, bucket_name, options, &mut report)?;
+    buckets::sweep_asides(store, options, &mut report)?;
     upload::sweep(&bucket, bucket_name, options, &mut report)?;
     Ok(report)
 }
 
-/// Removes old entries whose names start with `prefix`. One that resists does not keep the rest.
+/// Removes old entries whose names are `wanted`. One that resists does not keep the rest.
 fn sweep_staging(
     bucket: &Bucket<'_>,
     staging: &OwnedFd,
-    prefix: &str,
+    wanted: impl Fn(&str) -> bool,
     options: &SweepOptions,
 ) -> Result<usize> {
     let mut removed = 0;
     for (name, _) in entries(staging).op("read staging")? {
-        if name.starts_with(prefix) && is_older(staging, &name, options.staging_age) {
+        if wanted(&name) && is_older(staging, &name, options.staging_age) {
             match remove_staged(bucket, staging, &name, false) {
                 Ok(done) => removed += usize::from(done),
                 Err(error) => tracing::warn!(name, ?error, "a leftover cannot be removed"),
@@ -87,7 +87,12 @@ pub(crate) fn empty_staging(bucket: &Bucket<'_>, staging: &OwnedFd) -> Result<()
 
 /// Removes one entry of staging, unless a writer still has it. A directory that was to take a file's place is put there
 /// if the file is gone from it: it holds the object then.
-fn remove_staged(bucket: &Bucket<'_>, staging: &OwnedFd, name: &str, all_locked: bool) -> Result<bool, Fail> {
+pub(crate) fn remove_staged(
+    bucket: &Bucket<'_>,
+    staging: &OwnedFd,
+    name: &str,
+    all_locked: bool,
+) -> Result<bool, Fail> {
     let Ok(opened) = resolve::plain(staging, name, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK)
     else {
         return Ok(false);

@@ -184,8 +184,8 @@ async fn mounts_inside_a_bucket_are_part_of_it() {
     }
     assert_eq!(fixture.keys().await, ["inner/a", "inner/a/", "inner/a/b", "inner/a/b/c"]);
     // What a crash left there.
-    std::fs::write(inner.join(".slipway,tleft"), b"").unwrap();
-    std::fs::create_dir(inner.join(".slipway,tdirectory")).unwrap();
+    std::fs::write(inner.join(format!(".slipway,t{:032x}", 1)), b"").unwrap();
+    std::fs::create_dir(inner.join(format!(".slipway,t{:032x}", 2))).unwrap();
     let options = SweepOptions { staging_age: std::time::Duration::ZERO, ..SweepOptions::default() };
     assert_eq!(backend.sweep_with(&fixture.bucket, options).await.unwrap().staging, 2);
     for name in fixture.keys().await {

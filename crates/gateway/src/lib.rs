@@ -3,6 +3,7 @@
 //! Only this crate reads configuration, environment or clock.
 
 mod body;
+pub mod commands;
 pub mod config;
 pub mod credentials;
 mod gateway;

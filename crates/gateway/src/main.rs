@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use gateway::config::{Cli, Command};
-use gateway::serve;
+use gateway::{commands, serve};
 
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
@@ -21,6 +21,10 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        Command::Stat(options) => commands::stat::run(&options),
+        Command::Rehash(options) => commands::rehash::run(&options),
+        Command::Fsck(options) => commands::fsck::run(&options),
+        Command::Import(command) => commands::import::run(&command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "slipway", &mut script);

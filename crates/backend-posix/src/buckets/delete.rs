@@ -7,6 +7,8 @@
 //! The last step is the kernel's own `rmdir`, which only succeeds on an empty directory and after which nothing can be made in it: a
 //! PUT that comes in between either makes the delete fail, or fails itself.
 
+use std::time::Duration;
+
 use backend::{BackendError, Result, SweepReport};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType};
@@ -15,7 +17,7 @@ use s3_types::{BucketName, Timestamp};
 
 use super::{entries, head, sync_root};
 use crate::bucket::{Bucket, join};
-use crate::error::{Fail, Op, retrying};
+use crate::error::{Fail, Op, is_of_one, retrying};
 use crate::keymap::{self, OWN_DIRECTORY};
 use crate::listing::read_names;
 use crate::options::SweepOptions;
@@ -200,27 +202,51 @@ impl Aside {
 }
 
 /// Ends what crashes during DeleteBucket began: uploads return to a bucket that is still there, and go where it is not.
-pub(crate) fn sweep_asides(
-    bucket: &Bucket<'_>,
-    name: &BucketName,
-    options: &SweepOptions,
-    report: &mut SweepReport,
-) -> Result<()> {
-    let store = bucket.store;
-    let ours = aside_prefix(name, head(store, name)?.created);
-    let root: OwnedFd = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
-    for (aside, _) in entries(&root).op("read the root")? {
-        let Some(of) = aside.strip_prefix(ASIDE).and_then(|rest| rest.split(',').next()) else { continue };
-        if !sweep::is_older(&root, &aside, options.staging_age) {
-            continue;
-        }
-        if aside.starts_with(&ours) {
-            Aside { name: aside }.put_back(bucket)?;
-        } else if BucketName::new(of).is_ok_and(|of| of == *name || store.bucket(&of).is_err()) {
-            report.uploads += usize::from(sweep::remove_tree(&root, &aside));
-        }
+pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions, report: &mut SweepReport) -> Result<()> {
+    let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
+    for aside in asides(&root, options.staging_age)? {
+        report.uploads += usize::from(end_aside(store, &root, aside)? == Ended::Removed);
     }
     Ok(())
+}
+
+/// The names of uploads that were set aside and that no DeleteBucket in progress has set aside.
+pub(crate) fn asides(root: &OwnedFd, age: Duration) -> Result<Vec<String>> {
+    let names = entries(root).op("read the root")?.into_iter().map(|(name, _)| name);
+    Ok(names.filter(|name| name.starts_with(ASIDE) && sweep::is_older(root, name, age)).collect())
+}
+
+/// What became of uploads that were set aside.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// They are in their bucket again.
+    Returned,
+    /// They are gone, as their bucket is.
+    Removed,
+    /// They are where they were.
+    Left,
+}
+
+/// Returns uploads to their bucket, or removes them if that is gone.
+pub(crate) fn end_aside(store: &Store, root: &OwnedFd, aside: String) -> Result<Ended> {
+    let of = aside.strip_prefix(ASIDE).and_then(|rest| rest.split(',').next()).map(BucketName::new);
+    let Some(Ok(of)) = of else { return Ok(Ended::Left) };
+    match store.bucket(&of) {
+        Ok(bucket) if aside.starts_with(&aside_prefix(&of, head(store, &of)?.created)) => {
+            Aside { name: aside }.put_back(&bucket)?;
+            Ok(Ended::Returned)
+        }
+        // Another bucket has the name now, or none.
+        Ok(_) | Err(BackendError::NoSuchBucket) => {
+            Ok(if sweep::remove_tree(root, &aside) { Ended::Removed } else { Ended::Left })
+        }
+        // One that can't be opened may be opened again.
+        Err(error) if is_of_one(&error) => {
+            tracing::warn!(aside, %error, "uploads that were set aside cannot be returned");
+            Ok(Ended::Left)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]

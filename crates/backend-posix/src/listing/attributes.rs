@@ -12,7 +12,7 @@ use super::walk::{Found, Source};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Io, Op};
 use crate::file_info::{self, FileInfo};
-use crate::foreign;
+use crate::foreign::{self, Peer};
 use crate::keymap::{DIRECTORY_DATA, SELF};
 use crate::limits::{SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL};
 use crate::place::{directory_record, leads_nowhere};
@@ -86,18 +86,18 @@ fn attributes(
         Source::Directory => match open(bucket, directory, DIRECTORY_DATA) {
             Err(Errno::NOENT) => return Ok(directory_record(directory)?.directory_attributes()),
             Err(errno) => return Err(errno),
-            Ok((file, info)) => return attributes_of(&file, &info, key),
+            Ok((file, info)) => return attributes_of(bucket, &file, &info, key),
         },
     };
-    if let Some(attributes) = by_name(directory, name, key) {
+    if let Some(attributes) = by_name(bucket, directory, name, key) {
         return Ok(Some(attributes));
     }
     match open(bucket, directory, name) {
-        Ok((file, info)) if info.is_file() => attributes_of(&file, &info, key),
+        Ok((file, info)) if info.is_file() => attributes_of(bucket, &file, &info, key),
         // It became a directory meanwhile.
         Ok((opened, info)) if info.is_directory() => {
             let file = resolve::plain(&opened, SELF, READ)?;
-            attributes_of(&file, &file_info::of(&file)?, key)
+            attributes_of(bucket, &file, &file_info::of(&file)?, key)
         }
         Ok(_) => Ok(None),
         // Its content is someone's own; that it is there shows.
@@ -110,16 +110,19 @@ fn attributes(
 }
 
 /// Attributes of a regular file without opening it, half as many calls; `None` where that leaves a doubt.
-fn by_name(directory: &Directory, name: &str, key: &str) -> Option<ObjectAttributes> {
+fn by_name(bucket: &Bucket<'_>, directory: &Directory, name: &str, key: &str) -> Option<ObjectAttributes> {
     let info = file_info::at(directory, name).ok().filter(FileInfo::is_file)?;
     let record = record::read(directory, name).ok()?;
-    let describes = record.as_ref().is_some_and(|record| record.stamp == Some(info.stamp));
+    if record.as_ref().is_some_and(|record| record.stamp == Some(info.stamp)) {
+        return record?.into_attributes(info.stamp);
+    }
+    if record.is_none() && Peer::for_etags(&bucket.store.options) != Peer::Ignored {
+        return None;
+    }
     // Without a stamp that ties them, both calls might have been about different files.
-    let same = || {
-        let again = file_info::at(directory, name).ok()?;
-        Some((again.inode, again.changed_ns) == (info.inode, info.changed_ns))
-    };
-    (describes || same()?).then(|| foreign::attributes_of(record, &info, key))
+    let again = file_info::at(directory, name).ok()?;
+    let same = (again.inode, again.changed_ns) == (info.inode, info.changed_ns);
+    same.then(|| foreign::attributes(&info, key))
 }
 
 fn open(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<(OwnedFd, FileInfo)> {
@@ -131,6 +134,12 @@ fn open(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<(OwnedFd, 
     Ok((file, info))
 }
 
-fn attributes_of(file: &OwnedFd, info: &FileInfo, key: &str) -> Io<Option<ObjectAttributes>> {
-    Ok(Some(foreign::attributes_of(record::peek(file)?, info, key)))
+fn attributes_of(
+    bucket: &Bucket<'_>,
+    file: &OwnedFd,
+    info: &FileInfo,
+    key: &str,
+) -> Io<Option<ObjectAttributes>> {
+    let peer = Peer::for_etags(&bucket.store.options);
+    Ok(Some(foreign::attributes_of(file, record::peek(file)?, info, key, peer)))
 }

@@ -71,12 +71,12 @@ fn delete_directory(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Strin
     let Some(directory) = place::existing_directory(bucket, &target.place.path)? else {
         return absent(target);
     };
-    if DirectoryObject::look(&directory, false)?.current().is_none() {
+    if DirectoryObject::look(bucket, &directory, false)?.current().is_none() {
         return absent(target);
     }
     let lock = lock(target, bucket.lock_directory(&directory.path))?;
     let directory = bucket.directory(&directory.path).attempt("open a directory")?;
-    let old = DirectoryObject::look(&directory, !target.conditions.is_empty())?;
+    let old = DirectoryObject::look(bucket, &directory, !target.conditions.is_empty())?;
     if old.current().is_none() {
         return absent(target);
     }

@@ -9,7 +9,7 @@ use s3_types::BucketName;
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op, retrying};
 use crate::file_info::{self, Stamp};
-use crate::foreign;
+use crate::foreign::{self, Peer};
 use crate::keymap::{DIRECTORY_DATA, ObjectPath, SELF};
 use crate::limits::COMPANION_TRIES;
 use crate::place::leads_nowhere;
@@ -70,7 +70,7 @@ pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &Object
         if !info.is_file() {
             return Err(BackendError::NoSuchKey.into());
         }
-        let attributes = foreign::attributes_of(record, &info, key);
+        let attributes = foreign::attributes_of(&file, record, &info, key, Peer::for_reads(&store.options));
         Ok(Opened { attributes, file: Some(file), stamp: info.stamp, upload_id })
     })
 }

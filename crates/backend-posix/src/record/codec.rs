@@ -11,7 +11,7 @@ use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag};
 use super::{Record, content_types};
 use crate::file_info::Stamp;
 
-const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 1;
 
 /// Field numbers. They are on disk: never change or reuse one.
 mod tag {

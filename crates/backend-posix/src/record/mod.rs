@@ -17,8 +17,8 @@ use backend::{ObjectAttributes, ObjectPart};
 use crate::file_info::{self, Stamp};
 
 pub(crate) use store::{
-    ATTRIBUTE, Companion, complete, from_bytes, mark, peek, peek_short, read, remove_companion, set,
-    set_small, to_bytes, write_companion, write_whole,
+    ATTRIBUTE, Companion, OVERFLOW, companion_path, complete, from_bytes, is_newer, mark, peek, peek_short,
+    raw, read, remove, remove_companion, set, set_small, to_bytes, write_companion, write_whole,
 };
 
 /// Names a companion file.

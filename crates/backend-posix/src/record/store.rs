@@ -20,13 +20,35 @@ use crate::{files, unique};
 
 /// The attribute that holds a record.
 pub(crate) const ATTRIBUTE: &str = "user.slipway";
-const OVERFLOW: &str = "overflow";
+/// Where companions are, in `.slipway`.
+pub(crate) const OVERFLOW: &str = "overflow";
 
 /// Reads the attribute of an open file. `None` where there is none, or none that can be understood.
 pub(crate) fn peek(file: impl AsFd) -> Io<Option<Record>> {
     let file = file.as_fd();
     match peek_short(file) {
         Err(Errno::RANGE) => long(|buffer| rustix::fs::fgetxattr(file, ATTRIBUTE, buffer)),
+        result => result,
+    }
+}
+
+/// Reads the attribute of an open file as it is; `None` where there is none.
+pub(crate) fn raw(file: impl AsFd) -> Io<Option<Vec<u8>>> {
+    let mut buffer = vec![0; RECORD_BYTES_MAX];
+    match rustix::fs::fgetxattr(file, ATTRIBUTE, &mut buffer[..]) {
+        Ok(length) => {
+            buffer.truncate(length);
+            Ok(Some(buffer))
+        }
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::PERM) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Removes an attribute that can't be understood.
+pub(crate) fn remove(file: impl AsFd) -> Io<()> {
+    match rustix::fs::fremovexattr(file, ATTRIBUTE) {
+        Err(Errno::NODATA) => Ok(()),
         result => result,
     }
 }
@@ -105,15 +127,13 @@ pub(crate) fn mark(file: impl AsFd, record: &Record) -> Io<()> {
 /// Writes an attribute that always fits; an empty record removes it.
 pub(crate) fn set_small(file: impl AsFd, record: &Record) -> Io<()> {
     if *record == Record::default() {
-        return match rustix::fs::fremovexattr(file, ATTRIBUTE) {
-            Err(Errno::NODATA) => Ok(()),
-            result => result,
-        };
+        return remove(file);
     }
     rustix::fs::fsetxattr(file, ATTRIBUTE, &codec::encode(record), XattrFlags::empty())
 }
 
-fn companion_path(id: OverflowId) -> String {
+/// Where a companion is, relative to its bucket.
+pub(crate) fn companion_path(id: OverflowId) -> String {
     format!(".slipway/{OVERFLOW}/{id:032x}")
 }
 
@@ -123,6 +143,7 @@ pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion) -> Res
     let directory = bucket.own_directory(OVERFLOW)?;
     let name = format!("{:032x}", companion.id);
     write_whole(&directory, &name, &companion.bytes, bucket.store.options.durability.syncs_data())?;
+    bucket.hand_over(&companion_path(companion.id)).attempt("give a file to its owner")?;
     if bucket.store.options.durability.syncs_names() {
         rustix::fs::fsync(&directory).attempt("sync a directory")?;
     }
@@ -165,6 +186,11 @@ pub(crate) fn complete(bucket: &Bucket<'_>, record: Record) -> Io<Option<Record>
 /// A record as the content of a file of our own.
 pub(crate) fn to_bytes(record: &Record) -> Vec<u8> {
     codec::encode(record)
+}
+
+/// True for the record of a version that this program does not know.
+pub(crate) fn is_newer(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|version| *version > codec::VERSION)
 }
 
 /// The inverse of [`to_bytes`].

@@ -159,6 +159,22 @@ pub(super) fn finish(file: &OwnedFd, size_bytes: u64) -> Result<()> {
     rustix::fs::futimens(file, &Timestamps { last_access: now, last_modification: now }).op("set a time")
 }
 
+/// True for the names of assemblies and their layouts.
+pub(super) fn is_own(name: &str) -> bool {
+    ASSEMBLIES.into_iter().any(|assembly| name == assembly_name(assembly) || name == layout_name(assembly))
+}
+
+/// False if a part's record says that its bytes are in an assembly, and they are not.
+pub(crate) fn holds(directory: &Directory, part_number: u32, record: &Record) -> Io<bool> {
+    let (Some(assembly), Some(size_bytes)) = (record.assembly, record.size_bytes) else { return Ok(true) };
+    let Some(layout) = Layout::open(directory, assembly)? else { return Ok(false) };
+    match layout.file(directory)? {
+        Some(file) => Ok(file_info::of(&file)?.stamp.size_bytes >= layout.start(part_number) + size_bytes),
+        // It is the object.
+        None => layout.is_sealed(),
+    }
+}
+
 /// True if an assembly was published: nothing else takes its name, or gives it another once it is sealed.
 pub(super) fn is_published(directory: &Directory) -> Result<bool, Fail> {
     for assembly in ASSEMBLIES {

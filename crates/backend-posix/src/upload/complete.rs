@@ -9,7 +9,7 @@ use super::part::Part;
 use super::{Upload, UploadName, journal};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Op, retrying_times};
-use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES};
+use crate::limits::COPY_ATTEMPTS;
 use crate::object::check_early;
 use crate::publish::Target;
 use crate::record::Record;
@@ -183,16 +183,9 @@ fn combined(algorithm: ChecksumAlgorithm, parts: &[Part]) -> Option<Checksum> {
 
 fn read_checksum(staged: &Staged, algorithm: ChecksumAlgorithm) -> Result<ChecksumValue> {
     let mut checksum = Checksummer::new(algorithm);
-    let mut buffer = vec![0; COPY_BUFFER_BYTES];
-    let mut done = 0;
-    loop {
-        let read = files::read_into(staged.file(), &mut buffer, done).op("read a staging file")?;
-        if read == 0 {
-            return Ok(checksum.finish());
-        }
-        checksum.update(&buffer[..read]);
-        done += read as u64;
-    }
+    files::read_through(staged.file(), staged.size_bytes(), |piece| checksum.update(piece))
+        .op("read a staging file")?;
+    Ok(checksum.finish())
 }
 
 fn check_whole(request: &CompleteUpload, checksum: Option<&Checksum>) -> Result<()> {

@@ -33,15 +33,18 @@ use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::{file_info, files, sweep, unique};
 
+pub(crate) use assembly::holds;
 pub(crate) use complete::{Complete, complete};
 pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
-pub(crate) use part::{CopyPart, PartTarget, copy_part};
+pub(crate) use part::{CopyPart, PartTarget, copy_part, part_number};
 pub(crate) use slot::Slot;
 
-const UPLOADS: &str = "uploads";
-const COMPLETED: &str = "completed";
+/// Where uploads are, in `.slipway`.
+pub(crate) const UPLOADS: &str = "uploads";
+/// Where receipts are, in `.slipway`.
+pub(crate) const COMPLETED: &str = "completed";
 /// The file that makes a directory an upload.
-const DESCRIPTION: &str = "upload";
+pub(crate) const DESCRIPTION: &str = "upload";
 
 /// Names an upload of a key.
 #[derive(Debug, Clone)]
@@ -130,7 +133,7 @@ impl Upload {
     }
 
     /// Opens an upload, whatever its key.
-    fn open_id(bucket: &Bucket<'_>, id: &str) -> Result<Option<Self>> {
+    pub fn open_id(bucket: &Bucket<'_>, id: &str) -> Result<Option<Self>> {
         let path = format!(".slipway/{UPLOADS}/{id}");
         let fd = match resolve::plain(&bucket.fd, &path, DIRECTORY) {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
@@ -149,7 +152,7 @@ impl Upload {
 
     /// Takes the exclusive right to complete or abort the upload, which whoever has it may need for long: no one waits for
     /// it. Another try if the upload is gone by then.
-    fn lock(&self) -> Result<OwnedFd, Fail> {
+    pub fn lock(&self) -> Result<OwnedFd, Fail> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let file = resolve::plain(&self.directory, DESCRIPTION, flags).attempt("open an upload")?;
         if !try_lock_file(&file) {
@@ -208,13 +211,23 @@ pub(crate) fn sweep(
                 sweep_upload(bucket, &uploads, &upload, &name, options, report);
             }
             // Of one that crashed while it was created, completed or aborted.
-            None if sweep::is_older(&uploads, &id, options.staging_age) => {
+            None if sweep::is_older(&uploads, &id, options.staging_age) && !is_newer(&uploads, &id) => {
                 report.uploads += usize::from(sweep::remove_tree(&uploads, &id));
             }
             None => {}
         }
     }
     Ok(())
+}
+
+/// True for what an upload holds besides its parts.
+pub(crate) fn is_own(name: &str) -> bool {
+    name == DESCRIPTION || name == journal::JOURNAL || assembly::is_own(name) || slot::is_claim(name)
+}
+
+/// True for an upload that a newer version of this program created on the same tree.
+fn is_newer(uploads: &OwnedFd, id: &str) -> bool {
+    files::read_own(uploads, &format!("{id}/{DESCRIPTION}")).is_ok_and(|bytes| record::is_newer(&bytes))
 }
 
 /// Ends an upload whose Complete was interrupted, or removes one that was abandoned. One that someone is at is left alone.

@@ -39,7 +39,7 @@ pub(super) fn part_name(number: u32) -> String {
 }
 
 /// The number of the part that has this file name.
-pub(super) fn part_number(name: &str) -> Option<u32> {
+pub(crate) fn part_number(name: &str) -> Option<u32> {
     name.parse().ok().filter(|number| part_name(*number) == name)
 }
 

@@ -6,7 +6,7 @@ use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::assembly::{ASSEMBLIES, Layout, remove};
-use super::part::PartTarget;
+use super::part::{PartTarget, part_number};
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op};
 use crate::file_info;
@@ -32,6 +32,12 @@ pub(crate) struct Slot {
 
 fn claim_name(part_number: u32, assembly: u8) -> String {
     format!("{part_number:05}.{assembly}")
+}
+
+/// True for the name of a claim.
+pub(super) fn is_claim(name: &str) -> bool {
+    let Some((number, assembly)) = name.split_once('.') else { return false };
+    part_number(number).is_some() && ASSEMBLIES.into_iter().any(|known| assembly == known.to_string())
 }
 
 impl Slot {

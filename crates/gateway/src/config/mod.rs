@@ -14,8 +14,14 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::fsck::FsckOptions;
+use crate::commands::import::ImportCommand;
+use crate::commands::rehash::RehashOptions;
+use crate::commands::stat::StatOptions;
+
 pub use reference::reference;
-use values::{at_least_one, domain, log_filter, octal, region, seconds};
+pub(crate) use values::at_least_one;
+use values::{domain, log_filter, octal, region, seconds};
 
 /// An S3 server whose storage is the file system you already have.
 #[derive(Debug, Parser)]
@@ -31,6 +37,16 @@ pub struct Cli {
 pub enum Command {
     /// Serve a directory over S3
     Serve(Box<ServeOptions>),
+    /// Tell what S3 knows of files and directories
+    Stat(StatOptions),
+    /// Give files that other programs made or changed real ETags and checksums
+    Rehash(RehashOptions),
+    /// Check a tree for what crashes and accidents left in it, and repair it. Safe while it is served. Exit status: 0
+    /// clean, or all repaired; 1 problems; 2 could not check
+    Fsck(FsckOptions),
+    /// Take over what another gateway left in its tree
+    #[command(subcommand)]
+    Import(ImportCommand),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -140,6 +156,11 @@ pub struct ServeOptions {
     /// ever, as S3 does
     #[arg(long, value_name = "DAYS", env = "SLIPWAY_UPLOAD_AGE", default_value = "0")]
     pub upload_age: u32,
+
+    /// Give files that Versity S3 Gateway wrote, and that are not imported yet, the ETags it noted, without knowing whether they were
+    /// changed since. Only for trees that nothing but it ever wrote to
+    #[arg(long, env = "SLIPWAY_TRUST_VERSITYGW")]
+    pub trust_versitygw: bool,
 
     /// Which requests signed with AWS signature version 2 are accepted
     #[arg(long, value_name = "WHICH", env = "SLIPWAY_SIGV2", value_enum, default_value = "presigned")]

@@ -106,6 +106,7 @@ fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<(String, Vec<
             toml::Value::Array(_) if !takes_many(command, id) => {
                 return Err(says(&format_args!("{key}: expected one value, not a list")));
             }
+            toml::Value::Boolean(on) if is_switch(command, id) => vec![on.to_string().into()],
             toml::Value::Array(items) => {
                 items.iter().map(|item| value(key, item)).collect::<Result<Vec<_>, _>>()?
             }
@@ -120,8 +121,16 @@ fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<(String, Vec<
 }
 
 fn takes_many(command: &clap::Command, id: &str) -> bool {
+    has_action(command, id, |action| matches!(action, clap::ArgAction::Append))
+}
+
+fn is_switch(command: &clap::Command, id: &str) -> bool {
+    has_action(command, id, |action| matches!(action, clap::ArgAction::SetTrue))
+}
+
+fn has_action(command: &clap::Command, id: &str, is: impl Fn(&clap::ArgAction) -> bool) -> bool {
     let mut serve = command.find_subcommand("serve").map(clap::Command::get_arguments).into_iter().flatten();
-    serve.any(|arg| arg.get_id() == id && matches!(arg.get_action(), clap::ArgAction::Append))
+    serve.any(|arg| arg.get_id() == id && is(arg.get_action()))
 }
 
 #[cfg(test)]
@@ -135,7 +144,7 @@ mod tests {
         let args: Vec<_> = ["slipway", "serve"].iter().chain(args).map(OsString::from).collect();
         match Cli::read(&args).map_err(|e| e.to_string())?.command {
             Command::Serve(options) => Ok(*options),
-            Command::Completions { .. } => Err("not serve".to_owned()),
+            _ => Err("not serve".to_owned()),
         }
     }
 
@@ -143,11 +152,16 @@ mod tests {
     fn the_file_gives_defaults_and_flags_win() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("slipway.toml");
-        std::fs::write(&file, "listen = [\":1\", \":2\"]\nregion = \"x\"\nidle-timeout = 7\n").unwrap();
+        std::fs::write(
+            &file,
+            "listen = [\":1\", \":2\"]\nregion = \"x\"\nidle-timeout = 7\ntrust-versitygw = true\n",
+        )
+        .unwrap();
         let config = file.to_str().unwrap();
         let options = read(&["--config", config, "/data"]).unwrap();
         assert_eq!((options.listen, options.region.as_str()), (vec![":1".to_owned(), ":2".to_owned()], "x"));
         assert_eq!(options.idle_timeout, Duration::from_secs(7));
+        assert!(options.trust_versitygw && !read(&["/data"]).unwrap().trust_versitygw);
         assert_eq!(read(&["--config", config, "--region", "y", "/data"]).unwrap().region, "y");
     }
 

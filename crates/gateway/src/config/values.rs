@@ -18,7 +18,7 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse::<usize>() {
         Ok(number @ 1..=1_000_000) => Ok(number),
         _ => Err("a whole number, 1 to 1000000".to_owned()),

@@ -1,0 +1,135 @@
+//! A file that may get a record.
+//!
+//! The record must tell of the file's bytes as they are, and the name must still be that file's. So: the file's times are old
+//! enough that a write from now on would change them (git's racily-clean rule); then it is read; then, under the lock that all
+//! who replace the name take, nothing about it has changed since; and should a write come right then, its new mtime makes the
+//! record stale at once.
+
+use std::time::Duration;
+
+use backend::Result;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use s3_types::{ChecksumAlgorithm, Digester, Digests};
+
+use super::Progress;
+use crate::bucket::{Bucket, Directory, join};
+use crate::error::{Fail, Op, retrying};
+use crate::file_info::{self, FileInfo};
+use crate::keymap::{DIRECTORY_DATA, SELF};
+use crate::limits::{TIMES_SETTLE, TIMES_SETTLE_REMOTE};
+use crate::lock::Lock;
+use crate::place::leads_nowhere;
+use crate::record::{self, Record};
+use crate::resolve::{self, READ};
+use crate::{DEFAULT_CHECKSUM, files};
+
+/// A regular file, open, as it was when it was opened.
+pub(crate) struct Candidate<'b> {
+    pub file: OwnedFd,
+    pub info: FileInfo,
+    bucket: &'b Bucket<'b>,
+    directory: Directory,
+    name: String,
+}
+
+impl<'b> Candidate<'b> {
+    /// Opens the file; `None` if there is none, or something else.
+    pub fn open(bucket: &'b Bucket<'b>, directory: &Directory, name: &str) -> Result<Option<Self>> {
+        let file = match resolve::plain(directory, name, READ) {
+            Err(errno) if leads_nowhere(errno) => return Ok(None),
+            result => result.op("open a file")?,
+        };
+        let info = file_info::stat(&file)?;
+        let (directory, name) = (directory.clone(), name.to_owned());
+        Ok(info.is_file().then_some(Self { file, info, bucket, directory, name }))
+    }
+
+    /// The MD5 of its bytes and their checksum by `algorithm`, which `each` sees too. Waits first, if it was written only just now.
+    pub fn digest(
+        &mut self,
+        algorithm: ChecksumAlgorithm,
+        progress: &Progress,
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<Digests> {
+        self.settle()?;
+        let mut digester = Digester::new(Some(algorithm));
+        files::read_through(&self.file, self.info.stamp.size_bytes, |piece| {
+            digester.update(piece);
+            each(piece);
+            progress.add_bytes(piece.len());
+        })
+        .op("read a file")?;
+        Ok(digester.finish())
+    }
+
+    /// [`Candidate::digest`] by the default algorithm.
+    pub fn digest_by_default(&mut self, progress: &Progress) -> Result<Digests> {
+        self.digest(DEFAULT_CHECKSUM, progress, |_| {})
+    }
+
+    /// Waits until a write would show in the file's times, however coarse they are. The ctime decides, since no one can set it.
+    pub fn settle(&mut self) -> Result<()> {
+        let local = self.bucket.store.times_are_final(self.info.device);
+        let settled = if local { TIMES_SETTLE } else { TIMES_SETTLE_REMOTE };
+        let age = i128::from(file_info::now_ns()) - self.info.changed_ns;
+        let left = i128::try_from(settled.as_nanos()).unwrap_or(0) - age;
+        // A time in the future is another machine's clock; there is no use in waiting for it.
+        if left > 0 {
+            std::thread::sleep(settled.min(Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX))));
+            self.info = file_info::stat(&self.file)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the file its record, if it is as it was when it was last looked at; false if it is not.
+    pub fn adopt(&self, record: &Record) -> Result<bool> {
+        let record = Record { stamp: Some(self.info.stamp), ..record.clone() };
+        // Bytes that a power cut could still take must not be vouched for.
+        rustix::fs::fdatasync(&self.file).op("sync a file")?;
+        self.under_lock(|| {
+            let Some((short, companion)) = record::set(&self.file, &record).attempt("write a record")? else {
+                return Ok(());
+            };
+            record::write_companion(self.bucket, &companion)?;
+            let written = record::set_small(&self.file, &short);
+            if written.is_err() {
+                record::remove_companion(self.bucket, Some(companion.id));
+            }
+            written.attempt("write a record")
+        })
+    }
+
+    /// Does `work` under the lock of the file's key, if the file is as it was when it was last looked at; false if it is not.
+    pub fn under_lock(&self, mut work: impl FnMut() -> Result<(), Fail>) -> Result<bool> {
+        retrying(|| {
+            let _lock = self.lock()?;
+            let as_it_was = self.is_as_it_was()?;
+            if as_it_was {
+                work()?;
+            }
+            Ok(as_it_was)
+        })
+    }
+
+    fn lock(&self) -> Result<Lock, Fail> {
+        match self.name.as_str() {
+            SELF => self.bucket.lock(&self.directory.path),
+            DIRECTORY_DATA => self.bucket.lock_directory(&self.directory.path),
+            name => self.bucket.lock(&join(&self.directory.path, name)),
+        }
+    }
+
+    /// True if its name still leads to it, and nothing about it has changed.
+    pub fn is_as_it_was(&self) -> Result<bool, Fail> {
+        let same = |info: &FileInfo| {
+            (info.inode, info.device, info.stamp, info.changed_ns)
+                == (self.info.inode, self.info.device, self.info.stamp, self.info.changed_ns)
+        };
+        match file_info::at(&self.directory, &self.name) {
+            Ok(named) => Ok(same(&named) && same(&file_info::stat(&self.file)?)),
+            Err(Errno::NOENT) => Ok(false),
+            Err(errno) => Err(errno).attempt("look up a name"),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Companions that no record names.
+//!
+//! A record names its companion, but not the other way round, so that only a look at all records tells. A companion is written
+//! before its object is published; so one that is older than the walk by the usual age, and that the walk did not meet, is
+//! a leftover, unless a person moved its object around the walk meanwhile. Before one is removed, all is walked again.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use backend::Result;
+use rustix::fd::OwnedFd;
+use rustix::fs::AtFlags;
+
+use super::own::open;
+use super::{Check, ProblemKind};
+use crate::buckets::entries;
+use crate::error::Op;
+use crate::keymap::OWN_DIRECTORY;
+use crate::record::{self, OVERFLOW, OverflowId};
+use crate::tools::Progress;
+use crate::tools::tree::{self, Found};
+use crate::{file_info, resolve};
+
+/// Companions that records name.
+#[derive(Debug, Default)]
+pub(super) struct Named(Mutex<HashSet<OverflowId>>);
+
+impl Named {
+    pub fn add(&self, id: OverflowId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+    }
+
+    fn has(&self, id: OverflowId) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&id)
+    }
+}
+
+pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()> {
+    let Some(directory) = open(check, OVERFLOW)? else { return Ok(()) };
+    let age = i128::try_from(check.options.age.as_nanos()).unwrap_or(i128::MAX);
+    let mut orphans = Vec::new();
+    for (name, _) in entries(&directory).op("read companions")? {
+        let id = u128::from_str_radix(&name, 16).ok();
+        let Some(id) = id.filter(|id| record::companion_path(*id).ends_with(&format!("/{name}"))) else {
+            let path = format!("{OWN_DIRECTORY}/{OVERFLOW}/{name}");
+            check.problem(ProblemKind::Stranger, &path, "it is no companion of a record", None);
+            continue;
+        };
+        let old =
+            file_info::at(&directory, &name).is_ok_and(|info| info.changed_ns < began.saturating_sub(age));
+        if old && !named.has(id) {
+            orphans.push((id, name));
+        }
+    }
+    if check.options.repair && !orphans.is_empty() {
+        let again = Named::default();
+        // Not shown: what is there was counted once.
+        tree::for_each(check.bucket, "", check.options.jobs, &Progress::default(), &|found| {
+            note(&again, found);
+        })?;
+        orphans.retain(|(id, _)| !again.has(*id));
+    }
+    for (id, name) in orphans {
+        tell(check, &directory, id, &name);
+    }
+    Ok(())
+}
+
+fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str) {
+    let path = record::companion_path(id);
+    if check.report.unreadable.load(std::sync::atomic::Ordering::Relaxed) {
+        let explanation = "no record that could be read names it, but not all could be read";
+        check.problem(ProblemKind::CompanionOrphaned, &path, explanation, None);
+        return;
+    }
+    let mut repair = || Ok(rustix::fs::unlinkat(directory, name, AtFlags::empty()).is_ok());
+    let explanation = "the rest of a record whose object is gone; a repair removes it";
+    check.problem(ProblemKind::CompanionOrphaned, &path, explanation, Some(&mut repair));
+}
+
+fn note(named: &Named, found: Found) {
+    let record = match found {
+        Found::Directory(directory) => record::peek(&directory),
+        Found::Entry { directory, name, kind } if kind.is_file() => {
+            resolve::plain(&directory, &name, resolve::READ).and_then(record::peek)
+        }
+        _ => return,
+    };
+    if let Ok(Some(id)) = record.map(|record| record.and_then(|record| record.overflow)) {
+        named.add(id);
+    }
+}

@@ -1,0 +1,179 @@
+//! What stands in the place of objects: names, records, directories.
+
+use backend::Result;
+use rustix::fs::FileType;
+
+use super::companions::Named;
+use super::own::leftover;
+use super::{Check, ProblemKind};
+use crate::bucket::{Directory, join};
+use crate::error::{Op, retrying};
+use crate::file_info;
+use crate::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, SELF};
+use crate::record::{self, Record};
+use crate::resolve::{self, DIRECTORY};
+use crate::staging::is_scattered;
+use crate::tools::candidate::Candidate;
+use crate::tools::tree::Found;
+use crate::{directories, foreign};
+
+pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
+    let (path, result) = match found {
+        Found::Unreadable(path, error) => (path, Err(error)),
+        Found::Directory(directory) => (directory.path.clone(), check_directory(check, named, &directory)),
+        Found::Entry { directory, name, kind } => {
+            let path = join(&directory.path, &name);
+            check_name(check, &directory, &name, kind);
+            let is_object = kind == FileType::RegularFile && keymap::key_of_file(&path).is_some();
+            let result = if is_object { check_file(check, named, &directory, &name, &path) } else { Ok(()) };
+            (path, result)
+        }
+    };
+    if let Err(error) = result {
+        check.unreadable(&path, &error);
+    }
+}
+
+/// Reserved names that the map does not make, or not there.
+fn check_name(check: &Check<'_>, directory: &Directory, name: &str, kind: FileType) {
+    let path = join(&directory.path, name);
+    if is_scattered(name) {
+        if let Ok(opened) = resolve::plain(directory, "", DIRECTORY) {
+            leftover(check, &opened, &directory.path, name);
+        }
+        return;
+    }
+    let odd = |kind, explanation| check.problem(kind, &path, explanation, None);
+    let nowhere = keymap::key_of_file(&path).is_none();
+    match keymap::classify(name.as_bytes()) {
+        Name::Hidden if name.starts_with(OWN_DIRECTORY) => {
+            odd(
+                ProblemKind::ReservedName,
+                "the name is reserved, and no key leads there; rename it to have it served",
+            );
+        }
+        Name::SelfFile | Name::DirectoryData if kind != FileType::RegularFile => {
+            odd(ProblemKind::Misplaced, "only a regular file can hold an object's bytes");
+        }
+        Name::SelfFile | Name::DirectoryData if nowhere => {
+            odd(ProblemKind::Misplaced, "it would hold an object's bytes, but no key has them here");
+        }
+        Name::Piece(_) => odd(ProblemKind::ReservedName, "only a directory can hold the rest of a long name"),
+        Name::LastPiece(_) | Name::Component(_) if nowhere && name.starts_with(OWN_DIRECTORY) => {
+            odd(ProblemKind::ReservedName, "no key maps to this name here; rename it to have it served");
+        }
+        _ => {}
+    }
+}
+
+const DAMAGED: &str = "its record can't be read, so S3 sees a file of another program; a repair removes the record, and \
+                       `slipway rehash` makes a new one";
+const NEWER: &str = "its record is of a newer version of Slipway";
+const MISSING: &str = "the rest of its record is missing: its metadata and parts are lost; a repair keeps what there is (its \
+                       ETag and checksum are true)";
+
+fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &str, path: &str) -> Result<()> {
+    let Some(file) = Candidate::open(check.bucket, directory, name)? else { return Ok(()) };
+    let Some(raw) = record::raw(&file.file).op("read a record")? else { return Ok(()) };
+    let Some(record) = record::from_bytes(&raw) else {
+        let mut repair = || file.under_lock(|| record::remove(&file.file).attempt("remove a record"));
+        let (kind, explanation) = damage(&raw);
+        let repair: Option<super::Repair<'_>> = (kind == ProblemKind::RecordDamaged).then_some(&mut repair);
+        check.problem(kind, path, explanation, repair);
+        return Ok(());
+    };
+    let Some(id) = record.overflow else { return Ok(()) };
+    named.add(id);
+    let lost = |record: &Record| -> Result<bool> {
+        let whole = record::complete(check.bucket, record.clone()).op("read a record")?;
+        Ok(whole.is_none())
+    };
+    // The companion goes after its object; so if the object is still there, the companion is not going but gone.
+    if record.stamp != Some(file.info.stamp) || !lost(&record)? || !retrying(|| file.is_as_it_was())? {
+        return Ok(());
+    }
+    let key = keymap::key_of_file(path).unwrap_or_default();
+    let rest = Record { metadata: foreign::metadata(&key), overflow: None, ..record };
+    check.problem(ProblemKind::CompanionMissing, path, MISSING, Some(&mut || file.adopt(&rest)));
+    Ok(())
+}
+
+fn damage(raw: &[u8]) -> (ProblemKind, &'static str) {
+    if record::is_newer(raw) {
+        (ProblemKind::RecordNewer, NEWER)
+    } else {
+        (ProblemKind::RecordDamaged, DAMAGED)
+    }
+}
+
+fn check_directory(check: &Check<'_>, named: &Named, directory: &Directory) -> Result<()> {
+    check_directory_name(check, directory);
+    let path = directory.path.as_str();
+    let Some(raw) = record::raw(directory).op("read a record")? else { return Ok(()) };
+    let Some(record) = record::from_bytes(&raw) else {
+        let mut repair = || replace_directory_record(check, directory, &raw, None);
+        let (kind, explanation) = damage(&raw);
+        let repair: Option<super::Repair<'_>> = (kind == ProblemKind::RecordDamaged).then_some(&mut repair);
+        check.problem(kind, path, explanation, repair);
+        return Ok(());
+    };
+    if let Some(id) = record.overflow {
+        named.add(id);
+        let lost = || {
+            record::complete(check.bucket, record.clone()).op("read a record").map(|whole| whole.is_none())
+        };
+        // As for files; here, a record that is still the same tells that the object is.
+        if lost()? && record::raw(directory).op("read a record")?.as_ref() == Some(&raw) {
+            let rest = Record { overflow: None, ..record.clone() };
+            let mut repair = || replace_directory_record(check, directory, &raw, Some(&rest));
+            check.problem(ProblemKind::CompanionMissing, path, MISSING, Some(&mut repair));
+        }
+    }
+    let info = file_info::stat(directory)?;
+    let old = info.changed_ns < i128::from(file_info::now_ns()) - check.options.age.as_nanos().cast_signed();
+    // Opened anew, to be read from its start.
+    let empty =
+        || resolve::plain(directory, "", DIRECTORY).and_then(directories::is_empty).op("read a directory");
+    if record.directory_made && !record.directory_object && old && empty()? {
+        let mut repair = || {
+            directories::prune(check.bucket, path);
+            Ok(check.bucket.directory(path).is_err())
+        };
+        let explanation = "a PUT made this directory, and it should have gone with its last object; a repair removes it, and \
+                           those above it that are empty then";
+        check.problem(ProblemKind::EmptyDirectory, path, explanation, Some(&mut repair));
+    }
+    Ok(())
+}
+
+fn check_directory_name(check: &Check<'_>, directory: &Directory) {
+    let (_, name) = keymap::split(&directory.path);
+    if matches!(keymap::classify(name.as_bytes()), Name::LastPiece(_))
+        && keymap::key_of_directory(&directory.path).is_none()
+    {
+        let explanation = "no key maps to this name here; rename it to have it served";
+        check.problem(ProblemKind::ReservedName, &directory.path, explanation, None);
+    }
+    debug_assert!(!matches!(name, SELF | DIRECTORY_DATA), "the walk does not enter those");
+}
+
+/// Under the lock, if the record is still the same.
+fn replace_directory_record(
+    check: &Check<'_>,
+    directory: &Directory,
+    old: &[u8],
+    new: Option<&Record>,
+) -> Result<bool> {
+    retrying(|| {
+        let _lock = check.bucket.lock_directory(&directory.path)?;
+        if record::raw(directory).attempt("read a record")?.as_deref() != Some(old) {
+            return Ok(false);
+        }
+        match new {
+            Some(record) => record::set_small(directory, record),
+            None => record::remove(directory),
+        }
+        .attempt("write a record")?;
+        Ok(true)
+    })
+}

@@ -1,0 +1,112 @@
+//! The bucket's own directory: staging and locks.
+
+use std::time::Instant;
+
+use backend::Result;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FileType, FlockOperation, OFlags, flock};
+use rustix::io::Errno;
+
+use super::{Check, ProblemKind};
+use crate::bucket::join;
+use crate::buckets::entries;
+use crate::error::Op;
+use crate::keymap::OWN_DIRECTORY;
+use crate::limits::{LOCK_HELD_MAX, LOCK_POLL, LOCKS};
+use crate::lock::{self, try_lock_file};
+use crate::resolve::{self, DIRECTORY};
+use crate::sweep;
+
+pub(super) fn check(check: &Check<'_>) -> Result<()> {
+    if let Some(staging) = open(check, "staging")? {
+        for (name, _) in entries(&staging).op("read staging")? {
+            leftover(check, &staging, ".slipway/staging", &name);
+        }
+    }
+    locks(check)
+}
+
+/// Opens a directory of the bucket's own, if there is one. What stands there instead is a problem.
+pub(super) fn open(check: &Check<'_>, name: &str) -> Result<Option<OwnedFd>> {
+    let path = format!("{OWN_DIRECTORY}/{name}");
+    match resolve::plain(&check.bucket.fd, &path, DIRECTORY) {
+        Ok(directory) => Ok(Some(directory)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(Errno::NOTDIR | Errno::LOOP) => {
+            check.problem(
+                ProblemKind::Stranger,
+                &path,
+                "it must be a directory; writes fail until it is gone",
+                None,
+            );
+            Ok(None)
+        }
+        Err(errno) => Err(errno).op("open a directory of the bucket's own"),
+    }
+}
+
+/// Something that was staged: a problem once it is old and no one holds it.
+pub(super) fn leftover(check: &Check<'_>, directory: &OwnedFd, above: &str, name: &str) {
+    if !sweep::is_older(directory, name, check.options.age) {
+        return;
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let held = resolve::plain(directory, name, flags).is_ok_and(|file| !try_lock_file(&file));
+    if held {
+        return;
+    }
+    let mut repair = || Ok(sweep::remove_staged(check.bucket, directory, name, false)?);
+    check.problem(
+        ProblemKind::StagingLeftover,
+        &join(above, name),
+        "left by a write that did not come to its end; a repair removes it, or finishes what must be finished",
+        Some(&mut repair),
+    );
+}
+
+fn locks(check: &Check<'_>) -> Result<()> {
+    let Some(directory) = open(check, lock::DIRECTORY)? else { return Ok(()) };
+    for (name, kind) in entries(&directory).op("read locks")? {
+        let path = format!("{OWN_DIRECTORY}/{}/{name}", lock::DIRECTORY);
+        let known = (0..LOCKS).any(|number| lock::path_of(number) == path);
+        let file =
+            match resolve::plain(&directory, &name, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK) {
+                Ok(file) if kind == FileType::RegularFile => file,
+                // A gateway that deletes the bucket.
+                Err(Errno::NOENT) => continue,
+                _ => {
+                    check.problem(
+                        ProblemKind::BadLock,
+                        &path,
+                        "it must be a regular file; no one can lock it",
+                        None,
+                    );
+                    continue;
+                }
+            };
+        if !known {
+            let mut repair = || {
+                Ok(try_lock_file(&file) && rustix::fs::unlinkat(&directory, &*name, AtFlags::empty()).is_ok())
+            };
+            let explanation =
+                "no gateway uses a lock of this name; a repair removes it unless someone holds it";
+            check.problem(ProblemKind::BadLock, &path, explanation, Some(&mut repair));
+        } else if is_held_for_long(&file) {
+            let explanation = "someone holds this lock and does not give it back, and all who need it wait; `lslocks` tells who";
+            check.problem(ProblemKind::LockHeld, &path, explanation, None);
+        }
+    }
+    Ok(())
+}
+
+fn is_held_for_long(file: &OwnedFd) -> bool {
+    let began = Instant::now();
+    // Another error (a network file system that locks only what is open for writing) tells nothing.
+    while flock(file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::AGAIN) {
+        if began.elapsed() > LOCK_HELD_MAX {
+            return true;
+        }
+        std::thread::sleep(LOCK_POLL);
+    }
+    false
+}

@@ -1,0 +1,271 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::{Arc, Mutex};
+
+use backend::{NewUpload, ObjectPart};
+use rustix::fs::{FlockOperation, XattrFlags};
+use s3_types::ETag;
+
+use super::*;
+use crate::options::SweepOptions;
+use crate::record::{self, ATTRIBUTE, Record};
+use crate::testing::Scene;
+use crate::{sweep, upload};
+
+/// Checks the scene's tree; what was found by path in the bucket.
+fn run(scene: &Scene, repair: bool, age: Duration) -> BTreeMap<String, (ProblemKind, ProblemState)> {
+    let found = Mutex::new(BTreeMap::new());
+    let root = scene.path().parent().unwrap().to_owned();
+    let options = FsckOptions { repair, buckets: Vec::new(), age, jobs: 2 };
+    fsck(&root, &options, &Progress::default(), &|problem| {
+        let path = problem.path.strip_prefix(&root).unwrap().to_str().unwrap();
+        let path = path.strip_prefix("bucket/").unwrap_or(path).to_owned();
+        assert!(found.lock().unwrap().insert(path, (problem.kind, problem.state)).is_none());
+    })
+    .unwrap();
+    found.into_inner().unwrap()
+}
+
+/// The damage is found, left alone without `repair`, gone after it; or else left to a person.
+fn expect(scene: &Scene, path: &str, kind: ProblemKind, repairable: bool) {
+    let state = if repairable { ProblemState::Repairable } else { ProblemState::Manual };
+    for _ in 0..2 {
+        assert_eq!(
+            run(scene, false, Duration::ZERO),
+            BTreeMap::from([(path.to_owned(), (kind, state_of(&state)))])
+        );
+    }
+    let repaired = if repairable { ProblemState::Repaired } else { ProblemState::Manual };
+    let expected = BTreeMap::from([(path.to_owned(), (kind, state_of(&repaired)))]);
+    assert_eq!(run(scene, true, Duration::ZERO), expected);
+    let left = run(scene, true, Duration::ZERO);
+    assert_eq!(left.is_empty(), repairable, "{left:?}");
+}
+
+fn state_of(state: &ProblemState) -> ProblemState {
+    match state {
+        ProblemState::Repairable => ProblemState::Repairable,
+        ProblemState::Manual => ProblemState::Manual,
+        _ => ProblemState::Repaired,
+    }
+}
+
+fn large_record() -> Record {
+    let part = |n: u32| ObjectPart { part_number: n * 2 - 1, size_bytes: 1, checksum: None };
+    let etag = Some(ETag::Multipart { md5: [7; 16], parts: 5_000 });
+    Record { etag, parts: Some((1..=5_000).map(part).collect::<Arc<[_]>>()), ..Record::default() }
+}
+
+fn companion(scene: &Scene) -> PathBuf {
+    let mut companions = fs::read_dir(scene.path().join(".slipway/overflow")).unwrap();
+    companions.next().unwrap().unwrap().path()
+}
+
+#[test]
+fn a_tree_that_was_used_is_clean() {
+    let scene = Scene::new();
+    for key in ["a", "a/b", "d/", "x//y", "deep/er/one", &"long/".repeat(5), &"l".repeat(300), "l/../m"] {
+        scene.put(key, b"1").unwrap();
+    }
+    scene.put(&format!("{}/x", "l".repeat(300)), b"1").unwrap();
+    scene.put_record("large", b"1", large_record()).unwrap();
+    scene.put_record("large/", b"1", large_record()).unwrap();
+    upload::create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
+    fs::create_dir(scene.path().join("empty")).unwrap();
+    fs::write(scene.path().join("foreign"), "1").unwrap();
+    fs::write(scene.path().join("a/b"), "edited").unwrap();
+    std::os::unix::fs::symlink("nowhere", scene.path().join("link")).unwrap();
+    assert_eq!(run(&scene, true, Duration::ZERO), BTreeMap::new());
+}
+
+#[test]
+fn a_check_writes_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir(root.path().join("bucket")).unwrap();
+    fs::write(root.path().join("bucket/a"), "1").unwrap();
+    let before = fs::metadata(root.path()).unwrap();
+    let options = FsckOptions { repair: false, buckets: Vec::new(), age: Duration::ZERO, jobs: 1 };
+    fsck(root.path(), &options, &Progress::default(), &|problem| panic!("{problem:?}")).unwrap();
+    let after = fs::metadata(root.path()).unwrap();
+    assert_eq!((before.ctime(), before.ctime_nsec()), (after.ctime(), after.ctime_nsec()));
+    assert_eq!(fs::read_dir(root.path().join("bucket")).unwrap().count(), 1);
+}
+
+#[test]
+fn staging_leftovers_go_unless_young_or_held() {
+    let scene = Scene::new();
+    let staging = scene.path().join(".slipway/staging");
+    fs::create_dir_all(&staging).unwrap();
+    let file = fs::File::create(staging.join("left")).unwrap();
+    assert_eq!(run(&scene, true, Duration::from_hours(1)), BTreeMap::new());
+    rustix::fs::flock(&file, FlockOperation::LockExclusive).unwrap();
+    assert_eq!(run(&scene, true, Duration::ZERO), BTreeMap::new());
+    drop(file);
+    expect(&scene, ".slipway/staging/left", ProblemKind::StagingLeftover, true);
+    // Where something is mounted inside the bucket.
+    fs::create_dir(scene.path().join("mounted")).unwrap();
+    for directory in ["mounted/", ""] {
+        let path = format!("{directory}.slipway,t{:032x}", 7);
+        fs::write(scene.path().join(&path), "1").unwrap();
+        expect(&scene, &path, ProblemKind::StagingLeftover, true);
+    }
+    // What a person might write is no one's leftover.
+    fs::write(scene.path().join(".slipway,test"), "1").unwrap();
+    expect(&scene, ".slipway,test", ProblemKind::ReservedName, false);
+}
+
+#[test]
+fn locks_that_no_one_uses_go() {
+    let scene = Scene::new();
+    scene.put("a", b"1").unwrap();
+    scene.put("a", b"2").unwrap();
+    fs::write(scene.path().join(".slipway/locks/40"), "").unwrap();
+    expect(&scene, ".slipway/locks/40", ProblemKind::BadLock, true);
+    fs::create_dir(scene.path().join(".slipway/locks/41")).unwrap();
+    expect(&scene, ".slipway/locks/41", ProblemKind::BadLock, false);
+}
+
+#[test]
+fn uploads_that_are_none_go() {
+    let scene = Scene::new();
+    let uploads = scene.path().join(".slipway/uploads");
+    fs::create_dir_all(uploads.join("abc")).unwrap();
+    fs::write(uploads.join("abc/00001"), "1").unwrap();
+    assert_eq!(run(&scene, true, Duration::from_hours(1)), BTreeMap::new());
+    expect(&scene, ".slipway/uploads/abc", ProblemKind::UploadLeftover, true);
+    let id = upload::create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
+    let path = format!(".slipway/uploads/{id}");
+    fs::write(scene.path().join(&path).join("upload"), "\x02newer").unwrap();
+    expect(&scene, &path, ProblemKind::RecordNewer, false);
+    let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
+    sweep::sweep(&scene.store, &scene.name, &options).unwrap();
+    assert!(scene.path().join(&path).exists());
+    fs::write(scene.path().join(&path).join("upload"), "\x01damaged").unwrap();
+    expect(&scene, &path, ProblemKind::UploadDamaged, true);
+    fs::write(uploads.join("file"), "").unwrap();
+    expect(&scene, ".slipway/uploads/file", ProblemKind::Stranger, false);
+}
+
+#[test]
+fn a_damaged_part_goes_alone() {
+    let scene = Scene::new();
+    let id = upload::create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
+    let directory = scene.path().join(format!(".slipway/uploads/{id}"));
+    scene.put("part", b"1").unwrap();
+    fs::rename(scene.path().join("part"), directory.join("00001")).unwrap();
+    fs::write(directory.join("00002"), "never recorded").unwrap();
+    expect(&scene, &format!(".slipway/uploads/{id}/00002"), ProblemKind::PartDamaged, true);
+    assert!(directory.join("00001").exists() && directory.join("upload").exists());
+    fs::write(directory.join("00001"), "edited").unwrap();
+    expect(&scene, &format!(".slipway/uploads/{id}/00001"), ProblemKind::PartDamaged, true);
+}
+
+#[test]
+fn damaged_receipts_go() {
+    let scene = Scene::new();
+    let completed = scene.path().join(".slipway/completed");
+    fs::create_dir_all(&completed).unwrap();
+    fs::write(completed.join("abc"), "\x01x").unwrap();
+    expect(&scene, ".slipway/completed/abc", ProblemKind::ReceiptDamaged, true);
+}
+
+#[test]
+fn uploads_set_aside_end() {
+    let scene = Scene::new();
+    let aside = scene.path().parent().unwrap().join(".slipway,deleting,bucket,1,2");
+    fs::create_dir_all(aside.join("abc")).unwrap();
+    expect(&scene, ".slipway,deleting,bucket,1,2", ProblemKind::UploadsAside, true);
+    assert!(!aside.exists());
+}
+
+#[test]
+fn companions_without_a_record_go() {
+    let scene = Scene::new();
+    scene.put_record("a", b"1", large_record()).unwrap();
+    scene.put_record("b/", b"1", large_record()).unwrap();
+    let overflow = scene.path().join(".slipway/overflow");
+    let name = format!("{:032x}", 7);
+    fs::write(overflow.join(&name), "").unwrap();
+    assert_eq!(run(&scene, true, Duration::from_hours(1)), BTreeMap::new());
+    expect(&scene, &format!(".slipway/overflow/{name}"), ProblemKind::CompanionOrphaned, true);
+    assert_eq!(fs::read_dir(overflow).unwrap().count(), 2);
+}
+
+#[test]
+fn a_record_without_its_companion_keeps_what_is_true() {
+    let scene = Scene::new();
+    for key in ["a.html", "d/"] {
+        let target = scene.target(key);
+        if target.place.directory {
+            let record = Record { etag: large_record().etag, ..large_record() };
+            target.publish_empty_directory(&scene.store, record).unwrap();
+        } else {
+            scene.put_record(key, b"1", large_record()).unwrap();
+        }
+        fs::remove_file(companion(&scene)).unwrap();
+        expect(&scene, key.trim_end_matches('/'), ProblemKind::CompanionMissing, true);
+        let file = fs::File::open(scene.path().join(key)).unwrap();
+        let record = record::peek(&file).unwrap().unwrap();
+        assert_eq!((record.etag, record.overflow, record.parts), (large_record().etag, None, None));
+        assert_eq!(record.directory_object, target.place.directory);
+    }
+    // With something else in the companion's place.
+    scene.put_record("b", b"1", large_record()).unwrap();
+    fs::write(companion(&scene), "\x01").unwrap();
+    let found = run(&scene, true, Duration::ZERO);
+    assert_eq!(found["b"], (ProblemKind::CompanionMissing, ProblemState::Repaired));
+}
+
+#[test]
+fn damaged_records_go_and_newer_ones_stay() {
+    let scene = Scene::new();
+    scene.put("a/b", b"1").unwrap();
+    for path in ["a/b", "a"] {
+        let place = scene.path().join(path);
+        let damaged = [1, 2, 99, 7];
+        rustix::fs::setxattr(&place, ATTRIBUTE, &damaged, XattrFlags::empty()).unwrap();
+        expect(&scene, path, ProblemKind::RecordDamaged, true);
+        rustix::fs::setxattr(&place, ATTRIBUTE, b"\x02new", XattrFlags::empty()).unwrap();
+        expect(&scene, path, ProblemKind::RecordNewer, false);
+        rustix::fs::removexattr(&place, ATTRIBUTE).unwrap();
+    }
+    assert_eq!(scene.get("a/b").unwrap(), b"1");
+}
+
+#[test]
+fn names_of_no_key_are_told() {
+    let cases = [
+        (".slipway,foo", false, ProblemKind::ReservedName),
+        (".slipway,=plain", false, ProblemKind::ReservedName),
+        ("a/.slipway", true, ProblemKind::ReservedName),
+        (".slipway,.x", false, ProblemKind::ReservedName),
+        (".slipway,.y", true, ProblemKind::ReservedName),
+        (".slipway,empty", false, ProblemKind::ReservedName),
+        (".slipway,self", false, ProblemKind::Misplaced),
+        ("a/.slipway,dir", true, ProblemKind::Misplaced),
+    ];
+    for (path, directory, kind) in cases {
+        let scene = Scene::new();
+        let place = scene.path().join(path);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        if directory {
+            fs::create_dir(&place).unwrap();
+        } else {
+            fs::write(&place, "1").unwrap();
+        }
+        expect(&scene, path, kind, false);
+        assert!(place.exists());
+    }
+}
+
+#[test]
+fn empty_directories_go_if_a_put_made_them() {
+    let scene = Scene::new();
+    scene.put("a/b/c", b"1").unwrap();
+    fs::create_dir(scene.path().join("a/mine")).unwrap();
+    fs::remove_file(scene.path().join("a/b/c")).unwrap();
+    assert_eq!(run(&scene, true, Duration::from_hours(1)), BTreeMap::new());
+    expect(&scene, "a/b", ProblemKind::EmptyDirectory, true);
+    assert!(scene.path().join("a/mine").exists());
+}

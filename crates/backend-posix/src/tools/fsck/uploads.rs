@@ -1,0 +1,150 @@
+//! Uploads in progress, and the receipts of those that were completed.
+
+use std::sync::Arc;
+
+use backend::{BackendError, Result};
+use rustix::fd::OwnedFd;
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use super::own::open;
+use super::{Check, ProblemKind};
+use crate::bucket::Directory;
+use crate::buckets::entries;
+use crate::error::{Io, Op};
+use crate::file_info::{self, FileInfo};
+use crate::keymap::OWN_DIRECTORY;
+use crate::resolve::{self, DIRECTORY, READ};
+use crate::upload::{COMPLETED, DESCRIPTION, UPLOADS, Upload, holds, is_own, part_number};
+use crate::{files, record, sweep, unique};
+
+pub(super) fn check(check: &Check<'_>) -> Result<()> {
+    if let Some(uploads) = open(check, UPLOADS)? {
+        for (id, _) in entries(&uploads).op("read uploads")? {
+            let path = format!("{OWN_DIRECTORY}/{UPLOADS}/{id}");
+            if let Err(error) = upload(check, &uploads, &id, &path) {
+                check.unreadable(&path, &error);
+            }
+        }
+    }
+    let Some(receipts) = open(check, COMPLETED)? else { return Ok(()) };
+    for (id, _) in entries(&receipts).op("read receipts")? {
+        receipt(check, &receipts, &id);
+    }
+    Ok(())
+}
+
+fn receipt(check: &Check<'_>, receipts: &OwnedFd, id: &str) {
+    let path = format!("{OWN_DIRECTORY}/{COMPLETED}/{id}");
+    let Ok(bytes) = files::read_own(receipts, id) else { return };
+    // A young one may just be written.
+    let fine = record::from_bytes(&bytes).is_some() || !sweep::is_older(receipts, id, check.options.age);
+    if fine || newer(check, &bytes, &path) {
+        return;
+    }
+    let mut repair = || Ok(rustix::fs::unlinkat(receipts, id, AtFlags::empty()).is_ok());
+    let explanation =
+        "the receipt of a completed upload can't be read; a repair removes it (the object is not touched)";
+    check.problem(ProblemKind::ReceiptDamaged, &path, explanation, Some(&mut repair));
+}
+
+/// Tells of a record that a newer version wrote.
+fn newer(check: &Check<'_>, bytes: &[u8], path: &str) -> bool {
+    let newer = record::is_newer(bytes);
+    if newer {
+        check.problem(ProblemKind::RecordNewer, path, "it is of a newer version of Slipway", None);
+    }
+    newer
+}
+
+fn upload(check: &Check<'_>, uploads: &OwnedFd, id: &str, path: &str) -> Result<()> {
+    if let Some(upload) = Upload::open_id(check.bucket, id)? {
+        return parts(check, &upload, path);
+    }
+    if !sweep::is_older(uploads, id, check.options.age) {
+        return Ok(());
+    }
+    let mut kind = ProblemKind::UploadLeftover;
+    let mut explanation =
+        "what is left of an upload that was completed or aborted, or never begun; a repair removes it";
+    match resolve::plain(uploads, id, DIRECTORY).and_then(|fd| files::read_own(fd, DESCRIPTION)) {
+        Ok(bytes) if newer(check, &bytes, path) => return Ok(()),
+        Ok(bytes) if record::from_bytes(&bytes).is_none() => {
+            kind = ProblemKind::UploadDamaged;
+            explanation =
+                "its description can't be read, so it can't be completed; a repair removes it with its parts";
+        }
+        Err(Errno::NOTDIR | Errno::LOOP) => {
+            check.problem(ProblemKind::Stranger, path, "it is no upload", None);
+            return Ok(());
+        }
+        _ => {}
+    }
+    let mut repair = || if sweep::remove_tree(uploads, id) { Ok(true) } else { Err(BackendError::Conflict) };
+    check.problem(kind, path, explanation, Some(&mut repair));
+    Ok(())
+}
+
+fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
+    let directory = Arc::new(resolve::plain(&upload.directory, "", DIRECTORY).op("open an upload")?);
+    for (name, _) in entries(&directory).op("read an upload")? {
+        if is_own(&name) {
+            continue;
+        }
+        let path = format!("{path}/{name}");
+        let Some(number) = part_number(&name) else {
+            check.problem(ProblemKind::Stranger, &path, "it is no part of the upload", None);
+            continue;
+        };
+        let info = match damaged(&upload.directory, &name, number) {
+            Ok(Some(info)) => info,
+            // Whole, or gone.
+            Ok(None) | Err(Errno::NOENT) => continue,
+            Err(errno) => {
+                check.unreadable(&path, &crate::error::storage_error("read a part", errno));
+                continue;
+            }
+        };
+        let mut repair = || {
+            let _lock = upload.lock()?;
+            remove(&upload.directory, &name, &info)
+        };
+        let explanation = "the part is not as it was when it was acknowledged; a repair removes it, so that a client which \
+                           lists the parts sends it again";
+        check.problem(ProblemKind::PartDamaged, &path, explanation, Some(&mut repair));
+    }
+    Ok(())
+}
+
+/// A part that does not match its record.
+fn damaged(directory: &Directory, name: &str, number: u32) -> Io<Option<FileInfo>> {
+    let file = resolve::plain(directory, name, READ)?;
+    let info = file_info::of(&file)?;
+    let record =
+        record::peek(&file)?.filter(|record| record.etag.is_some() && record.stamp == Some(info.stamp));
+    let whole = match record {
+        Some(record) => holds(directory, number, &record)?,
+        None => false,
+    };
+    Ok((!whole).then_some(info))
+}
+
+/// Removes a part, unless another has come in its place: parts are put in place without a lock.
+fn remove(directory: &Directory, name: &str, info: &FileInfo) -> Result<bool> {
+    let aside = format!("damaged-{}", unique::name());
+    match rustix::fs::renameat(directory, name, directory, &*aside) {
+        Err(Errno::NOENT) => return Ok(false),
+        result => result.op("set a part aside")?,
+    }
+    let moved = file_info::at(directory, &aside).op("look up a name")?;
+    let same = (moved.inode, moved.device, moved.stamp) == (info.inode, info.device, info.stamp);
+    if !same {
+        match rustix::fs::linkat(directory, &*aside, directory, name, AtFlags::empty()) {
+            // A still newer one.
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno).op("put a part back"),
+        }
+    }
+    rustix::fs::unlinkat(directory, &*aside, AtFlags::empty()).op("remove a part")?;
+    Ok(same)
+}

@@ -1,0 +1,301 @@
+//! Records from versitygw's attributes.
+//!
+//! Its attributes do not say which bytes they belong to. So the bytes are asked: an MD5 that is the ETag, MD5s of the parts that
+//! make up the ETag, or a checksum of the whole that is the one noted, prove that they are still those that were uploaded.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use backend::{ObjectPart, Result};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{CWD, FileType, Mode};
+use s3_types::{BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, Digester, ETag};
+
+use super::{ImportOptions, Imported};
+use crate::bucket::{Bucket, Directory, join};
+use crate::error::{Op, retrying};
+use crate::keymap::{self, DIRECTORY_DATA, Name, SELF};
+use crate::publish::set_directory_record;
+use crate::record::{self, Record};
+use crate::resolve::{self, DIRECTORY};
+use crate::store::Store;
+use crate::tools::candidate::Candidate;
+use crate::tools::tree::{self, Found};
+use crate::tools::{Progress, for_each_bucket, open};
+use crate::versitygw::{self, Attributes, Source};
+use crate::{DEFAULT_CHECKSUM, file_info};
+
+/// Its own directory at the top of a bucket.
+const TEMPORARY: &str = ".sgwtmp";
+
+/// Makes records for the tree at `root` from what versitygw left there. `report` hears of each object, from several threads.
+pub fn import_versitygw(
+    root: &Path,
+    options: &ImportOptions,
+    progress: &Progress,
+    report: &(dyn Fn(&Path, Imported) + Sync),
+) -> Result<(), String> {
+    let store = open(root, options.dry_run)?;
+    let sidecar = match &options.sidecar {
+        Some(path) => {
+            let opened = rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty());
+            Some(opened.map_err(|e| format!("{}: {e}", path.display()))?)
+        }
+        None => None,
+    };
+    let work = |name: &BucketName, path: &Path| {
+        Import { options, progress, report, path, name, sidecar: sidecar.as_ref() }.run(&store)
+    };
+    for_each_bucket(&store, root, work, |path, error| report(path, Imported::Failed(error.to_string())))
+}
+
+struct Import<'a> {
+    options: &'a ImportOptions,
+    progress: &'a Progress,
+    report: &'a (dyn Fn(&Path, Imported) + Sync),
+    path: &'a Path,
+    name: &'a BucketName,
+    sidecar: Option<&'a OwnedFd>,
+}
+
+impl Import<'_> {
+    fn run(&self, store: &Store) -> Result<()> {
+        let bucket = store.bucket(self.name)?;
+        tree::for_each(&bucket, "", self.options.jobs, self.progress, &|found| {
+            let (path, result) = match found {
+                Found::Unreadable(path, error) => (path, Err(error)),
+                Found::Directory(directory) if directory.path.is_empty() => {
+                    (String::new(), self.bucket_attributes(&directory).map(|()| None))
+                }
+                Found::Directory(directory) => (directory.path.clone(), self.directory(&bucket, &directory)),
+                Found::Entry { directory, name, kind } => {
+                    let path = join(&directory.path, &name);
+                    let is_object = kind == FileType::RegularFile && keymap::key_of_file(&path).is_some();
+                    if !is_object || is_temporary(&path) {
+                        return;
+                    }
+                    (path, self.file(&bucket, &directory, &name))
+                }
+            };
+            match result {
+                Ok(Some(done)) => self.tell(&path, done),
+                Ok(None) => {}
+                Err(error) => self.tell(&path, Imported::Failed(error.to_string())),
+            }
+        })
+    }
+
+    fn tell(&self, path: &str, done: Imported) {
+        let place: PathBuf = if path.is_empty() { self.path.to_owned() } else { self.path.join(path) };
+        (self.report)(&place, done);
+    }
+
+    /// The attributes of a file or directory; `None` if it has none, or if versitygw could not have made it.
+    fn source<'f>(&self, file: &'f OwnedFd, path: &str) -> Result<Option<Source<'f>>> {
+        let Some(sidecar) = self.sidecar else { return Ok(Some(Source::File(file.as_fd()))) };
+        let (_, name) = keymap::split(path);
+        // In a sidecar, it would be that of another key.
+        if matches!(name, SELF | DIRECTORY_DATA)
+            || !matches!(keymap::classify(name.as_bytes()), Name::Component(_))
+        {
+            return Ok(None);
+        }
+        Source::sidecar(sidecar, &join(self.name.as_str(), path)).op("open a sidecar")
+    }
+
+    fn bucket_attributes(&self, directory: &Directory) -> Result<()> {
+        let source = match self.sidecar {
+            Some(sidecar) => Source::sidecar(sidecar, self.name.as_str()).op("open a sidecar")?,
+            None => Some(Source::File(directory.fd.as_fd())),
+        };
+        if let Some(source) = source {
+            self.tell_left("", &source.names().op("read attributes")?);
+        }
+        Ok(())
+    }
+
+    fn tell_left(&self, path: &str, names: &[String]) {
+        let left = versitygw::not_carried(names);
+        if !left.is_empty() {
+            self.tell(path, Imported::Left(format!("not taken over: {}", left.join(", "))));
+        }
+    }
+
+    /// `None` if the file is gone.
+    fn file(&self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<Option<Imported>> {
+        let path = join(&directory.path, name);
+        let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
+        match record::raw(&file.file).op("read a record")? {
+            Some(raw) if record::is_newer(&raw) => {
+                return Ok(Some(Imported::Failed("its record is of a newer version of Slipway".to_owned())));
+            }
+            // Damaged; S3 sees none.
+            Some(raw) => match record::from_bytes(&raw) {
+                Some(record) if record.stamp == Some(file.info.stamp) => return Ok(Some(Imported::Known)),
+                Some(_) => {
+                    return Ok(Some(Imported::Stale("Slipway wrote it since, and then another program")));
+                }
+                None => {}
+            },
+            None => {}
+        }
+        // Borrows its own descriptor, since the candidate looks at its file again below.
+        let own = file
+            .file
+            .try_clone()
+            .map_err(|e| backend::BackendError::Io { operation: "open a file", source: e })?;
+        let Some(source) = self.source(&own, &path)? else { return Ok(Some(Imported::Foreign)) };
+        let names = source.names().op("read attributes")?;
+        let Some(theirs) = Attributes::read(&source).op("read attributes")? else {
+            return Ok(Some(Imported::Foreign));
+        };
+        let record = match self.record(&mut file, theirs)? {
+            Ok(record) => record,
+            Err(why) => return Ok(Some(Imported::Stale(why))),
+        };
+        self.tell_left(&path, &names);
+        if self.options.dry_run {
+            return Ok(Some(Imported::Done));
+        }
+        if !file.adopt(&record)? {
+            return Ok(Some(Imported::Changed));
+        }
+        self.remove_attributes(&own, &names)?;
+        Ok(Some(Imported::Done))
+    }
+
+    fn remove_attributes(&self, file: &OwnedFd, names: &[String]) -> Result<()> {
+        if !self.options.keep_attributes && self.sidecar.is_none() {
+            for name in versitygw::carried(names) {
+                versitygw::remove(file, name).op("remove an attribute")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The record of a file, or why it can't have one.
+    fn record(&self, file: &mut Candidate<'_>, theirs: Attributes) -> Result<Result<Record, &'static str>> {
+        if !theirs.is_possible(file.info.stamp.size_bytes) {
+            return Ok(Err("its size is not that of its parts"));
+        }
+        let checksum = if self.options.trust_etags {
+            file.settle()?;
+            theirs.checksum
+        } else {
+            match self.prove(file, &theirs)? {
+                Some(checksum) => Some(checksum),
+                None => return Ok(Err("its bytes are not those of its ETag, or can't be compared with it")),
+            }
+        };
+        let Attributes { etag, metadata, parts, .. } = theirs;
+        Ok(Ok(Record { etag: Some(etag), checksum, metadata, parts, ..Record::default() }))
+    }
+
+    /// Reads the file; the checksum to record if the bytes are those that were uploaded.
+    fn prove(&self, file: &mut Candidate<'_>, theirs: &Attributes) -> Result<Option<Checksum>> {
+        let whole = theirs.checksum.filter(|checksum| checksum.checksum_type == ChecksumType::FullObject);
+        let algorithm = whole.map_or(DEFAULT_CHECKSUM, |checksum| checksum.value.algorithm());
+        let mut parts = theirs.parts.clone().map(PartHashes::new);
+        let digests = file.digest(algorithm, self.progress, |piece| {
+            if let Some(parts) = &mut parts {
+                parts.update(piece);
+            }
+        })?;
+        let proven = digests.etag == theirs.etag
+            || parts.is_some_and(|parts| parts.finish() == theirs.etag)
+            || (whole.is_some() && digests.checksum == whole);
+        let composite = theirs.checksum.filter(|checksum| checksum.checksum_type == ChecksumType::Composite);
+        Ok(proven.then(|| composite.or(digests.checksum)).flatten())
+    }
+
+    fn directory(&self, bucket: &Bucket<'_>, directory: &Directory) -> Result<Option<Imported>> {
+        let path = directory.path.as_str();
+        if is_temporary(path) {
+            let left = "uploads in progress of versitygw: not taken over, and served as objects; remove it once they are not needed";
+            return Ok((path == TEMPORARY).then(|| Imported::Left(left.to_owned())));
+        }
+        // A descriptor that attributes can be read of and removed from.
+        let own = resolve::plain(directory, "", DIRECTORY).op("open a directory")?;
+        let Some(source) = self.source(&own, path)? else { return Ok(None) };
+        let names = source.names().op("read attributes")?;
+        let Some(theirs) = Attributes::read(&source).op("read attributes")? else { return Ok(None) };
+        let time_ns = i64::try_from(file_info::stat(&own)?.stamp.modified_ns).ok();
+        let digests = Digester::new(Some(DEFAULT_CHECKSUM)).finish();
+        let known = retrying(|| {
+            let lock = (!self.options.dry_run).then(|| bucket.lock_directory(path)).transpose()?;
+            let raw = record::raw(&own).attempt("read a record")?;
+            let old = raw.as_deref().map(record::from_bytes);
+            let known =
+                matches!(&old, Some(None)) || old.iter().flatten().any(|record| record.directory_object);
+            if known || lock.is_none() {
+                return Ok(known);
+            }
+            let record = Record {
+                directory_object: true,
+                directory_made: old.flatten().is_some_and(|record| record.directory_made),
+                time_ns,
+                etag: Some(digests.etag.clone()),
+                checksum: digests.checksum,
+                metadata: theirs.metadata.clone(),
+                ..Record::default()
+            };
+            set_directory_record(bucket, directory, &record).map(|()| false)
+        })?;
+        if known {
+            return Ok(Some(Imported::Known));
+        }
+        self.tell_left(path, &names);
+        if !self.options.dry_run {
+            self.remove_attributes(&own, &names)?;
+        }
+        Ok(Some(Imported::Done))
+    }
+}
+
+fn is_temporary(path: &str) -> bool {
+    path.strip_prefix(TEMPORARY).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The ETag of a multipart object, from its bytes and the sizes of its parts.
+struct PartHashes {
+    parts: Arc<[ObjectPart]>,
+    /// The part that comes next, and how much of it was seen.
+    at: usize,
+    seen_bytes: u64,
+    part: Checksummer,
+    whole: Checksummer,
+}
+
+impl PartHashes {
+    fn new(parts: Arc<[ObjectPart]>) -> Self {
+        let md5 = || Checksummer::new(ChecksumAlgorithm::Md5);
+        Self { parts, at: 0, seen_bytes: 0, part: md5(), whole: md5() }
+    }
+
+    fn update(&mut self, mut bytes: &[u8]) {
+        while let Some(part) = self.parts.get(self.at) {
+            let left = part.size_bytes - self.seen_bytes;
+            if left > bytes.len() as u64 {
+                self.part.update(bytes);
+                self.seen_bytes += bytes.len() as u64;
+                return;
+            }
+            let (head, tail) = bytes.split_at(usize::try_from(left).unwrap_or(bytes.len()));
+            self.part.update(head);
+            let part = std::mem::replace(&mut self.part, Checksummer::new(ChecksumAlgorithm::Md5));
+            self.whole.update(part.finish().as_bytes());
+            (self.at, self.seen_bytes, bytes) = (self.at + 1, 0, tail);
+        }
+    }
+
+    fn finish(mut self) -> ETag {
+        // Parts without bytes at the end of a file without any.
+        self.update(&[]);
+        let mut md5 = [0; 16];
+        md5.copy_from_slice(self.whole.finish().as_bytes());
+        ETag::Multipart { md5, parts: u32::try_from(self.at).unwrap_or(u32::MAX) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

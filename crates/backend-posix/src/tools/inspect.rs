@@ -1,0 +1,342 @@
+//! What S3 knows of a file or directory.
+
+use std::path::{Path, PathBuf};
+
+use backend::{FileStamp, ObjectAttributes};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{CWD, FileType, Mode};
+use s3_types::BucketName;
+
+use super::locate::{self, LocateError, Located};
+use crate::bucket::Bucket;
+use crate::file_info::{self, FileInfo};
+use crate::files;
+use crate::foreign::{self, Peer};
+use crate::keymap::{self, DIRECTORY_DATA, SELF};
+use crate::options::Options;
+use crate::place::leads_nowhere;
+use crate::record::{self, OverflowId, Record};
+use crate::resolve::READ;
+use crate::store::Store;
+use crate::versitygw::{Attributes, Source};
+
+/// A file or directory, as S3 sees it.
+#[derive(Debug)]
+pub struct Inspection {
+    /// As it was asked for.
+    pub path: PathBuf,
+    /// The tree and bucket it is in, where that can be told.
+    pub place: Option<(PathBuf, BucketName)>,
+    /// The key that leads here, if one does and the bucket is known.
+    pub key: Option<String>,
+    /// What it is.
+    pub kind: Kind,
+    /// Its size and time.
+    pub stamp: FileStamp,
+    /// What its record is worth.
+    pub standing: Standing,
+    /// What S3 answers, if it is an object.
+    pub attributes: Option<ObjectAttributes>,
+    /// The upload that made it, if one did.
+    pub upload_id: Option<String>,
+    /// The record, as it is kept.
+    pub record: Option<StoredRecord>,
+    /// versitygw made it, and no one imported it yet.
+    pub versitygw: bool,
+}
+
+/// What something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// No object, and none can be there.
+    Other,
+}
+
+/// What a record is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// An object that the record describes.
+    Recorded,
+    /// A file that was made without S3: it has no record.
+    NoRecord,
+    /// A file whose record can't be read; true if a newer version wrote it.
+    Unreadable {
+        /// A newer version wrote it.
+        newer: bool,
+    },
+    /// A file that was changed since its record was written.
+    Changed {
+        /// Its size differs.
+        size: bool,
+        /// Its mtime differs.
+        modified: bool,
+    },
+    /// A file whose record has no ETag or no stamp, so that it is not an object's.
+    NotAnObjects,
+    /// A bucket.
+    Bucket,
+    /// A directory that is no object; true if a PUT made it, so that it goes with its last object.
+    Directory {
+        /// A PUT made it.
+        made: bool,
+    },
+    /// Neither file nor directory.
+    Other,
+}
+
+impl Standing {
+    /// True for files that S3 serves with what they tell of themselves.
+    pub const fn is_foreign(self) -> bool {
+        matches!(self, Self::NoRecord | Self::Unreadable { .. } | Self::Changed { .. } | Self::NotAnObjects)
+    }
+}
+
+/// A record, as it is kept.
+#[derive(Debug)]
+pub struct StoredRecord {
+    /// Size of the attribute.
+    pub attribute_bytes: usize,
+    /// What it says of the file's size and time.
+    pub stamp: Option<FileStamp>,
+    /// Where the rest of it is, if the attribute does not hold it all.
+    pub companion: Option<Companion>,
+}
+
+/// The file with the rest of a record.
+#[derive(Debug)]
+pub struct Companion {
+    /// Relative to the bucket.
+    pub path: String,
+    /// Its size; `None` if it is missing, or can't be looked for because the bucket is not known.
+    pub size_bytes: Option<u64>,
+    /// True if it was found and belongs to this object.
+    pub matches: bool,
+}
+
+/// Looks at `path`; of a directory, also at the files in it that hold its own bytes and those of the key of its name. Changes nothing.
+/// Fails with a sentence.
+pub fn inspect(path: &Path, tree: Option<&Path>) -> Result<Vec<Inspection>, String> {
+    let located = match locate::locate(path, tree) {
+        Ok(located) => Some(located),
+        Err(LocateError::Unknown(_)) => None,
+        Err(error) => return Err(error.to_string()),
+    };
+    let mut found = vec![inspect_one(path, located.as_ref())?];
+    if found[0].kind == Kind::Directory && found[0].standing != Standing::Bucket {
+        for name in [SELF, DIRECTORY_DATA] {
+            let located =
+                located.as_ref().map(|at| Located { path: format!("{}/{name}", at.path), ..at.clone() });
+            let inside = path.join(name);
+            if inside.is_file() {
+                found.push(inspect_one(&inside, located.as_ref())?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn inspect_one(path: &Path, located: Option<&Located>) -> Result<Inspection, String> {
+    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+    let opened = match rustix::fs::openat(CWD, path, READ, Mode::empty()) {
+        Err(errno) if leads_nowhere(errno) && path.exists() => None,
+        result => Some(result.map_err(|e| says(&e))?),
+    };
+    let mut inspection = Inspection {
+        path: path.to_owned(),
+        place: located.and_then(|at| Some((at.root.clone(), at.bucket.clone()?))),
+        key: None,
+        kind: Kind::Other,
+        stamp: FileStamp { size_bytes: 0, modified_ns: 0 },
+        standing: Standing::Other,
+        attributes: None,
+        upload_id: None,
+        record: None,
+        versitygw: false,
+    };
+    let Some(file) = opened else { return Ok(inspection) };
+    let info = file_info::of(&file).map_err(|e| says(&e))?;
+    inspection.stamp = info.stamp;
+    inspection.kind = match info.kind {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Directory,
+        _ => return Ok(inspection),
+    };
+    fill(&mut inspection, &file, info, located).map_err(|e| says(&e))?;
+    Ok(inspection)
+}
+
+fn fill(
+    inspection: &mut Inspection,
+    file: &OwnedFd,
+    info: FileInfo,
+    located: Option<&Located>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let in_bucket = located.filter(|at| at.bucket.is_some());
+    inspection.key = in_bucket.and_then(|at| match inspection.kind {
+        Kind::Directory => keymap::key_of_directory(&at.path),
+        _ => keymap::key_of_file(&at.path),
+    });
+    let raw = record::raw(file)?;
+    inspection.versitygw = raw.is_none() && Attributes::read(&Source::File(file.as_fd()))?.is_some();
+    let mut decoded = raw.as_deref().and_then(record::from_bytes);
+    if let Some(raw) = &raw {
+        inspection.record = Some(StoredRecord {
+            attribute_bytes: raw.len(),
+            stamp: decoded.as_ref().and_then(|record| record.stamp),
+            companion: None,
+        });
+    }
+    if let Some(id) = decoded.as_ref().and_then(|record| record.overflow) {
+        let (companion, whole) = companion(in_bucket, id, decoded.as_ref())?;
+        if let Some(stored) = &mut inspection.record {
+            stored.companion = Some(companion);
+        }
+        decoded = whole.or(decoded);
+    }
+    let newer = raw.as_deref().is_some_and(record::is_newer);
+    inspection.standing = standing(inspection, decoded.as_ref(), raw.is_some(), newer, located);
+    inspection.upload_id = decoded.as_ref().and_then(|record| record.upload_id.clone());
+    inspection.attributes = if inspection.kind == Kind::Directory {
+        decoded.as_ref().and_then(Record::directory_attributes)
+    } else {
+        let name = inspection.path.to_string_lossy();
+        let key = inspection.key.as_deref().unwrap_or(&name);
+        Some(foreign::attributes_of(file, decoded, &info, key, Peer::Metadata))
+    };
+    Ok(())
+}
+
+fn standing(
+    inspection: &Inspection,
+    record: Option<&Record>,
+    has_attribute: bool,
+    newer: bool,
+    located: Option<&Located>,
+) -> Standing {
+    let Some(record) = record else {
+        return match inspection.kind {
+            Kind::Directory if is_bucket(located) => Standing::Bucket,
+            Kind::Directory if !has_attribute => Standing::Directory { made: false },
+            _ if has_attribute => Standing::Unreadable { newer },
+            _ => Standing::NoRecord,
+        };
+    };
+    if inspection.kind == Kind::Directory {
+        return match record.directory_attributes() {
+            Some(_) => Standing::Recorded,
+            None if is_bucket(located) => Standing::Bucket,
+            None => Standing::Directory { made: record.directory_made },
+        };
+    }
+    match record.stamp {
+        Some(stamp) if stamp != inspection.stamp => Standing::Changed {
+            size: stamp.size_bytes != inspection.stamp.size_bytes,
+            modified: stamp.modified_ns != inspection.stamp.modified_ns,
+        },
+        Some(_) if record.etag.is_some() => Standing::Recorded,
+        _ => Standing::NotAnObjects,
+    }
+}
+
+fn is_bucket(located: Option<&Located>) -> bool {
+    located.is_some_and(|at| at.bucket.is_some() && at.path.is_empty())
+}
+
+/// Looks for a companion; also gives the whole record, if it is there.
+fn companion(
+    located: Option<&Located>,
+    id: OverflowId,
+    short: Option<&Record>,
+) -> Result<(Companion, Option<Record>), Box<dyn std::error::Error>> {
+    let mut companion = Companion { path: record::companion_path(id), size_bytes: None, matches: false };
+    let Some(Located { root, bucket: Some(name), .. }) = located else { return Ok((companion, None)) };
+    let store = Store::attach(root, Options::default())?;
+    let bucket: Bucket<'_> = store.bucket(name)?;
+    let Ok(bytes) = files::read_own(&bucket.fd, &companion.path) else { return Ok((companion, None)) };
+    companion.size_bytes = Some(bytes.len() as u64);
+    let whole = short.map(|short| record::complete(&bucket, short.clone())).transpose()?.flatten();
+    companion.matches = whole.is_some();
+    Ok((companion, whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use backend::ObjectPart;
+    use rustix::fs::XattrFlags;
+    use s3_types::ETag;
+
+    use super::*;
+    use crate::record::ATTRIBUTE;
+    use crate::testing::Scene;
+
+    fn look(scene: &Scene, path: &str) -> Vec<Inspection> {
+        inspect(&scene.path().join(path), None).unwrap()
+    }
+
+    #[test]
+    fn tells_objects_from_what_other_programs_made() {
+        let scene = Scene::new();
+        scene.put("a", b"1").unwrap();
+        let [object] = &look(&scene, "a")[..] else { panic!() };
+        assert_eq!((object.standing, object.key.as_deref()), (Standing::Recorded, Some("a")));
+        assert_eq!(object.place.as_ref().unwrap().1, scene.name);
+        assert!(object.record.as_ref().unwrap().attribute_bytes <= 64);
+        fs::write(scene.path().join("b.html"), "12").unwrap();
+        let found = look(&scene, "b.html");
+        assert_eq!(found[0].standing, Standing::NoRecord);
+        let attributes = found[0].attributes.as_ref().unwrap();
+        assert_eq!(attributes.metadata.content_type.as_deref(), Some("text/html"));
+        fs::write(scene.path().join("a"), "123").unwrap();
+        assert_eq!(look(&scene, "a")[0].standing, Standing::Changed { size: true, modified: true });
+        rustix::fs::setxattr(scene.path().join("a"), ATTRIBUTE, b"\x02xyz", XattrFlags::empty()).unwrap();
+        assert_eq!(look(&scene, "a")[0].standing, Standing::Unreadable { newer: true });
+        assert!(inspect(&scene.path().join("missing"), None).is_err());
+    }
+
+    #[test]
+    fn a_directory_shows_what_it_stands_for() {
+        let scene = Scene::new();
+        for key in ["a", "a/b", "a/"] {
+            scene.put(key, b"1").unwrap();
+        }
+        let keys: Vec<_> =
+            look(&scene, "a").into_iter().map(|found| (found.key.unwrap(), found.standing)).collect();
+        let made = Standing::Directory { made: true };
+        let expected = [("a/", made), ("a", Standing::Recorded), ("a/", Standing::Recorded)];
+        assert_eq!(keys, expected.map(|(key, standing)| (key.to_owned(), standing)));
+        assert_eq!(look(&scene, "")[0].standing, Standing::Bucket);
+    }
+
+    #[test]
+    fn a_companion_is_found_or_missed() {
+        let scene = Scene::new();
+        let parts: Arc<[_]> = (1..=10_000)
+            .map(|n| ObjectPart { part_number: n * 2 - 1, size_bytes: 1, checksum: None })
+            .collect();
+        let etag = Some(ETag::Multipart { md5: [7; 16], parts: 5_000 });
+        let record = Record {
+            etag,
+            parts: Some(Arc::clone(&parts)),
+            upload_id: Some("u".into()),
+            ..Record::default()
+        };
+        scene.put_record("a", b"1", record).unwrap();
+        let found = look(&scene, "a").remove(0);
+        let companion = found.record.unwrap().companion.unwrap();
+        assert!(companion.matches && companion.size_bytes > Some(4096));
+        assert_eq!(found.attributes.unwrap().parts.as_deref(), Some(&parts[..]));
+        assert_eq!(found.upload_id.as_deref(), Some("u"));
+        fs::remove_file(scene.path().join(companion.path)).unwrap();
+        let found = look(&scene, "a").remove(0);
+        assert_eq!(found.standing, Standing::Recorded);
+        let companion = found.record.unwrap().companion.unwrap();
+        assert_eq!((companion.matches, companion.size_bytes), (false, None));
+    }
+}

@@ -1,0 +1,247 @@
+//! Giving foreign files real records.
+
+use std::path::{Path, PathBuf};
+
+use backend::Result;
+use rustix::fs::FileType;
+use s3_types::BucketName;
+
+use super::candidate::Candidate;
+use super::locate::Located;
+use super::tree::{self, Found};
+use super::{Progress, for_each_bucket, open};
+use crate::bucket::{Bucket, Directory, join};
+use crate::error::Op;
+use crate::store::Store;
+use crate::{foreign, keymap, record};
+
+/// How to go about it.
+#[derive(Debug, Clone)]
+pub struct RehashOptions {
+    /// Only tell which files are foreign.
+    pub dry_run: bool,
+    /// Files at a time.
+    pub jobs: usize,
+}
+
+/// What became of a file.
+#[derive(Debug)]
+pub enum Rehashed {
+    /// It has a record now, or would have one but for `dry_run`.
+    Done,
+    /// It has a record that is true.
+    Known,
+    /// It was changed while it was read, and stays foreign.
+    Changed,
+    /// It stays as it was.
+    Failed(String),
+}
+
+/// Gives the foreign files at and below a place real records: MD5, CRC64NVME, and a content type by the name. mtimes stay as they
+/// are. `report` hears of each file that an S3 key leads to, from several threads.
+pub fn rehash(
+    located: &Located,
+    options: &RehashOptions,
+    progress: &Progress,
+    report: &(dyn Fn(&Path, Rehashed) + Sync),
+) -> Result<(), String> {
+    let store = open(&located.root, options.dry_run)?;
+    let work = |name: &BucketName, path: &Path| {
+        Rehash { store: &store, path, name, options, progress, report }.run(&located.path)
+    };
+    match &located.bucket {
+        Some(name) => {
+            let path = located.root.join(name.as_str());
+            work(name, &path).map_err(|e| format!("{}: {e}", path.display()))
+        }
+        None => for_each_bucket(&store, &located.root, work, |path, error| {
+            report(path, Rehashed::Failed(error.to_string()));
+        }),
+    }
+}
+
+struct Rehash<'a> {
+    store: &'a Store,
+    path: &'a Path,
+    name: &'a BucketName,
+    options: &'a RehashOptions,
+    progress: &'a Progress,
+    report: &'a (dyn Fn(&Path, Rehashed) + Sync),
+}
+
+impl Rehash<'_> {
+    fn run(&self, start: &str) -> Result<()> {
+        let bucket = self.store.bucket(self.name)?;
+        tree::for_each(&bucket, start, self.options.jobs, self.progress, &|found| match found {
+            Found::Entry { directory, name, kind: FileType::RegularFile } => {
+                let path = join(&directory.path, &name);
+                let Some(key) = keymap::key_of_file(&path) else { return };
+                match self.file(&bucket, &directory, &name, &key) {
+                    Ok(Some(done)) => (self.report)(&self.path(&path), done),
+                    Ok(None) => {}
+                    Err(error) => (self.report)(&self.path(&path), Rehashed::Failed(error.to_string())),
+                }
+            }
+            Found::Unreadable(path, error) => {
+                (self.report)(&self.path(&path), Rehashed::Failed(error.to_string()));
+            }
+            Found::Directory(_) | Found::Entry { .. } => {}
+        })
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.path.join(path)
+    }
+
+    /// `None` if the file is gone.
+    fn file(
+        &self,
+        bucket: &Bucket<'_>,
+        directory: &Directory,
+        name: &str,
+        key: &str,
+    ) -> Result<Option<Rehashed>> {
+        let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
+        let raw = record::raw(&file.file).op("read a record")?;
+        if raw.as_deref().is_some_and(record::is_newer) {
+            let newer = "its record is of a newer version of Slipway".to_owned();
+            return Ok(Some(Rehashed::Failed(newer)));
+        }
+        let old = raw.as_deref().and_then(record::from_bytes).unwrap_or_default();
+        if old.etag.is_some() && old.stamp == Some(file.info.stamp) {
+            return Ok(Some(Rehashed::Known));
+        }
+        if self.options.dry_run {
+            return Ok(Some(Rehashed::Done));
+        }
+        let digests = file.digest_by_default(self.progress)?;
+        let record = record::Record {
+            etag: Some(digests.etag),
+            checksum: digests.checksum,
+            metadata: foreign::metadata(key),
+            // A newer version's, such as a hold that some lawyer wants kept.
+            unknown: old.unknown,
+            ..record::Record::default()
+        };
+        // The companion of the old record, if it has one, stays: a copy by `cp -a` shares it with its original. `fsck` knows.
+        Ok(Some(if file.adopt(&record)? { Rehashed::Done } else { Rehashed::Changed }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+    use std::sync::Mutex;
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+    use crate::keymap::ObjectPath;
+    use crate::object::open;
+    use crate::testing::{Scene, digests};
+    use crate::tools::locate;
+
+    fn run(scene: &Scene, path: &str, dry_run: bool) -> BTreeMap<String, Rehashed> {
+        let located = locate(&scene.path().join(path), None).unwrap();
+        let done = Mutex::new(BTreeMap::new());
+        let root = scene.path().canonicalize().unwrap();
+        rehash(&located, &RehashOptions { dry_run, jobs: 2 }, &Progress::default(), &|path, what| {
+            let path = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            assert!(done.lock().unwrap().insert(path, what).is_none());
+        })
+        .unwrap();
+        done.into_inner().unwrap()
+    }
+
+    #[test]
+    fn foreign_files_become_objects_with_their_old_times() {
+        let scene = Scene::new();
+        for key in ["known", "edited", "both", "both/x", "dir/"] {
+            scene.put(key, b"1").unwrap();
+        }
+        let time = SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 123);
+        for (name, text) in
+            [("new.html", "<p>"), ("edited", "22"), ("both/.slipway,self", "33"), ("dir/.slipway,dir", "44")]
+        {
+            fs::write(scene.path().join(name), text).unwrap();
+            fs::File::options()
+                .write(true)
+                .open(scene.path().join(name))
+                .unwrap()
+                .set_modified(time)
+                .unwrap();
+        }
+        fs::write(scene.path().join(".slipway,nokey"), "5").unwrap();
+        assert_eq!(run(&scene, "", true).values().filter(|done| matches!(done, Rehashed::Done)).count(), 4);
+        assert_eq!(run(&scene, "", false).values().filter(|done| matches!(done, Rehashed::Done)).count(), 4);
+        let again = run(&scene, "..", false);
+        assert_eq!(again.len(), 6);
+        assert!(again.values().all(|done| matches!(done, Rehashed::Known)), "{again:?}");
+        for (key, text) in [("new.html", "<p>"), ("edited", "22"), ("both", "33"), ("dir/", "44")] {
+            let opened = open(&scene.store, &scene.name, key, &ObjectPath::of(key)).unwrap();
+            let expected = digests(text.as_bytes());
+            assert_eq!(
+                (opened.attributes.etag, opened.attributes.checksum),
+                (expected.etag, expected.checksum)
+            );
+            assert_eq!(opened.stamp.modified_ns, 1_000_000_000_000_000_123);
+        }
+    }
+
+    #[test]
+    fn a_record_of_a_newer_version_stays() {
+        let scene = Scene::new();
+        scene.put("a", b"1").unwrap();
+        let path = scene.path().join("a");
+        rustix::fs::setxattr(&path, record::ATTRIBUTE, b"\x02new", rustix::fs::XattrFlags::empty()).unwrap();
+        assert!(matches!(run(&scene, "a", false)["a"], Rehashed::Failed(_)));
+        let mut value = [0; 16];
+        assert_eq!(rustix::fs::getxattr(&path, record::ATTRIBUTE, &mut value[..]), Ok(4));
+    }
+
+    /// Whatever happens between reading a file and writing its record leaves it foreign.
+    #[test]
+    fn a_file_that_changes_meanwhile_stays_foreign() {
+        let scene = Scene::new();
+        let bucket = scene.bucket();
+        let top = bucket.directory("").unwrap();
+        let changes: [fn(&Path); 4] = [
+            |path| fs::write(path, "22").unwrap(),
+            |path| fs::remove_file(path).unwrap(),
+            |path| {
+                let time = fs::metadata(path).unwrap().modified().unwrap();
+                fs::write(path, "2").unwrap();
+                fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+            },
+            |path| {
+                fs::write(path.with_extension("new"), "1").unwrap();
+                fs::rename(path.with_extension("new"), path).unwrap();
+            },
+        ];
+        for change in changes {
+            let path = scene.path().join("a");
+            fs::write(&path, "1").unwrap();
+            let mut file = Candidate::open(&bucket, &top, "a").unwrap().unwrap();
+            let digests = file.digest_by_default(&Progress::default()).unwrap();
+            change(&path);
+            let record = record::Record { etag: Some(digests.etag), ..record::Record::default() };
+            assert!(!file.adopt(&record).unwrap());
+            assert_eq!(record::peek(&file.file).unwrap(), None);
+        }
+    }
+
+    /// A PUT that replaces the file while it is read wins, with its own record.
+    #[test]
+    fn a_put_meanwhile_wins() {
+        let scene = Scene::new();
+        let bucket = scene.bucket();
+        let top = bucket.directory("").unwrap();
+        fs::write(scene.path().join("a"), "1").unwrap();
+        let mut file = Candidate::open(&bucket, &top, "a").unwrap().unwrap();
+        let old = file.digest_by_default(&Progress::default()).unwrap();
+        scene.put("a", b"2").unwrap();
+        assert!(!file.adopt(&record::Record { etag: Some(old.etag), ..record::Record::default() }).unwrap());
+        let opened = open(&scene.store, &scene.name, "a", &ObjectPath::of("a")).unwrap();
+        assert_eq!(opened.attributes.etag, digests(b"2").etag);
+    }
+}

@@ -1,0 +1,208 @@
+//! All that is in a bucket, in whatever order: also what no key reaches.
+
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
+
+use backend::{BackendError, Result};
+use rustix::fs::{Dir, FileType};
+use rustix::io::Errno;
+
+use super::Progress;
+use crate::bucket::{Bucket, Directory, join};
+use crate::error::{Op, storage_error};
+use crate::file_info;
+use crate::keymap::{self, Name};
+use crate::limits::TOOL_QUEUE_LENGTH;
+use crate::place::leads_nowhere;
+use crate::resolve::{self, DIRECTORY};
+
+/// What a walk comes upon.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// A directory, before what is in it.
+    Directory(Directory),
+    /// Anything but a directory that the walk enters.
+    Entry { directory: Directory, name: String, kind: FileType },
+    /// A directory that can't be read.
+    Unreadable(String, BackendError),
+}
+
+/// A walk through a directory of a bucket and those below it. Symbolic links are not followed, and neither
+/// `.slipway` nor any other directory that no key leads into is entered. One directory is open at a time.
+pub(crate) struct Tree<'b> {
+    bucket: &'b Bucket<'b>,
+    pending: Vec<String>,
+    current: Option<(Directory, Dir)>,
+}
+
+impl<'b> Tree<'b> {
+    /// Begins at the directory `start` of the bucket.
+    pub fn new(bucket: &'b Bucket<'b>, start: &str) -> Self {
+        Self { bucket, pending: vec![start.to_owned()], current: None }
+    }
+
+    fn open(&self, path: &str) -> crate::error::Io<(Directory, Dir)> {
+        let fd = resolve::plain(&self.bucket.fd, path, DIRECTORY)?;
+        let entries = Dir::read_from(&fd)?;
+        Ok((Directory { fd: fd.into(), path: path.to_owned() }, entries))
+    }
+}
+
+impl Iterator for Tree<'_> {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        loop {
+            let Some((directory, entries)) = &mut self.current else {
+                let path = self.pending.pop()?;
+                match self.open(&path) {
+                    Ok((directory, entries)) => {
+                        self.current = Some((directory.clone(), entries));
+                        return Some(Found::Directory(directory));
+                    }
+                    Err(errno) if leads_nowhere(errno) => continue,
+                    Err(errno) => {
+                        return Some(Found::Unreadable(path, storage_error("open a directory", errno)));
+                    }
+                }
+            };
+            let entry = match entries.read() {
+                Some(Ok(entry)) => entry,
+                // What a directory says that was removed after it was opened: it was empty.
+                None | Some(Err(Errno::NOENT)) => {
+                    self.current = None;
+                    continue;
+                }
+                Some(Err(errno)) => {
+                    let path = directory.path.clone();
+                    self.current = None;
+                    return Some(Found::Unreadable(path, storage_error("read a directory", errno)));
+                }
+            };
+            // Other names are no key's.
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if matches!(name, "." | "..") || (directory.path.is_empty() && name == keymap::OWN_DIRECTORY) {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                FileType::Unknown => match file_info::at(&*directory, name) {
+                    Ok(info) => info.kind,
+                    Err(_) => continue,
+                },
+                kind => kind,
+            };
+            let (directory, name) = (directory.clone(), name.to_owned());
+            if kind == FileType::Directory
+                && matches!(
+                    keymap::classify(name.as_bytes()),
+                    Name::Component(_) | Name::Piece(_) | Name::LastPiece(_)
+                )
+            {
+                self.pending.push(join(&directory.path, &name));
+                continue;
+            }
+            return Some(Found::Entry { directory, name, kind });
+        }
+    }
+}
+
+/// Calls `work` with all that is at `start` and below, from `jobs` threads.
+pub(crate) fn for_each(
+    bucket: &Bucket<'_>,
+    start: &str,
+    jobs: usize,
+    progress: &Progress,
+    work: &(dyn Fn(Found) + Sync),
+) -> Result<()> {
+    // A file is a walk of one.
+    let (above, name) = keymap::split(start);
+    if !start.is_empty() && matches!(resolve::plain(&bucket.fd, start, DIRECTORY), Err(Errno::NOTDIR)) {
+        let directory = bucket.directory(above).op("open a directory")?;
+        let kind = file_info::at(&directory, name).op("look up a name")?.kind;
+        progress.add_entry();
+        work(Found::Entry { directory, name: name.to_owned(), kind });
+        return Ok(());
+    }
+    let (sender, receiver) = sync_channel(TOOL_QUEUE_LENGTH);
+    let receiver = Arc::new(Mutex::new(receiver));
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            let receiver = Arc::clone(&receiver);
+            scope.spawn(move || {
+                loop {
+                    let Ok(receiver) = receiver.lock() else { return };
+                    let Ok(found) = receiver.recv() else { return };
+                    drop(receiver);
+                    progress.add_entry();
+                    work(found);
+                }
+            });
+        }
+        // Once no thread is left, sending fails.
+        drop(receiver);
+        for found in Tree::new(bucket, start) {
+            if sender.send(found).is_err() {
+                break;
+            }
+        }
+        drop(sender);
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::testing::Scene;
+
+    #[test]
+    fn finds_all_but_our_own_and_follows_no_link() {
+        let scene = Scene::new();
+        for key in ["a", "a/b", "d/e/", "x//y", &"long".repeat(100)] {
+            scene.put(key, b"1").unwrap();
+        }
+        fs::create_dir_all(scene.path().join("person/.slipway/x")).unwrap();
+        std::os::unix::fs::symlink("person", scene.path().join("link")).unwrap();
+        let seen = Mutex::new(BTreeSet::new());
+        let note = |found: Found| {
+            let path = match found {
+                Found::Directory(directory) => directory.path + "/",
+                Found::Entry { directory, name, .. } => join(&directory.path, &name),
+                Found::Unreadable(path, error) => panic!("{path}: {error}"),
+            };
+            assert!(seen.lock().unwrap().insert(path));
+        };
+        let progress = Progress::default();
+        for_each(&scene.bucket(), "", 3, &progress, &note).unwrap();
+        let (head, tail) = ("long".repeat(60), "long".repeat(40));
+        let chain = format!(".slipway,+{head}");
+        let last = format!("{chain}/.slipway,.{tail}");
+        let chain = format!("{chain}/");
+        let expected = [
+            "/",
+            "a/",
+            "a/.slipway,self",
+            "a/b",
+            "d/",
+            "d/e/",
+            "d/e/.slipway,dir",
+            "x/",
+            "x/.slipway,empty/",
+            "x/.slipway,empty/y",
+            "person/",
+            "person/.slipway",
+            "link",
+            &chain,
+            &last,
+        ];
+        assert_eq!(*seen.lock().unwrap(), expected.iter().map(ToString::to_string).collect());
+        assert_eq!(progress.entries(), expected.len() as u64);
+        seen.lock().unwrap().clear();
+        for_each(&scene.bucket(), "a/b", 1, &progress, &note).unwrap();
+        assert_eq!(seen.lock().unwrap().iter().collect::<Vec<_>>(), ["a/b"]);
+    }
+}

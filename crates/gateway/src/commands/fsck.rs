@@ -1,0 +1,105 @@
+//! `slipway fsck`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use backend_posix::SweepOptions;
+use backend_posix::tools::{FsckOptions as Checking, Problem, ProblemState, Progress, fsck};
+use clap::Args;
+use s3_types::BucketName;
+use serde_json::json;
+
+use super::{Console, FOUND, OK, default_jobs, shown};
+use crate::config::at_least_one;
+
+/// Options of `slipway fsck`.
+#[derive(Debug, Clone, Args)]
+pub struct FsckOptions {
+    /// The directory that is served
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// Repair what can be repaired. Without it, nothing is written
+    #[arg(long)]
+    pub repair: bool,
+
+    /// Only this bucket. May be given several times
+    #[arg(long, value_name = "NAME", value_parser = bucket)]
+    pub bucket: Vec<BucketName>,
+
+    /// Leave alone what changed less than so many seconds ago, since a gateway may be at it
+    #[arg(long, value_name = "SECONDS", default_value_t = SweepOptions::default().staging_age.as_secs())]
+    pub min_age: u64,
+
+    /// Files at a time; as many as there are processors unless given
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub jobs: Option<usize>,
+
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn bucket(name: &str) -> Result<BucketName, String> {
+    BucketName::new(name).map_err(|_| "no bucket has this name".to_owned())
+}
+
+/// Checks a tree.
+pub fn run(options: &FsckOptions) -> ExitCode {
+    let (console, progress) = (Console::new(), Progress::default());
+    let (found, left) = (AtomicU64::new(0), AtomicU64::new(0));
+    let how = Checking {
+        repair: options.repair,
+        buckets: options.bucket.clone(),
+        age: Duration::from_secs(options.min_age),
+        jobs: options.jobs.unwrap_or_else(default_jobs),
+    };
+    let outcome = console.watch(&progress, || {
+        fsck(&options.dir, &how, &progress, &|problem| {
+            found.fetch_add(1, Ordering::Relaxed);
+            left.fetch_add(u64::from(problem.state != ProblemState::Repaired), Ordering::Relaxed);
+            console.say(&if options.json { as_json(&problem) } else { as_text(&problem) });
+        })
+    });
+    if let Err(message) = outcome {
+        return console.fail(&message);
+    }
+    let (found, left) = (found.into_inner(), left.into_inner());
+    if options.json {
+        let entries = progress.entries();
+        console.say(&json!({ "entries": entries, "problems": found, "left": left }).to_string());
+    } else {
+        let repaired = if options.repair { format!(", {} repaired", found - left) } else { String::new() };
+        console.say(&format!("{} looked at: {found} problems{repaired}", progress.entries()));
+    }
+    if left == 0 { OK.into() } else { FOUND.into() }
+}
+
+fn as_text(problem: &Problem) -> String {
+    let state = match &problem.state {
+        ProblemState::Repairable => String::new(),
+        ProblemState::Manual => " [left: for a person to decide]".to_owned(),
+        ProblemState::Repaired => " [repaired]".to_owned(),
+        ProblemState::Failed(error) => format!(" [not repaired: {error}]"),
+    };
+    format!("{}: {}: {}{state}", problem.kind.name(), shown(&problem.path), problem.explanation)
+}
+
+fn as_json(problem: &Problem) -> String {
+    let (state, error) = match &problem.state {
+        ProblemState::Repairable => ("repairable", None),
+        ProblemState::Manual => ("manual", None),
+        ProblemState::Repaired => ("repaired", None),
+        ProblemState::Failed(error) => ("failed", Some(error)),
+    };
+    json!({
+        "problem": problem.kind.name(),
+        "path": problem.path.to_string_lossy(),
+        "explanation": problem.explanation,
+        "state": state,
+        "error": error,
+    })
+    .to_string()
+}

@@ -1,0 +1,106 @@
+//! `slipway import`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use backend_posix::tools::{ImportOptions, Imported, Progress, import_versitygw};
+use clap::{Args, Subcommand};
+
+use super::{Console, FOUND, OK, default_jobs, shown, size};
+use crate::config::at_least_one;
+
+/// What can be imported.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ImportCommand {
+    /// Versity S3 Gateway on a POSIX file system: make records of the attributes that it left. Safe while the tree is served.
+    /// Exit status: 0 all taken over; 1 some were not; 2 could not begin
+    Versitygw(VersitygwOptions),
+}
+
+/// Options of `slipway import versitygw`.
+#[derive(Debug, Clone, Args)]
+pub struct VersitygwOptions {
+    /// The directory that it served
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// Where it kept its attributes, if it ran with --sidecar. That directory is left as it is
+    #[arg(long, value_name = "SIDECARDIR")]
+    pub sidecar: Option<PathBuf>,
+
+    /// Where it kept older versions, which cannot be taken over yet: refused
+    #[arg(long, value_name = "VERSIONDIR")]
+    pub versioning_dir: Option<PathBuf>,
+
+    /// Only tell what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Leave its attributes where they are, so that it can go on serving the tree
+    #[arg(long)]
+    pub keep_attributes: bool,
+
+    /// Take its ETags and checksums over without reading the files. It keeps nothing by which to tell that a file was
+    /// changed since; those that were will then fail to download with clients that compare
+    #[arg(long)]
+    pub trust_etags: bool,
+
+    /// Files at a time; as many as there are processors unless given
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub jobs: Option<usize>,
+}
+
+/// Imports.
+pub fn run(command: &ImportCommand) -> ExitCode {
+    let ImportCommand::Versitygw(options) = command;
+    let (console, progress) = (Console::new(), Progress::default());
+    if options.versioning_dir.is_some() {
+        return console.fail(
+            "--versioning-dir: older versions cannot be taken over yet. Without this option the newest version of each \
+             object is, and the directory stays as it is",
+        );
+    }
+    let how = ImportOptions {
+        sidecar: options.sidecar.clone(),
+        dry_run: options.dry_run,
+        keep_attributes: options.keep_attributes,
+        trust_etags: options.trust_etags,
+        jobs: options.jobs.unwrap_or_else(default_jobs),
+    };
+    let [done, known, foreign, left] = [const { AtomicU64::new(0) }; 4];
+    let outcome = console.watch(&progress, || {
+        import_versitygw(&options.dir, &how, &progress, &|path, what| {
+            let path = shown(path);
+            let (count, line) = match what {
+                Imported::Done => (Some(&done), None),
+                Imported::Known => (Some(&known), None),
+                Imported::Foreign => (Some(&foreign), None),
+                Imported::Stale(why) => {
+                    (Some(&left), Some(format!("stale: {path}: {why}; it stays a foreign file")))
+                }
+                Imported::Changed => {
+                    (Some(&left), Some(format!("failed: {path}: changed while it was read")))
+                }
+                Imported::Failed(error) => (Some(&left), Some(format!("failed: {path}: {error}"))),
+                Imported::Left(what) => (None, Some(format!("left: {path}: {what}"))),
+            };
+            if let Some(count) = count {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+            if let Some(line) = line {
+                console.say(&line);
+            }
+        })
+    });
+    if let Err(message) = outcome {
+        return console.fail(&message);
+    }
+    let [done, known, foreign, left] = [done, known, foreign, left].map(AtomicU64::into_inner);
+    let would = if options.dry_run { "to take over" } else { "taken over" };
+    console.say(&format!(
+        "{done} {would}, {known} had records of ours, {foreign} were foreign to both, {left} left as they were; {} read",
+        size(progress.bytes())
+    ));
+    if left == 0 { OK.into() } else { FOUND.into() }
+}

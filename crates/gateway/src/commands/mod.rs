@@ -1,0 +1,143 @@
+//! The commands that work on a tree without serving it, one file each. What they do is `backend_posix::tools`; here is how they
+//! are asked and how they answer.
+//!
+//! Findings go to standard output, a line each, so that they can be piped; progress and failures go to standard error.
+
+pub mod fsck;
+pub mod import;
+pub mod rehash;
+pub mod stat;
+
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::num::NonZero;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use backend_posix::tools::Progress;
+use tracing_subscriber::filter::LevelFilter;
+
+/// All went well.
+pub const OK: u8 = 0;
+/// Something is not as it should be, or was left as it was.
+pub const FOUND: u8 = 1;
+/// Nothing could be done; also what clap says of a wrong command line.
+pub const FAILED: u8 = 2;
+
+/// How often the line that shows the progress is drawn.
+const DRAW_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Where a command writes to.
+#[derive(Debug)]
+struct Console {
+    /// Someone watches.
+    watched: bool,
+    writing: Mutex<()>,
+}
+
+impl Console {
+    fn new() -> Self {
+        // What the engine has to say beyond its results, such as a bucket that can't be read.
+        let log = tracing_subscriber::fmt().with_max_level(LevelFilter::WARN).with_writer(std::io::stderr);
+        let watched = std::io::stderr().is_terminal();
+        let _ = log.with_ansi(watched).try_init();
+        Self { watched, writing: Mutex::new(()) }
+    }
+
+    /// Writes a line of results.
+    fn say(&self, line: &str) {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.clear();
+        match writeln!(std::io::stdout(), "{line}") {
+            // A reader that has seen enough ends us, as it would end any filter.
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(FOUND.into()),
+            _ => {}
+        }
+    }
+
+    /// Writes a line of complaint.
+    fn complain(&self, line: &str) {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.clear();
+        eprintln!("slipway: {line}");
+    }
+
+    /// Ends a command that could not begin, or not go on.
+    fn fail(&self, message: &str) -> ExitCode {
+        self.complain(message);
+        FAILED.into()
+    }
+
+    fn clear(&self) {
+        if self.watched {
+            eprint!("\r\x1b[K");
+        }
+    }
+
+    /// Does work while a line on the terminal shows how far it is.
+    fn watch<T>(&self, progress: &Progress, work: impl FnOnce() -> T) -> T {
+        if !self.watched {
+            return work();
+        }
+        std::thread::scope(|scope| {
+            let (done, wait) = channel::<()>();
+            scope.spawn(move || {
+                while matches!(wait.recv_timeout(DRAW_INTERVAL), Err(RecvTimeoutError::Timeout)) {
+                    let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+                    self.clear();
+                    eprint!("{} looked at, {} read", progress.entries(), size(progress.bytes()));
+                }
+                self.clear();
+            });
+            let result = work();
+            drop(done);
+            result
+        })
+    }
+}
+
+/// A number of bytes, for people.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    let (mut value, mut unit) = (bytes, "bytes");
+    let mut tenths = 0;
+    for next in UNITS {
+        if value < 1024 {
+            break;
+        }
+        (tenths, value, unit) = (value % 1024 * 10 / 1024, value / 1024, next);
+    }
+    if unit == "bytes" { format!("{value} bytes") } else { format!("{value}.{tenths} {unit}") }
+}
+
+/// A path on one line: names may have line breaks, which must not pass for further results.
+fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.chars().any(char::is_control) { format!("{text:?}") } else { text }
+}
+
+/// As many files at a time as there are processors.
+fn default_jobs() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_short() {
+        assert_eq!(size(0), "0 bytes");
+        assert_eq!(size(1023), "1023 bytes");
+        assert_eq!(size(1536), "1.5 KiB");
+        assert_eq!(size(5 << 40), "5.0 TiB");
+    }
+
+    #[test]
+    fn a_name_is_one_line() {
+        assert_eq!(shown(Path::new("a b")), "a b");
+        assert_eq!(shown(Path::new("a\nb")), "\"a\\nb\"");
+    }
+}

@@ -1,0 +1,235 @@
+//! `slipway stat`.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use backend::{FileStamp, ObjectAttributes, ObjectPart};
+use backend_posix::tools::{Inspection, Kind, Standing, StoredRecord, inspect};
+use clap::Args;
+use s3_types::{ObjectMetadata, Timestamp};
+use serde_json::{Map, Value, json};
+
+use super::{Console, FOUND, OK, shown};
+
+/// Options of `slipway stat`.
+#[derive(Debug, Clone, Args)]
+pub struct StatOptions {
+    /// Files and directories
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+
+    /// The directory that is served, where that can't be told from the files
+    #[arg(long, value_name = "DIR")]
+    pub tree: Option<PathBuf>,
+
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Tells what S3 knows of files.
+pub fn run(options: &StatOptions) -> ExitCode {
+    let (console, mut status) = (Console::new(), OK);
+    for path in &options.paths {
+        match inspect(path, options.tree.as_deref()) {
+            Ok(found) => {
+                for inspection in found {
+                    let text =
+                        if options.json { as_json(&inspection).to_string() } else { as_text(&inspection) };
+                    console.say(&text);
+                }
+            }
+            Err(error) => {
+                console.complain(&error);
+                status = FOUND;
+            }
+        }
+    }
+    status.into()
+}
+
+/// What it is, in a few words, and why S3 sees it so.
+fn verdict(inspection: &Inspection) -> (&'static str, Option<String>) {
+    let foreign = |why: &str| ("foreign file", Some(why.to_owned()));
+    match inspection.standing {
+        Standing::Recorded => ("object", None),
+        Standing::NoRecord => foreign("it has no record: another program made it"),
+        Standing::Unreadable { newer: true } => foreign("its record is of a newer version of Slipway"),
+        Standing::Unreadable { newer: false } if inspection.kind == Kind::Directory => {
+            ("directory", Some("its record is damaged".to_owned()))
+        }
+        Standing::Unreadable { newer: false } => foreign("its record is damaged"),
+        Standing::Changed { size, modified } => {
+            let what = match (size, modified) {
+                (true, true) => "size and mtime differ",
+                (true, false) => "its size differs",
+                _ => "its mtime differs",
+            };
+            foreign(&format!("changed since its record was written: {what}"))
+        }
+        Standing::NotAnObjects => foreign("its record is not an object's"),
+        Standing::Bucket => ("bucket", None),
+        Standing::Directory { made: true } => {
+            ("directory", Some("a PUT made it: it goes with its last object".to_owned()))
+        }
+        Standing::Directory { made: false } => ("directory", Some("a person made it: it stays".to_owned())),
+        Standing::Other => ("no object", Some("only regular files and directories are".to_owned())),
+    }
+}
+
+fn time(stamp: FileStamp) -> String {
+    Timestamp::from_nanosecond(stamp.modified_ns)
+        .map_or_else(|_| stamp.modified_ns.to_string(), |t| t.to_string())
+}
+
+/// Headers of S3 that carry the metadata, with their values.
+fn headers(metadata: &ObjectMetadata) -> Vec<(String, &str)> {
+    let standard = [
+        ("content-type", &metadata.content_type),
+        ("content-encoding", &metadata.content_encoding),
+        ("content-language", &metadata.content_language),
+        ("content-disposition", &metadata.content_disposition),
+        ("cache-control", &metadata.cache_control),
+        ("expires", &metadata.expires),
+        ("x-amz-website-redirect-location", &metadata.website_redirect_location),
+    ];
+    let standard =
+        standard.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.as_deref()?)));
+    let user = metadata.user.iter().map(|(name, value)| (format!("x-amz-meta-{name}"), value.as_str()));
+    standard.chain(user).collect()
+}
+
+fn as_text(inspection: &Inspection) -> String {
+    let mut text = shown(&inspection.path);
+    let mut line = |name: &str, value: &str| {
+        let _ = write!(text, "\n  {name:<14} {}", value.escape_debug());
+    };
+    let (what, why) = verdict(inspection);
+    if inspection.versitygw {
+        line("also", "has versitygw's attributes, which `slipway import versitygw` would take over");
+    }
+    line("is", &why.map_or_else(|| what.to_owned(), |why| format!("{what}; {why}")));
+    if let Some((tree, bucket)) = &inspection.place {
+        line("tree", &tree.display().to_string());
+        line("bucket", bucket.as_str());
+    }
+    if let Some(key) = &inspection.key {
+        line("key", key);
+    }
+    if inspection.kind == Kind::File {
+        line("size", &inspection.stamp.size_bytes.to_string());
+    }
+    line("mtime", &time(inspection.stamp));
+    if let Some(attributes) = &inspection.attributes {
+        line("etag", &attributes.etag.to_string());
+        if let Some(checksum) = &attributes.checksum {
+            let (algorithm, kind) = (checksum.value.algorithm().name(), checksum.checksum_type.name());
+            line("checksum", &format!("{algorithm} {checksum} ({kind})"));
+        }
+        for (name, value) in headers(&attributes.metadata) {
+            line(&name, value);
+        }
+        if let Some(parts) = &attributes.parts {
+            line("parts", &parts_text(parts));
+        }
+    }
+    if let Some(id) = &inspection.upload_id {
+        line("upload", id);
+    }
+    line(
+        "record",
+        &inspection.record.as_ref().map_or_else(|| "none".to_owned(), |r| record_text(r, inspection)),
+    );
+    text
+}
+
+/// Runs of parts of one size.
+fn parts_text(parts: &[ObjectPart]) -> String {
+    let runs = parts.chunk_by(|a, b| a.part_number + 1 == b.part_number && a.size_bytes == b.size_bytes);
+    let runs = runs.map(|run| {
+        let (first, last) = (run[0].part_number, run[run.len() - 1].part_number);
+        let numbers = if first == last { first.to_string() } else { format!("{first}-{last}") };
+        format!("{numbers}: {} bytes", run[0].size_bytes)
+    });
+    format!("{} ({})", parts.len(), runs.collect::<Vec<_>>().join(", "))
+}
+
+fn record_text(record: &StoredRecord, inspection: &Inspection) -> String {
+    let mut text = format!("{} bytes in user.slipway", record.attribute_bytes);
+    match record.stamp {
+        Some(stamp) if stamp == inspection.stamp => text.push_str("; its stamp matches"),
+        Some(stamp) => {
+            let _ = write!(text, "; its stamp says {} bytes, {}", stamp.size_bytes, time(stamp));
+        }
+        None => {}
+    }
+    if let Some(companion) = &record.companion {
+        let state = match companion.size_bytes {
+            Some(bytes) if companion.matches => format!("{bytes} bytes"),
+            Some(_) => "of another object".to_owned(),
+            None if inspection.place.is_none() => "in a bucket that is not known".to_owned(),
+            None => "missing".to_owned(),
+        };
+        let _ = write!(text, "; the rest in {}, {state}", companion.path);
+    }
+    text
+}
+
+fn as_json(inspection: &Inspection) -> Value {
+    let (what, why) = verdict(inspection);
+    json!({
+        "path": inspection.path.to_string_lossy(),
+        "is": what,
+        "why": why,
+        "foreign": inspection.standing.is_foreign(),
+        "tree": inspection.place.as_ref().map(|(tree, _)| tree.to_string_lossy()),
+        "bucket": inspection.place.as_ref().map(|(_, bucket)| bucket.as_str()),
+        "key": inspection.key,
+        "stamp": stamp_json(inspection.stamp),
+        "object": inspection.attributes.as_ref().map(object_json),
+        "versitygw": inspection.versitygw,
+        "upload_id": inspection.upload_id,
+        "record": inspection.record.as_ref().map(|record| json!({
+            "attribute_bytes": record.attribute_bytes,
+            "stamp": record.stamp.map(stamp_json),
+            "stamp_matches": record.stamp.map(|stamp| stamp == inspection.stamp),
+            "companion": record.companion.as_ref().map(|companion| json!({
+                "path": companion.path, "size_bytes": companion.size_bytes, "matches": companion.matches,
+            })),
+        })),
+    })
+}
+
+fn stamp_json(stamp: FileStamp) -> Value {
+    // Times beyond 2262 are no JSON numbers here; they are still shown as text.
+    json!({
+        "size_bytes": stamp.size_bytes,
+        "modified": time(stamp),
+        "modified_ns": i64::try_from(stamp.modified_ns).ok(),
+    })
+}
+
+fn object_json(attributes: &ObjectAttributes) -> Value {
+    let headers: Map<_, _> =
+        headers(&attributes.metadata).into_iter().map(|(name, value)| (name, Value::from(value))).collect();
+    let part = |part: &ObjectPart| {
+        json!({
+            "part_number": part.part_number,
+            "size_bytes": part.size_bytes,
+            "checksum": part.checksum.map(|checksum| checksum.to_string()),
+        })
+    };
+    json!({
+        "etag": attributes.etag.to_string(),
+        "size_bytes": attributes.size_bytes,
+        "last_modified": attributes.last_modified.to_string(),
+        "checksum": attributes.checksum.map(|checksum| json!({
+            "algorithm": checksum.value.algorithm().name(),
+            "type": checksum.checksum_type.name(),
+            "value": checksum.to_string(),
+        })),
+        "headers": headers,
+        "parts": attributes.parts.as_ref().map(|parts| parts.iter().map(part).collect::<Vec<_>>()),
+    })
+}

@@ -1,0 +1,509 @@
+"""`slipway stat`, `rehash`, `fsck` and `import`, on trees that a server has open."""
+
+import fcntl
+import gzip
+import hashlib
+import json
+import os
+import random
+import subprocess
+import tempfile
+import threading
+import time
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+
+from support import expect
+from support.checksums import checksum
+from support.data import MIB, pattern
+from support.server import NOBODY, binary
+
+RECORD = "user.slipway"
+CHECKED = {"x-amz-checksum-mode": "ENABLED"}
+# More than an attribute holds on ext4, so that the record overflows there.
+LONG = {**{f"x-amz-meta-{n}": "x" * 200 for n in range(9)}, "cache-control": "y" * 2500}
+
+
+def run(*arguments: object, status: int = 0) -> str:
+    """Runs `slipway` with `arguments`, which must end with `status`; what it printed."""
+    done = subprocess.run([binary(), *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
+    assert "panicked" not in done.stderr, done.stderr
+    return done.stdout if status < 2 else done.stderr
+
+
+def stat(path: Path) -> list[dict]:
+    return [json.loads(line) for line in run("stat", "--json", path).splitlines()]
+
+
+def md5(data: bytes) -> str:
+    return hashlib.md5(data).hexdigest()
+
+
+class TestStat:
+    def test_an_object(self, bucket):
+        bucket.put("a/b.txt", b"12345", headers={"content-type": "text/x", "x-amz-meta-colour": "blue"})
+        (found,) = stat(bucket.file("a/b.txt"))
+        assert (found["is"], found["foreign"], found["key"], found["bucket"]) == (
+            "object",
+            False,
+            "a/b.txt",
+            bucket.name,
+        )
+        assert found["object"]["etag"] == md5(b"12345")
+        assert found["object"]["checksum"] == {
+            "algorithm": "CRC64NVME",
+            "type": "FULL_OBJECT",
+            "value": checksum("CRC64NVME", b"12345"),
+        }
+        assert found["object"]["headers"] == {"content-type": "text/x", "x-amz-meta-colour": "blue"}
+        assert found["record"]["stamp_matches"] is True
+        assert found["record"]["attribute_bytes"] == len(os.getxattr(bucket.file("a/b.txt"), RECORD))
+        text = run("stat", bucket.file("a/b.txt"))
+        for said in (str(bucket.file("a/b.txt")), md5(b"12345"), "x-amz-meta-colour", "its stamp matches"):
+            assert said in text
+
+    def test_parts_and_upload(self, bucket):
+        upload = bucket.create_upload("big")
+        sizes = {2: 5 * MIB, 5: 7}
+        etags = [bucket.put_part("big", upload, n, b"x" * size).etag for n, size in sizes.items()]
+        expect.ok(bucket.complete("big", upload, [(2, etags[0]), (5, etags[1])]))
+        (found,) = stat(bucket.file("big"))
+        assert found["upload_id"] == upload
+        assert {p["part_number"]: p["size_bytes"] for p in found["object"]["parts"]} == sizes
+        assert "2 (2: 5242880 bytes, 5: 7 bytes)" in run("stat", bucket.file("big"))
+
+    def test_why_a_file_is_foreign(self, bucket):
+        bucket.file("made").write_bytes(b"1")
+        assert "no record" in stat(bucket.file("made"))[0]["why"]
+        bucket.put("edited", b"1")
+        status = bucket.file("edited").stat()
+        bucket.file("edited").write_bytes(b"22")
+        assert "size and mtime differ" in stat(bucket.file("edited"))[0]["why"]
+        os.utime(bucket.file("edited"), ns=(status.st_atime_ns, status.st_mtime_ns))
+        assert stat(bucket.file("edited"))[0]["why"].endswith("its size differs")
+        bucket.put("touched", b"1")
+        os.utime(bucket.file("touched"), (1, 1))
+        assert stat(bucket.file("touched"))[0]["why"].endswith("its mtime differs")
+        for name in ("made", "edited", "touched"):
+            (found,) = stat(bucket.file(name))
+            assert found["foreign"] and found["is"] == "foreign file"
+            assert found["object"]["etag"] == bucket.head(name).etag.strip('"')
+
+    def test_an_overflowing_record(self, bucket):
+        bucket.put("a", b"1", headers=LONG)
+        (found,) = stat(bucket.file("a"))
+        assert found["object"]["headers"].items() >= LONG.items()
+        companion = found["record"]["companion"]
+        if companion is None:
+            pytest.skip("this file system takes long attributes")
+        assert companion["matches"] and companion["size_bytes"] > 4040
+        (bucket.tree / companion["path"]).unlink()
+        (found,) = stat(bucket.file("a"))
+        assert found["is"] == "object" and not found["record"]["companion"]["matches"]
+        assert "missing" in run("stat", bucket.file("a"))
+
+    def test_keys_that_share_a_name(self, bucket):
+        for key in ("a", "a/b", "a/"):
+            bucket.put(key, key.encode())
+        assert [found["key"] for found in stat(bucket.file("a"))] == ["a/", "a", "a/"]
+        assert stat(bucket.tree)[0]["is"] == "bucket"
+
+    def test_what_is_not_there(self, tmp_path):
+        run("stat", tmp_path / "missing", status=1)
+        run("stat", status=2)
+
+    def test_a_name_is_one_line(self, bucket):
+        path = bucket.file("a\nobject")
+        path.write_bytes(b"1")
+        assert "\nobject" not in run("stat", path)
+
+
+class TestRehash:
+    def test_sdk_downloads_verify(self, bucket, s3):
+        data = {"a.html": pattern(3 * MIB), "d/e.bin": b"", "d/f.json": b"{}"}
+        for name, content in data.items():
+            bucket.file(name).parent.mkdir(exist_ok=True)
+            bucket.file(name).write_bytes(content)
+            os.utime(bucket.file(name), (1_000_000_000, 1_000_000_000))
+        before = {name: bucket.head(name).headers["last-modified"] for name in data}
+        assert "3 rehashed, 0 had records, 0 failed" in run("rehash", bucket.tree)
+        for name, content in data.items():
+            got = s3.get_object(Bucket=bucket.name, Key=name, ChecksumMode="ENABLED")
+            assert got["Body"].read() == content
+            assert got["ChecksumCRC64NVME"] == checksum("CRC64NVME", content)
+            assert got["ETag"] == f'"{md5(content)}"'
+            assert bucket.head(name).headers["last-modified"] == before[name]
+        assert bucket.head("a.html").headers["content-type"] == "text/html"
+        assert "0 rehashed, 3 had records, 0 failed" in run("rehash", bucket.tree)
+
+    def test_an_edited_object(self, bucket):
+        bucket.put("a", b"1", headers={"content-type": "text/x", "x-amz-meta-colour": "blue"})
+        bucket.put("b", b"1")
+        bucket.file("a").write_bytes(b"22")
+        dry = run("rehash", "--dry-run", bucket.tree)
+        assert f"foreign: {bucket.file('a')}\n" in dry and "1 foreign, 1 had records" in dry
+        assert bucket.head("a").etag.startswith('"foreign-')
+        assert "1 rehashed" in run("rehash", bucket.file("a"))
+        got = bucket.head("a", headers=CHECKED)
+        assert got.etag == f'"{md5(b"22")}"'
+        # What was said of other bytes does not come back.
+        assert "x-amz-meta-colour" not in got.headers
+
+    def test_beside_a_gateway_that_writes(self, bucket):
+        """Whatever wins, every object has the ETag of its bytes in the end."""
+        stop = threading.Event()
+        chance = random.Random(5)
+
+        def write() -> None:
+            while not stop.is_set():
+                name = f"k{chance.randrange(5)}"
+                data = chance.randbytes(chance.choice([10, 100_000]))
+                if chance.random() < 0.5:
+                    bucket.put(name, data)
+                else:
+                    (bucket.tree / "new").write_bytes(data)
+                    os.replace(bucket.tree / "new", bucket.tree / name)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            for _ in range(10):
+                subprocess.run([binary(), "rehash", bucket.tree], capture_output=True, timeout=60)
+        finally:
+            stop.set()
+            writer.join()
+        run("rehash", bucket.tree)
+        for name in bucket.keys():
+            got = expect.ok(bucket.get(name, headers=CHECKED))
+            assert got.etag == f'"{md5(got.body)}"'
+            assert got.headers["x-amz-checksum-crc64nvme"] == checksum("CRC64NVME", got.body)
+
+    def test_the_tree_must_be_known(self, tmp_path):
+        (tmp_path / "tree" / "bucket").mkdir(parents=True)
+        (tmp_path / "tree" / "bucket" / "a").write_bytes(b"1")
+        assert "--tree" in run("rehash", tmp_path / "tree", status=2)
+        assert "1 rehashed" in run("rehash", "--tree", tmp_path / "tree", tmp_path / "tree" / "bucket")
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can act for another")
+    def test_root_hands_over(self, bucket, tmp_path):
+        place = tmp_path / "tree" / "bucket"
+        place.mkdir(parents=True)
+        (place / "a").write_bytes(b"1")
+        for path in (tmp_path / "tree", place, place / "a"):
+            os.chown(path, NOBODY, NOBODY)
+        run("rehash", "--tree", tmp_path / "tree", place)
+        own = [place / ".slipway", *(place / ".slipway").rglob("*")]
+        assert len(own) >= 3
+        assert {path.stat().st_uid for path in own} == {NOBODY}
+
+
+def fsck(bucket, *options: str, status: int) -> list[dict]:
+    """The problems found in a bucket, however young."""
+    how = ("--json", "--min-age", "0", "--bucket", bucket.name, *options)
+    out = run("fsck", *how, bucket.server.tree, status=status)
+    lines = [json.loads(line) for line in out.splitlines()]
+    *problems, summary = lines
+    assert summary["problems"] == len(problems)
+    return problems
+
+
+def check(bucket, problem: str, path: Path, repairable: bool = True) -> None:
+    """The problem is found, stays without --repair, and is gone after it, if it can be repaired."""
+    time.sleep(0.02)  # The kernel's clock for files ticks every 4 to 10 ms; "older than 0 s" needs one tick.
+    state = "repairable" if repairable else "manual"
+    for _ in range(2):
+        found = fsck(bucket, status=1)
+        assert [(p["problem"], p["path"], p["state"]) for p in found] == [(problem, str(path), state)]
+    text = run("fsck", "--min-age", "0", "--bucket", bucket.name, bucket.server.tree, status=1)
+    assert text.startswith(f"{problem}: {path}: ")
+    found = fsck(bucket, "--repair", status=0 if repairable else 1)
+    assert [(p["problem"], p["state"]) for p in found] == [(problem, "repaired" if repairable else "manual")]
+    assert fsck(bucket, status=0 if repairable else 1) == ([] if repairable else found)
+
+
+class TestFsck:
+    @pytest.fixture
+    def bucket(self, bucket):
+        """A bucket that was used, and is clean before it is damaged."""
+        for key in ("a", "a/b", "d/", "x//y", "é" * 200, "m/../n"):
+            bucket.put(key, b"1")
+        bucket.put("a", b"2")
+        bucket.create_upload("up")
+        bucket.upload("multi", [b"x" * 5 * MIB, b"y"])
+        bucket.file("foreign").write_bytes(b"1")
+        (bucket.tree / "empty").mkdir()
+        time.sleep(0.02)
+        assert fsck(bucket, status=0) == []
+        return bucket
+
+    def test_staging(self, bucket):
+        staging = bucket.tree / ".slipway" / "staging"
+        staging.mkdir(exist_ok=True)
+        (staging / "left").write_bytes(b"1")
+        run("fsck", "--repair", "--bucket", bucket.name, bucket.server.tree)
+        assert (staging / "left").exists(), "it is young"
+        check(bucket, "staging-leftover", staging / "left")
+
+    def test_upload_without_description(self, bucket):
+        path = bucket.tree / ".slipway" / "uploads" / bucket.create_upload("b")
+        (path / "upload").unlink()
+        check(bucket, "upload-leftover", path)
+
+    def test_upload_that_cannot_be_read(self, bucket):
+        path = bucket.tree / ".slipway" / "uploads" / bucket.create_upload("b")
+        (path / "upload").write_bytes(b"\x01\xff")
+        check(bucket, "upload-damaged", path)
+
+    def test_part_that_was_changed(self, bucket):
+        upload = bucket.create_upload("b")
+        etags = [bucket.put_part("b", upload, n, bytes([n]) * 5 * MIB).etag for n in (1, 2)]
+        part = bucket.tree / ".slipway" / "uploads" / upload / "00001"
+        with open(part, "r+b") as file:
+            file.write(b"damage")
+        check(bucket, "part-damaged", part)
+        # A client that looks sends it again.
+        assert bucket.put_part("b", upload, 1, b"\1" * 5 * MIB).etag == etags[0]
+        expect.ok(bucket.complete("b", upload, [(1, etags[0]), (2, etags[1])]))
+
+    def test_receipt(self, bucket):
+        completed = bucket.tree / ".slipway" / "completed"
+        (completed / "abc").write_bytes(b"\x01\xff")
+        check(bucket, "receipt-damaged", completed / "abc")
+
+    def test_lock(self, bucket):
+        (bucket.tree / ".slipway" / "locks" / "zz").touch()
+        check(bucket, "bad-lock", bucket.tree / ".slipway" / "locks" / "zz")
+
+    def test_lock_that_someone_keeps(self, bucket):
+        lock = next((bucket.tree / ".slipway" / "locks").iterdir())
+        with open(lock) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            (found,) = fsck(bucket, "--repair", status=1)
+            assert (found["problem"], found["path"], found["state"]) == ("lock-held", str(lock), "manual")
+        assert fsck(bucket, status=0) == []
+
+    def test_companion_without_an_object(self, bucket):
+        overflow = bucket.tree / ".slipway" / "overflow"
+        overflow.mkdir(exist_ok=True)
+        (overflow / f"{7:032x}").write_bytes(b"\x01")
+        check(bucket, "companion-orphaned", overflow / f"{7:032x}")
+
+    def test_object_without_its_companion(self, bucket):
+        bucket.put("o.html", b"1")
+        record = os.getxattr(bucket.file("o.html"), RECORD)
+        # Tag 23 names a companion.
+        os.setxattr(bucket.file("o.html"), RECORD, record + bytes([23, 16]) + bytes(16))
+        etag = bucket.head("o.html").etag
+        check(bucket, "companion-missing", bucket.file("o.html"))
+        assert bucket.head("o.html").etag == etag == f'"{md5(b"1")}"'
+        assert bucket.head("o.html").headers["content-type"] == "text/html"
+
+    def test_damaged_record(self, bucket):
+        os.setxattr(bucket.file("multi"), RECORD, b"\x01\x02\xff")
+        check(bucket, "record-damaged", bucket.file("multi"))
+        assert "1 rehashed" in run("rehash", bucket.file("multi"))
+        assert bucket.head("multi").etag == f'"{md5(b"x" * 5 * MIB + b"y")}"'
+
+    def test_newer_record(self, bucket):
+        os.setxattr(bucket.file("multi"), RECORD, b"\x02\x02\xff")
+        check(bucket, "record-newer", bucket.file("multi"), repairable=False)
+
+    @pytest.mark.parametrize("name", [".slipway,foo", "d/.slipway", ".slipway,.x", ".slipway,=plain"])
+    def test_reserved_names(self, bucket, name):
+        bucket.file(name).write_bytes(b"1")
+        check(bucket, "reserved-name", bucket.file(name), repairable=False)
+        assert bucket.file(name).exists()
+
+    def test_bytes_in_a_place_of_no_object(self, bucket):
+        bucket.file(".slipway,self").write_bytes(b"1")
+        check(bucket, "misplaced", bucket.file(".slipway,self"), repairable=False)
+
+    def test_empty_directory_that_a_put_made(self, bucket):
+        bucket.put("p/q/r", b"1")
+        bucket.file("p/q/r").unlink()
+        check(bucket, "empty-directory", bucket.file("p/q"))
+        assert not bucket.file("p").exists() and bucket.file("empty").exists()
+
+    def test_uploads_set_aside(self, bucket):
+        aside = bucket.server.tree / f".slipway,deleting,{bucket.name},0,1"
+        (aside / "abc").mkdir(parents=True)
+        check(bucket, "uploads-aside", aside)
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
+    def test_a_bucket_that_cannot_be_read(self):
+        """It is not passed over in silence."""
+        # pytest's own directories are closed to others.
+        with tempfile.TemporaryDirectory() as directory:
+            tree = Path(directory)
+            tree.chmod(0o755)
+            (tree / "mine").mkdir(mode=0o755)
+            (tree / "theirs").mkdir(mode=0o700)
+            as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+            done = subprocess.run([*as_nobody, binary(), "fsck", tree], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1, done
+        assert done.stdout.startswith(f"unreadable: {tree / 'theirs'}: ")
+
+    def test_what_cannot_be_checked(self, bucket, tmp_path):
+        run("fsck", tmp_path / "missing", status=2)
+        run("fsck", "--bucket", "no-such-bucket", bucket.server.tree, status=2)
+        run("fsck", "--bucket", "X", bucket.server.tree, status=2)
+
+    def test_it_repairs_nothing_that_is_in_use(self, bucket):
+        """Objects with long records come and go while the bucket is repaired over and over."""
+        stop = threading.Event()
+        failures: list[str] = []
+
+        def work(worker: int) -> None:
+            chance, n = random.Random(worker), 0
+            while not stop.is_set():
+                key, n = f"w{worker}/{chance.randrange(4)}/k", n + 1
+                bucket.put(key, str(n).encode(), headers=LONG)
+                got = bucket.head(key)
+                if got.status != 200 or "x-amz-meta-8" not in got.headers:
+                    failures.append(f"{key}: {got.status} {got.headers}")
+                if chance.random() < 0.5:
+                    bucket.delete(key)
+
+        workers = [threading.Thread(target=work, args=(n,)) for n in range(2)]
+        for worker in workers:
+            worker.start()
+        try:
+            for _ in range(15):
+                found = run("fsck", "--json", "--repair", "--min-age", "2", bucket.server.tree)
+                assert len(found.splitlines()) == 1, found
+        finally:
+            stop.set()
+            for worker in workers:
+                worker.join()
+        assert failures == []
+
+
+class TestImport:
+    @staticmethod
+    def file(bucket: Path, name: str, data: bytes, attributes: dict[str, bytes] | None = None) -> Path:
+        """A file with the attributes that versitygw gives it."""
+        path = bucket / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        given = {"etag": f'"{md5(data)}"'.encode(), "content-type": b"text/x-peer", **(attributes or {})}
+        for attribute, value in given.items():
+            os.setxattr(path, f"user.{attribute}", value)
+        return path
+
+    @pytest.fixture
+    def peers(self, tmp_path):
+        """A tree that versitygw served."""
+        bucket = tmp_path / "tree" / "lab"
+        bucket.mkdir(parents=True)
+        crc = {"CRC64NVME": checksum("CRC64NVME", b"plain"), "CRC32": None}
+        checksums = json.dumps({"Algorithm": "CRC64NVME", "Type": "FULL_OBJECT", **crc}).encode()
+        self.file(
+            bucket,
+            "dir/plain",
+            b"plain",
+            {"metadata": b'{"colour":"blue"}', "cache-control": b"no-store", "checksums": checksums},
+        )
+        parts = [b"x" * 5 * MIB, b"yz"]
+        whole = md5(b"".join(hashlib.md5(part).digest() for part in parts)) + "-2"
+        ends = gzip.compress(json.dumps({"uploadId": "u", "parts": [5 * MIB, 5 * MIB + 2]}).encode())
+        self.file(bucket, "multi", b"".join(parts), {"etag": f'"{whole}"'.encode(), "mp-metadata": ends})
+        self.file(bucket, "older", b"older", {"X-Amz-Meta.shape": b"round"})
+        self.file(bucket, "edited", b"before").write_bytes(b"after")
+        self.file(bucket, "tagged", b"1", {"X-Amz-Tagging": b'{"a":"b"}'})
+        (bucket / "made").write_bytes(b"by a person")
+        (bucket / "folder").mkdir()
+        os.setxattr(bucket / "folder", "user.etag", b'"d41d8cd98f00b204e9800998ecf8427e"')
+        self.file(bucket, ".sgwtmp/multipart/abc/1", b"part")
+        return bucket, whole
+
+    def test_objects_are_what_they_were(self, peers, make_server):
+        tree, whole = peers
+        dry = run("import", "versitygw", "--dry-run", tree.parent, status=1)
+        assert "5 to take over" in dry
+        assert not any(RECORD in os.listxattr(path) for path in tree.rglob("*"))
+        said = run("import", "versitygw", tree.parent, status=1)
+        assert "5 taken over, 0 had records of ours, 1 were foreign to both, 1 left as they were" in said
+        assert f"stale: {tree / 'edited'}: " in said
+        assert f"left: {tree / 'tagged'}: not taken over: tags" in said
+        assert f"left: {tree / '.sgwtmp'}: " in said
+        assert set(os.listxattr(tree / "tagged")) == {RECORD, "user.X-Amz-Tagging"}
+
+        raw = make_server(tree=tree.parent).raw
+        got = expect.ok(raw.get("/lab/dir/plain", headers=CHECKED))
+        assert got.body == b"plain" and got.etag == f'"{md5(b"plain")}"'
+        assert got.headers["x-amz-meta-colour"] == "blue" and got.headers["cache-control"] == "no-store"
+        assert got.headers["content-type"] == "text/x-peer"
+        assert got.headers["x-amz-checksum-crc64nvme"] == checksum("CRC64NVME", b"plain")
+        got = expect.ok(raw.get("/lab/multi", query={"partNumber": "2"}), 206)
+        assert got.body == b"yz" and got.etag == f'"{whole}"' and got.headers["x-amz-mp-parts-count"] == "2"
+        assert expect.ok(raw.head("/lab/older")).headers["x-amz-meta-shape"] == "round"
+        assert expect.ok(raw.head("/lab/folder/")).etag == '"d41d8cd98f00b204e9800998ecf8427e"'
+        assert raw.head("/lab/edited").etag.startswith('"foreign-')
+
+    def test_kept_attributes_and_trust(self, peers):
+        tree, _ = peers
+        said = run("import", "versitygw", "--keep-attributes", "--trust-etags", tree.parent)
+        assert "6 taken over" in said
+        assert "user.etag" in os.listxattr(tree / "dir" / "plain")
+        # It could not know.
+        assert stat(tree / "edited")[0]["object"]["etag"] == md5(b"before")
+
+    def test_sidecars(self, tmp_path):
+        (tmp_path / "tree" / "lab").mkdir(parents=True)
+        (tmp_path / "tree" / "lab" / "a").write_bytes(b"1")
+        meta = tmp_path / "sidecar" / "lab" / "a" / "meta"
+        meta.mkdir(parents=True)
+        (meta / "etag").write_text(f'"{md5(b"1")}"')
+        (meta / "metadata").write_text('{"colour":"blue"}')
+        said = run("import", "versitygw", "--sidecar", tmp_path / "sidecar", tmp_path / "tree")
+        assert "1 taken over" in said and (meta / "etag").exists()
+        (found,) = stat(tmp_path / "tree" / "lab" / "a")
+        assert found["object"]["etag"] == md5(b"1")
+        assert found["object"]["headers"] == {"x-amz-meta-colour": "blue"}
+
+    def test_versions_are_refused(self, tmp_path):
+        said = run("import", "versitygw", "--versioning-dir", tmp_path, tmp_path, status=2)
+        assert "older versions cannot be taken over yet" in said
+        run("import", "versitygw", tmp_path / "missing", status=2)
+
+    def test_on_the_fly(self, peers, make_server):
+        tree, _ = peers
+        raw = make_server(tree=tree.parent).raw
+        got = expect.ok(raw.get("/lab/dir/plain", headers=CHECKED))
+        assert got.headers["x-amz-meta-colour"] == "blue" and got.headers["content-type"] == "text/x-peer"
+        assert got.etag.startswith('"foreign-') and "x-amz-checksum-crc64nvme" not in got.headers
+        assert "would take over" in run("stat", tree / "dir" / "plain")
+        raw.put("/lab/dir/plain", b"new")
+        got = raw.head("/lab/dir/plain")
+        assert got.etag == f'"{md5(b"new")}"' and "x-amz-meta-colour" not in got.headers
+
+    def test_on_the_fly_with_trust(self, peers, make_server):
+        tree, whole = peers
+        raw = make_server("--trust-versitygw", tree=tree.parent).raw
+        assert raw.head("/lab/multi").etag == f'"{whole}"'
+        page = expect.ok(raw.get("/lab", query={"list-type": "2", "prefix": "multi"})).xml
+        assert [entry["ETag"] for entry in page.all("Contents")] == [f'"{whole}"']
+        expect.ok(raw.put("/lab/multi", b"new", headers={"if-match": f'"{whole}"'}))
+        # A checksum that might be of older bytes is never shown.
+        got = raw.head("/lab/dir/plain", headers=CHECKED)
+        assert got.etag == f'"{md5(b"plain")}"' and "x-amz-checksum-crc64nvme" not in got.headers
+
+    def test_hostile_attributes(self, tmp_path, make_server):
+        tree = tmp_path / "tree" / "lab"
+        bomb = gzip.compress(b" " * (64 << 20))
+        self.file(
+            tree,
+            "a",
+            b"1",
+            {
+                "content-type": b"text/plain\r\nx-evil: 1",
+                "metadata": b'{"bad name":"x","line":"a\\nb","fine":"1"}',
+                "mp-metadata": bomb[:3000] if len(bomb) > 3000 else bomb,
+                "checksums": b64encode(b"{"),
+            },
+        )
+        got = expect.ok(make_server(tree=tree.parent).raw.get("/lab/a"))
+        assert "x-evil" not in got.headers and got.headers.starting("x-amz-meta-") == {"x-amz-meta-fine": "1"}
