@@ -351,6 +351,16 @@ class TestFsck:
         run("fsck", "--bucket", "no-such-bucket", bucket.server.tree, status=2)
         run("fsck", "--bucket", "X", bucket.server.tree, status=2)
 
+    def test_uploads_in_progress(self, bucket):
+        """Parts in place, in a file of their own, and sent twice; and one whose bytes are not all there."""
+        upload_id = bucket.create_upload("key")
+        for number, size in [(1, 5 * MIB), (2, 5 * MIB), (2, 5 * MIB), (3, 6 * MIB), (4, 10)]:
+            expect.ok(bucket.put_part("key", upload_id, number, pattern(size)))
+        assert fsck(bucket, status=0) == []
+        directory = bucket.tree / ".slipway" / "uploads" / upload_id
+        os.truncate(directory / "assembly1", 15 * MIB)
+        check(bucket, "part-damaged", directory / "00004")
+
     def test_it_repairs_nothing_that_is_in_use(self, bucket):
         """Objects with long records come and go while the bucket is repaired over and over."""
         stop = threading.Event()
