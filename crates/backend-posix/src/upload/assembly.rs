@@ -132,11 +132,10 @@ impl Layout {
     }
 
     /// Ends all writing to the assembly, for good. False if someone is writing and does not stop. A power cut may undo it: no
-    /// one who writes then lives on, and whoever comes after it finds by its links whether the assembly is an object.
+    /// one who writes then lives on, and whoever comes after it finds by its links whether the assembly is an object. Keeps the
+    /// exclusive lock as long as the layout is open: on a file system that shows another machine's seal late, that
+    /// machine has to find the assembly gone.
     pub fn seal(&self) -> Result<bool> {
-        if self.is_sealed().op("read a layout")? {
-            return Ok(true);
-        }
         let begun = Instant::now();
         while flock(&self.fd, FlockOperation::NonBlockingLockExclusive).is_err() {
             if begun.elapsed() > SEAL_WAIT_MAX {
@@ -146,9 +145,7 @@ impl Layout {
         }
         let (size_bytes, assembly) = (Some(self.slot_bytes), Some(self.assembly));
         let sealed = Record { size_bytes, assembly, sealed: true, ..Record::default() };
-        let result = record::set_small(&self.fd, &sealed);
-        self.release();
-        result.op("seal an assembly").map(|()| true)
+        record::set_small(&self.fd, &sealed).op("seal an assembly").map(|()| true)
     }
 }
 

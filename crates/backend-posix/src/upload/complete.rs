@@ -4,7 +4,7 @@ use backend::{BackendError, CompleteUpload, CompletedPart, ObjectPart, Result, W
 use s3_types::limits::{OBJECT_BYTES_MAX, PART_BYTES_MIN};
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, ETag};
 
-use super::gather::gather;
+use super::gather::{Gathered, gather};
 use super::part::Part;
 use super::{Upload, UploadName, journal};
 use crate::bucket::Bucket;
@@ -80,7 +80,7 @@ fn publish(
     if !target.conditions.is_empty() {
         check_early(store, target, &complete.upload.key)?;
     }
-    let stage = gather(store, target, upload, &parts, size_bytes)?;
+    let Gathered { stage, sealed: _held } = gather(store, target, upload, &parts, size_bytes)?;
     if checksum.is_none() {
         checksum = Some(Checksum::full_object(read_checksum(&stage.staged, algorithm)?));
         check_whole(request, checksum.as_ref())?;

@@ -25,6 +25,13 @@ struct Assembly {
     device: u64,
 }
 
+/// A file with the bytes of all parts.
+pub(super) struct Gathered<'s> {
+    pub stage: Stage<'s>,
+    /// What keeps others from writing to it, to be held until it is published.
+    pub sealed: Option<Layout>,
+}
+
 /// Makes a file with the bytes of `parts`, `size_bytes` in all.
 pub(super) fn gather<'s>(
     store: &'s Store,
@@ -32,14 +39,16 @@ pub(super) fn gather<'s>(
     upload: &Upload,
     parts: &[Part],
     size_bytes: u64,
-) -> Result<Stage<'s>, Fail> {
-    let assemblies = open_assemblies(upload, parts)?;
-    if let Some(base) = choose(upload, &assemblies, parts, size_bytes)? {
+) -> Result<Gathered<'s>, Fail> {
+    let mut assemblies = open_assemblies(upload, parts)?;
+    if let Some(chosen) = choose(upload, &assemblies, parts, size_bytes)? {
+        let base = &assemblies[chosen];
         let stage = target.stage_with(store, |_, directory| Ok(file_info::stat(directory)?.device))?;
         // Elsewhere, the file could not be published by giving it a name.
         if stage.staged == base.device && base.layout.seal()? {
             let staged = in_place(upload, base, &assemblies, parts, size_bytes)?;
-            return Ok(Stage { bucket: stage.bucket, directory: stage.directory, staged });
+            let stage = Stage { bucket: stage.bucket, directory: stage.directory, staged };
+            return Ok(Gathered { stage, sealed: Some(assemblies.swap_remove(chosen).layout) });
         }
     }
     let mut stage = target.stage(store)?;
@@ -48,7 +57,7 @@ pub(super) fn gather<'s>(
             append_range(file, start..start + part.size_bytes, &mut stage.staged)
         })?;
     }
-    Ok(stage)
+    Ok(Gathered { stage, sealed: None })
 }
 
 /// Runs something with the file that has a part's bytes, and where in it they begin.
@@ -101,18 +110,18 @@ fn find(assemblies: &[Assembly], number: u8) -> Option<&Assembly> {
 
 /// The assembly that can become the object: the parts fit its slots without a gap, some of them are there already, and no part
 /// that was left out would have to be cut off.
-fn choose<'a>(
+fn choose(
     upload: &Upload,
-    assemblies: &'a [Assembly],
+    assemblies: &[Assembly],
     parts: &[Part],
     size_bytes: u64,
-) -> Result<Option<&'a Assembly>, Fail> {
+) -> Result<Option<usize>, Fail> {
     let Some((last, rest)) = parts.split_last() else { return Ok(None) };
     // They ascend, so that the number of the last tells that there is no gap.
     if last.number as usize != parts.len() {
         return Ok(None);
     }
-    for assembly in assemblies {
+    for (n, assembly) in assemblies.iter().enumerate() {
         let slot_bytes = assembly.layout.slot_bytes;
         let here = PartBytes::Slot { assembly: assembly.layout.assembly };
         if parts.iter().any(|part| part.bytes == here)
@@ -120,7 +129,7 @@ fn choose<'a>(
             && last.size_bytes <= slot_bytes
             && !(assembly.size_bytes > size_bytes && reaches_beyond(upload, last.number, here)?)
         {
-            return Ok(Some(assembly));
+            return Ok(Some(n));
         }
     }
     Ok(None)
