@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use reference::reference;
-use values::{at_least_one, domain, log_filter, octal, region, seconds};
+use values::{at_least_one, domain, log_filter, octal, region, seconds, seconds_or_none};
 
 /// An S3 server whose storage is the file system you already have.
 #[derive(Debug, Parser)]
@@ -31,6 +31,8 @@ pub struct Cli {
 pub enum Command {
     /// Serve a directory over S3
     Serve(Box<ServeOptions>),
+    /// Remove what crashes left in a directory, without serving it
+    Sweep(SweepOptions),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -76,6 +78,19 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line
     Json,
+}
+
+/// Options of `slipway sweep`.
+#[derive(Debug, Clone, Args)]
+pub struct SweepOptions {
+    /// The directory that is served otherwise
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// Spare what changed in the last so many seconds: it may belong to a request in progress. 0 is for when nothing
+    /// serves the directory
+    #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds_or_none)]
+    pub age: Duration,
 }
 
 /// Options of `slipway serve`.

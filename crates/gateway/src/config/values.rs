@@ -18,6 +18,11 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+pub(super) fn seconds_or_none(text: &str) -> Result<Duration, String> {
+    let seconds: u32 = text.parse().map_err(|_| "a whole number of seconds".to_owned())?;
+    Ok(Duration::from_secs(seconds.into()))
+}
+
 pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse::<usize>() {
         Ok(0) | Err(_) => Err("a whole number, at least 1".to_owned()),
