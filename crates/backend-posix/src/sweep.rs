@@ -93,7 +93,7 @@ fn remove_staged(bucket: &Bucket<'_>, staging: &OwnedFd, name: &str, all_locked:
         return Ok(false);
     };
     if !file_info::of(&opened).attempt("stat a file")?.is_directory() {
-        let free = lock::try_lock_file(&opened);
+        let free = lock::try_lock_file(&opened).attempt("lock a staging file")?;
         return Ok(free && rustix::fs::unlinkat(staging, name, AtFlags::empty()).is_ok());
     }
     if let Some(path) = directory_record(&opened).attempt("read a record")?.key {
