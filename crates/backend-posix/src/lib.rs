@@ -375,6 +375,12 @@ impl Backend for PosixBackend {
         self.sweep_with(bucket, self.store.options.sweep.clone()).await
     }
 
+    async fn sweep_orphans(&self, _: &Context) -> Result<SweepReport> {
+        let options = self.store.options.sweep.clone();
+        let uploads = self.run(move |store| buckets::sweep_orphans(store, &options)).await?;
+        Ok(SweepReport { uploads, ..SweepReport::default() })
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities { digests: true, default_checksum: DEFAULT_CHECKSUM }
     }

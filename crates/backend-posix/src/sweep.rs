@@ -35,7 +35,7 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
             report.staging += sweep_staging(&bucket, &directory, SCATTERED_PREFIX, options)?;
         }
     }
-    buckets::sweep_asides(&bucket, bucket_name, options, &mut report)?;
+    buckets::sweep_asides(&bucket, bucket_name, options)?;
     upload::sweep(&bucket, options, &mut report)?;
     Ok(report)
 }

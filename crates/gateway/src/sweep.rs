@@ -48,7 +48,8 @@ pub fn once(options: &SweepOptions) -> std::result::Result<(), String> {
 }
 
 async fn sweep_all(backend: &dyn Backend) -> Result<SweepReport> {
-    let (cx, mut total) = (Context::default(), SweepReport::default());
+    let cx = Context::default();
+    let mut total = backend.sweep_orphans(&cx).await?;
     let mut query = ListBucketsQuery { max_buckets: BUCKETS_PER_PAGE, ..ListBucketsQuery::default() };
     loop {
         let page = backend.list_buckets(&cx, &query).await?;

@@ -7,7 +7,7 @@
 //! The last step is the kernel's own `rmdir`, which only succeeds on an empty directory and after which nothing can be made in it: a
 //! PUT that comes in between either makes the delete fail, or fails itself.
 
-use backend::{BackendError, Result, SweepReport};
+use backend::{BackendError, Result};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
@@ -178,28 +178,38 @@ impl Aside {
     }
 }
 
-/// Ends what crashes during DeleteBucket began: uploads return to a bucket that is still there, and go where it is not.
-pub(crate) fn sweep_asides(
-    bucket: &Bucket<'_>,
-    name: &BucketName,
-    options: &SweepOptions,
-    report: &mut SweepReport,
-) -> Result<()> {
-    let store = bucket.store;
-    let ours = aside_prefix(name, head(store, name)?.created);
-    let root: OwnedFd = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
-    for (aside, _) in entries(&root).op("read the root")? {
-        let Some(of) = aside.strip_prefix(ASIDE).and_then(|rest| rest.split(',').next()) else { continue };
-        if !sweep::is_older(&root, &aside, options.staging_age) {
-            continue;
-        }
+/// Returns the uploads of a DeleteBucket that crashed before the bucket was gone.
+pub(crate) fn sweep_asides(bucket: &Bucket<'_>, name: &BucketName, options: &SweepOptions) -> Result<()> {
+    let ours = aside_prefix(name, head(bucket.store, name)?.created);
+    for aside in old_asides(bucket.store, options)? {
         if aside.starts_with(&ours) {
             Aside { name: aside }.put_back(bucket)?;
-        } else if BucketName::new(of).is_ok_and(|of| of == *name || store.bucket(&of).is_err()) {
-            report.uploads += usize::from(sweep::remove_tree(&root, &aside));
         }
     }
     Ok(())
+}
+
+/// Removes uploads whose bucket is gone, also if there is another of its name. Returns how many buckets had some.
+pub(crate) fn sweep_orphans(store: &Store, options: &SweepOptions) -> Result<usize> {
+    let mut removed = 0;
+    for aside in old_asides(store, options)? {
+        let of = aside.strip_prefix(ASIDE).and_then(|rest| rest.split(',').next()).unwrap_or_default();
+        let Ok(of) = BucketName::new(of) else { continue };
+        let orphaned = match head(store, &of) {
+            Ok(bucket) => !aside.starts_with(&aside_prefix(&of, bucket.created)),
+            Err(BackendError::NoSuchBucket) => true,
+            Err(error) => return Err(error),
+        };
+        removed += usize::from(orphaned && sweep::remove_tree(&store.root, &aside));
+    }
+    Ok(removed)
+}
+
+fn old_asides(store: &Store, options: &SweepOptions) -> Result<Vec<String>> {
+    let root: OwnedFd = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
+    let mut names: Vec<_> = entries(&root).op("read the root")?.into_iter().map(|(name, _)| name).collect();
+    names.retain(|name| name.starts_with(ASIDE) && sweep::is_older(&root, name, options.staging_age));
+    Ok(names)
 }
 
 #[cfg(test)]
@@ -221,7 +231,10 @@ mod tests {
         let name = UploadName { bucket: scene.name.clone(), key: "a".into(), id };
         let sweep = || {
             let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
-            sweep::sweep(&scene.store, &scene.name, &options).unwrap();
+            sweep_orphans(&scene.store, &options).unwrap();
+            if scene.store.bucket(&scene.name).is_ok() {
+                sweep::sweep(&scene.store, &scene.name, &options).unwrap();
+            }
         };
         let asides = || fs::read_dir(scene.path().parent().unwrap()).unwrap().count() - 1;
 

@@ -16,7 +16,7 @@ use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 
 use crate::file_info;
-pub(crate) use delete::{delete, sweep_asides};
+pub(crate) use delete::{delete, sweep_asides, sweep_orphans};
 
 /// ListBuckets.
 pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage> {
