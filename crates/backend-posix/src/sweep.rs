@@ -36,7 +36,7 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
         }
     }
     buckets::sweep_asides(&bucket, bucket_name, options)?;
-    upload::sweep(&bucket, options, &mut report)?;
+    upload::sweep(&bucket, bucket_name, options, &mut report)?;
     Ok(report)
 }
 

@@ -4,7 +4,7 @@ use backend::{BackendError, CompleteUpload, CompletedPart, ObjectPart, Result, W
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::limits::{OBJECT_BYTES_MAX, PART_BYTES_MIN};
-use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, ETag};
+use s3_types::{BucketName, Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, ETag, UploadId};
 
 use super::part::part_name;
 use super::{Upload, UploadName, leave_receipt, receipt};
@@ -12,6 +12,7 @@ use crate::bucket::Bucket;
 use crate::error::{Fail, Op, retrying_times};
 use crate::file_info::{self, FileInfo};
 use crate::files;
+use crate::keymap::ObjectPath;
 use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES};
 use crate::object::{append_range, check_early, open};
 use crate::publish::{Stage, Target};
@@ -39,7 +40,7 @@ pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceip
         };
         // Whoever comes second is told so, and finds the receipt later.
         let _lock = upload.lock()?;
-        let receipt = match published(store, complete)? {
+        let receipt = match published(store, &complete.upload)? {
             Some(receipt) => receipt,
             None => publish(store, complete, &upload)?,
         };
@@ -69,14 +70,14 @@ fn earlier_receipt(store: &Store, bucket: &Bucket<'_>, complete: &Complete) -> R
         });
     match found {
         Some(receipt) => Ok(receipt),
-        None => published(store, complete)?.ok_or(BackendError::NoSuchUpload),
+        None => published(store, &complete.upload)?.ok_or(BackendError::NoSuchUpload),
     }
 }
 
 /// The object, if it is what this upload made: of a Complete that did not come to its end.
-fn published(store: &Store, complete: &Complete) -> Result<Option<WriteReceipt>> {
-    match open(store, &complete.target.bucket, &complete.upload.key, &complete.target.place) {
-        Ok(opened) if opened.upload_id.as_deref() == Some(complete.upload.id.as_str()) => {
+fn published(store: &Store, upload: &UploadName) -> Result<Option<WriteReceipt>> {
+    match open(store, &upload.bucket, &upload.key, &ObjectPath::of(&upload.key)) {
+        Ok(opened) if opened.upload_id.as_deref() == Some(upload.id.as_str()) => {
             let attributes = opened.attributes;
             Ok(Some(WriteReceipt {
                 etag: attributes.etag,
@@ -88,6 +89,31 @@ fn published(store: &Store, complete: &Complete) -> Result<Option<WriteReceipt>>
         Ok(_) | Err(BackendError::NoSuchKey) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Ends a Complete that crashed once the object was published. Returns whether there was one.
+pub(super) fn sweep_published(
+    bucket: &Bucket<'_>,
+    bucket_name: &BucketName,
+    upload: &Upload,
+    id: &str,
+) -> Result<bool> {
+    let (Some(key), Ok(id)) = (upload.record.key.clone(), UploadId::new(id)) else { return Ok(false) };
+    let name = UploadName { bucket: bucket_name.clone(), key, id };
+    let finished = finish_published(bucket, upload, &name);
+    match finished {
+        // Someone is at it, or another file has the key's place.
+        Err(Fail::Retry | Fail::Storage(BackendError::Conflict | BackendError::Obstructed(_))) => Ok(false),
+        result => Ok(result?),
+    }
+}
+
+fn finish_published(bucket: &Bucket<'_>, upload: &Upload, name: &UploadName) -> Result<bool, Fail> {
+    let _lock = upload.lock()?;
+    let Some(receipt) = published(bucket.store, name)? else { return Ok(false) };
+    leave_receipt(bucket, name, &receipt)?;
+    upload.remove(bucket, &name.id)?;
+    Ok(true)
 }
 
 fn publish(store: &Store, complete: &Complete, upload: &Upload) -> Result<WriteReceipt, Fail> {

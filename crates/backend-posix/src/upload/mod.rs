@@ -185,7 +185,12 @@ fn leave_receipt(bucket: &Bucket<'_>, name: &UploadName, receipt: &WriteReceipt)
 }
 
 /// Removes what is left of completed, broken and (if wanted) abandoned uploads.
-pub(crate) fn sweep(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut SweepReport) -> Result<()> {
+pub(crate) fn sweep(
+    bucket: &Bucket<'_>,
+    bucket_name: &BucketName,
+    options: &SweepOptions,
+    report: &mut SweepReport,
+) -> Result<()> {
     if let Ok(completed) = resolve::plain(&bucket.fd, ".slipway/completed", DIRECTORY) {
         for (id, _) in entries(&completed).op("read receipts")? {
             if sweep::is_older(&completed, &id, options.completed_age)
@@ -207,10 +212,13 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut Sw
         };
         match upload {
             Some(upload) => {
-                let abandoned = options.upload_age.is_some_and(|age| sweep::is_older(&uploads, &id, age));
-                if abandoned && sweep_upload(bucket, &upload, &id) {
-                    report.uploads += 1;
-                }
+                let is_older = |age| sweep::is_older(&uploads, &id, age);
+                let swept = if options.upload_age.is_some_and(is_older) {
+                    sweep_upload(bucket, &upload, &id)
+                } else {
+                    is_older(options.staging_age) && complete::sweep_published(bucket, bucket_name, &upload, &id)?
+                };
+                report.uploads += usize::from(swept);
             }
             // Of one that crashed while it was created, completed or aborted.
             None if sweep::is_older(&uploads, &id, options.staging_age) => {
