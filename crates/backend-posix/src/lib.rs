@@ -76,6 +76,7 @@
 mod blocking;
 mod bucket;
 mod buckets;
+mod companions;
 mod directories;
 mod error;
 mod file_info;

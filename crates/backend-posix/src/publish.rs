@@ -181,7 +181,7 @@ fn put_in_place(
     replace: bool,
 ) -> Result<(), Fail> {
     if let Some(companion) = &sealed.companion {
-        record::write_companion(bucket, companion)?;
+        record::write_companion(bucket, companion, &join(&directory.path, name))?;
     }
     let result = if replace {
         sealed.replace(bucket, directory, name)
@@ -201,7 +201,7 @@ fn set_directory_record(bucket: &Bucket<'_>, directory: &Directory, record: &Rec
     let Some((short, companion)) = record::set(directory, record).attempt("write a record")? else {
         return Ok(());
     };
-    record::write_companion(bucket, &companion)?;
+    record::write_companion(bucket, &companion, &directory.path)?;
     let result = record::set_small(directory, &short);
     if result.is_err() {
         record::remove_companion(bucket, Some(companion.id));

@@ -10,6 +10,7 @@ use s3_types::BucketName;
 
 use crate::bucket::Bucket;
 use crate::buckets::{self, entries};
+use crate::companions;
 use crate::error::{Fail, Op};
 use crate::file_info::{self, FileInfo};
 use crate::files;
@@ -37,6 +38,7 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     }
     buckets::sweep_asides(&bucket, bucket_name, options)?;
     upload::sweep(&bucket, bucket_name, options, &mut report)?;
+    report.staging += companions::sweep(&bucket, options.staging_age)?;
     Ok(report)
 }
 
