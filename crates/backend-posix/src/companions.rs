@@ -50,7 +50,9 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
 /// Whether the object that a companion was written for, or its directory, has its id.
 fn is_mentioned(bucket: &Bucket<'_>, name: &str) -> Result<bool, Fail> {
     let Some(id) = record::companion_id(name) else { return Ok(false) };
-    let Some(path) = record::companion_path(bucket, id).attempt("read a companion")? else { return Ok(false) };
+    let Some(path) = record::companion_path(bucket, id).attempt("read a companion")? else {
+        return Ok(false);
+    };
     // The file may have become a directory since.
     for path in [path.clone(), join(&path, SELF)] {
         let (above, last) = keymap::split(&path);

@@ -11,6 +11,7 @@ use s3_types::{BucketName, Conditions};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Op, retrying};
 use crate::keymap::{self, DIRECTORY_DATA, ObjectPath};
+use crate::note::Note;
 use crate::place::{self, Current, Facts};
 use crate::record::{self, Record};
 use crate::staging::{Sealed, Staged};
@@ -73,6 +74,7 @@ impl Target {
     ) -> Result<()> {
         let store = bucket.store;
         let mut opened = Some((bucket, directory));
+        let mut note = None;
         let result = retrying(|| {
             let (bucket, directory) = match opened.take() {
                 Some(opened) => opened,
@@ -80,14 +82,14 @@ impl Target {
             };
             let directory = match directory {
                 Some(directory) => directory,
-                None => directories::ensure(&bucket, self.directory_path(), self.owner)?,
+                None => directories::ensure(&bucket, self.directory_path(), self.owner, &mut note)?,
             };
             if self.place.directory {
                 return self.publish_directory(&bucket, &directory, Content::Bytes(&mut sealed));
             }
             self.publish_file(&bucket, &directory, &mut sealed)
         });
-        self.tidy(store, result)
+        self.tidy(store, result, note)
     }
 
     /// Makes a directory object without bytes. Returns its time.
@@ -95,20 +97,25 @@ impl Target {
         let now = file_info::now_ns();
         let record = Record { directory_object: true, time_ns: Some(now), ..record };
         let mut opened = self.opened.clone();
+        let mut note = None;
         let result = retrying(|| {
             let bucket = store.bucket_again(&self.bucket, opened.take())?;
-            let directory = directories::ensure(&bucket, self.directory_path(), self.owner)?;
+            let directory = directories::ensure(&bucket, self.directory_path(), self.owner, &mut note)?;
             self.publish_directory(&bucket, &directory, Content::Nothing(&record))
         });
-        self.tidy(store, result).map(|()| now)
+        self.tidy(store, result, note).map(|()| now)
     }
 
     /// A write that failed leaves no directories behind either.
-    fn tidy<T>(&self, store: &Store, result: Result<T>) -> Result<T> {
-        if result.is_err()
-            && let Ok(bucket) = store.bucket(&self.bucket)
+    fn tidy<T>(&self, store: &Store, result: Result<T>, note: Option<Note>) -> Result<T> {
+        let tidy = result.is_ok()
+            || store
+                .bucket(&self.bucket)
+                .is_ok_and(|bucket| directories::prune(&bucket, self.directory_path()));
+        if let Some(note) = note
+            && tidy
         {
-            directories::prune(&bucket, self.directory_path());
+            note.remove();
         }
         result
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backend::{Result, SweepReport};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, OFlags};
+use rustix::fs::{AtFlags, FileType, OFlags};
 use rustix::io::Errno;
 use s3_types::BucketName;
 
@@ -16,6 +16,7 @@ use crate::file_info::{self, FileInfo};
 use crate::files;
 use crate::keymap;
 use crate::lock;
+use crate::note;
 use crate::options::SweepOptions;
 use crate::place::directory_record;
 use crate::resolve::{self, DIRECTORY};
@@ -90,6 +91,11 @@ pub(crate) fn empty_staging(bucket: &Bucket<'_>, staging: &OwnedFd) -> Result<()
 /// Removes one entry of staging, unless a writer still has it. A directory that was to take a file's place is put there
 /// if the file is gone from it: it holds the object then.
 fn remove_staged(bucket: &Bucket<'_>, staging: &OwnedFd, name: &str, all_locked: bool) -> Result<bool, Fail> {
+    if file_info::at(staging, name).is_ok_and(|info| info.kind == FileType::Symlink) {
+        let text = rustix::fs::readlinkat(staging, name, Vec::new()).attempt("read a note")?;
+        return Ok(note::settle(bucket, &text.to_string_lossy(), all_locked)?
+            && rustix::fs::unlinkat(staging, name, AtFlags::empty()).is_ok());
+    }
     let Ok(opened) = resolve::plain(staging, name, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK)
     else {
         return Ok(false);

@@ -4,7 +4,9 @@ use backend::{BackendError, CompleteUpload, CompletedPart, ObjectPart, Result, W
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::limits::{OBJECT_BYTES_MAX, PART_BYTES_MIN};
-use s3_types::{BucketName, Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, ETag, UploadId};
+use s3_types::{
+    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, ETag, UploadId,
+};
 
 use super::part::part_name;
 use super::{Upload, UploadName, leave_receipt, receipt};
