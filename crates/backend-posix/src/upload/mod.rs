@@ -10,6 +10,7 @@ mod complete;
 mod list;
 mod part;
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use backend::{BackendError, NewUpload, Result, SweepReport, UploadAttributes, WriteReceipt};
@@ -177,7 +178,15 @@ fn leave_receipt(bucket: &Bucket<'_>, name: &UploadName, receipt: &WriteReceipt)
     };
     let durability = bucket.store.options.durability;
     let directory = bucket.own_directory(COMPLETED)?;
-    record::write_whole(&directory, name.id.as_str(), &record::to_bytes(&record), durability.syncs_data())?;
+    let (id, bytes) = (name.id.as_str(), record::to_bytes(&record));
+    match record::write_whole(&directory, id, &bytes, durability.syncs_data()) {
+        // A crash left it without its bytes.
+        Err(Fail::Storage(BackendError::Io { source, .. })) if source.kind() == ErrorKind::AlreadyExists => {
+            rustix::fs::unlinkat(&directory, id, AtFlags::empty()).attempt("remove a receipt")?;
+            record::write_whole(&directory, id, &bytes, durability.syncs_data())?;
+        }
+        result => result?,
+    }
     if durability.syncs_names() {
         rustix::fs::fsync(&directory).op("sync a directory")?;
     }
@@ -216,7 +225,8 @@ pub(crate) fn sweep(
                 let swept = if options.upload_age.is_some_and(is_older) {
                     sweep_upload(bucket, &upload, &id)
                 } else {
-                    is_older(options.staging_age) && complete::sweep_published(bucket, bucket_name, &upload, &id)?
+                    is_older(options.staging_age)
+                        && complete::sweep_published(bucket, bucket_name, &upload, &id)?
                 };
                 report.uploads += usize::from(swept);
             }
