@@ -435,3 +435,17 @@ def test_readers_see_the_old_object_or_the_new(bucket):
     assert seen and all(data in bodies for data in seen)
     assert_nothing_staged(bucket.tree)
     assert poll(lambda: bucket.files() == ["key"])
+
+
+def test_a_copy_by_cp_shares_nothing_that_a_delete_takes(bucket):
+    """More metadata than an attribute holds on ext4 is in a companion file, of which `cp -a` copies only the name."""
+    headers = {**{f"x-amz-meta-{n}": "x" * 200 for n in range(9)}, "cache-control": "y" * 2500}
+    bucket.put("a", b"data", headers=headers)
+    subprocess.run(["cp", "-a", bucket.file("a"), bucket.file("b")], check=True)
+    assert bucket.head("b").headers["x-amz-meta-0"] == "x" * 200
+    bucket.delete("b")
+    assert bucket.head("a").headers["x-amz-meta-0"] == "x" * 200
+    subprocess.run(["cp", "-a", bucket.file("a"), bucket.file("b")], check=True)
+    bucket.put("b", b"other")
+    assert bucket.head("a").headers["x-amz-meta-8"] == "x" * 200
+    assert bucket.head("a").headers["cache-control"] == "y" * 2500

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .faultlayer import FaultLayer
 from .sigv4 import Signer
 from .wire import Connection, RawClient, poll
 
@@ -44,8 +45,10 @@ class Server:
         as_nobody: bool = False,
         log: Path,
         program: Path | None = None,
+        faults: FaultLayer | None = None,
     ) -> None:
-        """`env` replaces the tests' own keys; an empty one starts the server without any."""
+        """`env` replaces the tests' own keys; an empty one starts the server without any. `faults` gets to
+        see its system calls."""
         self.tree = Path(tree)
         self.log_file = log
         command = [str(program or binary()), "serve"]
@@ -54,6 +57,8 @@ class Server:
         command += [*options, str(tree)]
         if as_nobody:
             command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
+        if faults:
+            command = faults.wrap(command)
         # LLVM_PROFILE_FILE lets a coverage build be tested.
         kept = {
             name: os.environ[name] for name in ("PATH", "LLVM_PROFILE_FILE", "TMPDIR") if name in os.environ
@@ -67,7 +72,10 @@ class Server:
                 stderr=errors,
                 text=True,
                 env={**kept, **(KEYS if env is None else env)},
+                pass_fds=faults.inherited if faults else (),
             )
+        if faults:
+            faults.watch(self.process.pid)
         self._reader = threading.Thread(target=self._read_output, daemon=True)
         self._reader.start()
         try:

@@ -12,6 +12,7 @@ use rustix::process::{Gid, Uid};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op};
 use crate::keymap::{self, SELF};
+use crate::note::Note;
 use crate::place::{directory_record, obstacle};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
@@ -20,16 +21,29 @@ use crate::{file_info, unique};
 
 /// Opens the directory at `path`, making what is missing. A file that stands where a directory must be becomes the
 /// [`SELF`] of one.
-pub(crate) fn ensure(bucket: &Bucket<'_>, path: &str, owner: Option<(u32, u32)>) -> Result<Directory, Fail> {
+/// Whoever makes some has a `note` of them, to be kept until they are not empty any more.
+pub(crate) fn ensure(
+    bucket: &Bucket<'_>,
+    path: &str,
+    owner: Option<(u32, u32)>,
+    note: &mut Option<Note>,
+) -> Result<Directory, Fail> {
     match bucket.directory(path) {
         Err(Errno::NOENT | Errno::NOTDIR) => {}
         Err(errno @ (Errno::XDEV | Errno::LOOP)) => return Err(misled(errno)),
         result => return result.attempt("open a directory"),
     }
     let mut directory = bucket.directory("").attempt("open a directory")?;
-    for name in path.split('/') {
+    let mut rest = path;
+    while !rest.is_empty() {
+        let (name, below) = rest.split_once('/').unwrap_or((rest, ""));
         directory = match child(bucket, &directory, name) {
-            Err(Errno::NOENT) => make(bucket, &directory, name, owner)?,
+            Err(Errno::NOENT) => {
+                if note.is_none() {
+                    *note = Note::to_make(bucket, &join(&directory.path, rest), &directory.path);
+                }
+                make(bucket, &directory, name, owner)?
+            }
             Err(Errno::NOTDIR) => {
                 make_way(bucket, &directory, name)?;
                 child(bucket, &directory, name).attempt("open a directory")?
@@ -37,6 +51,7 @@ pub(crate) fn ensure(bucket: &Bucket<'_>, path: &str, owner: Option<(u32, u32)>)
             Err(errno @ (Errno::XDEV | Errno::LOOP)) => return Err(misled(errno)),
             result => result.attempt("open a directory")?,
         };
+        rest = below;
     }
     Ok(directory)
 }
@@ -74,20 +89,31 @@ fn make(
         }
         Err(errno) => return Err(errno).attempt("make a directory"),
     }
+    let finished = finish(bucket, parent, name, owner);
+    if finished.is_err() {
+        // Unmarked it would stay for ever.
+        let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+    }
+    let directory = finished?;
+    if options.durability.syncs_names() {
+        rustix::fs::fsync(parent).attempt("sync a directory")?;
+    }
+    Ok(directory)
+}
+
+/// Gives a new directory its owner and its mark.
+fn finish(
+    bucket: &Bucket<'_>,
+    parent: &Directory,
+    name: &str,
+    owner: Option<(u32, u32)>,
+) -> Result<Directory, Fail> {
     let directory = child(bucket, parent, name).attempt("open a directory")?;
     if let Some((user, group)) = owner {
         let owner = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
         rustix::fs::fchown(&directory, owner.0, owner.1).attempt("give a directory its owner")?;
     }
-    let marked = mark_made(bucket, &directory);
-    if marked.is_err() {
-        // Unmarked it would stay for ever.
-        let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
-    }
-    marked?;
-    if options.durability.syncs_names() {
-        rustix::fs::fsync(parent).attempt("sync a directory")?;
-    }
+    mark_made(bucket, &directory)?;
     Ok(directory)
 }
 
@@ -215,11 +241,17 @@ fn remove_prepared(parent: &Directory, name: &str, staging: &OwnedFd, prepared: 
 }
 
 /// Removes the directory at `path` and those above it, as long as they are empty, were made by PUTs and are no objects.
-/// Only tidies up: whatever stands in its way ends it.
-pub(crate) fn prune(bucket: &Bucket<'_>, mut path: &str) {
-    while !path.is_empty() && matches!(prune_one(bucket, path), Ok(true)) {
-        path = keymap::split(path).0;
+/// Only tidies up: whatever stands in its way ends it. Returns false if there may be empty ones left.
+pub(crate) fn prune(bucket: &Bucket<'_>, mut path: &str) -> bool {
+    while !path.is_empty() {
+        match prune_one(bucket, path) {
+            // One that is not there needs no pruning; those above it may.
+            Ok(true) | Err(Fail::Retry) => path = keymap::split(path).0,
+            Ok(false) => return true,
+            Err(Fail::Storage(_)) => return false,
+        }
     }
+    true
 }
 
 fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
@@ -248,12 +280,19 @@ fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
         && is_empty(&directory).attempt("read a directory")?)
 }
 
-/// True if a directory has no entries.
+/// True if a directory, just opened, has no entries.
 pub(crate) fn is_empty(directory: impl AsFd) -> Io<bool> {
+    has_at_most(0, directory)
+}
+
+/// True if a directory, just opened, has no more than so many entries.
+pub(crate) fn has_at_most(most: usize, directory: impl AsFd) -> Io<bool> {
     let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
     let mut entries = RawDir::new(directory, &mut buffer);
+    let mut count = 0;
     while let Some(entry) = entries.next() {
-        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+        count += usize::from(!matches!(entry?.file_name().to_bytes(), b"." | b".."));
+        if count > most {
             return Ok(false);
         }
     }

@@ -18,7 +18,7 @@
 //!     a/.slipway,empty/c           the object a//c; see `keymap` for the other escapes
 //!     .slipway/                    the bucket's own, made at its first need, reached by no key
 //!       locks/00 .. locks/3f       locks on keys, by hash
-//!       staging/                   files on their way to a name that is taken
+//!       staging/                   files on their way to a name that is taken; notes of directories (`note`)
 //!       scattered/HASH             where else things are staged: in directories that are mounted inside the bucket
 //!       overflow/ID                records that do not fit an attribute
 //!       uploads/ID/upload, /00001  uploads in progress: what was asked for, and the parts
@@ -96,6 +96,7 @@ mod blocking;
 mod bucket;
 mod buckets;
 mod clock;
+mod companions;
 mod directories;
 mod error;
 mod file_info;
@@ -105,6 +106,7 @@ mod keymap;
 mod limits;
 mod listing;
 mod lock;
+mod note;
 mod object;
 mod options;
 mod place;
@@ -395,6 +397,12 @@ impl Backend for PosixBackend {
 
     async fn sweep(&self, _: &Context, bucket: &BucketName) -> Result<SweepReport> {
         self.sweep_with(bucket, self.store.options.sweep.clone()).await
+    }
+
+    async fn sweep_orphans(&self, _: &Context) -> Result<SweepReport> {
+        let options = self.store.options.sweep.clone();
+        let uploads = self.run(move |store| buckets::sweep_asides(store, &options)).await?;
+        Ok(SweepReport { uploads, ..SweepReport::default() })
     }
 
     fn capabilities(&self) -> Capabilities {

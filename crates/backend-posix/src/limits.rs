@@ -9,6 +9,8 @@ use s3_types::limits::{KEY_BYTES_MAX, PART_BYTES_MAX, PARTS_MAX};
 pub(crate) const NAME_BYTES_MAX: usize = 255;
 /// Longest piece of a component that is too long for one name.
 pub(crate) const PIECE_BYTES_MAX: usize = 240;
+/// Longest text of a note about directories: a symbolic link's is less than `PATH_MAX`, on XFS at most 1,024 bytes.
+pub(crate) const NOTE_BYTES_MAX: usize = 1023;
 /// Longest path that goes to the kernel in one piece; `PATH_MAX` is 4,096.
 pub(crate) const PATH_BYTES_MAX: usize = 4000;
 /// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link.

@@ -81,8 +81,15 @@ pub(crate) fn lock_file(file: &OwnedFd) -> Io<()> {
 }
 
 /// Takes the exclusive lock of an open file, if no one has it.
-pub(crate) fn try_lock_file(file: &OwnedFd) -> bool {
-    flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
+pub(crate) fn try_lock_file(file: &OwnedFd) -> Io<bool> {
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
+            Err(Errno::WOULDBLOCK) => return Ok(false),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
 }
 
 /// Where a lock file is, relative to its bucket.

@@ -11,6 +11,7 @@ use s3_types::{BucketName, Conditions};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Op, retrying};
 use crate::keymap::{self, DIRECTORY_DATA, ObjectPath};
+use crate::note::Note;
 use crate::place::{self, Current, Facts};
 use crate::record::{self, Record};
 use crate::staging::{Sealed, Staged};
@@ -82,6 +83,7 @@ impl Target {
     ) -> Result<()> {
         let store = bucket.store;
         let mut opened = Some((bucket, directory));
+        let mut note = None;
         let result = retrying(|| {
             let (bucket, directory) = match opened.take() {
                 Some(opened) => opened,
@@ -89,14 +91,14 @@ impl Target {
             };
             let directory = match directory {
                 Some(directory) => directory,
-                None => directories::ensure(&bucket, self.directory_path(), self.owner)?,
+                None => directories::ensure(&bucket, self.directory_path(), self.owner, &mut note)?,
             };
             if self.place.directory {
                 return self.publish_directory(&bucket, &directory, Content::Bytes(&mut sealed));
             }
             self.publish_file(&bucket, &directory, &mut sealed)
         });
-        self.tidy(store, result)
+        self.tidy(store, result, note)
     }
 
     /// Makes a directory object without bytes. Returns its time.
@@ -104,20 +106,25 @@ impl Target {
         let now = file_info::now_ns();
         let record = Record { directory_object: true, time_ns: Some(now), ..record };
         let mut opened = self.opened.clone();
+        let mut note = None;
         let result = retrying(|| {
             let bucket = store.bucket_again(&self.bucket, opened.take())?;
-            let directory = directories::ensure(&bucket, self.directory_path(), self.owner)?;
+            let directory = directories::ensure(&bucket, self.directory_path(), self.owner, &mut note)?;
             self.publish_directory(&bucket, &directory, Content::Nothing(&record))
         });
-        self.tidy(store, result).map(|()| now)
+        self.tidy(store, result, note).map(|()| now)
     }
 
     /// A write that failed leaves no directories behind either.
-    fn tidy<T>(&self, store: &Store, result: Result<T>) -> Result<T> {
-        if result.is_err()
-            && let Ok(bucket) = store.bucket(&self.bucket)
+    fn tidy<T>(&self, store: &Store, result: Result<T>, note: Option<Note>) -> Result<T> {
+        let tidy = result.is_ok()
+            || store
+                .bucket(&self.bucket)
+                .is_ok_and(|bucket| directories::prune(&bucket, self.directory_path()));
+        if let Some(note) = note
+            && tidy
         {
-            directories::prune(&bucket, self.directory_path());
+            note.remove();
         }
         result
     }
@@ -142,7 +149,8 @@ impl Target {
         put_in_place(bucket, sealed, &spot.directory, &spot.name, spot.current.is_some())?;
         drop(lock);
         sync_names(bucket, &spot.directory)?;
-        record::remove_companion(bucket, spot.current.and_then(|current| current.overflow));
+        let overflow = spot.current.and_then(|current| current.overflow);
+        record::release_companion(bucket, overflow, &join(&spot.directory.path, &spot.name));
         Ok(())
     }
 
@@ -163,16 +171,18 @@ impl Target {
             Content::Bytes(sealed) => {
                 put_in_place(bucket, sealed, &directory, DIRECTORY_DATA, old.file.is_some())?;
                 sync_names(bucket, &directory)?;
+                // The directory's own record is as it was, and so is its companion.
+                let overflow = old.file.and_then(|file| file.overflow);
+                record::release_companion(bucket, overflow, &join(&directory.path, DIRECTORY_DATA));
             }
             Content::Nothing(record) => {
                 let record = Record { directory_made: old.record.directory_made, ..record.clone() };
                 set_directory_record(bucket, &directory, &record)?;
                 old.remove_file(&directory)?;
                 sync_names(bucket, &directory)?;
-                record::remove_companion(bucket, old.record.overflow);
+                old.release_companions(bucket, &directory);
             }
         }
-        record::remove_companion(bucket, old.file.and_then(|file| file.overflow));
         Ok(())
     }
 }
@@ -190,7 +200,7 @@ fn put_in_place(
     replace: bool,
 ) -> Result<(), Fail> {
     if let Some(companion) = &sealed.companion {
-        record::write_companion(bucket, companion)?;
+        record::write_companion(bucket, companion, &join(&directory.path, name))?;
     }
     let result = if replace {
         sealed.replace(bucket, directory, name)
@@ -215,7 +225,7 @@ pub(crate) fn set_directory_record(
     let Some((short, companion)) = record::set(directory, record).attempt("write a record")? else {
         return Ok(());
     };
-    record::write_companion(bucket, &companion)?;
+    record::write_companion(bucket, &companion, &directory.path)?;
     let result = record::set_small(directory, &short);
     if result.is_err() {
         record::remove_companion(bucket, Some(companion.id));
@@ -260,6 +270,13 @@ impl DirectoryObject {
     /// The object that is there.
     pub fn current(&self) -> Option<&Current> {
         self.file.as_ref().or(self.bare.as_ref())
+    }
+
+    /// Lets go of what the records pointed to that are gone.
+    pub fn release_companions(&self, bucket: &Bucket<'_>, directory: &Directory) {
+        record::release_companion(bucket, self.record.overflow, &directory.path);
+        let overflow = self.file.as_ref().and_then(|file| file.overflow);
+        record::release_companion(bucket, overflow, &join(&directory.path, DIRECTORY_DATA));
     }
 
     /// Removes the file with its bytes.

@@ -4,17 +4,19 @@ use std::time::Duration;
 
 use backend::{Result, SweepReport};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, OFlags};
+use rustix::fs::{AtFlags, FileType, OFlags};
 use rustix::io::Errno;
 use s3_types::BucketName;
 
 use crate::bucket::Bucket;
-use crate::buckets::{self, entries};
+use crate::buckets::entries;
+use crate::companions;
 use crate::error::{Fail, Op};
 use crate::file_info::{self, FileInfo};
 use crate::files;
 use crate::keymap;
 use crate::lock;
+use crate::note;
 use crate::options::SweepOptions;
 use crate::place::directory_record;
 use crate::resolve::{self, DIRECTORY};
@@ -35,8 +37,8 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
             report.staging += sweep_staging(&bucket, &directory, is_scattered, options)?;
         }
     }
-    buckets::sweep_asides(store, options, &mut report)?;
     upload::sweep(&bucket, bucket_name, options, &mut report)?;
+    report.staging += companions::sweep(&bucket, options.staging_age)?;
     Ok(report)
 }
 
@@ -93,12 +95,17 @@ pub(crate) fn remove_staged(
     name: &str,
     all_locked: bool,
 ) -> Result<bool, Fail> {
+    if file_info::at(staging, name).is_ok_and(|info| info.kind == FileType::Symlink) {
+        let text = rustix::fs::readlinkat(staging, name, Vec::new()).attempt("read a note")?;
+        return Ok(note::settle(bucket, &text.to_string_lossy(), all_locked)?
+            && rustix::fs::unlinkat(staging, name, AtFlags::empty()).is_ok());
+    }
     let Ok(opened) = resolve::plain(staging, name, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK)
     else {
         return Ok(false);
     };
     if !file_info::of(&opened).attempt("stat a file")?.is_directory() {
-        let free = lock::try_lock_file(&opened);
+        let free = lock::try_lock_file(&opened).attempt("lock a staging file")?;
         return Ok(free && rustix::fs::unlinkat(staging, name, AtFlags::empty()).is_ok());
     }
     if let Some(path) = directory_record(&opened).attempt("read a record")?.key {

@@ -154,6 +154,10 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Removes what crashes and time left behind in a bucket. For a storage that has nothing such, it does nothing.
     async fn sweep(&self, cx: &Context, bucket: &BucketName) -> Result<SweepReport>;
+    /// Cleans what belongs to no bucket any more.
+    async fn sweep_orphans(&self, _cx: &Context) -> Result<SweepReport> {
+        Ok(SweepReport::default())
+    }
     /// What the storage wants of its callers.
     fn capabilities(&self) -> Capabilities;
 }

@@ -15,4 +15,4 @@ mod request_id;
 pub mod serve;
 pub mod server;
 mod storage;
-mod sweep;
+pub mod sweep;

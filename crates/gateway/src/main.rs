@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use gateway::config::{Cli, Command};
-use gateway::{commands, serve};
+use gateway::{commands, serve, sweep};
 
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
@@ -14,17 +14,12 @@ fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     match cli.command {
-        Command::Serve(options) => match serve::run(*options) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(message) => {
-                eprintln!("slipway: {message}");
-                ExitCode::FAILURE
-            }
-        },
+        Command::Serve(options) => exit_code(serve::run(*options)),
         Command::Stat(options) => commands::stat::run(&options),
         Command::Rehash(options) => commands::rehash::run(&options),
         Command::Fsck(options) => commands::fsck::run(&options),
         Command::Import(command) => commands::import::run(&command),
+        Command::Sweep(options) => exit_code(sweep::once(&options)),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "slipway", &mut script);
@@ -36,6 +31,16 @@ fn main() -> ExitCode {
                 }
                 _ => ExitCode::SUCCESS,
             }
+        }
+    }
+}
+
+fn exit_code(outcome: Result<(), String>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("slipway: {message}");
+            ExitCode::FAILURE
         }
     }
 }

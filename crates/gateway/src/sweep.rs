@@ -1,9 +1,13 @@
 //! Regular cleaning of what crashes and finished uploads left in the buckets.
 
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use backend::{Backend, Context, ListBucketsQuery, Result, SweepReport};
+use backend_posix::PosixBackend;
+
+use crate::config::SweepOptions;
 
 /// Often enough that nothing piles up, seldom enough to cost nothing.
 const INTERVAL: Duration = Duration::from_hours(1);
@@ -23,8 +27,29 @@ pub async fn regularly(backend: Arc<dyn Backend>) {
     }
 }
 
+/// `slipway sweep`: sweeps all buckets of a directory once, and says what was removed.
+pub fn once(options: &SweepOptions) -> std::result::Result<(), String> {
+    let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr);
+    // A second call in one process (tests) keeps the first log.
+    let _ = log.with_ansi(std::io::stderr().is_terminal()).try_init();
+    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", options.dir.display());
+    let sweep = backend_posix::SweepOptions { staging_age: options.age, ..Default::default() };
+    let posix = backend_posix::Options { sweep, ..Default::default() };
+    let backend = PosixBackend::open(&options.dir, posix).map_err(|e| e.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| says(&e))?;
+    let SweepReport { staging, completed, uploads } =
+        runtime.block_on(sweep_all(&backend)).map_err(|e| says(&e))?;
+    // Nobody may be listening, which is no reason to fail.
+    let _ = writeln!(
+        std::io::stdout(),
+        "Removed {staging} unfinished writes, {completed} receipts of completed uploads, {uploads} uploads"
+    );
+    Ok(())
+}
+
 async fn sweep_all(backend: &dyn Backend) -> Result<SweepReport> {
-    let (cx, mut total) = (Context::default(), SweepReport::default());
+    let cx = Context::default();
+    let mut total = backend.sweep_orphans(&cx).await?;
     let mut query = ListBucketsQuery { max_buckets: BUCKETS_PER_PAGE, ..ListBucketsQuery::default() };
     loop {
         let page = backend.list_buckets(&cx, &query).await?;

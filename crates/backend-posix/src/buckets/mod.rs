@@ -83,19 +83,24 @@ pub(crate) fn create(store: &Store, name: &BucketName) -> Result<()> {
             },
             result => result.op("make a bucket")?,
         }
-        let bucket = match store.bucket(name) {
-            // A DeleteBucket took the empty directory for its own.
-            Err(BackendError::NoSuchBucket) => return Err(Fail::Retry),
-            result => result?,
-        };
-        let record = Record { time_ns: Some(file_info::now_ns()), ..Record::default() };
-        if let Err(errno) = record::mark(&bucket.fd, &record) {
+        let marked = mark(store, name);
+        if matches!(marked, Err(Fail::Storage(_))) {
             let _ = rustix::fs::unlinkat(&store.root, name.as_str(), AtFlags::REMOVEDIR);
-            return Err(errno).attempt("write a bucket's record");
         }
-        Ok(())
+        marked
     })?;
     sync_root(store)
+}
+
+/// Writes down when a bucket was created.
+fn mark(store: &Store, name: &BucketName) -> Result<(), Fail> {
+    let bucket = match store.bucket(name) {
+        // A DeleteBucket took the empty directory for its own.
+        Err(BackendError::NoSuchBucket) => return Err(Fail::Retry),
+        result => result?,
+    };
+    let record = Record { time_ns: Some(file_info::now_ns()), ..Record::default() };
+    record::mark(&bucket.fd, &record).attempt("write a bucket's record")
 }
 
 /// Why a name that exists is no bucket: a file or a link has it, or DeleteBucket was faster.

@@ -4,9 +4,10 @@ use backend::{BackendError, DeleteReceipt, Result};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use crate::bucket::{Bucket, join};
+use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Op, retrying};
 use crate::lock::Lock;
+use crate::note::Note;
 use crate::publish::{DirectoryObject, Target, sync_names};
 use crate::record::{self, Record};
 use crate::store::Store;
@@ -16,19 +17,29 @@ use crate::{directories, keymap, place};
 pub(crate) fn delete(store: &Store, target: &Target) -> Result<DeleteReceipt> {
     retrying(|| {
         let bucket = store.bucket(&target.bucket)?;
-        let directory = if target.place.directory {
+        let emptied = if target.place.directory {
             delete_directory(&bucket, target)?
         } else {
             delete_file(&bucket, target)?
         };
-        if let Some(path) = &directory {
-            directories::prune(&bucket, path);
+        let existed = emptied.is_some();
+        if let Some(Emptied { path, note }) = emptied
+            && directories::prune(&bucket, &path)
+            && let Some(note) = note
+        {
+            note.remove();
         }
-        Ok(DeleteReceipt { existed: directory.is_some() })
+        Ok(DeleteReceipt { existed })
     })
 }
 
-fn absent(target: &Target) -> Result<Option<String>, Fail> {
+/// A directory that an object was removed from.
+struct Emptied {
+    path: String,
+    note: Option<Note>,
+}
+
+fn absent(target: &Target) -> Result<Option<Emptied>, Fail> {
     place::check(&target.conditions, None)?;
     Ok(None)
 }
@@ -42,8 +53,29 @@ fn lock(target: &Target, lock: Result<Lock, Fail>) -> Result<Option<Lock>, Fail>
     }
 }
 
-/// Returns the path of the directory that held the object, if there was one.
-fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<String>, Fail> {
+/// Removes something from a directory. If that has no more than so many entries, and so may be empty afterwards, there is a
+/// note of it.
+fn noted(
+    bucket: &Bucket<'_>,
+    directory: &Directory,
+    entries: usize,
+    remove: impl FnOnce() -> Result<(), Fail>,
+) -> Result<Option<Note>, Fail> {
+    let last = !directory.path.is_empty() && directories::has_at_most(entries, directory).unwrap_or(true);
+    let note = if last { Note::to_empty(bucket, &directory.path) } else { None };
+    match remove() {
+        Ok(()) => Ok(note),
+        Err(fail) => {
+            if let Some(note) = note {
+                note.remove();
+            }
+            Err(fail)
+        }
+    }
+}
+
+/// Returns the directory that held the object, if there was one.
+fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, Fail> {
     let (above, name) = keymap::split(&target.place.path);
     let Some(parent) = place::existing_directory(bucket, above)? else { return absent(target) };
     let facts = !target.conditions.is_empty();
@@ -57,17 +89,20 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<String>, F
         return absent(target);
     };
     place::check(&target.conditions, spot.current.as_ref())?;
-    match rustix::fs::unlinkat(&spot.directory, &*spot.name, AtFlags::empty()) {
-        Err(Errno::NOENT | Errno::ISDIR) => return Err(Fail::Retry),
-        result => result.attempt("remove a file")?,
-    }
+    let note = noted(bucket, &spot.directory, 1, || {
+        match rustix::fs::unlinkat(&spot.directory, &*spot.name, AtFlags::empty()) {
+            Err(Errno::ISDIR) => Err(Fail::Retry),
+            result => result.attempt("remove a file"),
+        }
+    })?;
     drop(lock);
     sync_names(bucket, &spot.directory)?;
-    record::remove_companion(bucket, spot.current.and_then(|current| current.overflow));
-    Ok(Some(spot.directory.path))
+    let overflow = spot.current.and_then(|current| current.overflow);
+    record::release_companion(bucket, overflow, &join(&spot.directory.path, &spot.name));
+    Ok(Some(Emptied { path: spot.directory.path, note }))
 }
 
-fn delete_directory(bucket: &Bucket<'_>, target: &Target) -> Result<Option<String>, Fail> {
+fn delete_directory(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, Fail> {
     let Some(directory) = place::existing_directory(bucket, &target.place.path)? else {
         return absent(target);
     };
@@ -81,15 +116,16 @@ fn delete_directory(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Strin
         return absent(target);
     }
     place::check(&target.conditions, old.current())?;
-    if old.record.directory_object {
-        // First the record, which does not count while there is a file: the last step is what deletes.
-        let rest = Record { directory_made: old.record.directory_made, ..Record::default() };
-        record::set_small(&directory, &rest).attempt("write a record")?;
-    }
-    old.remove_file(&directory)?;
+    let note = noted(bucket, &directory, usize::from(old.file.is_some()), || {
+        if old.record.directory_object {
+            // First the record, which does not count while there is a file: the last step is what deletes.
+            let rest = Record { directory_made: old.record.directory_made, ..Record::default() };
+            record::set_small(&directory, &rest).attempt("write a record")?;
+        }
+        old.remove_file(&directory)
+    })?;
     drop(lock);
     sync_names(bucket, &directory)?;
-    record::remove_companion(bucket, old.record.overflow);
-    record::remove_companion(bucket, old.file.and_then(|file| file.overflow));
-    Ok(Some(directory.path))
+    old.release_companions(bucket, &directory);
+    Ok(Some(Emptied { path: directory.path, note }))
 }

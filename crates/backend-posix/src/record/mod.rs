@@ -17,8 +17,9 @@ use backend::{ObjectAttributes, ObjectPart};
 use crate::file_info::{self, Stamp};
 
 pub(crate) use store::{
-    ATTRIBUTE, Companion, OVERFLOW, companion_path, complete, from_bytes, is_newer, mark, peek, peek_short,
-    raw, read, remove, remove_companion, set, set_small, to_bytes, write_companion, write_whole,
+    ATTRIBUTE, Companion, OVERFLOW, companion_id, companion_owner, companion_path, complete, from_bytes,
+    is_newer, mark, move_companion, peek, peek_short, raw, read, release_companion, remove, remove_companion,
+    set, set_small, to_bytes, write_companion, write_whole,
 };
 
 /// Names a companion file.
@@ -44,7 +45,8 @@ pub(crate) struct Record {
     pub directory_object: bool,
     /// When it was made or last written, for what has no stamp (directory objects, buckets, uploads).
     pub time_ns: Option<i64>,
-    /// The key it belongs to: of an upload; of a directory that is about to take a file's place, its path.
+    /// The key it belongs to, of an upload. The path: of a directory that is about to take a file's place, and of what a
+    /// companion is for.
     pub key: Option<String>,
     /// The upload that made the object.
     pub upload_id: Option<String>,

@@ -13,8 +13,9 @@ use rustix::fs::{AtFlags, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 
 use super::{OverflowId, Record, codec};
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Io, Op};
+use crate::keymap::SELF;
 use crate::limits::{RECORD_BYTES_MAX, RECORD_SHORT_BYTES};
 use crate::{files, unique};
 
@@ -89,14 +90,13 @@ fn unpack(attribute: Io<&[u8]>) -> Io<Option<Record>> {
 pub(crate) struct Companion {
     /// Its name.
     pub id: OverflowId,
-    bytes: Vec<u8>,
+    record: Record,
 }
 
 /// Writes a file's attribute. If it does not fit, nothing is written: the answer has what does ([`set_small`]), and the
 /// companion that must be there first ([`write_companion`]).
 pub(crate) fn set(file: impl AsFd, record: &Record) -> Io<Option<(Record, Companion)>> {
-    let bytes = codec::encode(record);
-    match rustix::fs::fsetxattr(&file, ATTRIBUTE, &bytes, XattrFlags::empty()) {
+    match rustix::fs::fsetxattr(&file, ATTRIBUTE, &codec::encode(record), XattrFlags::empty()) {
         Ok(()) => return Ok(None),
         Err(Errno::NOSPC | Errno::TOOBIG | Errno::RANGE) => {}
         Err(errno) => return Err(errno),
@@ -113,7 +113,7 @@ pub(crate) fn set(file: impl AsFd, record: &Record) -> Io<Option<(Record, Compan
         overflow: Some(id),
         ..Record::default()
     };
-    Ok(Some((short, Companion { id, bytes })))
+    Ok(Some((short, Companion { id, record: record.clone() })))
 }
 
 /// Writes an attribute where there is none; leaves one that is there.
@@ -137,17 +137,49 @@ pub(crate) fn companion_path(id: OverflowId) -> String {
     format!(".slipway/{OVERFLOW}/{id:032x}")
 }
 
-/// Puts a companion in its place, on disk before it returns if `durable`. Only under the lock of the object's key, which
-/// keeps DeleteBucket from taking it for a leftover.
-pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion) -> Result<(), Fail> {
+/// Puts a companion in its place, on disk before it returns if the durability level says so, and notes in it which file
+/// or directory it is for. Only under the lock of the object's key, which keeps DeleteBucket and the sweep from taking it for
+/// a leftover.
+pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: &str) -> Result<(), Fail> {
+    let durability = bucket.store.options.durability;
     let directory = bucket.own_directory(OVERFLOW)?;
+    let record = Record { key: Some(path.to_owned()), ..companion.record.clone() };
     let name = format!("{:032x}", companion.id);
-    write_whole(&directory, &name, &companion.bytes, bucket.store.options.durability.syncs_data())?;
-    bucket.hand_over(&companion_path(companion.id)).attempt("give a file to its owner")?;
-    if bucket.store.options.durability.syncs_names() {
-        rustix::fs::fsync(&directory).attempt("sync a directory")?;
+    write_whole(&directory, &name, &codec::encode(&record), durability.syncs_data())?;
+    let handed_over = bucket.hand_over(&companion_path(companion.id));
+    let synced = handed_over
+        .and_then(|()| if durability.syncs_names() { rustix::fs::fsync(&directory) } else { Ok(()) });
+    if synced.is_err() {
+        remove_companion(bucket, Some(companion.id));
     }
-    Ok(())
+    synced.attempt("sync a directory")
+}
+
+/// The id of the companion that has this file name.
+pub(crate) fn companion_id(name: &str) -> Option<OverflowId> {
+    let id = OverflowId::from_str_radix(name, 16).ok()?;
+    (name == format!("{id:032x}")).then_some(id)
+}
+
+/// The path of the file or directory that a companion was written for.
+pub(crate) fn companion_owner(bucket: &Bucket<'_>, id: OverflowId) -> Io<Option<String>> {
+    match files::read_own(&bucket.fd, &companion_path(id)) {
+        Ok(bytes) => Ok(codec::decode(&bytes).and_then(|record| record.key)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Notes in a companion that its object was moved to `path`.
+pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) -> Result<(), Fail> {
+    let bytes = files::read_own(&bucket.fd, &companion_path(id)).attempt("read a companion")?;
+    let Some(record) = codec::decode(&bytes) else { return Ok(()) };
+    let record = Record { key: Some(path.to_owned()), ..record };
+    let directory = bucket.own_directory(OVERFLOW)?;
+    // A leftover of this name is no companion's, and goes with the next sweep.
+    let (old, new) = (format!("{id:032x}"), format!("{id:032x},{}", unique::name()));
+    write_whole(&directory, &new, &codec::encode(&record), bucket.store.options.durability.syncs_data())?;
+    rustix::fs::renameat(&directory, &*new, &directory, &*old).attempt("replace a companion")
 }
 
 /// Writes a small file of our own under a name that is free.
@@ -163,7 +195,18 @@ pub(crate) fn write_whole(directory: impl AsFd, name: &str, bytes: &[u8], sync: 
     written.attempt("write a file")
 }
 
-/// Removes a companion whose object is gone. A leftover only costs space, and the sweep finds it.
+/// Removes the companion of an object that is gone from `path`. If it was written for another path, another object may have
+/// it too (`cp -a` takes the attribute along): then it is left to the sweep, which looks for one.
+pub(crate) fn release_companion(bucket: &Bucket<'_>, id: Option<OverflowId>, path: &str) {
+    let Some(id) = id else { return };
+    let Ok(Some(owner)) = companion_owner(bucket, id) else { return };
+    // A file that became a directory has its object in it.
+    if owner == path || join(&owner, SELF) == path {
+        remove_companion(bucket, Some(id));
+    }
+}
+
+/// Removes a companion that no object has, or no longer. A leftover only costs space, and the sweep finds it.
 pub(crate) fn remove_companion(bucket: &Bucket<'_>, id: Option<OverflowId>) {
     if let Some(id) = id {
         let _ = rustix::fs::unlinkat(&*bucket.fd, companion_path(id), AtFlags::empty());
@@ -180,7 +223,7 @@ pub(crate) fn complete(bucket: &Bucket<'_>, record: Record) -> Io<Option<Record>
     };
     let whole =
         codec::decode(&bytes).filter(|whole| whole.stamp == record.stamp && whole.etag == record.etag);
-    Ok(whole.map(|whole| Record { overflow: Some(id), ..whole }))
+    Ok(whole.map(|whole| Record { overflow: Some(id), key: None, ..whole }))
 }
 
 /// A record as the content of a file of our own.

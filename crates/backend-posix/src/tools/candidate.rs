@@ -91,7 +91,8 @@ impl<'b> Candidate<'b> {
             let Some((short, companion)) = record::set(&self.file, &record).attempt("write a record")? else {
                 return Ok(());
             };
-            record::write_companion(self.bucket, &companion)?;
+            let path = join(&self.directory.path, &self.name);
+            record::write_companion(self.bucket, &companion, &path)?;
             let written = record::set_small(&self.file, &short);
             if written.is_err() {
                 record::remove_companion(self.bucket, Some(companion.id));

@@ -155,7 +155,7 @@ impl Upload {
     pub fn lock(&self) -> Result<OwnedFd, Fail> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let file = resolve::plain(&self.directory, DESCRIPTION, flags).attempt("open an upload")?;
-        if !try_lock_file(&file) {
+        if !try_lock_file(&file).attempt("lock an upload")? {
             return Err(BackendError::Conflict.into());
         }
         if file_info::of(&file).attempt("stat an upload")?.links == 0 {

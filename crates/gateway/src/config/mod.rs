@@ -21,7 +21,7 @@ use crate::commands::stat::StatOptions;
 
 pub use reference::reference;
 pub(crate) use values::at_least_one;
-use values::{domain, log_filter, octal, region, seconds};
+use values::{domain, log_filter, octal, region, seconds, seconds_or_none};
 
 /// An S3 server whose storage is the file system you already have.
 #[derive(Debug, Parser)]
@@ -47,6 +47,8 @@ pub enum Command {
     /// Take over what another gateway left in its tree
     #[command(subcommand)]
     Import(ImportCommand),
+    /// Remove what crashes left in a directory, without serving it
+    Sweep(SweepOptions),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -92,6 +94,19 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line
     Json,
+}
+
+/// Options of `slipway sweep`.
+#[derive(Debug, Clone, Args)]
+pub struct SweepOptions {
+    /// The directory that is served otherwise
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// Spare what changed in the last so many seconds: it may belong to a request in progress. 0 is for when nothing
+    /// serves the directory
+    #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds_or_none)]
+    pub age: Duration,
 }
 
 /// Options of `slipway serve`.

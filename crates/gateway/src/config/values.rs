@@ -18,6 +18,11 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+pub(super) fn seconds_or_none(text: &str) -> Result<Duration, String> {
+    let seconds: u32 = text.parse().map_err(|_| "a whole number of seconds".to_owned())?;
+    Ok(Duration::from_secs(seconds.into()))
+}
+
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse::<usize>() {
         Ok(number @ 1..=1_000_000) => Ok(number),

@@ -51,7 +51,7 @@ pub(super) fn leftover(check: &Check<'_>, directory: &OwnedFd, above: &str, name
         return;
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let held = resolve::plain(directory, name, flags).is_ok_and(|file| !try_lock_file(&file));
+    let held = resolve::plain(directory, name, flags).is_ok_and(|file| try_lock_file(&file) == Ok(false));
     if held {
         return;
     }
@@ -86,7 +86,8 @@ fn locks(check: &Check<'_>) -> Result<()> {
             };
         if !known {
             let mut repair = || {
-                Ok(try_lock_file(&file) && rustix::fs::unlinkat(&directory, &*name, AtFlags::empty()).is_ok())
+                Ok(try_lock_file(&file) == Ok(true)
+                    && rustix::fs::unlinkat(&directory, &*name, AtFlags::empty()).is_ok())
             };
             let explanation =
                 "no gateway uses a lock of this name; a repair removes it unless someone holds it";

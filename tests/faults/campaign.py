@@ -1,0 +1,274 @@
+"""One request, again and again, each time with a fault one system call later, until none is left to fail."""
+
+import errno
+import itertools
+import json
+import subprocess
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from support.bucket import Bucket
+from support.faultlayer import KILL, SHORT, Call, FaultLayer
+from support.server import Server, binary, remove_tree
+from support.wire import Closed, Response, poll
+
+from .cases import Case
+from .state import Torn, observe, shape
+
+# More calls than any request makes: a request that never comes to its end is a bug, too.
+CALLS_MAX = 1000
+# 5xx of S3: our fault, or the disk's.
+FAILURES = {"InternalError": 500, "SlowDown": 503, "ServiceUnavailable": 503, "InsufficientStorage": 507}
+
+# Calls that a signal may interrupt on some file system. Nowhere else would anyone look for it.
+INTERRUPTIBLE = {"openat", "openat2", "flock", "fallocate", "copy_file_range", "fsync", "pread64"}
+WRITES = {"pwrite64", "pwritev", "pwritev2"}
+
+
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    does: str | int
+    reads: bool = False
+    only: frozenset[str] | None = None
+
+
+KILLED = Fault("kill", KILL)
+IO_ERROR = Fault("EIO", errno.EIO)
+EVERY_FAULT = [
+    KILLED,
+    IO_ERROR,
+    Fault("ENOSPC", errno.ENOSPC),
+    Fault("EDQUOT", errno.EDQUOT),
+    Fault("EINTR", errno.EINTR, only=frozenset(INTERRUPTIBLE | WRITES)),
+    Fault("short write", SHORT, only=frozenset(WRITES)),
+    Fault("EIO of a read", errno.EIO, reads=True),
+    Fault("EINTR of a read", errno.EINTR, reads=True, only=frozenset(INTERRUPTIBLE)),
+]
+
+
+@dataclass
+class Finding:
+    case: str
+    fault: str
+    number: int
+    call: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.case} | {self.fault} | {self.number} | {self.call} | {self.what}"
+
+
+@dataclass
+class Report:
+    case: str
+    # How many faults of each kind were met.
+    met: Counter = field(default_factory=Counter)
+    # What came of them: (fault, outcome).
+    outcomes: Counter = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+
+    def write(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        content = {
+            "case": self.case,
+            "met": self.met,
+            "outcomes": {f"{fault}: {outcome}": n for (fault, outcome), n in self.outcomes.items()},
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+        (directory / f"{self.case}.json").write_text(json.dumps(content, indent=1))
+
+
+class Campaign:
+    """All faults of one case, on a tree of its own."""
+
+    def __init__(self, case: Case, directory: Path) -> None:
+        self.case = case
+        self.directory = directory
+        self.tree = directory / "tree"
+        self.tree.mkdir()
+        self.report = Report(case.name)
+        self.buckets = itertools.count()
+        self.start()
+        self.reference()
+
+    def start(self) -> None:
+        self.layer = FaultLayer()
+        self.server = Server(self.tree, log=self.directory / "log", faults=self.layer)
+
+    def close(self) -> None:
+        self.server.stop()
+        assert "panicked" not in self.server.log, self.server.log
+        remove_tree(self.tree)
+
+    def make(self) -> tuple[Bucket, object]:
+        """A bucket in its state before, and what `prepare` said of it."""
+        bucket = Bucket(self.server, f"bucket-{next(self.buckets)}")
+        if self.case.no_bucket:
+            return bucket, None
+        bucket.create()
+        return bucket, self.case.prepare(bucket)
+
+    def reference(self) -> None:
+        """Learns both states from a run without faults."""
+        bucket, made = self.make()
+        self.sweep()
+        self.old, self.old_shape = observe(bucket), shape(self.tree, bucket.name)
+        response = self.case.request(bucket, made)
+        assert response.status in (200, 204), response
+        self.sweep()
+        self.new, self.new_shape = observe(bucket), shape(self.tree, bucket.name)
+        assert self.old != self.new, "a case in which nothing happens shows nothing"
+        assert (problem := self.clear(bucket)) is None, problem
+
+    def run(self, fault: Fault, step: int = 1) -> None:
+        """The fault at each call; with a `step` only at some."""
+        for number in range(1, CALLS_MAX, step):
+            self.bucket, made = self.make()
+            self.layer.arm(fault.does, number, fault.reads, fault.only)
+            try:
+                response = self.case.request(self.bucket, made)
+            except (Closed, ConnectionError):
+                response = None
+            if fault is KILLED and response is None:
+                self.server.wait()
+            call = self.layer.disarm()
+            if fault is KILLED and call:
+                self.server.wait()
+                self.server.kill()
+                self.start()
+                self.bucket = Bucket(self.server, self.bucket.name)
+            if call is None:
+                assert response is not None and response.status in (200, 204), response
+                self.clear(self.bucket)
+                return
+            self.report.met[fault.name] += 1
+            for problem in self.judge(fault, call, response, made):
+                self.report.findings.append(Finding(self.case.name, fault.name, number, str(call), problem))
+            self.forget()
+        raise AssertionError(f"{self.case.name} made {CALLS_MAX} calls")
+
+    def judge(self, fault: Fault, call: Call, response: Response | None, made: object) -> list[str]:
+        """What is wrong after a fault."""
+        try:
+            return self.check(fault, call, response, made)
+        except (Torn, AssertionError) as error:
+            return [f"{type(error).__name__}: {error}"[:600]]
+
+    def check(self, fault: Fault, call: Call, response: Response | None, made: object) -> list[str]:
+        problems = []
+        state = observe(self.bucket)
+        now = self.which(state)
+        answer = "none"
+        if response is not None:
+            answer = "success" if response.status in (200, 204) and not response.code else str(response.code)
+        self.report.outcomes[fault.name, f"{answer}, {now}"] += 1
+        if now == "neither":
+            problems.append(f"neither the old state nor the new: {difference(self.old, state)}")
+        if fault is not KILLED:
+            problems += self.check_answer(call, response, answer, now)
+        self.sweep()
+        swept = observe(self.bucket)
+        if now == "between" and self.which(swept) in ("old", "new"):
+            now = self.which(swept)
+        elif swept != state:
+            problems.append(f"the sweep changed what S3 sees: {difference(state, swept)}")
+        problems += self.leftovers(now)
+        if now != "new" or self.case.name != "create-upload":
+            again = self.case.request(self.bucket, made)
+            if again.status not in (self.case.again if now == "new" else (200, 204)) or (
+                again.status == 200 and again.code
+            ):
+                problems.append(f"cannot be repeated: {again}")
+            elif (state := observe(self.bucket)) != self.new:
+                problems.append(f"after it was repeated: {difference(self.new, state)}")
+            else:
+                self.sweep()
+                problems += [f"after it was repeated, {problem}" for problem in self.leftovers("new")]
+        if (problem := self.clear(self.bucket)) is not None:
+            problems.append(problem)
+        return problems
+
+    def check_answer(self, call: Call, response: Response | None, answer: str, now: str) -> list[str]:
+        if response is None:
+            return ["no answer"]
+        if answer == "success":
+            return [] if now == "new" else [f"success, but the state is {now}"]
+        # DeleteObjects answers 200, with an error for each key that is still there.
+        if self.case.by_key and response.status == 200:
+            failed = {error["Key"] for error in response.xml.all("Error")}
+            deleted = {entry["Key"] for entry in response.xml.all("Deleted")}
+            state = observe(self.bucket)
+            wrong = [key for key in deleted if key in state]
+            wrong += [key for key in failed if key in self.old and key not in state and call.name != "fsync"]
+            return [f"not true of {wrong}: {response}"] if wrong else []
+        problems = []
+        if FAILURES.get(answer) != response.status:
+            problems.append(f"an odd answer: {response}")
+        # What an fsync failed to put on disk is there all the same, for now. S3's 5xx does not say that
+        # nothing happened.
+        if now != "old" and call.name != "fsync":
+            problems.append(f"{answer}, but the state is {now}")
+        return problems
+
+    def which(self, state: object) -> str:
+        if state == self.new:
+            return "new"
+        if state == self.old:
+            return "old"
+        old, new, either = self.old or {}, self.new or {}, self.case.by_key or self.case.in_steps
+        if either and all(state.get(key) in (old.get(key), new.get(key)) for key in {*old, *new, *state}):
+            return "between"
+        return "neither"
+
+    def leftovers(self, now: str) -> list[str]:
+        found = shape(self.tree, self.bucket.name)
+        wanted = {"old": self.old_shape, "new": self.new_shape}.get(now, self.old_shape | self.new_shape)
+        extra, missing = sorted(found - wanted), sorted(wanted - found)
+        if now == "between":
+            missing = []
+        return ([f"left over: {extra}"] if extra else []) + ([f"missing: {missing}"] if missing else [])
+
+    def sweep(self) -> None:
+        """As an operator does who has just had a crash."""
+        done = subprocess.run(
+            [binary(), "sweep", "--age", "0", str(self.tree)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0 and not done.stderr, done
+
+    def clear(self, bucket: Bucket) -> str | None:
+        """Deletes the bucket with all that S3 sees in it. Nothing that S3 does not see may keep it from
+        that."""
+        if observe(bucket) is None:
+            return None
+        for key in bucket.keys():
+            bucket.delete(key)
+        response = bucket.raw.delete(bucket.path())
+        if response.status != 204:
+            there = shape(self.tree, bucket.name)
+            return f"the empty bucket cannot be deleted: {response.code}; there are {there}"
+        poll(lambda: not (self.tree / bucket.name).exists(), 5)
+        return None
+
+    def forget(self) -> None:
+        """Whatever one fault left, the next shall not find."""
+        for path in self.tree.iterdir():
+            if path.name != ".slipway":
+                remove_tree(path)
+
+
+def difference(wanted: object, found: object) -> str:
+    if not isinstance(wanted, dict) or not isinstance(found, dict):
+        return f"{short(found)} instead of {short(wanted)}"
+    keys = sorted({*wanted, *found})
+    return "; ".join(
+        f"{key}: {short(found.get(key))} instead of {short(wanted.get(key))}"
+        for key in keys
+        if wanted.get(key) != found.get(key)
+    )
+
+
+def short(value: object) -> str:
+    text = str(value)
+    return text if len(text) < 200 else text[:200] + "..."

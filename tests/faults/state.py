@@ -1,0 +1,101 @@
+"""What can be known of a bucket: by S3, and by looking at the tree."""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from support.bucket import Bucket
+from support.wire import Response
+
+ATTRIBUTE, SELF = "user.slipway", ".slipway,self"
+VOLATILE = ("date", "server", "x-amz-request-id", "x-amz-id-2", "last-modified", "connection")
+
+# Directories of the server's own that stay once they were needed, as do lock files; receipts stay for a day.
+KEPT = {
+    ".slipway",
+    *(f".slipway/{name}" for name in ("staging", "locks", "overflow", "uploads", "completed", "scattered")),
+}
+
+
+class Torn(AssertionError):
+    """S3 tells different things about one object."""
+
+
+def observe(bucket: Bucket) -> dict[str, object] | None:
+    """All that S3 says of a bucket, but for times and ids: objects with bytes and headers, uploads with
+    parts. None if there is no bucket."""
+    response = bucket.raw.get(bucket.path(), query={"list-type": "2"})
+    if response.code == "NoSuchBucket":
+        return None
+    if response.status != 200:
+        raise Torn(f"listing: {response}")
+    state: dict[str, object] = {}
+    for entry in response.xml.all("Contents"):
+        key = entry["Key"]
+        got, head = bucket.get(key), bucket.head(key)
+        if (got.status, head.status) != (200, 200):
+            raise Torn(f"{key} is listed, and answers {got} and {head}")
+        headers = told(got)
+        if headers != told(head):
+            raise Torn(f"{key}: GET says {headers}, HEAD says {told(head)}")
+        md5 = hashlib.md5(got.body).hexdigest()
+        etag = got.etag.strip('"')
+        if (entry["ETag"].strip('"'), int(entry["Size"])) != (etag, len(got.body)):
+            raise Torn(f"{key}: listed with {entry['ETag']} and {entry['Size']} bytes, GET says {got}")
+        if "-" not in etag and etag != md5:
+            raise Torn(f"{key}: {len(got.body)} bytes with MD5 {md5}, ETag {etag}")
+        state[key] = (md5, headers)
+    for upload in bucket.raw.get(bucket.path(), query={"uploads": ""}).xml.all("Upload"):
+        parts = bucket.raw.get(bucket.path(upload["Key"]), query={"uploadId": upload["UploadId"]})
+        if parts.status != 200:
+            raise Torn(f"an upload of {upload['Key']} is listed, and answers {parts}")
+        listed = [(part["PartNumber"], part["ETag"], part["Size"]) for part in parts.xml.all("Part")]
+        state.setdefault(f"uploads of {upload['Key']}", []).append(listed)
+    return state
+
+
+def told(response: Response) -> tuple[tuple[str, str], ...]:
+    pairs = ((name.lower(), value) for name, value in response.headers.pairs)
+    return tuple(sorted(pair for pair in pairs if pair[0] not in VOLATILE))
+
+
+def shape(root: Path, bucket: str) -> set[str]:
+    """Every name in a bucket's tree, and those beside it, with what is random left out. Companions count only
+    where no object mentions them."""
+    found = {name for name in os.listdir(root) if name not in (".slipway", bucket)}
+    records = []
+    companions = []
+    for directory, names, files in os.walk(root / bucket):
+        for name in [*names, *files]:
+            path = Path(directory, name)
+            relative = str(path.relative_to(root / bucket))
+            record = attribute(path)
+            records.append(record)
+            if relative in KEPT or re.match(r"\.slipway/(locks/[0-9a-f]{2}$|completed/)", relative):
+                continue
+            if relative.startswith(".slipway/overflow/"):
+                companions.append(name)
+                continue
+            plain = re.sub(r"[0-9a-f]{12,}", "*", relative)
+            if name in names and os.listdir(path) == [SELF]:
+                # Where a file became a directory, and then nothing came into it.
+                found.add(plain)
+                continue
+            if name == SELF and os.listdir(directory) == [SELF]:
+                continue
+            if name in names:
+                plain += "/" if record else "/ (unmarked)"
+            found.add(plain)
+    for name in companions:
+        identity = bytes.fromhex(name)
+        if not any(identity in record or identity[::-1] in record for record in records):
+            found.add(".slipway/overflow/* (of no object)")
+    return found
+
+
+def attribute(path: Path) -> bytes:
+    try:
+        return os.getxattr(path, ATTRIBUTE, follow_symlinks=False)
+    except OSError:
+        return b""

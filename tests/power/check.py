@@ -1,0 +1,130 @@
+"""Whether a tree holds what was acknowledged."""
+
+import itertools
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+from faults.state import Torn, observe, shape
+
+from support.bucket import Bucket
+from support.server import Server, binary
+
+from .load import BUCKET, State, steps
+
+
+def states(seed: int, worker: int, done: int) -> list[State]:
+    """What a worker's keys may be after so many acknowledgements."""
+    state = State()
+    for step in itertools.islice(steps(seed, worker), done):
+        state = step.apply(state)
+    under_way = next(itertools.islice(steps(seed, worker), done, None))
+    possible = [state, under_way.apply(state)]
+    if under_way.kind == "delete-many":
+        # Which is one decision for each key.
+        for key in (under_way.key, under_way.other):
+            possible.append(replace(under_way, key=key, other="").apply(state))
+    if under_way.kind == "complete":
+        # The upload goes after the object is there.
+        possible.append(State(possible[1].objects, state.uploads))
+    return possible
+
+
+def problems(tree: Path, log: Path, seed: int, done: dict[int, int]) -> list[str]:
+    """What is missing or torn, by a fresh server on the tree."""
+    server = Server(tree, log=log)
+    try:
+        bucket = Bucket(server, BUCKET)
+        found = contents(bucket)
+        wrong = compare(found, seed, done)
+        swept = subprocess.run(
+            [binary(), "sweep", "--age", "0", str(tree)], capture_output=True, text=True, check=False
+        )
+        if swept.returncode or swept.stderr:
+            wrong.append(f"the sweep failed: {swept}")
+        after = contents(bucket)
+        if after[0] != found[0]:
+            wrong.append("the sweep changed objects")
+        elif after != found:
+            # It may end a Complete.
+            wrong += compare(after, seed, done)
+        wrong += [f"left over: {name}" for name in garbage(tree, found)]
+    except Torn as torn:
+        wrong = [str(torn)]
+    finally:
+        server.stop()
+    return wrong
+
+
+def contents(bucket: Bucket) -> tuple[dict, dict]:
+    state = observe(bucket)
+    if state is None:
+        raise Torn("the bucket is missing")
+    objects, uploads = {}, {}
+    for key, value in state.items():
+        if key.startswith("uploads of "):
+            uploads[key.removeprefix("uploads of ")] = [
+                {int(number): etag.strip('"') for number, etag, _ in parts} for parts in value
+            ]
+        else:
+            md5, headers = value
+            headers = dict(headers)
+            objects[key] = (
+                md5,
+                int(headers["content-length"]),
+                headers["etag"].strip('"'),
+                headers.get("x-amz-meta-note"),
+            )
+    return objects, uploads
+
+
+def worker_of(key: str) -> int:
+    """Whose key it is: the number after its first hyphen."""
+    return int("".join(itertools.takewhile(str.isdigit, key.partition("-")[2])))
+
+
+def compare(found: tuple[dict, dict], seed: int, done: dict[int, int]) -> list[str]:
+    objects, uploads = found
+    wrong = []
+    for worker, number in done.items():
+        mine = {key: value for key, value in objects.items() if worker_of(key) == worker}
+        my_uploads = {key: value for key, value in uploads.items() if worker_of(key) == worker}
+        complaints = [differences(state, mine, my_uploads) for state in states(seed, worker, number)]
+        if all(complaints):
+            wrong.append(
+                f"worker {worker} after {number} requests: {'; or else: '.join(map(str, complaints))}"
+            )
+    return wrong
+
+
+def differences(state: State, objects: dict, uploads: dict) -> list[str]:
+    wrong = []
+    for key in sorted({*state.objects, *objects}):
+        want, have = state.objects.get(key), objects.get(key)
+        if want is None or have is None or (want.md5, want.size, want.etag, want.note) != have:
+            wrong.append(f"{key} is {have}, not {want}")
+    for key in sorted({*state.uploads, *uploads}):
+        want, have = state.uploads.get(key), uploads.get(key)
+        if have != (None if want is None else [want]):
+            wrong.append(f"the upload of {key} has {have}, not {want}")
+    return wrong
+
+
+def garbage(tree: Path, found: tuple[dict, dict]) -> list[str]:
+    """What is in the tree without being part of an object or an upload."""
+    objects, uploads = found
+    known = set()
+    for key in objects:
+        above = key.rstrip("/").split("/")[:-1]
+        known |= {"/".join(above[: n + 1]) + "/" for n in range(len(above))} | {key, key.rstrip("/") + "/"}
+    left = []
+    for name in shape(tree, BUCKET):
+        plain = name.removesuffix(".slipway,self").removesuffix(".slipway,dir")
+        if plain in known or plain.rstrip("/") in known or name.startswith(".slipway/completed/"):
+            continue
+        if uploads and name.startswith(".slipway/uploads/"):
+            continue
+        if name in ("lost+found",):
+            continue
+        left.append(name)
+    return sorted(left)

@@ -1,0 +1,165 @@
+"""Process 1 of the virtual machine: mounts the image, starts the server on it, and writes until the power
+goes.
+
+`guest.py SEED WORKERS FILE_SYSTEM DURABILITY BINARY REQUESTS`. What was acknowledged is told on the console
+as it happens. If REQUESTS is not 0, each worker stops after so many, and the image is behind dm-log-writes,
+which is told of each acknowledgement too."""
+
+import ctypes
+import fcntl
+import itertools
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+SEED, WORKERS = int(sys.argv[1]), int(sys.argv[2])
+FILE_SYSTEM, DURABILITY, BINARY = sys.argv[3:6]
+# The kernel adds words of its own.
+REQUESTS = int(sys.argv[6]) or None
+PORT = 9000
+DEVICE, MOUNT = "/dev/ubda", "/mnt/disk"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_console = threading.Lock()
+
+
+def tell(line: str) -> None:
+    with _console:
+        os.write(1, f"@@ {line}\n".encode())
+
+
+def run(*command: str) -> None:
+    subprocess.run(command, check=True)
+
+
+def insert(module: Path) -> None:
+    """`insmod`, which not every host has."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open(module, "rb") as file:
+        if libc.syscall(313, file.fileno(), b"", 0):  # finit_module
+            raise OSError(ctypes.get_errno(), str(module))
+
+
+def network() -> None:
+    """`ip link set lo up`, which not every host has."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        flags = 0x1 | 0x8 | 0x40  # UP, LOOPBACK, RUNNING
+        fcntl.ioctl(any_socket, 0x8914, struct.pack("16sh14x", b"lo", flags))
+
+
+def boot() -> None:
+    os.environ["PATH"] = PATH
+    run("mount", "-t", "proc", "proc", "/proc")
+    run("mount", "-t", "sysfs", "sysfs", "/sys")
+    if not os.path.exists(DEVICE):
+        run("mount", "-t", "devtmpfs", "devtmpfs", "/dev")
+    run("mount", "-t", "tmpfs", "tmpfs", "/mnt")
+    os.mkdir(MOUNT)
+    network()
+    device = DEVICE
+    if REQUESTS:
+        modules = f"/usr/lib/uml/modules/{os.uname().release}/kernel/drivers/md"
+        for module in ("dm-mod", "dm-log-writes"):
+            insert(Path(modules, f"{module}.ko"))
+        sectors = int(Path("/sys/block/ubda/size").read_text())
+        os.environ["DM_DISABLE_UDEV"] = "1"
+        run("dmsetup", "create", "logged", "--table", f"0 {sectors} log-writes {DEVICE} /dev/ubdb")
+        device = "/dev/mapper/logged"
+    run("mount", "-t", FILE_SYSTEM, device, MOUNT)
+
+
+def mark(text: str) -> None:
+    if REQUESTS:
+        run("dmsetup", "message", "logged", "0", "mark", text)
+
+
+def serve() -> None:
+    from support.server import KEYS
+
+    tree = Path(MOUNT, "tree")
+    tree.mkdir()
+    os.sync()
+    subprocess.Popen(
+        [
+            BINARY,
+            "serve",
+            "--listen",
+            f"127.0.0.1:{PORT}",
+            "--durability",
+            DURABILITY,
+            "--log",
+            "warn",
+            str(tree),
+        ],
+        env={**KEYS, "PATH": PATH},
+        stdout=subprocess.DEVNULL,
+    )
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", PORT)).close()
+            return
+        except ConnectionRefusedError:
+            time.sleep(0.01)
+
+
+class Here:
+    """As much of a `Server` as a `Bucket` needs."""
+
+    def __init__(self) -> None:
+        from support.server import ACCESS_KEY, SECRET_KEY
+        from support.sigv4 import Signer
+        from support.wire import RawClient
+
+        self.raw = RawClient(("127.0.0.1", PORT), Signer(ACCESS_KEY, SECRET_KEY))
+        self.tree = Path(MOUNT, "tree")
+
+
+def work(worker: int) -> None:
+    from power.load import BUCKET, steps
+    from support.bucket import Bucket
+
+    bucket, upload = Bucket(Here(), BUCKET), {}
+    try:
+        for number, step in enumerate(itertools.islice(steps(SEED, worker), REQUESTS), 1):
+            response = step.send(bucket, upload)
+            if response.status not in (200, 204) or response.code:
+                tell(f"error {worker} {number} {step} {response!r}"[:1500])
+                return
+            mark(f"{worker}-{number}")
+            tell(f"done {worker} {number}")
+    except BaseException:
+        tell(f"error {worker} {traceback.format_exc()!r}")
+
+
+def main() -> None:
+    boot()
+    serve()
+    from power.load import BUCKET
+    from support.bucket import Bucket
+
+    Bucket(Here(), BUCKET).create()
+    mark("bucket")
+    tell("bucket")
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(WORKERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    tell("end")
+    while True:
+        time.sleep(1)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BaseException:
+        tell(f"error {traceback.format_exc()!r}")
+        time.sleep(60)

@@ -1,0 +1,141 @@
+"""Writes down every write and flush of the disk, and looks at what it would hold had the power gone at any
+flush.
+
+    .venv/bin/python tests/power/replay.py --requests 30 --file-system ext4
+
+Harder than a cut: of what was written after the last flush, nothing is on the disk. It is checked after each
+flush, each write that is a flush of its own (FUA), and each acknowledgement."""
+
+import argparse
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from power.check import problems
+from power.machine import IMAGE_BYTES, Machine, make_image, mounted
+
+LOG_BYTES = 4 << 30
+# From the kernel's drivers/md/dm-log-writes.c.
+MAGIC, VERSION = 0x6A73_6677_7368_72, 1
+FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
+
+
+@dataclass(frozen=True)
+class Entry:
+    offset: int
+    length: int
+    flags: int
+    data: bytes
+
+    @property
+    def is_flush(self) -> bool:
+        return bool(self.flags & (FLUSH | FUA))
+
+    def apply(self, disk) -> None:
+        if self.flags & (MARK | DISCARD) == 0:
+            disk.seek(self.offset)
+            disk.write(self.data)
+
+
+def entries(log: Path) -> Iterator[Entry]:
+    with open(log, "rb") as file:
+        magic, version, count, sector_bytes = struct.unpack("<QQQI", file.read(28))
+        assert (magic, version) == (MAGIC, VERSION), "no log of dm-log-writes"
+        at = sector_bytes
+        for _ in range(count):
+            file.seek(at)
+            head = file.read(sector_bytes)
+            sector, sectors, flags, data_bytes = struct.unpack_from("<QQQQ", head)
+            at += sector_bytes
+            length = sectors * sector_bytes
+            if flags & MARK:
+                data = head[32 : 32 + data_bytes]
+            elif flags & DISCARD:
+                data = b""
+            else:
+                data = file.read(length)
+                assert len(data) == length
+                at += length
+            yield Entry(sector * sector_bytes, length, flags, data)
+
+
+def record(directory: Path, options: argparse.Namespace) -> tuple[Path, Path]:
+    """Lets the server work; returns the empty disk and the log."""
+    image, log = directory / "disk.img", directory / "log.img"
+    make_image(image, options.file_system)
+    empty = directory / "empty.img"
+    copy(image, empty)
+    with open(log, "wb") as file:
+        file.truncate(LOG_BYTES)
+    machine = Machine(
+        image, options.file_system, options.seed, options.workers, options.durability, (log, options.requests)
+    )
+    try:
+        machine.wait_for_bucket()
+        machine.wait_for_end()
+    finally:
+        machine.cut()
+    image.unlink()
+    return empty, log
+
+
+def copy(source: Path, target: Path) -> None:
+    subprocess.run(["cp", "--sparse=always", str(source), str(target)], check=True)
+
+
+def replay(directory: Path, options: argparse.Namespace, disk_image: Path, log: Path) -> tuple[int, int]:
+    """Returns how many moments were looked at, and how many were bad."""
+    done: dict[int, int] = {}
+    looked = bad = 0
+    changed = False
+    with open(disk_image, "r+b", buffering=0) as disk:
+        for number, entry in enumerate(entries(log)):
+            entry.apply(disk)
+            changed |= entry.flags & MARK == 0
+            if entry.flags & MARK:
+                text = entry.data.rstrip(b"\0").decode()
+                if text == "bucket":
+                    done = dict.fromkeys(range(options.workers), 0)
+                else:
+                    worker, count = map(int, text.split("-"))
+                    done[worker] = count
+            if not done or not (entry.is_flush or entry.flags & MARK):
+                continue
+            moment = f"entry {number}, {'mark' if entry.flags & MARK else 'flush'}"
+            copied = directory / "moment.img"
+            copy(disk_image, copied)
+            with mounted(copied, options.file_system, directory / "disk") as root:
+                found = problems(root / "tree", directory / "server.log", options.seed, done)
+            looked += 1
+            bad += bool(found)
+            for problem in found:
+                print(f"    {moment}, {sum(done.values())} acknowledged: {problem}"[:2000], flush=True)
+    return looked, bad
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--requests", type=int, default=30, help="of each worker")
+    parser.add_argument("--file-system", choices=sorted(IMAGE_BYTES), default="ext4")
+    parser.add_argument("--durability", choices=["full", "data", "none"], default="full")
+    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="slipway-power-") as directory:
+        directory = Path(directory)
+        empty, log = record(directory, options)
+        looked, bad = replay(directory, options, empty, log)
+    requests = options.requests * options.workers
+    print(f"{options.file_system}: seed {options.seed}, {requests} requests, {looked} moments, {bad} bad")
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
