@@ -110,8 +110,8 @@ pub(super) fn settle(
 /// for, and the rest is found out again by the next who asks. For the same reason none of it has to be on disk.
 pub(super) fn end(bucket: &Bucket<'_>, upload: &Upload, name: &UploadName, receipt: &WriteReceipt) {
     if let Err(error) = leave_receipt(bucket, upload, name, receipt) {
+        // Those who ask again find that the object names the upload.
         tracing::warn!(?error, "a completed upload left no receipt");
-        return;
     }
     if let Err(Fail::Storage(error)) = upload.remove(bucket, &name.id, Sync::No) {
         tracing::warn!(%error, "a completed upload could not be removed");
