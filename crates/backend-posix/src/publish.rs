@@ -296,20 +296,18 @@ mod tests {
     use std::fs;
     use std::sync::Arc;
 
-    use backend::{BackendError, ObjectPart};
+    use backend::BackendError;
     use bytes::Bytes;
-    use s3_types::{ChecksumAlgorithm, Checksummer, Conditions, ETag, ETagCondition};
+    use s3_types::{Conditions, ETag, ETagCondition};
 
     use super::*;
     use crate::object::open;
-    use crate::testing::{Scene, digests};
+    use crate::testing::{Scene, digests, many_parts};
 
     #[test]
     fn ten_thousand_parts_are_recorded_on_any_file_system() {
         let scene = Scene::new();
-        let checksum = Some(Checksummer::of(ChecksumAlgorithm::Sha512, b"part"));
-        let parts: Arc<[_]> =
-            (1..=10_000).map(|n| ObjectPart { part_number: n, size_bytes: 5 << 20, checksum }).collect();
+        let parts = many_parts();
         for key in ["a", "d/"] {
             let etag = Some(ETag::Multipart { md5: [7; 16], parts: 10_000 });
             let record = Record { etag, parts: Some(Arc::clone(&parts)), ..Record::default() };

@@ -1,10 +1,11 @@
 //! A tree for the unit tests of this crate.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use backend::{ObjectBody, ReadSelector, Result};
+use backend::{ObjectBody, ObjectPart, ReadSelector, Result};
 use bytes::Bytes;
-use s3_types::{BucketName, ChecksumAlgorithm, Conditions, Digester, Digests};
+use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Conditions, Digester, Digests};
 
 use crate::bucket::Bucket;
 use crate::buckets;
@@ -26,6 +27,12 @@ pub(crate) fn digests(body: &[u8]) -> Digests {
     let mut digester = Digester::new(Some(ChecksumAlgorithm::Crc64Nvme));
     digester.update(body);
     digester.finish()
+}
+
+/// More parts than any attribute holds.
+pub(crate) fn many_parts() -> Arc<[ObjectPart]> {
+    let checksum = Some(Checksummer::of(ChecksumAlgorithm::Sha512, b"part"));
+    (1..=10_000).map(|n| ObjectPart { part_number: n, size_bytes: 5 << 20, checksum }).collect()
 }
 
 impl Scene {

@@ -268,13 +268,12 @@ mod tests {
     use std::fs;
     use std::sync::Arc;
 
-    use backend::ObjectPart;
     use rustix::fs::XattrFlags;
     use s3_types::ETag;
 
     use super::*;
     use crate::record::ATTRIBUTE;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, many_parts};
 
     fn look(scene: &Scene, path: &str) -> Vec<Inspection> {
         inspect(&scene.path().join(path), None).unwrap()
@@ -317,9 +316,7 @@ mod tests {
     #[test]
     fn a_companion_is_found_or_missed() {
         let scene = Scene::new();
-        let parts: Arc<[_]> = (1..=10_000)
-            .map(|n| ObjectPart { part_number: n * 2 - 1, size_bytes: 1, checksum: None })
-            .collect();
+        let parts = many_parts();
         let etag = Some(ETag::Multipart { md5: [7; 16], parts: 5_000 });
         let record = Record {
             etag,

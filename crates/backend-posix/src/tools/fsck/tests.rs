@@ -1,16 +1,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use backend::{NewUpload, ObjectPart};
+use backend::NewUpload;
 use rustix::fs::{FlockOperation, XattrFlags};
 use s3_types::ETag;
 
 use super::*;
 use crate::options::SweepOptions;
 use crate::record::{self, ATTRIBUTE, Record};
-use crate::testing::Scene;
+use crate::testing::{Scene, many_parts};
 use crate::{sweep, upload};
 
 /// Checks the scene's tree; what was found by path in the bucket.
@@ -52,9 +52,8 @@ fn state_of(state: &ProblemState) -> ProblemState {
 }
 
 fn large_record() -> Record {
-    let part = |n: u32| ObjectPart { part_number: n * 2 - 1, size_bytes: 1, checksum: None };
-    let etag = Some(ETag::Multipart { md5: [7; 16], parts: 5_000 });
-    Record { etag, parts: Some((1..=5_000).map(part).collect::<Arc<[_]>>()), ..Record::default() }
+    let etag = Some(ETag::Multipart { md5: [7; 16], parts: 10_000 });
+    Record { etag, parts: Some(many_parts()), ..Record::default() }
 }
 
 fn companion(scene: &Scene) -> PathBuf {
