@@ -76,6 +76,28 @@ class Client:
         return text.count("<Contents>"), found and found[1], elapsed
 
 
+def list_all(client: Client, writes: bool) -> tuple[int, float, list[float]]:
+    """How many keys, and the seconds of the first page and of the later ones."""
+    listed, token, first = client.page(None)
+    later = []
+    while token:
+        if writes:
+            client.send("PUT", f"/{BUCKET}/written-{len(later):06}", body=b"x")
+        count, token, elapsed = client.page(token)
+        listed += count
+        later.append(elapsed)
+    return listed, first, later
+
+
+def tell(what: str, first: float, later: list[float], cpu: float) -> None:
+    print(f"{what}: first page {first * 1000:.0f} ms, whole listing {first + sum(later):.2f} s")
+    if later:
+        ordered = sorted(later)
+        print(f"  later pages              median {statistics.median(later) * 1000:.1f} ms, "
+              f"99 % {ordered[int(len(later) * 0.99)] * 1000:.1f} ms, longest {ordered[-1] * 1000:.1f} ms")
+        print(f"  server CPU a page        {cpu / (len(later) + 1) * 1000:.1f} ms")
+
+
 def measure(options: argparse.Namespace, work: pathlib.Path) -> None:
     directory = work / "data" / BUCKET
     print(f"making {options.files} files in {directory}", file=sys.stderr)
@@ -85,31 +107,18 @@ def measure(options: argparse.Namespace, work: pathlib.Path) -> None:
         client.send("GET", "/", {})
         before = resident_mib(pid)
         drop_caches()
-        listed, token, first = client.page(None)
-        cpu_before, later = cpu_seconds(pid), []
-        while token:
-            if options.writes:
-                client.send("PUT", f"/{BUCKET}/written-{len(later):06}", body=b"x")
-            count, token, elapsed = client.page(token)
-            listed += count
-            later.append(elapsed)
-        cpu = cpu_seconds(pid) - cpu_before
-        growth = resident_mib(pid) - before
-    expected = options.files + (len(later) if options.writes else 0)
-    if listed != expected:
-        sys.exit(f"{listed} keys were listed, {expected} are there")
+        print(f"{options.files} files")
+        expected = options.files
+        for what in ("cold", "warm"):
+            cpu_before = cpu_seconds(pid)
+            listed, first, later = list_all(client, options.writes and what == "cold")
+            expected += len(later) if options.writes and what == "cold" else 0
+            if listed != expected:
+                sys.exit(f"{listed} keys were listed, {expected} are there")
+            tell(what, first, later, cpu_seconds(pid) - cpu_before)
+        print(f"resident growth            {resident_mib(pid) - before:.1f} MiB")
     drop_caches()
-    plain = baseline(directory)
-    later.sort()
-    print(f"files                      {options.files}")
-    print(f"first page                 {first * 1000:.0f} ms")
-    if later:
-        print(f"later pages                median {statistics.median(later) * 1000:.1f} ms, "
-              f"99 % {later[int(len(later) * 0.99)] * 1000:.1f} ms, longest {later[-1] * 1000:.1f} ms")
-        print(f"server CPU a later page    {cpu / len(later) * 1000:.1f} ms" + (" with its PUT" if options.writes else ""))
-    print(f"whole listing              {first + sum(later):.2f} s")
-    print(f"resident growth            {growth:.1f} MiB")
-    print(f"baseline (scandir + sort + stat, this program)  {plain:.2f} s")
+    print(f"baseline (scandir + sort + stat, this program)  cold {baseline(directory):.2f} s, warm {baseline(directory):.2f} s")
 
 
 def main() -> None:
