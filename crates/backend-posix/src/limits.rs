@@ -98,8 +98,8 @@ pub(crate) const WATCH_NAMES_MAX: usize = 4096;
 pub(crate) const WATCH_READ_BYTES: usize = 16 << 10;
 /// Attributes of a page are read by another thread from so many on, up to so many threads for a page, and for all pages.
 pub(crate) const SUMMARIES_EACH_MIN: usize = 125;
-pub(crate) const SUMMARY_THREADS_MAX: usize = 4;
-pub(crate) const SUMMARY_THREADS_OF_ALL: usize = 32;
+pub(crate) const SUMMARY_THREADS_MAX: usize = 8;
+pub(crate) const SUMMARY_THREADS_OF_ALL: usize = 64;
 /// How long a directory must not have changed before it was read, for its time to tell the next change: where times have
 /// fractions of a second, where they have none, and where another machine's clock makes them, known or not.
 pub(crate) const SETTLED_FINE: Duration = Duration::from_millis(20);
