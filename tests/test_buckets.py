@@ -233,6 +233,17 @@ class TestDelete:
         )
         assert (bucket.tree / "empty").exists()
 
+    def test_of_what_is_not_ours_in_our_directory(self, bucket, raw):
+        """Told at once, and nothing of it is taken."""
+        bucket.put("a", b"1")
+        bucket.put("a", b"2")
+        bucket.delete("a")
+        (bucket.tree / ".slipway" / "notes").write_text("x")
+        upload_id = bucket.create_upload("up")
+        expect.error(raw.delete(bucket.path()), "BucketNotEmpty", re.compile("no objects"), BucketName=bucket.name)
+        assert (bucket.tree / ".slipway" / "notes").read_text() == "x"
+        expect.ok(bucket.put_part("up", upload_id, 1, b"x"))
+
     def test_with_a_directory_object(self, bucket, raw):
         bucket.put("a/b/", b"")
         expect.error(raw.delete(bucket.path()), "BucketNotEmpty", BucketName=bucket.name)

@@ -175,11 +175,11 @@ pub struct Capabilities {
 /// What a sweep removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SweepReport {
-    /// Writes that were never published.
+    /// Writes that were never published, with what they had left.
     pub staging: usize,
-    /// Uploads that were completed or aborted, but not removed.
+    /// Receipts of completed uploads, and completions that a crash had interrupted.
     pub completed: usize,
-    /// Uploads that were abandoned.
+    /// Uploads that were abandoned, or half removed, or whose bucket is gone.
     pub uploads: usize,
 }
 

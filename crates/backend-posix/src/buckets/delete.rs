@@ -149,7 +149,16 @@ fn remove_own(bucket: &Bucket<'_>) -> Result<(), Fail> {
     }
     bucket.remove_locks()?;
     match rustix::fs::unlinkat(&bucket.fd, OWN_DIRECTORY, AtFlags::REMOVEDIR) {
-        Err(Errno::NOTEMPTY | Errno::EXIST) => Err(Fail::Retry),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => {
+            let known = ["completed", "locks", "overflow", "scattered", "staging", "uploads"];
+            let left = resolve::plain(&bucket.fd, OWN_DIRECTORY, DIRECTORY).attempt("open a directory")?;
+            let names = entries(&left).attempt("read a directory")?;
+            // A person's, or a newer gateway's: no more tries would help.
+            if names.iter().any(|(name, _)| !known.contains(&name.as_str())) {
+                return Err(BackendError::BucketHoldsFiles.into());
+            }
+            Err(Fail::Retry)
+        }
         result => result.attempt("remove a directory"),
     }
 }
