@@ -51,6 +51,11 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     fn is_in_window(&self, component: &str, slash: &str, kind: Kind) -> bool {
         let text = || component.bytes().chain(slash.bytes());
         reaches(text(), kind, self.from) && self.limit.as_ref().is_none_or(|limit| text().le(limit.bytes()))

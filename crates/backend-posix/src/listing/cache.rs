@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fd::AsFd;
 use rustix::fs::FileType;
-use rustix::io::Errno;
 
 use super::index::DirectoryIndex;
 use super::names::known_type;
@@ -61,14 +60,14 @@ impl IndexCache {
     /// The index of a directory, with what keys from `from` on (relative to it) need.
     pub fn get(&self, bucket: &Bucket<'_>, directory: &Directory, from: &[u8]) -> Io<Arc<DirectoryIndex>> {
         let info = file_info::fresh(directory)?;
-        if let Some(index) = self.kept().find(directory, &info, from)? {
+        if let Some(index) = self.kept().find(directory, &info, from) {
             return Ok(index);
         }
         // Any spreading of inodes over the locks will do.
         let lock = usize::try_from(info.inode).unwrap_or_default() % INDEX_BUILD_LOCKS;
         let _building = self.building[lock].lock().unwrap_or_else(PoisonError::into_inner);
         let info = file_info::fresh(directory)?;
-        if let Some(index) = self.kept().find(directory, &info, from)? {
+        if let Some(index) = self.kept().find(directory, &info, from) {
             return Ok(index);
         }
         self.build(bucket, directory, &info, from)
@@ -81,14 +80,21 @@ impl IndexCache {
         info: &FileInfo,
         from: &[u8],
     ) -> Io<Arc<DirectoryIndex>> {
-        let began_ns = file_info::now_ns();
         // Others may be reading as well, and each has both the names and the index in memory for a moment.
         let bytes_max = (self.bytes_max / 4).max(INDEX_BYTES_MIN);
+        let read = |entries_max| {
+            DirectoryIndex::read(bucket, directory, &directory.path, from, bytes_max, entries_max)
+        };
+        // Most directories are small, and cost no more than this.
+        if let Some(small) = read(INDEX_ENTRIES_MIN)? {
+            return Ok(Arc::new(small));
+        }
+        let began_ns = file_info::now_ns();
         let local = FileSystem::of(directory).is_ok_and(|kind| kind != FileSystem::Other);
         // Where a watch is no good it is soon given back; there are thousands.
         let watch = local.then(|| self.kept().watches.as_mut()?.add(directory)).flatten();
-        let read = DirectoryIndex::read(bucket, directory, &directory.path, from, bytes_max);
-        let worth_it = read.as_ref().is_ok_and(|index| index.len() >= INDEX_ENTRIES_MIN && !index.has_chains);
+        let read = read(usize::MAX).map(Option::unwrap_or_default);
+        let worth_it = read.as_ref().is_ok_and(|index| !index.has_chains);
         let whole = read.as_ref().is_ok_and(DirectoryIndex::is_whole);
         let vouched = match watch {
             _ if !worth_it => None,
@@ -122,28 +128,24 @@ impl IndexCache {
 }
 
 impl Kept {
-    fn find(
-        &mut self,
-        directory: &Directory,
-        info: &FileInfo,
-        from: &[u8],
-    ) -> Io<Option<Arc<DirectoryIndex>>> {
+    fn find(&mut self, directory: &Directory, info: &FileInfo, from: &[u8]) -> Option<Arc<DirectoryIndex>> {
         self.uses += 1;
         let id = (info.device, info.inode);
-        let Some(kept) = self.indexes.get_mut(&id) else { return Ok(None) };
+        let kept = self.indexes.get_mut(&id)?;
         kept.used = self.uses;
         let is_true = match kept.vouched {
             Vouched::ChangedAt(time) => time == info.changed_ns,
             Vouched::Watched(watch) => match self.watches.as_mut().and_then(|watches| watches.take(watch)) {
-                Some(names) => kept.update(directory, names, &mut self.bytes)?,
+                // The names are taken: if one cannot be looked at, the index is not to be trusted any more.
+                Some(names) => kept.update(directory, names, &mut self.bytes).unwrap_or(false),
                 None => false,
             },
         };
         if !is_true {
             self.forget(id);
-            return Ok(None);
+            return None;
         }
-        Ok(kept.index.covers(from).then(|| Arc::clone(&kept.index)))
+        kept.index.covers(from).then(|| Arc::clone(&kept.index))
     }
 
     fn keep(&mut self, id: (u64, u64), index: Arc<DirectoryIndex>, vouched: Vouched, bytes_max: usize) {
@@ -181,11 +183,7 @@ impl KeptIndex {
         }
         let index = Arc::make_mut(&mut self.index);
         for name in names {
-            let kind = match known_type(&directory, &name, FileType::Unknown) {
-                Err(Errno::NAMETOOLONG | Errno::LOOP) => None,
-                kind => kind?,
-            };
-            if !index.set(&name, kind) {
+            if !index.set(&name, known_type(&directory, &name, FileType::Unknown)?) {
                 return Ok(false);
             }
         }

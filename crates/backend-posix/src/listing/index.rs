@@ -100,14 +100,15 @@ impl Chunk {
 
 impl DirectoryIndex {
     /// Reads a directory. An index that would take more than `bytes_max` begins with the entries that keys from `from` on (relative
-    /// to the directory) need, and ends early.
+    /// to the directory) need, and ends early. `None` for a directory of more than `entries_max` entries.
     pub fn read(
         bucket: &Bucket<'_>,
         directory: impl AsFd,
         path: &str,
         from: &[u8],
         bytes_max: usize,
-    ) -> Io<Self> {
+        entries_max: usize,
+    ) -> Io<Option<Self>> {
         // It may have been read already.
         rustix::fs::seek(directory.as_fd(), SeekFrom::Start(0))?;
         let mut builder = Builder::new(from, bytes_max);
@@ -135,9 +136,9 @@ impl DirectoryIndex {
                 Name::DirectoryData => has_data = true,
                 Name::LastPiece(_) | Name::SelfFile | Name::Hidden => {}
             }
-            Ok(true)
+            Ok(builder.len() <= entries_max)
         })?;
-        Ok(Self { has_data, has_chains, ..builder.finish() })
+        Ok((builder.len() <= entries_max).then(|| Self { has_data, has_chains, ..builder.finish() }))
     }
 
     pub(super) fn of(
@@ -210,11 +211,6 @@ impl DirectoryIndex {
     /// Where the next window begins, if this one ends before its directory does.
     pub fn rest(&self) -> Option<Vec<u8>> {
         self.limit.as_ref().map(|limit| [limit.as_bytes(), &[0]].concat())
-    }
-
-    /// How many entries it has.
-    pub fn len(&self) -> usize {
-        self.chunks.iter().map(|chunk| chunk.entries.len()).sum()
     }
 
     /// What it takes in memory.
