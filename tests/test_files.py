@@ -18,6 +18,10 @@ from support.data import MIB, pattern
 from support.server import assert_nothing_staged
 from support.wire import Closed, poll
 
+needs_attributes = pytest.mark.skipif(
+    os.environ.get("SLIPWAY_METADATA") == "sidecar", reason="a record in a file does not move with its object"
+)
+
 
 def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
@@ -91,6 +95,7 @@ class TestFilesAreObjects:
         bucket.put("d/key", b"again")
         assert bucket.read("d/key") == b"again"
 
+    @needs_attributes
     def test_renamed_by_mv(self, bucket):
         """The record goes with the file."""
         put = bucket.put("old", b"x", headers={"x-amz-meta-a": "1"})
@@ -437,6 +442,7 @@ def test_readers_see_the_old_object_or_the_new(bucket):
     assert poll(lambda: bucket.files() == ["key"])
 
 
+@needs_attributes
 def test_a_copy_by_cp_shares_nothing_that_a_delete_takes(bucket):
     """More metadata than an attribute holds on ext4 is in a companion file, of which `cp -a` copies only the name."""
     headers = {**{f"x-amz-meta-{n}": "x" * 200 for n in range(9)}, "cache-control": "y" * 2500}

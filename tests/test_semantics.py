@@ -36,6 +36,10 @@ def sections() -> dict[str, list[Example]]:
 
 
 SECTIONS = {title: examples for title, examples in sections().items() if examples}
+OPTIONS = {
+    title: (found[1].split() if (found := re.search(r"<!-- served with: (.*) -->", text)) else [])
+    for title, _, text in (part.partition("\n") for part in re.split(r"^## ", PAGE, flags=re.MULTILINE))
+}
 DEFINITION = re.search(r"```sh\n(.*?)```", PAGE, re.DOTALL)[1]
 
 
@@ -50,7 +54,7 @@ def test_the_page_was_read():
 
 @pytest.mark.parametrize("title", SECTIONS)
 def test_examples(title, make_server, tmp_path):
-    server = make_server(tree=tmp_path / "data")
+    server = make_server(*OPTIONS[title], tree=tmp_path / "data")
     expect.ok(server.raw.put("/lab"))
     # One shell for all: examples go on where the one before has left off.
     script = [DEFINITION, "exec 2>&1", "umask 022"]

@@ -60,7 +60,7 @@ class TestStat:
         }
         assert found["object"]["headers"] == {"content-type": "text/x", "x-amz-meta-colour": "blue"}
         assert found["record"]["stamp_matches"] is True
-        assert found["record"]["attribute_bytes"] == len(os.getxattr(bucket.file("a/b.txt"), RECORD))
+        assert found["record"]["bytes"] == len(os.getxattr(bucket.file("a/b.txt"), RECORD))
         text = run("stat", bucket.file("a/b.txt"))
         for said in (str(bucket.file("a/b.txt")), md5(b"12345"), "x-amz-meta-colour", "its stamp matches"):
             assert said in text

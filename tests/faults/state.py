@@ -9,6 +9,7 @@ from support.bucket import Bucket
 from support.wire import Response
 
 ATTRIBUTE, SELF = "user.slipway", ".slipway,self"
+RECORDS, OF_DIRECTORY = ".slipway,records", ".slipway,directory"
 VOLATILE = ("date", "server", "x-amz-request-id", "x-amz-id-2", "last-modified", "connection")
 
 # Directories of the server's own that stay once they were needed, as do lock files; receipts stay for a day.
@@ -67,6 +68,10 @@ def shape(root: Path, bucket: str) -> set[str]:
     records = []
     companions = []
     for directory, names, files in os.walk(root / bucket):
+        if RECORDS in names:
+            names.remove(RECORDS)
+            of = set(os.listdir(Path(directory, RECORDS))) - {OF_DIRECTORY, *names, *files}
+            found.update(f"{RECORDS}/{name} (of nothing)" for name in of)
         for name in [*names, *files]:
             path = Path(directory, name)
             relative = str(path.relative_to(root / bucket))
@@ -78,11 +83,11 @@ def shape(root: Path, bucket: str) -> set[str]:
                 companions.append(name)
                 continue
             plain = re.sub(r"[0-9a-f]{12,}", "*", relative)
-            if name in names and os.listdir(path) == [SELF]:
+            if name in names and set(os.listdir(path)) - {RECORDS} == {SELF}:
                 # Where a file became a directory, and then nothing came into it.
                 found.add(plain)
                 continue
-            if name == SELF and os.listdir(directory) == [SELF]:
+            if name == SELF and set(os.listdir(directory)) - {RECORDS} == {SELF}:
                 continue
             if name in names:
                 plain += "/" if record else "/ (unmarked)"
@@ -95,6 +100,9 @@ def shape(root: Path, bucket: str) -> set[str]:
 
 
 def attribute(path: Path) -> bytes:
+    sidecar = path / RECORDS / OF_DIRECTORY if path.is_dir() else path.parent / RECORDS / path.name
+    if sidecar.exists():
+        return sidecar.read_bytes()
     try:
         return os.getxattr(path, ATTRIBUTE, follow_symlinks=False)
     except OSError:

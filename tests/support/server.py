@@ -61,7 +61,7 @@ class Server:
             command = faults.wrap(command)
         # LLVM_PROFILE_FILE lets a coverage build be tested.
         kept = {
-            name: os.environ[name] for name in ("PATH", "LLVM_PROFILE_FILE", "TMPDIR") if name in os.environ
+            name: os.environ[name] for name in ("PATH", "LLVM_PROFILE_FILE", "TMPDIR", "SLIPWAY_METADATA") if name in os.environ
         }
         self.lines: list[str] = []
         with open(log, "ab") as errors:
@@ -186,6 +186,8 @@ def objects_on_disk(bucket: Path) -> list[str]:
     for directory, names, files in os.walk(bucket):
         if Path(directory) == bucket and ".slipway" in names:
             names.remove(".slipway")
+        if ".slipway,records" in names:
+            names.remove(".slipway,records")
         found += [str((Path(directory) / name).relative_to(bucket)) for name in files]
     return sorted(found)
 

@@ -57,7 +57,7 @@ fn is_mentioned(bucket: &Bucket<'_>, name: &str) -> Result<bool, Fail> {
     for path in [path.clone(), join(&path, SELF)] {
         let (above, last) = keymap::split(&path);
         match bucket.directory(above) {
-            Ok(parent) if mentions(&parent, last)? == Some(id) => return Ok(true),
+            Ok(parent) if mentions(bucket, &parent, last)? == Some(id) => return Ok(true),
             Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {}
             Err(errno) => return Err(errno).attempt("open a directory"),
         }
@@ -65,8 +65,8 @@ fn is_mentioned(bucket: &Bucket<'_>, name: &str) -> Result<bool, Fail> {
     Ok(false)
 }
 
-fn mentions(directory: impl AsFd, name: &str) -> Result<Option<OverflowId>, Fail> {
-    match record::read(directory, name) {
+fn mentions(bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> Result<Option<OverflowId>, Fail> {
+    match record::read(bucket.store, directory, name) {
         Ok(record) => Ok(record.and_then(|record| record.overflow)),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(errno) => Err(errno).attempt("read a record"),
@@ -87,7 +87,7 @@ fn find_moved(bucket: &Bucket<'_>, lost: &mut HashMap<Option<OverflowId>, String
                 continue;
             }
             let child = join(&path, &name);
-            if let Some(id) = mentions(&directory, &name)?
+            if let Some(id) = mentions(bucket, &directory, &name)?
                 && lost.remove(&Some(id)).is_some()
             {
                 record::move_companion(bucket, id, &child)?;

@@ -11,13 +11,14 @@ use rustix::process::{Gid, Uid};
 
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op};
-use crate::keymap::{self, SELF};
+use crate::keymap::{self, RECORDS, SELF};
 use crate::note::Note;
 use crate::place::{directory_record, obstacle};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{scattered, staging_directory};
-use crate::{file_info, unique};
+use crate::sweep::remove_tree;
+use crate::{file_info, orphans, unique};
 
 /// Opens the directory at `path`, making what is missing. A file that stands where a directory must be becomes the
 /// [`SELF`] of one.
@@ -92,6 +93,9 @@ fn make(
     let finished = finish(bucket, parent, name, owner);
     if finished.is_err() {
         // Unmarked it would stay for ever.
+        if let Ok(directory) = child(bucket, parent, name) {
+            let _ = record::clear(bucket.store, &directory);
+        }
         let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
     }
     let directory = finished?;
@@ -120,9 +124,9 @@ fn finish(
 /// Under the lock, since by now it may be someone's directory object, whose record has to stay.
 fn mark_made(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
     let _lock = bucket.lock_directory(&directory.path)?;
-    let record = directory_record(directory).attempt("read a record")?;
+    let record = directory_record(bucket, directory).attempt("read a record")?;
     let record = Record { directory_made: true, ..record };
-    record::set_small(directory, &record).attempt("mark a directory")
+    record::put_of_directory(bucket, directory, &record)
 }
 
 /// Turns the file `name` into a directory that holds it as [`SELF`]. The directory is prepared in staging and swapped with
@@ -138,13 +142,20 @@ fn make_way(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<(), F
         return Err(obstacle());
     }
     let staging = Arc::new(staging_directory(bucket)?);
-    match convert(bucket, parent, name, &staging, &unique::name()) {
+    let note = Note::of_record(bucket, &path);
+    let result = match convert(bucket, parent, name, &staging, &unique::name()) {
         Err(Fail::Storage(BackendError::Io { source, .. })) if source.kind() == ErrorKind::CrossesDevices => {
             let (staging, prepared) = scattered(bucket, parent)?;
             convert(bucket, parent, name, &staging, &prepared)
         }
         result => result,
+    };
+    // It is in the directory now.
+    let settled = result.is_err() || record::forget(bucket.store, parent, name);
+    if let Some(note) = note.filter(|_| settled) {
+        note.remove();
     }
+    result
 }
 
 fn convert(
@@ -174,7 +185,8 @@ fn prepare(
     rustix::fs::mkdirat(staging, prepared, Mode::from_raw_mode(options.directory_mode))
         .attempt("make a directory")?;
     let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("open a directory")?;
-    record::mark(&directory, &Record::made_directory()).attempt("mark a directory")?;
+    record::mark(bucket, &directory, &Record::made_directory())?;
+    record::take_along(bucket, (parent, name), (&directory, SELF))?;
     rustix::fs::linkat(parent, name, &directory, SELF, AtFlags::empty()).attempt("link a file")?;
     if options.durability.syncs_names() {
         rustix::fs::fsync(&directory).attempt("sync a directory")?;
@@ -214,7 +226,7 @@ fn swap_by_steps(
 ) -> Result<(), Fail> {
     let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("open a directory")?;
     let record = Record { key: Some(join(&parent.path, name)), ..Record::made_directory() };
-    record::set_small(&directory, &record).attempt("mark a directory")?;
+    record::put_of_prepared(bucket, &directory, &record)?;
     if bucket.store.options.durability.syncs_names() {
         rustix::fs::fsync(&directory).attempt("sync a directory")?;
         rustix::fs::fsync(staging).attempt("sync a directory")?;
@@ -225,7 +237,7 @@ fn swap_by_steps(
         let _ = rustix::fs::linkat(staging, own, parent, name, AtFlags::empty());
         return Err(errno).attempt("place a directory");
     }
-    let _ = record::set_small(&directory, &Record::made_directory());
+    let _ = record::put_of_prepared(bucket, &directory, &Record::made_directory());
     Ok(())
 }
 
@@ -237,7 +249,9 @@ fn remove_prepared(parent: &Directory, name: &str, staging: &OwnedFd, prepared: 
     {
         let _ = rustix::fs::unlinkat(&directory, SELF, AtFlags::empty());
     }
-    let _ = rustix::fs::unlinkat(staging, prepared, AtFlags::REMOVEDIR);
+    if matches!(file_info::at(&directory, SELF), Err(Errno::NOENT)) {
+        remove_tree(staging, prepared);
+    }
 }
 
 /// Removes the directory at `path` and those above it, as long as they are empty, were made by PUTs and are no objects.
@@ -259,6 +273,12 @@ fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     if !is_prunable(bucket, path)? {
         return Ok(false);
     }
+    // Records of files that someone removed by hand would keep it.
+    if bucket.store.sidecars()
+        && !orphans::remove_all(bucket, &bucket.directory(path).attempt("open a directory")?)?
+    {
+        return Ok(false);
+    }
     // A directory becomes an object under this lock.
     let _lock = bucket.lock_directory(path)?;
     let (above, name) = keymap::split(path);
@@ -266,32 +286,51 @@ fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     if !is_prunable(bucket, path)? {
         return Ok(false);
     }
-    match rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
-        Ok(()) => Ok(true),
-        Err(errno) => Err(errno).attempt("remove a directory"),
+    if bucket.store.sidecars() {
+        return remove_with_record(bucket, &parent, name).map(|()| true);
     }
+    rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR).attempt("remove a directory").map(|()| true)
+}
+
+/// Removes a directory that holds nothing but its own record, or leaves both.
+fn remove_with_record(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<(), Fail> {
+    // After a crash, the sweep knows by it that the directory was one of ours.
+    let note = Note::to_make(bucket, &join(&parent.path, name), &parent.path);
+    let directory = child(bucket, parent, name).attempt("open a directory")?;
+    let removed = record::clear(bucket.store, &directory)
+        .and_then(|()| rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR));
+    if removed.is_err() {
+        // Someone put something there: then it keeps the record that was removed first.
+        record::mark(bucket, &directory, &Record::made_directory())?;
+    }
+    if let Some(note) = note {
+        note.remove();
+    }
+    removed.attempt("remove a directory")
 }
 
 fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     let directory = bucket.directory(path).attempt("open a directory")?;
-    let record = directory_record(&directory).attempt("read a record")?;
+    let record = directory_record(bucket, &directory).attempt("read a record")?;
     Ok(record.directory_made
         && !record.directory_object
         && is_empty(&directory).attempt("read a directory")?)
 }
 
-/// True if a directory, just opened, has no entries.
+/// True if a directory, just opened, has no entries but its folder of records.
 pub(crate) fn is_empty(directory: impl AsFd) -> Io<bool> {
     has_at_most(0, directory)
 }
 
-/// True if a directory, just opened, has no more than so many entries.
+/// The same for no more than so many.
 pub(crate) fn has_at_most(most: usize, directory: impl AsFd) -> Io<bool> {
     let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
     let mut entries = RawDir::new(directory, &mut buffer);
     let mut count = 0;
     while let Some(entry) = entries.next() {
-        count += usize::from(!matches!(entry?.file_name().to_bytes(), b"." | b".."));
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        count += usize::from(!matches!(name, b"." | b"..") && name != RECORDS.as_bytes());
         if count > most {
             return Ok(false);
         }

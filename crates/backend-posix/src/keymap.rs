@@ -28,6 +28,8 @@ pub(crate) const OWN_DIRECTORY: &str = ".slipway";
 pub(crate) const SELF: &str = ".slipway,self";
 /// Holds the bytes of the directory object `a/`, if it has any.
 pub(crate) const DIRECTORY_DATA: &str = ".slipway,dir";
+/// The folder of a directory's records, where they are not attributes.
+pub(crate) const RECORDS: &str = ".slipway,records";
 
 const RESERVED: &str = ".slipway,";
 const EMPTY: &str = ".slipway,empty";

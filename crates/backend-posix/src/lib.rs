@@ -7,7 +7,7 @@
 //! # On disk
 //! ```text
 //! ROOT/
-//!   .slipway/                      the gateway's own; not touched here
+//!   .slipway/                      the gateway's own; `metadata` in it says that records are files
 //!   .slipway,deleting,...          uploads of a bucket while DeleteBucket removes it
 //!   bucket/                        user.slipway: when it was created
 //!     a/b.txt                      the object a/b.txt          user.slipway: its record
@@ -16,6 +16,7 @@
 //!     dir/                         the object dir/, if its user.slipway says so
 //!     dir/.slipway,dir             the bytes of the object dir/, if it has any
 //!     a/.slipway,empty/c           the object a//c; see `keymap` for the other escapes
+//!     a/.slipway,records/b.txt     the record of a/b.txt, where there are no attributes (`record::sidecar`)
 //!     .slipway/                    the bucket's own, made at its first need, reached by no key
 //!       locks/00 .. locks/3f       locks on keys, by hash
 //!       staging/                   files on their way to a name that is taken; notes of directories (`note`)
@@ -109,6 +110,7 @@ mod lock;
 mod note;
 mod object;
 mod options;
+mod orphans;
 mod place;
 mod publish;
 mod record;
@@ -141,7 +143,7 @@ use crate::publish::Target;
 use crate::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
 
-pub use options::{Durability, Options, SweepOptions, Symlinks};
+pub use options::{Durability, Metadata, Options, SweepOptions, Symlinks};
 pub use store::OpenError;
 
 /// S3's own choice for writes whose client makes none.

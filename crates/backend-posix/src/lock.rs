@@ -12,8 +12,9 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Io, Op};
+use crate::keymap::{DIRECTORY_DATA, SELF};
 use crate::limits::LOCKS;
 use crate::{file_info, resolve};
 
@@ -33,6 +34,15 @@ impl Bucket<'_> {
     /// Waits for the lock of the directory at `path`, another than that of a file there.
     pub fn lock_directory(&self, path: &str) -> Result<Lock, Fail> {
         self.lock(&format!("{path}/"))
+    }
+
+    /// Waits for the lock of the object whose file has this name in a directory.
+    pub fn lock_name(&self, directory: &str, name: &str) -> Result<Lock, Fail> {
+        match name {
+            SELF => self.lock(directory),
+            DIRECTORY_DATA => self.lock_directory(directory),
+            name => self.lock(&join(directory, name)),
+        }
     }
 
     /// Waits for all locks.

@@ -34,9 +34,20 @@ pub enum Symlinks {
     Refuse,
 }
 
+/// Where records are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metadata {
+    /// In extended attributes.
+    Xattr,
+    /// In files beside the objects', for file systems without extended attributes.
+    Sidecar,
+}
+
 /// How a tree is served.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// Where records are kept; `None` for what the tree says, which is attributes where it says nothing.
+    pub metadata: Option<Metadata>,
     /// What is on disk before a write is acknowledged.
     pub durability: Durability,
     /// What becomes of symbolic links.
@@ -56,6 +67,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            metadata: None,
             durability: Durability::default(),
             symlinks: Symlinks::default(),
             file_mode: 0o666,

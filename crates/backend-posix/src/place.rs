@@ -87,7 +87,8 @@ pub(crate) fn find_reserved(
     match resolve::plain(directory, name, READ) {
         Ok(file) => {
             let info = file_info::of(&file).attempt("stat a file")?;
-            if info.is_file() { current(bucket, &file, info, name, facts).map(Some) } else { Ok(None) }
+            let path = join(&directory.path, name);
+            if info.is_file() { current(bucket, &path, &file, info, facts).map(Some) } else { Ok(None) }
         }
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno).attempt("open a file"),
@@ -97,7 +98,8 @@ pub(crate) fn find_reserved(
 fn look(bucket: &Bucket<'_>, directory: &Directory, name: &str, facts: bool) -> Result<Found, Fail> {
     if !facts {
         // One call for most: only a regular file of ours has a record with a stamp.
-        if let Ok(Some(Record { stamp: Some(_), overflow, .. })) = record::read(directory, name) {
+        if let Ok(Some(Record { stamp: Some(_), overflow, .. })) = record::read(bucket.store, directory, name)
+        {
             return Ok(Found::Object(Current { facts: None, overflow }));
         }
     }
@@ -106,6 +108,7 @@ fn look(bucket: &Bucket<'_>, directory: &Directory, name: &str, facts: bool) -> 
         Err(Errno::NOENT) => return Ok(Found::Nothing),
         Err(errno) => return Err(errno).attempt("look up a name"),
     };
+    let mut path = join(&directory.path, name);
     let opened = match kind {
         FileType::RegularFile => match resolve::plain(directory, name, READ) {
             // Whoever may write the directory may replace what they can't read.
@@ -113,8 +116,11 @@ fn look(bucket: &Bucket<'_>, directory: &Directory, name: &str, facts: bool) -> 
             result => result.attempt("open a file")?,
         },
         FileType::Directory => return Ok(Found::Directory),
-        FileType::Symlink => match bucket.open(&join(&directory.path, name), READ) {
-            Ok(file) => file,
+        FileType::Symlink => match bucket.follow(&path, READ) {
+            Ok((file, target)) => {
+                path = target;
+                file
+            }
             Err(Errno::ACCESS) => return Err(Errno::ACCESS).attempt("open a file"),
             Err(_) => return Ok(Found::Obstacle),
         },
@@ -124,26 +130,27 @@ fn look(bucket: &Bucket<'_>, directory: &Directory, name: &str, facts: bool) -> 
     match info.kind {
         // The target of a link keeps its own companion.
         FileType::RegularFile if kind == FileType::Symlink => {
-            Ok(Found::Object(Current { overflow: None, ..current(bucket, &opened, info, name, facts)? }))
+            Ok(Found::Object(Current { overflow: None, ..current(bucket, &path, &opened, info, facts)? }))
         }
-        FileType::RegularFile => current(bucket, &opened, info, name, facts).map(Found::Object),
+        FileType::RegularFile => current(bucket, &path, &opened, info, facts).map(Found::Object),
         FileType::Directory => Ok(Found::Directory),
         _ => Ok(Found::Obstacle),
     }
 }
 
+/// What is known of the open file at `path`.
 fn current(
     bucket: &Bucket<'_>,
+    path: &str,
     file: impl AsFd,
     info: FileInfo,
-    name: &str,
     facts: bool,
 ) -> Result<Current, Fail> {
-    let record = record::peek(&file).attempt("read a record")?;
+    let record = record::of(bucket.store, &bucket.fd, path, &file).attempt("read a record")?;
     let overflow = record.as_ref().and_then(|r| r.overflow);
     let facts = facts.then(move || {
         let attributes =
-            foreign::attributes_of(&file, record, &info, name, Peer::for_etags(&bucket.store.options));
+            foreign::attributes_of(&file, record, &info, path, Peer::for_etags(&bucket.store.options));
         Facts {
             etag: attributes.etag,
             last_modified: attributes.last_modified,
@@ -186,6 +193,6 @@ pub(crate) fn leads_nowhere(errno: Errno) -> bool {
 }
 
 /// The record of an open directory, empty if it has none.
-pub(crate) fn directory_record(directory: impl AsFd) -> Io<Record> {
-    record::peek(directory).map(Option::unwrap_or_default)
+pub(crate) fn directory_record(bucket: &Bucket<'_>, directory: impl AsFd) -> Io<Record> {
+    record::of_directory(bucket.store, directory).map(Option::unwrap_or_default)
 }

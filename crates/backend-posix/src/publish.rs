@@ -10,6 +10,7 @@ use s3_types::{BucketName, Conditions};
 
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Op, retrying};
+use crate::file_info::Stamp;
 use crate::keymap::{self, DIRECTORY_DATA, ObjectPath};
 use crate::note::Note;
 use crate::place::{self, Current, Facts};
@@ -74,13 +75,13 @@ impl Target {
         })
     }
 
-    /// Makes the file the object. `bucket` and `directory` are what [`Target::stage`] opened.
+    /// Makes the file the object, and tells its stamp. `bucket` and `directory` are what [`Target::stage`] opened.
     pub fn publish(
         &self,
         bucket: Bucket<'_>,
         directory: Option<Directory>,
         mut sealed: Sealed,
-    ) -> Result<()> {
+    ) -> Result<Stamp> {
         let store = bucket.store;
         let mut opened = Some((bucket, directory));
         let mut note = None;
@@ -98,7 +99,7 @@ impl Target {
             }
             self.publish_file(&bucket, &directory, &mut sealed)
         });
-        self.tidy(store, result, note)
+        self.tidy(store, result, note).map(|()| sealed.stamp)
     }
 
     /// Makes a directory object without bytes. Returns its time.
@@ -133,7 +134,7 @@ impl Target {
         let (_, name) = keymap::split(&self.place.path);
         // `link` is the arbiter of who makes a new name. It holds for `If-None-Match` too, and needs no lock: no one
         // who holds one counts on a name to stay free.
-        if sealed.companion.is_none() && !self.conditions.need_existing() {
+        if sealed.rest.is_none() && !self.conditions.need_existing() {
             match sealed.link(parent, name) {
                 Err(Errno::EXIST) => {}
                 result => {
@@ -177,8 +178,8 @@ impl Target {
             }
             Content::Nothing(record) => {
                 let record = Record { directory_made: old.record.directory_made, ..record.clone() };
-                set_directory_record(bucket, &directory, &record)?;
-                old.remove_file(&directory)?;
+                record::put_of_directory(bucket, &directory, &record)?;
+                old.remove_file(bucket, &directory)?;
                 sync_names(bucket, &directory)?;
                 old.release_companions(bucket, &directory);
             }
@@ -192,45 +193,35 @@ enum Content<'a> {
     Bytes(&'a mut Sealed),
 }
 
-fn put_in_place(
+/// Publishes a file under the lock of its key.
+pub(crate) fn put_in_place(
     bucket: &Bucket<'_>,
     sealed: &mut Sealed,
     directory: &Directory,
     name: &str,
     replace: bool,
 ) -> Result<(), Fail> {
-    if let Some(companion) = &sealed.companion {
-        record::write_companion(bucket, companion, &join(&directory.path, name))?;
-    }
-    let result = if replace {
-        sealed.replace(bucket, directory, name)
-    } else {
-        match sealed.link(directory, name) {
-            Err(Errno::EXIST) => Err(Fail::Retry),
-            result => result.attempt("link a file"),
+    // What is replaced has a record already, and a crash leaves it one.
+    let path = join(&directory.path, name);
+    let note = if replace { None } else { Note::of_record(bucket, &path) };
+    let described = sealed.describe(bucket, directory, name);
+    let result = described.and_then(|()| {
+        if replace {
+            sealed.replace(bucket, directory, name)
+        } else {
+            match sealed.link(directory, name) {
+                Err(Errno::EXIST) => Err(Fail::Retry),
+                result => result.attempt("link a file"),
+            }
         }
-    };
+    });
     if result.is_err() {
-        record::remove_companion(bucket, sealed.companion.as_ref().map(|companion| companion.id));
+        sealed.undescribe(bucket, directory, name);
+    }
+    if let Some(note) = note {
+        note.remove();
     }
     result
-}
-
-/// Writes a directory's record; the caller holds the directory's lock.
-pub(crate) fn set_directory_record(
-    bucket: &Bucket<'_>,
-    directory: &Directory,
-    record: &Record,
-) -> Result<(), Fail> {
-    let Some((short, companion)) = record::set(directory, record).attempt("write a record")? else {
-        return Ok(());
-    };
-    record::write_companion(bucket, &companion, &directory.path)?;
-    let result = record::set_small(directory, &short);
-    if result.is_err() {
-        record::remove_companion(bucket, Some(companion.id));
-    }
-    result.attempt("write a record")
 }
 
 /// Puts the names in a directory on disk, if the durability level says so.
@@ -254,7 +245,7 @@ pub(crate) struct DirectoryObject {
 impl DirectoryObject {
     /// Finds out; the caller holds the directory's lock.
     pub fn look(bucket: &Bucket<'_>, directory: &Directory, facts: bool) -> Result<Self, Fail> {
-        let record = place::directory_record(directory).attempt("read a record")?;
+        let record = place::directory_record(bucket, directory).attempt("read a record")?;
         let file = place::find_reserved(bucket, directory, DIRECTORY_DATA, facts)?;
         let bare = record.directory_attributes().map(|attributes| Current {
             facts: Some(Facts {
@@ -280,14 +271,21 @@ impl DirectoryObject {
     }
 
     /// Removes the file with its bytes.
-    pub fn remove_file(&self, directory: &Directory) -> Result<(), Fail> {
+    pub fn remove_file(&self, bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
         if self.file.is_none() {
             return Ok(());
         }
+        let note = Note::of_record(bucket, &join(&directory.path, DIRECTORY_DATA));
         match rustix::fs::unlinkat(directory, DIRECTORY_DATA, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(errno).attempt("remove a file"),
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno).attempt("remove a file"),
         }
+        if record::forget(bucket.store, directory, DIRECTORY_DATA)
+            && let Some(note) = note
+        {
+            note.remove();
+        }
+        Ok(())
     }
 }
 

@@ -12,7 +12,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::error::Io;
-use crate::keymap::OWN_DIRECTORY;
+use crate::keymap::{OWN_DIRECTORY, RECORDS};
 use crate::limits::{PATH_BYTES_MAX, UNSURE_TRIES};
 
 /// How files are opened for reading: never waiting (a FIFO without a writer), never becoming the terminal's owner.
@@ -47,7 +47,9 @@ pub(crate) fn following(directory: impl AsFd, path: &str, flags: OFlags) -> Io<(
     let opened = by_pieces(directory, path, flags, Mode::empty(), BENEATH)?;
     let (top, place) = (place_of(directory)?, place_of(&opened)?);
     let inside = Path::new(place.as_os_str()).strip_prefix(&top).map_err(|_| Errno::XDEV)?;
-    if inside.components().any(|c| c == Component::Normal(OWN_DIRECTORY.as_ref())) {
+    let own =
+        |c: Component<'_>| [OWN_DIRECTORY, RECORDS].map(|own| Component::Normal(own.as_ref())).contains(&c);
+    if inside.components().any(own) {
         return Err(Errno::XDEV);
     }
     // A place that is not UTF-8 only names a lock here, and is never reached by a key.

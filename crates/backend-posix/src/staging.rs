@@ -10,15 +10,15 @@ use std::sync::Arc;
 use backend::{BackendError, Result};
 use bytes::Bytes;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 
-use crate::bucket::{Bucket, Directory};
+use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, Stamp};
 use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
-use crate::record::{self, Companion, Record};
+use crate::record::{self, Record, Rest};
 use crate::upload::Slot;
 use crate::{files, lock, unique};
 
@@ -190,15 +190,11 @@ impl Staged {
             return Err(BackendError::Changed);
         }
         let record = Record { stamp: Some(info.stamp), ..record };
-        let mut companion = None;
-        if let Some((short, rest)) = record::set(&self.file, &record).op("write a record")? {
-            record::set_small(&self.file, &short).op("write a record")?;
-            companion = Some(rest);
-        }
+        let rest = record::put_staged(bucket.store, &self.file, record).op("write a record")?;
         if bucket.store.options.durability.syncs_data() {
             rustix::fs::fsync(&self.file).op("sync a file")?;
         }
-        Ok(Sealed { staged: self, companion, stamp: info.stamp, slot: None })
+        Ok(Sealed { staged: self, rest, stamp: info.stamp, slot: None })
     }
 }
 
@@ -207,7 +203,7 @@ impl Staged {
 pub(crate) struct Sealed {
     staged: Staged,
     /// To be written before the file is published.
-    pub companion: Option<Companion>,
+    pub rest: Option<Rest>,
     /// The file's own. Of a part in place, its size and time.
     pub stamp: Stamp,
     /// Where the bytes are, if the file only says so.
@@ -216,6 +212,41 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
+    /// Writes what is to be there before the file is published as `name`; the caller holds the lock of the key.
+    pub fn describe(&mut self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<(), Fail> {
+        match &mut self.rest {
+            None => Ok(()),
+            Some(Rest::Companion(companion)) => {
+                record::write_companion(bucket, companion, &join(&directory.path, name))
+            }
+            Some(Rest::Sidecar(record)) => {
+                let current = match file_info::at(directory, name) {
+                    Ok(info) => info.is_file().then_some(info.stamp),
+                    Err(Errno::NOENT) => None,
+                    Err(errno) => return Err(errno).attempt("look up a name"),
+                };
+                if current == Some(self.stamp) {
+                    self.stamp = set_apart(&self.staged.file, self.stamp)?;
+                    record.stamp = Some(self.stamp);
+                }
+                record::write_sidecar(bucket, directory, name, record, current)
+            }
+        }
+    }
+
+    /// Undoes [`Sealed::describe`] if the file could not be published.
+    pub fn undescribe(&self, bucket: &Bucket<'_>, directory: &Directory, name: &str) {
+        match &self.rest {
+            None => {}
+            Some(Rest::Companion(companion)) => record::remove_companion(bucket, Some(companion.id)),
+            // What is there has its own record still.
+            Some(Rest::Sidecar(_)) if matches!(file_info::at(directory, name), Err(Errno::NOENT)) => {
+                record::forget(bucket.store, directory, name);
+            }
+            Some(Rest::Sidecar(_)) => {}
+        }
+    }
+
     /// Gives the file a name that is free; EEXIST if it is not.
     pub fn link(&mut self, directory: impl AsFd, name: &str) -> Io<()> {
         match &self.staged.name {
@@ -272,7 +303,12 @@ pub(crate) fn scattered(bucket: &Bucket<'_>, target: &Directory) -> Result<(Arc<
         Err(Fail::Storage(BackendError::Io { source, .. })) if source.kind() == ErrorKind::AlreadyExists => {}
         result => result?,
     }
-    Ok((Arc::clone(&target.fd), format!("{SCATTERED_PREFIX}{}", unique::name())))
+    Ok((Arc::clone(&target.fd), scattered_name()))
+}
+
+/// A name for something staged in a directory of keys.
+pub(crate) fn scattered_name() -> String {
+    format!("{SCATTERED_PREFIX}{}", unique::name())
 }
 
 fn link_unnamed(file: &OwnedFd, directory: impl AsFd, name: &str) -> Io<()> {
@@ -284,6 +320,25 @@ fn link_unnamed(file: &OwnedFd, directory: impl AsFd, name: &str) -> Io<()> {
         }
         result => result,
     }
+}
+
+/// Gives a file another time than `stamp` has: the next that the file system can tell apart.
+fn set_apart(file: &OwnedFd, stamp: Stamp) -> Result<Stamp, Fail> {
+    for step_ns in [1, 1_000, 1_000_000, 1_000_000_000, 2_000_000_000] {
+        let time_ns = stamp.modified_ns + step_ns;
+        let time = Timespec {
+            tv_sec: i64::try_from(time_ns.div_euclid(1_000_000_000)).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(time_ns.rem_euclid(1_000_000_000)).unwrap_or(0),
+        };
+        let times =
+            Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification: time };
+        rustix::fs::futimens(file, &times).attempt("set a file's time")?;
+        let changed = file_info::of(file).attempt("stat a file")?.stamp;
+        if changed != stamp {
+            return Ok(changed);
+        }
+    }
+    Err(Fail::Storage(BackendError::Changed))
 }
 
 /// Makes a directory in staging that will take the place of a file.

@@ -3,15 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, XattrFlags};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 
+use crate::bucket::join;
 use crate::clock::Clocks;
 use crate::error::Io;
 use crate::file_info::{self, FileInfo};
+use crate::files;
+use crate::keymap::OWN_DIRECTORY;
 use crate::listing::IndexCache;
-use crate::options::Options;
-use crate::record::ATTRIBUTE;
+use crate::options::{Metadata, Options};
+use crate::record::{ATTRIBUTE, write_whole};
 use crate::resolve::{self, DIRECTORY};
 
 /// Why a directory can't be served.
@@ -32,9 +35,15 @@ enum OpenReason {
     NoOpenat2(Errno),
     #[error(
         "cannot be served: its file system keeps no user extended attributes, where objects' records live \
-         (mount it with user_xattr, or use another file system)"
+         (mount it with user_xattr, use another file system, or keep records in files with --metadata sidecar)"
     )]
     NoAttributes,
+    #[error("cannot be served with records in attributes: it was served with --metadata sidecar before")]
+    HasSidecars,
+    #[error("cannot be served: {0} says {1:?} of where records are kept, which this version does not know")]
+    UnknownMetadata(String, String),
+    #[error("cannot be served: that its records are in files cannot be noted in {0}: {1}")]
+    Note(String, String),
     #[error("cannot be served: its extended attributes cannot be written: {0}")]
     Attributes(Errno),
 }
@@ -49,6 +58,7 @@ pub(crate) struct Store {
     file_system: FileSystem,
     clocks: Clocks,
     pub indexes: IndexCache,
+    sidecars: bool,
     /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on trees that someone else serves.
     pub hands_over: bool,
 }
@@ -88,7 +98,8 @@ impl Store {
     pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
         let store = Self::attach(root, options)?;
         let before = file_info::fresh(&store.root).ok();
-        check_attributes(&store.root).map_err(|reason| OpenError { path: root.to_owned(), reason })?;
+        let checked = if store.sidecars { note_sidecars(&store.root) } else { check_attributes(&store.root) };
+        checked.map_err(|reason| OpenError { path: root.to_owned(), reason })?;
         let clocks = Clocks::new(before, file_info::fresh(&store.root).ok());
         Ok(Self { clocks, ..store })
     }
@@ -102,8 +113,18 @@ impl Store {
         let opened = |e| fail(OpenReason::Open(e));
         let device = file_info::of(&fd).map_err(opened)?.device;
         let file_system = FileSystem::of(&fd).map_err(opened)?;
+        let noted = noted_metadata(&fd).map_err(fail)?;
+        let sidecars = match (options.metadata, noted) {
+            (Some(Metadata::Xattr), Some(Metadata::Sidecar)) => return Err(fail(OpenReason::HasSidecars)),
+            (wanted, noted) => wanted.or(noted) == Some(Metadata::Sidecar),
+        };
         let (indexes, clocks) = (IndexCache::new(options.index_cache_bytes), Clocks::new(None, None));
-        Ok(Self { root: fd, options, device, file_system, clocks, indexes, hands_over: false })
+        Ok(Self { root: fd, options, device, file_system, clocks, indexes, sidecars, hands_over: false })
+    }
+
+    /// True if records are in files beside the objects', not in attributes.
+    pub fn sidecars(&self) -> bool {
+        self.sidecars
     }
 
     /// See [`Clocks::is_settled`].
@@ -113,7 +134,7 @@ impl Store {
 
     /// True if reads may be tried on the caller's own thread.
     pub fn reads_inline(&self) -> bool {
-        self.file_system != FileSystem::Other
+        self.file_system != FileSystem::Other && !self.sidecars
     }
 
     /// True if cached reads of the root's file system never wait, so that they need no `RWF_NOWAIT` (which it refuses).
@@ -129,6 +150,47 @@ impl Store {
     /// True if `RENAME_EXCHANGE` can't be relied on, so that a name may be missing for a moment.
     pub fn names_may_blink(&self) -> bool {
         self.file_system == FileSystem::Other
+    }
+}
+
+/// Where the tree says that records are kept, in `.slipway`.
+pub(crate) const METADATA: &str = "metadata";
+const SIDECAR: &str = "sidecar";
+
+fn noted_metadata(root: &OwnedFd) -> Result<Option<Metadata>, OpenReason> {
+    let path = join(OWN_DIRECTORY, METADATA);
+    match files::read_own(root, &path) {
+        Ok(text) if text.trim_ascii() == SIDECAR.as_bytes() => Ok(Some(Metadata::Sidecar)),
+        Ok(text) => {
+            let text = String::from_utf8_lossy(text.trim_ascii()).into_owned();
+            Err(OpenReason::UnknownMetadata(path, text))
+        }
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(errno) => Err(OpenReason::Open(errno)),
+    }
+}
+
+/// Sees to it that no one looks for records in attributes from now on.
+fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
+    if noted_metadata(root)?.is_some() {
+        return Ok(());
+    }
+    let note = || {
+        match rustix::fs::mkdirat(root, OWN_DIRECTORY, Mode::from_raw_mode(0o700)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.to_string()),
+        }
+        let own = resolve::plain(root, OWN_DIRECTORY, DIRECTORY).map_err(|e| e.to_string())?;
+        write_whole(&own, METADATA, format!("{SIDECAR}\n").as_bytes(), true).map_err(|e| format!("{e:?}"))?;
+        rustix::fs::fsync(&own).and_then(|()| rustix::fs::fsync(root)).map_err(|e| e.to_string())
+    };
+    match note() {
+        Ok(()) => Ok(()),
+        // Another gateway was faster.
+        Err(_) if noted_metadata(root)?.is_some() => Ok(()),
+        // What can only be read needs no note.
+        Err(_) if rustix::fs::accessat(root, ".", Access::WRITE_OK, AtFlags::EACCESS).is_err() => Ok(()),
+        Err(why) => Err(OpenReason::Note(join(OWN_DIRECTORY, METADATA), why)),
     }
 }
 

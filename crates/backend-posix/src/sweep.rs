@@ -19,6 +19,7 @@ use crate::lock;
 use crate::note;
 use crate::options::SweepOptions;
 use crate::place::directory_record;
+use crate::record;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{SCATTERED, is_scattered};
 use crate::store::Store;
@@ -108,7 +109,7 @@ pub(crate) fn remove_staged(
         let free = lock::try_lock_file(&opened).attempt("lock a staging file")?;
         return Ok(free && rustix::fs::unlinkat(staging, name, AtFlags::empty()).is_ok());
     }
-    if let Some(path) = directory_record(&opened).attempt("read a record")?.key {
+    if let Some(path) = directory_record(bucket, &opened).attempt("read a record")?.key {
         let _lock = if all_locked { None } else { Some(bucket.lock(&path)?) };
         let (above, last) = keymap::split(&path);
         if let Ok(parent) = bucket.directory(above)
@@ -116,6 +117,7 @@ pub(crate) fn remove_staged(
             && !crate::directories::is_empty(&opened).attempt("read a directory")?
         {
             rustix::fs::renameat(staging, name, &parent, last).attempt("place a directory")?;
+            record::forget(bucket.store, &parent, last);
             return Ok(true);
         }
     }

@@ -72,7 +72,7 @@ impl Scene {
         let mut stage = target.stage(&self.store)?;
         stage.staged.append(&[Bytes::copy_from_slice(body)])?;
         let sealed = stage.staged.seal(&stage.bucket, None, record)?;
-        target.publish(self.bucket(), None, sealed)
+        target.publish(self.bucket(), None, sealed).map(drop)
     }
 
     pub fn get(&self, key: &str) -> Result<Vec<u8>> {

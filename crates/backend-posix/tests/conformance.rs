@@ -4,14 +4,17 @@
 use std::sync::Arc;
 
 use backend::{Backend, conformance};
-use backend_posix::{Durability, Options, PosixBackend, Symlinks};
+use backend_posix::{Durability, Metadata, Options, PosixBackend, Symlinks};
 
 async fn run(options: Options) {
+    let metadata = options.metadata;
     let root = tempfile::tempdir().unwrap();
     let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(root.path(), options).unwrap());
     conformance::run(backend).await;
-    // Nothing is left: no bucket, no directory of our own.
-    assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+    // Nothing is left: no bucket, no directory of our own but what says where records are.
+    let left: Vec<_> =
+        std::fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| metadata == Some(Metadata::Sidecar) && name == ".slipway"), "{left:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -22,4 +25,9 @@ async fn with_the_defaults() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_syncs_or_links() {
     run(Options { durability: Durability::None, symlinks: Symlinks::Refuse, ..Options::default() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_records_beside_the_files() {
+    run(Options { metadata: Some(Metadata::Sidecar), ..Options::default() }).await;
 }

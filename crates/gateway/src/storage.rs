@@ -26,6 +26,10 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
         std::fs::create_dir_all(dir).map_err(|e| says(&e))?;
     }
     let posix = backend_posix::Options {
+        metadata: options.metadata.map(|metadata| match metadata {
+            config::Metadata::Xattr => backend_posix::Metadata::Xattr,
+            config::Metadata::Sidecar => backend_posix::Metadata::Sidecar,
+        }),
         durability: match options.durability {
             config::Durability::Full => backend_posix::Durability::Full,
             config::Durability::Data => backend_posix::Durability::Data,

@@ -15,10 +15,10 @@ use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 use s3_types::{BucketName, Timestamp};
 
-use super::{entries, head, sync_root};
+use super::{entries, head, mark, sync_root};
 use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Op, is_of_one, retrying};
-use crate::keymap::{self, OWN_DIRECTORY};
+use crate::keymap::{self, OWN_DIRECTORY, RECORDS};
 use crate::listing::read_names;
 use crate::options::SweepOptions;
 use crate::resolve::{self, DIRECTORY};
@@ -41,7 +41,14 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
         }
         remove_directories(&bucket)?;
         let aside = Aside::take(&bucket, name)?;
-        let removed = remove_own(&bucket).and_then(|()| remove(store, name));
+        let created = head(store, name)?.created;
+        let removed = remove_own(&bucket).and_then(|()| {
+            sweep::remove_tree(&bucket.fd, RECORDS);
+            remove(store, name)
+        });
+        if !matches!(removed, Ok(Removal::Done)) && store.sidecars() {
+            mark(&bucket, created)?;
+        }
         drop(locks);
         if matches!(removed, Ok(Removal::Done)) {
             sync_root(store)?;
@@ -75,7 +82,7 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
     let mut paths = vec![String::new()];
     while let Some(path) = paths.pop() {
         let directory = open_directory(bucket, &path)?;
-        if place::directory_record(&directory).attempt("read a record")?.directory_object {
+        if place::directory_record(bucket, &directory).attempt("read a record")?.directory_object {
             return Err(BackendError::BucketNotEmpty.into());
         }
         let mut refusal = None;
@@ -83,6 +90,8 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
             match (name.to_str(), kind) {
                 (Ok("." | ".."), _) => {}
                 (Ok(OWN_DIRECTORY), _) if path.is_empty() => {}
+                // Where there are no files, they are of nothing.
+                (Ok(RECORDS), FileType::Directory | FileType::Unknown) => {}
                 // Of what kind an unknown one is turns out when it is opened.
                 (Ok(name), FileType::Directory | FileType::Unknown) => paths.push(join(&path, name)),
                 (Ok(_), FileType::RegularFile) => refusal = Some(BackendError::BucketNotEmpty),
@@ -114,20 +123,22 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
         let directory = open_directory(bucket, &path)?;
         let before = paths.len();
         for (name, _) in entries(&directory).attempt("read a directory")? {
-            if !path.is_empty() || name != OWN_DIRECTORY {
-                let child = join(&path, &name);
-                let record =
-                    place::directory_record(open_directory(bucket, &child)?).attempt("read a record")?;
-                if record.directory_object {
-                    return Err(BackendError::BucketNotEmpty.into());
-                }
-                paths.push(child);
+            if (path.is_empty() && name == OWN_DIRECTORY) || name == RECORDS {
+                continue;
             }
+            let child = join(&path, &name);
+            let opened = open_directory(bucket, &child)?;
+            let record = place::directory_record(bucket, opened).attempt("read a record")?;
+            if record.directory_object {
+                return Err(BackendError::BucketNotEmpty.into());
+            }
+            paths.push(child);
         }
         if paths.len() == before {
             paths.pop();
             let (above, name) = keymap::split(&path);
             if !path.is_empty() {
+                sweep::remove_tree(&directory, RECORDS);
                 remove_empty(open_directory(bucket, above)?, name)?;
             }
         }

@@ -10,6 +10,7 @@ use s3_types::{BucketName, Timestamp};
 
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op, is_of_one, retrying};
+use crate::keymap::OWN_DIRECTORY;
 use crate::limits::ENTRIES_READ_BYTES;
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
@@ -83,8 +84,9 @@ pub(crate) fn create(store: &Store, name: &BucketName) -> Result<()> {
             },
             result => result.op("make a bucket")?,
         }
-        let marked = mark(store, name);
+        let marked = mark_new(store, name);
         if matches!(marked, Err(Fail::Storage(_))) {
+            undo(store, name);
             let _ = rustix::fs::unlinkat(&store.root, name.as_str(), AtFlags::REMOVEDIR);
         }
         marked
@@ -92,15 +94,28 @@ pub(crate) fn create(store: &Store, name: &BucketName) -> Result<()> {
     sync_root(store)
 }
 
-/// Writes down when a bucket was created.
-fn mark(store: &Store, name: &BucketName) -> Result<(), Fail> {
+/// Removes what marking a new bucket made in it, as far as no one uses it.
+fn undo(store: &Store, name: &BucketName) {
+    let Ok(bucket) = store.bucket(name) else { return };
+    let _ = record::clear(store, &bucket.fd);
+    for path in [".slipway/staging", OWN_DIRECTORY] {
+        let _ = rustix::fs::unlinkat(&bucket.fd, path, AtFlags::REMOVEDIR);
+    }
+}
+
+fn mark_new(store: &Store, name: &BucketName) -> Result<(), Fail> {
     let bucket = match store.bucket(name) {
         // A DeleteBucket took the empty directory for its own.
         Err(BackendError::NoSuchBucket) => return Err(Fail::Retry),
         result => result?,
     };
-    let record = Record { time_ns: Some(file_info::now_ns()), ..Record::default() };
-    record::mark(&bucket.fd, &record).attempt("write a bucket's record")
+    mark(&bucket, Timestamp::now())
+}
+
+/// Writes down when a bucket was created.
+fn mark(bucket: &Bucket<'_>, created: Timestamp) -> Result<(), Fail> {
+    let time_ns = i64::try_from(created.as_nanosecond()).unwrap_or(i64::MAX);
+    record::mark(bucket, &bucket.fd, &Record { time_ns: Some(time_ns), ..Record::default() })
 }
 
 /// Why a name that exists is no bucket: a file or a link has it, or DeleteBucket was faster.
@@ -114,11 +129,11 @@ fn taken(store: &Store, name: &BucketName) -> Fail {
 /// HeadBucket.
 pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes> {
     let bucket = store.bucket(name)?;
-    let created =
-        match record::peek(&bucket.fd).op("read a bucket's record")?.and_then(|record| record.time_ns) {
-            Some(ns) => file_info::timestamp(i128::from(ns)),
-            None => birth(&bucket)?,
-        };
+    let record = record::of_directory(store, &bucket.fd).op("read a bucket's record")?;
+    let created = match record.and_then(|record| record.time_ns) {
+        Some(ns) => file_info::timestamp(i128::from(ns)),
+        None => birth(&bucket)?,
+    };
     Ok(BucketAttributes { name: name.clone(), created })
 }
 

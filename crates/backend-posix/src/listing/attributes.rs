@@ -90,20 +90,21 @@ fn attributes(
     let name = match source {
         Source::File(name) => name,
         Source::Directory => match open(bucket, directory, DIRECTORY_DATA) {
-            Err(Errno::NOENT) => return Ok(directory_record(directory)?.directory_attributes()),
+            Err(Errno::NOENT) => return Ok(directory_record(bucket, directory)?.directory_attributes()),
             Err(errno) => return Err(errno),
-            Ok((file, info)) => return attributes_of(bucket, &file, &info, key),
+            Ok(opened) => return attributes_of(bucket, &opened, key),
         },
     };
     if let Some(attributes) = by_name(bucket, directory, name, key) {
         return Ok(Some(attributes));
     }
     match open(bucket, directory, name) {
-        Ok((file, info)) if info.is_file() => attributes_of(bucket, &file, &info, key),
+        Ok(opened) if opened.info.is_file() => attributes_of(bucket, &opened, key),
         // It became a directory meanwhile.
-        Ok((opened, info)) if info.is_directory() => {
-            let file = resolve::plain(&opened, SELF, READ)?;
-            attributes_of(bucket, &file, &file_info::of(&file)?, key)
+        Ok(Opened { file: directory, path, info }) if info.is_directory() => {
+            let file = resolve::plain(&directory, SELF, READ)?;
+            let info = file_info::of(&file)?;
+            attributes_of(bucket, &Opened { file, path: join(&path, SELF), info }, key)
         }
         Ok(_) => Ok(None),
         // Its content is someone's own; that it is there shows.
@@ -118,7 +119,7 @@ fn attributes(
 /// Attributes of a regular file without opening it, half as many calls; `None` where that leaves a doubt.
 fn by_name(bucket: &Bucket<'_>, directory: &Directory, name: &str, key: &str) -> Option<ObjectAttributes> {
     let info = file_info::at(directory, name).ok().filter(FileInfo::is_file)?;
-    let record = record::read(directory, name).ok()?;
+    let record = record::read(bucket.store, directory, name).ok()?;
     if record.as_ref().is_some_and(|record| record.stamp == Some(info.stamp)) {
         return record?.into_attributes(info.stamp);
     }
@@ -131,21 +132,26 @@ fn by_name(bucket: &Bucket<'_>, directory: &Directory, name: &str, key: &str) ->
     same.then(|| foreign::attributes(&info, key))
 }
 
-fn open(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<(OwnedFd, FileInfo)> {
-    let file = match resolve::plain(directory, name, READ) {
-        Err(Errno::LOOP) => bucket.open(&join(&directory.path, name), READ)?,
-        result => result?,
-    };
-    let info = file_info::of(&file)?;
-    Ok((file, info))
+struct Opened {
+    file: OwnedFd,
+    /// Relative to the bucket, links resolved.
+    path: String,
+    info: FileInfo,
 }
 
-fn attributes_of(
-    bucket: &Bucket<'_>,
-    file: &OwnedFd,
-    info: &FileInfo,
-    key: &str,
-) -> Io<Option<ObjectAttributes>> {
+fn open(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<Opened> {
+    let path = join(&directory.path, name);
+    let (file, path) = match resolve::plain(directory, name, READ) {
+        Err(Errno::LOOP) => bucket.follow(&path, READ)?,
+        result => (result?, path),
+    };
+    let info = file_info::of(&file)?;
+    Ok(Opened { file, path, info })
+}
+
+fn attributes_of(bucket: &Bucket<'_>, opened: &Opened, key: &str) -> Io<Option<ObjectAttributes>> {
+    let Opened { file, path, info } = opened;
+    let record = record::of(bucket.store, &bucket.fd, path, file)?;
     let peer = Peer::for_etags(&bucket.store.options);
-    Ok(Some(foreign::attributes_of(file, record::peek(file)?, info, key, peer)))
+    Ok(Some(foreign::attributes_of(file, record, info, key, peer)))
 }

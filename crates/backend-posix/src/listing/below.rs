@@ -84,7 +84,7 @@ impl Below<'_> {
             }
             Ok(!found)
         })?;
-        if found || directory_record(directory)?.directory_object {
+        if found || directory_record(self.bucket, directory)?.directory_object {
             return Ok(None);
         }
         let info = file_info::of(directory)?;

@@ -263,7 +263,7 @@ impl<'a> Walk<'a> {
         let position = seek(&index, Position::default(), &key, &self.from);
         let object = !key.is_empty()
             && self.wants(&key)
-            && (index.has_data || directory_record(&directory)?.directory_object);
+            && (index.has_data || directory_record(self.bucket, &directory)?.directory_object);
         self.path.clone_from(&key);
         let id = (info.device, info.inode);
         let place = directory.path.clone();

@@ -79,8 +79,7 @@ pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm
         }
         let record = record(&digests, metadata);
         let sealed = staged.seal(&bucket, copy.target.owner, record)?;
-        let stamp = sealed.stamp;
-        copy.target.publish(bucket, directory, sealed)?;
+        let stamp = copy.target.publish(bucket, directory, sealed)?;
         return Ok(receipt(digests, stamp.size_bytes, stamp.modified_ns));
     }
     Err(BackendError::Changed)

@@ -89,16 +89,23 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
         return absent(target);
     };
     place::check(&target.conditions, spot.current.as_ref())?;
-    let note = noted(bucket, &spot.directory, 1, || {
+    let path = join(&spot.directory.path, &spot.name);
+    let of_record = Note::of_record(bucket, &path);
+    let removed = noted(bucket, &spot.directory, 1, || {
         match rustix::fs::unlinkat(&spot.directory, &*spot.name, AtFlags::empty()) {
             Err(Errno::ISDIR) => Err(Fail::Retry),
             result => result.attempt("remove a file"),
         }
-    })?;
+    });
+    let settled = removed.is_err() || record::forget(bucket.store, &spot.directory, &spot.name);
+    if let Some(note) = of_record.filter(|_| settled) {
+        note.remove();
+    }
+    let note = removed?;
     drop(lock);
     sync_names(bucket, &spot.directory)?;
     let overflow = spot.current.and_then(|current| current.overflow);
-    record::release_companion(bucket, overflow, &join(&spot.directory.path, &spot.name));
+    record::release_companion(bucket, overflow, &path);
     Ok(Some(Emptied { path: spot.directory.path, note }))
 }
 
@@ -120,9 +127,9 @@ fn delete_directory(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Empti
         if old.record.directory_object {
             // First the record, which does not count while there is a file: the last step is what deletes.
             let rest = Record { directory_made: old.record.directory_made, ..Record::default() };
-            record::set_small(&directory, &rest).attempt("write a record")?;
+            record::put_of_directory(bucket, &directory, &rest)?;
         }
-        old.remove_file(&directory)
+        old.remove_file(bucket, &directory)
     })?;
     drop(lock);
     sync_names(bucket, &directory)?;

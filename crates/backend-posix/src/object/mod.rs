@@ -1,5 +1,6 @@
 //! One file per operation on objects.
 
+mod beside;
 mod copy;
 mod delete;
 mod open;

@@ -6,9 +6,10 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use s3_types::BucketName;
 
+use super::beside;
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op, retrying};
-use crate::file_info::{self, Stamp};
+use crate::file_info::{self, FileInfo, Stamp};
 use crate::foreign::{self, Peer};
 use crate::keymap::{DIRECTORY_DATA, ObjectPath, SELF};
 use crate::limits::COMPANION_TRIES;
@@ -43,13 +44,12 @@ impl Opened {
 pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &ObjectPath) -> Result<Opened> {
     let mut lost_companions = 0;
     retrying(|| {
-        let (mut file, bare) = open_place(store, bucket, place)?;
-        let mut info = file_info::of(&file).attempt("stat a file")?;
-        if info.is_directory() && !bare {
-            file = inside(&file, SELF)?.ok_or(BackendError::NoSuchKey)?;
-            info = file_info::of(&file).attempt("stat a file")?;
-        }
-        let mut record = record::peek(&file).attempt("read a record")?;
+        let found = if store.sidecars() {
+            beside::find(&store.bucket(bucket)?, place)?.ok_or(BackendError::NoSuchKey)?
+        } else {
+            find(store, bucket, place)?
+        };
+        let Found { file, info, mut record, bare } = found;
         if let Some(short) = record.take_if(|record| record.overflow.is_some()) {
             let whole = record::complete(&store.bucket(bucket)?, short.clone()).op("read a record")?;
             // Without its companion, the object was replaced since it was opened. If it stays so, the companion was
@@ -75,6 +75,27 @@ pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &Object
     })
 }
 
+/// What an object's place has.
+pub(super) struct Found {
+    pub file: OwnedFd,
+    pub info: FileInfo,
+    pub record: Option<Record>,
+    /// It is the directory of an object that has no file.
+    pub bare: bool,
+}
+
+/// Finds an object's file, and its record in the file's attribute.
+fn find(store: &Store, bucket: &BucketName, place: &ObjectPath) -> Result<Found, Fail> {
+    let (mut file, bare) = open_place(store, bucket, place)?;
+    let mut info = file_info::of(&file).attempt("stat a file")?;
+    if info.is_directory() && !bare {
+        file = inside(&file, SELF)?.ok_or(BackendError::NoSuchKey)?;
+        info = file_info::of(&file).attempt("stat a file")?;
+    }
+    let record = record::peek(&file).attempt("read a record")?;
+    Ok(Found { file, info, record, bare })
+}
+
 /// Opens the object's file; or its directory, and then says so, if it is a directory object without bytes.
 fn open_place(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<(OwnedFd, bool), Fail> {
     let flags = if place.directory { DIRECTORY } else { READ };
@@ -94,7 +115,8 @@ fn inside(directory: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Fail> {
     found(resolve::plain(directory, name, READ))
 }
 
-fn found(opened: Io<OwnedFd>) -> Result<Option<OwnedFd>, Fail> {
+/// `None` for what leads to no object.
+pub(super) fn found<T>(opened: Io<T>) -> Result<Option<T>, Fail> {
     match opened {
         Ok(file) => Ok(Some(file)),
         Err(errno) if leads_nowhere(errno) => Ok(None),
@@ -124,7 +146,7 @@ fn absent(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<OwnedF
 }
 
 /// A bucket that was never written to has no names that blink, and gets no locks for a read.
-fn existing_lock(bucket: &Bucket<'_>, path: &str) -> Option<crate::lock::Lock> {
+pub(super) fn existing_lock(bucket: &Bucket<'_>, path: &str) -> Option<crate::lock::Lock> {
     resolve::plain(&bucket.fd, ".slipway/locks", DIRECTORY).ok()?;
     bucket.lock(path).ok()
 }

@@ -59,8 +59,7 @@ impl Destination {
                     return Ok(receipt(0, i128::from(now)));
                 };
                 let sealed = staged.seal(&bucket, target.owner, record)?;
-                let stamp = sealed.stamp;
-                target.publish(bucket, directory, sealed)?;
+                let stamp = target.publish(bucket, directory, sealed)?;
                 Ok(receipt(stamp.size_bytes, stamp.modified_ns))
             }
             Self::Part(target) => {
@@ -69,8 +68,7 @@ impl Destination {
                     None => self.stage(store)?,
                 };
                 let sealed = staged.seal(&bucket, None, record)?;
-                let stamp = sealed.stamp;
-                target.publish(&bucket, sealed)?;
+                let stamp = target.publish(&bucket, sealed)?;
                 Ok(receipt(stamp.size_bytes, stamp.modified_ns))
             }
         }

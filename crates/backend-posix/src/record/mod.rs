@@ -1,11 +1,14 @@
-//! The record: all that S3 knows of an object beyond its bytes, in one extended attribute.
+//! The record: all that S3 knows of an object beyond its bytes, in one extended attribute, or in a file beside it ([`store`]).
 //!
 //! `user.slipway` holds a version byte and then fields of the form `tag, length, value` ([`codec`]). An ordinary object's
 //! record (stamp, MD5, CRC64NVME, a common content type) takes 45 to 50 bytes, which a 256-byte ext4 inode has room for.
-//! A record that the file system refuses as too large is split ([`store`]).
+//! A record that the file system refuses as too large is split ([`companion`]).
 
+mod attribute;
 mod codec;
+mod companion;
 mod content_types;
+mod sidecar;
 mod store;
 
 use std::sync::Arc;
@@ -16,10 +19,16 @@ use backend::{ObjectAttributes, ObjectPart};
 
 use crate::file_info::{self, Stamp};
 
+pub(crate) use attribute::{ATTRIBUTE, peek, peek_short, raw as raw_attribute, set_small};
+pub(crate) use companion::{
+    OVERFLOW, companion_id, companion_owner, companion_path, complete, move_companion, release_companion,
+    remove_companion, write_companion,
+};
+pub(crate) use sidecar::{OF_DIRECTORY, Sidecar, write as write_sidecar};
+use store::create_whole;
 pub(crate) use store::{
-    ATTRIBUTE, Companion, OVERFLOW, companion_id, companion_owner, companion_path, complete, from_bytes,
-    is_newer, mark, move_companion, peek, peek_short, raw, read, release_companion, remove, remove_companion,
-    set, set_small, to_bytes, write_companion, write_whole,
+    Rest, clear, forget, from_bytes, is_newer, mark, of, of_directory, put, put_of_directory,
+    put_of_prepared, put_staged, raw_of, raw_of_directory, read, remove, take_along, to_bytes, write_whole,
 };
 
 /// Names a companion file.

@@ -13,12 +13,10 @@ use rustix::io::Errno;
 use s3_types::{ChecksumAlgorithm, Digester, Digests};
 
 use super::Progress;
-use crate::bucket::{Bucket, Directory, join};
+use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op, retrying};
 use crate::file_info::{self, FileInfo};
-use crate::keymap::{DIRECTORY_DATA, SELF};
 use crate::limits::{TIMES_SETTLE, TIMES_SETTLE_REMOTE};
-use crate::lock::Lock;
 use crate::place::leads_nowhere;
 use crate::record::{self, Record};
 use crate::resolve::{self, READ};
@@ -87,38 +85,33 @@ impl<'b> Candidate<'b> {
         let record = Record { stamp: Some(self.info.stamp), ..record.clone() };
         // Bytes that a power cut could still take must not be vouched for.
         rustix::fs::fdatasync(&self.file).op("sync a file")?;
+        self.under_lock(|| record::put(self.bucket, &self.directory, &self.name, &self.file, &record))
+    }
+
+    /// Its record, as it is.
+    pub fn raw_record(&self) -> Result<Option<Vec<u8>>> {
+        let raw = record::raw_of(self.bucket.store, &self.directory, &self.name, &self.file);
+        raw.op("read a record")
+    }
+
+    /// Removes a record that can't be understood; false if the file is not as it was.
+    pub fn remove_record(&self) -> Result<bool> {
         self.under_lock(|| {
-            let Some((short, companion)) = record::set(&self.file, &record).attempt("write a record")? else {
-                return Ok(());
-            };
-            let path = join(&self.directory.path, &self.name);
-            record::write_companion(self.bucket, &companion, &path)?;
-            let written = record::set_small(&self.file, &short);
-            if written.is_err() {
-                record::remove_companion(self.bucket, Some(companion.id));
-            }
-            written.attempt("write a record")
+            record::remove(self.bucket.store, &self.directory, &self.name, &self.file)
+                .attempt("remove a record")
         })
     }
 
     /// Does `work` under the lock of the file's key, if the file is as it was when it was last looked at; false if it is not.
     pub fn under_lock(&self, mut work: impl FnMut() -> Result<(), Fail>) -> Result<bool> {
         retrying(|| {
-            let _lock = self.lock()?;
+            let _lock = self.bucket.lock_name(&self.directory.path, &self.name)?;
             let as_it_was = self.is_as_it_was()?;
             if as_it_was {
                 work()?;
             }
             Ok(as_it_was)
         })
-    }
-
-    fn lock(&self) -> Result<Lock, Fail> {
-        match self.name.as_str() {
-            SELF => self.bucket.lock(&self.directory.path),
-            DIRECTORY_DATA => self.bucket.lock_directory(&self.directory.path),
-            name => self.bucket.lock(&join(&self.directory.path, name)),
-        }
     }
 
     /// True if its name still leads to it, and nothing about it has changed.

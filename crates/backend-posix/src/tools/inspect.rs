@@ -98,8 +98,10 @@ impl Standing {
 /// A record, as it is kept.
 #[derive(Debug)]
 pub struct StoredRecord {
-    /// Size of the attribute.
-    pub attribute_bytes: usize,
+    /// Size of the attribute, or of the record in its sidecar.
+    pub bytes: usize,
+    /// It is in a file beside the object's, not in an attribute.
+    pub sidecar: bool,
     /// What it says of the file's size and time.
     pub stamp: Option<FileStamp>,
     /// Where the rest of it is, if the attribute does not hold it all.
@@ -180,12 +182,13 @@ fn fill(
         Kind::Directory => keymap::key_of_directory(&at.path),
         _ => keymap::key_of_file(&at.path),
     });
-    let raw = record::raw(file)?;
+    let (raw, sidecar) = raw_record(inspection, file, located)?;
     inspection.versitygw = raw.is_none() && Attributes::read(&Source::File(file.as_fd()))?.is_some();
     let mut decoded = raw.as_deref().and_then(record::from_bytes);
     if let Some(raw) = &raw {
         inspection.record = Some(StoredRecord {
-            attribute_bytes: raw.len(),
+            bytes: raw.len(),
+            sidecar,
             stamp: decoded.as_ref().and_then(|record| record.stamp),
             companion: None,
         });
@@ -208,6 +211,27 @@ fn fill(
         Some(foreign::attributes_of(file, decoded, &info, key, Peer::Metadata))
     };
     Ok(())
+}
+
+/// A record as it is, if there is one, and whether the tree keeps records in files.
+type Raw = (Option<Vec<u8>>, bool);
+
+/// Reads a record where the tree says that it is.
+fn raw_record(
+    inspection: &Inspection,
+    file: &OwnedFd,
+    located: Option<&Located>,
+) -> Result<Raw, Box<dyn std::error::Error>> {
+    let Some(located) = located.filter(|at| at.bucket.is_some()) else {
+        return Ok((record::raw_attribute(file)?, false));
+    };
+    let store = Store::attach(&located.root, Options::default())?;
+    if inspection.kind == Kind::Directory {
+        return Ok((record::raw_of_directory(&store, file)?, store.sidecars()));
+    }
+    let bucket = located.bucket.as_ref().map(|name| store.bucket(name)).transpose()?;
+    let Some(bucket) = bucket else { return Ok((None, false)) };
+    Ok((record::raw_of(&store, &bucket.fd, &located.path, file)?, store.sidecars()))
 }
 
 fn standing(
@@ -286,7 +310,7 @@ mod tests {
         let [object] = &look(&scene, "a")[..] else { panic!() };
         assert_eq!((object.standing, object.key.as_deref()), (Standing::Recorded, Some("a")));
         assert_eq!(object.place.as_ref().unwrap().1, scene.name);
-        assert!(object.record.as_ref().unwrap().attribute_bytes <= 64);
+        assert!(object.record.as_ref().unwrap().bytes <= 64);
         fs::write(scene.path().join("b.html"), "12").unwrap();
         let found = look(&scene, "b.html");
         assert_eq!(found[0].standing, Standing::NoRecord);

@@ -15,6 +15,7 @@ use crate::bucket::join;
 use crate::keymap::OWN_DIRECTORY;
 use crate::record;
 use crate::resolve::DIRECTORY;
+use crate::store::METADATA;
 
 /// A path in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +92,8 @@ pub fn locate(path: &Path, tree: Option<&Path>) -> Result<Located, LocateError> 
 /// The nearest directory above `place`, or itself, that is a tree's root or has a bucket.
 fn find_root(place: &Path) -> Option<PathBuf> {
     for directory in place.ancestors() {
-        if directory.join(OWN_DIRECTORY).join("credentials.toml").exists() {
+        if ["credentials.toml", METADATA].iter().any(|name| directory.join(OWN_DIRECTORY).join(name).exists())
+        {
             return Some(directory.to_owned());
         }
         if is_bucket(directory) {

@@ -11,7 +11,6 @@ use super::locate::Located;
 use super::tree::{self, Found};
 use super::{Progress, for_each_bucket, open};
 use crate::bucket::{Bucket, Directory, join};
-use crate::error::Op;
 use crate::store::Store;
 use crate::{foreign, keymap, record};
 
@@ -102,7 +101,7 @@ impl Rehash<'_> {
         key: &str,
     ) -> Result<Option<Rehashed>> {
         let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
-        let raw = record::raw(&file.file).op("read a record")?;
+        let raw = file.raw_record()?;
         if raw.as_deref().is_some_and(record::is_newer) {
             let newer = "its record is of a newer version of Slipway".to_owned();
             return Ok(Some(Rehashed::Failed(newer)));

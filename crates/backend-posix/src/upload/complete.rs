@@ -64,7 +64,7 @@ fn publish(
     upload: &Upload,
 ) -> Result<WriteReceipt, Fail> {
     let (request, target) = (&complete.request, &complete.target);
-    let parts = check_parts(upload, &request.parts)?;
+    let parts = check_parts(store, upload, &request.parts)?;
     let size_bytes = total(&parts)?;
     if request.size_bytes.is_some_and(|given| given != size_bytes) {
         return Err(BackendError::Mismatch { what: "size" }.into());
@@ -112,14 +112,14 @@ fn to_object_part(part: &Part) -> ObjectPart {
     ObjectPart { part_number: part.number, size_bytes: part.size_bytes, checksum: part.checksum }
 }
 
-fn check_parts(upload: &Upload, wanted: &[CompletedPart]) -> Result<Vec<Part>> {
+fn check_parts(store: &Store, upload: &Upload, wanted: &[CompletedPart]) -> Result<Vec<Part>> {
     if !wanted.is_sorted_by(|a, b| a.part_number < b.part_number) {
         return Err(BackendError::InvalidPartOrder);
     }
     if wanted.is_empty() {
         return Err(BackendError::InvalidPart { part_number: 1, etag: String::new() });
     }
-    let parts = wanted.iter().map(|part| check_part(upload, part)).collect::<Result<Vec<_>>>()?;
+    let parts = wanted.iter().map(|part| check_part(store, upload, part)).collect::<Result<Vec<_>>>()?;
     for part in &parts[..parts.len() - 1] {
         let size_bytes = part.size_bytes;
         if size_bytes < PART_BYTES_MIN {
@@ -130,10 +130,10 @@ fn check_parts(upload: &Upload, wanted: &[CompletedPart]) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-fn check_part(upload: &Upload, wanted: &CompletedPart) -> Result<Part> {
+fn check_part(store: &Store, upload: &Upload, wanted: &CompletedPart) -> Result<Part> {
     let number = wanted.part_number;
     let invalid = || BackendError::InvalidPart { part_number: number, etag: wanted.etag.to_string() };
-    let part = Part::read(&upload.directory, number).op("read a part")?.ok_or_else(invalid)?;
+    let part = Part::read(store, &upload.directory, number).op("read a part")?.ok_or_else(invalid)?;
     let right = part.etag == wanted.etag && (wanted.checksum.is_none() || wanted.checksum == part.checksum);
     if right { Ok(part) } else { Err(invalid()) }
 }

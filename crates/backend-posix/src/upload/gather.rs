@@ -41,12 +41,12 @@ pub(super) fn gather<'s>(
     size_bytes: u64,
 ) -> Result<Gathered<'s>, Fail> {
     let mut assemblies = open_assemblies(upload, parts)?;
-    if let Some(chosen) = choose(upload, &assemblies, parts, size_bytes)? {
+    if let Some(chosen) = choose(store, upload, &assemblies, parts, size_bytes)? {
         let base = &assemblies[chosen];
         let stage = target.stage_with(store, |_, directory| Ok(file_info::stat(directory)?.device))?;
         // Elsewhere, the file could not be published by giving it a name.
         if stage.staged == base.device && base.layout.seal()? {
-            let staged = in_place(upload, base, &assemblies, parts, size_bytes)?;
+            let staged = in_place(store, upload, base, &assemblies, parts, size_bytes)?;
             let stage = Stage { bucket: stage.bucket, directory: stage.directory, staged };
             return Ok(Gathered { stage, sealed: Some(assemblies.swap_remove(chosen).layout) });
         }
@@ -111,6 +111,7 @@ fn find(assemblies: &[Assembly], number: u8) -> Option<&Assembly> {
 /// The assembly that can become the object: the parts fit its slots without a gap, some of them are there already, and no part
 /// that was left out would have to be cut off.
 fn choose(
+    store: &Store,
     upload: &Upload,
     assemblies: &[Assembly],
     parts: &[Part],
@@ -127,7 +128,7 @@ fn choose(
         if parts.iter().any(|part| part.bytes == here)
             && rest.iter().all(|part| part.size_bytes == slot_bytes)
             && last.size_bytes <= slot_bytes
-            && !(assembly.size_bytes > size_bytes && reaches_beyond(upload, last.number, here)?)
+            && !(assembly.size_bytes > size_bytes && reaches_beyond(store, upload, last.number, here)?)
         {
             return Ok(Some(n));
         }
@@ -136,11 +137,11 @@ fn choose(
 }
 
 /// True if a part after number `last` is in the assembly too.
-fn reaches_beyond(upload: &Upload, last: u32, here: PartBytes) -> Result<bool, Fail> {
+fn reaches_beyond(store: &Store, upload: &Upload, last: u32, here: PartBytes) -> Result<bool, Fail> {
     let directory = resolve::plain(&upload.directory, "", DIRECTORY).attempt("open an upload")?;
     for (name, _) in entries(&directory).attempt("read an upload")? {
         if let Some(number) = part_number(&name).filter(|number| *number > last)
-            && let Some(part) = Part::read(&upload.directory, number).attempt("read a part")?
+            && let Some(part) = Part::read(store, &upload.directory, number).attempt("read a part")?
             && part.bytes == here
         {
             return Ok(true);
@@ -151,6 +152,7 @@ fn reaches_beyond(upload: &Upload, last: u32, here: PartBytes) -> Result<bool, F
 
 /// Makes an assembly that is sealed the object's file. If that fails, all parts are as they were.
 fn in_place(
+    store: &Store,
     upload: &Upload,
     base: &Assembly,
     assemblies: &[Assembly],
@@ -160,7 +162,7 @@ fn in_place(
     let here = PartBytes::Slot { assembly: base.layout.assembly };
     for part in parts.iter().filter(|part| part.bytes != here) {
         // From the seal on, no one can publish it in its slot; until then, someone may have.
-        if Part::read(&upload.directory, part.number).attempt("read a part")?.as_ref() != Some(part) {
+        if Part::read(store, &upload.directory, part.number).attempt("read a part")?.as_ref() != Some(part) {
             return Err(Fail::Retry);
         }
         let to = base.layout.start(part.number);

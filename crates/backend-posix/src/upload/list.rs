@@ -32,7 +32,7 @@ pub(crate) fn list_parts(store: &Store, name: &UploadName, query: ListPartsQuery
             break;
         }
         // `None` if the upload ended meanwhile.
-        let part = Part::read(&upload.directory, number).op("read a part")?;
+        let part = Part::read(store, &upload.directory, number).op("read a part")?;
         page.parts.extend(part.map(|part| PartSummary {
             part_number: part.number,
             size_bytes: part.size_bytes,

@@ -26,6 +26,7 @@ use s3_types::{BucketName, UploadId};
 use crate::bucket::{Bucket, Directory};
 use crate::buckets::entries;
 use crate::error::{Fail, Op, is_of_one, retrying};
+use crate::keymap::RECORDS;
 use crate::lock::try_lock_file;
 use crate::options::SweepOptions;
 use crate::record::{self, Record};
@@ -222,7 +223,11 @@ pub(crate) fn sweep(
 
 /// True for what an upload holds besides its parts.
 pub(crate) fn is_own(name: &str) -> bool {
-    name == DESCRIPTION || name == journal::JOURNAL || assembly::is_own(name) || slot::is_claim(name)
+    name == RECORDS
+        || name == DESCRIPTION
+        || name == journal::JOURNAL
+        || assembly::is_own(name)
+        || slot::is_claim(name)
 }
 
 /// True for an upload that a newer version of this program created on the same tree.

@@ -10,11 +10,11 @@ use s3_types::{ChecksumAlgorithm, ChecksumValue, Digests, ETag};
 
 use super::slot::Slot;
 use super::{Upload, UploadName};
-use crate::bucket::{Bucket, Directory};
+use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op, retrying};
 use crate::file_info::{self, FileInfo, Stamp};
 use crate::object::{Source, check_space, copy_range, known_digests};
-use crate::publish::{Stage, sync_names};
+use crate::publish::{Stage, put_in_place, sync_names};
 use crate::record::{self, Record};
 use crate::resolve::{self, READ};
 use crate::staging::{Sealed, Staged};
@@ -65,15 +65,15 @@ pub(super) enum PartBytes {
 
 impl Part {
     /// Reads what is known of a part. `None` if there is none, or one that is not as it was recorded.
-    pub fn read(directory: &Directory, number: u32) -> Io<Option<Self>> {
+    pub fn read(store: &Store, directory: &Directory, number: u32) -> Io<Option<Self>> {
         let name = part_name(number);
         // One call for a part in place, whose file can't change: it is empty.
-        match record::read(directory, &name) {
+        match record::read(store, directory, &name) {
             Err(Errno::NOENT) => Ok(None),
             Ok(Some(record @ Record { assembly: Some(_), .. })) => Ok(Self::in_place(number, record)),
             _ => match open_own(directory, number) {
                 Err(Errno::NOENT) => Ok(None),
-                result => Self::of_file(number, &result?.0),
+                result => Self::of_file(store, directory, number, &result?.0),
             },
         }
     }
@@ -90,9 +90,10 @@ impl Part {
         })
     }
 
-    fn of_file(number: u32, file: &OwnedFd) -> Io<Option<Self>> {
+    fn of_file(store: &Store, directory: &Directory, number: u32, file: &OwnedFd) -> Io<Option<Self>> {
         let info = file_info::of(file)?;
-        let record = record::peek(file)?.filter(|record| record.stamp == Some(info.stamp));
+        let record = record::of(store, directory, &part_name(number), file)?
+            .filter(|record| record.stamp == Some(info.stamp));
         Ok(match record {
             Some(record) if record.assembly.is_some() => Self::in_place(number, record),
             Some(Record { etag: Some(etag), checksum, .. }) => Some(Self {
@@ -140,7 +141,9 @@ impl PartTarget {
     /// Opens a file for the part's bytes: the upload's, at the part's place, or one of its own.
     pub fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
         let bucket = Bucket { store, fd: Arc::clone(&self.bucket) };
+        // An assembly's layout is an attribute.
         if let Some(announced) = self.announced
+            && !store.sidecars()
             && let Some((assembly, slot)) = Slot::claim(&bucket, self, announced)?
         {
             return Ok(Stage { bucket, directory: None, staged: Staged::in_slot(assembly, slot) });
@@ -153,19 +156,26 @@ impl PartTarget {
     }
 
     /// Makes the file the part, in place of an earlier one. The directory stays the upload's as long as there is one.
-    pub fn publish(&self, bucket: &Bucket<'_>, mut sealed: Sealed) -> Result<()> {
+    pub fn publish(&self, bucket: &Bucket<'_>, mut sealed: Sealed) -> Result<Stamp> {
         let name = part_name(self.number);
         let mut gone = false;
         retrying(|| {
             if std::mem::replace(&mut gone, true) {
                 Upload::open(bucket, &self.upload)?;
             }
-            match sealed.link(&self.directory, &name) {
-                Err(Errno::EXIST) => sealed.replace(bucket, &self.directory, &name)?,
-                result => result.attempt("link a part")?,
+            if sealed.rest.is_some() {
+                let _lock = bucket.lock(&join(&self.directory.path, &name))?;
+                let replace = file_info::at(&self.directory, &name).is_ok();
+                put_in_place(bucket, &mut sealed, &self.directory, &name, replace)?;
+            } else {
+                match sealed.link(&self.directory, &name) {
+                    Err(Errno::EXIST) => sealed.replace(bucket, &self.directory, &name)?,
+                    result => result.attempt("link a part")?,
+                }
             }
             sync_names(bucket, &self.directory)
-        })
+        })?;
+        Ok(sealed.stamp)
     }
 }
 
@@ -198,7 +208,6 @@ pub(crate) fn copy_part(store: &Store, copy: &CopyPart, default: ChecksumAlgorit
     }
     let record = Record { etag: Some(etag.clone()), checksum, ..Record::default() };
     let sealed = staged.seal(&bucket, None, record)?;
-    let last_modified = file_info::timestamp(sealed.stamp.modified_ns);
-    target.publish(&bucket, sealed)?;
+    let last_modified = file_info::timestamp(target.publish(&bucket, sealed)?.modified_ns);
     Ok(PartReceipt { etag, checksum: checksum.map(|checksum| checksum.value), last_modified })
 }

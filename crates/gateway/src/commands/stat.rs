@@ -156,7 +156,8 @@ fn parts_text(parts: &[ObjectPart]) -> String {
 }
 
 fn record_text(record: &StoredRecord, inspection: &Inspection) -> String {
-    let mut text = format!("{} bytes in user.slipway", record.attribute_bytes);
+    let place = if record.sidecar { "a file beside it" } else { "user.slipway" };
+    let mut text = format!("{} bytes in {place}", record.bytes);
     match record.stamp {
         Some(stamp) if stamp == inspection.stamp => text.push_str("; its stamp matches"),
         Some(stamp) => {
@@ -191,7 +192,8 @@ fn as_json(inspection: &Inspection) -> Value {
         "versitygw": inspection.versitygw,
         "upload_id": inspection.upload_id,
         "record": inspection.record.as_ref().map(|record| json!({
-            "attribute_bytes": record.attribute_bytes,
+            "bytes": record.bytes,
+            "sidecar": record.sidecar,
             "stamp": record.stamp.map(stamp_json),
             "stamp_matches": record.stamp.map(|stamp| stamp == inspection.stamp),
             "companion": record.companion.as_ref().map(|companion| json!({

@@ -67,6 +67,15 @@ pub enum Durability {
     None,
 }
 
+/// Where objects' records are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Metadata {
+    /// In extended attributes of their files
+    Xattr,
+    /// In files beside theirs, for file systems without extended attributes
+    Sidecar,
+}
+
 /// What happens to symbolic links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Symlinks {
@@ -148,6 +157,11 @@ pub struct ServeOptions {
     /// When a write is acknowledged
     #[arg(long, value_name = "LEVEL", env = "SLIPWAY_DURABILITY", value_enum, default_value = "full")]
     pub durability: Durability,
+
+    /// Where what S3 knows of an object beyond its bytes is kept. A tree remembers `sidecar`; without this option a
+    /// tree that says nothing has it in extended attributes
+    #[arg(long, value_name = "WHERE", env = "SLIPWAY_METADATA", value_enum)]
+    pub metadata: Option<Metadata>,
 
     /// What happens to symbolic links
     #[arg(

@@ -15,11 +15,12 @@ use super::own::open;
 use super::{Check, ProblemKind};
 use crate::buckets::entries;
 use crate::error::Op;
+use crate::file_info;
 use crate::keymap::OWN_DIRECTORY;
 use crate::record::{self, OVERFLOW, OverflowId};
+use crate::store::Store;
 use crate::tools::Progress;
 use crate::tools::tree::{self, Found};
-use crate::{file_info, resolve};
 
 /// Companions that records name.
 #[derive(Debug, Default)]
@@ -56,7 +57,7 @@ pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()>
         let again = Named::default();
         // Not shown: what is there was counted once.
         tree::for_each(check.bucket, "", check.options.jobs, &Progress::default(), &|found| {
-            note(&again, found);
+            note(check.bucket.store, &again, found);
         })?;
         orphans.retain(|(id, _)| !again.has(*id));
     }
@@ -78,12 +79,10 @@ fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str) {
     check.problem(ProblemKind::CompanionOrphaned, &path, explanation, Some(&mut repair));
 }
 
-fn note(named: &Named, found: Found) {
+fn note(store: &Store, named: &Named, found: Found) {
     let record = match found {
-        Found::Directory(directory) => record::peek(&directory),
-        Found::Entry { directory, name, kind } if kind.is_file() => {
-            resolve::plain(&directory, &name, resolve::READ).and_then(record::peek)
-        }
+        Found::Directory(directory) => record::of_directory(store, &directory),
+        Found::Entry { directory, name, kind } if kind.is_file() => record::read(store, &directory, &name),
         _ => return,
     };
     if let Ok(Some(id)) = record.map(|record| record.and_then(|record| record.overflow)) {

@@ -7,6 +7,7 @@
 mod companions;
 mod objects;
 mod own;
+mod sidecars;
 mod uploads;
 
 use std::path::{Path, PathBuf};
@@ -60,6 +61,8 @@ pub enum ProblemKind {
     CompanionOrphaned,
     /// A record whose companion is missing, or of another object.
     CompanionMissing,
+    /// A record beside a file that is gone.
+    RecordOrphaned,
     /// A record that can't be read.
     RecordDamaged,
     /// A record of a newer version.
@@ -90,6 +93,7 @@ impl ProblemKind {
             Self::UploadsAside => "uploads-aside",
             Self::CompanionOrphaned => "companion-orphaned",
             Self::CompanionMissing => "companion-missing",
+            Self::RecordOrphaned => "record-orphaned",
             Self::RecordDamaged => "record-damaged",
             Self::RecordNewer => "record-newer",
             Self::ReservedName => "reserved-name",

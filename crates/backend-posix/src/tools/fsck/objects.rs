@@ -5,11 +5,11 @@ use rustix::fs::FileType;
 
 use super::companions::Named;
 use super::own::leftover;
-use super::{Check, ProblemKind};
+use super::{Check, ProblemKind, sidecars};
 use crate::bucket::{Directory, join};
 use crate::error::{Op, retrying};
 use crate::file_info;
-use crate::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, SELF};
+use crate::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::is_scattered;
@@ -21,6 +21,11 @@ pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
     let (path, result) = match found {
         Found::Unreadable(path, error) => (path, Err(error)),
         Found::Directory(directory) => (directory.path.clone(), check_directory(check, named, &directory)),
+        Found::Entry { directory, name, kind: FileType::Directory }
+            if name == RECORDS && check.bucket.store.sidecars() =>
+        {
+            (join(&directory.path, &name), sidecars::check(check, &directory))
+        }
         Found::Entry { directory, name, kind } => {
             let path = join(&directory.path, &name);
             check_name(check, &directory, &name, kind);
@@ -74,9 +79,9 @@ const MISSING: &str = "the rest of its record is missing: its metadata and parts
 
 fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &str, path: &str) -> Result<()> {
     let Some(file) = Candidate::open(check.bucket, directory, name)? else { return Ok(()) };
-    let Some(raw) = record::raw(&file.file).op("read a record")? else { return Ok(()) };
+    let Some(raw) = file.raw_record()? else { return Ok(()) };
     let Some(record) = record::from_bytes(&raw) else {
-        let mut repair = || file.under_lock(|| record::remove(&file.file).attempt("remove a record"));
+        let mut repair = || file.remove_record();
         let (kind, explanation) = damage(&raw);
         let repair: Option<super::Repair<'_>> = (kind == ProblemKind::RecordDamaged).then_some(&mut repair);
         check.problem(kind, path, explanation, repair);
@@ -109,7 +114,9 @@ fn damage(raw: &[u8]) -> (ProblemKind, &'static str) {
 fn check_directory(check: &Check<'_>, named: &Named, directory: &Directory) -> Result<()> {
     check_directory_name(check, directory);
     let path = directory.path.as_str();
-    let Some(raw) = record::raw(directory).op("read a record")? else { return Ok(()) };
+    let Some(raw) = record::raw_of_directory(check.bucket.store, directory).op("read a record")? else {
+        return Ok(());
+    };
     let Some(record) = record::from_bytes(&raw) else {
         let mut repair = || replace_directory_record(check, directory, &raw, None);
         let (kind, explanation) = damage(&raw);
@@ -123,7 +130,10 @@ fn check_directory(check: &Check<'_>, named: &Named, directory: &Directory) -> R
             record::complete(check.bucket, record.clone()).op("read a record").map(|whole| whole.is_none())
         };
         // As for files; here, a record that is still the same tells that the object is.
-        if lost()? && record::raw(directory).op("read a record")?.as_ref() == Some(&raw) {
+        if lost()?
+            && record::raw_of_directory(check.bucket.store, directory).op("read a record")?.as_ref()
+                == Some(&raw)
+        {
             let rest = Record { overflow: None, ..record.clone() };
             let mut repair = || replace_directory_record(check, directory, &raw, Some(&rest));
             check.problem(ProblemKind::CompanionMissing, path, MISSING, Some(&mut repair));
@@ -166,14 +176,12 @@ fn replace_directory_record(
 ) -> Result<bool> {
     retrying(|| {
         let _lock = check.bucket.lock_directory(&directory.path)?;
-        if record::raw(directory).attempt("read a record")?.as_deref() != Some(old) {
+        if record::raw_of_directory(check.bucket.store, directory).attempt("read a record")?.as_deref()
+            != Some(old)
+        {
             return Ok(false);
         }
-        match new {
-            Some(record) => record::set_small(directory, record),
-            None => record::remove(directory),
-        }
-        .attempt("write a record")?;
+        record::put_of_directory(check.bucket, directory, new.unwrap_or(&Record::default()))?;
         Ok(true)
     })
 }

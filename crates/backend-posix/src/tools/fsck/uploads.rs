@@ -15,6 +15,7 @@ use crate::error::{Io, Op};
 use crate::file_info::{self, FileInfo};
 use crate::keymap::OWN_DIRECTORY;
 use crate::resolve::{self, DIRECTORY, READ};
+use crate::store::Store;
 use crate::upload::{COMPLETED, DESCRIPTION, UPLOADS, Upload, holds, is_own, part_number};
 use crate::{files, record, sweep, unique};
 
@@ -96,7 +97,7 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
             check.problem(ProblemKind::Stranger, &path, "it is no part of the upload", None);
             continue;
         };
-        let info = match damaged(&upload.directory, &name, number) {
+        let info = match damaged(check.bucket.store, &upload.directory, &name, number) {
             Ok(Some(info)) => info,
             // Whole, or gone.
             Ok(None) | Err(Errno::NOENT) => continue,
@@ -117,11 +118,11 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
 }
 
 /// A part that does not match its record.
-fn damaged(directory: &Directory, name: &str, number: u32) -> Io<Option<FileInfo>> {
+fn damaged(store: &Store, directory: &Directory, name: &str, number: u32) -> Io<Option<FileInfo>> {
     let file = resolve::plain(directory, name, READ)?;
     let info = file_info::of(&file)?;
-    let record =
-        record::peek(&file)?.filter(|record| record.etag.is_some() && record.stamp == Some(info.stamp));
+    let record = record::of(store, directory, name, &file)?
+        .filter(|record| record.etag.is_some() && record.stamp == Some(info.stamp));
     let whole = match record {
         Some(record) => holds(directory, number, &record)?,
         None => false,

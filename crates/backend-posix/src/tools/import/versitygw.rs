@@ -15,7 +15,6 @@ use super::{ImportOptions, Imported};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Op, retrying};
 use crate::keymap::{self, DIRECTORY_DATA, Name, SELF};
-use crate::publish::set_directory_record;
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
@@ -125,7 +124,7 @@ impl Import<'_> {
     fn file(&self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<Option<Imported>> {
         let path = join(&directory.path, name);
         let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
-        match record::raw(&file.file).op("read a record")? {
+        match file.raw_record()? {
             Some(raw) if record::is_newer(&raw) => {
                 return Ok(Some(Imported::Failed("its record is of a newer version of Slipway".to_owned())));
             }
@@ -223,7 +222,7 @@ impl Import<'_> {
         let digests = Digester::new(Some(DEFAULT_CHECKSUM)).finish();
         let known = retrying(|| {
             let lock = (!self.options.dry_run).then(|| bucket.lock_directory(path)).transpose()?;
-            let raw = record::raw(&own).attempt("read a record")?;
+            let raw = record::raw_of_directory(bucket.store, &own).attempt("read a record")?;
             let old = raw.as_deref().map(record::from_bytes);
             let known =
                 matches!(&old, Some(None)) || old.iter().flatten().any(|record| record.directory_object);
@@ -239,7 +238,7 @@ impl Import<'_> {
                 metadata: theirs.metadata.clone(),
                 ..Record::default()
             };
-            set_directory_record(bucket, directory, &record).map(|()| false)
+            record::put_of_directory(bucket, directory, &record).map(|()| false)
         })?;
         if known {
             return Ok(Some(Imported::Known));

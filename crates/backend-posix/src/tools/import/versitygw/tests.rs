@@ -189,7 +189,7 @@ fn on_the_fly_only_headers_are_believed() {
         stamp: Some(file_info::of(fs::File::open(&path).unwrap()).unwrap().stamp),
         ..Record::default()
     };
-    record::set(fs::File::open(&path).unwrap(), &record).unwrap();
+    record::set_small(fs::File::open(&path).unwrap(), &record).unwrap();
     fs::write(&path, "edited").unwrap();
     assert!(matches!(read(&scene).etag, ETag::Opaque(_)));
     assert_eq!(read(&scene).metadata.content_type, None);

@@ -1,0 +1,87 @@
+//! Opening an object whose record is in a file beside it.
+//!
+//! The sidecar is read before the file is opened and again after it. If it is the same, no writer came through in between, so that
+//! the file is one of those that it tells of, and the file's stamp says which (decision 0009).
+
+use backend::Result;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+
+use super::open::{Found, existing_lock, found};
+use crate::bucket::{Bucket, join};
+use crate::error::{Fail, Op};
+use crate::file_info;
+use crate::keymap::{DIRECTORY_DATA, ObjectPath, SELF};
+use crate::place::existing_directory;
+use crate::record::{self, Sidecar};
+use crate::resolve::{self, READ};
+
+/// Finds an object's file and its record.
+pub(super) fn find(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<Found>, Fail> {
+    if place.directory {
+        return find_directory(bucket, &place.path);
+    }
+    if let Some(found) = find_file(bucket, &place.path)? {
+        return Ok(Some(found));
+    }
+    // A file that becomes a directory may have no name for a moment.
+    if bucket.store.names_may_blink()
+        && let Some(_lock) = existing_lock(bucket, &place.path)
+    {
+        return find_file(bucket, &place.path);
+    }
+    Ok(None)
+}
+
+fn find_directory(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail> {
+    let Some(directory) = existing_directory(bucket, path)? else { return Ok(None) };
+    if let Some(found) = find_file(bucket, &join(&directory.path, DIRECTORY_DATA))? {
+        return Ok(Some(found));
+    }
+    let record = record::of_directory(bucket.store, &directory).attempt("read a record")?;
+    let info = file_info::of(&directory).attempt("stat a directory")?;
+    let file = resolve::plain(&directory, "", resolve::DIRECTORY).attempt("open a directory")?;
+    Ok(Some(Found { file, info, record, bare: true }))
+}
+
+fn find_file(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail> {
+    let Some((file, path, sidecar)) = open(bucket, path)? else { return Ok(None) };
+    let info = file_info::of(&file).attempt("stat a file")?;
+    if info.is_directory() {
+        let inside = join(&path, SELF);
+        let Some((file, _, sidecar)) = open(bucket, &inside)? else { return Ok(None) };
+        let info = file_info::of(&file).attempt("stat a file")?;
+        let record = sidecar.and_then(|sidecar| sidecar.record(Some(info.stamp)));
+        return Ok(Some(Found { file, info, record, bare: false }));
+    }
+    let record = sidecar.and_then(|sidecar| sidecar.record(Some(info.stamp)));
+    Ok(Some(Found { file, info, record, bare: false }))
+}
+
+/// Opens what is at `path`; also tells where that really is, and what the sidecar there has been all the while.
+fn open(bucket: &Bucket<'_>, path: &str) -> Result<Option<(OwnedFd, String, Option<Sidecar>)>, Fail> {
+    let read = |path: &str| Sidecar::read(&bucket.fd, path).attempt("read a record");
+    let before = read(path)?;
+    match resolve::plain(&bucket.fd, path, READ) {
+        Err(Errno::LOOP) => {
+            let Some((_, target)) = found(bucket.follow(path, READ))? else { return Ok(None) };
+            let before = read(&target)?;
+            // Where a link was put in the target's place meanwhile, it is to be followed anew.
+            let file = resolve::plain(&bucket.fd, &target, READ).map_err(|_| Fail::Retry)?;
+            same(file, target, before, read)
+        }
+        result => match found(result)? {
+            Some(file) => same(file, path.to_owned(), before, read),
+            None => Ok(None),
+        },
+    }
+}
+
+fn same(
+    file: OwnedFd,
+    path: String,
+    before: Option<Sidecar>,
+    read: impl Fn(&str) -> Result<Option<Sidecar>, Fail>,
+) -> Result<Option<(OwnedFd, String, Option<Sidecar>)>, Fail> {
+    if read(&path)? == before { Ok(Some((file, path, before))) } else { Err(Fail::Retry) }
+}

@@ -1,0 +1,100 @@
+//! Records in extended attributes.
+
+use std::mem::MaybeUninit;
+
+use rustix::fd::{AsFd, AsRawFd};
+use rustix::fs::XattrFlags;
+use rustix::io::Errno;
+
+use super::{Record, codec};
+use crate::error::Io;
+use crate::limits::{RECORD_BYTES_MAX, RECORD_SHORT_BYTES};
+
+/// The attribute that holds a record.
+pub(crate) const ATTRIBUTE: &str = "user.slipway";
+
+/// Reads the attribute of an open file. `None` where there is none, or none that can be understood.
+pub(crate) fn peek(file: impl AsFd) -> Io<Option<Record>> {
+    let file = file.as_fd();
+    match peek_short(file) {
+        Err(Errno::RANGE) => long(|buffer| rustix::fs::fgetxattr(file, ATTRIBUTE, buffer)),
+        result => result,
+    }
+}
+
+/// Reads the attribute of an open file as it is; `None` where there is none.
+pub(crate) fn raw(file: impl AsFd) -> Io<Option<Vec<u8>>> {
+    let mut buffer = vec![0; RECORD_BYTES_MAX];
+    match rustix::fs::fgetxattr(file, ATTRIBUTE, &mut buffer[..]) {
+        Ok(length) => {
+            buffer.truncate(length);
+            Ok(Some(buffer))
+        }
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::PERM) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Removes the attribute.
+pub(super) fn remove(file: impl AsFd) -> Io<()> {
+    match rustix::fs::fremovexattr(file, ATTRIBUTE) {
+        Err(Errno::NODATA) => Ok(()),
+        result => result,
+    }
+}
+
+/// [`peek`], but ERANGE for a long record, which takes a while to unpack.
+pub(crate) fn peek_short(file: impl AsFd) -> Io<Option<Record>> {
+    let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
+    unpack(rustix::fs::fgetxattr(file, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read))
+}
+
+/// Reads the attribute of a name in a directory, in one call and without opening it. Needs /proc.
+pub(super) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
+    let path = format!("/proc/self/fd/{}/{name}", directory.as_fd().as_raw_fd());
+    let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
+    match unpack(rustix::fs::lgetxattr(&*path, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read)) {
+        Err(Errno::RANGE) => long(|buffer| rustix::fs::lgetxattr(&*path, ATTRIBUTE, buffer)),
+        result => result,
+    }
+}
+
+fn long(get: impl FnOnce(&mut [u8]) -> Io<usize>) -> Io<Option<Record>> {
+    let mut buffer = vec![0; RECORD_BYTES_MAX];
+    let length = get(&mut buffer)?;
+    unpack(buffer.get(..length).ok_or(Errno::RANGE))
+}
+
+fn unpack(attribute: Io<&[u8]>) -> Io<Option<Record>> {
+    match attribute {
+        Ok(bytes) => Ok(codec::decode(bytes)),
+        // EPERM is what links and special files say.
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::PERM) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Writes the attribute; false if the file system refuses it as too large.
+pub(super) fn set(file: impl AsFd, record: &Record) -> Io<bool> {
+    match rustix::fs::fsetxattr(&file, ATTRIBUTE, &codec::encode(record), XattrFlags::empty()) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOSPC | Errno::TOOBIG | Errno::RANGE) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Writes the attribute where there is none; leaves one that is there.
+pub(super) fn mark(file: impl AsFd, record: &Record) -> Io<()> {
+    match rustix::fs::fsetxattr(file, ATTRIBUTE, &codec::encode(record), XattrFlags::CREATE) {
+        Err(Errno::EXIST) => Ok(()),
+        result => result,
+    }
+}
+
+/// Writes an attribute that always fits; an empty record removes it.
+pub(crate) fn set_small(file: impl AsFd, record: &Record) -> Io<()> {
+    if *record == Record::default() {
+        return remove(file);
+    }
+    rustix::fs::fsetxattr(file, ATTRIBUTE, &codec::encode(record), XattrFlags::empty())
+}

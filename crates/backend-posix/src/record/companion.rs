@@ -1,0 +1,124 @@
+//! Records that are too large for an attribute.
+//!
+//! A record that the file system refuses (ext4 takes 4,040 bytes in all) is split. The attribute keeps the stamp, the ETag,
+//! the checksum and a random id; the file `.slipway/overflow/<id>` has the whole record. It is written before the
+//! object is published and removed once the object is replaced or deleted, so that a reader who finds no companion has
+//! opened an object that is gone, and looks again.
+
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use super::{OverflowId, Record, codec, write_whole};
+use crate::bucket::{Bucket, join};
+use crate::error::{Fail, Io, Op};
+use crate::keymap::SELF;
+use crate::{files, unique};
+
+/// Where companions are, in `.slipway`.
+pub(crate) const OVERFLOW: &str = "overflow";
+
+/// The whole of a record that does not fit its attribute, to be kept in a file.
+#[derive(Debug)]
+pub(crate) struct Companion {
+    /// Its name.
+    pub id: OverflowId,
+    record: Record,
+}
+
+/// What of a record its attribute takes, and the companion that must be there first.
+pub(super) fn split(record: &Record) -> (Record, Companion) {
+    let id = unique::id();
+    let short = Record {
+        stamp: record.stamp,
+        etag: record.etag.clone(),
+        checksum: record.checksum,
+        directory_made: record.directory_made,
+        directory_object: record.directory_object,
+        time_ns: record.time_ns,
+        upload_id: record.upload_id.clone(),
+        overflow: Some(id),
+        ..Record::default()
+    };
+    (short, Companion { id, record: record.clone() })
+}
+
+/// Where a companion is, relative to its bucket.
+pub(crate) fn companion_path(id: OverflowId) -> String {
+    format!(".slipway/{OVERFLOW}/{id:032x}")
+}
+
+/// Puts a companion in its place, on disk before it returns if the durability level says so, and notes in it which file
+/// or directory it is for. Only under the lock of the object's key, which keeps DeleteBucket and the sweep from taking it for
+/// a leftover.
+pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: &str) -> Result<(), Fail> {
+    let durability = bucket.store.options.durability;
+    let directory = bucket.own_directory(OVERFLOW)?;
+    let record = Record { key: Some(path.to_owned()), ..companion.record.clone() };
+    let name = format!("{:032x}", companion.id);
+    write_whole(&directory, &name, &codec::encode(&record), durability.syncs_data())?;
+    let handed_over = bucket.hand_over(&companion_path(companion.id));
+    let synced = handed_over
+        .and_then(|()| if durability.syncs_names() { rustix::fs::fsync(&directory) } else { Ok(()) });
+    if synced.is_err() {
+        remove_companion(bucket, Some(companion.id));
+    }
+    synced.attempt("sync a directory")
+}
+
+/// The id of the companion that has this file name.
+pub(crate) fn companion_id(name: &str) -> Option<OverflowId> {
+    let id = OverflowId::from_str_radix(name, 16).ok()?;
+    (name == format!("{id:032x}")).then_some(id)
+}
+
+/// The path of the file or directory that a companion was written for.
+pub(crate) fn companion_owner(bucket: &Bucket<'_>, id: OverflowId) -> Io<Option<String>> {
+    match files::read_own(&bucket.fd, &companion_path(id)) {
+        Ok(bytes) => Ok(codec::decode(&bytes).and_then(|record| record.key)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Notes in a companion that its object was moved to `path`.
+pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) -> Result<(), Fail> {
+    let bytes = files::read_own(&bucket.fd, &companion_path(id)).attempt("read a companion")?;
+    let Some(record) = codec::decode(&bytes) else { return Ok(()) };
+    let record = Record { key: Some(path.to_owned()), ..record };
+    let directory = bucket.own_directory(OVERFLOW)?;
+    // A leftover of this name is no companion's, and goes with the next sweep.
+    let (old, new) = (format!("{id:032x}"), format!("{id:032x},{}", unique::name()));
+    write_whole(&directory, &new, &codec::encode(&record), bucket.store.options.durability.syncs_data())?;
+    rustix::fs::renameat(&directory, &*new, &directory, &*old).attempt("replace a companion")
+}
+
+/// Removes the companion of an object that is gone from `path`. If it was written for another path, another object may have
+/// it too (`cp -a` takes the attribute along): then it is left to the sweep, which looks for one.
+pub(crate) fn release_companion(bucket: &Bucket<'_>, id: Option<OverflowId>, path: &str) {
+    let Some(id) = id else { return };
+    let Ok(Some(owner)) = companion_owner(bucket, id) else { return };
+    // A file that became a directory has its object in it.
+    if owner == path || join(&owner, SELF) == path {
+        remove_companion(bucket, Some(id));
+    }
+}
+
+/// Removes a companion that no object has, or no longer. A leftover only costs space, and the sweep finds it.
+pub(crate) fn remove_companion(bucket: &Bucket<'_>, id: Option<OverflowId>) {
+    if let Some(id) = id {
+        let _ = rustix::fs::unlinkat(&*bucket.fd, companion_path(id), AtFlags::empty());
+    }
+}
+
+/// The whole of a record that was read from an attribute; `None` if its companion is missing.
+pub(crate) fn complete(bucket: &Bucket<'_>, record: Record) -> Io<Option<Record>> {
+    let Some(id) = record.overflow else { return Ok(Some(record)) };
+    let bytes = match files::read_own(&bucket.fd, &companion_path(id)) {
+        Ok(bytes) => bytes,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(errno) => return Err(errno),
+    };
+    let whole =
+        codec::decode(&bytes).filter(|whole| whole.stamp == record.stamp && whole.etag == record.etag);
+    Ok(whole.map(|whole| Record { overflow: Some(id), key: None, ..whole }))
+}

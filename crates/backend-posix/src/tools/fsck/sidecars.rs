@@ -1,0 +1,41 @@
+//! Records beside files that are gone ([`orphans`]).
+
+use backend::Result;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::own::leftover;
+use super::{Check, ProblemKind};
+use crate::bucket::{Directory, join};
+use crate::buckets::entries;
+use crate::error::{Op, retrying};
+use crate::keymap::RECORDS;
+use crate::resolve::{self, DIRECTORY};
+use crate::staging::is_scattered;
+use crate::sweep;
+use crate::{orphans, record};
+
+/// Checks the records of the files in a directory.
+pub(super) fn check(check: &Check<'_>, directory: &Directory) -> Result<()> {
+    let folder = match resolve::plain(directory, RECORDS, DIRECTORY) {
+        Err(Errno::NOENT) => return Ok(()),
+        result => result.op("open a directory's records")?,
+    };
+    let above = join(&directory.path, RECORDS);
+    for (name, kind) in entries(&folder).op("read a directory's records")? {
+        let path = join(&above, &name);
+        if is_scattered(&name) {
+            leftover(check, &folder, &above, &name);
+        } else if !matches!(kind, FileType::RegularFile | FileType::Unknown) {
+            check.problem(ProblemKind::Stranger, &path, "it is no record", None);
+        } else if name != record::OF_DIRECTORY
+            && sweep::is_older(&folder, &name, check.options.age)
+            && orphans::is_one(directory, &name)?
+        {
+            let mut repair = || retrying(|| orphans::remove(check.bucket, directory, &name));
+            let explanation = "the record of a file that is gone, or was moved by hand; a repair removes it";
+            check.problem(ProblemKind::RecordOrphaned, &path, explanation, Some(&mut repair));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+"""Records in files beside the objects', as on file systems without extended attributes."""
+
+import hashlib
+import json
+import os
+import subprocess
+
+import pytest
+
+from support import expect
+from support.bucket import Bucket
+from support.server import StartFailed, binary
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def server(make_server):
+    return make_server("--metadata", "sidecar")
+
+
+@pytest.fixture
+def bucket(server):
+    return Bucket(server, "lab").create()
+
+
+def fsck(bucket: Bucket, *options: str) -> list[tuple[str, str]]:
+    command = [binary(), "fsck", "--json", "--min-age", "0", *options, bucket.server.tree]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    problems = [json.loads(line) for line in done.stdout.splitlines()]
+    return [(p["problem"], p["state"]) for p in problems if "problem" in p]
+
+
+def test_nothing_is_in_attributes(bucket):
+    bucket.put("a/b", b"1", headers={"x-amz-meta-k": "v", "content-type": "text/x"})
+    expect.ok(bucket.raw.put(bucket.path("c"), headers={"x-amz-copy-source": bucket.path("a/b")}))
+    for path in [bucket.tree, *bucket.tree.rglob("*")]:
+        assert os.listxattr(path) == []
+    for key in ["a/b", "c"]:
+        got = bucket.get(key)
+        assert (got.body, got.headers["x-amz-meta-k"], got.headers["content-type"]) == (b"1", "v", "text/x")
+    assert fsck(bucket) == []
+
+
+def test_a_tree_remembers(bucket, make_server):
+    bucket.put("a", b"1", headers={"x-amz-meta-k": "v"})
+    again = Bucket(make_server(tree=bucket.server.tree), "lab")
+    assert again.head("a").headers["x-amz-meta-k"] == "v"
+    with pytest.raises(StartFailed, match="served with --metadata sidecar before"):
+        make_server("--metadata", "xattr", tree=bucket.server.tree)
+    done = subprocess.run([binary(), "stat", "--json", bucket.file("a")], capture_output=True, text=True)
+    assert json.loads(done.stdout)["record"]["sidecar"] is True
+
+
+def test_parts(bucket):
+    parts = [os.urandom(5 * MIB), os.urandom(5 * MIB), b"end"]
+    upload = bucket.create_upload("big")
+    etags = [bucket.put_part("big", upload, n, b"x" * 100).etag for n in (1, 2, 3)]
+    # Sent again, they replace the first ones.
+    etags = [bucket.put_part("big", upload, n, body).etag for n, body in enumerate(parts, 1)]
+    completed = expect.ok(bucket.complete("big", upload, list(enumerate(etags, 1))))
+    assert bucket.read("big") == b"".join(parts)
+    assert bucket.head("big").etag == completed.xml["ETag"]
+    assert fsck(bucket) == []
+
+
+def test_records_of_what_was_moved_by_hand(bucket):
+    bucket.put("d/a", b"1")
+    bucket.put("d/b", b"1")
+    os.rename(bucket.file("d/a"), bucket.file("d/c"))
+    assert "foreign" in bucket.head("d/c").etag
+    assert fsck(bucket) == [("record-orphaned", "repairable")]
+    assert fsck(bucket, "--repair") == [("record-orphaned", "repaired")]
+    assert fsck(bucket) == []
+    # With the last object, the directory goes, although a person has left a record in it.
+    os.remove(bucket.file("d/c"))
+    expect.ok(bucket.delete("d/b"), 204)
+    assert not bucket.file("d").exists()
+
+
+def test_rehash(bucket):
+    bucket.file("f").write_bytes(b"1")
+    subprocess.run([binary(), "rehash", bucket.file("f")], check=True, capture_output=True, timeout=60)
+    assert bucket.head("f").etag.strip('"') == hashlib.md5(b"1").hexdigest()
+    assert os.listxattr(bucket.file("f")) == []
+
+
+def test_a_used_bucket_is_kept_and_an_empty_one_goes(bucket):
+    bucket.put("a/", b"")
+    expect.error(bucket.raw.delete(bucket.path()), "BucketNotEmpty")
+    expect.ok(bucket.delete("a/"), 204)
+    expect.ok(bucket.raw.delete(bucket.path()), 204)
+    assert not bucket.tree.exists()
+
+
+def test_no_key_leads_to_records(bucket):
+    bucket.put("a", b"1")
+    for key in [".slipway,records/a", ".slipway,records", ".slipway,records/"]:
+        expect.error(bucket.get(key), "NoSuchKey")
+        bucket.put(key, b"mine")
+        assert bucket.read(key) == b"mine"
+    os.symlink(".slipway,records/a", bucket.file("link"))
+    os.symlink(".slipway,records", bucket.file("links"))
+    expect.error(bucket.get("link"), "NoSuchKey")
+    expect.error(bucket.get("links/a"), "NoSuchKey")
+    assert sorted(bucket.keys()) == [".slipway,records", ".slipway,records/", ".slipway,records/a", "a"]
