@@ -268,6 +268,8 @@ fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     }
     match rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR) {
         Ok(()) => Ok(true),
+        // Someone has just put something there, and with its last object it goes.
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
         Err(errno) => Err(errno).attempt("remove a directory"),
     }
 }
