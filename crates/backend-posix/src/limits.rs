@@ -13,7 +13,7 @@ pub(crate) const PIECE_BYTES_MAX: usize = 240;
 pub(crate) const NOTE_BYTES_MAX: usize = 1023;
 /// Longest path that goes to the kernel in one piece; `PATH_MAX` is 4,096.
 pub(crate) const PATH_BYTES_MAX: usize = 4000;
-/// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link.
+/// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link, EXDEV where one moved what it had found.
 pub(crate) const UNSURE_TRIES: usize = 32;
 
 // Races.
