@@ -235,3 +235,19 @@ class TestWrites:
             client.close()
         for key, steps in histories.items():
             explain(key, State(), steps)
+
+    def test_no_reader_misses_a_file_that_becomes_a_directory(self, crew):
+        for number in range(ROUNDS // 4):
+            key = f"file{number}"
+            crew.gateways[0].put(key, b"whole")
+
+            def work(number, gateway, connection, key=key):
+                if number == 0:
+                    path = gateway.path(f"{key}/below")
+                    return expect.ok(gateway.raw.put(path, b"", connection=connection))
+                for _ in range(5):
+                    got = expect.ok(gateway.raw.get(gateway.path(key), connection=connection))
+                    assert got.body == b"whole"
+                return got
+
+            crew.race(work)
