@@ -1,17 +1,11 @@
-"""If-Match and If-None-Match on PUT, copy, Complete and DELETE, alone and in races."""
+"""If-Match and If-None-Match on PUT, copy, Complete and DELETE. In races: test_races.py."""
 
-import hashlib
 import re
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 
 import pytest
 
 from support import expect
 from support.bucket import Bucket
-from support.server import assert_nothing_staged
-
-ROUNDS, THREADS = 30, 8
 
 
 class Writer:
@@ -173,120 +167,3 @@ class TestDeletes:
         else:
             expect.error(response, "PreconditionFailed", Condition=condition)
         assert bucket.exists("key") != gone
-
-
-def race(gateways: list[Bucket], work) -> list:
-    """`work(number, gateway)` in `THREADS` threads at once, spread over the gateways; what each returned."""
-    barrier = Barrier(THREADS)
-
-    def one(number: int):
-        gateway = gateways[number % len(gateways)]
-        with gateway.raw.connect() as connection:
-            barrier.wait(20)
-            return work(number, gateway, connection)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(one, range(THREADS)))
-
-
-class TestRaces:
-    @pytest.fixture(params=[1, 2], ids=["one gateway", "two gateways"])
-    def gateways(self, request, make_server) -> list[Bucket]:
-        """The same bucket through as many gateways, which share nothing but the tree."""
-        servers = [make_server() for _ in range(request.param)]
-        Bucket(servers[0], "race").create()
-        return [Bucket(server, "race") for server in servers]
-
-    @pytest.mark.parametrize("key", ["key{}", "dir{}/deep/key"])
-    def test_if_none_match_has_one_winner(self, gateways, key):
-        for number in range(ROUNDS):
-            name = key.format(number)
-
-            def put(writer, gateway, connection, name=name):
-                body = f"writer {writer}".encode()
-                return gateway.raw.put(
-                    gateway.path(name), body, headers={"if-none-match": "*"}, connection=connection
-                )
-
-            statuses = self.one_winner(race(gateways, put), gateways, name)
-            assert statuses <= {200, 409, 412}
-        assert_nothing_staged(gateways[0].tree)
-
-    def test_if_match_has_one_winner(self, gateways):
-        etag = gateways[0].put("key", b"start").etag
-        for _ in range(ROUNDS):
-
-            def put(writer, gateway, connection, etag=etag):
-                body = f"writer {writer} of those who saw {etag}".encode()
-                return gateway.raw.put(
-                    gateway.path("key"), body, headers={"if-match": etag}, connection=connection
-                )
-
-            responses = race(gateways, put)
-            assert self.one_winner(responses, gateways, "key") <= {200, 409, 412}
-            etag = next(r.etag for r in responses if r.status == 200)
-        assert_nothing_staged(gateways[0].tree)
-
-    def test_complete_if_none_match_has_one_winner(self, gateways):
-        for number in range(ROUNDS // 3):
-            name = f"key{number}"
-            uploads = []
-            for writer in range(THREADS):
-                upload_id = gateways[0].create_upload(name)
-                uploads.append(
-                    (upload_id, gateways[0].put_part(name, upload_id, 1, f"writer {writer}".encode()).etag)
-                )
-
-            def complete(writer, gateway, connection, name=name, uploads=uploads):
-                upload_id, etag = uploads[writer]
-                return gateway.complete(
-                    name, upload_id, [(1, etag)], headers={"if-none-match": "*"}, connection=connection
-                )
-
-            statuses = self.one_winner(race(gateways, complete), gateways, name)
-            assert statuses <= {200, 409, 412}
-
-    def one_winner(self, responses, gateways: list[Bucket], key: str) -> set[int]:
-        winners = [n for n, response in enumerate(responses) if response.status == 200]
-        assert len(winners) == 1, responses
-        for gateway in gateways:
-            assert gateway.read(key).startswith(f"writer {winners[0]}".encode())
-        for response in responses:
-            if response.status != 200:
-                assert response.code in ("PreconditionFailed", "ConditionalRequestConflict"), response
-        return {response.status for response in responses}
-
-    def test_unconditional_writes_are_never_mixed(self, gateways):
-        """Whoever was last: bytes, ETag, length and metadata are of one write."""
-        bodies = [bytes([65 + n]) * (1000 + 40_000 * n) for n in range(THREADS)]
-        for _ in range(ROUNDS // 3):
-
-            def put(writer, gateway, connection):
-                headers = {"x-amz-meta-writer": str(writer)}
-                expect.ok(
-                    gateway.raw.put(
-                        gateway.path("key"), bodies[writer], headers=headers, connection=connection
-                    )
-                )
-                return expect.ok(gateway.raw.get(gateway.path("key"), connection=connection))
-
-            for got in race(gateways, put):
-                body = bodies[int(got.headers["x-amz-meta-writer"])]
-                assert got.body == body
-                assert got.etag.strip('"') == hashlib.md5(body).hexdigest()
-
-    def test_files_and_directories_that_appear_and_vanish(self, gateways):
-        """`a`, `a/b` and deletes of both, all at once: each is answered, and what is left is whole."""
-
-        def work(writer, gateway, connection):
-            key = ("a", "a/b", "a/b/c", "a//d")[writer % 4]
-            for _ in range(10):
-                expect.ok(gateway.raw.put(gateway.path(key), key.encode(), connection=connection))
-                got = gateway.raw.get(gateway.path(key), connection=connection)
-                assert (got.status, got.body) == (200, key.encode()) or got.code == "NoSuchKey", got
-                expect.ok(gateway.raw.delete(gateway.path(key), connection=connection), 204)
-            return True
-
-        for _ in range(3):
-            assert all(race(gateways, work))
-        assert gateways[0].is_untouched()

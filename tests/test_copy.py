@@ -1,6 +1,8 @@
 """CopyObject. Copies into parts: test_upload_part_copy.py."""
 
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -163,6 +165,30 @@ class TestErrors:
     def test_no_such_source(self, bucket):
         expect.error(copy(bucket, "copy", f"{bucket.name}/none"), "NoSuchKey", Key="none")
         assert bucket.is_untouched()
+
+    def test_a_source_that_comes_and_goes(self, bucket):
+        """It is the source that was missing, though it may be there again when the error is written."""
+        missed, stop = 0, threading.Event()
+
+        def come_and_go():
+            with bucket.raw.connect() as connection:
+                while not stop.is_set():
+                    bucket.put("source", connection=connection)
+                    expect.ok(bucket.delete("source", connection=connection), 204)
+
+        with ThreadPoolExecutor(1) as pool, bucket.raw.connect() as connection:
+            working = pool.submit(come_and_go)
+            try:
+                for _ in range(300):
+                    headers = {"x-amz-copy-source": f"{bucket.name}/source"}
+                    response = bucket.raw.put(bucket.path("copy"), headers=headers, connection=connection)
+                    if response.status != 200:
+                        expect.error(response, "NoSuchKey", Key="source")
+                        missed += 1
+            finally:
+                stop.set()
+                working.result(20)
+        assert missed > 0
 
     def test_no_such_source_bucket(self, bucket):
         response = copy(bucket, "copy", "no-such-bucket/x")

@@ -177,7 +177,13 @@ def staging_files(bucket: Path) -> list[str]:
 
 def assert_nothing_staged(bucket: Path) -> None:
     """Nothing of a write that failed or was given up is left, or only for a moment."""
-    poll(lambda: not staging_files(bucket), 5)
+    try:
+        poll(lambda: not staging_files(bucket), 5)
+    except AssertionError:
+        staging = bucket / ".slipway" / "staging"
+        # Notes of directories are links.
+        left = [os.readlink(path) if path.is_symlink() else path.name for path in staging.iterdir()]
+        raise AssertionError(f"left in staging: {left}") from None
 
 
 def objects_on_disk(bucket: Path) -> list[str]:

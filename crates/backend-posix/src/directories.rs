@@ -286,14 +286,21 @@ fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     if !is_prunable(bucket, path)? {
         return Ok(false);
     }
-    if bucket.store.sidecars() {
-        return remove_with_record(bucket, &parent, name).map(|()| true);
+    let removed = if bucket.store.sidecars() {
+        remove_with_record(bucket, &parent, name)?
+    } else {
+        rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR)
+    };
+    match removed {
+        Ok(()) => Ok(true),
+        // Someone has just put something there, and with its last object it goes.
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
+        Err(errno) => Err(errno).attempt("remove a directory"),
     }
-    rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR).attempt("remove a directory").map(|()| true)
 }
 
 /// Removes a directory that holds nothing but its own record, or leaves both.
-fn remove_with_record(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<(), Fail> {
+fn remove_with_record(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Io<()>, Fail> {
     // After a crash, the sweep knows by it that the directory was one of ours.
     let note = Note::to_make(bucket, &join(&parent.path, name), &parent.path);
     let directory = child(bucket, parent, name).attempt("open a directory")?;
@@ -306,7 +313,7 @@ fn remove_with_record(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Re
     if let Some(note) = note {
         note.remove();
     }
-    removed.attempt("remove a directory")
+    Ok(removed)
 }
 
 fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {

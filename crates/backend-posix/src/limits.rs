@@ -13,7 +13,7 @@ pub(crate) const PIECE_BYTES_MAX: usize = 240;
 pub(crate) const NOTE_BYTES_MAX: usize = 1023;
 /// Longest path that goes to the kernel in one piece; `PATH_MAX` is 4,096.
 pub(crate) const PATH_BYTES_MAX: usize = 4000;
-/// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link.
+/// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link, EXDEV where one moved what it had found.
 pub(crate) const UNSURE_TRIES: usize = 32;
 
 // Races.
@@ -88,6 +88,8 @@ pub(crate) const LISTING_OPEN_MAX: usize = 8;
 pub(crate) const INDEX_ENTRIES_MIN: usize = 128;
 /// Entries of an index that are copied together when one of them changes.
 pub(crate) const INDEX_CHUNK_ENTRIES: usize = 512;
+/// An index that changes has at most one of so many bytes to spare, and one that belongs to names that are gone.
+pub(crate) const INDEX_SLACK: usize = 8;
 /// Least memory for the index of one directory, so that a window serves a few pages at least.
 pub(crate) const INDEX_BYTES_MIN: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
 /// So many directories are read at the same time, if chance wills.

@@ -91,11 +91,53 @@ fn by_pieces(
 
 fn sure(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode, resolve: ResolveFlags) -> Io<OwnedFd> {
     let path = if path.is_empty() { "." } else { path };
+    let without_links = resolve.contains(ResolveFlags::NO_SYMLINKS);
     for _ in 1..UNSURE_TRIES {
         match rustix::fs::openat2(&directory, path, flags, mode, resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
+            // Without links nothing leads out: what was found was moved away in the same moment, as a file is that
+            // becomes a directory, and something else has its name.
+            Err(Errno::XDEV) if without_links => {}
             result => return result,
         }
     }
     rustix::fs::openat2(directory, path, flags, mode, resolve)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use rustix::fs::{RenameFlags, renameat_with};
+
+    use super::*;
+
+    /// As when a file becomes a directory.
+    #[test]
+    fn what_is_swapped_for_something_outside_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("staging/prepared")).unwrap();
+        fs::create_dir(root.path().join("d")).unwrap();
+        fs::write(root.path().join("d/a"), "").unwrap();
+        let open = |name: &str| fs::File::open(root.path().join(name)).unwrap();
+        let (staging, directory) = (open("staging"), open("d"));
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    renameat_with(&staging, "prepared", &directory, "a", RenameFlags::EXCHANGE).unwrap();
+                }
+            });
+            for _ in 0..200_000 {
+                let opened = plain(&directory, "a", READ);
+                if opened.is_err() {
+                    done.store(true, Ordering::Relaxed);
+                }
+                opened.unwrap();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
 }

@@ -117,6 +117,27 @@ async fn directories_that_come_and_go_lose_nothing() {
     gateway.backend.delete_bucket(&gateway.cx, &gateway.bucket).await.unwrap();
 }
 
+/// A directory that is filled again as it is about to be removed is no one's to tidy up, and no note of it stays.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn directories_that_come_and_go_leave_no_notes() {
+    let root = tempfile::tempdir().unwrap();
+    let gateways = two(root.path()).await;
+    let mut tasks = JoinSet::new();
+    for n in 0..8 {
+        let gateway = Arc::clone(&gateways[n % 2]);
+        tasks.spawn(async move {
+            let name = ["d/a/b", "d/a/", "d/a/c", "d/a"][n / 2];
+            for _ in 0..200 {
+                gateway.put(name, b"").await;
+                gateway.delete(name, &Conditions::default()).await.unwrap();
+            }
+        });
+    }
+    tasks.join_all().await;
+    let staging = root.path().join(gateways[0].bucket.as_str()).join(".slipway/staging");
+    assert_eq!(std::fs::read_dir(staging).unwrap().count(), 0);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
     let root = tempfile::tempdir().unwrap();

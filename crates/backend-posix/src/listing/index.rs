@@ -12,7 +12,7 @@ use super::names::{Kind, chain, known_type, read_names};
 use crate::bucket::Bucket;
 use crate::error::Io;
 use crate::keymap::{self, Name};
-use crate::limits::INDEX_CHUNK_ENTRIES;
+use crate::limits::{INDEX_CHUNK_ENTRIES, INDEX_SLACK};
 
 /// The components in a directory in the order of the keys they lead to. A directory's text ends in `/`, which is how it
 /// sorts; what is in chains of long components stands beside the rest.
@@ -78,9 +78,20 @@ impl Chunk {
         self.entries.insert(position, Entry { start, length, kind });
     }
 
+    /// Before an insertion into a chunk that is kept: there are many, and room for twice as much in each would be most of
+    /// what they take.
+    fn make_room(&mut self, text: &str) {
+        if self.texts.capacity() - self.texts.len() < text.len() {
+            self.texts.reserve_exact(text.len() + self.texts.len() / INDEX_SLACK);
+        }
+        if self.entries.capacity() == self.entries.len() {
+            self.entries.reserve_exact(1 + self.entries.len() / INDEX_SLACK);
+        }
+    }
+
     fn remove(&mut self, position: usize) {
         self.garbage_bytes += usize::from(self.entries.remove(position).length);
-        if self.garbage_bytes > self.texts.len() / 2 {
+        if self.garbage_bytes > self.texts.len() / INDEX_SLACK {
             *self = self.part(0..self.entries.len());
         }
     }
@@ -90,6 +101,8 @@ impl Chunk {
         for entry in &self.entries[range] {
             part.insert(part.entries.len(), self.text(*entry), entry.kind);
         }
+        part.texts.shrink_to_fit();
+        part.entries.shrink_to_fit();
         part
     }
 
@@ -256,6 +269,7 @@ impl DirectoryIndex {
             }
             (Err(at), Some(kind)) => {
                 let changed = Arc::make_mut(shared);
+                changed.make_room(text);
                 changed.insert(at, text, kind);
                 if changed.entries.len() > 2 * INDEX_CHUNK_ENTRIES {
                     let behind = changed.part(INDEX_CHUNK_ENTRIES..changed.entries.len());

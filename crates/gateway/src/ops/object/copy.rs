@@ -107,7 +107,8 @@ pub async fn copy_error(
     let CopySides { source, target, source_conditions } = request;
     let source_exists = match error {
         BackendError::NoSuchBucket => backend.head_bucket(cx, source.bucket).await.is_ok(),
-        BackendError::NoSuchKey => {
+        // Only a condition needs the target. Without one there is nothing to look for, and the source may be back by now.
+        BackendError::NoSuchKey if !source_conditions => {
             backend.head_object(cx, source, ReadSelector::Whole, &Conditions::default()).await.is_ok()
         }
         BackendError::PreconditionFailed(_) if source_conditions => {
@@ -129,6 +130,6 @@ pub struct CopySides<'a> {
     pub source: ObjectRef<'a>,
     /// To where.
     pub target: ObjectRef<'a>,
-    /// True if the conditions are the source's alone.
+    /// True if the conditions are the source's alone, so that the target need not exist.
     pub source_conditions: bool,
 }
