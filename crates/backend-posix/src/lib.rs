@@ -133,7 +133,7 @@ use backend::{
     ListUploadsQuery, NewUpload, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, ReadSelector,
     Result, SweepReport, UploadAttributes, UploadPage, UploadRef, WriteOptions, WriteReceipt,
 };
-use s3_types::{BucketName, ChecksumAlgorithm, Conditions, UploadId};
+use s3_types::{BucketName, ChecksumAlgorithm, Conditions, UnixAccount, UploadId};
 
 use crate::keymap::ObjectPath;
 use crate::object::{Copy, Destination, ReadRequest, Source, Writer};
@@ -180,6 +180,21 @@ impl PosixBackend {
         blocking::run(move || work(&store)).await
     }
 
+    /// Whom new files are given to; `None` for the gateway's own user.
+    fn owner(&self, cx: &Context) -> Option<UnixAccount> {
+        cx.unix_account.filter(|_| self.store.options.chown)
+    }
+
+    fn target(&self, cx: &Context, object: ObjectRef<'_>, conditions: &Conditions) -> Target {
+        Target {
+            bucket: object.bucket.clone(),
+            place: ObjectPath::of(object.key.as_str()),
+            conditions: conditions.clone(),
+            owner: self.owner(cx),
+            opened: None,
+        }
+    }
+
     async fn read(
         &self,
         object: ObjectRef<'_>,
@@ -199,16 +214,6 @@ impl PosixBackend {
             Some(result) => result,
             None => self.run(move |store| object::read(store, &request)).await,
         }
-    }
-}
-
-fn target(cx: &Context, object: ObjectRef<'_>, conditions: &Conditions) -> Target {
-    Target {
-        bucket: object.bucket.clone(),
-        place: ObjectPath::of(object.key.as_str()),
-        conditions: conditions.clone(),
-        owner: cx.file_owner,
-        opened: None,
     }
 }
 
@@ -232,9 +237,9 @@ impl Backend for PosixBackend {
         self.run(move |store| buckets::list(store, &query)).await
     }
 
-    async fn create_bucket(&self, _: &Context, bucket: &BucketName) -> Result<()> {
-        let bucket = bucket.clone();
-        self.run(move |store| buckets::create(store, &bucket)).await
+    async fn create_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()> {
+        let (bucket, owner) = (bucket.clone(), self.owner(cx));
+        self.run(move |store| buckets::create(store, &bucket, owner)).await
     }
 
     async fn head_bucket(&self, _: &Context, bucket: &BucketName) -> Result<BucketAttributes> {
@@ -273,7 +278,7 @@ impl Backend for PosixBackend {
         object: ObjectRef<'_>,
         options: WriteOptions,
     ) -> Result<Box<dyn ObjectWriter>> {
-        let mut target = target(cx, object, &options.conditions);
+        let mut target = self.target(cx, object, &options.conditions);
         if options.conditions.is_empty() {
             target.opened = self.store.bucket_inline(&target.bucket);
         }
@@ -294,14 +299,14 @@ impl Backend for PosixBackend {
         object: ObjectRef<'_>,
         conditions: &Conditions,
     ) -> Result<DeleteReceipt> {
-        let target = target(cx, object, conditions);
+        let target = self.target(cx, object, conditions);
         self.run(move |store| object::delete(store, &target)).await
     }
 
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
         let copy = Copy {
             source: source(request.source),
-            target: target(cx, request.target, &request.conditions),
+            target: self.target(cx, request.target, &request.conditions),
             target_key: request.target.key.as_str().to_owned(),
             metadata: request.metadata,
             checksum_algorithm: request.checksum_algorithm,
@@ -333,22 +338,24 @@ impl Backend for PosixBackend {
 
     async fn put_part(
         &self,
-        _: &Context,
+        cx: &Context,
         upload: UploadRef<'_>,
         part_number: u32,
         size_hint: Option<u64>,
     ) -> Result<Box<dyn ObjectWriter>> {
-        let name = upload_name(upload);
-        let target = self.run(move |store| PartTarget::open(store, name, part_number, size_hint)).await?;
+        let (name, owner) = (upload_name(upload), self.owner(cx));
+        let open = move |store: &Store| PartTarget::open(store, name, part_number, size_hint, owner);
+        let target = self.run(open).await?;
         Ok(Box::new(Writer::new(Arc::clone(&self.store), Destination::Part(target), size_hint)))
     }
 
-    async fn copy_part(&self, _: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
+    async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
         let copy = CopyPart {
             source: source(request.source),
             range: request.range,
             upload: upload_name(request.upload),
             number: request.part_number,
+            owner: self.owner(cx),
         };
         let default = DEFAULT_CHECKSUM;
         self.run(move |store| upload::copy_part(store, &copy, default)).await
@@ -362,7 +369,7 @@ impl Backend for PosixBackend {
     ) -> Result<WriteReceipt> {
         let complete = Complete {
             upload: upload_name(upload),
-            target: target(cx, upload.object, &complete.conditions),
+            target: self.target(cx, upload.object, &complete.conditions),
             request: complete,
             default: DEFAULT_CHECKSUM,
         };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
+use rustix::thread::CapabilitySet;
 
 use crate::clock::Clocks;
 use crate::error::Io;
@@ -35,6 +36,11 @@ enum OpenReason {
          (mount it with user_xattr, or use another file system)"
     )]
     NoAttributes,
+    #[error(
+        "files cannot be given to their requesters: that takes the capabilities CAP_CHOWN and, to go on reading and replacing \
+         them, CAP_DAC_OVERRIDE; root has both"
+    )]
+    NoChown,
     #[error("cannot be served: its extended attributes cannot be written: {0}")]
     Attributes(Errno),
 }
@@ -86,6 +92,9 @@ impl FileSystem {
 impl Store {
     /// Opens the tree at `root` and checks that objects can be kept there.
     pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
+        if options.chown && !may_chown() {
+            return Err(OpenError { path: root.to_owned(), reason: OpenReason::NoChown });
+        }
         let store = Self::attach(root, options)?;
         let before = file_info::fresh(&store.root).ok();
         check_attributes(&store.root).map_err(|reason| OpenError { path: root.to_owned(), reason })?;
@@ -130,6 +139,11 @@ impl Store {
     pub fn names_may_blink(&self) -> bool {
         self.file_system == FileSystem::Other
     }
+}
+
+fn may_chown() -> bool {
+    let needed = CapabilitySet::CHOWN | CapabilitySet::DAC_OVERRIDE;
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
 fn check_attributes(root: &OwnedFd) -> Result<(), OpenReason> {

@@ -139,7 +139,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "NAME", env = "SLIPWAY_DOMAIN", value_delimiter = ',', value_parser = domain)]
     pub domain: Vec<String>,
 
-    /// A TOML file with access_key and secret_key of root, readable by its owner only. Without it the keys come from
+    /// A TOML file with access_key and secret_key (maybe uid and gid) of root, readable by its owner only. Without it the keys come from
     /// the environment (SLIPWAY_ROOT_ACCESS_KEY and SLIPWAY_ROOT_SECRET_KEY), or are made once and kept in
     /// DIR/.slipway/credentials.toml
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CREDENTIALS_FILE")]
@@ -166,6 +166,11 @@ pub struct ServeOptions {
     /// Permissions of new directories in octal, less the umask
     #[arg(long, value_name = "MODE", env = "SLIPWAY_DIR_MODE", value_parser = octal, default_value = "0777")]
     pub dir_mode: u32,
+
+    /// Give new files and directories to the uid and gid of who made them. Takes root, or CAP_CHOWN and CAP_DAC_OVERRIDE. Those of whom
+    /// no uid and gid are known make files that belong to the server's user
+    #[arg(long, env = "SLIPWAY_CHOWN")]
+    pub chown: bool,
 
     /// After how many days without a new part an upload in progress counts as abandoned and is removed; 0 keeps it for
     /// ever, as S3 does

@@ -47,6 +47,7 @@ pub fn reference() -> String {
          2. the environment: `SLIPWAY_ROOT_ACCESS_KEY` and `SLIPWAY_ROOT_SECRET_KEY`; or, understood too, \
          `MINIO_ROOT_USER` and `MINIO_ROOT_PASSWORD`, `ROOT_ACCESS_KEY` and `ROOT_SECRET_KEY` (or `ROOT_ACCESS_SECRET`, `ROOT_SECRET`),\n\
          3. `DIR/.slipway/credentials.toml`, which is made at the first start with random keys (mode 0600) and printed then.\n\n\
+         For `--chown`, root has a uid and a gid: `uid` and `gid` in the file with its keys, or else `SLIPWAY_ROOT_UID` and `SLIPWAY_ROOT_GID`.\n\n\
          ## A file\n\n\
          ```toml\n\
          dir = \"/srv/lab\"\n\
