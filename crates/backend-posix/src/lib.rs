@@ -82,7 +82,8 @@
 //! - Undo the directories of a PUT that a crash interrupted before it marked them: they stay, empty, as if made by a person.
 //! - Tell a copy by `cp -a` from its original: where the record has a companion, both name the same, and whichever is replaced or
 //!   deleted first takes it from the other (which keeps its ETag and checksum, and loses metadata and parts).
-//! - Avoid opening a FIFO or device that is asked for by its key. It is opened without waiting and closed again.
+//! - Avoid opening a FIFO or device that takes a file's place in the very moment between two calls of a GET. It is opened without waiting
+//!   and closed again. Otherwise only files and directories are ever opened (decision 0009).
 //!
 //! # Modules
 //! [`keymap`] (keys to paths), [`record`] (the attribute), [`resolve`] and [`bucket`] (opening paths), [`place`] (where an object is),

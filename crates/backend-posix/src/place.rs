@@ -84,12 +84,12 @@ pub(crate) fn find_reserved(
     name: &str,
     facts: bool,
 ) -> Result<Option<Current>, Fail> {
-    match resolve::plain(directory, name, READ) {
+    match resolve::content(directory, name) {
         Ok(file) => {
             let info = file_info::of(&file).attempt("stat a file")?;
             if info.is_file() { current(bucket, &file, info, name, facts).map(Some) } else { Ok(None) }
         }
-        Err(Errno::NOENT) => Ok(None),
+        Err(Errno::NOENT | Errno::NXIO) => Ok(None),
         Err(errno) => Err(errno).attempt("open a file"),
     }
 }
@@ -113,7 +113,7 @@ fn look(bucket: &Bucket<'_>, directory: &Directory, name: &str, facts: bool) -> 
             result => result.attempt("open a file")?,
         },
         FileType::Directory => return Ok(Found::Directory),
-        FileType::Symlink => match bucket.open(&join(&directory.path, name), READ) {
+        FileType::Symlink => match bucket.content(&join(&directory.path, name)) {
             Ok(file) => file,
             Err(Errno::ACCESS) => return Err(Errno::ACCESS).attempt("open a file"),
             Err(_) => return Ok(Found::Obstacle),

@@ -135,6 +135,11 @@ impl Store {
         device == self.device && self.file_system != FileSystem::Other
     }
 
+    /// True if a file that gets a name, or another one, gets the present as its ctime.
+    pub fn names_show(&self) -> bool {
+        matches!(self.file_system, FileSystem::Multigrain | FileSystem::Memory)
+    }
+
     /// True if `RENAME_EXCHANGE` can't be relied on, so that a name may be missing for a moment.
     pub fn names_may_blink(&self) -> bool {
         self.file_system == FileSystem::Other

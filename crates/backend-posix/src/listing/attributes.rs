@@ -17,7 +17,7 @@ use crate::keymap::{DIRECTORY_DATA, SELF};
 use crate::limits::{SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL};
 use crate::place::{directory_record, leads_nowhere};
 use crate::record;
-use crate::resolve::{self, READ};
+use crate::resolve;
 
 /// Threads that read attributes besides those of the listings.
 static HELPERS: AtomicUsize = AtomicUsize::new(0);
@@ -102,7 +102,7 @@ fn attributes(
         Ok((file, info)) if info.is_file() => attributes_of(bucket, &file, &info, key),
         // It became a directory meanwhile.
         Ok((opened, info)) if info.is_directory() => {
-            let file = resolve::plain(&opened, SELF, READ)?;
+            let file = resolve::content(&opened, SELF)?;
             attributes_of(bucket, &file, &file_info::of(&file)?, key)
         }
         Ok(_) => Ok(None),
@@ -132,8 +132,8 @@ fn by_name(bucket: &Bucket<'_>, directory: &Directory, name: &str, key: &str) ->
 }
 
 fn open(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<(OwnedFd, FileInfo)> {
-    let file = match resolve::plain(directory, name, READ) {
-        Err(Errno::LOOP) => bucket.open(&join(&directory.path, name), READ)?,
+    let file = match resolve::content(directory, name) {
+        Err(Errno::LOOP) => bucket.content(&join(&directory.path, name))?,
         result => result?,
     };
     let info = file_info::of(&file)?;

@@ -18,8 +18,8 @@ use crate::file_info::{self, Stamp};
 
 pub(crate) use store::{
     ATTRIBUTE, Companion, OVERFLOW, companion_id, companion_owner, companion_path, complete, from_bytes,
-    is_newer, mark, move_companion, peek, peek_short, raw, read, release_companion, remove, remove_companion,
-    set, set_small, to_bytes, write_companion, write_whole,
+    is_newer, mark, move_companion, peek, peek_at, peek_place, peek_short, raw, read, release_companion,
+    remove, remove_companion, set, set_small, to_bytes, write_companion, write_whole,
 };
 
 /// Names a companion file.
