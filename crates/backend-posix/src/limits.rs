@@ -90,6 +90,8 @@ pub(crate) const INDEX_ENTRIES_MIN: usize = 128;
 pub(crate) const INDEX_CHUNK_ENTRIES: usize = 512;
 /// Least memory for the index of one directory, so that a window serves a few pages at least.
 pub(crate) const INDEX_BYTES_MIN: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
+/// What of the memory for indexes there is besides for those of uploads: one part in so many.
+pub(crate) const UPLOAD_INDEX_SHARE: usize = 8;
 /// So many directories are read at the same time, if chance wills.
 pub(crate) const INDEX_BUILD_LOCKS: usize = 16;
 /// So many names that changed are looked up again, one by one, before a directory is read anew.

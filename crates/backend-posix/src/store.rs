@@ -10,10 +10,12 @@ use rustix::thread::CapabilitySet;
 use crate::clock::Clocks;
 use crate::error::Io;
 use crate::file_info::{self, FileInfo};
+use crate::limits::UPLOAD_INDEX_SHARE;
 use crate::listing::IndexCache;
 use crate::options::Options;
 use crate::record::ATTRIBUTE;
 use crate::resolve::{self, DIRECTORY};
+use crate::upload::UploadIndexes;
 
 /// Why a directory can't be served.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +57,7 @@ pub(crate) struct Store {
     file_system: FileSystem,
     clocks: Clocks,
     pub indexes: IndexCache,
+    pub upload_indexes: UploadIndexes,
     /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on trees that someone else serves.
     pub hands_over: bool,
 }
@@ -111,8 +114,19 @@ impl Store {
         let opened = |e| fail(OpenReason::Open(e));
         let device = file_info::of(&fd).map_err(opened)?.device;
         let file_system = FileSystem::of(&fd).map_err(opened)?;
-        let (indexes, clocks) = (IndexCache::new(options.index_cache_bytes), Clocks::new(None, None));
-        Ok(Self { root: fd, options, device, file_system, clocks, indexes, hands_over: false })
+        let indexes = IndexCache::new(options.index_cache_bytes);
+        let upload_indexes = UploadIndexes::new(options.index_cache_bytes / UPLOAD_INDEX_SHARE);
+        let clocks = Clocks::new(None, None);
+        Ok(Self {
+            root: fd,
+            options,
+            device,
+            file_system,
+            clocks,
+            indexes,
+            upload_indexes,
+            hands_over: false,
+        })
     }
 
     /// See [`Clocks::is_settled`].
