@@ -24,7 +24,7 @@ use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 
 pub use fsck::{FsckOptions, Problem, ProblemKind, ProblemState, fsck};
-pub use import::{ImportOptions, Imported, import_versitygw};
+pub use import::{ImportOptions, Imported, import_minio_fs, import_versitygw};
 pub use inspect::{Companion, Inspection, Kind, Standing, StoredRecord, inspect};
 pub use locate::{LocateError, Located, locate};
 pub use rehash::{RehashOptions, Rehashed, rehash};
