@@ -152,13 +152,19 @@ const DEFAULT_CHECKSUM: ChecksumAlgorithm = ChecksumAlgorithm::Crc64Nvme;
 #[derive(Debug, Clone)]
 pub struct PosixBackend {
     store: Arc<Store>,
+    /// Where foreign files that are read are noted, if they are to be rehashed.
+    rehash: Option<Arc<tools::LazyRehash>>,
 }
 
 impl PosixBackend {
     /// Opens the tree at `root`. Fails if the directory can't be opened, or if its file system keeps no user extended
     /// attributes.
     pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
-        Ok(Self { store: Arc::new(Store::open(root, options)?) })
+        let rehash_on_read = options.rehash_on_read;
+        let store = Arc::new(Store::open(root, options)?);
+        let start = || tools::LazyRehash::start(Arc::clone(&store)).map(Arc::new);
+        let rehash = rehash_on_read.then(start).transpose().map_err(|e| OpenError::no_thread(root, e))?;
+        Ok(Self { store, rehash })
     }
 
     /// What is under the root and might be taken for buckets, but is none: directories whose names are no bucket names, and
@@ -211,10 +217,18 @@ impl PosixBackend {
             conditions: conditions.clone(),
             body,
         };
-        match object::read_inline(&self.store, &request) {
-            Some(result) => result,
-            None => self.run(move |store| object::read(store, &request)).await,
+        if let Some(result) = object::read_inline(&self.store, &request) {
+            return result;
         }
+        let whole = body && matches!(request.selector, ReadSelector::Whole);
+        let read = self.run(move |store| object::read(store, &request)).await?;
+        // What is read inline has a record.
+        if let Some(rehash) =
+            self.rehash.as_ref().filter(|_| whole && foreign::is_foreign(&read.attributes.etag))
+        {
+            rehash.met(object.bucket, object.key.as_str(), read.attributes.size_bytes);
+        }
+        Ok(read)
     }
 }
 

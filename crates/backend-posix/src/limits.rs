@@ -109,6 +109,12 @@ pub(crate) const SETTLED_COARSE: Duration = Duration::from_secs(2);
 pub(crate) const SETTLED_REMOTE: Duration = Duration::from_secs(3);
 pub(crate) const SETTLED_UNKNOWN: Duration = Duration::from_mins(1);
 // Tools.
+/// How many foreign files that were read wait to be rehashed; further ones are met again.
+pub(crate) const LAZY_QUEUE_LENGTH: usize = 4096;
+/// Files up to this size are rehashed before larger ones.
+pub(crate) const LAZY_SMALL_BYTES: u64 = 64 << 20;
+/// Files that changed since are not rehashed: someone may still be writing.
+pub(crate) const LAZY_AGE_MIN: Duration = Duration::from_secs(5);
 /// How many files wait for a tool's threads.
 pub(crate) const TOOL_QUEUE_LENGTH: usize = 256;
 /// A write that comes so long after another has another mtime on a local file system: some ticks of the slowest kernel clock.

@@ -43,8 +43,17 @@ enum OpenReason {
          them, CAP_DAC_OVERRIDE; root has both"
     )]
     NoChown,
+    #[error("cannot be served: no thread for rehashing: {0}")]
+    NoThread(std::io::Error),
     #[error("cannot be served: its extended attributes cannot be written: {0}")]
     Attributes(Errno),
+}
+
+impl OpenError {
+    /// Where there is no thread to be had.
+    pub(crate) fn no_thread(root: &Path, error: std::io::Error) -> Self {
+        Self { path: root.to_owned(), reason: OpenReason::NoThread(error) }
+    }
 }
 
 /// An open tree.

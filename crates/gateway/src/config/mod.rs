@@ -182,6 +182,11 @@ pub struct ServeOptions {
     #[arg(long, env = "SLIPWAY_TRUST_VERSITYGW")]
     pub trust_versitygw: bool,
 
+    /// Give files that other programs made or changed real ETags and checksums, in the background, once they are read whole (see `slipway
+    /// rehash`). Their ETag changes by that, once
+    #[arg(long, env = "SLIPWAY_REHASH_ON_READ")]
+    pub rehash_on_read: bool,
+
     /// Which requests signed with AWS signature version 2 are accepted
     #[arg(long, value_name = "WHICH", env = "SLIPWAY_SIGV2", value_enum, default_value = "presigned")]
     pub sigv2: SigV2,
