@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use backend_posix::tools::{ImportOptions, Imported, Progress, import_minio_fs, import_versitygw};
 use clap::{Args, Subcommand};
 
-use super::{Console, FOUND, OK, default_jobs, shown, size};
-use crate::config::at_least_one;
+use super::{Console, FOUND, Jobs, OK, shown, size};
 
 /// What can be imported.
 #[derive(Debug, Clone, Subcommand)]
@@ -37,9 +36,9 @@ pub struct MinioFsOptions {
     #[arg(long)]
     pub trust_etags: bool,
 
-    /// Files at a time; as many as there are processors unless given
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub jobs: Option<usize>,
+    /// Files at a time
+    #[command(flatten)]
+    pub jobs: Jobs,
 }
 
 /// Options of `slipway import versitygw`.
@@ -70,9 +69,9 @@ pub struct VersitygwOptions {
     #[arg(long)]
     pub trust_etags: bool,
 
-    /// Files at a time; as many as there are processors unless given
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub jobs: Option<usize>,
+    /// Files at a time
+    #[command(flatten)]
+    pub jobs: Jobs,
 }
 
 /// Imports.
@@ -85,7 +84,7 @@ pub fn run(command: &ImportCommand) -> ExitCode {
                 dry_run: options.dry_run,
                 keep_attributes: true,
                 trust_etags: options.trust_etags,
-                jobs: options.jobs.unwrap_or_else(default_jobs),
+                jobs: options.jobs.count(),
             };
             import(&Console::new(), &options.dir, &how, import_minio_fs)
         }
@@ -105,7 +104,7 @@ fn versitygw(options: &VersitygwOptions) -> ExitCode {
         dry_run: options.dry_run,
         keep_attributes: options.keep_attributes,
         trust_etags: options.trust_etags,
-        jobs: options.jobs.unwrap_or_else(default_jobs),
+        jobs: options.jobs.count(),
     };
     import(&console, &options.dir, &how, import_versitygw)
 }

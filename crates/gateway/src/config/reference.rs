@@ -13,7 +13,8 @@ pub fn reference() -> String {
          Each option of `slipway serve` is a flag, an environment variable and (but for `config`) a key of the TOML file that \
          `--config` names.\n\
          A flag wins over the environment, the environment over the file, the file over the default.\n\
-         Lists are comma-separated in the environment, arrays in the file, repeated flags on the command line.\n\n\
+         Lists are comma-separated in the environment, arrays in the file, repeated flags on the command line.\n\
+         A flag without a value is `1`, `true`, `yes` or `on` in the environment, or `0`, `false`, `no` or `off`; in the file, `true` or `false`.\n\n\
          | flag and key | environment | default | meaning |\n|---|---|---|---|\n",
     );
     let serve = command.find_subcommand("serve").map(clap::Command::get_arguments).into_iter().flatten();
