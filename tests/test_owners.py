@@ -13,7 +13,7 @@ from support import expect
 from support.bucket import Bucket
 from support.data import PART, pattern
 from support.faultlayer import FaultLayer, is_supported
-from support.server import KEYS, assert_nothing_staged, binary
+from support.server import ACCESS_KEY, KEYS, SECRET_KEY, assert_nothing_staged, binary
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
 
@@ -100,8 +100,8 @@ class TestChown:
 
     def test_the_account_may_stand_with_the_keys(self, make_server, tmp_path):
         keys = tmp_path / "keys.toml"
-        lines = [f'access_key = "{KEYS["SLIPWAY_ROOT_ACCESS_KEY"]}"', f'secret_key = "{KEYS["SLIPWAY_ROOT_SECRET_KEY"]}"']
-        keys.write_text("\n".join([*lines, "uid = 12003", "gid = 12004"]))
+        lines = [f'access_key = "{ACCESS_KEY}"', f'secret_key = "{SECRET_KEY}"', "uid = 12003", "gid = 12004"]
+        keys.write_text("\n".join(lines))
         keys.chmod(0o600)
         bucket = Bucket(make_server("--chown", "--credentials-file", str(keys), env=ACCOUNT), "bucket").create()
         bucket.put("a", b"1")
@@ -131,7 +131,7 @@ class TestChown:
         command = ["setpriv", "--bounding-set", capabilities, *command]
         done = subprocess.run(command, env=ACCOUNT, capture_output=True, text=True, timeout=30)
         assert done.returncode == 1
-        says = "cannot listen" if starts else "CAP_CHOWN and, to go on reading and replacing them, CAP_DAC_OVERRIDE"
+        says = "cannot listen" if starts else "CAP_CHOWN and, to go on reading and replacing them, CAP_DAC"
         assert says in done.stderr, done.stderr
 
     @pytest.mark.skipif(not is_supported(), reason="the fault layer knows this processor's system calls only")
@@ -195,11 +195,13 @@ class TestDirectoriesDecide:
         bucket.put("d/new/deep/file", b"2")
         bucket.put("d/marker/", b"")
         bucket.upload("d/up", [pattern(PART), b"2"])
-        expect.ok(bucket.raw.put(bucket.path("d/copy"), headers={"x-amz-copy-source": f"/{bucket.name}/d/file"}))
+        copy = {"x-amz-copy-source": f"/{bucket.name}/d/file"}
+        expect.ok(bucket.raw.put(bucket.path("d/copy"), headers=copy))
         bucket.put("d/file", b"replaced")
         bucket.put("d/was-file", b"3")
         bucket.put("d/was-file/below", b"4")
-        return ["file", "new", "new/deep", "new/deep/file", "marker", "up", "copy", "was-file", "was-file/below"]
+        made = ["file", "new", "new/deep", "new/deep/file", "marker", "up", "copy"]
+        return [*made, "was-file", "was-file/below"]
 
     def test_the_group_of_a_setgid_directory(self, bucket):
         top = bucket.file("d")
