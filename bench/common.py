@@ -5,6 +5,7 @@ import contextlib
 import datetime
 import hashlib
 import hmac
+import http.client
 import os
 import pathlib
 import re
@@ -45,6 +46,21 @@ def request(method: str, host: str, path: str, keys: tuple[str, str], body: byte
     url = f"http://{host}{presign(method, host, path, keys)}"
     with urllib.request.urlopen(urllib.request.Request(url, data=body, method=method), timeout=30) as answer:
         answer.read()
+
+
+class Client:
+    """One connection to a server."""
+
+    def __init__(self, host: str) -> None:
+        self.host, self.connection = host, http.client.HTTPConnection(host, timeout=120)
+
+    def send(self, method: str, path: str, query: dict[str, str] | None = None, body: bytes | None = None) -> bytes:
+        self.connection.request(method, presign(method, self.host, path, KEYS, query), body)
+        response = self.connection.getresponse()
+        text = response.read()
+        if response.status != 200:
+            sys.exit(f"{method} {path}: {response.status} {text[:500]!r}")
+        return text
 
 
 def cpu_seconds(pid: int) -> float:

@@ -12,7 +12,6 @@ Needs room for the files' inodes. The first page is measured with cold directory
 """
 
 import argparse
-import http.client
 import os
 import pathlib
 import re
@@ -21,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from common import KEYS, ROOT, cpu_seconds, presign, resident_mib, server
+from common import ROOT, Client, cpu_seconds, resident_mib, server
 
 BUCKET = "bench"
 
@@ -55,35 +54,23 @@ def baseline(directory: pathlib.Path) -> float:
     return time.perf_counter() - began
 
 
-class Client:
-    def __init__(self, host: str) -> None:
-        self.host, self.connection = host, http.client.HTTPConnection(host, timeout=120)
-
-    def send(self, method: str, path: str, query: dict[str, str] | None = None, body: bytes | None = None) -> bytes:
-        self.connection.request(method, presign(method, self.host, path, KEYS, query), body)
-        response = self.connection.getresponse()
-        text = response.read()
-        if response.status != 200:
-            sys.exit(f"{method} {path}: {response.status} {text[:500]!r}")
-        return text
-
-    def page(self, token: str | None) -> tuple[int, str | None, float]:
-        query = {"list-type": "2"} | ({"continuation-token": token} if token else {})
-        began = time.perf_counter()
-        text = self.send("GET", f"/{BUCKET}", query).decode()
-        elapsed = time.perf_counter() - began
-        found = re.search("<NextContinuationToken>([^<]+)", text)
-        return text.count("<Contents>"), found and found[1], elapsed
+def page(client: Client, token: str | None) -> tuple[int, str | None, float]:
+    query = {"list-type": "2"} | ({"continuation-token": token} if token else {})
+    began = time.perf_counter()
+    text = client.send("GET", f"/{BUCKET}", query).decode()
+    elapsed = time.perf_counter() - began
+    found = re.search("<NextContinuationToken>([^<]+)", text)
+    return text.count("<Contents>"), found and found[1], elapsed
 
 
 def list_all(client: Client, writes: bool) -> tuple[int, float, list[float]]:
     """How many keys, and the seconds of the first page and of the later ones."""
-    listed, token, first = client.page(None)
+    listed, token, first = page(client, None)
     later = []
     while token:
         if writes:
             client.send("PUT", f"/{BUCKET}/written-{len(later):06}", body=b"x")
-        count, token, elapsed = client.page(token)
+        count, token, elapsed = page(client, token)
         listed += count
         later.append(elapsed)
     return listed, first, later

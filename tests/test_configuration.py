@@ -51,6 +51,22 @@ class TestPrecedence:
         assert region_of(server) == expected
         expect.ok(server.raw.get("/", signer=server.raw.signer.with_(region=expected)))
 
+    @pytest.mark.parametrize(
+        "value, on",
+        [("1", True), ("true", True), ("yes", True), ("on", True), ("ON", True)]
+        + [("0", False), ("false", False), ("no", False), ("off", False)],
+    )
+    def test_switches_by_environment(self, make_server, tmp_path, value, on):
+        """Also against the file, whose value is the other one."""
+        file = config(tmp_path, f"rehash-on-read = {str(not on).lower()}\n")
+        server = make_server("--config", file, env={**KEYS, "SLIPWAY_REHASH_ON_READ": value})
+        threads = Path(f"/proc/{server.pid}/task").iterdir()
+        assert any((thread / "comm").read_text() == "rehash\n" for thread in threads) == on
+
+    def test_a_switch_that_is_neither_on_nor_off(self, make_server):
+        with pytest.raises(StartFailed, match="SLIPWAY_REHASH_ON_READ.*perhaps"):
+            make_server(env={**KEYS, "SLIPWAY_REHASH_ON_READ": "perhaps"})
+
     def test_the_file_by_environment(self, make_server, tmp_path):
         file = config(tmp_path, 'region = "file-1"\n')
         assert region_of(make_server(env={**KEYS, "SLIPWAY_CONFIG": file})) == "file-1"

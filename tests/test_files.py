@@ -1,13 +1,16 @@
 """Files are objects and objects are files, whoever made them."""
 
+import ctypes
 import hashlib
 import os
 import random
 import re
 import shutil
 import socket
+import stat
 import subprocess
 import threading
+import time
 from email.utils import parsedate_to_datetime
 
 import pytest
@@ -15,7 +18,7 @@ import pytest
 from support import expect
 from support.checksums import checksum
 from support.data import MIB, pattern
-from support.server import assert_nothing_staged
+from support.server import assert_nothing_staged, binary
 from support.wire import Closed, poll
 
 needs_attributes = pytest.mark.skipif(
@@ -38,6 +41,31 @@ def random_tree(seed: int = 11, count: int = 40) -> dict[str, bytes]:
             chance.choice([0, 1, 100, 5000, 70_000, MIB])
         )
     return tree
+
+
+class Opens:
+    """Counts how often something is opened (inotify); to hold its name by O_PATH is not to open it."""
+
+    OPEN, NONBLOCK, EVENT_BYTES = 0x20, 0o4000, 16
+
+    def __init__(self, path) -> None:
+        self._path = os.fsencode(path)
+
+    def __enter__(self):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._queue = libc.inotify_init1(self.NONBLOCK)
+        assert self._queue >= 0 and libc.inotify_add_watch(self._queue, self._path, self.OPEN) >= 0
+        return self
+
+    def __exit__(self, *_) -> None:
+        os.close(self._queue)
+
+    def count(self) -> int:
+        """Since it was last asked. Equal events in a row are one."""
+        try:
+            return len(os.read(self._queue, 4096)) // self.EVENT_BYTES
+        except BlockingIOError:
+            return 0
 
 
 TAKEN = "A special file or symbolic link of the file system has this key's place."
@@ -287,6 +315,88 @@ class TestSpecialFiles:
         assert bucket.keys() == []
         for name in ("socket", "null"):
             expect.error(bucket.raw.with_(timeout=5.0).get(bucket.path(name)), "NoSuchKey", Key=name)
+
+    @pytest.fixture(params=["fifo", "socket", "device"])
+    def special(self, request, bucket):
+        """A thing that is no file, and what tells how often it was opened."""
+        path = bucket.file("special")
+        if request.param == "fifo":
+            os.mkfifo(path)
+        elif request.param == "socket":
+            with socket.socket(socket.AF_UNIX) as listener:
+                os.chdir(bucket.tree)
+                listener.bind("special")
+                os.chdir("/")
+        else:
+            try:
+                os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+            except PermissionError:
+                pytest.skip("only root may make devices")
+        bucket.file("link").symlink_to("special")
+        with Opens(path) as opens:
+            yield opens
+
+    def test_is_never_opened(self, bucket, special):
+        """To open a FIFO wakes its writers; to open a device may set it in motion."""
+        bucket.put("key", b"x")
+        raw = bucket.raw.with_(timeout=5.0)
+        # So often that it is in the kernel's cache of names, which is another way through the server.
+        for key in ("special", "link", "special", "special/", "special/below"):
+            expect.error(raw.get(bucket.path(key)), "NoSuchKey", Key=key)
+            expect.head_error(raw.head(bucket.path(key)), 404)
+            wanted = {"x-amz-object-attributes": "ETag"}
+            attributes = raw.get(bucket.path(key), query={"attributes": ""}, headers=wanted)
+            expect.error(attributes, "NoSuchKey")
+            copied = raw.put(bucket.path("copy"), headers={"x-amz-copy-source": f"/{bucket.name}/{key}"})
+            expect.error(copied, "NoSuchKey")
+            expect.error(raw.put(bucket.path(key), b"x"), "AccessDenied", TAKEN)
+            expect.error(raw.put(bucket.path(key), b"x", headers={"if-none-match": "*"}), "AccessDenied", TAKEN)
+            expect.ok(raw.delete(bucket.path(key)), 204)
+        assert bucket.keys() == ["key"]
+        assert bucket.page(delimiter="/").all("CommonPrefixes") == []
+        tool = [binary(), "stat", bucket.file("special"), bucket.file("link")]
+        subprocess.run(tool, stdout=subprocess.DEVNULL, timeout=30)
+        subprocess.run([binary(), "rehash", bucket.tree], stdout=subprocess.DEVNULL, timeout=30, check=True)
+        assert bucket.file("special").exists()
+        assert special.count() == 0
+
+    def test_who_counts_opens_would_see_one(self, tmp_path):
+        os.mkfifo(tmp_path / "fifo")
+        with Opens(tmp_path / "fifo") as opens:
+            os.close(os.open(tmp_path / "fifo", os.O_PATH))
+            assert opens.count() == 0
+            os.close(os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK))
+            assert opens.count() == 1
+
+    def test_who_waits_to_write_to_a_fifo_goes_on_waiting(self, bucket):
+        os.mkfifo(bucket.file("fifo"))
+        writer = subprocess.Popen(["sh", "-c", 'echo data > "$0"', bucket.file("fifo")])
+        try:
+            raw = bucket.raw.with_(timeout=5.0)
+            for _ in range(3):
+                expect.error(raw.get(bucket.path("fifo")), "NoSuchKey")
+                expect.head_error(raw.head(bucket.path("fifo")), 404)
+                copy = {"x-amz-copy-source": f"/{bucket.name}/fifo"}
+                expect.error(raw.put(bucket.path("copy"), headers=copy), "NoSuchKey")
+                expect.ok(raw.delete(bucket.path("fifo")), 204)
+                assert bucket.keys() == []
+            time.sleep(0.2)
+            assert writer.poll() is None
+            assert bucket.file("fifo").read_text() == "data\n"
+            assert writer.wait(10) == 0
+        finally:
+            writer.kill()
+            writer.wait()
+
+    def test_a_file_that_becomes_a_fifo(self, bucket):
+        """What was read before is no reason to open what is there now."""
+        bucket.put("key", b"x")
+        assert bucket.read("key") == b"x"
+        bucket.file("key").unlink()
+        os.mkfifo(bucket.file("key"))
+        with Opens(bucket.file("key")) as opens:
+            expect.error(bucket.raw.with_(timeout=5.0).get(bucket.path("key")), "NoSuchKey")
+            assert opens.count() == 0
 
     def test_fifo_in_the_way(self, bucket):
         """A write is refused; it does not hang and does not go into the pipe."""

@@ -1,5 +1,6 @@
 """docs/SEMANTICS.md: each section's examples are run, and must print what the page says."""
 
+import os
 import re
 import subprocess
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ import pytest
 
 from support import expect
 from support.clients import environment
-from support.server import REPOSITORY
+from support.server import KEYS, REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "SEMANTICS.md").read_text()
 MARK = "=== end of a command ==="
@@ -36,9 +37,13 @@ def sections() -> dict[str, list[Example]]:
 
 
 SECTIONS = {title: examples for title, examples in sections().items() if examples}
-OPTIONS = {
-    title: (found[1].split() if (found := re.search(r"<!-- served with: (.*) -->", text)) else [])
-    for title, _, text in (part.partition("\n") for part in re.split(r"^## ", PAGE, flags=re.MULTILINE))
+# What a section says of its server, where that is not the ordinary one.
+SERVERS = {
+    "Owners and modes": {
+        "options": ["--chown"],
+        "env": {**KEYS, "SLIPWAY_ROOT_UID": "1000", "SLIPWAY_ROOT_GID": "100"},
+    },
+    "Records beside files": {"options": ["--metadata", "sidecar"], "env": None},
 }
 DEFINITION = re.search(r"```sh\n(.*?)```", PAGE, re.DOTALL)[1]
 
@@ -48,13 +53,17 @@ def pattern(line: str) -> str:
 
 
 def test_the_page_was_read():
+    assert SERVERS.keys() <= SECTIONS.keys()
     assert len(SECTIONS) >= 6
     assert sum(map(len, SECTIONS.values())) > 30
 
 
 @pytest.mark.parametrize("title", SECTIONS)
 def test_examples(title, make_server, tmp_path):
-    server = make_server(*OPTIONS[title], tree=tmp_path / "data")
+    special = SERVERS.get(title, {"options": [], "env": None})
+    if special["env"] and os.geteuid() != 0:
+        pytest.skip("only root may give files away")
+    server = make_server(*special["options"], tree=tmp_path / "data", env=special["env"])
     expect.ok(server.raw.put("/lab"))
     # One shell for all: examples go on where the one before has left off.
     script = [DEFINITION, "exec 2>&1", "umask 022"]

@@ -19,27 +19,10 @@ from support import expect
 from support.checksums import checksum
 from support.data import MIB, pattern
 from support.server import NOBODY, binary
+from support.tools import CHECKED, RECORD, md5, run, stat
 
-RECORD = "user.slipway"
-CHECKED = {"x-amz-checksum-mode": "ENABLED"}
 # More than an attribute holds on ext4, so that the record overflows there.
 LONG = {**{f"x-amz-meta-{n}": "x" * 200 for n in range(9)}, "cache-control": "y" * 2500}
-
-
-def run(*arguments: object, status: int = 0) -> str:
-    """Runs `slipway` with `arguments`, which must end with `status`; what it printed."""
-    done = subprocess.run([binary(), *map(str, arguments)], capture_output=True, text=True, timeout=60)
-    assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
-    assert "panicked" not in done.stderr, done.stderr
-    return done.stdout if status < 2 else done.stderr
-
-
-def stat(path: Path) -> list[dict]:
-    return [json.loads(line) for line in run("stat", "--json", path).splitlines()]
-
-
-def md5(data: bytes) -> str:
-    return hashlib.md5(data).hexdigest()
 
 
 class TestStat:

@@ -12,7 +12,7 @@ use s3_types::BucketName;
 use crate::error::{Fail, Io, Op};
 use crate::keymap::OWN_DIRECTORY;
 use crate::options::Symlinks;
-use crate::resolve::{self, DIRECTORY};
+use crate::resolve::{self, DIRECTORY, PLACE, READ};
 use crate::store::Store;
 
 /// A bucket's directory. Opened anew by each operation, so that a bucket which was renamed, deleted or mounted over
@@ -74,6 +74,21 @@ impl Bucket<'_> {
             Err(Errno::LOOP) => self.follow(path, flags).map(|(fd, _)| fd),
             result => result,
         }
+    }
+
+    /// [`Bucket::open`] for reading, if it is a file or directory; ENXIO if not.
+    pub fn content(&self, path: &str) -> Io<OwnedFd> {
+        self.content_at(path).map(|(file, _)| file)
+    }
+
+    /// [`Bucket::content`], which also tells where links led.
+    pub fn content_at(&self, path: &str) -> Io<(OwnedFd, String)> {
+        let (place, path) = match resolve::plain(&self.fd, path, PLACE) {
+            Err(Errno::LOOP) => self.follow(path, PLACE)?,
+            result => (result?, path.to_owned()),
+        };
+        let file = resolve::reopen(&place, || resolve::plain(&self.fd, &path, READ))?;
+        Ok((file, path))
     }
 
     /// Opens a directory of the bucket; "" is the bucket.

@@ -7,7 +7,7 @@ use backend::{BackendError, Result};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, RawDir, RenameFlags};
 use rustix::io::Errno;
-use rustix::process::{Gid, Uid};
+use s3_types::UnixAccount;
 
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op};
@@ -18,7 +18,7 @@ use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{scattered, staging_directory};
 use crate::sweep::remove_tree;
-use crate::{file_info, orphans, unique};
+use crate::{file_info, files, orphans, unique};
 
 /// Opens the directory at `path`, making what is missing. A file that stands where a directory must be becomes the
 /// [`SELF`] of one.
@@ -26,7 +26,7 @@ use crate::{file_info, orphans, unique};
 pub(crate) fn ensure(
     bucket: &Bucket<'_>,
     path: &str,
-    owner: Option<(u32, u32)>,
+    owner: Option<UnixAccount>,
     note: &mut Option<Note>,
 ) -> Result<Directory, Fail> {
     match bucket.directory(path) {
@@ -46,7 +46,7 @@ pub(crate) fn ensure(
                 make(bucket, &directory, name, owner)?
             }
             Err(Errno::NOTDIR) => {
-                make_way(bucket, &directory, name)?;
+                make_way(bucket, &directory, name, owner)?;
                 child(bucket, &directory, name).attempt("open a directory")?
             }
             Err(errno @ (Errno::XDEV | Errno::LOOP)) => return Err(misled(errno)),
@@ -74,7 +74,7 @@ fn make(
     bucket: &Bucket<'_>,
     parent: &Directory,
     name: &str,
-    owner: Option<(u32, u32)>,
+    owner: Option<UnixAccount>,
 ) -> Result<Directory, Fail> {
     let options = &bucket.store.options;
     match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(options.directory_mode)) {
@@ -110,13 +110,10 @@ fn finish(
     bucket: &Bucket<'_>,
     parent: &Directory,
     name: &str,
-    owner: Option<(u32, u32)>,
+    owner: Option<UnixAccount>,
 ) -> Result<Directory, Fail> {
     let directory = child(bucket, parent, name).attempt("open a directory")?;
-    if let Some((user, group)) = owner {
-        let owner = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
-        rustix::fs::fchown(&directory, owner.0, owner.1).attempt("give a directory its owner")?;
-    }
+    files::give(&directory, owner).attempt("give a directory its owner")?;
     mark_made(bucket, &directory)?;
     Ok(directory)
 }
@@ -131,7 +128,12 @@ fn mark_made(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
 
 /// Turns the file `name` into a directory that holds it as [`SELF`]. The directory is prepared in staging and swapped with
 /// the file, so that no reader ever misses the object.
-fn make_way(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<(), Fail> {
+fn make_way(
+    bucket: &Bucket<'_>,
+    parent: &Directory,
+    name: &str,
+    owner: Option<UnixAccount>,
+) -> Result<(), Fail> {
     let path = join(&parent.path, name);
     let _lock = bucket.lock(&path)?;
     let file = file_info::at(parent, name).attempt("look up a name")?;
@@ -141,15 +143,8 @@ fn make_way(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<(), F
     if !file.is_file() {
         return Err(obstacle());
     }
-    let staging = Arc::new(staging_directory(bucket)?);
     let note = Note::of_record(bucket, &path);
-    let result = match convert(bucket, parent, name, &staging, &unique::name()) {
-        Err(Fail::Storage(BackendError::Io { source, .. })) if source.kind() == ErrorKind::CrossesDevices => {
-            let (staging, prepared) = scattered(bucket, parent)?;
-            convert(bucket, parent, name, &staging, &prepared)
-        }
-        result => result,
-    };
+    let result = convert_somewhere(bucket, parent, name, owner);
     // It is in the directory now.
     let settled = result.is_err() || record::forget(bucket.store, parent, name);
     if let Some(note) = note.filter(|_| settled) {
@@ -158,14 +153,39 @@ fn make_way(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<(), F
     result
 }
 
+/// In staging, if what is made there is the same as in `parent`.
+fn convert_somewhere(
+    bucket: &Bucket<'_>,
+    parent: &Directory,
+    name: &str,
+    owner: Option<UnixAccount>,
+) -> Result<(), Fail> {
+    if !leaves_traits(parent) {
+        let staging = Arc::new(staging_directory(bucket)?);
+        match convert(bucket, parent, name, owner, (&staging, &unique::name())) {
+            Err(Fail::Storage(BackendError::Io { source, .. }))
+                if source.kind() == ErrorKind::CrossesDevices => {}
+            result => return result,
+        }
+    }
+    let (staging, prepared) = scattered(bucket, parent)?;
+    convert(bucket, parent, name, owner, (&staging, &prepared))
+}
+
+/// True if what is made in a directory gets more from it than its place: its group, or an ACL.
+fn leaves_traits(directory: &Directory) -> bool {
+    rustix::fs::fstat(directory).is_ok_and(|info| Mode::from_raw_mode(info.st_mode).contains(Mode::SGID))
+        || rustix::fs::fgetxattr(directory, "system.posix_acl_default", &mut [0u8; 0]).is_ok()
+}
+
 fn convert(
     bucket: &Bucket<'_>,
     parent: &Directory,
     name: &str,
-    staging: &OwnedFd,
-    prepared: &str,
+    owner: Option<UnixAccount>,
+    (staging, prepared): (&OwnedFd, &str),
 ) -> Result<(), Fail> {
-    let result = prepare(bucket, parent, name, staging, prepared)
+    let result = prepare(bucket, parent, name, owner, (staging, prepared))
         .and_then(|()| swap(bucket, parent, name, staging, prepared));
     if result.is_err() {
         remove_prepared(parent, name, staging, prepared);
@@ -178,13 +198,14 @@ fn prepare(
     bucket: &Bucket<'_>,
     parent: &Directory,
     name: &str,
-    staging: &OwnedFd,
-    prepared: &str,
+    owner: Option<UnixAccount>,
+    (staging, prepared): (&OwnedFd, &str),
 ) -> Result<(), Fail> {
     let options = &bucket.store.options;
     rustix::fs::mkdirat(staging, prepared, Mode::from_raw_mode(options.directory_mode))
         .attempt("make a directory")?;
     let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("open a directory")?;
+    files::give(&directory, owner).attempt("give a directory its owner")?;
     record::mark(bucket, &directory, &Record::made_directory())?;
     record::take_along(bucket, (parent, name), (&directory, SELF))?;
     rustix::fs::linkat(parent, name, &directory, SELF, AtFlags::empty()).attempt("link a file")?;
@@ -359,7 +380,7 @@ mod tests {
         let bucket = scene.bucket();
         let parent = bucket.directory("").unwrap();
         let staging = staging_directory(&bucket).unwrap();
-        prepare(&bucket, &parent, "a", &staging, name).unwrap();
+        prepare(&bucket, &parent, "a", None, (&staging, name)).unwrap();
         (parent, staging)
     }
 

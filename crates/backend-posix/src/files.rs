@@ -7,10 +7,18 @@ use rustix::buffer::spare_capacity;
 use rustix::fd::AsFd;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
+use s3_types::UnixAccount;
 
 use crate::error::Io;
 use crate::limits::{COPY_BUFFER_BYTES, OWN_FILE_BYTES_MAX, SLICES_MAX};
 use crate::resolve;
+
+/// Gives a new file or directory to its owner, if that is not the gateway.
+pub(crate) fn give(file: impl AsFd, owner: Option<UnixAccount>) -> Io<()> {
+    let Some(owner) = owner else { return Ok(()) };
+    rustix::fs::fchown(file, Some(Uid::from_raw(owner.uid())), Some(Gid::from_raw(owner.gid())))
+}
 
 /// Writes all of `bytes` at `offset`.
 pub(crate) fn write_all(file: impl AsFd, mut bytes: &[u8], mut offset: u64) -> Io<()> {

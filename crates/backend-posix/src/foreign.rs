@@ -9,6 +9,8 @@ use crate::options::Options;
 use crate::record::Record;
 use crate::versitygw::{self, Source};
 
+const ETAG_PREFIX: &str = "foreign-";
+
 /// What of versitygw's attributes a file without a record is served with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
@@ -82,10 +84,15 @@ pub(crate) fn metadata(key: &str) -> ObjectMetadata {
     ObjectMetadata { content_type, ..ObjectMetadata::default() }
 }
 
+/// True for the ETag of a file without a record.
+pub(crate) fn is_foreign(etag: &ETag) -> bool {
+    matches!(etag, ETag::Opaque(text) if text.starts_with(ETAG_PREFIX))
+}
+
 /// Changes whenever the file does, and looks like no MD5.
 fn etag(info: &FileInfo) -> ETag {
     let FileInfo { stamp, inode, .. } = info;
-    ETag::Opaque(format!("foreign-{inode:x}-{:x}-{:x}", stamp.size_bytes, stamp.modified_ns).into())
+    ETag::Opaque(format!("{ETAG_PREFIX}{inode:x}-{:x}-{:x}", stamp.size_bytes, stamp.modified_ns).into())
 }
 
 #[cfg(test)]

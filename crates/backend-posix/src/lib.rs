@@ -83,7 +83,8 @@
 //! - Undo the directories of a PUT that a crash interrupted before it marked them: they stay, empty, as if made by a person.
 //! - Tell a copy by `cp -a` from its original: where the record has a companion, both name the same, and whichever is replaced or
 //!   deleted first takes it from the other (which keeps its ETag and checksum, and loses metadata and parts).
-//! - Avoid opening a FIFO or device that is asked for by its key. It is opened without waiting and closed again.
+//! - Avoid opening a FIFO or device that takes a file's place in the very moment between two calls of a GET. It is opened without waiting
+//!   and closed again. Otherwise only files and directories are ever opened (decision 0010).
 //!
 //! # Modules
 //! [`keymap`] (keys to paths), [`record`] (the attribute), [`resolve`] and [`bucket`] (opening paths), [`place`] (where an object is),
@@ -135,7 +136,7 @@ use backend::{
     ListUploadsQuery, NewUpload, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, ReadSelector,
     Result, SweepReport, UploadAttributes, UploadPage, UploadRef, WriteOptions, WriteReceipt,
 };
-use s3_types::{BucketName, ChecksumAlgorithm, Conditions, UploadId};
+use s3_types::{BucketName, ChecksumAlgorithm, Conditions, UnixAccount, UploadId};
 
 use crate::keymap::ObjectPath;
 use crate::object::{Copy, Destination, ReadRequest, Source, Writer};
@@ -153,13 +154,19 @@ const DEFAULT_CHECKSUM: ChecksumAlgorithm = ChecksumAlgorithm::Crc64Nvme;
 #[derive(Debug, Clone)]
 pub struct PosixBackend {
     store: Arc<Store>,
+    /// Where foreign files that are read are noted, if they are to be rehashed.
+    rehash: Option<Arc<tools::LazyRehash>>,
 }
 
 impl PosixBackend {
     /// Opens the tree at `root`. Fails if the directory can't be opened, or if its file system keeps no user extended
     /// attributes.
     pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
-        Ok(Self { store: Arc::new(Store::open(root, options)?) })
+        let rehash_on_read = options.rehash_on_read;
+        let store = Arc::new(Store::open(root, options)?);
+        let start = || tools::LazyRehash::start(Arc::clone(&store)).map(Arc::new);
+        let rehash = rehash_on_read.then(start).transpose().map_err(|e| OpenError::no_thread(root, e))?;
+        Ok(Self { store, rehash })
     }
 
     /// What is under the root and might be taken for buckets, but is none: directories whose names are no bucket names, and
@@ -182,6 +189,21 @@ impl PosixBackend {
         blocking::run(move || work(&store)).await
     }
 
+    /// Whom new files are given to; `None` for the gateway's own user.
+    fn owner(&self, cx: &Context) -> Option<UnixAccount> {
+        cx.unix_account.filter(|_| self.store.options.chown)
+    }
+
+    fn target(&self, cx: &Context, object: ObjectRef<'_>, conditions: &Conditions) -> Target {
+        Target {
+            bucket: object.bucket.clone(),
+            place: ObjectPath::of(object.key.as_str()),
+            conditions: conditions.clone(),
+            owner: self.owner(cx),
+            opened: None,
+        }
+    }
+
     async fn read(
         &self,
         object: ObjectRef<'_>,
@@ -197,20 +219,18 @@ impl PosixBackend {
             conditions: conditions.clone(),
             body,
         };
-        match object::read_inline(&self.store, &request) {
-            Some(result) => result,
-            None => self.run(move |store| object::read(store, &request)).await,
+        if let Some(result) = object::read_inline(&self.store, &request) {
+            return result;
         }
-    }
-}
-
-fn target(cx: &Context, object: ObjectRef<'_>, conditions: &Conditions) -> Target {
-    Target {
-        bucket: object.bucket.clone(),
-        place: ObjectPath::of(object.key.as_str()),
-        conditions: conditions.clone(),
-        owner: cx.file_owner,
-        opened: None,
+        let whole = body && matches!(request.selector, ReadSelector::Whole);
+        let read = self.run(move |store| object::read(store, &request)).await?;
+        // What is read inline has a record.
+        if let Some(rehash) =
+            self.rehash.as_ref().filter(|_| whole && foreign::is_foreign(&read.attributes.etag))
+        {
+            rehash.met(object.bucket, object.key.as_str(), read.attributes.size_bytes);
+        }
+        Ok(read)
     }
 }
 
@@ -234,9 +254,9 @@ impl Backend for PosixBackend {
         self.run(move |store| buckets::list(store, &query)).await
     }
 
-    async fn create_bucket(&self, _: &Context, bucket: &BucketName) -> Result<()> {
-        let bucket = bucket.clone();
-        self.run(move |store| buckets::create(store, &bucket)).await
+    async fn create_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()> {
+        let (bucket, owner) = (bucket.clone(), self.owner(cx));
+        self.run(move |store| buckets::create(store, &bucket, owner)).await
     }
 
     async fn head_bucket(&self, _: &Context, bucket: &BucketName) -> Result<BucketAttributes> {
@@ -275,7 +295,7 @@ impl Backend for PosixBackend {
         object: ObjectRef<'_>,
         options: WriteOptions,
     ) -> Result<Box<dyn ObjectWriter>> {
-        let mut target = target(cx, object, &options.conditions);
+        let mut target = self.target(cx, object, &options.conditions);
         if options.conditions.is_empty() {
             target.opened = self.store.bucket_inline(&target.bucket);
         }
@@ -296,14 +316,14 @@ impl Backend for PosixBackend {
         object: ObjectRef<'_>,
         conditions: &Conditions,
     ) -> Result<DeleteReceipt> {
-        let target = target(cx, object, conditions);
+        let target = self.target(cx, object, conditions);
         self.run(move |store| object::delete(store, &target)).await
     }
 
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
         let copy = Copy {
             source: source(request.source),
-            target: target(cx, request.target, &request.conditions),
+            target: self.target(cx, request.target, &request.conditions),
             target_key: request.target.key.as_str().to_owned(),
             metadata: request.metadata,
             checksum_algorithm: request.checksum_algorithm,
@@ -335,22 +355,24 @@ impl Backend for PosixBackend {
 
     async fn put_part(
         &self,
-        _: &Context,
+        cx: &Context,
         upload: UploadRef<'_>,
         part_number: u32,
         size_hint: Option<u64>,
     ) -> Result<Box<dyn ObjectWriter>> {
-        let name = upload_name(upload);
-        let target = self.run(move |store| PartTarget::open(store, name, part_number, size_hint)).await?;
+        let (name, owner) = (upload_name(upload), self.owner(cx));
+        let open = move |store: &Store| PartTarget::open(store, name, part_number, size_hint, owner);
+        let target = self.run(open).await?;
         Ok(Box::new(Writer::new(Arc::clone(&self.store), Destination::Part(target), size_hint)))
     }
 
-    async fn copy_part(&self, _: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
+    async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
         let copy = CopyPart {
             source: source(request.source),
             range: request.range,
             upload: upload_name(request.upload),
             number: request.part_number,
+            owner: self.owner(cx),
         };
         let default = DEFAULT_CHECKSUM;
         self.run(move |store| upload::copy_part(store, &copy, default)).await
@@ -364,7 +386,7 @@ impl Backend for PosixBackend {
     ) -> Result<WriteReceipt> {
         let complete = Complete {
             upload: upload_name(upload),
-            target: target(cx, upload.object, &complete.conditions),
+            target: self.target(cx, upload.object, &complete.conditions),
             request: complete,
             default: DEFAULT_CHECKSUM,
         };

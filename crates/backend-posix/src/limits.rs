@@ -92,6 +92,8 @@ pub(crate) const INDEX_CHUNK_ENTRIES: usize = 512;
 pub(crate) const INDEX_SLACK: usize = 8;
 /// Least memory for the index of one directory, so that a window serves a few pages at least.
 pub(crate) const INDEX_BYTES_MIN: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
+/// What of the memory for indexes there is besides for those of uploads: one part in so many.
+pub(crate) const UPLOAD_INDEX_SHARE: usize = 8;
 /// So many directories are read at the same time, if chance wills.
 pub(crate) const INDEX_BUILD_LOCKS: usize = 16;
 /// So many names that changed are looked up again, one by one, before a directory is read anew.
@@ -109,6 +111,12 @@ pub(crate) const SETTLED_COARSE: Duration = Duration::from_secs(2);
 pub(crate) const SETTLED_REMOTE: Duration = Duration::from_secs(3);
 pub(crate) const SETTLED_UNKNOWN: Duration = Duration::from_mins(1);
 // Tools.
+/// How many foreign files that were read wait to be rehashed; further ones are met again.
+pub(crate) const LAZY_QUEUE_LENGTH: usize = 4096;
+/// Files up to this size are rehashed before larger ones.
+pub(crate) const LAZY_SMALL_BYTES: u64 = 64 << 20;
+/// Files that changed since are not rehashed: someone may still be writing.
+pub(crate) const LAZY_AGE_MIN: Duration = Duration::from_secs(5);
 /// How many files wait for a tool's threads.
 pub(crate) const TOOL_QUEUE_LENGTH: usize = 256;
 /// A write that comes so long after another has another mtime on a local file system: some ticks of the slowest kernel clock.

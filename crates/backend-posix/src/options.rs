@@ -56,6 +56,10 @@ pub struct Options {
     pub file_mode: u32,
     /// Mode of new directories, less the process's umask.
     pub directory_mode: u32,
+    /// New files and directories are given to their requesters, as far as it is known who they are to the file system.
+    pub chown: bool,
+    /// Foreign files that are read whole get real records, in the background.
+    pub rehash_on_read: bool,
     /// What a sweep may remove.
     pub sweep: SweepOptions,
     /// Memory for the indexes that listings keep, in bytes.
@@ -72,6 +76,8 @@ impl Default for Options {
             symlinks: Symlinks::default(),
             file_mode: 0o666,
             directory_mode: 0o777,
+            chown: false,
+            rehash_on_read: false,
             sweep: SweepOptions::default(),
             index_cache_bytes: 256 << 20,
             trust_versitygw: false,

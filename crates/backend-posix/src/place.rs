@@ -84,13 +84,13 @@ pub(crate) fn find_reserved(
     name: &str,
     facts: bool,
 ) -> Result<Option<Current>, Fail> {
-    match resolve::plain(directory, name, READ) {
+    match resolve::content(directory, name) {
         Ok(file) => {
             let info = file_info::of(&file).attempt("stat a file")?;
             let path = join(&directory.path, name);
             if info.is_file() { current(bucket, &path, &file, info, facts).map(Some) } else { Ok(None) }
         }
-        Err(Errno::NOENT) => Ok(None),
+        Err(Errno::NOENT | Errno::NXIO) => Ok(None),
         Err(errno) => Err(errno).attempt("open a file"),
     }
 }
@@ -116,7 +116,7 @@ fn look(bucket: &Bucket<'_>, directory: &Directory, name: &str, facts: bool) -> 
             result => result.attempt("open a file")?,
         },
         FileType::Directory => return Ok(Found::Directory),
-        FileType::Symlink => match bucket.follow(&path, READ) {
+        FileType::Symlink => match bucket.content_at(&path) {
             Ok((file, target)) => {
                 path = target;
                 file

@@ -6,7 +6,7 @@ use backend::Result;
 use rustix::fd::OwnedFd;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
-use s3_types::{BucketName, Conditions};
+use s3_types::{BucketName, Conditions, UnixAccount};
 
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Op, retrying};
@@ -25,7 +25,8 @@ pub(crate) struct Target {
     pub bucket: BucketName,
     pub place: ObjectPath,
     pub conditions: Conditions,
-    pub owner: Option<(u32, u32)>,
+    /// Whom the file, and directories that it needs, are given to; the gateway's own user if nobody.
+    pub owner: Option<UnixAccount>,
     /// The bucket, if the request opened it already. Only good for a first try: it may have been deleted since.
     pub opened: Option<Arc<OwnedFd>>,
 }

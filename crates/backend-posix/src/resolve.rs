@@ -12,12 +12,15 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::error::Io;
+use crate::file_info;
 use crate::keymap::{OWN_DIRECTORY, RECORDS};
 use crate::limits::{PATH_BYTES_MAX, UNSURE_TRIES};
 
-/// How files are opened for reading: never waiting (a FIFO without a writer), never becoming the terminal's owner.
+/// How files are opened for reading: never waiting, should it be a FIFO after all, never becoming the terminal's owner.
 pub(crate) const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+/// How a name is held without opening what it stands for.
+pub(crate) const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 /// How directories are opened.
 pub(crate) const DIRECTORY: OFlags = READ.union(OFlags::DIRECTORY);
 
@@ -54,6 +57,26 @@ pub(crate) fn following(directory: impl AsFd, path: &str, flags: OFlags) -> Io<(
     }
     // A place that is not UTF-8 only names a lock here, and is never reached by a key.
     Ok((opened, String::from_utf8_lossy(inside.as_os_str().as_bytes()).into_owned()))
+}
+
+/// Opens the file or directory at a path that has no symbolic links; ENXIO if it is anything else. See [`reopen`].
+pub(crate) fn content(directory: impl AsFd, path: &str) -> Io<OwnedFd> {
+    let place = plain(&directory, path, PLACE)?;
+    reopen(&place, || plain(&directory, path, READ))
+}
+
+/// Opens what a [`PLACE`] holds, if it is a file or directory; ENXIO if not. Anything else is never opened: that would wake who waits to
+/// write to a FIFO, and may set a device in motion. `otherwise` opens it where there is no /proc.
+pub(crate) fn reopen(place: &OwnedFd, otherwise: impl FnOnce() -> Io<OwnedFd>) -> Io<OwnedFd> {
+    let info = file_info::of(place)?;
+    if !info.is_file() && !info.is_directory() {
+        return Err(Errno::NXIO);
+    }
+    match rustix::fs::open(format!("/proc/self/fd/{}", place.as_raw_fd()), READ, Mode::empty()) {
+        // Not said of a file that has lost its name.
+        Err(Errno::NOENT) => otherwise(),
+        result => result,
+    }
 }
 
 fn place_of(file: impl AsFd) -> Io<std::path::PathBuf> {

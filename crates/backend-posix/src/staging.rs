@@ -12,7 +12,7 @@ use bytes::Bytes;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
-use rustix::process::{Gid, Uid};
+use s3_types::UnixAccount;
 
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op};
@@ -172,15 +172,12 @@ impl Staged {
 
     /// Gives the file its owner and its record, and puts both on disk if the durability level says so. What is left is
     /// to publish it.
-    pub fn seal(mut self, bucket: &Bucket<'_>, owner: Option<(u32, u32)>, record: Record) -> Result<Sealed> {
+    pub fn seal(mut self, bucket: &Bucket<'_>, owner: Option<UnixAccount>, record: Record) -> Result<Sealed> {
         if let Some(slot) = &mut self.slot {
-            let note = slot.note(bucket, &self.file, self.size_bytes, record)?;
+            let note = slot.note(bucket, &self.file, self.size_bytes, owner, record)?;
             return Ok(Sealed { slot: self.slot.take(), ..note });
         }
-        if let Some((user, group)) = owner {
-            let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
-            rustix::fs::fchown(&self.file, Some(user), Some(group)).op("give a file its owner")?;
-        }
+        files::give(&self.file, owner).op("give a file its owner")?;
         let mut info = file_info::stat(&self.file)?;
         if !bucket.store.times_are_final(info.device) {
             rustix::fs::fsync(&self.file).op("sync a file")?;

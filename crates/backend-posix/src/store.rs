@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
+use rustix::thread::CapabilitySet;
 
 use crate::bucket::join;
 use crate::clock::Clocks;
@@ -12,10 +13,12 @@ use crate::error::Io;
 use crate::file_info::{self, FileInfo};
 use crate::files;
 use crate::keymap::OWN_DIRECTORY;
+use crate::limits::UPLOAD_INDEX_SHARE;
 use crate::listing::IndexCache;
 use crate::options::{Metadata, Options};
 use crate::record::{ATTRIBUTE, write_whole};
 use crate::resolve::{self, DIRECTORY};
+use crate::upload::UploadIndexes;
 
 /// Why a directory can't be served.
 #[derive(Debug, thiserror::Error)]
@@ -44,8 +47,22 @@ enum OpenReason {
     UnknownMetadata(String, String),
     #[error("cannot be served: that its records are in files cannot be noted in {0}: {1}")]
     Note(String, String),
+    #[error(
+        "files cannot be given to their requesters: that takes the capabilities CAP_CHOWN and, to go on reading and replacing \
+         them, CAP_DAC_OVERRIDE; root has both"
+    )]
+    NoChown,
+    #[error("cannot be served: no thread for rehashing: {0}")]
+    NoThread(std::io::Error),
     #[error("cannot be served: its extended attributes cannot be written: {0}")]
     Attributes(Errno),
+}
+
+impl OpenError {
+    /// Where there is no thread to be had.
+    pub(crate) fn no_thread(root: &Path, error: std::io::Error) -> Self {
+        Self { path: root.to_owned(), reason: OpenReason::NoThread(error) }
+    }
 }
 
 /// An open tree.
@@ -58,6 +75,7 @@ pub(crate) struct Store {
     file_system: FileSystem,
     clocks: Clocks,
     pub indexes: IndexCache,
+    pub upload_indexes: UploadIndexes,
     sidecars: bool,
     /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on trees that someone else serves.
     pub hands_over: bool,
@@ -96,6 +114,9 @@ impl FileSystem {
 impl Store {
     /// Opens the tree at `root` and checks that objects can be kept there.
     pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
+        if options.chown && !may_chown() {
+            return Err(OpenError { path: root.to_owned(), reason: OpenReason::NoChown });
+        }
         let store = Self::attach(root, options)?;
         let before = file_info::fresh(&store.root).ok();
         let checked = if store.sidecars { note_sidecars(&store.root) } else { check_attributes(&store.root) };
@@ -118,8 +139,20 @@ impl Store {
             (Some(Metadata::Xattr), Some(Metadata::Sidecar)) => return Err(fail(OpenReason::HasSidecars)),
             (wanted, noted) => wanted.or(noted) == Some(Metadata::Sidecar),
         };
-        let (indexes, clocks) = (IndexCache::new(options.index_cache_bytes), Clocks::new(None, None));
-        Ok(Self { root: fd, options, device, file_system, clocks, indexes, sidecars, hands_over: false })
+        let indexes = IndexCache::new(options.index_cache_bytes);
+        let upload_indexes = UploadIndexes::new(options.index_cache_bytes / UPLOAD_INDEX_SHARE);
+        let clocks = Clocks::new(None, None);
+        Ok(Self {
+            root: fd,
+            options,
+            device,
+            file_system,
+            clocks,
+            indexes,
+            upload_indexes,
+            sidecars,
+            hands_over: false,
+        })
     }
 
     /// True if records are in files beside the objects', not in attributes.
@@ -147,10 +180,20 @@ impl Store {
         device == self.device && self.file_system != FileSystem::Other
     }
 
+    /// True if a file that gets a name, or another one, gets the present as its ctime.
+    pub fn names_show(&self) -> bool {
+        matches!(self.file_system, FileSystem::Multigrain | FileSystem::Memory)
+    }
+
     /// True if `RENAME_EXCHANGE` can't be relied on, so that a name may be missing for a moment.
     pub fn names_may_blink(&self) -> bool {
         self.file_system == FileSystem::Other
     }
+}
+
+fn may_chown() -> bool {
+    let needed = CapabilitySet::CHOWN | CapabilitySet::DAC_OVERRIDE;
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
 /// Where the tree says that records are kept, in `.slipway`.

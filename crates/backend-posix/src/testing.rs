@@ -44,7 +44,7 @@ impl Scene {
         let root = tempfile::tempdir().unwrap();
         let store = Store::open(root.path(), options).unwrap();
         let name = BucketName::new("bucket").unwrap();
-        buckets::create(&store, &name).unwrap();
+        buckets::create(&store, &name, None).unwrap();
         Self { store, name, root }
     }
 

@@ -205,11 +205,16 @@ fn text(bytes: Vec<u8>) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|text| !text.chars().any(char::is_control))
 }
 
+/// True for what may be part of a header's name.
+pub(crate) fn is_token(name: &str) -> bool {
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    !name.is_empty() && name.bytes().all(token)
+}
+
 fn user_metadata(names: &[String], get: impl Fn(&str) -> Option<Vec<u8>>) -> Vec<(String, String)> {
     let mut user = Vec::new();
     let mut add = |name: &str, value: String| {
-        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-        if !name.is_empty() && name.bytes().all(token) {
+        if is_token(name) {
             user.push((name.to_ascii_lowercase(), value));
         }
     };

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use s3_types::{BucketName, ChecksumAlgorithm, Conditions, Digests, Timestamp, UploadId};
+use s3_types::{BucketName, ChecksumAlgorithm, Conditions, Digests, Timestamp, UnixAccount, UploadId};
 
 pub use error::{BackendError, Result};
 pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
@@ -30,8 +30,9 @@ pub use upload::{
 pub struct Context {
     /// The request's id, for logs.
     pub request_id: Arc<str>,
-    /// Owner and group that the requester maps to in the file system, where that is configured.
-    pub file_owner: Option<(u32, u32)>,
+    /// Who the requester is to the file system; `None` for strangers, for those of whom it is not known, and for the gateway's own
+    /// calls. Every call has it, whether the storage makes use of it or not.
+    pub unix_account: Option<UnixAccount>,
 }
 
 /// A bucket as ListBuckets and HeadBucket show it.
@@ -183,7 +184,7 @@ pub struct SweepReport {
     pub uploads: usize,
 }
 
-/// A write in progress. Dropping it leaves nothing behind.
+/// A write in progress, on behalf of whom it was begun for. Dropping it leaves nothing behind.
 #[async_trait]
 pub trait ObjectWriter: Send {
     /// Adds bytes; they are not visible to anyone yet.

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 
 use iam::{AccessKeyId, Credential, SecretKey};
+use s3_types::UnixAccount;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
@@ -17,24 +18,30 @@ const ENVIRONMENT: [(&str, &[&str]); 3] = [
     ("ROOT_ACCESS_KEY", &["ROOT_SECRET_KEY", "ROOT_ACCESS_SECRET", "ROOT_SECRET"]),
 ];
 
-/// Root's keys, and how we came by them.
+/// Variables that say who root is to the file system.
+const UID: &str = "SLIPWAY_ROOT_UID";
+const GID: &str = "SLIPWAY_ROOT_GID";
+
+/// Root's keys and account, and how we came by the keys.
 #[derive(Debug)]
-pub enum RootCredential {
-    /// Given by the operator.
-    Given(Credential, &'static str),
-    /// Made by an earlier start.
-    Kept(Credential, PathBuf),
-    /// Made just now: to be shown once.
-    New(Credential, PathBuf),
+pub struct Root {
+    /// The keys.
+    pub credential: Credential,
+    /// Who root is to the file system, if somebody said so.
+    pub unix_account: Option<UnixAccount>,
+    /// Where the keys come from.
+    pub origin: Origin,
 }
 
-impl RootCredential {
-    /// The keys.
-    pub const fn credential(&self) -> &Credential {
-        match self {
-            Self::Given(credential, _) | Self::Kept(credential, _) | Self::New(credential, _) => credential,
-        }
-    }
+/// Where root's keys come from.
+#[derive(Debug)]
+pub enum Origin {
+    /// Given by the operator.
+    Given(&'static str),
+    /// Made by an earlier start.
+    Kept(PathBuf),
+    /// Made just now: to be shown once.
+    New(PathBuf),
 }
 
 #[derive(Deserialize)]
@@ -42,29 +49,63 @@ impl RootCredential {
 struct CredentialFile {
     access_key: String,
     secret_key: Zeroizing<String>,
+    uid: Option<u32>,
+    gid: Option<u32>,
 }
 
 /// Finds root's keys: `file`, else the environment, else `state_dir/credentials.toml`, which is made if need be.
-/// Without a `state_dir` (nothing is stored) the made keys are not kept.
+/// Without a `state_dir` (nothing is stored) the made keys are not kept. The uid and gid are the file's, else the environment's.
 pub fn find(
     file: Option<&Path>,
     env: impl Fn(&str) -> Option<String>,
     state_dir: Option<&Path>,
-) -> Result<RootCredential, String> {
+) -> Result<Root, String> {
+    let account = account_from_environment(&env)?;
+    let root = find_keys(file, env, state_dir)?;
+    Ok(Root { unix_account: root.unix_account.or(account), ..root })
+}
+
+fn find_keys(
+    file: Option<&Path>,
+    env: impl Fn(&str) -> Option<String>,
+    state_dir: Option<&Path>,
+) -> Result<Root, String> {
+    let root = |credential, origin| Root { credential, unix_account: None, origin };
     if let Some(file) = file {
-        return Ok(RootCredential::Given(read(file)?, "from the credentials file"));
+        return read(file, Origin::Given("from the credentials file"));
     }
     if let Some(credential) = from_environment(env)? {
-        return Ok(RootCredential::Given(credential, "from the environment"));
+        return Ok(root(credential, Origin::Given("from the environment")));
     }
-    let Some(state_dir) = state_dir else { return Ok(RootCredential::New(generate()?, PathBuf::new())) };
+    let Some(state_dir) = state_dir else { return Ok(root(generate()?, Origin::New(PathBuf::new()))) };
     let path = state_dir.join("credentials.toml");
     check_state_dir(state_dir)?;
     match fs::symlink_metadata(&path) {
         Ok(metadata) if !metadata.is_file() => Err(format!("{}: not a plain file", path.display())),
-        Ok(_) => Ok(RootCredential::Kept(read(&path)?, path)),
+        Ok(_) => read(&path, Origin::Kept(path.clone())),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => keep(generate()?, state_dir, path),
         Err(e) => Err(format!("{}: {e}", path.display())),
+    }
+}
+
+fn account_from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Option<UnixAccount>, String> {
+    let id = |name: &str| {
+        let text = env(name).filter(|text| !text.is_empty());
+        text.map(|text| text.parse().map_err(|_| format!("{name}: {text:?} is no number of an account")))
+            .transpose()
+    };
+    account(id(UID)?, id(GID)?).map_err(|e| format!("{UID} and {GID}: {e}"))
+}
+
+/// An account has both or nothing.
+fn account(uid: Option<u32>, gid: Option<u32>) -> Result<Option<UnixAccount>, String> {
+    match (uid, gid) {
+        (None, None) => Ok(None),
+        (Some(uid), Some(gid)) => match UnixAccount::new(uid, gid) {
+            Some(account) => Ok(Some(account)),
+            None => Err(format!("{} is no id", u32::MAX)),
+        },
+        _ => Err("a uid needs a gid, and a gid a uid".to_owned()),
     }
 }
 
@@ -100,7 +141,7 @@ fn checked(access_key: &str, secret_key: &str) -> Result<Credential, String> {
     Ok(Credential { access_key, secret_key })
 }
 
-fn read(path: &Path) -> Result<Credential, String> {
+fn read(path: &Path, origin: Origin) -> Result<Root, String> {
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
     let mut file = fs::File::open(path).map_err(|e| says(&e))?;
     let metadata = file.metadata().map_err(|e| says(&e))?;
@@ -118,10 +159,12 @@ fn read(path: &Path) -> Result<Credential, String> {
         let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
         says(&format_args!(
-            "line {line}: expected access_key = \"…\" and secret_key = \"…\", and nothing else"
+            "line {line}: expected access_key = \"…\" and secret_key = \"…\", maybe uid = … and gid = …, and nothing else"
         ))
     })?;
-    checked(&file.access_key, &file.secret_key).map_err(|e| says(&e))
+    let credential = checked(&file.access_key, &file.secret_key).map_err(|e| says(&e))?;
+    let unix_account = account(file.uid, file.gid).map_err(|e| says(&e))?;
+    Ok(Root { credential, unix_account, origin })
 }
 
 fn generate() -> Result<Credential, String> {
@@ -134,7 +177,7 @@ fn generate() -> Result<Credential, String> {
     checked(&text(&random[..20]), &text(&random[20..]))
 }
 
-fn keep(credential: Credential, state_dir: &Path, path: PathBuf) -> Result<RootCredential, String> {
+fn keep(credential: Credential, state_dir: &Path, path: PathBuf) -> Result<Root, String> {
     let says = |e: std::io::Error| format!("{}: {e}", path.display());
     fs::DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(says)?;
     let text = Zeroizing::new(format!(
@@ -156,11 +199,9 @@ fn keep(credential: Credential, state_dir: &Path, path: PathBuf) -> Result<RootC
     match linked {
         Ok(()) => {
             fs::File::open(state_dir).and_then(|dir| dir.sync_all()).map_err(says)?;
-            Ok(RootCredential::New(credential, path))
+            Ok(Root { credential, unix_account: None, origin: Origin::New(path) })
         }
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-            Ok(RootCredential::Kept(read(&path)?, path))
-        }
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => read(&path, Origin::Kept(path.clone())),
         Err(e) => Err(says(e)),
     }
 }
@@ -178,10 +219,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join(".slipway");
         let first = find(None, none, Some(&state)).unwrap();
-        let RootCredential::New(made, path) = &first else { panic!("{first:?}") };
+        let Root { credential: made, origin: Origin::New(path), .. } = &first else { panic!("{first:?}") };
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
         let second = find(None, none, Some(&state)).unwrap();
-        let RootCredential::Kept(kept, _) = &second else { panic!("{second:?}") };
+        let Root { credential: kept, origin: Origin::Kept(_), .. } = &second else { panic!("{second:?}") };
         assert_eq!(made.secret_key.expose(), kept.secret_key.expose());
         assert_eq!(fs::read_dir(&state).unwrap().count(), 1);
         fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
@@ -195,9 +236,30 @@ mod tests {
             "MINIO_ROOT_PASSWORD" => Some("minio-secret".to_owned()),
             _ => None,
         };
-        assert_eq!(find(None, env, None).unwrap().credential().access_key.as_str(), "minio");
+        assert_eq!(find(None, env, None).unwrap().credential.access_key.as_str(), "minio");
         let half = |name: &str| (name == "SLIPWAY_ROOT_ACCESS_KEY").then(|| "somebody".to_owned());
         assert!(find(None, half, None).unwrap_err().contains("SLIPWAY_ROOT_SECRET_KEY"));
+    }
+
+    #[test]
+    fn an_account_has_a_uid_and_a_gid() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c.toml");
+        let keys = "access_key = \"somebody\"\nsecret_key = \"something-secret\"\n";
+        let file = |more: &str| {
+            fs::write(&path, format!("{keys}{more}")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            find(Some(&path), |name| (name == UID || name == GID).then(|| "7".to_owned()), None)
+        };
+        assert_eq!(file("uid = 1000\ngid = 100\n").unwrap().unix_account, UnixAccount::new(1000, 100));
+        assert_eq!(file("").unwrap().unix_account, UnixAccount::new(7, 7));
+        for bad in ["uid = 1000\n", "uid = 4294967295\ngid = 0\n", "uid = -1\ngid = 0\n"] {
+            assert!(file(bad).unwrap_err().contains("c.toml"), "{bad}");
+        }
+        let half = |name: &str| (name == UID).then(|| "7".to_owned());
+        assert!(find(None, half, None).unwrap_err().contains(GID));
+        let wrong = |name: &str| (name == UID).then(|| "root".to_owned());
+        assert!(find(None, wrong, None).unwrap_err().contains(UID));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{self, LogFormat, ServeOptions};
-use crate::credentials::{self, RootCredential};
+use crate::credentials::{self, Origin, Root};
 use crate::gateway::Gateway;
 use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX};
 use crate::request_id::{HostId, RequestIds};
@@ -51,6 +51,9 @@ async fn serve(options: ServeOptions) -> Result<(), String> {
     let env = |name: &str| std::env::var(name).ok();
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref())?;
 
+    if options.chown && root.unix_account.is_none() {
+        tracing::warn!("root has no uid and gid, so that with --chown its files belong to the server's user");
+    }
     let gateway = Arc::new(gateway(&options, backend.clone(), &root));
     let settings = ConnectionSettings {
         gateway,
@@ -103,7 +106,7 @@ fn raise_descriptor_limit(max_connections: usize) {
     }
 }
 
-fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &RootCredential) -> Gateway {
+fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root) -> Gateway {
     let sigv2 = match options.sigv2 {
         config::SigV2::Presigned => s3_wire::auth::SigV2::Presigned,
         config::SigV2::All => s3_wire::auth::SigV2::All,
@@ -111,7 +114,7 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &RootCredent
     };
     Gateway {
         backend,
-        identities: Identities::root_only(root.credential().clone()),
+        identities: Identities::root_only(root.credential.clone(), root.unix_account),
         authorizer: Authorizer,
         signing: SigningPolicy { region: options.region.clone(), sigv2 },
         signing_keys: SigningKeyCache::new(),
@@ -156,17 +159,17 @@ fn start_log(options: &ServeOptions) -> Result<(), String> {
 }
 
 /// Tells where the server is and, the first time, with which keys to reach it.
-fn greet(options: &ServeOptions, names: &[String], tls: bool, root: &RootCredential) {
+fn greet(options: &ServeOptions, names: &[String], tls: bool, root: &Root) {
     // Nobody may be listening any more, which is no reason to stop.
     let _ = std::io::stdout().write_all(greeting(options, names, tls, root).as_bytes());
 }
 
-fn greeting(options: &ServeOptions, names: &[String], tls: bool, root: &RootCredential) -> String {
+fn greeting(options: &ServeOptions, names: &[String], tls: bool, root: &Root) -> String {
     let scheme = if tls { "https" } else { "http" };
     let url =
         |name: &String| if name.starts_with("unix:") { name.clone() } else { format!("{scheme}://{name}") };
     let endpoints: Vec<_> = names.iter().map(url).collect();
-    let credential = root.credential();
+    let credential = &root.credential;
     let (access_key, secret_key, region) =
         (&credential.access_key, credential.secret_key.expose(), &options.region);
     let head = format!(
@@ -175,10 +178,10 @@ fn greeting(options: &ServeOptions, names: &[String], tls: bool, root: &RootCred
         options.dir.to_string_lossy(),
         endpoints.join("  "),
     );
-    let path = match root {
-        RootCredential::Given(_, whence) => return format!("{head} ({whence})\n"),
-        RootCredential::Kept(_, path) => return format!("{head} (secret in {})\n", path.display()),
-        RootCredential::New(_, path) => path,
+    let path = match &root.origin {
+        Origin::Given(whence) => return format!("{head} ({whence})\n"),
+        Origin::Kept(path) => return format!("{head} (secret in {})\n", path.display()),
+        Origin::New(path) => path,
     };
     let kept = if path.as_os_str().is_empty() {
         "made just now, for this run alone".to_owned()

@@ -41,6 +41,8 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
         },
         file_mode: options.file_mode,
         directory_mode: options.dir_mode,
+        chown: options.chown,
+        rehash_on_read: options.rehash_on_read,
         sweep: backend_posix::SweepOptions {
             upload_age: days(options.upload_age),
             ..backend_posix::SweepOptions::default()

@@ -1,6 +1,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use s3_types::UnixAccount;
+
 use crate::Identity;
 
 /// Who makes a request.
@@ -16,6 +18,14 @@ impl Requester {
     /// True if no credentials were sent.
     pub const fn is_anonymous(&self) -> bool {
         matches!(self, Self::Anonymous)
+    }
+
+    /// Who they are to the file system; `None` for strangers, and for those of whom it is not known.
+    pub fn unix_account(&self) -> Option<UnixAccount> {
+        match self {
+            Self::Anonymous => None,
+            Self::Identity(identity) => identity.unix_account,
+        }
     }
 }
 

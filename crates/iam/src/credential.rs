@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use s3_types::UnixAccount;
 use zeroize::Zeroizing;
 
 /// Shortest and longest access key id; AWS's are 16 to 128 characters, other servers allow 3.
@@ -99,6 +100,8 @@ pub struct Identity {
     pub is_root: bool,
     /// What the identity signs with.
     pub credential: Credential,
+    /// Who the identity is to the file system, if that was said of it.
+    pub unix_account: Option<UnixAccount>,
 }
 
 /// Whose signatures are accepted.
@@ -108,10 +111,10 @@ pub struct Identities {
 }
 
 impl Identities {
-    /// Only root.
-    pub fn root_only(credential: Credential) -> Self {
+    /// Only root, with its account in the file system.
+    pub fn root_only(credential: Credential, unix_account: Option<UnixAccount>) -> Self {
         let id = credential.access_key.to_string();
-        Self { root: Arc::new(Identity { id, is_root: true, credential }) }
+        Self { root: Arc::new(Identity { id, is_root: true, credential, unix_account }) }
     }
 
     /// The identity with this access key id.

@@ -1,9 +1,10 @@
-//! The words of S3 as types.
+//! The words of S3 as types, and the one word that the file system has for who asks ([`UnixAccount`]).
 //!
 //! Everything here is plain data with one constructor per type: what holds a [`BucketName`] or an
 //! [`ObjectKey`] need not check it again. The crate knows neither the wire nor any storage, so that
 //! both sides can share it.
 
+mod account;
 mod checksum;
 mod combine;
 mod conditions;
@@ -14,6 +15,7 @@ mod metadata;
 mod names;
 mod range;
 
+pub use account::UnixAccount;
 pub use checksum::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue};
 pub use conditions::{Condition, Conditions, ETagCondition, ReadVerdict};
 pub use digest::{Checksummer, Digester, Digests};

@@ -306,7 +306,7 @@ mod tests {
 
         Aside::take(&scene.bucket(), &scene.name).unwrap();
         delete(&scene.store, &scene.name).unwrap();
-        crate::buckets::create(&scene.store, &scene.name).unwrap();
+        crate::buckets::create(&scene.store, &scene.name, None).unwrap();
         sweep();
         assert!(matches!(upload::head(&scene.store, &name), Err(BackendError::NoSuchUpload)));
         assert_eq!(asides(), 0);

@@ -6,7 +6,7 @@ use backend::{BackendError, BucketAttributes, BucketPage, ListBucketsQuery, Resu
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, RawDir, StatxFlags};
 use rustix::io::Errno;
-use s3_types::{BucketName, Timestamp};
+use s3_types::{BucketName, Timestamp, UnixAccount};
 
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op, is_of_one, retrying};
@@ -16,7 +16,7 @@ use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 
-use crate::file_info;
+use crate::{file_info, files};
 pub(crate) use delete::{Ended, asides, delete, end_aside, sweep_asides};
 
 /// ListBuckets.
@@ -74,7 +74,7 @@ pub(crate) fn unserved(store: &Store) -> Result<Vec<String>> {
 }
 
 /// CreateBucket.
-pub(crate) fn create(store: &Store, name: &BucketName) -> Result<()> {
+pub(crate) fn create(store: &Store, name: &BucketName, owner: Option<UnixAccount>) -> Result<()> {
     let mode = Mode::from_raw_mode(store.options.directory_mode);
     retrying(|| {
         match rustix::fs::mkdirat(&store.root, name.as_str(), mode) {
@@ -84,7 +84,7 @@ pub(crate) fn create(store: &Store, name: &BucketName) -> Result<()> {
             },
             result => result.op("make a bucket")?,
         }
-        let marked = mark_new(store, name);
+        let marked = mark_new(store, name, owner);
         if matches!(marked, Err(Fail::Storage(_))) {
             undo(store, name);
             let _ = rustix::fs::unlinkat(&store.root, name.as_str(), AtFlags::REMOVEDIR);
@@ -103,12 +103,14 @@ fn undo(store: &Store, name: &BucketName) {
     }
 }
 
-fn mark_new(store: &Store, name: &BucketName) -> Result<(), Fail> {
+/// Gives a new bucket its owner and its record.
+fn mark_new(store: &Store, name: &BucketName, owner: Option<UnixAccount>) -> Result<(), Fail> {
     let bucket = match store.bucket(name) {
         // A DeleteBucket took the empty directory for its own.
         Err(BackendError::NoSuchBucket) => return Err(Fail::Retry),
         result => result?,
     };
+    files::give(&bucket.fd, owner).attempt("give a bucket its owner")?;
     mark(&bucket, Timestamp::now())
 }
 

@@ -17,7 +17,7 @@ use crate::keymap::{DIRECTORY_DATA, SELF};
 use crate::limits::{SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL};
 use crate::place::{directory_record, leads_nowhere};
 use crate::record;
-use crate::resolve::{self, READ};
+use crate::resolve;
 
 /// Threads that read attributes besides those of the listings.
 static HELPERS: AtomicUsize = AtomicUsize::new(0);
@@ -102,7 +102,7 @@ fn attributes(
         Ok(opened) if opened.info.is_file() => attributes_of(bucket, &opened, key),
         // It became a directory meanwhile.
         Ok(Opened { file: directory, path, info }) if info.is_directory() => {
-            let file = resolve::plain(&directory, SELF, READ)?;
+            let file = resolve::content(&directory, SELF)?;
             let info = file_info::of(&file)?;
             attributes_of(bucket, &Opened { file, path: join(&path, SELF), info }, key)
         }
@@ -141,8 +141,8 @@ struct Opened {
 
 fn open(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<Opened> {
     let path = join(&directory.path, name);
-    let (file, path) = match resolve::plain(directory, name, READ) {
-        Err(Errno::LOOP) => bucket.follow(&path, READ)?,
+    let (file, path) = match resolve::content(directory, name) {
+        Err(Errno::LOOP) => bucket.content_at(&path)?,
         result => (result?, path),
     };
     let info = file_info::of(&file)?;

@@ -11,7 +11,7 @@ use crate::error::Io;
 use crate::file_info;
 use crate::keymap::{self, Name};
 use crate::limits::LISTING_READ_BYTES;
-use crate::resolve::{self, DIRECTORY, READ};
+use crate::resolve::{self, DIRECTORY, PLACE};
 
 /// What an entry of a listing may be. Only a file is certain; of the rest a page finds out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,7 +79,7 @@ pub(crate) fn kind_of(
         FileType::Directory => Some(Kind::Directory),
         FileType::Symlink => {
             // Where it leads out, nowhere, or to what may not be opened, there is no object.
-            let target = bucket.open(&join(path, name), READ).and_then(file_info::of).map(|info| info.kind);
+            let target = bucket.open(&join(path, name), PLACE).and_then(file_info::of).map(|info| info.kind);
             match target {
                 Ok(FileType::RegularFile) => Some(Kind::FileLink),
                 Ok(FileType::Directory) => Some(Kind::DirectoryLink),

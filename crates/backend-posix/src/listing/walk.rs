@@ -17,7 +17,7 @@ use crate::file_info;
 use crate::keymap::{self, SELF};
 use crate::limits::LISTING_OPEN_MAX;
 use crate::place::{directory_record, leads_nowhere};
-use crate::resolve::READ;
+use crate::resolve::PLACE;
 
 /// The least string that comes after all that start with `prefix`. Not UTF-8, so that no key equals it.
 pub(crate) fn after_all(prefix: &str) -> Vec<u8> {
@@ -170,7 +170,7 @@ impl<'a> Walk<'a> {
         match kind {
             Kind::File => Some(name.into_owned()),
             Kind::FileLink => {
-                let target = self.bucket.open(&join(&directory.path, &name), READ).ok()?;
+                let target = self.bucket.open(&join(&directory.path, &name), PLACE).ok()?;
                 let info = file_info::of(&target).ok()?;
                 let its_own = || file_info::at(&target, SELF).is_ok_and(|info| info.is_file());
                 if info.is_file() {

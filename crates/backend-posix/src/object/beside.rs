@@ -14,7 +14,7 @@ use crate::file_info;
 use crate::keymap::{DIRECTORY_DATA, ObjectPath, SELF};
 use crate::place::existing_directory;
 use crate::record::{self, Sidecar};
-use crate::resolve::{self, READ};
+use crate::resolve;
 
 /// Finds an object's file and its record.
 pub(super) fn find(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<Found>, Fail> {
@@ -62,12 +62,12 @@ fn find_file(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail> {
 fn open(bucket: &Bucket<'_>, path: &str) -> Result<Option<(OwnedFd, String, Option<Sidecar>)>, Fail> {
     let read = |path: &str| Sidecar::read(&bucket.fd, path).attempt("read a record");
     let before = read(path)?;
-    match resolve::plain(&bucket.fd, path, READ) {
+    match resolve::content(&bucket.fd, path) {
         Err(Errno::LOOP) => {
-            let Some((_, target)) = found(bucket.follow(path, READ))? else { return Ok(None) };
+            let Some((_, target)) = found(bucket.content_at(path))? else { return Ok(None) };
             let before = read(&target)?;
             // Where a link was put in the target's place meanwhile, it is to be followed anew.
-            let file = resolve::plain(&bucket.fd, &target, READ).map_err(|_| Fail::Retry)?;
+            let file = resolve::content(&bucket.fd, &target).map_err(|_| Fail::Retry)?;
             same(file, target, before, read)
         }
         result => match found(result)? {

@@ -2,7 +2,6 @@
 
 use backend::{BackendError, ObjectAttributes, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use s3_types::BucketName;
 
@@ -15,7 +14,7 @@ use crate::keymap::{DIRECTORY_DATA, ObjectPath, SELF};
 use crate::limits::COMPANION_TRIES;
 use crate::place::leads_nowhere;
 use crate::record::{self, Record};
-use crate::resolve::{self, DIRECTORY, READ};
+use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 
 /// An object, open.
@@ -98,8 +97,7 @@ fn find(store: &Store, bucket: &BucketName, place: &ObjectPath) -> Result<Found,
 
 /// Opens the object's file; or its directory, and then says so, if it is a directory object without bytes.
 fn open_place(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<(OwnedFd, bool), Fail> {
-    let flags = if place.directory { DIRECTORY } else { READ };
-    let Some(opened) = open_path(store, name, &place.path, flags)? else {
+    let Some(opened) = open_path(store, name, place)? else {
         return absent(store, name, place).map(|file| (file, false));
     };
     if place.directory {
@@ -112,7 +110,7 @@ fn open_place(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<(O
 }
 
 fn inside(directory: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Fail> {
-    found(resolve::plain(directory, name, READ))
+    found(resolve::content(directory, name))
 }
 
 /// `None` for what leads to no object.
@@ -125,11 +123,19 @@ pub(super) fn found<T>(opened: Io<T>) -> Result<Option<T>, Fail> {
 }
 
 /// By way of the root, so that the bucket need not be opened for itself.
-fn open_path(store: &Store, bucket: &BucketName, path: &str, flags: OFlags) -> Result<Option<OwnedFd>, Fail> {
-    match resolve::plain(&store.root, &format!("{bucket}/{path}"), flags) {
-        Err(Errno::LOOP) => found(store.bucket(bucket)?.open(path, flags)),
-        result => found(result),
-    }
+fn open_path(store: &Store, bucket: &BucketName, place: &ObjectPath) -> Result<Option<OwnedFd>, Fail> {
+    let (path, whole) = (&*place.path, format!("{bucket}/{}", place.path));
+    found(if place.directory {
+        match resolve::plain(&store.root, &whole, DIRECTORY) {
+            Err(Errno::LOOP) => store.bucket(bucket)?.open(path, DIRECTORY),
+            result => result,
+        }
+    } else {
+        match resolve::content(&store.root, &whole) {
+            Err(Errno::LOOP) => store.bucket(bucket)?.content(path),
+            result => result,
+        }
+    })
 }
 
 /// Finds out what is missing: the bucket or the key.
@@ -138,7 +144,7 @@ fn absent(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<OwnedF
     if store.names_may_blink()
         && !place.directory
         && let Some(_lock) = existing_lock(&bucket, &place.path)
-        && let Some(file) = found(bucket.open(&place.path, READ))?
+        && let Some(file) = found(bucket.content(&place.path))?
     {
         return Ok(file);
     }

@@ -12,13 +12,14 @@ use rustix::io::ReadWriteFlags;
 use s3_types::{BucketName, Conditions, ReadVerdict};
 
 use super::open::open;
-use crate::error::Op;
-use crate::file_info::{self, Stamp};
+use crate::error::{Io, Op};
+use crate::file_info::{self, FileInfo, Stamp};
+use crate::files;
 use crate::keymap::ObjectPath;
-use crate::limits::{READ_CHANGES_MAX, READ_INLINE_BYTES_MAX};
-use crate::resolve::{self, READ};
+use crate::limits::{READ_CHANGES_MAX, READ_INLINE_BYTES_MAX, TIMES_SETTLE};
+use crate::record::{self, Record};
+use crate::resolve::{self, PLACE, READ};
 use crate::store::Store;
-use crate::{files, record};
 
 /// What is wanted.
 #[derive(Debug, Clone)]
@@ -54,18 +55,31 @@ pub(crate) fn read(store: &Store, request: &ReadRequest) -> Result<ObjectRead> {
 }
 
 /// Reads an object if that takes no waiting; `None` if it might, or if there is anything unusual about it.
-///
-/// The bytes are read before the one `fstat`, which then vouches for both record and bytes: the record's stamp is that
-/// of the file as it is after the read.
 pub(crate) fn read_inline(store: &Store, request: &ReadRequest) -> Option<Result<ObjectRead>> {
     if !store.reads_inline() || request.place.directory {
         return None;
     }
     let path = format!("{}/{}", request.bucket, request.place.path);
-    let file = resolve::cached(&store.root, &path, READ).ok()?;
-    let record = record::peek_short(&file).ok()?.filter(|record| record.overflow.is_none())?;
-    let stamp = record.stamp?;
-    let attributes = record.into_attributes(stamp)?;
+    if request.body { get_inline(store, request, &path) } else { head_inline(store, request, &path) }
+}
+
+/// HEAD never opens the file.
+fn head_inline(store: &Store, request: &ReadRequest, path: &str) -> Option<Result<ObjectRead>> {
+    let place = resolve::cached(&store.root, path, PLACE).ok()?;
+    let (attributes, stamp) = ordinary(record::peek_place(&place))?;
+    let range = select(&attributes, request);
+    is_still(&file_info::of(&place).ok()?, stamp)?;
+    Some(range.map(|range| answer(request, attributes, range, Vec::new(), None, stamp)))
+}
+
+/// GET looks for a record before it opens anything, by which it knows that it opens no FIFO and no device (decision 0010).
+///
+/// The bytes are read before the one `fstat`, which then vouches for both record and bytes: the record's stamp is that
+/// of the file as it is after the read, and since it has had its name for a while, the record was this file's.
+fn get_inline(store: &Store, request: &ReadRequest, path: &str) -> Option<Result<ObjectRead>> {
+    let begun_ns = i128::from(file_info::now_ns());
+    let (attributes, stamp) = ordinary(record::peek_at(&store.root, path))?;
+    let file = resolve::cached(&store.root, path, READ).ok()?;
     let range = select(&attributes, request);
     let mut bytes = Vec::new();
     if let Ok(range) = &range
@@ -74,10 +88,25 @@ pub(crate) fn read_inline(store: &Store, request: &ReadRequest) -> Option<Result
         bytes = read_now(store, &file, wanted)?;
     }
     let info = file_info::of(&file).ok()?;
-    if !info.is_file() || info.stamp != stamp {
+    is_still(&info, stamp)?;
+    let age_ns = u128::try_from(begun_ns - info.changed_ns).unwrap_or(0);
+    let named_before = store.names_show() && age_ns > TIMES_SETTLE.as_nanos();
+    // Someone may have put it in the place of the file whose record that was.
+    if !named_before && ordinary(record::peek_short(&file))?.0 != attributes {
         return None;
     }
     Some(range.map(|range| answer(request, attributes, range, bytes, Some(file), stamp)))
+}
+
+/// The attributes in a record that is all there, with their stamp.
+fn ordinary(record: Io<Option<Record>>) -> Option<(ObjectAttributes, Stamp)> {
+    let record = record.ok()?.filter(|record| record.overflow.is_none())?;
+    let stamp = record.stamp?;
+    Some((record.into_attributes(stamp)?, stamp))
+}
+
+fn is_still(info: &FileInfo, stamp: Stamp) -> Option<()> {
+    (info.is_file() && info.stamp == stamp).then_some(())
 }
 
 fn read_now(store: &Store, file: &OwnedFd, wanted: Range<u64>) -> Option<Vec<u8>> {

@@ -67,7 +67,7 @@ impl Destination {
                     Some(stage) => stage,
                     None => self.stage(store)?,
                 };
-                let sealed = staged.seal(&bucket, None, record)?;
+                let sealed = staged.seal(&bucket, target.owner, record)?;
                 let stamp = target.publish(&bucket, sealed)?;
                 Ok(receipt(stamp.size_bytes, stamp.modified_ns))
             }

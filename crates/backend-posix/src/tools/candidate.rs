@@ -19,7 +19,7 @@ use crate::file_info::{self, FileInfo};
 use crate::limits::{TIMES_SETTLE, TIMES_SETTLE_REMOTE};
 use crate::place::leads_nowhere;
 use crate::record::{self, Record};
-use crate::resolve::{self, READ};
+use crate::resolve;
 use crate::{DEFAULT_CHECKSUM, files};
 
 /// A regular file, open, as it was when it was opened.
@@ -34,7 +34,7 @@ pub(crate) struct Candidate<'b> {
 impl<'b> Candidate<'b> {
     /// Opens the file; `None` if there is none, or something else.
     pub fn open(bucket: &'b Bucket<'b>, directory: &Directory, name: &str) -> Result<Option<Self>> {
-        let file = match resolve::plain(directory, name, READ) {
+        let file = match resolve::content(directory, name) {
             Err(errno) if leads_nowhere(errno) => return Ok(None),
             result => result.op("open a file")?,
         };

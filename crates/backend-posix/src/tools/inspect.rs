@@ -16,7 +16,7 @@ use crate::keymap::{self, DIRECTORY_DATA, SELF};
 use crate::options::Options;
 use crate::place::leads_nowhere;
 use crate::record::{self, OverflowId, Record};
-use crate::resolve::READ;
+use crate::resolve::{self, PLACE, READ};
 use crate::store::Store;
 use crate::versitygw::{Attributes, Source};
 
@@ -143,7 +143,9 @@ pub fn inspect(path: &Path, tree: Option<&Path>) -> Result<Vec<Inspection>, Stri
 
 fn inspect_one(path: &Path, located: Option<&Located>) -> Result<Inspection, String> {
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
-    let opened = match rustix::fs::openat(CWD, path, READ, Mode::empty()) {
+    let place = rustix::fs::openat(CWD, path, PLACE, Mode::empty());
+    let again = || rustix::fs::openat(CWD, path, READ, Mode::empty());
+    let opened = match place.and_then(|place| resolve::reopen(&place, again)) {
         Err(errno) if leads_nowhere(errno) && path.exists() => None,
         result => Some(result.map_err(|e| says(&e))?),
     };

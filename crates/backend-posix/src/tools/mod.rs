@@ -1,12 +1,13 @@
 //! What an operator does to a tree besides serving it: look, repair, convert. All of it is safe while gateways serve the tree.
 //!
 //! [`locate`] finds the tree and the bucket that a path is in. [`tree`] walks all of a bucket, also what no key reaches.
-//! [`candidate`] is the one way by which a file that is there already gets a record.
+//! [`candidate`] is the one way by which a file that is there already gets a record; [`lazy`] goes it while a tree is served.
 
 mod candidate;
 mod fsck;
 mod import;
 mod inspect;
+mod lazy;
 mod locate;
 mod rehash;
 mod tree;
@@ -23,8 +24,10 @@ use crate::options::{Durability, Options};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 
+pub(crate) use lazy::LazyRehash;
+
 pub use fsck::{FsckOptions, Problem, ProblemKind, ProblemState, fsck};
-pub use import::{ImportOptions, Imported, import_versitygw};
+pub use import::{ImportOptions, Imported, import_minio_fs, import_versitygw};
 pub use inspect::{Companion, Inspection, Kind, Standing, StoredRecord, inspect};
 pub use locate::{LocateError, Located, locate};
 pub use rehash::{RehashOptions, Rehashed, rehash};

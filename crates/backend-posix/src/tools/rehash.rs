@@ -75,7 +75,7 @@ impl Rehash<'_> {
             Found::Entry { directory, name, kind: FileType::RegularFile } => {
                 let path = join(&directory.path, &name);
                 let Some(key) = keymap::key_of_file(&path) else { return };
-                match self.file(&bucket, &directory, &name, &key) {
+                match rehash_file(&bucket, &directory, &name, &key, self.options.dry_run, self.progress) {
                     Ok(Some(done)) => (self.report)(&self.path(&path), done),
                     Ok(None) => {}
                     Err(error) => (self.report)(&self.path(&path), Rehashed::Failed(error.to_string())),
@@ -91,40 +91,41 @@ impl Rehash<'_> {
     fn path(&self, path: &str) -> PathBuf {
         self.path.join(path)
     }
+}
 
-    /// `None` if the file is gone.
-    fn file(
-        &self,
-        bucket: &Bucket<'_>,
-        directory: &Directory,
-        name: &str,
-        key: &str,
-    ) -> Result<Option<Rehashed>> {
-        let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
-        let raw = file.raw_record()?;
-        if raw.as_deref().is_some_and(record::is_newer) {
-            let newer = "its record is of a newer version of Slipway".to_owned();
-            return Ok(Some(Rehashed::Failed(newer)));
-        }
-        let old = raw.as_deref().and_then(record::from_bytes).unwrap_or_default();
-        if old.etag.is_some() && old.stamp == Some(file.info.stamp) {
-            return Ok(Some(Rehashed::Known));
-        }
-        if self.options.dry_run {
-            return Ok(Some(Rehashed::Done));
-        }
-        let digests = file.digest_by_default(self.progress)?;
-        let record = record::Record {
-            etag: Some(digests.etag),
-            checksum: digests.checksum,
-            metadata: foreign::metadata(key),
-            // A newer version's, such as a hold that some lawyer wants kept.
-            unknown: old.unknown,
-            ..record::Record::default()
-        };
-        // The companion of the old record, if it has one, stays: a copy by `cp -a` shares it with its original. `fsck` knows.
-        Ok(Some(if file.adopt(&record)? { Rehashed::Done } else { Rehashed::Changed }))
+/// Gives one file a record, if it is foreign. `None` if it is gone.
+pub(super) fn rehash_file(
+    bucket: &Bucket<'_>,
+    directory: &Directory,
+    name: &str,
+    key: &str,
+    dry_run: bool,
+    progress: &Progress,
+) -> Result<Option<Rehashed>> {
+    let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
+    let raw = file.raw_record()?;
+    if raw.as_deref().is_some_and(record::is_newer) {
+        let newer = "its record is of a newer version of Slipway".to_owned();
+        return Ok(Some(Rehashed::Failed(newer)));
     }
+    let old = raw.as_deref().and_then(record::from_bytes).unwrap_or_default();
+    if old.etag.is_some() && old.stamp == Some(file.info.stamp) {
+        return Ok(Some(Rehashed::Known));
+    }
+    if dry_run {
+        return Ok(Some(Rehashed::Done));
+    }
+    let digests = file.digest_by_default(progress)?;
+    let record = record::Record {
+        etag: Some(digests.etag),
+        checksum: digests.checksum,
+        metadata: foreign::metadata(key),
+        // A newer version's, such as a hold that some lawyer wants kept.
+        unknown: old.unknown,
+        ..record::Record::default()
+    };
+    // The companion of the old record, if it has one, stays: a copy by `cp -a` shares it with its original. `fsck` knows.
+    Ok(Some(if file.adopt(&record)? { Rehashed::Done } else { Rehashed::Changed }))
 }
 
 #[cfg(test)]

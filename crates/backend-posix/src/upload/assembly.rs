@@ -14,6 +14,7 @@ use s3_types::Conditions;
 use s3_types::limits::PART_BYTES_MIN;
 
 use super::UploadName;
+use super::part::PartTarget;
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
 use crate::file_info;
@@ -61,11 +62,11 @@ impl Layout {
     /// Makes an assembly with slots of this size, unless someone else is faster. `None` if the upload can't have one.
     pub fn found(
         bucket: &Bucket<'_>,
-        directory: &Directory,
-        upload: &UploadName,
+        part: &PartTarget,
         assembly: u8,
         slot_bytes: u64,
     ) -> Result<Option<Self>> {
+        let directory = &part.directory;
         if slot_bytes < PART_BYTES_MIN {
             return Ok(None);
         }
@@ -74,8 +75,8 @@ impl Layout {
             return Ok(None);
         }
         // Where the object will be, for its group and default ACL.
-        let stage = target_of(upload).stage(bucket.store)?;
-        let mut sealed = stage.staged.seal(bucket, None, Record::default())?;
+        let stage = target_of(&part.upload).stage(bucket.store)?;
+        let mut sealed = stage.staged.seal(bucket, part.owner, Record::default())?;
         match sealed.link(directory, &assembly_name(assembly)) {
             Ok(()) | Err(Errno::EXIST) => {}
             // Another file system is mounted there; or the upload is gone, which is found out later.

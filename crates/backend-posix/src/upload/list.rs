@@ -1,9 +1,10 @@
 //! ListParts and ListMultipartUploads.
 
-use backend::{ListPartsQuery, PartPage, PartSummary, Result, UploadPage, UploadPosition, UploadSummary};
+use backend::{ListPartsQuery, PartPage, PartSummary, Result, UploadPage, UploadPosition};
 use rustix::io::Errno;
-use s3_types::{BucketName, ObjectKey, UploadId};
+use s3_types::{BucketName, UploadId};
 
+use super::index::{Bound, UploadIndex, is_in_progress};
 use super::part::{Part, part_number};
 use super::{UPLOADS, Upload, UploadName};
 use crate::bucket::Bucket;
@@ -56,70 +57,170 @@ pub(crate) struct UploadsQuery {
 
 /// One page of the uploads in progress.
 pub(crate) fn list_uploads(store: &Store, query: &UploadsQuery) -> Result<UploadPage> {
+    let bucket = store.bucket(&query.bucket)?;
     let mut page = UploadPage::default();
-    let mut last = None;
-    // Keys below this were rolled up.
-    let mut from = Vec::new();
-    for upload in uploads(store, query)? {
+    let directory = match resolve::plain(&bucket.fd, &format!(".slipway/{UPLOADS}"), DIRECTORY) {
+        Err(Errno::NOENT) => return Ok(page),
+        result => result.op("open uploads")?,
+    };
+    let mut position = query.start.clone();
+    loop {
+        let from = bound(query, position.as_ref());
+        let index = store.upload_indexes.get(&bucket, &directory, &from)?;
+        if fill(&bucket, query, &index, &mut position, &mut page)? || !index.is_cut() {
+            return Ok(page);
+        }
+    }
+}
+
+/// Adds what an index has behind `position` to a page. True if that is all of the page, or all that the query asks for.
+fn fill(
+    bucket: &Bucket<'_>,
+    query: &UploadsQuery,
+    index: &UploadIndex,
+    position: &mut Option<UploadPosition>,
+    page: &mut UploadPage,
+) -> Result<bool> {
+    let delimiter = query.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty());
+    let mut rest = index.behind(&bound(query, position.as_ref()));
+    while let Some((upload, others)) = rest.split_first() {
         let key = upload.key.as_str();
-        if key.as_bytes() < from.as_slice() {
+        if !key.starts_with(&query.prefix) {
+            return Ok(true);
+        }
+        rest = others;
+        let here = UploadPosition::AfterUpload { key: key.to_owned(), id: upload.id.clone() };
+        if !in_progress(bucket, &upload.id)? {
+            *position = Some(here);
             continue;
         }
         if page.uploads.len() + page.common_prefixes.len() >= query.max_items {
-            page.next = last;
-            break;
+            page.next.clone_from(position);
+            return Ok(true);
         }
-        let delimiter = query.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty());
-        if let Some(prefix) = delimiter.and_then(|delimiter| common_prefix(key, &query.prefix, delimiter)) {
-            from = after_all(prefix);
+        let rolled_up = delimiter.and_then(|delimiter| common_prefix(key, &query.prefix, delimiter));
+        if let Some(prefix) = rolled_up {
+            *position = Some(UploadPosition::AfterPrefix(prefix.to_owned()));
             page.common_prefixes.push(prefix.to_owned());
-            last = Some(UploadPosition::AfterPrefix(prefix.to_owned()));
+            rest = index.behind(&bound(query, position.as_ref()));
         } else {
-            last = Some(UploadPosition::AfterUpload { key: key.to_owned(), id: upload.id.clone() });
-            page.uploads.push(upload);
+            *position = Some(here);
+            page.uploads.push(upload.clone());
         }
     }
-    Ok(page)
+    Ok(false)
 }
 
-/// All uploads that the query may show, in order. Ids begin with the time of creation, so that their order is that of time.
-fn uploads(store: &Store, query: &UploadsQuery) -> Result<Vec<UploadSummary>> {
-    let bucket = store.bucket(&query.bucket)?;
-    let directory = match resolve::plain(&bucket.fd, &format!(".slipway/{UPLOADS}"), DIRECTORY) {
-        Err(Errno::NOENT) => return Ok(Vec::new()),
-        result => result.op("open uploads")?,
-    };
-    let mut uploads = Vec::new();
-    for (id, _) in entries(&directory).op("read uploads")? {
-        let Some(Upload { record, .. }) = readable(&bucket, &id)? else { continue };
-        let (Some(Ok(key)), Ok(id)) = (record.key.map(ObjectKey::new), UploadId::new(&id)) else { continue };
-        if key.as_str().starts_with(&query.prefix) && is_after(query.start.as_ref(), &key, &id) {
-            let initiated = file_info::timestamp(i128::from(record.time_ns.unwrap_or(0)));
-            uploads.push(UploadSummary { key, id, initiated, checksum: record.upload_checksum });
-        }
-    }
-    uploads.sort_by(|a, b| (&a.key, &a.id).cmp(&(&b.key, &b.id)));
-    Ok(uploads)
-}
-
-/// An upload in progress; one that cannot be read is left out.
-fn readable(bucket: &Bucket<'_>, id: &str) -> Result<Option<Upload>> {
-    Upload::open_id(bucket, id).or_else(|error| {
+/// True if an upload is one still; what cannot be looked at is left out.
+fn in_progress(bucket: &Bucket<'_>, id: &UploadId) -> Result<bool> {
+    is_in_progress(bucket, id).or_else(|error| {
         if !is_of_one(&error) {
             return Err(error);
         }
-        tracing::warn!(id, %error, "an upload cannot be read and is left out");
-        Ok(None)
+        tracing::warn!(id = id.as_str(), %error, "an upload cannot be read and is left out");
+        Ok(false)
     })
 }
 
-fn is_after(start: Option<&UploadPosition>, key: &ObjectKey, id: &UploadId) -> bool {
-    match start {
-        None => true,
-        Some(UploadPosition::AfterKey(after)) => key.as_str() > after.as_str(),
-        Some(UploadPosition::AfterPrefix(prefix)) => key.as_str().as_bytes() > after_all(prefix).as_slice(),
-        Some(UploadPosition::AfterUpload { key: after, id: after_id }) => {
-            (key.as_str(), id) > (after.as_str(), after_id)
+/// What a listing goes on behind.
+fn bound(query: &UploadsQuery, position: Option<&UploadPosition>) -> Bound {
+    let first = (query.prefix.as_bytes().to_vec(), None);
+    let position = match position {
+        None => return first,
+        Some(UploadPosition::AfterKey(key)) => ([key.as_bytes(), &[0]].concat(), None),
+        Some(UploadPosition::AfterPrefix(prefix)) => (after_all(prefix), None),
+        Some(UploadPosition::AfterUpload { key, id }) => (key.as_bytes().to_vec(), Some(id.clone())),
+    };
+    first.max(position)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use backend::NewUpload;
+
+    use super::*;
+    use crate::options::Options;
+    use crate::testing::Scene;
+
+    fn query(scene: &Scene, prefix: &str, delimiter: Option<&str>, max_items: usize) -> UploadsQuery {
+        let delimiter = delimiter.map(str::to_owned);
+        UploadsQuery {
+            bucket: scene.name.clone(),
+            prefix: prefix.to_owned(),
+            delimiter,
+            start: None,
+            max_items,
         }
+    }
+
+    /// All (key, id) pairs and prefixes, page by page.
+    fn list(scene: &Scene, mut query: UploadsQuery) -> (Vec<(String, String)>, Vec<String>) {
+        let (mut uploads, mut prefixes) = (Vec::new(), Vec::new());
+        loop {
+            let page = list_uploads(&scene.store, &query).unwrap();
+            assert!(page.uploads.len() + page.common_prefixes.len() <= query.max_items);
+            uploads.extend(page.uploads.into_iter().map(|u| (u.key.as_str().to_owned(), u.id.to_string())));
+            prefixes.extend(page.common_prefixes);
+            match page.next {
+                None => return (uploads, prefixes),
+                next => query.start = next,
+            }
+        }
+    }
+
+    /// With memory for all of them, and with so little that an index is only ever a part: of one key, and of one prefix, too.
+    #[test]
+    fn pages_are_the_same_whatever_fits_in_memory() {
+        for index_cache_bytes in [64 << 20, 0] {
+            let scene = Scene::with(Options { index_cache_bytes, ..Options::default() });
+            let mut made = BTreeSet::new();
+            for n in 0..150 {
+                let key = match n % 3 {
+                    0 => "same".to_owned(),
+                    1 => format!("dir/{}", n * 7 % 150),
+                    _ => format!("k{}", n * 7 % 150),
+                };
+                let id =
+                    crate::upload::create(&scene.store, &scene.name, &key, &NewUpload::default()).unwrap();
+                made.insert((key, id.to_string()));
+            }
+            let made: Vec<_> = made.into_iter().collect();
+            for size in [1, 7, 1000] {
+                assert_eq!(list(&scene, query(&scene, "", None, size)).0, made, "{index_cache_bytes} {size}");
+                let (uploads, prefixes) = list(&scene, query(&scene, "", Some("/"), size));
+                assert_eq!((uploads.len(), prefixes), (100, vec!["dir/".to_owned()]));
+                assert_eq!(
+                    list(&scene, query(&scene, "dir/1", None, size)).0.len(),
+                    made.iter().filter(|(key, _)| key.starts_with("dir/1")).count()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_comes_and_goes_shows_at_once() {
+        let scene = Scene::new();
+        let all =
+            || list(&scene, query(&scene, "", None, 2)).0.into_iter().map(|(key, _)| key).collect::<Vec<_>>();
+        let create =
+            |key: &str| crate::upload::create(&scene.store, &scene.name, key, &NewUpload::default()).unwrap();
+        let ids: Vec<_> = ["a", "b", "c"].into_iter().map(create).collect();
+        assert_eq!(all(), ["a", "b", "c"]);
+        let path = |id: &UploadId| scene.path().join(".slipway/uploads").join(id.as_str());
+        // As an upload is while it is created, and while it is removed.
+        let description = fs::read(path(&ids[1]).join("upload")).unwrap();
+        fs::remove_file(path(&ids[1]).join("upload")).unwrap();
+        assert_eq!(all(), ["a", "c"]);
+        fs::create_dir(path(&ids[1]).with_file_name("new")).unwrap();
+        assert_eq!(all(), ["a", "c"]);
+        fs::write(path(&ids[1]).with_file_name("new/upload"), &description).unwrap();
+        assert_eq!(all(), ["a", "b", "c"]);
+        let name = UploadName { bucket: scene.name.clone(), key: "a".into(), id: ids[0].clone() };
+        crate::upload::abort(&scene.store, &name).unwrap();
+        create("d");
+        assert_eq!(all(), ["b", "c", "d"]);
     }
 }

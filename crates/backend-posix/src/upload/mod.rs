@@ -4,12 +4,13 @@
 //! what exclusive work on it locks; `00001` and so on are its parts, each with a record like an object's. Their bytes are
 //! there too, or in their place in a file that the upload's parts share ([`assembly`], [`slot`]).
 //! Completing it makes the object from the parts ([`gather`]), leaves the receipt as `.slipway/completed/<id>` for those who ask
-//! again ([`journal`]), and removes the upload. The object's record names the upload too. Decision 0007 has all
-//! states in which a crash may leave an upload, and what becomes of it.
+//! again ([`journal`]), and removes the upload. The object's record names the upload too. Which uploads there are, by key, is kept in [`index`].
+//! Decision 0007 has all states in which a crash may leave an upload, and what becomes of it.
 
 mod assembly;
 mod complete;
 mod gather;
+mod index;
 mod journal;
 mod list;
 mod part;
@@ -36,6 +37,7 @@ use crate::{file_info, files, sweep, unique};
 
 pub(crate) use assembly::holds;
 pub(crate) use complete::{Complete, complete};
+pub(crate) use index::UploadIndexes;
 pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
 pub(crate) use part::{CopyPart, PartTarget, copy_part, part_number};
 pub(crate) use slot::Slot;

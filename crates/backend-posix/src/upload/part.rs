@@ -6,7 +6,7 @@ use std::sync::Arc;
 use backend::{BackendError, PartReceipt, Result};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use s3_types::{ChecksumAlgorithm, ChecksumValue, Digests, ETag};
+use s3_types::{ChecksumAlgorithm, ChecksumValue, Digests, ETag, UnixAccount};
 
 use super::slot::Slot;
 use super::{Upload, UploadName};
@@ -29,6 +29,8 @@ pub(crate) struct PartTarget {
     algorithm: Option<ChecksumAlgorithm>,
     /// How long it will be, if that is known.
     announced: Option<u64>,
+    /// Whom its file is given to, or the assembly that it is the first part of.
+    pub owner: Option<UnixAccount>,
     bucket: Arc<OwnedFd>,
     pub(super) directory: Directory,
 }
@@ -130,12 +132,18 @@ fn open_own(directory: &Directory, number: u32) -> Io<(OwnedFd, FileInfo)> {
 
 impl PartTarget {
     /// Opens the upload, so that a part of one that does not exist is refused before its bytes arrive.
-    pub fn open(store: &Store, upload: UploadName, number: u32, announced: Option<u64>) -> Result<Self> {
+    pub fn open(
+        store: &Store,
+        upload: UploadName,
+        number: u32,
+        announced: Option<u64>,
+        owner: Option<UnixAccount>,
+    ) -> Result<Self> {
         let bucket = store.bucket(&upload.bucket)?;
         let Upload { directory, record } = Upload::open(&bucket, &upload)?;
         check_space(&directory, announced)?;
         let algorithm = record.upload_checksum.map(|(algorithm, _)| algorithm);
-        Ok(Self { upload, number, algorithm, announced, bucket: bucket.fd, directory })
+        Ok(Self { upload, number, algorithm, announced, owner, bucket: bucket.fd, directory })
     }
 
     /// Opens a file for the part's bytes: the upload's, at the part's place, or one of its own.
@@ -186,6 +194,7 @@ pub(crate) struct CopyPart {
     pub range: Option<Range<u64>>,
     pub upload: UploadName,
     pub number: u32,
+    pub owner: Option<UnixAccount>,
 }
 
 /// UploadPartCopy. The part gets a checksum by the upload's algorithm, or the default's, like one that was uploaded.
@@ -197,7 +206,7 @@ pub(crate) fn copy_part(store: &Store, copy: &CopyPart, default: ChecksumAlgorit
         return Err(BackendError::InvalidRange { size_bytes });
     }
     // It may share its blocks with the source, so that it need not fit the free space.
-    let target = PartTarget::open(store, copy.upload.clone(), copy.number, None)?;
+    let target = PartTarget::open(store, copy.upload.clone(), copy.number, None, copy.owner)?;
     let target = PartTarget { announced: Some(range.end - range.start), ..target };
     let Stage { bucket, mut staged, .. } = target.stage(store)?;
     let algorithm = target.algorithm.unwrap_or(default);
@@ -207,7 +216,7 @@ pub(crate) fn copy_part(store: &Store, copy: &CopyPart, default: ChecksumAlgorit
         return Err(BackendError::Changed);
     }
     let record = Record { etag: Some(etag.clone()), checksum, ..Record::default() };
-    let sealed = staged.seal(&bucket, None, record)?;
+    let sealed = staged.seal(&bucket, target.owner, record)?;
     let last_modified = file_info::timestamp(target.publish(&bucket, sealed)?.modified_ns);
     Ok(PartReceipt { etag, checksum: checksum.map(|checksum| checksum.value), last_modified })
 }

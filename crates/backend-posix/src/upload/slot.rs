@@ -4,6 +4,7 @@ use backend::{BackendError, Result};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
+use s3_types::UnixAccount;
 
 use super::assembly::{ASSEMBLIES, Layout, remove};
 use super::part::{PartTarget, part_number};
@@ -47,7 +48,7 @@ impl Slot {
         for assembly in ASSEMBLIES {
             let layout = match Layout::open(&part.directory, assembly).op("open a layout")? {
                 Some(layout) => Some(layout),
-                None => Layout::found(bucket, &part.directory, &part.upload, assembly, size_bytes)?,
+                None => Layout::found(bucket, part, assembly, size_bytes)?,
             };
             match layout {
                 None => return Ok(None),
@@ -115,6 +116,7 @@ impl Slot {
         bucket: &Bucket<'_>,
         assembly: &OwnedFd,
         size_bytes: u64,
+        owner: Option<UnixAccount>,
         record: Record,
     ) -> Result<Sealed> {
         // Held until the part is published: from then on, nobody else takes the slot for free.
@@ -127,7 +129,7 @@ impl Slot {
             Err(Fail::Retry) => return Err(BackendError::NoSuchUpload),
             result => result?,
         };
-        let mut sealed = staged.seal(bucket, None, record)?;
+        let mut sealed = staged.seal(bucket, owner, record)?;
         sealed.stamp.size_bytes = size_bytes;
         self.published = true;
         Ok(sealed)

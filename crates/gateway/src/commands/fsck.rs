@@ -11,8 +11,7 @@ use clap::Args;
 use s3_types::BucketName;
 use serde_json::json;
 
-use super::{Console, FOUND, OK, default_jobs, shown};
-use crate::config::at_least_one;
+use super::{Console, FOUND, Jobs, OK, shown};
 
 /// Options of `slipway fsck`.
 #[derive(Debug, Clone, Args)]
@@ -33,9 +32,9 @@ pub struct FsckOptions {
     #[arg(long, value_name = "SECONDS", default_value_t = SweepOptions::default().staging_age.as_secs())]
     pub min_age: u64,
 
-    /// Files at a time; as many as there are processors unless given
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub jobs: Option<usize>,
+    /// Files at a time
+    #[command(flatten)]
+    pub jobs: Jobs,
 
     /// One JSON object a line
     #[arg(long)]
@@ -54,7 +53,7 @@ pub fn run(options: &FsckOptions) -> ExitCode {
         repair: options.repair,
         buckets: options.bucket.clone(),
         age: Duration::from_secs(options.min_age),
-        jobs: options.jobs.unwrap_or_else(default_jobs),
+        jobs: options.jobs.count(),
     };
     let outcome = console.watch(&progress, || {
         fsck(&options.dir, &how, &progress, &|problem| {

@@ -1,14 +1,13 @@
 //! `slipway import`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use backend_posix::tools::{ImportOptions, Imported, Progress, import_versitygw};
+use backend_posix::tools::{ImportOptions, Imported, Progress, import_minio_fs, import_versitygw};
 use clap::{Args, Subcommand};
 
-use super::{Console, FOUND, OK, default_jobs, shown, size};
-use crate::config::at_least_one;
+use super::{Console, FOUND, Jobs, OK, shown, size};
 
 /// What can be imported.
 #[derive(Debug, Clone, Subcommand)]
@@ -16,6 +15,30 @@ pub enum ImportCommand {
     /// Versity S3 Gateway on a POSIX file system: make records of the attributes that it left. Safe while the tree is served.
     /// Exit status: 0 all taken over; 1 some were not; 2 could not begin
     Versitygw(VersitygwOptions),
+    /// MinIO's file system backend (one drive, "fs", until 2022): make records of its fs.json files, which stay. Safe while the tree is
+    /// served. Exit status: 0 all taken over; 1 some were not; 2 could not begin
+    MinioFs(MinioFsOptions),
+}
+
+/// Options of `slipway import minio-fs`.
+#[derive(Debug, Clone, Args)]
+pub struct MinioFsOptions {
+    /// The directory that it served, with .minio.sys in it
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// Only tell what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Take ETags over without reading the files, but for those that are younger than their fs.json. Those that another program changed and
+    /// gave an older time will then fail to download with clients that compare
+    #[arg(long)]
+    pub trust_etags: bool,
+
+    /// Files at a time
+    #[command(flatten)]
+    pub jobs: Jobs,
 }
 
 /// Options of `slipway import versitygw`.
@@ -46,15 +69,30 @@ pub struct VersitygwOptions {
     #[arg(long)]
     pub trust_etags: bool,
 
-    /// Files at a time; as many as there are processors unless given
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub jobs: Option<usize>,
+    /// Files at a time
+    #[command(flatten)]
+    pub jobs: Jobs,
 }
 
 /// Imports.
 pub fn run(command: &ImportCommand) -> ExitCode {
-    let ImportCommand::Versitygw(options) = command;
-    let (console, progress) = (Console::new(), Progress::default());
+    match command {
+        ImportCommand::Versitygw(options) => versitygw(options),
+        ImportCommand::MinioFs(options) => {
+            let how = ImportOptions {
+                sidecar: None,
+                dry_run: options.dry_run,
+                keep_attributes: true,
+                trust_etags: options.trust_etags,
+                jobs: options.jobs.count(),
+            };
+            import(&Console::new(), &options.dir, &how, import_minio_fs)
+        }
+    }
+}
+
+fn versitygw(options: &VersitygwOptions) -> ExitCode {
+    let console = Console::new();
     if options.versioning_dir.is_some() {
         return console.fail(
             "--versioning-dir: older versions cannot be taken over yet. Without this option the newest version of each \
@@ -66,11 +104,23 @@ pub fn run(command: &ImportCommand) -> ExitCode {
         dry_run: options.dry_run,
         keep_attributes: options.keep_attributes,
         trust_etags: options.trust_etags,
-        jobs: options.jobs.unwrap_or_else(default_jobs),
+        jobs: options.jobs.count(),
     };
+    import(&console, &options.dir, &how, import_versitygw)
+}
+
+type Report<'a> = &'a (dyn Fn(&Path, Imported) + Sync);
+
+fn import(
+    console: &Console,
+    dir: &Path,
+    how: &ImportOptions,
+    from: impl Fn(&Path, &ImportOptions, &Progress, Report<'_>) -> Result<(), String>,
+) -> ExitCode {
+    let progress = Progress::default();
     let [done, known, foreign, left] = [const { AtomicU64::new(0) }; 4];
     let outcome = console.watch(&progress, || {
-        import_versitygw(&options.dir, &how, &progress, &|path, what| {
+        from(dir, how, &progress, &|path, what| {
             let path = shown(path);
             let (count, line) = match what {
                 Imported::Done => (Some(&done), None),
@@ -97,7 +147,7 @@ pub fn run(command: &ImportCommand) -> ExitCode {
         return console.fail(&message);
     }
     let [done, known, foreign, left] = [done, known, foreign, left].map(AtomicU64::into_inner);
-    let would = if options.dry_run { "to take over" } else { "taken over" };
+    let would = if how.dry_run { "to take over" } else { "taken over" };
     console.say(&format!(
         "{done} {would}, {known} had records of ours, {foreign} were foreign to both, {left} left as they were; {} read",
         size(progress.bytes())

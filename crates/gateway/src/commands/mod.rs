@@ -10,14 +10,17 @@ pub mod stat;
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::num::NonZero;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use backend_posix::tools::Progress;
+use clap::Args;
 use tracing_subscriber::filter::LevelFilter;
+
+use crate::config::at_least_one;
 
 /// All went well.
 pub const OK: u8 = 0;
@@ -118,9 +121,30 @@ fn shown(path: &Path) -> String {
     if text.chars().any(char::is_control) { format!("{text:?}") } else { text }
 }
 
-/// As many files at a time as there are processors.
-fn default_jobs() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
+/// The options of commands that look at single files.
+#[derive(Debug, Clone, Args)]
+pub struct Places {
+    /// Files and directories
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+
+    /// The directory that is served, where that can't be told from the files
+    #[arg(long, value_name = "DIR")]
+    pub tree: Option<PathBuf>,
+}
+
+/// The option of commands that work on many files.
+#[derive(Debug, Clone, Args)]
+pub struct Jobs {
+    /// Files at a time; as many as there are processors unless given
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    jobs: Option<usize>,
+}
+
+impl Jobs {
+    fn count(&self) -> usize {
+        self.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, NonZero::get))
+    }
 }
 
 #[cfg(test)]

@@ -1,33 +1,27 @@
 //! `slipway rehash`.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use backend_posix::tools::{Progress, RehashOptions as Rehashing, Rehashed, locate, rehash};
 use clap::Args;
 
-use super::{Console, FOUND, OK, default_jobs, shown, size};
-use crate::config::at_least_one;
+use super::{Console, FOUND, Jobs, OK, Places, shown, size};
 
 /// Options of `slipway rehash`.
 #[derive(Debug, Clone, Args)]
 pub struct RehashOptions {
-    /// The directory that is served, a bucket in it, or directories and files in a bucket
-    #[arg(value_name = "PATH", required = true)]
-    pub paths: Vec<PathBuf>,
-
-    /// The directory that is served, where that can't be told from the files
-    #[arg(long, value_name = "DIR")]
-    pub tree: Option<PathBuf>,
+    /// Where
+    #[command(flatten)]
+    pub places: Places,
 
     /// Only tell which files are foreign
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Files at a time; as many as there are processors unless given
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub jobs: Option<usize>,
+    /// Files at a time
+    #[command(flatten)]
+    pub jobs: Jobs,
 }
 
 #[derive(Debug, Default)]
@@ -41,10 +35,10 @@ struct Counts {
 pub fn run(options: &RehashOptions) -> ExitCode {
     let (console, counts, progress) = (Console::new(), Counts::default(), Progress::default());
     let add = |count: &AtomicU64| count.fetch_add(1, Ordering::Relaxed);
-    let how = Rehashing { dry_run: options.dry_run, jobs: options.jobs.unwrap_or_else(default_jobs) };
+    let how = Rehashing { dry_run: options.dry_run, jobs: options.jobs.count() };
     let outcome = console.watch(&progress, || {
-        for path in &options.paths {
-            let located = locate(path, options.tree.as_deref()).map_err(|e| e.to_string())?;
+        for path in &options.places.paths {
+            let located = locate(path, options.places.tree.as_deref()).map_err(|e| e.to_string())?;
             rehash(&located, &how, &progress, &|path, done| {
                 match done {
                     Rehashed::Done if options.dry_run => console.say(&format!("foreign: {}", shown(path))),

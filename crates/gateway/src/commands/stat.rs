@@ -1,7 +1,6 @@
 //! `slipway stat`.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use backend::{FileStamp, ObjectAttributes, ObjectPart};
@@ -10,18 +9,14 @@ use clap::Args;
 use s3_types::{ObjectMetadata, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::{Console, FOUND, OK, shown};
+use super::{Console, FOUND, OK, Places, shown};
 
 /// Options of `slipway stat`.
 #[derive(Debug, Clone, Args)]
 pub struct StatOptions {
-    /// Files and directories
-    #[arg(value_name = "PATH", required = true)]
-    pub paths: Vec<PathBuf>,
-
-    /// The directory that is served, where that can't be told from the files
-    #[arg(long, value_name = "DIR")]
-    pub tree: Option<PathBuf>,
+    /// Where
+    #[command(flatten)]
+    pub places: Places,
 
     /// One JSON object a line
     #[arg(long)]
@@ -31,8 +26,8 @@ pub struct StatOptions {
 /// Tells what S3 knows of files.
 pub fn run(options: &StatOptions) -> ExitCode {
     let (console, mut status) = (Console::new(), OK);
-    for path in &options.paths {
-        match inspect(path, options.tree.as_deref()) {
+    for path in &options.places.paths {
+        match inspect(path, options.places.tree.as_deref()) {
             Ok(found) => {
                 for inspection in found {
                     let text =

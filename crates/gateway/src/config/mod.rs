@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::fsck::FsckOptions;
@@ -39,7 +40,8 @@ pub enum Command {
     Serve(Box<ServeOptions>),
     /// Tell what S3 knows of files and directories
     Stat(StatOptions),
-    /// Give files that other programs made or changed real ETags and checksums
+    /// Give files that other programs made or changed real ETags and checksums: those at and below each PATH, which may be a
+    /// bucket, or the directory that is served
     Rehash(RehashOptions),
     /// Check a tree for what crashes and accidents left in it, and repair it. Safe while it is served. Exit status: 0
     /// clean, or all repaired; 1 problems; 2 could not check
@@ -148,7 +150,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "NAME", env = "SLIPWAY_DOMAIN", value_delimiter = ',', value_parser = domain)]
     pub domain: Vec<String>,
 
-    /// A TOML file with access_key and secret_key of root, readable by its owner only. Without it the keys come from
+    /// A TOML file with access_key and secret_key (maybe uid and gid) of root, readable by its owner only. Without it the keys come from
     /// the environment (SLIPWAY_ROOT_ACCESS_KEY and SLIPWAY_ROOT_SECRET_KEY), or are made once and kept in
     /// DIR/.slipway/credentials.toml
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CREDENTIALS_FILE")]
@@ -181,6 +183,11 @@ pub struct ServeOptions {
     #[arg(long, value_name = "MODE", env = "SLIPWAY_DIR_MODE", value_parser = octal, default_value = "0777")]
     pub dir_mode: u32,
 
+    /// Give new files and directories to the uid and gid of who made them. Takes root, or CAP_CHOWN and CAP_DAC_OVERRIDE. Those of whom
+    /// no uid and gid are known make files that belong to the server's user
+    #[arg(long, env = "SLIPWAY_CHOWN", value_parser = BoolishValueParser::new())]
+    pub chown: bool,
+
     /// After how many days without a new part an upload in progress counts as abandoned and is removed; 0 keeps it for
     /// ever, as S3 does
     #[arg(long, value_name = "DAYS", env = "SLIPWAY_UPLOAD_AGE", default_value = "0")]
@@ -188,8 +195,13 @@ pub struct ServeOptions {
 
     /// Give files that Versity S3 Gateway wrote, and that are not imported yet, the ETags it noted, without knowing whether they were
     /// changed since. Only for trees that nothing but it ever wrote to
-    #[arg(long, env = "SLIPWAY_TRUST_VERSITYGW")]
+    #[arg(long, env = "SLIPWAY_TRUST_VERSITYGW", value_parser = BoolishValueParser::new())]
     pub trust_versitygw: bool,
+
+    /// Give files that other programs made or changed real ETags and checksums, in the background, once they are read whole (see `slipway
+    /// rehash`). Their ETag changes by that, once
+    #[arg(long, env = "SLIPWAY_REHASH_ON_READ", value_parser = BoolishValueParser::new())]
+    pub rehash_on_read: bool,
 
     /// Which requests signed with AWS signature version 2 are accepted
     #[arg(long, value_name = "WHICH", env = "SLIPWAY_SIGV2", value_enum, default_value = "presigned")]

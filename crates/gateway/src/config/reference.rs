@@ -13,7 +13,8 @@ pub fn reference() -> String {
          Each option of `slipway serve` is a flag, an environment variable and (but for `config`) a key of the TOML file that \
          `--config` names.\n\
          A flag wins over the environment, the environment over the file, the file over the default.\n\
-         Lists are comma-separated in the environment, arrays in the file, repeated flags on the command line.\n\n\
+         Lists are comma-separated in the environment, arrays in the file, repeated flags on the command line.\n\
+         A flag without a value is `1`, `true`, `yes` or `on` in the environment, or `0`, `false`, `no` or `off`; in the file, `true` or `false`.\n\n\
          | flag and key | environment | default | meaning |\n|---|---|---|---|\n",
     );
     let serve = command.find_subcommand("serve").map(clap::Command::get_arguments).into_iter().flatten();
@@ -47,6 +48,7 @@ pub fn reference() -> String {
          2. the environment: `SLIPWAY_ROOT_ACCESS_KEY` and `SLIPWAY_ROOT_SECRET_KEY`; or, understood too, \
          `MINIO_ROOT_USER` and `MINIO_ROOT_PASSWORD`, `ROOT_ACCESS_KEY` and `ROOT_SECRET_KEY` (or `ROOT_ACCESS_SECRET`, `ROOT_SECRET`),\n\
          3. `DIR/.slipway/credentials.toml`, which is made at the first start with random keys (mode 0600) and printed then.\n\n\
+         For `--chown`, root has a uid and a gid: `uid` and `gid` in the file with its keys, or else `SLIPWAY_ROOT_UID` and `SLIPWAY_ROOT_GID`.\n\n\
          ## A file\n\n\
          ```toml\n\
          dir = \"/srv/lab\"\n\

@@ -60,7 +60,7 @@ impl<'a> Call<'a> {
 
     /// On whose behalf the backend works.
     pub fn backend_context(&self) -> Context {
-        Context { request_id: self.cx.id.as_str().into(), file_owner: None }
+        Context { request_id: self.cx.id.as_str().into(), unix_account: self.requester.unix_account() }
     }
 
     /// The bucket. The route has seen to it that there is one.

@@ -1,9 +1,12 @@
 //! Making records from what another gateway left.
 
+mod minio_fs;
+mod proof;
 mod versitygw;
 
 use std::path::PathBuf;
 
+pub use minio_fs::import_minio_fs;
 pub use versitygw::import_versitygw;
 
 /// How to import.

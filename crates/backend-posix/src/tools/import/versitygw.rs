@@ -4,14 +4,13 @@
 //! make up the ETag, or a checksum of the whole that is the one noted, prove that they are still those that were uploaded.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use backend::{ObjectPart, Result};
+use backend::Result;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode};
-use s3_types::{BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, Digester, ETag};
+use s3_types::{BucketName, Digester};
 
-use super::{ImportOptions, Imported};
+use super::{ImportOptions, Imported, proof};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Op, retrying};
 use crate::keymap::{self, DIRECTORY_DATA, Name, SELF};
@@ -124,19 +123,8 @@ impl Import<'_> {
     fn file(&self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<Option<Imported>> {
         let path = join(&directory.path, name);
         let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
-        match file.raw_record()? {
-            Some(raw) if record::is_newer(&raw) => {
-                return Ok(Some(Imported::Failed("its record is of a newer version of Slipway".to_owned())));
-            }
-            // Damaged; S3 sees none.
-            Some(raw) => match record::from_bytes(&raw) {
-                Some(record) if record.stamp == Some(file.info.stamp) => return Ok(Some(Imported::Known)),
-                Some(_) => {
-                    return Ok(Some(Imported::Stale("Slipway wrote it since, and then another program")));
-                }
-                None => {}
-            },
-            None => {}
+        if let Some(known) = proof::standing(&file)? {
+            return Ok(Some(known));
         }
         // Borrows its own descriptor, since the candidate looks at its file again below.
         let own = file
@@ -148,7 +136,7 @@ impl Import<'_> {
         let Some(theirs) = Attributes::read(&source).op("read attributes")? else {
             return Ok(Some(Imported::Foreign));
         };
-        let record = match self.record(&mut file, theirs)? {
+        let record = match proof::record(&mut file, theirs, self.options.trust_etags, self.progress)? {
             Ok(record) => record,
             Err(why) => return Ok(Some(Imported::Stale(why))),
         };
@@ -170,41 +158,6 @@ impl Import<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The record of a file, or why it can't have one.
-    fn record(&self, file: &mut Candidate<'_>, theirs: Attributes) -> Result<Result<Record, &'static str>> {
-        if !theirs.is_possible(file.info.stamp.size_bytes) {
-            return Ok(Err("its size is not that of its parts"));
-        }
-        let checksum = if self.options.trust_etags {
-            file.settle()?;
-            theirs.checksum
-        } else {
-            match self.prove(file, &theirs)? {
-                Some(checksum) => Some(checksum),
-                None => return Ok(Err("its bytes are not those of its ETag, or can't be compared with it")),
-            }
-        };
-        let Attributes { etag, metadata, parts, .. } = theirs;
-        Ok(Ok(Record { etag: Some(etag), checksum, metadata, parts, ..Record::default() }))
-    }
-
-    /// Reads the file; the checksum to record if the bytes are those that were uploaded.
-    fn prove(&self, file: &mut Candidate<'_>, theirs: &Attributes) -> Result<Option<Checksum>> {
-        let whole = theirs.checksum.filter(|checksum| checksum.checksum_type == ChecksumType::FullObject);
-        let algorithm = whole.map_or(DEFAULT_CHECKSUM, |checksum| checksum.value.algorithm());
-        let mut parts = theirs.parts.clone().map(PartHashes::new);
-        let digests = file.digest(algorithm, self.progress, |piece| {
-            if let Some(parts) = &mut parts {
-                parts.update(piece);
-            }
-        })?;
-        let proven = digests.etag == theirs.etag
-            || parts.is_some_and(|parts| parts.finish() == theirs.etag)
-            || (whole.is_some() && digests.checksum == whole);
-        let composite = theirs.checksum.filter(|checksum| checksum.checksum_type == ChecksumType::Composite);
-        Ok(proven.then(|| composite.or(digests.checksum)).flatten())
     }
 
     fn directory(&self, bucket: &Bucket<'_>, directory: &Directory) -> Result<Option<Imported>> {
@@ -253,47 +206,6 @@ impl Import<'_> {
 
 fn is_temporary(path: &str) -> bool {
     path.strip_prefix(TEMPORARY).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// The ETag of a multipart object, from its bytes and the sizes of its parts.
-struct PartHashes {
-    parts: Arc<[ObjectPart]>,
-    /// The part that comes next, and how much of it was seen.
-    at: usize,
-    seen_bytes: u64,
-    part: Checksummer,
-    whole: Checksummer,
-}
-
-impl PartHashes {
-    fn new(parts: Arc<[ObjectPart]>) -> Self {
-        let md5 = || Checksummer::new(ChecksumAlgorithm::Md5);
-        Self { parts, at: 0, seen_bytes: 0, part: md5(), whole: md5() }
-    }
-
-    fn update(&mut self, mut bytes: &[u8]) {
-        while let Some(part) = self.parts.get(self.at) {
-            let left = part.size_bytes - self.seen_bytes;
-            if left > bytes.len() as u64 {
-                self.part.update(bytes);
-                self.seen_bytes += bytes.len() as u64;
-                return;
-            }
-            let (head, tail) = bytes.split_at(usize::try_from(left).unwrap_or(bytes.len()));
-            self.part.update(head);
-            let part = std::mem::replace(&mut self.part, Checksummer::new(ChecksumAlgorithm::Md5));
-            self.whole.update(part.finish().as_bytes());
-            (self.at, self.seen_bytes, bytes) = (self.at + 1, 0, tail);
-        }
-    }
-
-    fn finish(mut self) -> ETag {
-        // Parts without bytes at the end of a file without any.
-        self.update(&[]);
-        let mut md5 = [0; 16];
-        md5.copy_from_slice(self.whole.finish().as_bytes());
-        ETag::Multipart { md5, parts: u32::try_from(self.at).unwrap_or(u32::MAX) }
-    }
 }
 
 #[cfg(test)]

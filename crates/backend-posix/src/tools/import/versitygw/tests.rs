@@ -3,6 +3,7 @@ use std::fs;
 use std::sync::Mutex;
 
 use rustix::fs::XattrFlags;
+use s3_types::{Checksum, ChecksumAlgorithm, Checksummer, ETag};
 
 use super::*;
 use crate::keymap::ObjectPath;

@@ -1,0 +1,297 @@
+//! Records from what MinIO's file system backend left ("fs": one drive, until 2022).
+//!
+//! Objects are plain files, at the paths of their keys. `.minio.sys/buckets/BUCKET/KEY/fs.json` has a version, a map of headers and metadata
+//! (the ETag among them) and the sizes of parts. It was written after the file, whose time it does not name. As with versitygw,
+//! the bytes are asked whether the ETag is theirs. Whoever can write the tree can write it, so that nothing in it is believed to be
+//! well-formed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use backend::{ObjectPart, Result};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use s3_types::limits::PARTS_MAX;
+use s3_types::{BucketName, ETag, ObjectMetadata};
+use serde::Deserialize;
+
+use super::{ImportOptions, Imported, proof};
+use crate::bucket::{Bucket, Directory, join};
+use crate::error::{Io, Op};
+use crate::limits::PEER_VALUE_BYTES_MAX;
+use crate::store::Store;
+use crate::tools::candidate::Candidate;
+use crate::tools::tree::{self, Found};
+use crate::tools::{Progress, for_each_bucket, open};
+use crate::versitygw::{Attributes, is_token};
+use crate::{file_info, files, keymap};
+
+/// Its own directory, beside the buckets.
+const OWN: &str = ".minio.sys";
+/// What it leaves there that no record has a place for.
+const LEFT: [(&str, &str); 3] = [
+    (".minio.sys/config/iam", "users and policies"),
+    (".minio.sys/multipart", "uploads in progress"),
+    (".minio.sys/config", "configuration"),
+];
+const VERSIONS: [&str; 3] = ["1.0.0", "1.0.1", "1.0.2"];
+/// Headers of a transformation that only MinIO can undo, and what it is.
+const TRANSFORMED: [(&str, &str); 3] = [
+    ("x-minio-internal-server-side-encryption", "encrypted"),
+    ("x-minio-internal-encrypted", "encrypted"),
+    ("x-minio-internal-compression", "compressed"),
+];
+const NOT_CARRIED: [(&str, &str); 4] = [
+    ("x-amz-tagging", "tags"),
+    ("x-amz-object-lock-mode", "retention"),
+    ("x-amz-object-lock-legal-hold", "legal hold"),
+    ("x-amz-acl", "ACL"),
+];
+
+#[derive(Deserialize)]
+struct FormatFile {
+    format: String,
+}
+
+#[derive(Deserialize)]
+struct MetaFile {
+    version: String,
+    #[serde(default)]
+    meta: std::collections::BTreeMap<String, String>,
+    #[serde(default)]
+    parts: Option<Vec<MetaPart>>,
+}
+
+#[derive(Deserialize)]
+struct MetaPart {
+    number: u32,
+    size: u64,
+}
+
+/// Makes records for the tree at `root` from what MinIO left there, which stays as it is. `report` hears of each object, from several
+/// threads.
+pub fn import_minio_fs(
+    root: &Path,
+    options: &ImportOptions,
+    progress: &Progress,
+    report: &(dyn Fn(&Path, Imported) + Sync),
+) -> Result<(), String> {
+    let store = open(root, options.dry_run)?;
+    check_format(&store).map_err(|why| format!("{}: {why}", root.display()))?;
+    for (path, what) in LEFT {
+        if file_info::at(&store.root, path).is_ok_and(|info| info.is_directory()) {
+            report(&root.join(path), Imported::Left(format!("{what}: not taken over")));
+        }
+    }
+    let work = |name: &BucketName, path: &Path| Import { options, progress, report, path, name }.run(&store);
+    for_each_bucket(&store, root, work, |path, error| report(path, Imported::Failed(error.to_string())))
+}
+
+fn check_format(store: &Store) -> Result<(), String> {
+    let bytes = match files::read_own(&store.root, ".minio.sys/format.json") {
+        Err(Errno::NOENT | Errno::NOTDIR) => {
+            return Err("no tree of MinIO's: there is no .minio.sys/format.json".to_owned());
+        }
+        result => result.map_err(|errno| format!(".minio.sys/format.json: {errno}"))?,
+    };
+    match serde_json::from_slice::<FormatFile>(&bytes) {
+        Ok(FormatFile { format }) if format == "fs" => Ok(()),
+        Ok(FormatFile { format }) => Err(format!(
+            "of MinIO's format {format:?}, not \"fs\": its objects are no plain files. Copy them by way of S3, from a MinIO that still runs"
+        )),
+        Err(_) => Err(".minio.sys/format.json can't be read".to_owned()),
+    }
+}
+
+struct Import<'a> {
+    options: &'a ImportOptions,
+    progress: &'a Progress,
+    report: &'a (dyn Fn(&Path, Imported) + Sync),
+    path: &'a Path,
+    name: &'a BucketName,
+}
+
+impl Import<'_> {
+    fn run(&self, store: &Store) -> Result<()> {
+        let bucket = store.bucket(self.name)?;
+        let own = format!("{OWN}/buckets/{}", self.name);
+        if file_info::at(&store.root, &join(&own, ".metadata.bin")).is_ok() {
+            self.tell("", Imported::Left("the bucket's configuration: not taken over".to_owned()));
+        }
+        tree::for_each(&bucket, "", self.options.jobs, self.progress, &|found| {
+            let (path, result) = match found {
+                Found::Unreadable(path, error) => (path, Err(error)),
+                // Directories were no objects of its own: it showed those that are empty.
+                Found::Directory(_) => return,
+                Found::Entry { directory, name, kind } => {
+                    let path = join(&directory.path, &name);
+                    if kind != FileType::RegularFile || keymap::key_of_file(&path).is_none() {
+                        return;
+                    }
+                    let meta = format!("{own}/{path}/fs.json");
+                    (path, self.file(&bucket, &directory, &name, &meta))
+                }
+            };
+            match result {
+                Ok(Some(done)) => self.tell(&path, done),
+                Ok(None) => {}
+                Err(error) => self.tell(&path, Imported::Failed(error.to_string())),
+            }
+        })
+    }
+
+    fn tell(&self, path: &str, done: Imported) {
+        let place: PathBuf = if path.is_empty() { self.path.to_owned() } else { self.path.join(path) };
+        (self.report)(&place, done);
+    }
+
+    /// `None` if the file is gone.
+    fn file(
+        &self,
+        bucket: &Bucket<'_>,
+        directory: &Directory,
+        name: &str,
+        meta: &str,
+    ) -> Result<Option<Imported>> {
+        let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
+        if let Some(known) = proof::standing(&file)? {
+            return Ok(Some(known));
+        }
+        let Some(bytes) = read_meta(bucket.store, meta).op("read an fs.json")? else {
+            return Ok(Some(Imported::Foreign));
+        };
+        let theirs = match parse(&bytes) {
+            Ok(theirs) => theirs,
+            Err(Unusable::Malformed) => return Ok(Some(Imported::Stale("its fs.json can't be read"))),
+            Err(Unusable::NoETag) => return Ok(Some(Imported::Stale("its fs.json has no ETag"))),
+            Err(Unusable::Transformed(how)) => {
+                return Ok(Some(Imported::Failed(format!(
+                    "MinIO stored it {how}, which only MinIO can undo; it is served as it is on disk. Copy it by way of MinIO"
+                ))));
+            }
+        };
+        // Written before the file was last: then only its bytes can tell.
+        let younger = file_info::at(&bucket.store.root, meta)
+            .is_ok_and(|info| info.stamp.modified_ns >= file.info.stamp.modified_ns);
+        let trust = self.options.trust_etags && younger;
+        let record = match proof::record(&mut file, theirs.attributes, trust, self.progress)? {
+            Ok(record) => record,
+            Err(why) => return Ok(Some(Imported::Stale(why))),
+        };
+        if !theirs.left.is_empty() {
+            let path = join(&directory.path, name);
+            self.tell(&path, Imported::Left(format!("not taken over: {}", theirs.left.join(", "))));
+        }
+        let done = self.options.dry_run || file.adopt(&record)?;
+        Ok(Some(if done { Imported::Done } else { Imported::Changed }))
+    }
+}
+
+/// `None` if there is none: also where a directory has its name, for an object of a longer key.
+fn read_meta(store: &Store, path: &str) -> Io<Option<Vec<u8>>> {
+    match file_info::at(&store.root, path) {
+        Ok(info) if info.is_file() => files::read_own(&store.root, path).map(Some),
+        Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Unusable {
+    Malformed,
+    NoETag,
+    Transformed(&'static str),
+}
+
+#[derive(Debug)]
+struct Meta {
+    attributes: Attributes,
+    /// What no record has a place for.
+    left: Vec<&'static str>,
+}
+
+fn parse(bytes: &[u8]) -> Result<Meta, Unusable> {
+    let file: MetaFile = serde_json::from_slice(bytes).map_err(|_| Unusable::Malformed)?;
+    if !VERSIONS.contains(&file.version.as_str()) {
+        return Err(Unusable::Malformed);
+    }
+    let headers: Vec<(String, String)> =
+        file.meta.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+    let has = |prefix: &str| headers.iter().any(|(name, _)| name.starts_with(prefix));
+    if let Some((_, how)) = TRANSFORMED.into_iter().find(|(prefix, _)| has(prefix)) {
+        return Err(Unusable::Transformed(how));
+    }
+    let header = |wanted: &str| {
+        let value = headers.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
+        value.filter(|value| is_header_value(value)).cloned()
+    };
+    let user = headers.iter().filter_map(|(name, value)| {
+        let name = name.strip_prefix("x-amz-meta-").filter(|name| is_token(name))?;
+        is_header_value(value).then(|| (name.to_owned(), value.clone()))
+    });
+    let metadata = ObjectMetadata {
+        content_type: header("content-type"),
+        content_encoding: header("content-encoding"),
+        content_language: header("content-language"),
+        content_disposition: header("content-disposition"),
+        cache_control: header("cache-control"),
+        expires: header("expires"),
+        website_redirect_location: header("x-amz-website-redirect-location"),
+        user: user.collect(),
+    };
+    let etag = header("etag").map(|etag| ETag::parse(&etag)).ok_or(Unusable::NoETag)?;
+    let attributes = Attributes { etag, checksum: None, metadata, parts: parts(file.parts) };
+    let left = NOT_CARRIED.into_iter().filter(|(name, _)| has(name)).map(|(_, what)| what).collect();
+    Ok(Meta { attributes, left })
+}
+
+fn parts(parts: Option<Vec<MetaPart>>) -> Option<Arc<[ObjectPart]>> {
+    let parts = parts.filter(|parts| !parts.is_empty() && parts.len() <= PARTS_MAX as usize)?;
+    let ascend = parts.is_sorted_by(|a, b| a.number < b.number);
+    let valid = parts.iter().all(|part| (1..=PARTS_MAX).contains(&part.number));
+    let object_part =
+        |part: MetaPart| ObjectPart { part_number: part.number, size_bytes: part.size, checksum: None };
+    (ascend && valid).then(|| parts.into_iter().map(object_part).collect())
+}
+
+fn is_header_value(value: &str) -> bool {
+    value.len() <= PEER_VALUE_BYTES_MAX && !value.chars().any(char::is_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_transformed_or_unknown_is_not_usable() {
+        let with = |meta: &str| {
+            format!(r#"{{"version":"1.0.2","meta":{{"etag":"0cc175b9c0f1b6a831c399e269772661",{meta}}}}}"#)
+        };
+        for (meta, how) in [
+            (r#""X-Minio-Internal-compression":"klauspost/compress/s2""#, "compressed"),
+            (r#""X-Minio-Internal-Server-Side-Encryption-Iv":"x""#, "encrypted"),
+            (r#""X-Minio-Internal-Encrypted-Multipart":"""#, "encrypted"),
+        ] {
+            assert_eq!(parse(with(meta).as_bytes()).unwrap_err(), Unusable::Transformed(how));
+        }
+        for bad in ["", "{}", "[1]", r#"{"version":"2.0.0","meta":{}}"#, r#"{"version":1}"#] {
+            assert_eq!(parse(bad.as_bytes()).unwrap_err(), Unusable::Malformed, "{bad}");
+        }
+        assert_eq!(parse(br#"{"version":"1.0.1"}"#).unwrap_err(), Unusable::NoETag);
+    }
+
+    #[test]
+    fn names_are_lower_case_and_values_are_checked() {
+        let meta = parse(
+            br#"{"version":"1.0.2","checksum":{"algorithm":"","blocksize":0,"hashes":null},
+                 "meta":{"etag":"e","X-Amz-Meta-Colour":"blue","x-amz-meta-bad name":"1","x-amz-meta-line":"a\nb","X-Amz-Tagging":"a=b"},
+                 "parts":[{"number":2,"etag":"","size":7,"actualSize":7},{"number":5,"size":1}]}"#,
+        )
+        .unwrap();
+        assert_eq!(meta.attributes.metadata.user, [("colour".to_owned(), "blue".to_owned())]);
+        assert_eq!(meta.left, ["tags"]);
+        let parts: Vec<_> =
+            meta.attributes.parts.unwrap().iter().map(|p| (p.part_number, p.size_bytes)).collect();
+        assert_eq!(parts, [(2, 7), (5, 1)]);
+    }
+}

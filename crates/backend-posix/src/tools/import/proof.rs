@@ -1,0 +1,108 @@
+//! Whether what another gateway notes of a file is of the bytes that are there.
+
+use std::sync::Arc;
+
+use backend::{ObjectPart, Result};
+use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, ETag};
+
+use super::Imported;
+use crate::DEFAULT_CHECKSUM;
+use crate::record::{self, Record};
+use crate::tools::Progress;
+use crate::tools::candidate::Candidate;
+use crate::versitygw::Attributes;
+
+/// Why a file that has a record of ours is left as it is; `None` if it has none.
+pub(super) fn standing(file: &Candidate<'_>) -> Result<Option<Imported>> {
+    let Some(raw) = file.raw_record()? else { return Ok(None) };
+    if record::is_newer(&raw) {
+        return Ok(Some(Imported::Failed("its record is of a newer version of Slipway".to_owned())));
+    }
+    Ok(match record::from_bytes(&raw) {
+        Some(record) if record.stamp == Some(file.info.stamp) => Some(Imported::Known),
+        Some(_) => Some(Imported::Stale("Slipway wrote it since, and then another program")),
+        // Damaged; S3 sees none.
+        None => None,
+    })
+}
+
+/// The record of a file, or why it can't have one. Unless `trust`, the file is read.
+pub(super) fn record(
+    file: &mut Candidate<'_>,
+    theirs: Attributes,
+    trust: bool,
+    progress: &Progress,
+) -> Result<Result<Record, &'static str>> {
+    if !theirs.is_possible(file.info.stamp.size_bytes) {
+        return Ok(Err("its size is not that of its parts"));
+    }
+    let checksum = if trust {
+        file.settle()?;
+        theirs.checksum
+    } else {
+        match prove(file, &theirs, progress)? {
+            Some(checksum) => Some(checksum),
+            None => return Ok(Err("its bytes are not those of its ETag, or can't be compared with it")),
+        }
+    };
+    let Attributes { etag, metadata, parts, .. } = theirs;
+    Ok(Ok(Record { etag: Some(etag), checksum, metadata, parts, ..Record::default() }))
+}
+
+/// Reads the file; the checksum to record if the bytes are those that were uploaded.
+fn prove(file: &mut Candidate<'_>, theirs: &Attributes, progress: &Progress) -> Result<Option<Checksum>> {
+    let whole = theirs.checksum.filter(|checksum| checksum.checksum_type == ChecksumType::FullObject);
+    let algorithm = whole.map_or(DEFAULT_CHECKSUM, |checksum| checksum.value.algorithm());
+    let mut parts = theirs.parts.clone().map(PartHashes::new);
+    let digests = file.digest(algorithm, progress, |piece| {
+        if let Some(parts) = &mut parts {
+            parts.update(piece);
+        }
+    })?;
+    let proven = digests.etag == theirs.etag
+        || parts.is_some_and(|parts| parts.finish() == theirs.etag)
+        || (whole.is_some() && digests.checksum == whole);
+    let composite = theirs.checksum.filter(|checksum| checksum.checksum_type == ChecksumType::Composite);
+    Ok(proven.then(|| composite.or(digests.checksum)).flatten())
+}
+
+/// The ETag of a multipart object, from its bytes and the sizes of its parts.
+struct PartHashes {
+    parts: Arc<[ObjectPart]>,
+    /// The part that comes next, and how much of it was seen.
+    at: usize,
+    seen_bytes: u64,
+    part: Checksummer,
+    whole: Checksummer,
+}
+
+impl PartHashes {
+    fn new(parts: Arc<[ObjectPart]>) -> Self {
+        let md5 = || Checksummer::new(ChecksumAlgorithm::Md5);
+        Self { parts, at: 0, seen_bytes: 0, part: md5(), whole: md5() }
+    }
+
+    fn update(&mut self, mut bytes: &[u8]) {
+        while let Some(part) = self.parts.get(self.at) {
+            let left = part.size_bytes - self.seen_bytes;
+            if left > bytes.len() as u64 {
+                self.part.update(bytes);
+                self.seen_bytes += bytes.len() as u64;
+                return;
+            }
+            let (head, tail) = bytes.split_at(usize::try_from(left).unwrap_or(bytes.len()));
+            self.part.update(head);
+            let part = std::mem::replace(&mut self.part, Checksummer::new(ChecksumAlgorithm::Md5));
+            self.whole.update(part.finish().as_bytes());
+            (self.at, self.seen_bytes, bytes) = (self.at + 1, 0, tail);
+        }
+    }
+
+    fn finish(mut self) -> ETag {
+        // Parts without bytes at the end of a file without any.
+        self.update(&[]);
+        let mut md5 = [0; 16];
+        md5.copy_from_slice(self.whole.finish().as_bytes());
+        ETag::Multipart { md5, parts: u32::try_from(self.at).unwrap_or(u32::MAX) }
+    }
+}

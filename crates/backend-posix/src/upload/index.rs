@@ -1,0 +1,236 @@
+//! The uploads of a bucket by key, so that a page of them costs a page.
+//!
+//! An upload's directory has its id for a name; its key is in its description, which never changes. So a description is read once, and
+//! what it says is kept as long as the id is there. Which ids are there is told by the directory of uploads, whose names are read again
+//! only if it has changed. That an upload is still one (it may have been completed) is looked at for those on a page.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::mem::size_of;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use backend::{Result, UploadSummary};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use s3_types::{ObjectKey, UploadId};
+
+use super::{COMPLETED, DESCRIPTION, UPLOADS};
+use crate::bucket::Bucket;
+use crate::error::{Io, Op};
+use crate::file_info;
+use crate::files;
+use crate::limits::INDEX_BYTES_MIN;
+use crate::listing::read_names;
+use crate::record;
+use crate::resolve::{self, DIRECTORY};
+
+/// What is kept of buckets whose uploads were listed.
+#[derive(Debug)]
+pub(crate) struct UploadIndexes {
+    /// By device and inode of the directory of uploads.
+    kept: Mutex<Kept>,
+    /// Directories are read one at a time: of those who want the same one, all but the first find it kept.
+    reading: Mutex<()>,
+    bytes_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    indexes: HashMap<(u64, u64), (Arc<UploadIndex>, u64)>,
+    uses: u64,
+}
+
+/// What is listed behind it: greater keys, and uploads of the same key with greater ids. Not always text: to be behind all that begin with
+/// a prefix.
+pub(super) type Bound = (Vec<u8>, Option<UploadId>);
+
+/// Uploads by key, and by id, which begins with the time.
+#[derive(Debug, Default)]
+pub(crate) struct UploadIndex {
+    uploads: Vec<UploadSummary>,
+    /// When the directory last changed, if that tells whether this is still true.
+    changed_ns: Option<i128>,
+    /// Nothing before this is here, and nothing behind `limit`.
+    from: Bound,
+    limit: Option<Bound>,
+    bytes: usize,
+}
+
+impl UploadIndexes {
+    pub fn new(bytes_max: usize) -> Self {
+        Self { kept: Mutex::default(), reading: Mutex::default(), bytes_max }
+    }
+
+    /// The index of the uploads in `directory`, with at least some of those behind `from`.
+    pub fn get(&self, bucket: &Bucket<'_>, directory: &OwnedFd, from: &Bound) -> Result<Arc<UploadIndex>> {
+        let look = || -> Result<_> {
+            let info = file_info::fresh(directory).op("stat uploads")?;
+            let old = self.kept().find((info.device, info.inode));
+            let is_true = |old: &UploadIndex| old.changed_ns == Some(info.changed_ns) && old.covers(from);
+            Ok((info, old.as_deref().is_some_and(is_true), old))
+        };
+        if let (_, true, Some(index)) = look()? {
+            return Ok(index);
+        }
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let began_ns = file_info::now_ns();
+        let (info, is_true, old) = look()?;
+        if let (true, Some(index)) = (is_true, &old) {
+            return Ok(Arc::clone(index));
+        }
+        let id = (info.device, info.inode);
+        let bytes_max = (self.bytes_max / 4).max(INDEX_BYTES_MIN);
+        let (mut index, complete) = read(directory, old.as_deref(), from, bytes_max)?;
+        let settled = complete
+            && bucket.store.is_settled(directory, &info, began_ns)
+            && file_info::fresh(directory).is_ok_and(|now| now.changed_ns == info.changed_ns);
+        index.changed_ns = settled.then_some(info.changed_ns);
+        let index = Arc::new(index);
+        self.kept().keep(id, &index, self.bytes_max);
+        Ok(index)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn find(&mut self, id: (u64, u64)) -> Option<Arc<UploadIndex>> {
+        self.uses += 1;
+        let (index, used) = self.indexes.get_mut(&id)?;
+        *used = self.uses;
+        Some(Arc::clone(index))
+    }
+
+    fn keep(&mut self, id: (u64, u64), index: &Arc<UploadIndex>, bytes_max: usize) {
+        self.uses += 1;
+        self.indexes.insert(id, (Arc::clone(index), self.uses));
+        while self.indexes.values().map(|(index, _)| index.bytes).sum::<usize>() > bytes_max {
+            let Some(oldest) = self.indexes.iter().min_by_key(|(_, (_, used))| *used).map(|(id, _)| *id)
+            else {
+                break;
+            };
+            self.indexes.remove(&oldest);
+        }
+    }
+}
+
+impl UploadIndex {
+    fn covers(&self, from: &Bound) -> bool {
+        self.from <= *from && self.limit.as_ref().is_none_or(|limit| from < limit)
+    }
+
+    /// Those behind a bound.
+    pub fn behind(&self, bound: &Bound) -> &[UploadSummary] {
+        &self.uploads[self.uploads.partition_point(|upload| !is_behind(bound, upload))..]
+    }
+
+    /// True if there may be more behind the last.
+    pub fn is_cut(&self) -> bool {
+        self.limit.is_some()
+    }
+
+    /// Forgets what is before `from`, and the last half of what is left, where it is too much.
+    fn narrow(&mut self, from: &Bound, bytes_max: usize) {
+        self.uploads.sort_unstable_by(order);
+        self.uploads.retain(|upload| is_behind(from, upload));
+        self.from.clone_from(from);
+        self.bytes = self.uploads.iter().map(bytes_of).sum();
+        while self.bytes > bytes_max / 2 && self.uploads.len() > 1 {
+            self.uploads.truncate(self.uploads.len() / 2);
+            self.limit = self.uploads.last().map(bound_of);
+            self.bytes = self.uploads.iter().map(bytes_of).sum();
+        }
+    }
+
+    fn takes(&self, upload: &UploadSummary) -> bool {
+        let is_cut_off = |limit| is_behind(limit, upload);
+        is_behind(&self.from, upload) && !self.limit.as_ref().is_some_and(is_cut_off)
+    }
+}
+
+fn order(a: &UploadSummary, b: &UploadSummary) -> Ordering {
+    (&a.key, &a.id).cmp(&(&b.key, &b.id))
+}
+
+fn bound_of(upload: &UploadSummary) -> Bound {
+    (upload.key.as_str().as_bytes().to_vec(), Some(upload.id.clone()))
+}
+
+fn is_behind((key, id): &Bound, upload: &UploadSummary) -> bool {
+    match upload.key.as_str().as_bytes().cmp(key) {
+        Ordering::Equal => id.as_ref().is_none_or(|id| upload.id > *id),
+        other => other == Ordering::Greater,
+    }
+}
+
+fn bytes_of(upload: &UploadSummary) -> usize {
+    size_of::<UploadSummary>() + upload.key.as_str().len() + upload.id.as_str().len()
+}
+
+/// Reads the names in a directory of uploads, and the descriptions that are not known. False if some could not be read yet: an upload
+/// that is just being created gets its description without a change of the directory.
+fn read(
+    directory: &OwnedFd,
+    old: Option<&UploadIndex>,
+    from: &Bound,
+    bytes_max: usize,
+) -> Result<(UploadIndex, bool)> {
+    let known: HashMap<&str, &UploadSummary> =
+        old.iter().flat_map(|old| &old.uploads).map(|upload| (upload.id.as_str(), upload)).collect();
+    let (mut index, mut complete) = (UploadIndex::default(), true);
+    // From its beginning, however far someone else has read it.
+    let opened = resolve::plain(directory, "", DIRECTORY).op("open uploads")?;
+    read_names(&opened, |name, _| {
+        let Some(Ok(id)) = name.to_str().ok().filter(|name| !name.starts_with('.')).map(UploadId::new) else {
+            return Ok(true);
+        };
+        let upload = match known.get(id.as_str()) {
+            Some(known) => Some((*known).clone()),
+            None => describe(directory, id)?,
+        };
+        match upload {
+            Some(upload) if index.takes(&upload) => {
+                index.bytes += bytes_of(&upload);
+                index.uploads.push(upload);
+                if index.bytes > bytes_max {
+                    index.narrow(from, bytes_max);
+                }
+            }
+            Some(_) => {}
+            None => complete = false,
+        }
+        Ok(true)
+    })
+    .op("read uploads")?;
+    index.uploads.sort_unstable_by(order);
+    Ok((index, complete))
+}
+
+/// What an upload's description says; `None` if there is none that can be read.
+fn describe(directory: &OwnedFd, id: UploadId) -> Io<Option<UploadSummary>> {
+    let bytes = match files::read_own(directory, &format!("{id}/{DESCRIPTION}")) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::IO)) => {
+            tracing::warn!(id = id.as_str(), error = %errno, "an upload cannot be read and is left out");
+            return Ok(None);
+        }
+        result => result?,
+    };
+    let Some(record) = record::from_bytes(&bytes) else { return Ok(None) };
+    let Some(Ok(key)) = record.key.map(ObjectKey::new) else { return Ok(None) };
+    let initiated = file_info::timestamp(i128::from(record.time_ns.unwrap_or(0)));
+    Ok(Some(UploadSummary { key, id, initiated, checksum: record.upload_checksum }))
+}
+
+/// False for an upload that was completed or aborted.
+pub(super) fn is_in_progress(bucket: &Bucket<'_>, id: &UploadId) -> Result<bool> {
+    let there = |path: String| match file_info::at(&*bucket.fd, &path) {
+        Ok(info) => Ok(info.is_file()),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+        Err(errno) => Err(errno).op("look for an upload"),
+    };
+    Ok(there(format!(".slipway/{UPLOADS}/{id}/{DESCRIPTION}"))?
+        && !there(format!(".slipway/{COMPLETED}/{id}"))?)
+}

@@ -1,0 +1,120 @@
+"""`slipway import minio-fs`."""
+
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from support import expect
+from support.checksums import checksum
+from support.data import MIB
+from support.tools import CHECKED, RECORD, md5, run, stat
+
+
+class TestImportFromMinio:
+    """The tree is made by the format that MinIO's "fs" backend had: there is no MinIO to be had for tests."""
+
+    @staticmethod
+    def file(
+        tree: Path, key: str, data: bytes, meta: dict[str, str] | str | None, parts: tuple[int, ...] = ()
+    ) -> Path:
+        """An object, and what MinIO wrote of it after it."""
+        path = tree / "lab" / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        if meta is not None:
+            known = tree / ".minio.sys" / "buckets" / "lab" / key / "fs.json"
+            known.parent.mkdir(parents=True, exist_ok=True)
+            if not isinstance(meta, str):
+                sizes = [
+                    {"number": n, "etag": "", "size": size, "actualSize": size}
+                    for n, size in enumerate(parts, 1)
+                ]
+                checksums = {"algorithm": "", "blocksize": 0, "hashes": None}
+                document = {"version": "1.0.2", "checksum": checksums, "meta": {"etag": md5(data), **meta}}
+                meta = json.dumps({**document, **({"parts": sizes} if sizes else {})})
+            known.write_text(meta)
+        return path
+
+    @pytest.fixture
+    def peers(self, tmp_path):
+        tree = tmp_path / "tree"
+        (tree / ".minio.sys" / "multipart").mkdir(parents=True)
+        (tree / ".minio.sys" / "format.json").write_text(
+            '{"version":"1","format":"fs","id":"6d2d0d4e-3c2b-4a52-b0b7-1f1f1f1f1f1f","fs":{"version":"2"}}'
+        )
+        self.file(
+            tree, "dir/plain", b"plain",
+            {"content-type": "text/x-peer", "X-Amz-Meta-Colour": "blue", "cache-control": "no-store"},
+        )  # fmt: skip
+        parts = [b"x" * 5 * MIB, b"yz"]
+        whole = md5(b"".join(hashlib.md5(part).digest() for part in parts)) + "-2"
+        self.file(tree, "multi", b"".join(parts), {"etag": whole}, (5 * MIB, 2))
+        edited = self.file(tree, "edited", b"before", {"content-type": "text/x-peer"})
+        edited.write_bytes(b"after!")
+        at = time.time() + 5
+        os.utime(edited, (at, at))
+        self.file(tree, "tagged", b"1", {"X-Amz-Tagging": "a=b"})
+        self.file(tree, "packed", b"snappy", {"X-Minio-Internal-compression": "klauspost/compress/s2"})
+        self.file(tree, "locked", b"dare", {"X-Minio-Internal-Server-Side-Encryption-Iv": "x"})
+        self.file(tree, "empty-json", b"2", "")
+        self.file(tree, "made", b"by a person", None)
+        (tree / ".minio.sys" / "buckets" / "lab" / ".metadata.bin").write_bytes(b"\x01")
+        return tree, whole
+
+    def test_objects_are_what_they_were(self, peers, make_server):
+        tree, whole = peers
+        lab = tree / "lab"
+        dry = run("import", "minio-fs", "--dry-run", tree, status=1)
+        assert "3 to take over" in dry
+        assert not any(RECORD in os.listxattr(path) for path in lab.rglob("*"))
+        before = sorted(str(path) for path in (tree / ".minio.sys").rglob("*"))
+        said = run("import", "minio-fs", tree, status=1)
+        assert "3 taken over, 0 had records of ours, 1 were foreign to both, 4 left as they were" in said
+        assert f"stale: {lab / 'edited'}: its bytes are not those of its ETag" in said
+        assert f"stale: {lab / 'empty-json'}: its fs.json can't be read" in said
+        assert f"failed: {lab / 'packed'}: MinIO stored it compressed" in said
+        assert f"failed: {lab / 'locked'}: MinIO stored it encrypted" in said
+        assert f"left: {lab / 'tagged'}: not taken over: tags" in said
+        assert f"left: {lab}: the bucket's configuration" in said
+        assert f"left: {tree / '.minio.sys' / 'multipart'}: uploads in progress" in said
+        assert sorted(str(path) for path in (tree / ".minio.sys").rglob("*")) == before
+        again = run("import", "minio-fs", tree, status=1)
+        assert "0 taken over, 3 had records of ours, 1 were foreign to both, 4 left as they were" in again
+
+        raw = make_server(tree=tree).raw
+        got = expect.ok(raw.get("/lab/dir/plain", headers=CHECKED))
+        assert got.body == b"plain" and got.etag == f'"{md5(b"plain")}"'
+        assert got.headers["x-amz-meta-colour"] == "blue" and got.headers["cache-control"] == "no-store"
+        assert got.headers["content-type"] == "text/x-peer"
+        assert got.headers["x-amz-checksum-crc64nvme"] == checksum("CRC64NVME", b"plain")
+        got = expect.ok(raw.get("/lab/multi", query={"partNumber": "2"}), 206)
+        assert got.body == b"yz" and got.etag == f'"{whole}"' and got.headers["x-amz-mp-parts-count"] == "2"
+        for key in ("edited", "packed", "locked", "made"):
+            assert raw.head(f"/lab/{key}").etag.startswith('"foreign-'), key
+        buckets = expect.ok(raw.get("/")).xml.child("Buckets").all("Bucket")
+        assert [bucket["Name"] for bucket in buckets] == ["lab"]
+
+    def test_trust_ends_where_the_file_is_younger(self, peers):
+        tree, _ = peers
+        kept = self.file(tree, "old-time", b"before", {})
+        kept.write_bytes(b"after!")
+        os.utime(kept, (1_000_000_000, 1_000_000_000))
+        said = run("import", "minio-fs", "--trust-etags", tree, status=1)
+        assert f"stale: {tree / 'lab' / 'edited'}: " in said
+        # It could not know.
+        assert stat(kept)[0]["object"]["etag"] == md5(b"before")
+
+    def test_other_trees_are_refused(self, peers, tmp_path):
+        tree, _ = peers
+        format_file = tree / ".minio.sys" / "format.json"
+        format_file.write_text('{"version":"1","format":"xl-single","xl":{}}')
+        assert 'format "xl-single", not "fs"' in run("import", "minio-fs", tree, status=2)
+        format_file.write_text("{")
+        assert "can't be read" in run("import", "minio-fs", tree, status=2)
+        format_file.unlink()
+        assert "no tree of MinIO's" in run("import", "minio-fs", tree, status=2)
+        run("import", "minio-fs", tmp_path / "missing", status=2)
