@@ -24,6 +24,8 @@ pub(crate) const ATTEMPTS: u64 = 250;
 pub(crate) const ATTEMPTS_AT_ONCE: u64 = 10;
 /// Longest such wait.
 pub(crate) const ATTEMPT_WAIT_MAX: Duration = Duration::from_millis(20);
+/// How often DeleteBucket looks again for files in staging that someone is writing: it holds all locks each time.
+pub(crate) const STAGING_WAITS: usize = 30;
 /// How often work that may copy a whole object is tried.
 pub(crate) const COPY_ATTEMPTS: u64 = 3;
 /// How often a file may change under a read before that is the answer (`Changed`).
@@ -81,6 +83,8 @@ pub(crate) const PEER_VALUE_BYTES_MAX: usize = 8 << 10;
 pub(crate) const LISTING_READ_BYTES: usize = 120 << 10;
 /// The same where directories are small.
 pub(crate) const ENTRIES_READ_BYTES: usize = 32 << 10;
+/// A page is made so often while files become directories; then these wait for it.
+pub(crate) const LISTING_TRIES: usize = 4;
 /// A listing keeps so many directories open, however deep it is.
 pub(crate) const LISTING_OPEN_MAX: usize = 8;
 

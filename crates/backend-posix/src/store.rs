@@ -58,7 +58,9 @@ pub(crate) struct Store {
 pub(crate) enum FileSystem {
     /// Local, and `RWF_NOWAIT` tells whether a read would wait.
     Local,
-    /// The same, and with multigrain timestamps where the kernel has them.
+    /// The same, but old versions of it lack `RENAME_EXCHANGE`.
+    Swapless,
+    /// As [`FileSystem::Local`], and with multigrain timestamps where the kernel has them.
     Multigrain,
     /// Local, with multigrain timestamps, and reads never wait for a disk.
     Memory,
@@ -74,8 +76,10 @@ impl FileSystem {
         Ok(match u32::try_from(kind & 0xffff_ffff).unwrap_or(0) {
             // ext2/3/4, XFS, btrfs
             0xef53 | 0x5846_5342 | 0x9123_683e => Self::Multigrain,
-            // F2FS, bcachefs, ZFS
-            0xf2f5_2010 | 0xca45_1a4e | 0x2fc1_2fc1 => Self::Local,
+            // F2FS, bcachefs
+            0xf2f5_2010 | 0xca45_1a4e => Self::Local,
+            // ZFS
+            0x2fc1_2fc1 => Self::Swapless,
             // tmpfs
             0x0102_1994 => Self::Memory,
             _ => Self::Other,
@@ -126,9 +130,18 @@ impl Store {
         device == self.device && self.file_system != FileSystem::Other
     }
 
-    /// True if `RENAME_EXCHANGE` can't be relied on, so that a name may be missing for a moment.
-    pub fn names_may_blink(&self) -> bool {
-        self.file_system == FileSystem::Other
+    /// As if the tree were on a file system that may lack `RENAME_EXCHANGE`.
+    #[cfg(test)]
+    pub fn assume_swapless(&mut self) {
+        self.file_system = FileSystem::Swapless;
+    }
+
+    /// True if the file system of a directory may lack `RENAME_EXCHANGE`, so that a name in it may be missing for a moment.
+    pub fn names_may_blink(&self, directory: impl AsFd) -> bool {
+        let may = |kind| matches!(kind, FileSystem::Other | FileSystem::Swapless);
+        // Another one may be mounted in a bucket, or as one.
+        let elsewhere = || file_info::of(&directory).is_ok_and(|info| info.device != self.device);
+        may(self.file_system) || (elsewhere() && FileSystem::of(&directory).map_or(true, may))
     }
 }
 

@@ -168,7 +168,8 @@ mod tests {
                 .write(true)
                 .open(scene.path().join(name))
                 .unwrap()
-                .set_modified(time)
+                // Both, since bindfs sets neither alone.
+                .set_times(fs::FileTimes::new().set_accessed(time).set_modified(time))
                 .unwrap();
         }
         fs::write(scene.path().join(".slipway,nokey"), "5").unwrap();

@@ -102,7 +102,7 @@ impl Layout {
             Err(Errno::NOENT) => return Ok(None),
             result => result?,
         };
-        Ok((file_info::of(&file)?.links == 1).then_some(file))
+        Ok((file_info::fresh(&file)?.links == 1).then_some(file))
     }
 
     /// Where a part begins.
@@ -176,7 +176,7 @@ pub(crate) fn holds(directory: &Directory, part_number: u32, record: &Record) ->
 pub(super) fn is_published(directory: &Directory) -> Result<bool, Fail> {
     for assembly in ASSEMBLIES {
         let Some(layout) = Layout::open(directory, assembly).attempt("open a layout")? else { continue };
-        let published = match file_info::at(directory, &assembly_name(assembly)) {
+        let published = match file_info::fresh_at(directory, &assembly_name(assembly)) {
             Err(Errno::NOENT) => true,
             result => {
                 let links = result.attempt("stat an assembly")?.links;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::{Fixture, digests, names};
-use crate::{Backend, ListItem, ListPosition};
+use s3_types::Conditions;
+
+use crate::{Backend, BackendError, ListItem, ListPosition};
 
 /// Every key is one, whatever its bytes, and comes back from a listing in the order of bytes.
 pub async fn odd_keys(backend: &Arc<dyn Backend>) {
@@ -57,6 +59,10 @@ pub async fn odd_keys(backend: &Arc<dyn Backend>) {
         "~",
         "-rf",
     ];
+    // A file system that goes by paths (FUSE) may take none this long; whether this one does is the backend's own test.
+    if let Err(BackendError::KeyNotStorable(_)) = fixture.put_if(&empties, b"", Conditions::default()).await {
+        keys.retain(|name| *name != empties);
+    }
     for name in &keys {
         fixture.put(name, name.as_bytes()).await;
     }
