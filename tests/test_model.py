@@ -9,7 +9,7 @@ from support import expect
 from support.bucket import Bucket
 from support.checksums import content_md5
 from support.model import list_page
-from support.server import assert_nothing_staged
+from support.server import assert_nothing_staged, by_other_mount
 from support.xml import element
 
 STEPS = 800
@@ -129,7 +129,8 @@ class Walk:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_walk(make_server, seed):
-    servers = [make_server("--durability", "none") for _ in range(2)]
+    first = make_server("--durability", "none")
+    servers = [first, make_server("--durability", "none", tree=by_other_mount(first.tree))]
     Bucket(servers[0], "bucket").create()
     walk = Walk([Bucket(server, "bucket") for server in servers], random.Random(seed))
     changes = (

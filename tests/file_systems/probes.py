@@ -8,7 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
-AT_FDCWD = -100
+AT_FDCWD, AT_SYMLINK_FOLLOW = -100, 0x400
 NOREPLACE, EXCHANGE = 1, 2
 FICLONE = 0x40049409
 KEEP_SIZE, PUNCH_HOLE = 1, 2
@@ -38,7 +38,7 @@ def _file(path: Path, content: bytes = b"x") -> Path:
 def xattr_bytes(directory: Path) -> str:
     """The longest value that one attribute takes."""
     path = _file(directory / "xattr")
-    low, high, refusal = 0, 65537, "yes"
+    low, high, refusal = 0, 65537, "the kernel's own limit"
     while high - low > 1:
         middle = (low + high) // 2
         refusal_here = _answer(lambda size=middle: os.setxattr(path, "user.probe", b"x" * size))
@@ -54,7 +54,8 @@ def unnamed(directory: Path) -> str:
     def work() -> None:
         fd = os.open(directory, os.O_TMPFILE | os.O_RDWR)
         try:
-            os.link(f"/proc/self/fd/{fd}", directory / "unnamed", follow_symlinks=True)
+            old, new = f"/proc/self/fd/{fd}".encode(), os.fsencode(directory / "unnamed")
+            _call("linkat", AT_FDCWD, old, AT_FDCWD, new, AT_SYMLINK_FOLLOW)
         finally:
             os.close(fd)
 
@@ -119,7 +120,8 @@ def locks(directory: Path, other: Path | None) -> str:
 
 def removed_while_open(directory: Path) -> str:
     """What becomes of the name."""
-    path = _file(directory / "open" if (directory / "open").mkdir() else directory / "open" / "file")
+    (directory / "open").mkdir()
+    path = _file(directory / "open" / "file")
     with open(path, "rb") as file:
         path.unlink()
         left = [name.rstrip("0123456789abcdef") for name in os.listdir(path.parent)]

@@ -13,7 +13,7 @@ pub(crate) const PIECE_BYTES_MAX: usize = 240;
 pub(crate) const NOTE_BYTES_MAX: usize = 1023;
 /// Longest path that goes to the kernel in one piece; `PATH_MAX` is 4,096.
 pub(crate) const PATH_BYTES_MAX: usize = 4000;
-/// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link.
+/// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link (and see `resolve`).
 pub(crate) const UNSURE_TRIES: usize = 32;
 
 // Races.
@@ -68,6 +68,8 @@ pub(crate) const OWN_FILE_BYTES_MAX: usize = 4 << 20;
 pub(crate) const ASSEMBLY_BYTES_MAX: u64 = 8 << 40;
 /// What slots are a multiple of on file systems that machines share: the largest page of any of them.
 pub(crate) const SHARED_PAGE_BYTES: u64 = 64 << 10;
+/// So many uploads are remembered whose parts this gateway puts in place, where others share the file system.
+pub(crate) const FOUNDED_MAX: usize = 1024;
 /// How long a Complete waits for writes to end before it copies the parts instead. Parts that are under way then are none of
 /// its own, so that it is rare.
 pub(crate) const SEAL_WAIT_MAX: Duration = Duration::from_secs(2);

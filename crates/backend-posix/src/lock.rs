@@ -84,7 +84,12 @@ impl Bucket<'_> {
     fn lock_number(&self, number: u64) -> Result<Lock, Fail> {
         let path = path_of(number);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let open = || resolve::create(&self.fd, &path, flags, Mode::from_raw_mode(0o600));
+        let create = || resolve::create(&self.fd, &path, flags, Mode::from_raw_mode(0o600));
+        // Of two that make it at once, network file systems tell one so, O_EXCL or not.
+        let open = || match create() {
+            Err(Errno::EXIST) => create(),
+            result => result,
+        };
         let file = match open() {
             Err(Errno::NOENT) => {
                 self.own_directory(DIRECTORY)?;

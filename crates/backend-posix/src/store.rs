@@ -13,6 +13,7 @@ use crate::listing::IndexCache;
 use crate::options::Options;
 use crate::record::ATTRIBUTE;
 use crate::resolve::{self, DIRECTORY};
+use crate::upload::Founded;
 
 /// Why a directory can't be served.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +50,7 @@ pub(crate) struct Store {
     file_system: FileSystem,
     clocks: Clocks,
     pub indexes: IndexCache,
+    pub founded: Founded,
     /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on trees that someone else serves.
     pub hands_over: bool,
 }
@@ -107,7 +109,8 @@ impl Store {
         let device = file_info::of(&fd).map_err(opened)?.device;
         let file_system = FileSystem::of(&fd).map_err(opened)?;
         let (indexes, clocks) = (IndexCache::new(options.index_cache_bytes), Clocks::new(None, None));
-        Ok(Self { root: fd, options, device, file_system, clocks, indexes, hands_over: false })
+        let founded = Founded::default();
+        Ok(Self { root: fd, options, device, file_system, clocks, indexes, founded, hands_over: false })
     }
 
     /// See [`Clocks::is_settled`].

@@ -4,21 +4,23 @@
 //! file with the size of its slots, fixed by the first who wanted one. Writers hold a shared lock on the layout, and look at
 //! its seal once they have that; who sets the seal holds the exclusive one. So no one writes to an assembly that is sealed.
 
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use backend::Result;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FlockOperation, OFlags, Timespec, Timestamps, UTIME_NOW, flock};
 use rustix::io::Errno;
-use s3_types::Conditions;
 use s3_types::limits::PART_BYTES_MIN;
+use s3_types::{Conditions, UploadId};
 
 use super::UploadName;
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
 use crate::file_info;
 use crate::keymap::ObjectPath;
-use crate::limits::{SEAL_WAIT_MAX, SEAL_WAIT_STEP, SHARED_PAGE_BYTES};
+use crate::limits::{FOUNDED_MAX, SEAL_WAIT_MAX, SEAL_WAIT_STEP, SHARED_PAGE_BYTES};
 use crate::publish::Target;
 use crate::record::{self, Record};
 use crate::resolve;
@@ -37,6 +39,28 @@ pub(super) fn assembly_name(assembly: u8) -> String {
 
 fn layout_name(assembly: u8) -> String {
     format!("layout{assembly}")
+}
+
+/// Assemblies of this gateway's making, the last so many of them. On a file system that machines share no one else writes to them:
+/// two machines that write to one file, even apart from each other, may wait for each other for half a minute (MooseFS has one
+/// writer for 64 MiB).
+#[derive(Debug, Default)]
+pub(crate) struct Founded(Mutex<VecDeque<String>>);
+
+impl Founded {
+    fn add(&self, id: &UploadId) {
+        let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if ids.len() >= FOUNDED_MAX {
+            ids.pop_front();
+        }
+        ids.push_back(id.as_str().to_owned());
+    }
+
+    /// True if this gateway made an assembly for the upload.
+    pub fn has(&self, id: &UploadId) -> bool {
+        let ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.iter().rev().any(|known| known == id.as_str())
+    }
 }
 
 /// The layout of an assembly, open.
@@ -89,7 +113,8 @@ impl Layout {
         };
         let mut sealed = staged.seal(bucket, None, layout)?;
         match sealed.link(directory, &layout_name(assembly)) {
-            Ok(()) | Err(Errno::EXIST) => {}
+            Ok(()) => bucket.store.founded.add(&upload.id),
+            Err(Errno::EXIST) => {}
             Err(Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(errno).op("link a layout"),
         }

@@ -34,7 +34,7 @@ use crate::staging::staging_directory;
 use crate::store::Store;
 use crate::{file_info, files, sweep, unique};
 
-pub(crate) use assembly::holds;
+pub(crate) use assembly::{Founded, holds};
 pub(crate) use complete::{Complete, complete};
 pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
 pub(crate) use part::{CopyPart, PartTarget, copy_part, part_number};

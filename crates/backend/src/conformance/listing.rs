@@ -59,8 +59,15 @@ pub async fn odd_keys(backend: &Arc<dyn Backend>) {
         "~",
         "-rf",
     ];
+    // Each level may be a call to a server; of these it would be millions, for minutes.
+    if std::env::var_os("SLIPWAY_SHALLOW").is_some() {
+        keys.retain(|name| *name != empties && *name != deep);
+    }
     // A file system that goes by paths (FUSE) may take none this long; whether this one does is the backend's own test.
-    if let Err(BackendError::KeyNotStorable(_)) = fixture.put_if(&empties, b"", Conditions::default()).await {
+    if keys.contains(&empties.as_str())
+        && let Err(BackendError::KeyNotStorable(_)) =
+            fixture.put_if(&empties, b"", Conditions::default()).await
+    {
         keys.retain(|name| *name != empties);
     }
     for name in &keys {
