@@ -1,4 +1,4 @@
-"""Two gateways on one tree at the same time, each by a mount of its own where `SLIPWAY_TWO_MOUNTS` tells of two."""
+"""Two gateways on one tree at the same time, by two mounts of it where `SLIPWAY_TWO_MOUNTS` tells of them."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -127,7 +127,10 @@ def test_a_file_becomes_a_directory_under_all_eyes(gateways):
                 answer = gateways[1].raw.put(gateways[1].path(key), b"", headers={"if-none-match": "*"})
                 assert answer.status in (409, 412), answer
 
-        at_once([look, lambda key=key: gateways[0].put(f"{key}/1"), lambda key=key: gateways[1].put(f"{key}/2")])
+        def below(bucket: Bucket, end: str, key: str = key) -> None:
+            bucket.put(key + end)
+
+        at_once([look, lambda put=below: put(gateways[0], "/1"), lambda put=below: put(gateways[1], "/2")])
         for bucket in gateways:
             assert bucket.keys(prefix=key) == [key, f"{key}/1", f"{key}/2"]
         for end in ("", "/1", "/2"):

@@ -112,8 +112,8 @@ def tmpfs(place: Path, stack: ExitStack) -> Mounted:
 
 
 def bindfs(place: Path, stack: ExitStack) -> Mounted:
-    """Twice, on XFS. Two mounts know nothing of each other's changes but what they ask for, so nothing is cached; and locks are
-    taken below."""
+    """Twice, on XFS. Two mounts know nothing of each other's changes but what they ask for, so nothing
+    is cached; and locks are taken below."""
     need("bindfs")
     under = loop(place, stack, "xfs")
     mounts = [directory(place, name) for name in ("first", "second")]

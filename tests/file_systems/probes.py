@@ -77,14 +77,15 @@ def _renameat2(directory: Path, flags: int) -> str:
 
 def ficlone(directory: Path) -> str:
     def work() -> None:
-        with open(_file(directory / "source", b"x" * 65536)) as source, open(directory / "clone", "wb") as clone:
+        original = _file(directory / "source", b"x" * 65536)
+        with open(original) as source, open(directory / "clone", "wb") as clone:
             fcntl.ioctl(clone, FICLONE, source.fileno())
 
     return _answer(work)
 
 
 def ctime(directory: Path) -> str:
-    """In how many of 200 tries a write that follows a look shows in the ctime, and if not in all, its steps."""
+    """In how many of 200 tries a write that follows a look shows in the ctime, and whether in whole seconds."""
     path = _file(directory / "ctime")
     seen = 0
     with open(path, "r+b", buffering=0) as file:

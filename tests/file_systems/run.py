@@ -3,7 +3,8 @@
 
     .venv/bin/python tests/file_systems/run.py [ext4 xfs btrfs tmpfs bindfs bindfs-plain sshfs moosefs]
 
-Needs root, and the programs of each file system. The server under test is `target/debug/slipway`: `cargo build` first.
+Needs root, and the programs of each file system. The server under test is `target/debug/slipway`: `cargo build`
+first.
 """
 
 import argparse
@@ -46,7 +47,12 @@ def suite(name: str, command: list[str], where: Path, log: Path, env: dict[str, 
     began = time.monotonic()
     with open(log, "wb") as output:
         process = subprocess.Popen(
-            command, cwd=where, stdout=output, stderr=output, env={**os.environ, **env}, start_new_session=True
+            command,
+            cwd=where,
+            stdout=output,
+            stderr=output,
+            env={**os.environ, **env},
+            start_new_session=True,
         )
         try:
             status = process.wait(SUITE_SECONDS)
@@ -106,8 +112,10 @@ def check(kind: str, programs: list[Path], options: argparse.Namespace) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", metavar="FILE-SYSTEM", help=f"of {', '.join(mounts.KINDS)}; default all")
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    known = f"of {', '.join(mounts.KINDS)}; default all"
+    parser.add_argument("kinds", nargs="*", metavar="FILE-SYSTEM", help=known)
     parser.add_argument("--probes", action="store_true", help="only find out what they can do")
     parser.add_argument("--without", action="append", default=[], metavar="SUITE", help="leave out a suite")
     options = parser.parse_args()

@@ -170,7 +170,7 @@ class Server:
 
 
 def by_other_mount(tree: Path) -> Path:
-    """The same directory by the second mount of its file system, if `SLIPWAY_TWO_MOUNTS=FIRST:SECOND` tells of one."""
+    """The same directory by another mount, if `SLIPWAY_TWO_MOUNTS=FIRST:SECOND` tells of two."""
     first, _, second = os.environ.get("SLIPWAY_TWO_MOUNTS", "").partition(":")
     return Path(second) / tree.relative_to(first) if second and tree.is_relative_to(first) else tree
 
