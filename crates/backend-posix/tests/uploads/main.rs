@@ -235,6 +235,8 @@ async fn ten_thousand_parts_in_place() {
     let upload = scene.upload();
     let assembly = fs::File::options().write(true).open(upload.join("assembly1")).unwrap();
     assembly.set_len(10_000 * PART as u64).unwrap();
+    // MooseFS counts holes as blocks.
+    let holes_show = assembly.metadata().unwrap().blocks() * 512 < 2 * PART as u64;
     let record = get_record(&upload.join("00001"));
     for number in 2..=10_000 {
         let name = upload.join(format!("{number:05}"));
@@ -253,7 +255,7 @@ async fn ten_thousand_parts_in_place() {
     assert_eq!(read.etag, receipt.etag);
     assert_eq!(read.parts.unwrap().len(), 10_000);
     // It came to the directory without a byte of it being copied.
-    assert!(fs::metadata(scene.object()).unwrap().blocks() * 512 < 2 * PART as u64);
+    assert!(!holes_show || fs::metadata(scene.object()).unwrap().blocks() * 512 < 2 * PART as u64);
 }
 
 fn get_record(path: &Path) -> Vec<u8> {
