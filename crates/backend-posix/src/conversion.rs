@@ -9,6 +9,7 @@
 //! next to lock the key, to list, to convert another file, or the sweep. (A path over about 1,000 bytes does not fit a symbolic link
 //! everywhere; then it can't be converted: `KeyNotStorable`.)
 
+use backend::BackendError;
 use rustix::fd::AsFd;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -96,9 +97,15 @@ pub(crate) fn undisturbed<T>(
     for _ in 0..LISTING_TRIES {
         let before = read(bucket)?;
         if before.as_deref().and_then(under_way).is_none() {
-            let done = work()?;
-            if read(bucket)? == before {
-                return Ok(done);
+            match work() {
+                // FUSE, of something that another mount removed since it was opened.
+                Err(BackendError::Io { source, .. }) if is_gone(&source) => {}
+                done => {
+                    let done = done?;
+                    if read(bucket)? == before {
+                        return Ok(done);
+                    }
+                }
             }
         } else if settle(bucket).is_err() {
             break;
@@ -109,6 +116,10 @@ pub(crate) fn undisturbed<T>(
         tracing::warn!(?error, "a listing may miss a file that is becoming a directory");
     }
     work()
+}
+
+fn is_gone(error: &std::io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::STALE))
 }
 
 /// Puts a prepared directory to where the file was that is in it, if no one has the name. A directory that someone made there meanwhile
@@ -158,7 +169,6 @@ mod tests {
     use std::fs;
     use std::time::Duration;
 
-    use backend::BackendError;
     use s3_types::Conditions;
 
     use super::*;

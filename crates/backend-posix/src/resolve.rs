@@ -91,7 +91,7 @@ fn sure(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode, resolve: Re
     let path = if path.is_empty() { "." } else { path };
     for _ in 1..UNSURE_TRIES {
         match rustix::fs::openat2(&directory, path, flags, mode, resolve) {
-            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::AGAIN | Errno::INTR | Errno::STALE) => {}
             // Without links nothing leads out; but the kernel says so where a network file system made it look at a directory
             // anew while it was on its way through it.
             Err(Errno::XDEV) if resolve.contains(PLAIN) => {}

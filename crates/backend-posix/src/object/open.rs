@@ -34,7 +34,11 @@ impl Opened {
     /// True if the file is still what the attributes tell of.
     pub fn is_unchanged(&self) -> Result<bool> {
         match &self.file {
-            Some(file) => Ok(file_info::stat(file)?.stamp == self.stamp),
+            Some(file) => match file_info::of(file) {
+                // FUSE, of one that was removed by another mount.
+                Err(Errno::NOENT | Errno::STALE) => Ok(false),
+                info => Ok(info.op("stat a file")?.stamp == self.stamp),
+            },
             None => Ok(true),
         }
     }
