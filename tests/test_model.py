@@ -59,7 +59,7 @@ from support.actors import Client, CopyMade, Listing, New, Person, listed
 from support.bucket import Bucket
 from support.history import State, Step, Version, etag_of, etag_of_parts, explain
 from support.model import list_page
-from support.server import assert_nothing_staged
+from support.server import assert_nothing_staged, by_other_mount
 
 SEEDS = [int(seed) for seed in os.environ.get("SLIPWAY_MODEL_SEED", "1 2 3").split()]
 ROUNDS = int(os.environ.get("SLIPWAY_MODEL_ROUNDS", "20"))
@@ -446,7 +446,9 @@ def parent(key: str) -> str:
 
 
 def run(make_server: Callable, seed: int, rounds: int, tmp_path: Path) -> None:
-    servers = [make_server("--durability", "none") for _ in range(2 + seed % 2)]
+    first = make_server("--durability", "none")
+    others = [make_server("--durability", "none", tree=by_other_mount(first.tree)) for _ in range(1 + seed % 2)]
+    servers = [first, *others]
     Bucket(servers[0], "bucket").create()
     walk = Walk([Bucket(server, "bucket") for server in servers], seed, tmp_path)
     try:

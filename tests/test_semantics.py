@@ -9,7 +9,7 @@ import pytest
 
 from support import expect
 from support.clients import environment
-from support.server import KEYS, REPOSITORY
+from support.server import KEYS, REPOSITORY, binary
 
 PAGE = (REPOSITORY / "docs" / "SEMANTICS.md").read_text()
 MARK = "=== end of a command ==="
@@ -48,6 +48,10 @@ SERVERS = {
 DEFINITION = re.search(r"```sh\n(.*?)```", PAGE, re.DOTALL)[1]
 
 
+def with_slipway(env: dict[str, str]) -> dict[str, str]:
+    return {**env, "PATH": f"{binary().parent}:{env.get('PATH', os.defpath)}"}
+
+
 def pattern(line: str) -> str:
     return ".*".join(map(re.escape, line.split("…")))
 
@@ -73,7 +77,7 @@ def test_examples(title, make_server, tmp_path):
         ["bash"],
         input="\n".join(script),
         cwd=tmp_path,
-        env=environment(server, tmp_path),
+        env=with_slipway(environment(server, tmp_path)),
         capture_output=True,
         text=True,
         timeout=300,

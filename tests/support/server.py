@@ -169,6 +169,12 @@ class Server:
             self.process.stdout.close()
 
 
+def by_other_mount(tree: Path) -> Path:
+    """The same directory by another mount, if `SLIPWAY_TWO_MOUNTS=FIRST:SECOND` tells of two."""
+    first, _, second = os.environ.get("SLIPWAY_TWO_MOUNTS", "").partition(":")
+    return Path(second) / tree.relative_to(first) if second and tree.is_relative_to(first) else tree
+
+
 def staging_files(bucket: Path) -> list[str]:
     """What lies in a bucket's staging area."""
     staging = bucket / ".slipway" / "staging"

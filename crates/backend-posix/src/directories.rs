@@ -18,7 +18,7 @@ use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{scattered, staging_directory};
 use crate::sweep::remove_tree;
-use crate::{file_info, files, orphans, unique};
+use crate::{conversion, file_info, files, orphans, unique};
 
 /// Opens the directory at `path`, making what is missing. A file that stands where a directory must be becomes the
 /// [`SELF`] of one.
@@ -77,7 +77,13 @@ fn make(
     owner: Option<UnixAccount>,
 ) -> Result<Directory, Fail> {
     let options = &bucket.store.options;
-    match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(options.directory_mode)) {
+    let made = {
+        // A name that is missing only until the directory with its file is in place must not be taken.
+        let blinks = bucket.store.names_may_blink(parent);
+        let _lock = blinks.then(|| bucket.lock(&join(&parent.path, name))).transpose()?;
+        rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(options.directory_mode))
+    };
+    match made {
         Ok(()) => {}
         // Someone else was faster, unless it is a link to nowhere.
         Err(Errno::EXIST) => {
@@ -194,7 +200,7 @@ fn convert(
 }
 
 /// Makes a marked directory in staging with the file in it.
-fn prepare(
+pub(crate) fn prepare(
     bucket: &Bucket<'_>,
     parent: &Directory,
     name: &str,
@@ -226,39 +232,13 @@ fn swap(
         // The old name of the file is in staging now.
         Ok(()) => rustix::fs::unlinkat(staging, prepared, AtFlags::empty()).attempt("remove a name")?,
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            swap_by_steps(bucket, parent, name, staging, prepared)?;
+            conversion::swap_by_steps(bucket, parent, name, staging, prepared)?;
         }
         Err(errno) => return Err(errno).attempt("swap a file for a directory"),
     }
     if bucket.store.options.durability.syncs_names() {
         rustix::fs::fsync(parent).attempt("sync a directory")?;
     }
-    Ok(())
-}
-
-/// Without EXCHANGE the name is missing for a moment. Readers ask again under the lock we hold; after a crash the sweep
-/// finishes it, by the path that the directory is told here.
-fn swap_by_steps(
-    bucket: &Bucket<'_>,
-    parent: &Directory,
-    name: &str,
-    staging: &OwnedFd,
-    prepared: &str,
-) -> Result<(), Fail> {
-    let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("open a directory")?;
-    let record = Record { key: Some(join(&parent.path, name)), ..Record::made_directory() };
-    record::put_of_prepared(bucket, &directory, &record)?;
-    if bucket.store.options.durability.syncs_names() {
-        rustix::fs::fsync(&directory).attempt("sync a directory")?;
-        rustix::fs::fsync(staging).attempt("sync a directory")?;
-    }
-    rustix::fs::unlinkat(parent, name, AtFlags::empty()).attempt("remove a name")?;
-    if let Err(errno) = rustix::fs::renameat(staging, prepared, parent, name) {
-        let own = format!("{prepared}/{SELF}");
-        let _ = rustix::fs::linkat(staging, own, parent, name, AtFlags::empty());
-        return Err(errno).attempt("place a directory");
-    }
-    let _ = record::put_of_prepared(bucket, &directory, &Record::made_directory());
     Ok(())
 }
 
@@ -345,79 +325,24 @@ fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
         && is_empty(&directory).attempt("read a directory")?)
 }
 
-/// True if a directory, just opened, has no entries but its folder of records.
+/// True if a directory, just opened, has no entries but its folder of records, and files that were removed while someone had them open.
 pub(crate) fn is_empty(directory: impl AsFd) -> Io<bool> {
     has_at_most(0, directory)
 }
 
-/// The same for no more than so many.
+/// The same for no more than so many entries.
 pub(crate) fn has_at_most(most: usize, directory: impl AsFd) -> Io<bool> {
     let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
     let mut entries = RawDir::new(directory, &mut buffer);
     let mut count = 0;
     while let Some(entry) = entries.next() {
         let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        count += usize::from(!matches!(name, b"." | b"..") && name != RECORDS.as_bytes());
+        let name = entry.file_name();
+        let own = name.to_str().is_ok_and(|name| name == RECORDS || keymap::is_lingering(name));
+        count += usize::from(!own && !matches!(name.to_bytes(), b"." | b".."));
         if count > most {
             return Ok(false);
         }
     }
     Ok(true)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::time::Duration;
-
-    use super::*;
-    use crate::options::SweepOptions;
-    use crate::sweep;
-    use crate::testing::Scene;
-
-    fn prepared(scene: &Scene, name: &str) -> (Directory, OwnedFd) {
-        let bucket = scene.bucket();
-        let parent = bucket.directory("").unwrap();
-        let staging = staging_directory(&bucket).unwrap();
-        prepare(&bucket, &parent, "a", None, (&staging, name)).unwrap();
-        (parent, staging)
-    }
-
-    #[test]
-    fn a_file_system_without_exchange_gets_there_by_steps() {
-        let scene = Scene::new();
-        scene.put("a", b"1").unwrap();
-        let bucket = scene.bucket();
-        let (parent, staging) = prepared(&scene, "p");
-        swap_by_steps(&bucket, &parent, "a", &staging, "p").unwrap();
-        assert_eq!(scene.get("a").unwrap(), b"1");
-        assert!(is_prunable(&bucket, "a").is_ok_and(|prunable| !prunable));
-        scene.put("a/b", b"2").unwrap();
-        assert_eq!(scene.get("a/b").unwrap(), b"2");
-    }
-
-    /// A crash between the two steps, and one before them.
-    #[test]
-    fn the_sweep_finishes_what_a_crash_interrupted() {
-        let scene = Scene::new();
-        let sweep = || {
-            let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
-            sweep::sweep(&scene.store, &scene.name, &options).unwrap()
-        };
-        scene.put("a", b"1").unwrap();
-        prepared(&scene, "before");
-        assert_eq!(sweep().staging, 1);
-        assert_eq!(scene.get("a").unwrap(), b"1");
-
-        let (_, staging) = prepared(&scene, "between");
-        let directory = resolve::plain(&staging, "between", DIRECTORY).unwrap();
-        let record = Record { key: Some("a".into()), ..Record::made_directory() };
-        record::set_small(&directory, &record).unwrap();
-        fs::remove_file(scene.path().join("a")).unwrap();
-        assert!(scene.get("a").is_err());
-        assert_eq!(sweep().staging, 1);
-        assert_eq!(scene.get("a").unwrap(), b"1");
-        assert!(scene.path().join("a/.slipway,self").is_file());
-    }
 }

@@ -55,8 +55,17 @@ pub(crate) fn of(file: impl AsFd) -> Io<FileInfo> {
 
 /// `fstat` past what a network file system or FUSE has cached.
 pub(crate) fn fresh(file: impl AsFd) -> Io<FileInfo> {
-    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
-    let stat = rustix::fs::statx(file, "", flags, StatxFlags::BASIC_STATS)?;
+    fresh_by(file, "", AtFlags::EMPTY_PATH)
+}
+
+/// [`at`] past what a network file system or FUSE has cached: it may keep the number of links for each name of a file.
+pub(crate) fn fresh_at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
+    fresh_by(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn fresh_by(directory: impl AsFd, name: &str, flags: AtFlags) -> Io<FileInfo> {
+    let flags = flags | AtFlags::STATX_FORCE_SYNC;
+    let stat = rustix::fs::statx(directory, name, flags, StatxFlags::BASIC_STATS)?;
     let time =
         |time: rustix::fs::StatxTimestamp| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
     Ok(FileInfo {

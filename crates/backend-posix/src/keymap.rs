@@ -8,6 +8,7 @@
 //! | empty (`a//b`) | `.slipway,empty` |
 //! | `.` and `..` | `.slipway,dot`, `.slipway,dotdot` |
 //! | `.slipway`, or starts with `.slipway,` | `.slipway,=` + component |
+//! | like a name that a file gets which is removed while it is open ([`is_lingering`]) | `.slipway,=` + component |
 //! | holds a NUL | `.slipway,%` + component with NUL as `%00` and `%` as `%25` |
 //! | any whose name would exceed 255 bytes | a chain: pieces of up to 240 bytes of the component (NUL and `%` escaped as above), each but the last a directory `.slipway,+PIECE`, the last `.slipway,.PIECE` |
 //!
@@ -41,6 +42,17 @@ const PIECE: &str = ".slipway,+";
 const LAST_PIECE: &str = ".slipway,.";
 
 const _: () = assert!(PIECE.len() + PIECE_BYTES_MAX <= NAME_BYTES_MAX);
+
+/// True for the names that FUSE (`.fuse_hidden`, 16 digits) and NFS clients (`.nfs`, 24 digits) give to files which are removed
+/// while someone has them open, and which they remove when that ends.
+pub(crate) fn is_lingering(name: &str) -> bool {
+    let digits = match (name.strip_prefix(".fuse_hidden"), name.strip_prefix(".nfs")) {
+        (Some(digits), _) if digits.len() == 16 => digits,
+        (_, Some(digits)) if digits.len() == 24 => digits,
+        _ => return false,
+    };
+    digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
 
 /// Where a key's object is, relative to its bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +101,9 @@ pub(crate) fn component_path(component: &str) -> Cow<'_, str> {
         "." => Cow::Borrowed(DOT),
         ".." => Cow::Borrowed(DOT_DOT),
         c if c.contains('\0') => Cow::Owned(format!("{PERCENT}{}", percent_escape(c))),
-        c if c == OWN_DIRECTORY || c.starts_with(RESERVED) => Cow::Owned(format!("{LITERAL}{c}")),
+        c if c == OWN_DIRECTORY || c.starts_with(RESERVED) || is_lingering(c) => {
+            Cow::Owned(format!("{LITERAL}{c}"))
+        }
         c => Cow::Borrowed(c),
     };
     if name.len() <= NAME_BYTES_MAX { name } else { Cow::Owned(chain(&percent_escape(component))) }
@@ -135,7 +149,8 @@ pub(crate) enum Name<'n> {
 pub(crate) fn classify(name: &[u8]) -> Name<'_> {
     let Ok(name) = str::from_utf8(name) else { return Name::Hidden };
     if !name.starts_with(OWN_DIRECTORY) {
-        return if matches!(name, "." | "..") { Name::Hidden } else { Name::Component(name.into()) };
+        let hidden = matches!(name, "." | "..") || is_lingering(name);
+        return if hidden { Name::Hidden } else { Name::Component(name.into()) };
     }
     let component = match name {
         OWN_DIRECTORY => return Name::Hidden,
@@ -243,6 +258,8 @@ mod tests {
         assert_eq!(path("a/.slipway/x"), "a/.slipway,=.slipway/x");
         assert_eq!(path(".slipway,self"), ".slipway,=.slipway,self");
         assert_eq!(path("a\0%"), ".slipway,%a%00%25");
+        assert_eq!(path(".fuse_hidden0012ab3400000001"), ".slipway,=.fuse_hidden0012ab3400000001");
+        assert_eq!(path(".fuse_hidden0012ab34"), ".fuse_hidden0012ab34");
         let long = "é".repeat(200);
         assert_eq!(path(&long), format!(".slipway,+{}/.slipway,.{}", "é".repeat(120), "é".repeat(80)));
         assert_eq!(directory_path("a//"), "a/.slipway,empty");
@@ -262,6 +279,8 @@ mod tests {
             ".slipway,=.",
             ".slipway,%a%00%2",
             ".slipway,dotdotdot",
+            ".fuse_hidden0012ab3400000001",
+            ".nfs0000000000a1b2c300000001",
         ] {
             assert_eq!(classify(name.as_bytes()), Name::Hidden, "{name}");
         }
@@ -292,6 +311,7 @@ mod tests {
         prop_oneof![
             4 => "[a-c.%]{0,3}",
             1 => Just(".slipway".to_owned()),
+            1 => "\\.fuse_hidden[0-9a-f]{16}",
             1 => "\\.slipway,?[a-z=%+.]{0,8}",
             1 => "[\0%a0-9]{0,12}",
             1 => "\\PC{0,8}",

@@ -8,7 +8,7 @@
 //! ```text
 //! ROOT/
 //!   .slipway/                      the gateway's own; `metadata` in it says that records are files
-//!   .slipway,deleting,...          uploads of a bucket while DeleteBucket removes it
+//!   .slipway,deleting,...          uploads and locks of a bucket while DeleteBucket removes it
 //!   bucket/                        user.slipway: when it was created
 //!     a/b.txt                      the object a/b.txt          user.slipway: its record
 //!     a/                           user.slipway: made by a PUT, so that it goes with its last object
@@ -18,7 +18,8 @@
 //!     a/.slipway,empty/c           the object a//c; see `keymap` for the other escapes
 //!     a/.slipway,records/b.txt     the record of a/b.txt, where there are no attributes (`record::sidecar`)
 //!     .slipway/                    the bucket's own, made at its first need, reached by no key
-//!       locks/00 .. locks/3f       locks on keys, by hash
+//!       locks/00 .. locks/3f       locks on keys, by hash; locks/40: see `conversion`
+//!       converting                 the last file that became a directory by steps, where there is no `RENAME_EXCHANGE`
 //!       staging/                   files on their way to a name that is taken; notes of directories (`note`)
 //!       scattered/HASH             where else things are staged: in directories that are mounted inside the bucket
 //!       overflow/ID                records that do not fit an attribute
@@ -42,7 +43,7 @@
 //! ```
 //! Where `linkat` says EEXIST, the key is replaced under its lock:
 //! ```text
-//! openat2(".slipway/locks/2a"), flock, fstat
+//! openat2(".slipway/locks/2a"), flock, fstat, fstatat
 //! lgetxattr("b.txt")                         what is there; conditions also open it and compare
 //! linkat(-> ".slipway/staging/..."), renameat(-> "b.txt")
 //! ```
@@ -65,7 +66,7 @@
 //! # Why it holds
 //! - *Conditions are decided with the publish.* Whatever replaces or removes a name holds the key's lock, so what a condition
 //!   was compared with is what is replaced. A create takes no lock: `linkat` succeeds only if the name is free, which no
-//!   lock holder counts on.
+//!   lock holder counts on. (Where the file system may lack `RENAME_EXCHANGE` it takes the lock, see [`conversion`].)
 //! - *Directories may go at any time.* The kernel refuses to make a name in a directory that was removed, and to remove
 //!   one that has a name in it. Whoever loses that race starts over (`error::retrying`).
 //! - *`a` and `a/b`.* A name is a file or a directory, so the object `a` is `a` or `a/.slipway,self`, never both. A
@@ -88,7 +89,7 @@
 //!
 //! # Modules
 //! [`keymap`] (keys to paths), [`record`] (the attribute), [`resolve`] and [`bucket`] (opening paths), [`place`] (where an object is),
-//! [`staging`] and [`publish`] (writing), [`directories`] (making, converting and pruning them), [`object`], [`listing`] and [`upload`]
+//! [`staging`] and [`publish`] (writing), [`directories`] (making, converting and pruning them), [`conversion`] (the same by steps), [`object`], [`listing`] and [`upload`]
 //! (S3's operations), [`sweep`] (leftovers), [`tools`] (what an operator runs on a tree).
 
 #![forbid(unsafe_code)]
@@ -99,6 +100,7 @@ mod bucket;
 mod buckets;
 mod clock;
 mod companions;
+mod conversion;
 mod directories;
 mod error;
 mod file_info;

@@ -13,7 +13,7 @@ pub(crate) const PIECE_BYTES_MAX: usize = 240;
 pub(crate) const NOTE_BYTES_MAX: usize = 1023;
 /// Longest path that goes to the kernel in one piece; `PATH_MAX` is 4,096.
 pub(crate) const PATH_BYTES_MAX: usize = 4000;
-/// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link, EXDEV where one moved what it had found.
+/// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link (and see `resolve`).
 pub(crate) const UNSURE_TRIES: usize = 32;
 
 // Races.
@@ -24,6 +24,8 @@ pub(crate) const ATTEMPTS: u64 = 250;
 pub(crate) const ATTEMPTS_AT_ONCE: u64 = 10;
 /// Longest such wait.
 pub(crate) const ATTEMPT_WAIT_MAX: Duration = Duration::from_millis(20);
+/// How often DeleteBucket looks again for files in staging that someone is writing: it holds all locks each time.
+pub(crate) const STAGING_WAITS: usize = 30;
 /// How often work that may copy a whole object is tried.
 pub(crate) const COPY_ATTEMPTS: u64 = 3;
 /// How often a file may change under a read before that is the answer (`Changed`).
@@ -66,6 +68,8 @@ pub(crate) const OWN_FILE_BYTES_MAX: usize = 4 << 20;
 pub(crate) const ASSEMBLY_BYTES_MAX: u64 = 8 << 40;
 /// What slots are a multiple of on file systems that machines share: the largest page of any of them.
 pub(crate) const SHARED_PAGE_BYTES: u64 = 64 << 10;
+/// So many uploads are remembered whose parts this gateway puts in place, where others share the file system.
+pub(crate) const FOUNDED_MAX: usize = 1024;
 /// How long a Complete waits for writes to end before it copies the parts instead. Parts that are under way then are none of
 /// its own, so that it is rare.
 pub(crate) const SEAL_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -81,6 +85,8 @@ pub(crate) const PEER_VALUE_BYTES_MAX: usize = 8 << 10;
 pub(crate) const LISTING_READ_BYTES: usize = 120 << 10;
 /// The same where directories are small.
 pub(crate) const ENTRIES_READ_BYTES: usize = 32 << 10;
+/// A page is made so often while files become directories; then these wait for it.
+pub(crate) const LISTING_TRIES: usize = 4;
 /// A listing keeps so many directories open, however deep it is.
 pub(crate) const LISTING_OPEN_MAX: usize = 8;
 

@@ -5,10 +5,14 @@
 //! do, and a crash releases all. No operation ever holds two of them (DeleteBucket takes all, in order), so that
 //! keys which share a file can't deadlock.
 //!
+//! One more file, `40`, is for the few moments in which a file becomes a directory where that takes two steps ([`conversion`]). It is
+//! taken last, by those who convert with the key's lock, and by listings and the sweep with none.
+//!
 //! Taken by whatever removes or replaces a name, and by conditional writes. A plain create of a new key needs none: `link`
 //! either makes the name or finds it taken.
 
-use rustix::fd::OwnedFd;
+use backend::BackendError;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
@@ -16,7 +20,7 @@ use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Io, Op};
 use crate::keymap::{DIRECTORY_DATA, SELF};
 use crate::limits::LOCKS;
-use crate::{file_info, resolve};
+use crate::{conversion, file_info, resolve};
 
 /// Where lock files are, in `.slipway`.
 pub(crate) const DIRECTORY: &str = "locks";
@@ -27,8 +31,28 @@ pub(crate) struct Lock(#[expect(dead_code, reason = "closing it releases the loc
 
 impl Bucket<'_> {
     /// Waits for the lock of the file at `path`.
+    /// From then on, the file is no directory by halves (see [`conversion`]).
     pub fn lock(&self, path: &str) -> Result<Lock, Fail> {
-        self.lock_number(hash(path.as_bytes()) % LOCKS)
+        let lock = self.lock_number(hash(path.as_bytes()) % LOCKS)?;
+        conversion::settle_wanted(self, |wanted| wanted == path)?;
+        Ok(lock)
+    }
+
+    /// [`Bucket::lock`] for those who only look; `None` if no one has ever locked anything, or can.
+    pub fn lock_for_look(&self, path: &str) -> Result<Option<Lock>, Fail> {
+        match resolve::plain(&self.fd, ".slipway/locks", resolve::DIRECTORY) {
+            Ok(_) => match self.lock(path) {
+                Err(Fail::Storage(BackendError::ReadOnly | BackendError::Denied { .. })) => Ok(None),
+                result => result.map(Some),
+            },
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno).attempt("open locks"),
+        }
+    }
+
+    /// See [`conversion::settle`].
+    pub fn lock_conversions(&self) -> Result<Lock, Fail> {
+        self.lock_number(LOCKS)
     }
 
     /// Waits for the lock of the directory at `path`, another than that of a file there.
@@ -47,12 +71,21 @@ impl Bucket<'_> {
 
     /// Waits for all locks.
     pub fn lock_all(&self) -> Result<Vec<Lock>, Fail> {
-        (0..LOCKS).map(|number| self.lock_number(number)).collect()
+        let locks = (0..LOCKS).map(|number| self.lock_number(number)).collect::<Result<_, _>>()?;
+        conversion::settle_any(self)?;
+        Ok(locks)
     }
 
-    /// Removes the lock files, all of which the caller holds. Those who wait for one find it gone and start over.
-    pub fn remove_locks(&self) -> Result<(), Fail> {
-        for number in 0..LOCKS {
+    /// Moves the lock files, all of which the caller holds, to `aside` in the root. Those who wait for one find that its name is
+    /// gone and start over. Removed here, files that are open would keep other names on FUSE and NFS, and so their directory.
+    pub fn remove_locks(&self, aside: &str) -> Result<(), Fail> {
+        match rustix::fs::renameat(&*self.fd, ".slipway/locks", &self.store.root, aside) {
+            Ok(()) | Err(Errno::NOENT) => return Ok(()),
+            // The bucket is a file system of its own.
+            Err(Errno::XDEV) => {}
+            Err(errno) => return Err(errno).attempt("move locks"),
+        }
+        for number in 0..=LOCKS {
             remove(self, &path_of(number), rustix::fs::AtFlags::empty())?;
         }
         remove(self, ".slipway/locks", rustix::fs::AtFlags::REMOVEDIR)
@@ -61,7 +94,12 @@ impl Bucket<'_> {
     fn lock_number(&self, number: u64) -> Result<Lock, Fail> {
         let path = path_of(number);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let open = || resolve::create(&self.fd, &path, flags, Mode::from_raw_mode(0o600));
+        let create = || resolve::create(&self.fd, &path, flags, Mode::from_raw_mode(0o600));
+        // Of two that make it at once, network file systems tell one so, O_EXCL or not.
+        let open = || match create() {
+            Err(Errno::EXIST) => create(),
+            result => result,
+        };
         let file = match open() {
             Err(Errno::NOENT) => {
                 self.own_directory(DIRECTORY)?;
@@ -72,11 +110,22 @@ impl Bucket<'_> {
         let file = file.attempt("open a lock")?;
         self.hand_over(&path).attempt("give a lock to its owner")?;
         lock_file(&file).attempt("lock")?;
-        // DeleteBucket removes lock files; then this one excludes no one any more.
-        if file_info::of(&file).attempt("stat a lock")?.links == 0 {
+        // DeleteBucket takes lock files away; then this one excludes no one any more.
+        if !is_named(&file, &self.fd, &path).attempt("stat a lock")? {
             return Err(Fail::Retry);
         }
         Ok(Lock(file))
+    }
+}
+
+/// True if an open file still has the name by which it was opened.
+/// Its links do not tell: FUSE and NFS let a file that is open only seem to be removed.
+pub(crate) fn is_named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<bool> {
+    let info = file_info::of(file)?;
+    match file_info::at(directory, path) {
+        Ok(named) => Ok((named.inode, named.device) == (info.inode, info.device)),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+        Err(errno) => Err(errno),
     }
 }
 

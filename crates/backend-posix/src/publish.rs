@@ -134,8 +134,9 @@ impl Target {
     fn publish_file(&self, bucket: &Bucket<'_>, parent: &Directory, sealed: &mut Sealed) -> Result<(), Fail> {
         let (_, name) = keymap::split(&self.place.path);
         // `link` is the arbiter of who makes a new name. It holds for `If-None-Match` too, and needs no lock: no one
-        // who holds one counts on a name to stay free.
-        if sealed.rest.is_none() && !self.conditions.need_existing() {
+        // who holds one counts on a name to stay free. Unless its file may be about to become a directory by steps.
+        if sealed.rest.is_none() && !self.conditions.need_existing() && !bucket.store.names_may_blink(parent)
+        {
             match sealed.link(parent, name) {
                 Err(Errno::EXIST) => {}
                 result => {

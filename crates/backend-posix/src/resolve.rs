@@ -117,9 +117,9 @@ fn sure(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode, resolve: Re
     let without_links = resolve.contains(ResolveFlags::NO_SYMLINKS);
     for _ in 1..UNSURE_TRIES {
         match rustix::fs::openat2(&directory, path, flags, mode, resolve) {
-            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::AGAIN | Errno::INTR | Errno::STALE) => {}
             // Without links nothing leads out: what was found was moved away in the same moment, as a file is that
-            // becomes a directory, and something else has its name.
+            // becomes a directory, and something else has its name; or a network file system made the kernel look anew.
             Err(Errno::XDEV) if without_links => {}
             result => return result,
         }

@@ -37,6 +37,7 @@ pub(crate) fn is_scattered(name: &str) -> bool {
 /// A file that is being written. Dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct Staged {
+    /// Closed before its name is removed: FUSE and NFS give a file another name that is removed while it is open.
     file: OwnedFd,
     name: Option<StagedName>,
     /// Where in `file` its bytes are, if that is not its own.
@@ -53,11 +54,16 @@ struct StagedName {
     keep: bool,
 }
 
+impl Drop for StagedName {
+    fn drop(&mut self) {
+        if !self.keep {
+            let _ = rustix::fs::unlinkat(&*self.directory, &self.name, AtFlags::empty());
+        }
+    }
+}
+
 impl Drop for Staged {
     fn drop(&mut self) {
-        if let Some(StagedName { directory, name, keep: false }) = self.name.take() {
-            let _ = rustix::fs::unlinkat(&*directory, name, AtFlags::empty());
-        }
         if let Some(slot) = &self.slot {
             slot.give_up(&self.file);
         }
@@ -246,12 +252,11 @@ impl Sealed {
 
     /// Gives the file a name that is free; EEXIST if it is not.
     pub fn link(&mut self, directory: impl AsFd, name: &str) -> Io<()> {
-        match &self.staged.name {
+        match &mut self.staged.name {
             None => link_unnamed(&self.staged.file, directory, name),
             Some(staged) => {
                 rustix::fs::linkat(&*staged.directory, &*staged.name, directory, name, AtFlags::empty())?;
-                let _ = rustix::fs::unlinkat(&*staged.directory, &*staged.name, AtFlags::empty());
-                self.staged.name = None;
+                staged.keep = false;
                 Ok(())
             }
         }
@@ -262,9 +267,9 @@ impl Sealed {
         if self.staged.name.is_none() {
             self.name_in(bucket, Arc::new(bucket.own_directory(STAGING)?), directory)?;
         }
-        let Some(staged) = &self.staged.name else { return Err(Fail::Retry) };
+        let Some(staged) = &mut self.staged.name else { return Err(Fail::Retry) };
         rustix::fs::renameat(&*staged.directory, &*staged.name, directory, name).attempt("replace a file")?;
-        self.staged.name = None;
+        staged.keep = true;
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use crate::listing::IndexCache;
 use crate::options::{Metadata, Options};
 use crate::record::{ATTRIBUTE, write_whole};
 use crate::resolve::{self, DIRECTORY};
-use crate::upload::UploadIndexes;
+use crate::upload::{Founded, UploadIndexes};
 
 /// Why a directory can't be served.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +77,7 @@ pub(crate) struct Store {
     pub indexes: IndexCache,
     pub upload_indexes: UploadIndexes,
     sidecars: bool,
+    pub founded: Founded,
     /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on trees that someone else serves.
     pub hands_over: bool,
 }
@@ -86,7 +87,9 @@ pub(crate) struct Store {
 pub(crate) enum FileSystem {
     /// Local, and `RWF_NOWAIT` tells whether a read would wait.
     Local,
-    /// The same, and with multigrain timestamps where the kernel has them.
+    /// The same, but old versions of it lack `RENAME_EXCHANGE`.
+    Swapless,
+    /// As [`FileSystem::Local`], and with multigrain timestamps where the kernel has them.
     Multigrain,
     /// Local, with multigrain timestamps, and reads never wait for a disk.
     Memory,
@@ -102,8 +105,10 @@ impl FileSystem {
         Ok(match u32::try_from(kind & 0xffff_ffff).unwrap_or(0) {
             // ext2/3/4, XFS, btrfs
             0xef53 | 0x5846_5342 | 0x9123_683e => Self::Multigrain,
-            // F2FS, bcachefs, ZFS
-            0xf2f5_2010 | 0xca45_1a4e | 0x2fc1_2fc1 => Self::Local,
+            // F2FS, bcachefs
+            0xf2f5_2010 | 0xca45_1a4e => Self::Local,
+            // ZFS
+            0x2fc1_2fc1 => Self::Swapless,
             // tmpfs
             0x0102_1994 => Self::Memory,
             _ => Self::Other,
@@ -151,6 +156,7 @@ impl Store {
             indexes,
             upload_indexes,
             sidecars,
+            founded: Founded::default(),
             hands_over: false,
         })
     }
@@ -185,9 +191,18 @@ impl Store {
         matches!(self.file_system, FileSystem::Multigrain | FileSystem::Memory)
     }
 
-    /// True if `RENAME_EXCHANGE` can't be relied on, so that a name may be missing for a moment.
-    pub fn names_may_blink(&self) -> bool {
-        self.file_system == FileSystem::Other
+    /// As if the tree were on a file system that may lack `RENAME_EXCHANGE`.
+    #[cfg(test)]
+    pub fn assume_swapless(&mut self) {
+        self.file_system = FileSystem::Swapless;
+    }
+
+    /// True if the file system of a directory may lack `RENAME_EXCHANGE`, so that a name in it may be missing for a moment.
+    pub fn names_may_blink(&self, directory: impl AsFd) -> bool {
+        let may = |kind| matches!(kind, FileSystem::Other | FileSystem::Swapless);
+        // Another one may be mounted in a bucket, or as one.
+        let elsewhere = || file_info::of(&directory).is_ok_and(|info| info.device != self.device);
+        may(self.file_system) || (elsewhere() && FileSystem::of(&directory).map_or(true, may))
     }
 }
 

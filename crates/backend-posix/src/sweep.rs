@@ -11,6 +11,7 @@ use s3_types::BucketName;
 use crate::bucket::Bucket;
 use crate::buckets::entries;
 use crate::companions;
+use crate::conversion;
 use crate::error::{Fail, Op};
 use crate::file_info::{self, FileInfo};
 use crate::files;
@@ -18,8 +19,6 @@ use crate::keymap;
 use crate::lock;
 use crate::note;
 use crate::options::SweepOptions;
-use crate::place::directory_record;
-use crate::record;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{SCATTERED, is_scattered};
 use crate::store::Store;
@@ -29,6 +28,7 @@ use crate::upload;
 pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOptions) -> Result<SweepReport> {
     let bucket = store.bucket(bucket_name)?;
     let mut report = SweepReport::default();
+    conversion::settle_wanted(&bucket, |_| true)?;
     if let Some(staging) = staging_directory(&bucket)? {
         report.staging += sweep_staging(&bucket, &staging, |_| true, options)?;
     }
@@ -88,8 +88,7 @@ pub(crate) fn empty_staging(bucket: &Bucket<'_>, staging: &OwnedFd) -> Result<()
     Ok(())
 }
 
-/// Removes one entry of staging, unless a writer still has it. A directory that was to take a file's place is put there
-/// if the file is gone from it: it holds the object then.
+/// Removes one entry of staging, unless a writer still has it.
 pub(crate) fn remove_staged(
     bucket: &Bucket<'_>,
     staging: &OwnedFd,
@@ -109,19 +108,9 @@ pub(crate) fn remove_staged(
         let free = lock::try_lock_file(&opened).attempt("lock a staging file")?;
         return Ok(free && rustix::fs::unlinkat(staging, name, AtFlags::empty()).is_ok());
     }
-    if let Some(path) = directory_record(bucket, &opened).attempt("read a record")?.key {
-        let _lock = if all_locked { None } else { Some(bucket.lock(&path)?) };
-        let (above, last) = keymap::split(&path);
-        if let Ok(parent) = bucket.directory(above)
-            && matches!(file_info::at(&parent, last), Err(Errno::NOENT))
-            && !crate::directories::is_empty(&opened).attempt("read a directory")?
-        {
-            rustix::fs::renameat(staging, name, &parent, last).attempt("place a directory")?;
-            record::forget(bucket.store, &parent, last);
-            return Ok(true);
-        }
-    }
     drop(opened);
+    // With this lock it is not on its way to its place, and one that crashed there is in it.
+    let _lock = conversion::settle_any(bucket)?;
     Ok(remove_tree(staging, name))
 }
 

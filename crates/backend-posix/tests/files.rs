@@ -89,7 +89,9 @@ async fn an_edited_file_has_nothing_of_the_old_one() {
         .put_with("a.txt", b"old", WriteOptions { metadata, ..WriteOptions::default() })
         .await
         .unwrap();
-    std::thread::sleep(Duration::from_millis(20));
+    // An edit of the same length within the same tick of the file system's clock cannot be told.
+    let whole_seconds = fs::metadata(bucket.join("a.txt")).unwrap().mtime_nsec() == 0;
+    std::thread::sleep(Duration::from_millis(if whole_seconds { 1100 } else { 20 }));
     fs::write(bucket.join("a.txt"), b"new").unwrap();
     let read = fixture.read("a.txt", ReadSelector::Whole, &Conditions::default()).await.unwrap();
     assert!(matches!(read.attributes.etag, ETag::Opaque(_)) && read.attributes.checksum.is_none());

@@ -138,6 +138,46 @@ async fn directories_that_come_and_go_leave_no_notes() {
     assert_eq!(std::fs::read_dir(staging).unwrap().count(), 0);
 }
 
+/// Files that become directories while everyone looks. Where that takes two steps, no one may come between them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_file_that_becomes_a_directory_is_never_missed() {
+    let root = tempfile::tempdir().unwrap();
+    let gateways = two(root.path()).await;
+    let none = Conditions::default();
+    for round in 0..60 {
+        let [name, first, second] = ["", "/1", "/2"].map(|end| format!("d/{round}{end}"));
+        gateways[0].put(&name, b"whole").await;
+        let looking = async {
+            for _ in 0..6 {
+                assert_eq!(gateways[1].get(&name).await.as_deref(), Some(&b"whole"[..]), "{name}");
+                let refused = gateways[1].put_if(&name, b"new", if_absent()).await;
+                assert!(matches!(refused, Err(BackendError::PreconditionFailed(_))), "{refused:?}");
+            }
+        };
+        let listing = async {
+            for _ in 0..3 {
+                assert!(gateways[1].list("d/", None, 1000).await.contains(&name), "{name}");
+                assert_eq!(gateways[1].list("", Some("/"), 1000).await, ["d/"]);
+            }
+        };
+        tokio::join!(gateways[0].put(&first, b""), gateways[1].put(&second, b""), looking, listing);
+        assert!(gateways[0].get(&first).await.is_some() && gateways[1].get(&second).await.is_some());
+        // One that is being deleted meanwhile is gone for good.
+        let gone = format!("d/gone{round}");
+        gateways[0].put(&gone, b"").await;
+        let below = format!("{gone}/1");
+        let (deleted, ()) = tokio::join!(gateways[1].delete(&gone, &none), async {
+            gateways[0].put(&below, b"").await;
+        });
+        assert!(deleted.unwrap(), "{gone}");
+        assert_eq!(gateways[0].get(&gone).await, None);
+        for name in [name, first, second, below] {
+            assert!(gateways[0].delete(&name, &none).await.unwrap(), "{name}");
+        }
+    }
+    assert!(gateways[0].keys().await.is_empty());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
     let root = tempfile::tempdir().unwrap();

@@ -19,14 +19,16 @@ use super::{entries, head, mark, sync_root};
 use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Op, is_of_one, retrying};
 use crate::keymap::{self, OWN_DIRECTORY, RECORDS};
+use crate::limits::STAGING_WAITS;
 use crate::listing::read_names;
 use crate::options::SweepOptions;
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
-use crate::{place, sweep, unique};
+use crate::{conversion, place, sweep, unique};
 
 /// Removes a bucket.
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
+    let mut waits = 0;
     retrying(|| {
         let bucket = store.bucket(name)?;
         match remove(store, name)? {
@@ -41,8 +43,9 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
         }
         remove_directories(&bucket)?;
         let aside = Aside::take(&bucket, name)?;
+        let old_locks = format!("{ASIDE},{}", unique::name());
         let created = head(store, name)?.created;
-        let removed = remove_own(&bucket).and_then(|()| {
+        let removed = remove_own(&bucket, &old_locks, &mut waits).and_then(|()| {
             sweep::remove_tree(&bucket.fd, RECORDS);
             remove(store, name)
         });
@@ -50,6 +53,7 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
             mark(&bucket, created)?;
         }
         drop(locks);
+        sweep::remove_tree(&store.root, &old_locks);
         if matches!(removed, Ok(Removal::Done)) {
             sync_root(store)?;
             sweep::remove_tree(&store.root, &aside.name);
@@ -92,6 +96,7 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
                 (Ok(OWN_DIRECTORY), _) if path.is_empty() => {}
                 // Where there are no files, they are of nothing.
                 (Ok(RECORDS), FileType::Directory | FileType::Unknown) => {}
+                (Ok(name), _) if keymap::is_lingering(name) => {}
                 // Of what kind an unknown one is turns out when it is opened.
                 (Ok(name), FileType::Directory | FileType::Unknown) => paths.push(join(&path, name)),
                 (Ok(_), FileType::RegularFile) => refusal = Some(BackendError::BucketNotEmpty),
@@ -126,6 +131,11 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
             if (path.is_empty() && name == OWN_DIRECTORY) || name == RECORDS {
                 continue;
             }
+            if keymap::is_lingering(&name) {
+                // Of a client that is gone. Where it is not, the file gets another such name, and goes when it is closed.
+                let _ = rustix::fs::unlinkat(&directory, &*name, AtFlags::empty());
+                continue;
+            }
             let child = join(&path, &name);
             let opened = open_directory(bucket, &child)?;
             let record = place::directory_record(bucket, opened).attempt("read a record")?;
@@ -146,19 +156,24 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Removes `.slipway`.
-fn remove_own(bucket: &Bucket<'_>) -> Result<(), Fail> {
+/// Removes `.slipway`. The locks, which the caller holds, go to `old_locks` in the root. Counts how often it was kept from that by
+/// files that someone is writing.
+fn remove_own(bucket: &Bucket<'_>, old_locks: &str, waits: &mut usize) -> Result<(), Fail> {
     let Ok(own) = resolve::plain(&bucket.fd, OWN_DIRECTORY, DIRECTORY) else { return Ok(()) };
     for name in ["completed", "overflow", "scattered"] {
         sweep::remove_tree(&own, name);
     }
     match rustix::fs::unlinkat(&own, "staging", AtFlags::REMOVEDIR) {
         Ok(()) | Err(Errno::NOENT) => {}
-        // A large PUT is under way, on a file system without unnamed files.
-        Err(Errno::NOTEMPTY | Errno::EXIST) => return Err(BackendError::Conflict.into()),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => {
+            // On a file system without unnamed files. They may be about to go; if not, a large PUT is under way.
+            *waits += 1;
+            return Err(if *waits < STAGING_WAITS { Fail::Retry } else { BackendError::Conflict.into() });
+        }
         Err(errno) => return Err(errno).attempt("remove a directory"),
     }
-    bucket.remove_locks()?;
+    let _ = rustix::fs::unlinkat(&bucket.fd, conversion::ANNOUNCEMENT, AtFlags::empty());
+    bucket.remove_locks(old_locks)?;
     match rustix::fs::unlinkat(&bucket.fd, OWN_DIRECTORY, AtFlags::REMOVEDIR) {
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
             let known = ["completed", "locks", "overflow", "scattered", "staging", "uploads"];
@@ -177,7 +192,8 @@ fn remove_own(bucket: &Bucket<'_>) -> Result<(), Fail> {
 fn remove_empty(directory: impl AsFd, name: &str) -> Result<(), Fail> {
     match rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Err(BackendError::BucketNotEmpty.into()),
+        // By an object, as the next try finds, or by a file that is about to go.
+        Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Err(Fail::Retry),
         Err(errno) => Err(errno).attempt("remove a directory"),
     }
 }
@@ -187,7 +203,8 @@ struct Aside {
     name: String,
 }
 
-/// What the names of such directories start with; then come the bucket, when it was created, and what makes them unique.
+/// What the names of such directories start with; then come the bucket, when it was created, and what makes them unique. Without
+/// a bucket, they are the locks of one.
 const ASIDE: &str = ".slipway,deleting,";
 
 fn aside_prefix(name: &BucketName, created: Timestamp) -> String {
@@ -251,7 +268,11 @@ pub(crate) enum Ended {
 
 /// Returns uploads to their bucket, or removes them if that is gone.
 pub(crate) fn end_aside(store: &Store, root: &OwnedFd, aside: String) -> Result<Ended> {
-    let of = aside.strip_prefix(ASIDE).and_then(|rest| rest.split(',').next()).map(BucketName::new);
+    let remove = |aside| if sweep::remove_tree(root, aside) { Ended::Removed } else { Ended::Left };
+    let of = match aside.strip_prefix(ASIDE).and_then(|rest| rest.split(',').next()) {
+        Some("") => return Ok(remove(&aside)),
+        of => of.map(BucketName::new),
+    };
     let Some(Ok(of)) = of else { return Ok(Ended::Left) };
     match store.bucket(&of) {
         Ok(bucket) if aside.starts_with(&aside_prefix(&of, head(store, &of)?.created)) => {
@@ -259,9 +280,7 @@ pub(crate) fn end_aside(store: &Store, root: &OwnedFd, aside: String) -> Result<
             Ok(Ended::Returned)
         }
         // Another bucket has the name now, or none.
-        Ok(_) | Err(BackendError::NoSuchBucket) => {
-            Ok(if sweep::remove_tree(root, &aside) { Ended::Removed } else { Ended::Left })
-        }
+        Ok(_) | Err(BackendError::NoSuchBucket) => Ok(remove(&aside)),
         // One that can't be opened may be opened again.
         Err(error) if is_of_one(&error) => {
             tracing::warn!(aside, %error, "uploads that were set aside cannot be returned");

@@ -165,7 +165,7 @@ pub(crate) fn entries(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
     while let Some(entry) = entries.next() {
         let entry = match entry {
             // What a directory says that was removed after it was opened: it was empty.
-            Err(Errno::NOENT) => break,
+            Err(Errno::NOENT | Errno::STALE) => break,
             entry => entry?,
         };
         if let Ok(name) = entry.file_name().to_str()

@@ -14,7 +14,7 @@ use crate::error::{Io, Op};
 use crate::file_info::{self, FileInfo};
 use crate::foreign::{self, Peer};
 use crate::keymap::{DIRECTORY_DATA, SELF};
-use crate::limits::{SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL};
+use crate::limits::{READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL};
 use crate::place::{directory_record, leads_nowhere};
 use crate::record;
 use crate::resolve;
@@ -67,9 +67,18 @@ impl Drop for Helpers {
 /// `None` if the object is gone.
 fn summary(bucket: &Bucket<'_>, found: &Found) -> Result<Option<ObjectSummary>> {
     let Found { key, directory, source } = found;
-    let attributes = match attributes(bucket, directory, key, source) {
-        Err(errno) if leads_nowhere(errno) => None,
-        result => result.op("read an object's attributes")?,
+    let mut tries = 0;
+    let attributes = loop {
+        match attributes(bucket, directory, key, source) {
+            // FUSE says so also of a file that was replaced between two of its calls.
+            Err(Errno::NOENT | Errno::STALE)
+                if tries < READ_CHANGES_MAX && bucket.store.names_may_blink(directory) =>
+            {
+                tries += 1;
+            }
+            Err(errno) if leads_nowhere(errno) => break None,
+            result => break result.op("read an object's attributes")?,
+        }
     };
     let (Some(attributes), Ok(key)) = (attributes, ObjectKey::new(key.as_str())) else { return Ok(None) };
     Ok(Some(ObjectSummary {

@@ -6,6 +6,7 @@ use rustix::io::Errno;
 use s3_types::limits::KEY_BYTES_MAX;
 
 use super::names::{Kind, chain, kind_of, read_names};
+use super::walk::unless_removed;
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::Io;
 use crate::file_info;
@@ -84,11 +85,14 @@ impl Below<'_> {
             }
             Ok(!found)
         })?;
-        if found || directory_record(self.bucket, directory)?.directory_object {
+        let look =
+            || Ok((directory_record(self.bucket, directory)?.directory_object, file_info::of(directory)?));
+        let known = if found { None } else { unless_removed(look())? };
+        if found || known.is_some_and(|(object, _)| object) {
             return Ok(None);
         }
-        let info = file_info::of(directory)?;
-        self.above.push((info.device, info.inode));
+        // One that is gone is none that a link leads to.
+        self.above.push(known.map_or((0, 0), |(_, info)| (info.device, info.inode)));
         Ok(Some(Frame { path: directory.path.clone(), children: children.into_iter(), prefix_bytes }))
     }
 

@@ -41,7 +41,7 @@ pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileT
     while let Some(entry) = entries.next() {
         let entry = match entry {
             // What a directory says that was removed after it was opened: it was empty.
-            Err(Errno::NOENT) => break,
+            Err(Errno::NOENT | Errno::STALE) => break,
             entry => entry?,
         };
         if !each(entry.file_name(), entry.file_type())? {

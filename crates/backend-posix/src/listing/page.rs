@@ -8,6 +8,7 @@ use s3_types::BucketName;
 use super::attributes::summaries;
 use super::walk::{Found, Hit, Walk, lower_bound};
 use crate::bucket::Bucket;
+use crate::conversion;
 use crate::limits::LISTING_OPEN_MAX;
 use crate::store::Store;
 
@@ -24,10 +25,14 @@ pub(crate) struct Query {
 /// One page of keys.
 pub(crate) fn list(store: &Store, query: &Query) -> Result<ListPage> {
     let bucket = store.bucket(&query.bucket)?;
+    conversion::undisturbed(&bucket, || page(&bucket, query))
+}
+
+fn page(bucket: &Bucket<'_>, query: &Query) -> Result<ListPage> {
     let from = lower_bound(query.start.as_ref());
     let delimiter = query.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty());
-    let mut walk = Walk::new(&bucket, &query.prefix, delimiter, from)?;
-    let mut page = Page { bucket: &bucket, items: Vec::new(), found: Vec::new(), directories: 0 };
+    let mut walk = Walk::new(bucket, &query.prefix, delimiter, from)?;
+    let mut page = Page { bucket, items: Vec::new(), found: Vec::new(), directories: 0 };
     while let Some(hit) = walk.next()? {
         if page.items.len() + page.found.len() >= query.max_items {
             page.read_found()?;

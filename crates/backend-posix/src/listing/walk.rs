@@ -103,7 +103,8 @@ impl<'a> Walk<'a> {
             match bucket.directory(&keymap::directory_path(top)) {
                 Err(errno) if leads_nowhere(errno) || errno == Errno::NAMETOOLONG => {}
                 result => {
-                    walk.enter(result.op("open a directory")?, top.to_owned()).op("read a directory")?;
+                    let directory = result.op("open a directory")?;
+                    unless_removed(walk.enter(directory, top.to_owned())).op("read a directory")?;
                 }
             }
         }
@@ -134,7 +135,7 @@ impl<'a> Walk<'a> {
             }
             let index = Arc::clone(&frame.index);
             let Some((text, kind)) = index.get(frame.position) else {
-                if !self.refill(&index)? {
+                if !unless_removed(self.refill(&index))?.unwrap_or(false) {
                     self.frames.pop();
                 }
                 continue;
@@ -252,7 +253,7 @@ impl<'a> Walk<'a> {
             let prefix = prefix.to_owned();
             return Ok(found.then(|| self.roll_up(prefix)));
         }
-        self.enter(child, key)?;
+        unless_removed(self.enter(child, key))?;
         Ok(None)
     }
 
@@ -277,6 +278,14 @@ impl<'a> Walk<'a> {
             self.pending = Some(self.hit(Found { key, directory, source: Source::Directory }));
         }
         Ok(())
+    }
+}
+
+/// What FUSE and network file systems say of a directory that was removed after it was opened: it was empty.
+pub(super) fn unless_removed<T>(result: Io<T>) -> Io<Option<T>> {
+    match result {
+        Err(Errno::NOENT | Errno::STALE) => Ok(None),
+        result => result.map(Some),
     }
 }
 

@@ -7,7 +7,7 @@ use backend::Result;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-use super::open::{Found, existing_lock, found};
+use super::open::{Found, found};
 use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Op};
 use crate::file_info;
@@ -21,16 +21,7 @@ pub(super) fn find(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<Fou
     if place.directory {
         return find_directory(bucket, &place.path);
     }
-    if let Some(found) = find_file(bucket, &place.path)? {
-        return Ok(Some(found));
-    }
-    // A file that becomes a directory may have no name for a moment.
-    if bucket.store.names_may_blink()
-        && let Some(_lock) = existing_lock(bucket, &place.path)
-    {
-        return find_file(bucket, &place.path);
-    }
-    Ok(None)
+    find_file(bucket, &place.path)
 }
 
 fn find_directory(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail> {

@@ -74,6 +74,15 @@ fn noted(
     }
 }
 
+/// True if a name that seemed to be missing is there for whoever has its lock.
+fn blinks(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<bool, Fail> {
+    if !bucket.store.names_may_blink(parent) {
+        return Ok(false);
+    }
+    let _lock = bucket.lock_for_look(&join(&parent.path, name))?;
+    Ok(place::find(bucket, parent, name, false)?.is_some_and(|spot| spot.current.is_some()))
+}
+
 /// Returns the directory that held the object, if there was one.
 fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, Fail> {
     let (above, name) = keymap::split(&target.place.path);
@@ -81,7 +90,7 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
     let facts = !target.conditions.is_empty();
     let there = |spot: &Option<place::Spot>| spot.as_ref().is_some_and(|spot| spot.current.is_some());
     // Without the lock first, so that what does not exist costs little and makes no files.
-    if !there(&place::find(bucket, &parent, name, false)?) {
+    if !there(&place::find(bucket, &parent, name, false)?) && !blinks(bucket, &parent, name)? {
         return absent(target);
     }
     let lock = lock(target, bucket.lock(&join(&parent.path, name)))?;

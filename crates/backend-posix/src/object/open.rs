@@ -6,13 +6,14 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use super::beside;
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Io, Op, retrying};
 use crate::file_info::{self, FileInfo, Stamp};
 use crate::foreign::{self, Peer};
-use crate::keymap::{DIRECTORY_DATA, ObjectPath, SELF};
+use crate::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF};
 use crate::limits::COMPANION_TRIES;
-use crate::place::leads_nowhere;
+use crate::lock::Lock;
+use crate::place::{existing_directory, leads_nowhere};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
@@ -33,7 +34,11 @@ impl Opened {
     /// True if the file is still what the attributes tell of.
     pub fn is_unchanged(&self) -> Result<bool> {
         match &self.file {
-            Some(file) => Ok(file_info::stat(file)?.stamp == self.stamp),
+            Some(file) => match file_info::of(file) {
+                // FUSE, of one that was removed by another mount.
+                Err(Errno::NOENT | Errno::STALE) => Ok(false),
+                info => Ok(info.op("stat a file")?.stamp == self.stamp),
+            },
             None => Ok(true),
         }
     }
@@ -42,36 +47,63 @@ impl Opened {
 /// Opens an object.
 pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &ObjectPath) -> Result<Opened> {
     let mut lost_companions = 0;
-    retrying(|| {
-        let found = if store.sidecars() {
-            beside::find(&store.bucket(bucket)?, place)?.ok_or(BackendError::NoSuchKey)?
-        } else {
-            find(store, bucket, place)?
-        };
-        let Found { file, info, mut record, bare } = found;
-        if let Some(short) = record.take_if(|record| record.overflow.is_some()) {
-            let whole = record::complete(&store.bucket(bucket)?, short.clone()).op("read a record")?;
-            // Without its companion, the object was replaced since it was opened. If it stays so, the companion was
-            // lost (with a copy of the file to elsewhere); what the attribute has is still true.
-            if whole.is_none() && lost_companions < COMPANION_TRIES {
-                lost_companions += 1;
-                return Err(Fail::Retry);
+    retrying(|| match try_open(store, bucket, key, place, &mut lost_companions) {
+        Err(Fail::Storage(BackendError::NoSuchKey)) => {
+            let bucket_fd = store.bucket(bucket)?;
+            if store.names_may_blink(&bucket_fd.fd)
+                && let Some(_lock) = lock_of(&bucket_fd, place)?
+            {
+                return try_open(store, bucket, key, place, &mut lost_companions);
             }
-            record = Some(whole.unwrap_or_else(|| Record { metadata: foreign::metadata(key), ..short }));
+            Err(BackendError::NoSuchKey.into())
         }
-        let upload_id = record.as_mut().and_then(|record| record.upload_id.take());
-        if bare {
-            let attributes = record.as_ref().and_then(Record::directory_attributes);
-            let attributes = attributes.ok_or(BackendError::NoSuchKey)?;
-            let stamp = Stamp { size_bytes: 0, modified_ns: 0 };
-            return Ok(Opened { attributes, file: None, stamp, upload_id });
-        }
-        if !info.is_file() {
-            return Err(BackendError::NoSuchKey.into());
-        }
-        let attributes = foreign::attributes_of(&file, record, &info, key, Peer::for_reads(&store.options));
-        Ok(Opened { attributes, file: Some(file), stamp: info.stamp, upload_id })
+        result => result,
     })
+}
+
+/// The lock under which an object's name is missing only if it is none.
+fn lock_of(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<Lock>, Fail> {
+    let (above, name) = keymap::split(&place.path);
+    let Some(parent) = existing_directory(bucket, above)? else { return Ok(None) };
+    let end = if place.directory { "/" } else { "" };
+    bucket.lock_for_look(&(join(&parent.path, name) + end))
+}
+
+fn try_open(
+    store: &Store,
+    bucket: &BucketName,
+    key: &str,
+    place: &ObjectPath,
+    lost_companions: &mut usize,
+) -> Result<Opened, Fail> {
+    let found = if store.sidecars() {
+        beside::find(&store.bucket(bucket)?, place)?.ok_or(BackendError::NoSuchKey)?
+    } else {
+        find(store, bucket, place)?
+    };
+    let Found { file, info, mut record, bare } = found;
+    if let Some(short) = record.take_if(|record| record.overflow.is_some()) {
+        let whole = record::complete(&store.bucket(bucket)?, short.clone()).op("read a record")?;
+        // Without its companion, the object was replaced since it was opened. If it stays so, the companion was
+        // lost (with a copy of the file to elsewhere); what the attribute has is still true.
+        if whole.is_none() && *lost_companions < COMPANION_TRIES {
+            *lost_companions += 1;
+            return Err(Fail::Retry);
+        }
+        record = Some(whole.unwrap_or_else(|| Record { metadata: foreign::metadata(key), ..short }));
+    }
+    let upload_id = record.as_mut().and_then(|record| record.upload_id.take());
+    if bare {
+        let attributes = record.as_ref().and_then(Record::directory_attributes);
+        let attributes = attributes.ok_or(BackendError::NoSuchKey)?;
+        let stamp = Stamp { size_bytes: 0, modified_ns: 0 };
+        return Ok(Opened { attributes, file: None, stamp, upload_id });
+    }
+    if !info.is_file() {
+        return Err(BackendError::NoSuchKey.into());
+    }
+    let attributes = foreign::attributes_of(&file, record, &info, key, Peer::for_reads(&store.options));
+    Ok(Opened { attributes, file: Some(file), stamp: info.stamp, upload_id })
 }
 
 /// What an object's place has.
@@ -98,7 +130,9 @@ fn find(store: &Store, bucket: &BucketName, place: &ObjectPath) -> Result<Found,
 /// Opens the object's file; or its directory, and then says so, if it is a directory object without bytes.
 fn open_place(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<(OwnedFd, bool), Fail> {
     let Some(opened) = open_path(store, name, place)? else {
-        return absent(store, name, place).map(|file| (file, false));
+        // What is missing may be the bucket.
+        store.bucket(name)?;
+        return Err(BackendError::NoSuchKey.into());
     };
     if place.directory {
         return Ok(match inside(&opened, DIRECTORY_DATA)? {
@@ -136,23 +170,4 @@ fn open_path(store: &Store, bucket: &BucketName, place: &ObjectPath) -> Result<O
             result => result,
         }
     })
-}
-
-/// Finds out what is missing: the bucket or the key.
-fn absent(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<OwnedFd, Fail> {
-    let bucket = store.bucket(name)?;
-    if store.names_may_blink()
-        && !place.directory
-        && let Some(_lock) = existing_lock(&bucket, &place.path)
-        && let Some(file) = found(bucket.content(&place.path))?
-    {
-        return Ok(file);
-    }
-    Err(BackendError::NoSuchKey.into())
-}
-
-/// A bucket that was never written to has no names that blink, and gets no locks for a read.
-pub(super) fn existing_lock(bucket: &Bucket<'_>, path: &str) -> Option<crate::lock::Lock> {
-    resolve::plain(&bucket.fd, ".slipway/locks", DIRECTORY).ok()?;
-    bucket.lock(path).ok()
 }

@@ -100,18 +100,6 @@ pub(crate) fn put_of_directory(
     put_attribute(bucket, &directory.path, directory, record)
 }
 
-/// [`put_of_directory`] for a directory that has no name of its own yet, and a record that is small.
-pub(crate) fn put_of_prepared(
-    bucket: &Bucket<'_>,
-    directory: impl AsFd,
-    record: &Record,
-) -> Result<(), Fail> {
-    if bucket.store.sidecars() {
-        return sidecar::write_of_directory(bucket, directory, record);
-    }
-    attribute::set_small(directory, record).attempt("mark a directory")
-}
-
 fn put_attribute(bucket: &Bucket<'_>, path: &str, file: impl AsFd, record: &Record) -> Result<(), Fail> {
     if attribute::set(&file, record).attempt("write a record")? {
         return Ok(());

@@ -319,7 +319,9 @@ mod tests {
         let attributes = found[0].attributes.as_ref().unwrap();
         assert_eq!(attributes.metadata.content_type.as_deref(), Some("text/html"));
         fs::write(scene.path().join("a"), "123").unwrap();
-        assert_eq!(look(&scene, "a")[0].standing, Standing::Changed { size: true, modified: true });
+        // Whether its time shows it is up to the file system's clock.
+        let standing = look(&scene, "a")[0].standing;
+        assert!(matches!(standing, Standing::Changed { size: true, .. }), "{standing:?}");
         rustix::fs::setxattr(scene.path().join("a"), ATTRIBUTE, b"\x02xyz", XattrFlags::empty()).unwrap();
         assert_eq!(look(&scene, "a")[0].standing, Standing::Unreadable { newer: true });
         assert!(inspect(&scene.path().join("missing"), None).is_err());

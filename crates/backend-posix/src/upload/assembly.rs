@@ -4,14 +4,16 @@
 //! file with the size of its slots, fixed by the first who wanted one. Writers hold a shared lock on the layout, and look at
 //! its seal once they have that; who sets the seal holds the exclusive one. So no one writes to an assembly that is sealed.
 
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use backend::Result;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FlockOperation, OFlags, Timespec, Timestamps, UTIME_NOW, flock};
 use rustix::io::Errno;
-use s3_types::Conditions;
 use s3_types::limits::PART_BYTES_MIN;
+use s3_types::{Conditions, UploadId};
 
 use super::UploadName;
 use super::part::PartTarget;
@@ -19,7 +21,7 @@ use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
 use crate::file_info;
 use crate::keymap::ObjectPath;
-use crate::limits::{SEAL_WAIT_MAX, SEAL_WAIT_STEP, SHARED_PAGE_BYTES};
+use crate::limits::{FOUNDED_MAX, SEAL_WAIT_MAX, SEAL_WAIT_STEP, SHARED_PAGE_BYTES};
 use crate::publish::Target;
 use crate::record::{self, Record};
 use crate::resolve;
@@ -38,6 +40,28 @@ pub(super) fn assembly_name(assembly: u8) -> String {
 
 fn layout_name(assembly: u8) -> String {
     format!("layout{assembly}")
+}
+
+/// Assemblies of this gateway's making, the last so many of them. On a file system that machines share no one else writes to them:
+/// two machines that write to one file, even apart from each other, may wait for each other for half a minute (MooseFS has one
+/// writer for 64 MiB).
+#[derive(Debug, Default)]
+pub(crate) struct Founded(Mutex<VecDeque<String>>);
+
+impl Founded {
+    fn add(&self, id: &UploadId) {
+        let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if ids.len() >= FOUNDED_MAX {
+            ids.pop_front();
+        }
+        ids.push_back(id.as_str().to_owned());
+    }
+
+    /// True if this gateway made an assembly for the upload.
+    pub fn has(&self, id: &UploadId) -> bool {
+        let ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.iter().rev().any(|known| known == id.as_str())
+    }
 }
 
 /// The layout of an assembly, open.
@@ -90,7 +114,8 @@ impl Layout {
         };
         let mut sealed = staged.seal(bucket, None, layout)?;
         match sealed.link(directory, &layout_name(assembly)) {
-            Ok(()) | Err(Errno::EXIST) => {}
+            Ok(()) => bucket.store.founded.add(&part.upload.id),
+            Err(Errno::EXIST) => {}
             Err(Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(errno).op("link a layout"),
         }
@@ -103,7 +128,7 @@ impl Layout {
             Err(Errno::NOENT) => return Ok(None),
             result => result?,
         };
-        Ok((file_info::of(&file)?.links == 1).then_some(file))
+        Ok((file_info::fresh(&file)?.links == 1).then_some(file))
     }
 
     /// Where a part begins.
@@ -177,7 +202,7 @@ pub(crate) fn holds(directory: &Directory, part_number: u32, record: &Record) ->
 pub(super) fn is_published(directory: &Directory) -> Result<bool, Fail> {
     for assembly in ASSEMBLIES {
         let Some(layout) = Layout::open(directory, assembly).attempt("open a layout")? else { continue };
-        let published = match file_info::at(directory, &assembly_name(assembly)) {
+        let published = match file_info::fresh_at(directory, &assembly_name(assembly)) {
             Err(Errno::NOENT) => true,
             result => {
                 let links = result.attempt("stat an assembly")?.links;

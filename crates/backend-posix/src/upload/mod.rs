@@ -28,14 +28,15 @@ use crate::bucket::{Bucket, Directory};
 use crate::buckets::entries;
 use crate::error::{Fail, Op, is_of_one, retrying};
 use crate::keymap::RECORDS;
-use crate::lock::try_lock_file;
+use crate::lock::{is_named, try_lock_file};
 use crate::options::SweepOptions;
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
+use crate::staging::staging_directory;
 use crate::store::Store;
 use crate::{file_info, files, sweep, unique};
 
-pub(crate) use assembly::holds;
+pub(crate) use assembly::{Founded, holds};
 pub(crate) use complete::{Complete, complete};
 pub(crate) use index::UploadIndexes;
 pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
@@ -161,7 +162,7 @@ impl Upload {
         if !try_lock_file(&file).attempt("lock an upload")? {
             return Err(BackendError::Conflict.into());
         }
-        if file_info::of(&file).attempt("stat an upload")?.links == 0 {
+        if !is_named(&file, &self.directory, DESCRIPTION).attempt("stat an upload")? {
             return Err(Fail::Retry);
         }
         Ok(file)
@@ -170,7 +171,7 @@ impl Upload {
     /// Removes the upload, whose lock the caller holds. Without its description it is none any more; a part that comes
     /// late finds that out.
     fn remove(&self, bucket: &Bucket<'_>, id: &UploadId, sync: Sync) -> Result<(), Fail> {
-        rustix::fs::unlinkat(&self.directory, DESCRIPTION, AtFlags::empty()).attempt("remove an upload")?;
+        self.remove_description(bucket)?;
         if sync == Sync::Names && bucket.store.options.durability.syncs_names() {
             rustix::fs::fsync(&self.directory).op("sync a directory")?;
         }
@@ -178,6 +179,21 @@ impl Upload {
             sweep::remove_tree(&uploads, id.as_str());
         }
         Ok(())
+    }
+}
+
+impl Upload {
+    fn remove_description(&self, bucket: &Bucket<'_>) -> Result<(), Fail> {
+        let remove = |directory: &OwnedFd, name: &str| {
+            rustix::fs::unlinkat(directory, name, AtFlags::empty()).attempt("remove an upload")
+        };
+        if !bucket.store.names_may_blink(&self.directory) {
+            return remove(&self.directory.fd, DESCRIPTION);
+        }
+        // The caller has it open, as its lock: removed here it would linger, and keep the directory.
+        let (staging, name) = (staging_directory(bucket)?, unique::name());
+        rustix::fs::renameat(&self.directory, DESCRIPTION, &staging, &name).attempt("remove an upload")?;
+        remove(&staging, &name)
     }
 }
 

@@ -68,7 +68,10 @@ impl Slot {
         layout: Layout,
     ) -> Result<Option<(OwnedFd, Self)>> {
         let start = layout.start(part.number);
-        if start.saturating_add(size_bytes) > ASSEMBLY_BYTES_MAX || !layout.share() {
+        let device = file_info::stat(&part.directory)?.device;
+        let shared = !bucket.store.times_are_final(device);
+        let anothers = shared && !bucket.store.founded.has(&part.upload.id);
+        if start.saturating_add(size_bytes) > ASSEMBLY_BYTES_MAX || anothers || !layout.share() {
             return Ok(None);
         }
         let Some(file) = layout.file(&part.directory).op("open an assembly")? else { return Ok(None) };
@@ -80,7 +83,6 @@ impl Slot {
             Err(Errno::EXIST | Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(errno).op("claim a slot"),
         }
-        let shared = !bucket.store.times_are_final(file_info::stat(&file)?.device);
         let directory = part.directory.clone();
         let slot = Self { layout, directory, claim, start, size_bytes, shared, published: false };
         slot.leave();

@@ -90,6 +90,15 @@ impl Scene {
     }
 }
 
+/// True if the tree is on a file system of this machine. Elsewhere the lock on an assembly is kept between writes, since it may
+/// cost a call to a server, and a claim is not given back, since what was written may still be on its way: some parts
+/// are copied that are not here.
+pub fn is_local(path: &std::path::Path) -> bool {
+    let kind = rustix::fs::statfs(path).unwrap().f_type;
+    // ext4, XFS, btrfs, tmpfs
+    [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994].contains(&(kind as i64))
+}
+
 /// Bytes of which each page tells where it belongs.
 pub fn body(seed: u8, length: usize) -> Vec<u8> {
     let mut bytes = vec![seed; length];

@@ -34,8 +34,8 @@ pub use objects::{
 pub use races::{one_winner, readers_see_one_version};
 pub use uploads::{upload_checks, upload_life, upload_listing, upload_patterns};
 
-/// Runs all of it.
-pub async fn run(backend: Arc<dyn Backend>) {
+/// Runs all of it; for `deep_too` see [`odd_keys`].
+pub async fn run(backend: Arc<dyn Backend>, deep_too: bool) {
     bucket_life(&backend).await;
     listing_buckets(&backend).await;
     deleting_used_buckets(&backend).await;
@@ -47,7 +47,7 @@ pub async fn run(backend: Arc<dyn Backend>) {
     deletes(&backend).await;
     directory_objects(&backend).await;
     shared_names(&backend).await;
-    odd_keys(&backend).await;
+    odd_keys(&backend, deep_too).await;
     listing(&backend).await;
     listing_pages(&backend).await;
     copies(&backend).await;

@@ -68,7 +68,7 @@ fn locks(check: &Check<'_>) -> Result<()> {
     let Some(directory) = open(check, lock::DIRECTORY)? else { return Ok(()) };
     for (name, kind) in entries(&directory).op("read locks")? {
         let path = format!("{OWN_DIRECTORY}/{}/{name}", lock::DIRECTORY);
-        let known = (0..LOCKS).any(|number| lock::path_of(number) == path);
+        let known = (0..=LOCKS).any(|number| lock::path_of(number) == path);
         let file =
             match resolve::plain(&directory, &name, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK) {
                 Ok(file) if kind == FileType::RegularFile => file,

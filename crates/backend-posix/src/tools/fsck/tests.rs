@@ -119,10 +119,10 @@ fn locks_that_no_one_uses_go() {
     let scene = Scene::new();
     scene.put("a", b"1").unwrap();
     scene.put("a", b"2").unwrap();
-    fs::write(scene.path().join(".slipway/locks/40"), "").unwrap();
-    expect(&scene, ".slipway/locks/40", ProblemKind::BadLock, true);
-    fs::create_dir(scene.path().join(".slipway/locks/41")).unwrap();
-    expect(&scene, ".slipway/locks/41", ProblemKind::BadLock, false);
+    fs::write(scene.path().join(".slipway/locks/41"), "").unwrap();
+    expect(&scene, ".slipway/locks/41", ProblemKind::BadLock, true);
+    fs::create_dir(scene.path().join(".slipway/locks/42")).unwrap();
+    expect(&scene, ".slipway/locks/42", ProblemKind::BadLock, false);
 }
 
 #[test]

@@ -1,0 +1,299 @@
+//! A file becomes a directory where the file system has no `RENAME_EXCHANGE`.
+//!
+//! It takes two steps then: the file's name is removed, and the directory that was prepared with the file in it is renamed to there.
+//! In between the name is missing. Writers, and readers who found nothing, look again with the key's lock, which the converter has. A
+//! listing reads names without locks, so it is told: the symbolic link `.slipway/converting` has another text before the first step
+//! (`<unique>:<the prepared directory>:<path>`) and after the last (`<unique>`), and a page during which it changed is made again.
+//!
+//! A crash between the steps leaves the text. Whoever comes upon it with the lock on conversions puts the directory in its place: the
+//! next to lock the key, to list, to convert another file, or the sweep. (A path over about 1,000 bytes does not fit a symbolic link
+//! everywhere; then it can't be converted: `KeyNotStorable`.)
+
+use backend::BackendError;
+use rustix::fd::AsFd;
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use crate::bucket::{Bucket, Directory, join};
+use crate::error::{Fail, Op};
+use crate::keymap::{self, OWN_DIRECTORY, SELF};
+use crate::limits::LISTING_TRIES;
+use crate::lock::Lock;
+use crate::resolve::{self, DIRECTORY};
+use crate::staging::{is_scattered, staging_directory};
+use crate::{file_info, unique};
+
+pub(crate) const ANNOUNCEMENT: &str = ".slipway/converting";
+
+/// Turns the file at `path` into the directory `prepared`, in which it is as [`SELF`]. The caller holds the lock of the file.
+pub(crate) fn swap_by_steps(
+    bucket: &Bucket<'_>,
+    parent: &Directory,
+    name: &str,
+    staging: impl AsFd,
+    prepared: &str,
+) -> Result<(), Fail> {
+    let path = join(&parent.path, name);
+    let _lock = settle(bucket)?;
+    // The sweep may have taken it for a leftover. It does that with the same lock.
+    file_info::at(&staging, &format!("{prepared}/{SELF}")).attempt("look up a name")?;
+    if bucket.store.options.durability.syncs_names() {
+        rustix::fs::fsync(&staging).attempt("sync a directory")?;
+    }
+    announce(bucket, &format!("{}:{prepared}:{path}", unique::name()))?;
+    let removed = rustix::fs::unlinkat(parent, name, AtFlags::empty()).attempt("remove a name");
+    let placed = removed.and_then(|()| place(&staging, prepared, parent, name));
+    // If the directory can't have the name, the next who comes upon the announcement tries again.
+    if placed.is_ok() || file_info::at(parent, name).is_ok() {
+        let _ = announce(bucket, &unique::name());
+    }
+    placed
+}
+
+/// Waits until no file is becoming a directory by steps, ends what a crash interrupted, and keeps others from beginning. Whoever has this lock
+/// waits for no other.
+pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
+    let lock = bucket.lock_conversions()?;
+    let text = read(bucket)?.unwrap_or_default();
+    if let Some((prepared, path)) = under_way(&text) {
+        tracing::warn!(path, "a crash came in between when this became a directory; it is ended now");
+        let (above, name) = keymap::split(path);
+        let parent = bucket.directory(above).attempt("open a directory")?;
+        if is_scattered(prepared) {
+            place(&parent, prepared, &parent, name)?;
+        } else {
+            place(staging_directory(bucket)?, prepared, &parent, name)?;
+        }
+        // It may also stay: what is done is found to be done.
+        let _ = announce(bucket, &unique::name());
+    }
+    Ok(lock)
+}
+
+/// [`settle`], if a `wanted` path is becoming a directory. Who holds its lock knows that it was interrupted.
+pub(crate) fn settle_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Fail> {
+    if bucket.store.names_may_blink(&bucket.fd)
+        && let Some(text) = read(bucket)?
+        && under_way(&text).is_some_and(|(_, path)| wanted(path))
+    {
+        drop(settle(bucket)?);
+    }
+    Ok(())
+}
+
+/// [`settle`]; `None` where there is no need.
+pub(crate) fn settle_any(bucket: &Bucket<'_>) -> Result<Option<Lock>, Fail> {
+    bucket.store.names_may_blink(&bucket.fd).then(|| settle(bucket)).transpose()
+}
+
+/// Does `work`, which reads names without locks, until no file became a directory meanwhile.
+pub(crate) fn undisturbed<T>(
+    bucket: &Bucket<'_>,
+    mut work: impl FnMut() -> backend::Result<T>,
+) -> backend::Result<T> {
+    if !bucket.store.names_may_blink(&bucket.fd) {
+        return work();
+    }
+    for _ in 0..LISTING_TRIES {
+        let before = read(bucket)?;
+        if before.as_deref().and_then(under_way).is_none() {
+            match work() {
+                // FUSE, of something that another mount removed since it was opened.
+                Err(BackendError::Io { source, .. }) if is_gone(&source) => {}
+                done => {
+                    let done = done?;
+                    if read(bucket)? == before {
+                        return Ok(done);
+                    }
+                }
+            }
+        } else if settle(bucket).is_err() {
+            break;
+        }
+    }
+    let lock = settle(bucket);
+    if let Err(error) = &lock {
+        tracing::warn!(?error, "a listing may miss a file that is becoming a directory");
+    }
+    work()
+}
+
+fn is_gone(error: &std::io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::STALE))
+}
+
+/// Puts a prepared directory to where the file was that is in it, if no one has the name. A directory that someone made there meanwhile
+/// gets the file. Nothing is to be done if it is prepared no more.
+fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> Result<(), Fail> {
+    let own = format!("{prepared}/{SELF}");
+    let done = |result| match result {
+        Err(Errno::NOENT | Errno::EXIST) => Ok(()),
+        result => result.attempt("place a directory"),
+    };
+    match file_info::at(parent, name) {
+        Err(Errno::NOENT) => done(rustix::fs::renameat(&staging, prepared, parent, name)),
+        Ok(info) if info.is_directory() => {
+            done(rustix::fs::linkat(&staging, own, parent, join(name, SELF), AtFlags::empty()))
+        }
+        result => result.map(drop).attempt("look up a name"),
+    }
+}
+
+fn announce(bucket: &Bucket<'_>, text: &str) -> Result<(), Fail> {
+    let (staging, name) = (staging_directory(bucket)?, unique::name());
+    rustix::fs::symlinkat(text, &staging, &name).attempt("announce a conversion")?;
+    rustix::fs::renameat(&staging, &name, &*bucket.fd, ANNOUNCEMENT).attempt("announce a conversion")?;
+    if bucket.store.options.durability.syncs_names() {
+        let own = resolve::plain(&bucket.fd, OWN_DIRECTORY, DIRECTORY).attempt("open a directory")?;
+        rustix::fs::fsync(own).attempt("sync a directory")?;
+    }
+    Ok(())
+}
+
+/// The text; `None` if nothing was ever converted by steps.
+fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
+    match rustix::fs::readlinkat(&*bucket.fd, ANNOUNCEMENT, Vec::new()) {
+        Ok(text) => Ok(Some(text.to_string_lossy().into_owned())),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(errno) => Err(errno).op("read an announcement"),
+    }
+}
+
+/// The prepared directory and the path of the file, while one becomes the other.
+fn under_way(text: &str) -> Option<(&str, &str)> {
+    text.split_once(':')?.1.split_once(':')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use s3_types::Conditions;
+
+    use super::*;
+    use crate::directories::prepare;
+    use crate::options::SweepOptions;
+    use crate::testing::Scene;
+    use crate::{listing, object, sweep};
+
+    fn scene() -> Scene {
+        let mut scene = Scene::new();
+        scene.store.assume_swapless();
+        scene.put("a", b"1").unwrap();
+        scene.put("b", b"1").unwrap();
+        scene
+    }
+
+    /// Where a crash may come.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum After {
+        Prepared,
+        Announced,
+        Removed,
+        Placed,
+    }
+
+    const CRASHES: [After; 4] = [After::Prepared, After::Announced, After::Removed, After::Placed];
+
+    fn crash(scene: &Scene, after: After) {
+        let bucket = scene.bucket();
+        let parent = bucket.directory("").unwrap();
+        let staging = staging_directory(&bucket).unwrap();
+        prepare(&bucket, &parent, "a", None, (&staging, "p")).unwrap();
+        if after != After::Prepared {
+            announce(&bucket, "1:p:a").unwrap();
+        }
+        if matches!(after, After::Removed | After::Placed) {
+            fs::remove_file(scene.path().join("a")).unwrap();
+        }
+        if after == After::Placed {
+            fs::rename(scene.path().join(".slipway/staging/p"), scene.path().join("a")).unwrap();
+        }
+    }
+
+    fn sweep(scene: &Scene) {
+        let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
+        sweep::sweep(&scene.store, &scene.name, &options).unwrap();
+        assert_eq!(fs::read_dir(scene.path().join(".slipway/staging")).unwrap().count(), 0);
+        let text = read(&scene.bucket()).unwrap();
+        assert!(text.as_deref().and_then(under_way).is_none());
+    }
+
+    fn keys(scene: &Scene) -> Vec<String> {
+        let (bucket, prefix) = (scene.name.clone(), String::new());
+        let query = listing::Query { bucket, prefix, delimiter: None, start: None, max_items: 10 };
+        let page = listing::list(&scene.store, &query).unwrap();
+        page.items.iter().map(|item| format!("{item:?}").split('"').nth(1).unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn the_file_is_in_its_directory_afterwards() {
+        let scene = scene();
+        let bucket = scene.bucket();
+        let (parent, staging) = (bucket.directory("").unwrap(), staging_directory(&bucket).unwrap());
+        prepare(&bucket, &parent, "a", None, (&staging, "p")).unwrap();
+        swap_by_steps(&bucket, &parent, "a", &staging, "p").unwrap();
+        assert_eq!(scene.get("a").unwrap(), b"1");
+        scene.put("a/b", b"2").unwrap();
+        assert_eq!(scene.get("a/b").unwrap(), b"2");
+        assert_eq!(keys(&scene), ["a", "a/b", "b"]);
+        sweep(&scene);
+    }
+
+    #[test]
+    fn a_crash_hides_the_object_from_no_one() {
+        let tests: [fn(&Scene); 6] = [
+            |scene| assert_eq!(scene.get("a").unwrap(), b"1"),
+            |scene| assert_eq!(keys(scene), ["a", "b"]),
+            // Whose announcement takes the place of the one before.
+            |scene| scene.put("b/c", b"3").unwrap(),
+            |scene| scene.put("a/c", b"3").unwrap(),
+            |scene| {
+                let only_new =
+                    Conditions { if_none_match: Some(s3_types::ETagCondition::Any), ..Conditions::default() };
+                let target = crate::publish::Target { conditions: only_new, ..scene.target("a") };
+                let mut stage = target.stage(&scene.store).unwrap();
+                stage.staged.append(&[]).unwrap();
+                let sealed =
+                    stage.staged.seal(&stage.bucket, None, crate::record::Record::default()).unwrap();
+                let refused = target.publish(scene.bucket(), None, sealed);
+                assert!(matches!(refused, Err(BackendError::PreconditionFailed(_))), "{refused:?}");
+            },
+            sweep,
+        ];
+        for after in CRASHES {
+            for test in tests {
+                let scene = scene();
+                crash(&scene, after);
+                test(&scene);
+                sweep(&scene);
+                assert_eq!(scene.get("a").unwrap(), b"1", "{after:?}");
+                assert!(keys(&scene).starts_with(&["a".to_owned()]), "{after:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_deleted_after_a_crash_stays_so() {
+        for after in CRASHES {
+            let scene = scene();
+            crash(&scene, after);
+            assert!(object::delete(&scene.store, &scene.target("a")).unwrap().existed, "{after:?}");
+            sweep(&scene);
+            assert!(matches!(scene.get("a"), Err(BackendError::NoSuchKey)), "{after:?}");
+            assert_eq!(keys(&scene), ["b"]);
+        }
+    }
+
+    #[test]
+    fn a_directory_that_someone_made_meanwhile_gets_the_file() {
+        let scene = scene();
+        crash(&scene, After::Removed);
+        fs::create_dir(scene.path().join("a")).unwrap();
+        fs::write(scene.path().join("a/x"), "2").unwrap();
+        assert_eq!(keys(&scene), ["a", "a/x", "b"]);
+        assert_eq!(scene.get("a").unwrap(), b"1");
+        sweep(&scene);
+    }
+}

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Runs the suites of the storage on file systems that it makes for that.
+
+    .venv/bin/python tests/file_systems/run.py [ext4 xfs btrfs tmpfs bindfs bindfs-plain sshfs moosefs]
+
+Needs root, and the programs of each file system. The server under test is `target/debug/slipway`: `cargo build`
+first.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from file_systems import mounts, probes
+from support.server import Server, StartFailed
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+# With what their requests go through: the rest of the black-box tests is about the wire.
+BLACK_BOX = ["test_gateways", "test_model", "test_listing_model", "test_keys", "test_multipart", "test_files"]
+# One took that long only where something hung.
+SUITE_SECONDS = 900
+# Each of 6,000 levels is a call to a server there, and again for each level below it.
+LEFT_OUT = {"moosefs": ["depths"]}
+MORE_ENV = {"moosefs": {"SLIPWAY_SHALLOW": "1"}}
+# Refused at start, since it keeps no extended attributes.
+REFUSED = {"sshfs": "keeps no user extended attributes"}
+
+
+def rust_suites() -> list[Path]:
+    """The test programs of backend-posix, as cargo last built them."""
+    command = ["cargo", "test", "-p", "backend-posix", "--no-run", "--message-format=json"]
+    built = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    messages = (json.loads(line) for line in built.stdout.splitlines())
+    return [Path(m["executable"]) for m in messages if m.get("executable") and m["profile"]["test"]]
+
+
+def suite(name: str, command: list[str], where: Path, log: Path, env: dict[str, str]) -> bool:
+    """Runs one, and prints its line."""
+    began = time.monotonic()
+    with open(log, "wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=where,
+            stdout=output,
+            stderr=output,
+            env={**os.environ, **env},
+            start_new_session=True,
+        )
+        try:
+            status = process.wait(SUITE_SECONDS)
+        except subprocess.TimeoutExpired:
+            status = "too long"
+        finally:
+            # Also what it started, and also when this is interrupted.
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+                time.sleep(1)
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+    verdict = "ok" if status == 0 else f"FAILED ({status}), see {log}"
+    print(f"  {name:<24} {verdict:<12} {time.monotonic() - began:6.1f} s", flush=True)
+    return status == 0
+
+
+def refused(kind: str, directory: Path, log: Path) -> bool:
+    """Starts a gateway that must say why it does not serve the tree."""
+    try:
+        Server(directory, log=log).stop()
+    except StartFailed as failure:
+        right = REFUSED[kind] in str(failure)
+        print(f"  {'serve':<24} {'refused, as expected' if right else f'FAILED: {failure}'}")
+        return right
+    print(f"  {'serve':<24} FAILED: it was expected to be refused")
+    return False
+
+
+def check(kind: str, programs: list[Path], options: argparse.Namespace) -> bool:
+    logs = REPOSITORY / "target" / "file-systems" / kind
+    logs.mkdir(parents=True, exist_ok=True)
+    with mounts.mounted(kind, Path(tempfile.mkdtemp(prefix=f"slipway-{kind}-"))) as made:
+        for probe, answer in probes.table(made.directory, made.second).items():
+            print(f"  {probe:<24} {answer}")
+        temporary = made.directory / "tmp"
+        temporary.mkdir()
+        if options.probes:
+            return True
+        if kind in REFUSED:
+            return refused(kind, temporary, logs / "serve.log")
+        env = {"TMPDIR": str(temporary), **MORE_ENV.get(kind, {})}
+        without = options.without + LEFT_OUT.get(kind, [])
+        results = [
+            suite(name, [str(program)], REPOSITORY / "crates/backend-posix", logs / f"{name}.log", env)
+            for program in programs
+            if (name := program.name.rpartition("-")[0]) and name not in without
+        ]
+        if made.second:
+            env["SLIPWAY_TWO_MOUNTS"] = f"{made.directory}:{made.second}"
+        for name in BLACK_BOX:
+            if name in without:
+                continue
+            command = [sys.executable, "-m", "pytest", "-q", "-n0", f"{name}.py"]
+            results.append(suite(name, command, REPOSITORY / "tests", logs / f"{name}.log", env))
+        return all(results)
+
+
+def main() -> int:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    known = f"of {', '.join(mounts.KINDS)}; default all"
+    parser.add_argument("kinds", nargs="*", metavar="FILE-SYSTEM", help=known)
+    parser.add_argument("--probes", action="store_true", help="only find out what they can do")
+    parser.add_argument("--without", action="append", default=[], metavar="SUITE", help="leave out a suite")
+    options = parser.parse_args()
+    if unknown := set(options.kinds) - set(mounts.KINDS):
+        parser.error(f"no such file system: {', '.join(sorted(unknown))}")
+    # So that what was made is taken down.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    programs = [] if options.probes else rust_suites()
+    failed = []
+    for kind in options.kinds or mounts.KINDS:
+        print(f"{kind}", flush=True)
+        try:
+            if not check(kind, programs, options):
+                failed.append(kind)
+        except mounts.Missing as missing:
+            print(f"  skipped: {missing}")
+    print(f"failed: {', '.join(failed)}" if failed else "all passed")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
