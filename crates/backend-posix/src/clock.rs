@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use rustix::fd::AsFd;
-
 use crate::file_info::{self, FileInfo};
 use crate::limits::{SETTLED_COARSE, SETTLED_FINE, SETTLED_REMOTE, SETTLED_UNKNOWN};
 use crate::store::FileSystem;
@@ -27,8 +25,7 @@ impl Clocks {
 
     /// True if whatever changes a directory from now on gives it another time than `info` has, which was there when reading it
     /// began at `began_ns`.
-    pub fn is_settled(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
-        let Ok(file_system) = FileSystem::of(directory) else { return false };
+    pub fn is_settled(&self, file_system: FileSystem, info: &FileInfo, began_ns: i64) -> bool {
         let whole_second = info.changed_ns % 1_000_000_000 == 0;
         let (wait, ahead_ns) = match file_system {
             FileSystem::Other if self.ahead_ns.is_some() => {
@@ -71,8 +68,9 @@ mod tests {
         let clocks = Clocks { times_differ: false, ahead_ns: None };
         let info = |changed_ns| FileInfo { changed_ns, ..file_info::of(&directory).unwrap() };
         let second = 1_000_000_000_i64;
-        let settled =
-            |changed_ns, began_ns| clocks.is_settled(&directory, &info(i128::from(changed_ns)), began_ns);
+        let settled = |changed_ns, began_ns| {
+            clocks.is_settled(FileSystem::Memory, &info(i128::from(changed_ns)), began_ns)
+        };
         assert!(!settled(100 * second, 101 * second) && settled(100 * second, 102 * second));
         assert!(!settled(100 * second + 1, 100 * second + 10_000_000));
         assert!(settled(100 * second + 1, 100 * second + 30_000_000));

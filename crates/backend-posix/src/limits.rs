@@ -102,6 +102,8 @@ pub(crate) const INDEX_BYTES_MIN: usize = if cfg!(test) { 2 << 10 } else { 4 << 
 pub(crate) const UPLOAD_INDEX_SHARE: usize = 8;
 /// So many directories are read at the same time, if chance wills.
 pub(crate) const INDEX_BUILD_LOCKS: usize = 16;
+/// A directory that changes while it is read is read so often.
+pub(crate) const DIRECTORY_READS_MAX: usize = 3;
 /// So many names that changed are looked up again, one by one, before a directory is read anew.
 pub(crate) const WATCH_NAMES_MAX: usize = 4096;
 /// What is read of the queue of changes at a time.

@@ -98,6 +98,11 @@ pub(crate) enum FileSystem {
 }
 
 impl FileSystem {
+    /// True if nobody but this machine changes it.
+    pub fn is_local(self) -> bool {
+        self != Self::Other
+    }
+
     /// That which a file is on.
     pub fn of(file: impl AsFd) -> Io<Self> {
         // From linux/magic.h, and ZFS's own.
@@ -168,7 +173,19 @@ impl Store {
 
     /// See [`Clocks::is_settled`].
     pub fn is_settled(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
-        self.clocks.is_settled(directory, info, began_ns)
+        self.file_system_of(directory, info).is_some_and(|kind| self.clocks.is_settled(kind, info, began_ns))
+    }
+
+    /// True if a directory that still has the time of `info` did not change while it was read from `began_ns` on, as far as can be
+    /// known where nothing else tells.
+    pub fn shows_changes(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
+        let kind = self.file_system_of(directory, info).unwrap_or(FileSystem::Other);
+        !kind.is_local() || self.clocks.is_settled(kind, info, began_ns)
+    }
+
+    fn file_system_of(&self, directory: impl AsFd, info: &FileInfo) -> Option<FileSystem> {
+        // Another one may be mounted in a bucket, or as one.
+        if info.device == self.device { Some(self.file_system) } else { FileSystem::of(directory).ok() }
     }
 
     /// True if reads may be tried on the caller's own thread.

@@ -274,3 +274,38 @@ async fn uploads_complete_once() {
         assert_eq!(again.is_err(), aborted, "{again:?}");
     }
 }
+
+/// Objects that are replaced all the while are in every listing, in directories that are read anew each time and in those that
+/// are kept. Where replacing gives a file another place in its directory (btrfs), a reader may come by neither.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_is_replaced_is_listed_all_the_while() {
+    let root = tempfile::tempdir().unwrap();
+    let gateways = two(root.path()).await;
+    for (directory, count) in [("few", 60), ("many", 400)] {
+        let names: Arc<Vec<_>> = Arc::new((0..count).map(|n| format!("{directory}/{n:03}")).collect());
+        for name in names.iter() {
+            gateways[0].put(name, b"").await;
+        }
+        let mut writers = JoinSet::new();
+        for n in 0..4 {
+            let (gateway, names) = (Arc::clone(&gateways[0]), Arc::clone(&names));
+            writers.spawn(async move {
+                for round in 0.. {
+                    gateway.put(&names[(round * 4 + n) % names.len()], b"").await;
+                }
+            });
+        }
+        for round in 0..150 {
+            // Now and then one that knows nothing of the directory.
+            let reader = if round % 10 == 0 {
+                let bucket = gateways[0].bucket.clone();
+                Arc::new(Fixture { backend: open(root.path()), cx: Context::default(), bucket })
+            } else {
+                Arc::clone(&gateways[1])
+            };
+            assert_eq!(reader.list(&format!("{directory}/"), None, 1000).await, *names);
+            assert_eq!(reader.list("", Some("/"), 1000).await.last(), Some(&format!("{directory}/")));
+        }
+        writers.shutdown().await;
+    }
+}

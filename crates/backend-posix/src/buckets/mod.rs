@@ -4,14 +4,14 @@ mod delete;
 
 use backend::{BackendError, BucketAttributes, BucketPage, ListBucketsQuery, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FileType, Mode, RawDir, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, RawDir, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 use s3_types::{BucketName, Timestamp, UnixAccount};
 
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op, is_of_one, retrying};
 use crate::keymap::OWN_DIRECTORY;
-use crate::limits::ENTRIES_READ_BYTES;
+use crate::limits::{DIRECTORY_READS_MAX, ENTRIES_READ_BYTES};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
@@ -157,8 +157,23 @@ fn sync_root(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// The names in a directory and their types, where they are text.
+/// The names in a directory and their types, where they are text. Read again if it changed meanwhile (see
+/// [`IndexCache`](crate::listing)).
 pub(crate) fn entries(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
+    let mut before = file_info::of(directory)?.changed_ns;
+    for _ in 1..DIRECTORY_READS_MAX {
+        let found = entries_once(directory)?;
+        let after = file_info::of(directory)?.changed_ns;
+        if after == before {
+            return Ok(found);
+        }
+        before = after;
+        rustix::fs::seek(directory, SeekFrom::Start(0))?;
+    }
+    entries_once(directory)
+}
+
+fn entries_once(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
     let mut buffer = Vec::with_capacity(ENTRIES_READ_BYTES);
     let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! Whether there is an object anywhere below a directory, by looking at as little as possible.
 
 use rustix::fd::AsFd;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 use s3_types::limits::KEY_BYTES_MAX;
 
@@ -11,6 +11,7 @@ use crate::bucket::{Bucket, Directory, join};
 use crate::error::Io;
 use crate::file_info;
 use crate::keymap::{self, Name};
+use crate::limits::DIRECTORY_READS_MAX;
 use crate::place::{directory_record, leads_nowhere};
 
 /// A search through the directories below one.
@@ -64,8 +65,25 @@ impl Below<'_> {
         Ok(false)
     }
 
-    /// Looks at what is in one directory: `None` if there is an object.
+    /// Looks at what is in one directory: `None` if there is an object. As in [`IndexCache`](super::cache), what changes meanwhile must
+    /// not hide one.
     fn look(&mut self, directory: &Directory, prefix_bytes: usize, own: bool) -> Io<Option<Frame>> {
+        let changed = || Ok(unless_removed(file_info::fresh(directory))?.map(|info| info.changed_ns));
+        let mut before = changed()?;
+        for _ in 1..DIRECTORY_READS_MAX {
+            let frame = self.look_once(directory, prefix_bytes, own)?;
+            let after = changed()?;
+            if frame.is_none() || after == before {
+                return Ok(frame);
+            }
+            self.above.pop();
+            before = after;
+            rustix::fs::seek(directory, SeekFrom::Start(0))?;
+        }
+        self.look_once(directory, prefix_bytes, own)
+    }
+
+    fn look_once(&mut self, directory: &Directory, prefix_bytes: usize, own: bool) -> Io<Option<Frame>> {
         let mut found = false;
         let mut children = Vec::new();
         read_names(directory, |name, kind| {

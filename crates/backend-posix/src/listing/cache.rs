@@ -13,7 +13,7 @@ use super::watch::{Watch, Watches};
 use crate::bucket::{Bucket, Directory};
 use crate::error::Io;
 use crate::file_info::{self, FileInfo};
-use crate::limits::{INDEX_BUILD_LOCKS, INDEX_BYTES_MIN, INDEX_ENTRIES_MIN};
+use crate::limits::{DIRECTORY_READS_MAX, INDEX_BUILD_LOCKS, INDEX_BYTES_MIN, INDEX_ENTRIES_MIN};
 use crate::store::FileSystem;
 
 /// Indexes of directories, the least recently used of which are forgotten where they become too many.
@@ -73,6 +73,8 @@ impl IndexCache {
         self.build(bucket, directory, &info, from)
     }
 
+    /// Reads a directory. What changes in it meanwhile must not hide what is there before and after: a file that is replaced may get
+    /// another place in its directory, one that a reader has passed already or does not come to any more (btrfs).
     fn build(
         &self,
         bucket: &Bucket<'_>,
@@ -86,27 +88,63 @@ impl IndexCache {
             DirectoryIndex::read(bucket, directory, &directory.path, from, bytes_max, entries_max)
         };
         // Most directories are small, and cost no more than this.
-        if let Some(small) = read(INDEX_ENTRIES_MIN)? {
-            return Ok(Arc::new(small));
+        let mut before = *info;
+        for _ in 0..DIRECTORY_READS_MAX {
+            let began_ns = file_info::now_ns();
+            let Some(small) = read(INDEX_ENTRIES_MIN)? else { break };
+            let after = file_info::fresh(directory)?;
+            if after.changed_ns == before.changed_ns
+                && bucket.store.shows_changes(directory, &after, began_ns)
+            {
+                return Ok(Arc::new(small));
+            }
+            before = after;
         }
+        let read = || read(usize::MAX).map(Option::unwrap_or_default);
+        for _ in 1..DIRECTORY_READS_MAX {
+            if let (Some(index), _) = self.read_watched(bucket, directory, read)? {
+                return Ok(index);
+            }
+        }
+        let (index, last) = self.read_watched(bucket, directory, read)?;
+        Ok(index.unwrap_or(last))
+    }
+
+    /// Reads a directory with a watch on it, if there can be one, and keeps what it read if that can be told to be true later. The
+    /// first is missing if something may be missing in it; the second is there in any case.
+    fn read_watched(
+        &self,
+        bucket: &Bucket<'_>,
+        directory: &Directory,
+        read: impl Fn() -> Io<DirectoryIndex>,
+    ) -> Io<(Option<Arc<DirectoryIndex>>, Arc<DirectoryIndex>)> {
+        let info = file_info::fresh(directory)?;
         let began_ns = file_info::now_ns();
-        let local = FileSystem::of(directory).is_ok_and(|kind| kind != FileSystem::Other);
+        let local = FileSystem::of(directory).is_ok_and(FileSystem::is_local);
         // Where a watch is no good it is soon given back; there are thousands.
         let watch = local.then(|| self.kept().watches.as_mut()?.add(directory)).flatten();
-        let read = read(usize::MAX).map(Option::unwrap_or_default);
-        let worth_it = read.as_ref().is_ok_and(|index| !index.has_chains);
-        let whole = read.as_ref().is_ok_and(DirectoryIndex::is_whole);
-        let vouched = match watch {
-            _ if !worth_it => None,
-            Some(watch) if whole => Some(Vouched::Watched(watch)),
-            _ => {
-                let settled = bucket.store.is_settled(directory, info, began_ns)
-                    && file_info::fresh(directory).is_ok_and(|now| now.changed_ns == info.changed_ns);
+        let mut index = read();
+        let unchanged = || file_info::fresh(directory).is_ok_and(|now| now.changed_ns == info.changed_ns);
+        let kept_up = match (&mut index, watch) {
+            (Ok(index), Some(watch)) => match self.kept().watches.as_mut().and_then(|all| all.take(watch)) {
+                Some(names) if index.is_plain() => update(index, directory, names).unwrap_or(false),
+                Some(names) => names.is_empty(),
+                None => false,
+            },
+            (Ok(_), None) => unchanged(),
+            (Err(_), _) => false,
+        };
+        let vouched = match (&index, watch) {
+            (Ok(index), _) if index.has_chains || !kept_up => None,
+            (Ok(index), Some(watch)) if index.is_whole() => Some(Vouched::Watched(watch)),
+            (Ok(_), _) => {
+                let settled = bucket.store.is_settled(directory, &info, began_ns) && unchanged();
                 settled.then_some(Vouched::ChangedAt(info.changed_ns))
             }
+            (Err(_), _) => None,
         };
         let mut kept = self.kept();
-        let index = read.map(Arc::new);
+        let index = index.map(Arc::new);
         match (&index, vouched) {
             (Ok(index), Some(vouched)) => {
                 kept.keep((info.device, info.inode), Arc::clone(index), vouched, self.bytes_max);
@@ -119,7 +157,8 @@ impl IndexCache {
         {
             watches.remove(watch);
         }
-        index
+        let index = index?;
+        Ok((kept_up.then(|| Arc::clone(&index)), index))
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -182,14 +221,22 @@ impl KeptIndex {
             return Ok(true);
         }
         let index = Arc::make_mut(&mut self.index);
-        for name in names {
-            if !index.set(&name, known_type(&directory, &name, FileType::Unknown)?) {
-                return Ok(false);
-            }
+        if !update(index, directory, names)? {
+            return Ok(false);
         }
         *all_bytes -= self.bytes;
         self.bytes = index.bytes();
         *all_bytes += self.bytes;
         Ok(true)
     }
+}
+
+/// Looks at names again that have changed; false if that does not do.
+fn update(index: &mut DirectoryIndex, directory: impl AsFd, names: HashSet<CString>) -> Io<bool> {
+    for name in names {
+        if !index.set(&name, known_type(&directory, &name, FileType::Unknown)?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

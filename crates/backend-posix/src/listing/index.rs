@@ -221,6 +221,11 @@ impl DirectoryIndex {
         self.lower.is_empty() && self.limit.is_none()
     }
 
+    /// True if each name in the directory has its entry here, and nothing else has.
+    pub fn is_plain(&self) -> bool {
+        self.is_whole() && !self.has_chains
+    }
+
     /// Where the next window begins, if this one ends before its directory does.
     pub fn rest(&self) -> Option<Vec<u8>> {
         self.limit.as_ref().map(|limit| [limit.as_bytes(), &[0]].concat())
