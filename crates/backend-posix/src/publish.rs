@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use backend::Result;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use s3_types::{BucketName, Conditions, UnixAccount};
@@ -227,7 +227,7 @@ pub(crate) fn put_in_place(
 }
 
 /// Puts the names in a directory on disk, if the durability level says so.
-pub(crate) fn sync_names(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
+pub(crate) fn sync_names(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<(), Fail> {
     if bucket.store.options.durability.syncs_names() {
         rustix::fs::fsync(directory).op("sync a directory")?;
     }

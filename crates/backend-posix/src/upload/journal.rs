@@ -12,6 +12,7 @@ use crate::bucket::Bucket;
 use crate::error::{Fail, Op};
 use crate::keymap::ObjectPath;
 use crate::object::open;
+use crate::publish::sync_names;
 use crate::record::{self, Record};
 use crate::store::Store;
 use crate::{file_info, files};
@@ -107,7 +108,7 @@ pub(super) fn settle(
 }
 
 /// Ends an upload whose object is published. What goes wrong is only logged: the object is there, which is what was asked
-/// for, and the rest is found out again by the next who asks. For the same reason none of it has to be on disk.
+/// for, and the rest is found out again by the next who asks. For the same reason only the receipt has to be on disk.
 pub(super) fn end(bucket: &Bucket<'_>, upload: &Upload, name: &UploadName, receipt: &WriteReceipt) {
     if let Err(error) = leave_receipt(bucket, upload, name, receipt) {
         // Those who ask again find that the object names the upload.
@@ -128,5 +129,8 @@ fn leave_receipt(
         begin(bucket, upload, name, receipt)?;
     }
     let completed = bucket.own_directory(COMPLETED)?;
-    rustix::fs::renameat(&upload.directory, JOURNAL, &completed, name.id.as_str()).attempt("leave a receipt")
+    rustix::fs::renameat(&upload.directory, JOURNAL, &completed, name.id.as_str())
+        .attempt("leave a receipt")?;
+    // Or a power cut would bring the upload back, to be listed until a sweep finds that it is an object.
+    sync_names(bucket, &completed)
 }
