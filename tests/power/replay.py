@@ -87,6 +87,8 @@ def record(directory: Path, options: argparse.Namespace) -> tuple[Path, Path]:
 
 
 def copy(source: Path, target: Path) -> None:
+    """To a new file, as in `make_image`."""
+    target.unlink(missing_ok=True)
     subprocess.run(["cp", "--sparse=always", str(source), str(target)], check=True)
 
 
