@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use backend::{BackendError, Result};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use s3_types::BucketName;
 
+use crate::directories::is_empty;
 use crate::error::{Fail, Io, Op};
 use crate::keymap::OWN_DIRECTORY;
 use crate::options::Symlinks;
@@ -116,15 +117,39 @@ impl Bucket<'_> {
         }
     }
 
-    /// Gives something in `.slipway` to the owner of that, or else of the bucket, if this is root on behalf of another.
-    pub fn hand_over(&self, path: &str) -> Io<()> {
+    /// Gives an open file or directory that was made in `.slipway` just now to the owner of that, if this is root on behalf of
+    /// another.
+    pub fn hand_over(&self, made: impl AsFd) -> Io<()> {
         if !self.store.hands_over {
             return Ok(());
         }
-        let own = if path == OWN_DIRECTORY { "." } else { OWN_DIRECTORY };
-        let owner = rustix::fs::statat(&*self.fd, own, AtFlags::SYMLINK_NOFOLLOW)?;
-        let (user, group) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
-        rustix::fs::chownat(&*self.fd, path, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)
+        let own = rustix::fs::fstat(self.own()?)?;
+        // A `.slipway` that was made just now goes to the owner of the bucket.
+        let is_own = rustix::fs::fstat(&made)?.st_ino == own.st_ino;
+        let owner = if is_own { rustix::fs::fstat(&self.fd)? } else { own };
+        rustix::fs::fchown(made, Some(Uid::from_raw(owner.st_uid)), Some(Gid::from_raw(owner.st_gid)))
+    }
+
+    /// [`Bucket::hand_over`] of what may have been made just now, if it is as it would be then: someone may have put another thing
+    /// there.
+    pub fn hand_over_if_new(&self, opened: impl AsFd) -> Io<()> {
+        if !self.store.hands_over {
+            return Ok(());
+        }
+        let stat = rustix::fs::fstat(&opened)?;
+        let empty = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => stat.st_size == 0 && stat.st_nlink == 1,
+            FileType::Directory => is_empty(resolve::plain(&opened, "", DIRECTORY)?)?,
+            _ => false,
+        };
+        let ours = stat.st_uid == rustix::process::geteuid().as_raw();
+        if empty && ours { self.hand_over(opened) } else { Ok(()) }
+    }
+
+    /// Opens `.slipway`; NOENT if there is none. Names in it are changed by way of this: whoever may write in the bucket can put a
+    /// link in its place, which a path of several names would follow.
+    pub fn own(&self) -> Io<OwnedFd> {
+        resolve::plain(&self.fd, OWN_DIRECTORY, DIRECTORY)
     }
 
     /// Opens `.slipway/NAME`, making it if needed.
@@ -136,22 +161,27 @@ impl Bucket<'_> {
             Err(Errno::NOTDIR) => return Ok(Err(Errno::NOTDIR).op("open a directory of the bucket's own")?),
             result => return result.attempt("open a directory of the bucket's own"),
         }
-        let sync = self.store.options.durability.syncs_names();
-        let mode = Mode::from_raw_mode(0o700);
-        for (path, parent) in [(OWN_DIRECTORY, ""), (path.as_str(), OWN_DIRECTORY)] {
-            let result = rustix::fs::mkdirat(&*self.fd, path, mode);
-            if result.is_ok() {
-                self.hand_over(path).attempt("give a directory to its owner")?;
-            }
-            match result {
-                Ok(()) if sync => {
-                    let parent = resolve::plain(&self.fd, parent, DIRECTORY).attempt("open a directory")?;
-                    rustix::fs::fsync(parent).attempt("sync a directory")?;
-                }
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno).attempt("make a directory of the bucket's own"),
+        let own = match self.own() {
+            Err(Errno::NOENT) => self.make_own_directory(&self.fd, OWN_DIRECTORY)?,
+            result => result.attempt("open a directory of the bucket's own")?,
+        };
+        self.make_own_directory(&own, name)
+    }
+
+    fn make_own_directory(&self, above: &OwnedFd, name: &str) -> Result<OwnedFd, Fail> {
+        let made = match rustix::fs::mkdirat(above, name, Mode::from_raw_mode(0o700)) {
+            Ok(()) => true,
+            Err(Errno::EXIST) => false,
+            Err(errno) => return Err(errno).attempt("make a directory of the bucket's own"),
+        };
+        let directory =
+            resolve::plain(above, name, DIRECTORY).attempt("open a directory of the bucket's own")?;
+        if made {
+            self.hand_over_if_new(&directory).attempt("give a directory to its owner")?;
+            if self.store.options.durability.syncs_names() {
+                rustix::fs::fsync(above).attempt("sync a directory")?;
             }
         }
-        resolve::plain(&self.fd, &path, DIRECTORY).attempt("open a directory of the bucket's own")
+        Ok(directory)
     }
 }

@@ -16,14 +16,16 @@ use rustix::io::Errno;
 
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Op};
-use crate::keymap::{self, OWN_DIRECTORY, SELF};
+use crate::keymap::{self, SELF};
 use crate::limits::LISTING_TRIES;
 use crate::lock::Lock;
+use crate::place::leads_nowhere;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{is_scattered, staging_directory};
 use crate::{file_info, unique};
 
-pub(crate) const ANNOUNCEMENT: &str = ".slipway/converting";
+/// In `.slipway`.
+pub(crate) const ANNOUNCEMENT: &str = "converting";
 
 /// Turns the file at `path` into the directory `prepared`, in which it is as [`SELF`]. The caller holds the lock of the file.
 pub(crate) fn swap_by_steps(
@@ -36,7 +38,8 @@ pub(crate) fn swap_by_steps(
     let path = join(&parent.path, name);
     let _lock = settle(bucket)?;
     // The sweep may have taken it for a leftover. It does that with the same lock.
-    file_info::at(&staging, &format!("{prepared}/{SELF}")).attempt("look up a name")?;
+    let directory = resolve::plain(&staging, prepared, DIRECTORY).attempt("look up a name")?;
+    file_info::at(directory, SELF).attempt("look up a name")?;
     if bucket.store.options.durability.syncs_names() {
         rustix::fs::fsync(&staging).attempt("sync a directory")?;
     }
@@ -58,11 +61,13 @@ pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     if let Some((prepared, path)) = under_way(&text) {
         tracing::warn!(path, "a crash came in between when this became a directory; it is ended now");
         let (above, name) = keymap::split(path);
-        let parent = bucket.directory(above).attempt("open a directory")?;
-        if is_scattered(prepared) {
-            place(&parent, prepared, &parent, name)?;
-        } else {
-            place(staging_directory(bucket)?, prepared, &parent, name)?;
+        match bucket.directory(above) {
+            Ok(parent) if matches!(name, "" | "." | "..") => drop(parent),
+            Ok(parent) if is_scattered(prepared) => place(&parent, prepared, &parent, name)?,
+            Ok(parent) => place(staging_directory(bucket)?, prepared, &parent, name)?,
+            // Someone has removed it, and all that was in it.
+            Err(errno) if leads_nowhere(errno) => {}
+            Err(errno) => return Err(errno).attempt("open a directory"),
         }
         // It may also stay: what is done is found to be done.
         let _ = announce(bucket, &unique::name());
@@ -125,7 +130,14 @@ fn is_gone(error: &std::io::Error) -> bool {
 /// Puts a prepared directory to where the file was that is in it, if no one has the name. A directory that someone made there meanwhile
 /// gets the file. Nothing is to be done if it is prepared no more.
 fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> Result<(), Fail> {
-    let own = format!("{prepared}/{SELF}");
+    let directory = match resolve::plain(&staging, prepared, DIRECTORY) {
+        // Done, or not ours.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+        result => result.attempt("open a directory")?,
+    };
+    if !file_info::at(&directory, SELF).is_ok_and(|info| info.is_file()) {
+        return Ok(());
+    }
     let done = |result| match result {
         Err(Errno::NOENT | Errno::EXIST) => Ok(()),
         result => result.attempt("place a directory"),
@@ -133,7 +145,8 @@ fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> 
     match file_info::at(parent, name) {
         Err(Errno::NOENT) => done(rustix::fs::renameat(&staging, prepared, parent, name)),
         Ok(info) if info.is_directory() => {
-            done(rustix::fs::linkat(&staging, own, parent, join(name, SELF), AtFlags::empty()))
+            let there = resolve::plain(parent, name, DIRECTORY).attempt("open a directory")?;
+            done(rustix::fs::linkat(&directory, SELF, there, SELF, AtFlags::empty()))
         }
         result => result.map(drop).attempt("look up a name"),
     }
@@ -142,9 +155,9 @@ fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> 
 fn announce(bucket: &Bucket<'_>, text: &str) -> Result<(), Fail> {
     let (staging, name) = (staging_directory(bucket)?, unique::name());
     rustix::fs::symlinkat(text, &staging, &name).attempt("announce a conversion")?;
-    rustix::fs::renameat(&staging, &name, &*bucket.fd, ANNOUNCEMENT).attempt("announce a conversion")?;
+    let own = bucket.own().attempt("open a directory")?;
+    rustix::fs::renameat(&staging, &name, &own, ANNOUNCEMENT).attempt("announce a conversion")?;
     if bucket.store.options.durability.syncs_names() {
-        let own = resolve::plain(&bucket.fd, OWN_DIRECTORY, DIRECTORY).attempt("open a directory")?;
         rustix::fs::fsync(own).attempt("sync a directory")?;
     }
     Ok(())
@@ -152,16 +165,22 @@ fn announce(bucket: &Bucket<'_>, text: &str) -> Result<(), Fail> {
 
 /// The text; `None` if nothing was ever converted by steps.
 fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
-    match rustix::fs::readlinkat(&*bucket.fd, ANNOUNCEMENT, Vec::new()) {
+    let own = match bucket.own() {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+        result => result.op("read an announcement")?,
+    };
+    match rustix::fs::readlinkat(own, ANNOUNCEMENT, Vec::new()) {
         Ok(text) => Ok(Some(text.to_string_lossy().into_owned())),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(errno) => Err(errno).op("read an announcement"),
     }
 }
 
-/// The prepared directory and the path of the file, while one becomes the other.
+/// The prepared directory and the path of the file, while one becomes the other. Whoever may write in the bucket may have written
+/// this: only a name that staging gives leads anywhere.
 fn under_way(text: &str) -> Option<(&str, &str)> {
-    text.split_once(':')?.1.split_once(':')
+    let (prepared, path) = text.split_once(':')?.1.split_once(':')?;
+    (is_scattered(prepared) || unique::is_name(prepared)).then_some((prepared, path))
 }
 
 #[cfg(test)]
@@ -194,21 +213,24 @@ mod tests {
         Placed,
     }
 
+    const PREPARED: &str = "00000000000000000000000000000001";
+
     const CRASHES: [After; 4] = [After::Prepared, After::Announced, After::Removed, After::Placed];
 
     fn crash(scene: &Scene, after: After) {
         let bucket = scene.bucket();
         let parent = bucket.directory("").unwrap();
         let staging = staging_directory(&bucket).unwrap();
-        prepare(&bucket, &parent, "a", None, (&staging, "p")).unwrap();
+        prepare(&bucket, &parent, "a", None, (&staging, PREPARED)).unwrap();
         if after != After::Prepared {
-            announce(&bucket, "1:p:a").unwrap();
+            announce(&bucket, &format!("1:{PREPARED}:a")).unwrap();
         }
         if matches!(after, After::Removed | After::Placed) {
             fs::remove_file(scene.path().join("a")).unwrap();
         }
         if after == After::Placed {
-            fs::rename(scene.path().join(".slipway/staging/p"), scene.path().join("a")).unwrap();
+            fs::rename(scene.path().join(format!(".slipway/staging/{PREPARED}")), scene.path().join("a"))
+                .unwrap();
         }
     }
 
@@ -232,8 +254,8 @@ mod tests {
         let scene = scene();
         let bucket = scene.bucket();
         let (parent, staging) = (bucket.directory("").unwrap(), staging_directory(&bucket).unwrap());
-        prepare(&bucket, &parent, "a", None, (&staging, "p")).unwrap();
-        swap_by_steps(&bucket, &parent, "a", &staging, "p").unwrap();
+        prepare(&bucket, &parent, "a", None, (&staging, PREPARED)).unwrap();
+        swap_by_steps(&bucket, &parent, "a", &staging, PREPARED).unwrap();
         assert_eq!(scene.get("a").unwrap(), b"1");
         scene.put("a/b", b"2").unwrap();
         assert_eq!(scene.get("a/b").unwrap(), b"2");
@@ -284,6 +306,39 @@ mod tests {
             assert!(matches!(scene.get("a"), Err(BackendError::NoSuchKey)), "{after:?}");
             assert_eq!(keys(&scene), ["b"]);
         }
+    }
+
+    /// Whoever may write in the bucket may write an announcement.
+    #[test]
+    fn an_announcement_leads_nowhere_else() {
+        let scene = scene();
+        let outside = scene.path().parent().unwrap().join("outside");
+        fs::create_dir_all(outside.join("p")).unwrap();
+        fs::write(outside.join("p/.slipway,self"), "secret").unwrap();
+        let staging = scene.path().join(".slipway/staging");
+        fs::create_dir_all(&staging).unwrap();
+        let name = unique::name();
+        std::os::unix::fs::symlink(outside.join("p"), staging.join(&name)).unwrap();
+        for text in ["1:../../../outside/p:stolen", "2:../../outside:stolen", &format!("3:{name}:stolen")] {
+            announce(&scene.bucket(), text).unwrap();
+            assert_eq!(keys(&scene), ["a", "b"], "{text}");
+            let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
+            sweep::sweep(&scene.store, &scene.name, &options).unwrap();
+            assert!(
+                outside.join("p/.slipway,self").exists() && !scene.path().join("stolen").exists(),
+                "{text}"
+            );
+        }
+    }
+
+    /// As after a crash, when a person has removed the directory since.
+    #[test]
+    fn one_whose_directory_is_gone_keeps_no_one() {
+        let scene = scene();
+        announce(&scene.bucket(), &format!("1:{}:gone/y", unique::name())).unwrap();
+        scene.put("b/c", b"2").unwrap();
+        sweep(&scene);
+        assert_eq!(keys(&scene), ["a", "b", "b/c"]);
     }
 
     #[test]

@@ -118,8 +118,17 @@ fn finish(
     name: &str,
     owner: Option<UnixAccount>,
 ) -> Result<Directory, Fail> {
-    let directory = child(bucket, parent, name).attempt("open a directory")?;
-    files::give(&directory, owner).attempt("give a directory its owner")?;
+    // No link, and nothing that someone put in its place: who may write there must not have another's directory given away.
+    let fd = resolve::plain(parent, name, DIRECTORY).attempt("open a directory")?;
+    let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
+    if owner.is_some() {
+        let uid = rustix::fs::fstat(&directory).attempt("stat a directory")?.st_uid;
+        let opened = resolve::plain(&directory, "", DIRECTORY).attempt("open a directory")?;
+        if uid != rustix::process::geteuid().as_raw() || !is_empty(opened).attempt("read a directory")? {
+            return Err(Fail::Retry);
+        }
+        files::give(&directory, owner).attempt("give a directory its owner")?;
+    }
     mark_made(bucket, &directory)?;
     Ok(directory)
 }

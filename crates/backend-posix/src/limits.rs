@@ -38,9 +38,6 @@ pub(crate) const LOCKS: u64 = 64;
 // Bodies.
 /// Up to this size, bodies are read at once, on the caller's thread if that takes no waiting.
 pub(crate) const READ_INLINE_BYTES_MAX: u64 = 256 << 10;
-/// A lookup that took so long has waited for a disk; then so many are not tried on the threads that serve connections.
-pub(crate) const LOOKUP_WAIT_MIN: Duration = Duration::from_micros(500);
-pub(crate) const LOOKUPS_ELSEWHERE: u32 = 64;
 /// Up to this size, bodies are written at their commit.
 pub(crate) const WRITE_SMALL_BYTES_MAX: usize = 256 << 10;
 /// How much of a larger body is written in one hop.

@@ -79,21 +79,27 @@ impl Bucket<'_> {
     /// Moves the lock files, all of which the caller holds, to `aside` in the root. Those who wait for one find that its name is
     /// gone and start over. Removed here, files that are open would keep other names on FUSE and NFS, and so their directory.
     pub fn remove_locks(&self, aside: &str) -> Result<(), Fail> {
-        match rustix::fs::renameat(&*self.fd, ".slipway/locks", &self.store.root, aside) {
+        let own = match self.own() {
+            Err(Errno::NOENT) => return Ok(()),
+            result => result.attempt("open a directory of the bucket's own")?,
+        };
+        match rustix::fs::renameat(&own, DIRECTORY, &self.store.root, aside) {
             Ok(()) | Err(Errno::NOENT) => return Ok(()),
             // The bucket is a file system of its own.
             Err(Errno::XDEV) => {}
             Err(errno) => return Err(errno).attempt("move locks"),
         }
+        let locks = resolve::plain(&own, DIRECTORY, resolve::DIRECTORY).attempt("open locks")?;
         for number in 0..=LOCKS {
-            remove(self, &path_of(number), rustix::fs::AtFlags::empty())?;
+            remove(&locks, &name_of(number), rustix::fs::AtFlags::empty())?;
         }
-        remove(self, ".slipway/locks", rustix::fs::AtFlags::REMOVEDIR)
+        remove(&own, DIRECTORY, rustix::fs::AtFlags::REMOVEDIR)
     }
 
     fn lock_number(&self, number: u64) -> Result<Lock, Fail> {
         let path = path_of(number);
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY;
+        // Without waiting, should someone have put a FIFO there, or hold a lease.
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         let create = || resolve::create(&self.fd, &path, flags, Mode::from_raw_mode(0o600));
         // Of two that make it at once, network file systems tell one so, O_EXCL or not.
         let open = || match create() {
@@ -108,7 +114,7 @@ impl Bucket<'_> {
             result => result,
         };
         let file = file.attempt("open a lock")?;
-        self.hand_over(&path).attempt("give a lock to its owner")?;
+        self.hand_over_if_new(&file).attempt("give a lock to its owner")?;
         lock_file(&file).attempt("lock")?;
         // DeleteBucket takes lock files away; then this one excludes no one any more.
         if !is_named(&file, &self.fd, &path).attempt("stat a lock")? {
@@ -153,11 +159,15 @@ pub(crate) fn try_lock_file(file: &OwnedFd) -> Io<bool> {
 
 /// Where a lock file is, relative to its bucket.
 pub(crate) fn path_of(number: u64) -> String {
-    format!(".slipway/{DIRECTORY}/{number:02x}")
+    format!(".slipway/{DIRECTORY}/{}", name_of(number))
 }
 
-fn remove(bucket: &Bucket<'_>, path: &str, flags: rustix::fs::AtFlags) -> Result<(), Fail> {
-    match rustix::fs::unlinkat(&*bucket.fd, path, flags) {
+fn name_of(number: u64) -> String {
+    format!("{number:02x}")
+}
+
+fn remove(directory: &OwnedFd, name: &str, flags: rustix::fs::AtFlags) -> Result<(), Fail> {
+    match rustix::fs::unlinkat(directory, name, flags) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         // Someone makes new ones already.
         Err(Errno::NOTEMPTY | Errno::EXIST) => Err(Fail::Retry),

@@ -66,7 +66,9 @@ pub(crate) fn settle(bucket: &Bucket<'_>, text: &str, all_locked: bool) -> Resul
         let (above, name) = keymap::split(path);
         // Whoever holds all locks removes all records.
         return match bucket.directory(above) {
-            Ok(directory) if !all_locked => orphans::remove(bucket, &directory, name).map(|_| true),
+            Ok(directory) if !all_locked && !matches!(name, "" | "." | "..") => {
+                orphans::remove(bucket, &directory, name).map(|_| true)
+            }
             _ => Ok(true),
         };
     }

@@ -22,7 +22,7 @@ use crate::record::{self, Record, Rest};
 use crate::upload::Slot;
 use crate::{files, lock, unique};
 
-const STAGING: &str = "staging";
+pub(crate) const STAGING: &str = "staging";
 /// Has a note for each directory that something was ever staged in.
 pub(crate) const SCATTERED: &str = "scattered";
 /// What the names of such things start with.

@@ -15,7 +15,6 @@ use crate::files;
 use crate::keymap::OWN_DIRECTORY;
 use crate::limits::UPLOAD_INDEX_SHARE;
 use crate::listing::IndexCache;
-use crate::object::InlineLookups;
 use crate::options::{Metadata, Options};
 use crate::record::{ATTRIBUTE, write_whole};
 use crate::resolve::{self, DIRECTORY};
@@ -79,7 +78,6 @@ pub(crate) struct Store {
     pub upload_indexes: UploadIndexes,
     sidecars: bool,
     pub founded: Founded,
-    pub lookups: InlineLookups,
     /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on trees that someone else serves.
     pub hands_over: bool,
 }
@@ -164,7 +162,6 @@ impl Store {
             upload_indexes,
             sidecars,
             founded: Founded::default(),
-            lookups: InlineLookups::default(),
             hands_over: false,
         })
     }

@@ -26,6 +26,11 @@ pub(crate) fn id() -> u128 {
     u128::from(process) << 64 | u128::from(COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
+/// True for what [`name`] gives.
+pub(crate) fn is_name(name: &str) -> bool {
+    name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
 /// [`id`] as a file name.
 pub(crate) fn name() -> String {
     format!("{:032x}", id())

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use backend::{BackendError, Result};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType};
+use rustix::fs::{AtFlags, FileType, StatxFlags};
 use rustix::io::Errno;
-use s3_types::{BucketName, Timestamp};
+use s3_types::BucketName;
 
 use super::{entries, head, mark, sync_root};
 use crate::bucket::{Bucket, join};
@@ -22,8 +22,10 @@ use crate::keymap::{self, OWN_DIRECTORY, RECORDS};
 use crate::limits::STAGING_WAITS;
 use crate::listing::read_names;
 use crate::options::SweepOptions;
+use crate::record;
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
+use crate::upload::UPLOADS;
 use crate::{conversion, place, sweep, unique};
 
 /// Removes a bucket.
@@ -42,16 +44,15 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
             sweep::empty_staging(&bucket, &staging)?;
         }
         remove_directories(&bucket)?;
+        let created = head(store, name)?.created;
         let aside = Aside::take(&bucket, name)?;
         let old_locks = format!("{ASIDE},{}", unique::name());
-        let created = head(store, name)?.created;
         let removed = remove_own(&bucket, &old_locks, &mut waits).and_then(|()| {
             sweep::remove_tree(&bucket.fd, RECORDS);
             remove(store, name)
         });
-        if !matches!(removed, Ok(Removal::Done)) && store.sidecars() {
-            mark(&bucket, created)?;
-        }
+        let done = matches!(removed, Ok(Removal::Done));
+        let marked = if !done && store.sidecars() { mark(&bucket, created) } else { Ok(()) };
         drop(locks);
         sweep::remove_tree(&store.root, &old_locks);
         if matches!(removed, Ok(Removal::Done)) {
@@ -60,6 +61,7 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
             return Ok(());
         }
         aside.put_back(&bucket)?;
+        marked?;
         // Mostly, a PUT came in between.
         removed.and(Err(Fail::Retry))
     })
@@ -172,7 +174,7 @@ fn remove_own(bucket: &Bucket<'_>, old_locks: &str, waits: &mut usize) -> Result
         }
         Err(errno) => return Err(errno).attempt("remove a directory"),
     }
-    let _ = rustix::fs::unlinkat(&bucket.fd, conversion::ANNOUNCEMENT, AtFlags::empty());
+    let _ = rustix::fs::unlinkat(&own, conversion::ANNOUNCEMENT, AtFlags::empty());
     bucket.remove_locks(old_locks)?;
     match rustix::fs::unlinkat(&bucket.fd, OWN_DIRECTORY, AtFlags::REMOVEDIR) {
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
@@ -207,15 +209,29 @@ struct Aside {
 /// a bucket, they are the locks of one.
 const ASIDE: &str = ".slipway,deleting,";
 
-fn aside_prefix(name: &BucketName, created: Timestamp) -> String {
-    format!("{ASIDE}{name},{},", created.as_nanosecond())
+fn aside_prefix(name: &BucketName, identity: &str) -> String {
+    format!("{ASIDE}{name},{identity},")
+}
+
+/// Tells a bucket from a later one of its name, by what its owner can't set: inode and birth. Where the file system tells no birth,
+/// when the bucket's record says that it was created.
+fn identity(bucket: &Bucket<'_>) -> Result<String> {
+    let flags = StatxFlags::BTIME | StatxFlags::INO;
+    let stat = rustix::fs::statx(&*bucket.fd, "", AtFlags::EMPTY_PATH, flags).op("stat a bucket")?;
+    if stat.stx_mask & StatxFlags::BTIME.bits() != 0 {
+        let (seconds, ns) = (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec);
+        return Ok(format!("{:x}-{seconds:x}-{ns:x}", stat.stx_ino));
+    }
+    let record = record::of_directory(bucket.store, &bucket.fd).op("read a bucket's record")?;
+    Ok(record.and_then(|record| record.time_ns).map_or_else(String::new, |ns| ns.to_string()))
 }
 
 impl Aside {
     fn take(bucket: &Bucket<'_>, name: &BucketName) -> Result<Self, Fail> {
         let store = bucket.store;
-        let aside = aside_prefix(name, head(store, name)?.created) + &unique::name();
-        match rustix::fs::renameat(&*bucket.fd, ".slipway/uploads", &store.root, &*aside) {
+        let aside = aside_prefix(name, &identity(bucket)?) + &unique::name();
+        let moved = bucket.own().and_then(|own| rustix::fs::renameat(own, UPLOADS, &store.root, &*aside));
+        match moved {
             Ok(()) | Err(Errno::NOENT) => Ok(Self { name: aside }),
             Err(errno) => Err(errno).attempt("set uploads aside"),
         }
@@ -275,7 +291,11 @@ pub(crate) fn end_aside(store: &Store, root: &OwnedFd, aside: String) -> Result<
     };
     let Some(Ok(of)) = of else { return Ok(Ended::Left) };
     match store.bucket(&of) {
-        Ok(bucket) if aside.starts_with(&aside_prefix(&of, head(store, &of)?.created)) => {
+        // One that is known by its record, and has none, was about to be deleted.
+        Ok(bucket)
+            if identity(&bucket)
+                .is_ok_and(|known| known.is_empty() || aside.starts_with(&aside_prefix(&of, &known))) =>
+        {
             Aside { name: aside }.put_back(&bucket)?;
             Ok(Ended::Returned)
         }

@@ -14,6 +14,7 @@ use crate::keymap::OWN_DIRECTORY;
 use crate::limits::{DIRECTORY_READS_MAX, ENTRIES_READ_BYTES};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
+use crate::staging::STAGING;
 use crate::store::Store;
 
 use crate::{file_info, files};
@@ -98,8 +99,9 @@ pub(crate) fn create(store: &Store, name: &BucketName, owner: Option<UnixAccount
 fn undo(store: &Store, name: &BucketName) {
     let Ok(bucket) = store.bucket(name) else { return };
     let _ = record::clear(store, &bucket.fd);
-    for path in [".slipway/staging", OWN_DIRECTORY] {
-        let _ = rustix::fs::unlinkat(&bucket.fd, path, AtFlags::REMOVEDIR);
+    if let Ok(own) = bucket.own() {
+        let _ = rustix::fs::unlinkat(own, STAGING, AtFlags::REMOVEDIR);
+        let _ = rustix::fs::unlinkat(&bucket.fd, OWN_DIRECTORY, AtFlags::REMOVEDIR);
     }
 }
 

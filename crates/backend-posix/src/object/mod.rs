@@ -10,5 +10,5 @@ mod write;
 pub(crate) use copy::{Copy, Source, append_range, copy_bytes, copy_object, copy_range, known_digests};
 pub(crate) use delete::delete;
 pub(crate) use open::open;
-pub(crate) use read::{InlineLookups, ReadRequest, read, read_inline};
+pub(crate) use read::{ReadRequest, read, read_inline};
 pub(crate) use write::{Destination, Writer, begin, check_early, check_space};

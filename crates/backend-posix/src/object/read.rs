@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ReadSelector, Result};
 use bytes::Bytes;
@@ -17,9 +16,7 @@ use crate::error::{Io, Op};
 use crate::file_info::{self, FileInfo, Stamp};
 use crate::files;
 use crate::keymap::ObjectPath;
-use crate::limits::{
-    LOOKUP_WAIT_MIN, LOOKUPS_ELSEWHERE, READ_CHANGES_MAX, READ_INLINE_BYTES_MAX, TIMES_SETTLE,
-};
+use crate::limits::{READ_CHANGES_MAX, READ_INLINE_BYTES_MAX, TIMES_SETTLE};
 use crate::record::{self, Record};
 use crate::resolve::{self, PLACE, READ};
 use crate::store::Store;
@@ -80,13 +77,9 @@ fn head_inline(store: &Store, request: &ReadRequest, path: &str) -> Option<Resul
 /// The bytes are read before the one `fstat`, which then vouches for both record and bytes: the record's stamp is that
 /// of the file as it is after the read, and since it has had its name for a while, the record was this file's.
 fn get_inline(store: &Store, request: &ReadRequest, path: &str) -> Option<Result<ObjectRead>> {
-    if !store.lookups.may_be_inline() {
-        return None;
-    }
     let begun_ns = i128::from(file_info::now_ns());
-    let record = record::peek_at(&store.root, path);
-    store.lookups.took(file_info::now_ns() - i64::try_from(begun_ns).unwrap_or_default());
-    let (attributes, stamp) = ordinary(record)?;
+    let place = resolve::cached(&store.root, path, PLACE).ok()?;
+    let (attributes, stamp) = ordinary(record::peek_place(&place))?;
     let file = resolve::cached(&store.root, path, READ).ok()?;
     let range = select(&attributes, request);
     let mut bytes = Vec::new();
@@ -104,30 +97,6 @@ fn get_inline(store: &Store, request: &ReadRequest, path: &str) -> Option<Result
         return None;
     }
     Some(range.map(|range| answer(request, attributes, range, bytes, Some(file), stamp)))
-}
-
-/// Whether names are looked up on the threads that serve connections. It is the one call there that may wait for a disk: where one
-/// had to, the next ones are left to other threads.
-#[derive(Debug, Default)]
-pub(crate) struct InlineLookups {
-    elsewhere: AtomicU32,
-}
-
-impl InlineLookups {
-    fn may_be_inline(&self) -> bool {
-        // Not exact where two do this at once, and need not be.
-        let left = self.elsewhere.load(Relaxed);
-        if left > 0 {
-            self.elsewhere.store(left - 1, Relaxed);
-        }
-        left == 0
-    }
-
-    fn took(&self, elapsed_ns: i64) {
-        if u128::try_from(elapsed_ns).is_ok_and(|elapsed| elapsed > LOOKUP_WAIT_MIN.as_nanos()) {
-            self.elsewhere.store(LOOKUPS_ELSEWHERE, Relaxed);
-        }
-    }
 }
 
 /// The attributes in a record that is all there, with their stamp.
@@ -209,18 +178,4 @@ fn answer(
         None => ObjectBody::Empty,
     };
     ObjectRead { attributes, range, body }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lookup_that_waited_sends_the_next_ones_elsewhere() {
-        let lookups = InlineLookups::default();
-        lookups.took(1000);
-        assert!(lookups.may_be_inline());
-        lookups.took(1_000_000_000);
-        assert_eq!((0..1000).filter(|_| !lookups.may_be_inline()).count(), LOOKUPS_ELSEWHERE as usize);
-    }
 }

@@ -59,14 +59,6 @@ pub(super) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
     }
 }
 
-/// [`peek_short`] of a path below a directory, without opening it. That there is one says that the path leads to a file or
-/// directory: nothing else may have such attributes (xattr(7)). Needs /proc.
-pub(crate) fn peek_at(directory: impl AsFd, path: &str) -> Io<Option<Record>> {
-    let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
-    let path = format!("/proc/self/fd/{}/{path}", directory.as_fd().as_raw_fd());
-    unpack(rustix::fs::lgetxattr(&*path, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read))
-}
-
 /// [`peek_short`] of what an `O_PATH` descriptor holds. Needs /proc.
 pub(crate) fn peek_place(place: impl AsFd) -> Io<Option<Record>> {
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];

@@ -8,10 +8,11 @@
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use super::{OverflowId, Record, codec, write_whole};
+use super::{OverflowId, Record, codec, create_whole, write_whole};
 use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Io, Op};
-use crate::keymap::SELF;
+use crate::keymap::{OWN_DIRECTORY, SELF};
+use crate::resolve::{self, DIRECTORY};
 use crate::{files, unique};
 
 /// Where companions are, in `.slipway`.
@@ -44,7 +45,11 @@ pub(super) fn split(record: &Record) -> (Record, Companion) {
 
 /// Where a companion is, relative to its bucket.
 pub(crate) fn companion_path(id: OverflowId) -> String {
-    format!(".slipway/{OVERFLOW}/{id:032x}")
+    format!(".slipway/{OVERFLOW}/{}", companion_name(id))
+}
+
+fn companion_name(id: OverflowId) -> String {
+    format!("{id:032x}")
 }
 
 /// Puts a companion in its place, on disk before it returns if the durability level says so, and notes in it which file
@@ -55,8 +60,8 @@ pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: 
     let directory = bucket.own_directory(OVERFLOW)?;
     let record = Record { key: Some(path.to_owned()), ..companion.record.clone() };
     let name = format!("{:032x}", companion.id);
-    write_whole(&directory, &name, &codec::encode(&record), durability.syncs_data())?;
-    let handed_over = bucket.hand_over(&companion_path(companion.id));
+    let file = create_whole(&directory, &name, &codec::encode(&record), 0o600, durability.syncs_data())?;
+    let handed_over = bucket.hand_over(&file);
     let synced = handed_over
         .and_then(|()| if durability.syncs_names() { rustix::fs::fsync(&directory) } else { Ok(()) });
     if synced.is_err() {
@@ -105,8 +110,10 @@ pub(crate) fn release_companion(bucket: &Bucket<'_>, id: Option<OverflowId>, pat
 
 /// Removes a companion that no object has, or no longer. A leftover only costs space, and the sweep finds it.
 pub(crate) fn remove_companion(bucket: &Bucket<'_>, id: Option<OverflowId>) {
-    if let Some(id) = id {
-        let _ = rustix::fs::unlinkat(&*bucket.fd, companion_path(id), AtFlags::empty());
+    if let Some(id) = id
+        && let Ok(directory) = resolve::plain(&bucket.fd, &join(OWN_DIRECTORY, OVERFLOW), DIRECTORY)
+    {
+        let _ = rustix::fs::unlinkat(directory, companion_name(id), AtFlags::empty());
     }
 }
 

@@ -19,9 +19,7 @@ use backend::{ObjectAttributes, ObjectPart};
 
 use crate::file_info::{self, Stamp};
 
-pub(crate) use attribute::{
-    ATTRIBUTE, peek, peek_at, peek_place, peek_short, raw as raw_attribute, set_small,
-};
+pub(crate) use attribute::{ATTRIBUTE, peek, peek_place, peek_short, raw as raw_attribute, set_small};
 pub(crate) use companion::{
     OVERFLOW, companion_id, companion_owner, companion_path, complete, move_companion, release_companion,
     remove_companion, write_companion,

@@ -113,8 +113,13 @@ pub(super) fn write_of_directory(
 
 /// Removes the sidecar of a file that is gone. Only under the lock of the file's key.
 pub(crate) fn remove(directory: impl AsFd, name: &str) -> Io<()> {
-    match rustix::fs::unlinkat(directory, join(RECORDS, name), AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+    let folder = match resolve::plain(directory, RECORDS, DIRECTORY) {
+        // A link that someone put there is no folder of ours.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+        result => result?,
+    };
+    match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(errno),
     }
 }
