@@ -159,7 +159,7 @@ def sshfs(place: Path, stack: ExitStack) -> Mounted:
     daemon(stack, place / "sshd.log", shutil.which("sshd"), "-D", "-e", "-f", keys / "config")
     client = (
         f"port={port},IdentityFile={keys}/user,UserKnownHostsFile=/dev/null,StrictHostKeyChecking=no,"
-        "BatchMode=yes,dcache_timeout=0,attr_timeout=0,entry_timeout=0,negative_timeout=0"
+        "BatchMode=yes,dir_cache=no,attr_timeout=0,entry_timeout=0,negative_timeout=0"
     )
 
     def up() -> bool:
