@@ -18,12 +18,9 @@ import pytest
 from support import expect
 from support.checksums import checksum
 from support.data import MIB, pattern
-from support.server import assert_nothing_staged, binary
+from support.server import assert_nothing_staged, binary, needs_attributes
 from support.wire import Closed, poll
 
-needs_attributes = pytest.mark.skipif(
-    os.environ.get("SLIPWAY_METADATA") == "sidecar", reason="a record in a file does not move with its object"
-)
 
 
 def sha256(data: bytes) -> str:
