@@ -37,6 +37,8 @@ BLACK_BOX = [
 ]
 # One took that long only where something hung.
 SUITE_SECONDS = 900
+# It measures memory, with indexes that are kept at once only of local file systems.
+NOT_OF_FILES = ["index_memory"]
 # Each of 6,000 levels is a call to a server there, and again for each level below it.
 LEFT_OUT = {"moosefs": ["depths"]}
 SHALLOW = {"SLIPWAY_SHALLOW": "1"}
@@ -112,7 +114,8 @@ def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> 
             results.append(refused(kind, temporary, logs / "serve.log"))
             env |= SIDECAR
         wanted = options.only or [*programs, *BLACK_BOX]
-        wanted = [name for name in wanted if name not in options.without + LEFT_OUT.get(kind, [])]
+        left_out = options.without + NOT_OF_FILES + LEFT_OUT.get(kind, [])
+        wanted = [name for name in wanted if name not in left_out]
         for name in filter(programs.get, wanted):
             command, where = [str(programs[name])], REPOSITORY / "crates/backend-posix"
             results.append(suite(name, command, where, logs / f"{name}.log", env))
