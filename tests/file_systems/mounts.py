@@ -132,8 +132,8 @@ def bindfs_plain(place: Path, stack: ExitStack) -> Mounted:
 
 
 def sshfs(place: Path, stack: ExitStack) -> Mounted:
-    """From a server of its own on loopback, with a key that is thrown away. What sshfs and the kernel cache, they do
-    not forget when another name of it changes, so nothing is."""
+    """From a server of its own on loopback, with a key that is thrown away. Nothing is
+    cached: what one name of a file has changed, another would not show."""
     need("sshfs", "sshd", "ssh-keygen")
     under = loop(place, stack, "xfs")
     keys, target = directory(place, "keys"), directory(place, "first")
