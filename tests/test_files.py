@@ -18,12 +18,9 @@ import pytest
 from support import expect
 from support.checksums import checksum
 from support.data import MIB, pattern
-from support.server import assert_nothing_staged, binary
+from support.server import assert_nothing_staged, binary, needs_attributes
 from support.wire import Closed, poll
 
-needs_attributes = pytest.mark.skipif(
-    os.environ.get("SLIPWAY_METADATA") == "sidecar", reason="a record in a file does not move with its object"
-)
 
 
 def sha256(data: bytes) -> str:
@@ -202,6 +199,7 @@ class TestEdits:
     @pytest.mark.parametrize("edit", ["in place", "appended", "truncated", "replaced"])
     def test_edited(self, bucket, put, edit):
         path = bucket.file("key")
+        bucket.await_clock("key")
         match edit:
             case "in place":
                 with open(path, "r+b") as file:
@@ -224,6 +222,7 @@ class TestEdits:
     def test_twice(self, bucket, put):
         etags = {put.etag}
         for text in (b"one", b"two", b"six"):
+            bucket.await_clock("key")
             bucket.file("key").write_bytes(text)
             etags.add(bucket.head("key").etag)
         assert len(etags) == 4
@@ -245,6 +244,7 @@ class TestEdits:
             head = connection.head()
             assert head.status == 200
             first = connection.read(MIB)
+            bucket.await_clock("key")
             with open(bucket.file("key"), "r+b") as file:
                 file.seek(32 * MIB)
                 file.write(b"edited")

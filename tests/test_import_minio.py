@@ -85,7 +85,7 @@ class TestImportFromMinio:
         again = run("import", "minio-fs", tree, status=1)
         assert "0 taken over, 3 had records of ours, 1 were foreign to both, 4 left as they were" in again
 
-        raw = make_server(tree=tree).raw
+        raw = make_server("--metadata", "xattr", tree=tree).raw
         got = expect.ok(raw.get("/lab/dir/plain", headers=CHECKED))
         assert got.body == b"plain" and got.etag == f'"{md5(b"plain")}"'
         assert got.headers["x-amz-meta-colour"] == "blue" and got.headers["cache-control"] == "no-store"

@@ -59,7 +59,7 @@ from support.actors import Client, CopyMade, Listing, New, Person, listed
 from support.bucket import Bucket
 from support.history import State, Step, Version, etag_of, etag_of_parts, explain
 from support.model import list_page
-from support.server import assert_nothing_staged, by_other_mount
+from support.server import RECORDS, assert_nothing_staged, by_other_mount
 
 SEEDS = [int(seed) for seed in os.environ.get("SLIPWAY_MODEL_SEED", "1 2 3").split()]
 ROUNDS = int(os.environ.get("SLIPWAY_MODEL_ROUNDS", "20"))
@@ -476,7 +476,7 @@ def finish(walk: Walk) -> None:
     list(walk.pool.map(lambda one: walk.gateways[one[1] % len(walk.gateways)].delete(one[0]), clients))
     assert walk.gateways[-1].is_untouched()
     assert_nothing_staged(walk.tree)
-    own = {".slipway", *(name.partition("/")[0] for name in NAMES)}
+    own = {".slipway", RECORDS, *(name.partition("/")[0] for name in NAMES)}
     left = {path for path in walk.tree.rglob("*") if not own & set(path.relative_to(walk.tree).parts)}
     assert left <= walk.person.touched, "only directories that a person was in are left"
     expect.ok(walk.gateways[0].raw.delete(walk.gateways[0].path()), 204)

@@ -40,7 +40,7 @@ SECTIONS = {title: examples for title, examples in sections().items() if example
 # What a section says of its server, where that is not the ordinary one.
 SERVERS = {
     "Owners and modes": {
-        "options": ["--chown"],
+        "options": ["--chown", "--metadata", "xattr"],
         "env": {**KEYS, "SLIPWAY_ROOT_UID": "1000", "SLIPWAY_ROOT_GID": "100"},
     },
     "Records beside files": {"options": ["--metadata", "sidecar"], "env": None},
@@ -64,7 +64,7 @@ def test_the_page_was_read():
 
 @pytest.mark.parametrize("title", SECTIONS)
 def test_examples(title, make_server, tmp_path):
-    special = SERVERS.get(title, {"options": [], "env": None})
+    special = SERVERS.get(title, {"options": ["--metadata", "xattr"], "env": None})
     if special["env"] and os.geteuid() != 0:
         pytest.skip("only root may give files away")
     server = make_server(*special["options"], tree=tmp_path / "data", env=special["env"])

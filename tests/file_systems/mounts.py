@@ -132,7 +132,8 @@ def bindfs_plain(place: Path, stack: ExitStack) -> Mounted:
 
 
 def sshfs(place: Path, stack: ExitStack) -> Mounted:
-    """From a server of its own on loopback, with a key that is thrown away."""
+    """From a server of its own on loopback, with a key that is thrown away. Nothing is
+    cached: what one name of a file has changed, another would not show."""
     need("sshfs", "sshd", "ssh-keygen")
     under = loop(place, stack, "xfs")
     keys, target = directory(place, "keys"), directory(place, "first")
@@ -159,7 +160,7 @@ def sshfs(place: Path, stack: ExitStack) -> Mounted:
     daemon(stack, place / "sshd.log", shutil.which("sshd"), "-D", "-e", "-f", keys / "config")
     client = (
         f"port={port},IdentityFile={keys}/user,UserKnownHostsFile=/dev/null,StrictHostKeyChecking=no,"
-        "BatchMode=yes,dcache_timeout=0,attr_timeout=0,entry_timeout=0,negative_timeout=0"
+        "BatchMode=yes,dir_cache=no,attr_timeout=0,entry_timeout=0,negative_timeout=0"
     )
 
     def up() -> bool:

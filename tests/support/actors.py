@@ -15,6 +15,7 @@ from . import expect
 from .bucket import Bucket, complete_document
 from .checksums import content_md5
 from .history import State, Step, Version, etag_of, etag_of_parts, reading
+from .server import RECORDS, SIDECARS
 from .wire import Connection, Response
 from .xml import element
 
@@ -473,7 +474,7 @@ class Person(Actor):
         moved = {key: version for key, version in self.files.items() if (key + "/").startswith(source + "/")}
         start = time.monotonic()
         try:
-            os.rename(self.tree / source, self.tree / target)
+            self._move_with_record(self.tree / source, self.tree / target)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return
         except OSError as error:
@@ -486,6 +487,16 @@ class Person(Actor):
             self._step(key, f"mv to {target!r}", start, None)
         for key, version in moved.items():
             self._step(target + key.removeprefix(source), f"mv of {source!r}", start, version)
+
+    @staticmethod
+    def _move_with_record(source: Path, target: Path) -> None:
+        """Where its record is in a file, a person who wants to keep that has to move it too."""
+        record = source.parent / RECORDS / source.name
+        with_record = SIDECARS and source.is_file() and record.exists() and source != target
+        os.rename(source, target)
+        if with_record:
+            (target.parent / RECORDS).mkdir(exist_ok=True)
+            os.rename(record, target.parent / RECORDS / target.name)
 
     def make_directory(self, key: str) -> None:
         self._touch(self.tree / key)

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from . import expect, sigv4, xml
 from .server import Server, objects_on_disk
-from .wire import RawClient, Response, key_path
+from .wire import RawClient, Response, key_path, poll
 
 _numbers = itertools.count(1)
 
@@ -38,6 +38,19 @@ class Bucket:
 
     def files(self) -> list[str]:
         return objects_on_disk(self.tree)
+
+    def await_clock(self, key: str) -> None:
+        """Waits until what is written now has another time than the file of a key, however coarse the file system's clock is."""
+        before, probe = self.file(key).stat().st_mtime_ns, self.server.tree / ".clock"
+
+        def moved_on() -> bool:
+            probe.write_bytes(b"x")
+            return probe.stat().st_mtime_ns > before
+
+        try:
+            poll(moved_on, 5)
+        finally:
+            probe.unlink(missing_ok=True)
 
     def create(self) -> "Bucket":
         expect.ok(self.raw.put(self.path()))

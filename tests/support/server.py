@@ -9,6 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pytest
+
 from .faultlayer import FaultLayer
 from .sigv4 import Signer
 from .wire import Connection, RawClient, poll
@@ -20,6 +22,9 @@ NOBODY = 65534
 # Buckets are hosts below this name too, on the server that most tests share.
 DOMAIN = "s3.slipway.test"
 START_SECONDS = 20
+# Records are in files, in this directory beside those that they are of, where the environment asks for that.
+RECORDS = ".slipway,records"
+SIDECARS = os.environ.get("SLIPWAY_METADATA") == "sidecar"
 
 
 def binary() -> Path:
@@ -27,6 +32,9 @@ def binary() -> Path:
     path = Path(os.environ.get("SLIPWAY_BINARY") or REPOSITORY / "target" / "debug" / "slipway")
     assert path.exists(), f"{path} does not exist: build it with `cargo build`, or run ./test"
     return path
+
+
+needs_attributes = pytest.mark.skipif(SIDECARS, reason="is about records in attributes; test_sidecar is about files")
 
 
 class StartFailed(Exception):
@@ -61,7 +69,9 @@ class Server:
             command = faults.wrap(command)
         # LLVM_PROFILE_FILE lets a coverage build be tested.
         kept = {
-            name: os.environ[name] for name in ("PATH", "LLVM_PROFILE_FILE", "TMPDIR", "SLIPWAY_METADATA") if name in os.environ
+            name: os.environ[name]
+            for name in ("PATH", "LLVM_PROFILE_FILE", "TMPDIR", "SLIPWAY_METADATA")
+            if name in os.environ
         }
         self.lines: list[str] = []
         with open(log, "ab") as errors:
@@ -198,8 +208,8 @@ def objects_on_disk(bucket: Path) -> list[str]:
     for directory, names, files in os.walk(bucket):
         if Path(directory) == bucket and ".slipway" in names:
             names.remove(".slipway")
-        if ".slipway,records" in names:
-            names.remove(".slipway,records")
+        if RECORDS in names:
+            names.remove(RECORDS)
         found += [str((Path(directory) / name).relative_to(bucket)) for name in files]
     return sorted(found)
 

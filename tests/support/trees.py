@@ -6,6 +6,8 @@ import random
 import shutil
 from pathlib import Path
 
+from .server import RECORDS
+
 # A real tree with many small files, symbolic links and odd names, as issue 2 asks for.
 DOCUMENTATION = Path("/usr/share/doc")
 
@@ -42,11 +44,10 @@ def copy_real_tree(target: Path, files_max: int, bytes_max: int = 60 << 20) -> i
 
 
 def contents(root: Path) -> dict[str, str]:
-    """Relative path -> SHA-256 of every regular file; links and our own directory are left out."""
+    """Relative path -> SHA-256 of every regular file; links and our own directories are left out."""
     found = {}
     for directory, names, files in os.walk(root):
-        if ".slipway" in names:
-            names.remove(".slipway")
+        names[:] = [name for name in names if name not in (".slipway", RECORDS)]
         for name in files:
             path = Path(directory, name)
             if not path.is_symlink():

@@ -109,8 +109,8 @@ impl Bucket<'_> {
     pub fn follow(&self, path: &str, flags: OFlags) -> Io<(OwnedFd, String)> {
         match self.store.options.symlinks {
             Symlinks::FollowWithin => match resolve::following(&self.fd, path, flags) {
-                // A link to itself, which leads as little anywhere as one to the outside.
-                Err(Errno::LOOP) => Err(Errno::XDEV),
+                // A link to itself leads as little anywhere as one to the outside. Of the latter, sshfs says EPERM.
+                Err(Errno::LOOP | Errno::PERM) => Err(Errno::XDEV),
                 result => result,
             },
             Symlinks::Refuse => Err(Errno::XDEV),

@@ -103,7 +103,7 @@ pub(crate) fn undisturbed<T>(
         let before = read(bucket)?;
         if before.as_deref().and_then(under_way).is_none() {
             match work() {
-                // FUSE, of something that another mount removed since it was opened.
+                // FUSE, of something that another mount removed, or made a directory of, since it was opened.
                 Err(BackendError::Io { source, .. }) if is_gone(&source) => {}
                 done => {
                     let done = done?;
@@ -124,7 +124,7 @@ pub(crate) fn undisturbed<T>(
 }
 
 fn is_gone(error: &std::io::Error) -> bool {
-    matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::STALE))
+    matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::STALE | Errno::IO))
 }
 
 /// Puts a prepared directory to where the file was that is in it, if no one has the name. A directory that someone made there meanwhile

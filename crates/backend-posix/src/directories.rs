@@ -299,7 +299,7 @@ fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     let removed = if bucket.store.sidecars() {
         remove_with_record(bucket, &parent, name)?
     } else {
-        rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR)
+        files::remove_directory(&parent, name)
     };
     match removed {
         Ok(()) => Ok(true),
@@ -314,8 +314,8 @@ fn remove_with_record(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Re
     // After a crash, the sweep knows by it that the directory was one of ours.
     let note = Note::to_make(bucket, &join(&parent.path, name), &parent.path);
     let directory = child(bucket, parent, name).attempt("open a directory")?;
-    let removed = record::clear(bucket.store, &directory)
-        .and_then(|()| rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR));
+    let removed =
+        record::clear(bucket.store, &directory).and_then(|()| files::remove_directory(parent, name));
     if removed.is_err() {
         // Someone put something there: then it keeps the record that was removed first.
         record::mark(bucket, &directory, &Record::made_directory())?;

@@ -5,6 +5,7 @@ pub(crate) use backend::FileStamp as Stamp;
 use jiff::Timestamp;
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Stat, StatxFlags};
+use rustix::io::Errno;
 
 use crate::error::{Io, Op};
 
@@ -80,7 +81,13 @@ fn fresh_by(directory: impl AsFd, name: &str, flags: AtFlags) -> Io<FileInfo> {
 
 /// `fstatat` of the name itself, not of what a symbolic link points to.
 pub(crate) fn at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
-    rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| file_info(&stat))
+    let look = || rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW);
+    let stat = match look() {
+        // FUSE, of a file that became a directory, by another mount, between two of its calls.
+        Err(Errno::IO) => look(),
+        result => result,
+    };
+    stat.map(|stat| file_info(&stat))
 }
 
 /// `fstat`, for a caller that has no use for the errno.

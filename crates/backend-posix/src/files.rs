@@ -5,7 +5,7 @@ use std::io::IoSlice;
 use bytes::Bytes;
 use rustix::buffer::spare_capacity;
 use rustix::fd::AsFd;
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, OFlags, RawDir};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use s3_types::UnixAccount;
@@ -105,6 +105,26 @@ pub(crate) fn read_through(file: impl AsFd, length: u64, mut each: impl FnMut(&[
         done += read as u64;
     }
     Ok(())
+}
+
+/// `rmdir`. A server may only say that it failed, which sshfs takes for EPERM: then a look tells whether it did since something is in
+/// there (NOTEMPTY).
+pub(crate) fn remove_directory(parent: impl AsFd, name: &str) -> Io<()> {
+    let remove = || rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR);
+    match remove() {
+        Err(Errno::PERM | Errno::IO) => {}
+        result => return result,
+    }
+    let directory = resolve::plain(&parent, name, resolve::DIRECTORY)?;
+    let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    while let Some(entry) = entries.next() {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Err(Errno::NOTEMPTY);
+        }
+    }
+    // What was in there may be gone by now.
+    remove()
 }
 
 /// Reads a file of our own.

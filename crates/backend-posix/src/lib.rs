@@ -95,6 +95,10 @@
 #![forbid(unsafe_code)]
 #![allow(rustdoc::private_intra_doc_links, reason = "these pages are for those who work on the crate")]
 
+// For what unit tests share with those in `tests`.
+#[cfg(test)]
+extern crate self as backend_posix;
+
 mod blocking;
 mod bucket;
 mod buckets;
@@ -188,7 +192,7 @@ impl PosixBackend {
         work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let store = Arc::clone(&self.store);
-        blocking::run(move || work(&store)).await
+        blocking::run(move || work(&store).map_err(|error| store.explain(error))).await
     }
 
     /// Whom new files are given to; `None` for the gateway's own user.

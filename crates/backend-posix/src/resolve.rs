@@ -146,11 +146,17 @@ mod tests {
         fs::write(root.path().join("d/a"), "").unwrap();
         let open = |name: &str| fs::File::open(root.path().join(name)).unwrap();
         let (staging, directory) = (open("staging"), open("d"));
+        let swap = || renameat_with(&staging, "prepared", &directory, "a", RenameFlags::EXCHANGE);
+        if swap() == Err(Errno::INVAL) {
+            return eprintln!(
+                "\n*** SKIPPED: no RENAME_EXCHANGE here, so names that are swapped are NOT tested ***\n"
+            );
+        }
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    renameat_with(&staging, "prepared", &directory, "a", RenameFlags::EXCHANGE).unwrap();
+                    swap().unwrap();
                 }
             });
             for _ in 0..200_000 {

@@ -183,12 +183,15 @@ impl Staged {
             let note = slot.note(bucket, &self.file, self.size_bytes, owner, record)?;
             return Ok(Sealed { slot: self.slot.take(), ..note });
         }
-        files::give(&self.file, owner).op("give a file its owner")?;
         let mut info = file_info::stat(&self.file)?;
         if !bucket.store.times_are_final(info.device) {
             rustix::fs::fsync(&self.file).op("sync a file")?;
+            let time_ns = file_info::stat(&self.file)?.stamp.modified_ns;
+            // Even now MooseFS may have another time for it than it says here, to those who look from elsewhere or later.
+            set_time(&self.file, time_ns).op("set a file's time")?;
             info = file_info::stat(&self.file)?;
         }
+        files::give(&self.file, owner).op("give a file its owner")?;
         if info.stamp.size_bytes != self.size_bytes {
             return Err(BackendError::Changed);
         }
@@ -327,20 +330,22 @@ fn link_unnamed(file: &OwnedFd, directory: impl AsFd, name: &str) -> Io<()> {
 /// Gives a file another time than `stamp` has: the next that the file system can tell apart.
 fn set_apart(file: &OwnedFd, stamp: Stamp) -> Result<Stamp, Fail> {
     for step_ns in [1, 1_000, 1_000_000, 1_000_000_000, 2_000_000_000] {
-        let time_ns = stamp.modified_ns + step_ns;
-        let time = Timespec {
-            tv_sec: i64::try_from(time_ns.div_euclid(1_000_000_000)).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(time_ns.rem_euclid(1_000_000_000)).unwrap_or(0),
-        };
-        let times =
-            Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification: time };
-        rustix::fs::futimens(file, &times).attempt("set a file's time")?;
+        set_time(file, stamp.modified_ns + step_ns).attempt("set a file's time")?;
         let changed = file_info::of(file).attempt("stat a file")?.stamp;
         if changed != stamp {
             return Ok(changed);
         }
     }
     Err(Fail::Storage(BackendError::Changed))
+}
+
+fn set_time(file: &OwnedFd, time_ns: i128) -> Io<()> {
+    let time = Timespec {
+        tv_sec: i64::try_from(time_ns.div_euclid(1_000_000_000)).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(time_ns.rem_euclid(1_000_000_000)).unwrap_or(0),
+    };
+    let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    rustix::fs::futimens(file, &Timestamps { last_access, last_modification: time })
 }
 
 /// Makes a directory in staging that will take the place of a file.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
@@ -9,7 +10,7 @@ use rustix::thread::CapabilitySet;
 
 use crate::bucket::join;
 use crate::clock::Clocks;
-use crate::error::Io;
+use crate::error::{Io, storage_error};
 use crate::file_info::{self, FileInfo};
 use crate::files;
 use crate::keymap::OWN_DIRECTORY;
@@ -164,6 +165,20 @@ impl Store {
             founded: Founded::default(),
             hands_over: false,
         })
+    }
+
+    /// What an error means on this file system.
+    pub fn explain(&self, error: BackendError) -> BackendError {
+        match error {
+            // Of a path that is too long, by sshfs. Elsewhere, of blocks whose checksum is wrong.
+            BackendError::Io { ref source, .. }
+                if self.file_system == FileSystem::Other
+                    && Errno::from_io_error(source) == Some(Errno::BADMSG) =>
+            {
+                storage_error("", Errno::NAMETOOLONG)
+            }
+            error => error,
+        }
     }
 
     /// True if records are in files beside the objects', not in attributes.

@@ -1,6 +1,6 @@
 //! A tree for the unit tests of this crate.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use backend::{ObjectBody, ObjectPart, ReadSelector, Result};
@@ -9,12 +9,15 @@ use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Conditions, Digester,
 
 use crate::bucket::Bucket;
 use crate::buckets;
-use crate::keymap::ObjectPath;
+use crate::keymap::{ObjectPath, RECORDS};
 use crate::object::{self, ReadRequest};
 use crate::options::Options;
 use crate::publish::Target;
 use crate::record::Record;
 use crate::store::Store;
+
+#[path = "../tests/fixture/mod.rs"]
+pub(crate) mod fixture;
 
 /// A tree with one bucket.
 pub(crate) struct Scene {
@@ -35,12 +38,20 @@ pub(crate) fn many_parts() -> Arc<[ObjectPart]> {
     (1..=10_000).map(|n| ObjectPart { part_number: n, size_bytes: 5 << 20, checksum }).collect()
 }
 
+fn sidecar_of(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        return path.join(RECORDS).join(crate::record::OF_DIRECTORY);
+    }
+    path.with_file_name(RECORDS).join(path.file_name().unwrap())
+}
+
 impl Scene {
     pub fn new() -> Self {
         Self::with(Options::default())
     }
 
     pub fn with(options: Options) -> Self {
+        let options = Options { metadata: options.metadata.or(fixture::options().metadata), ..options };
         let root = tempfile::tempdir().unwrap();
         let store = Store::open(root.path(), options).unwrap();
         let name = BucketName::new("bucket").unwrap();
@@ -73,6 +84,38 @@ impl Scene {
         stage.staged.append(&[Bytes::copy_from_slice(body)])?;
         let sealed = stage.staged.seal(&stage.bucket, None, record)?;
         target.publish(self.bucket(), None, sealed).map(drop)
+    }
+
+    /// Puts something else in the place of the record that the file or directory at a path has.
+    pub fn set_raw_record(&self, path: &str, raw: &[u8]) {
+        let path = self.path().join(path);
+        if !self.store.sidecars() {
+            let flags = rustix::fs::XattrFlags::empty();
+            return rustix::fs::setxattr(path, crate::record::ATTRIBUTE, raw, flags).unwrap();
+        }
+        let length = u32::try_from(raw.len()).unwrap().to_le_bytes();
+        std::fs::write(sidecar_of(&path), [&[1; 17][..], &length, raw].concat()).unwrap();
+    }
+
+    /// Removes the record of the file or directory at a path.
+    pub fn remove_record(&self, path: &str) {
+        let path = self.path().join(path);
+        if self.store.sidecars() {
+            std::fs::remove_file(sidecar_of(&path)).unwrap();
+        } else {
+            rustix::fs::removexattr(path, crate::record::ATTRIBUTE).unwrap();
+        }
+    }
+
+    /// Moves a file of the bucket with its record, which a person can't where that is in another file.
+    pub fn move_file(&self, from: &str, to: &str) {
+        let [from, to] = [from, to].map(|path| self.path().join(path));
+        if self.store.sidecars() {
+            let records = [&from, &to].map(|path| sidecar_of(path));
+            std::fs::create_dir_all(records[1].parent().unwrap()).unwrap();
+            std::fs::rename(&records[0], &records[1]).unwrap();
+        }
+        std::fs::rename(from, to).unwrap();
     }
 
     pub fn get(&self, key: &str) -> Result<Vec<u8>> {

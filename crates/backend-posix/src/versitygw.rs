@@ -305,6 +305,9 @@ mod tests {
 
     #[test]
     fn reads_both_forms() {
+        if crate::testing::fixture::skips_without_attributes("versitygw's attributes are") {
+            return;
+        }
         let md5 = "0123456789abcdef0123456789abcdef";
         let packed = gzip(r#"{"uploadId":"u","parts":[5,10,12]}"#);
         let found = read(&[
@@ -332,6 +335,9 @@ mod tests {
 
     #[test]
     fn what_is_damaged_is_left_out() {
+        if crate::testing::fixture::skips_without_attributes("versitygw's attributes are") {
+            return;
+        }
         assert_eq!(read(&[("content-type", b"text/plain")]), [None, None]);
         let [found, _] = read(&[
             ("etag", b"\"x\""),

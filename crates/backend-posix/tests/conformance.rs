@@ -1,6 +1,8 @@
 //! The suite that every backend must pass, on a directory.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod fixture;
+
 use std::sync::Arc;
 
 use backend::{Backend, conformance};
@@ -20,15 +22,15 @@ async fn run(options: Options) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_the_defaults() {
-    run(Options::default()).await;
+    run(fixture::options()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_syncs_or_links() {
-    run(Options { durability: Durability::None, symlinks: Symlinks::Refuse, ..Options::default() }).await;
+    run(Options { durability: Durability::None, symlinks: Symlinks::Refuse, ..fixture::options() }).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_records_beside_the_files() {
-    run(Options { metadata: Some(Metadata::Sidecar), ..Options::default() }).await;
+    run(Options { metadata: Some(Metadata::Sidecar), ..fixture::options() }).await;
 }

@@ -2,6 +2,8 @@
 //! the limit on descriptors is the whole process's.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod fixture;
+
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +43,7 @@ fn goes_beyond_paths(root: &Path) -> bool {
 async fn depth_costs_neither_stack_nor_descriptors() {
     let root = tempfile::tempdir().unwrap();
     let deep = goes_beyond_paths(root.path());
-    let options = Options { durability: Durability::None, ..Options::default() };
+    let options = Options { durability: Durability::None, ..fixture::options() };
     let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(root.path(), options).unwrap());
     let fixture = Fixture::new(&backend, "depths").await;
     let bucket = root.path().join("conformance-depths");

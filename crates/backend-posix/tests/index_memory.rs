@@ -3,6 +3,8 @@
 //! `SLIPWAY_INDEX_KEYS=200000 cargo test -p backend-posix --test index_memory -- --nocapture` prints the figures of as many keys.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod fixture;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::{self, File};
 use std::ops::Range;
@@ -90,7 +92,7 @@ fn resident_bytes() -> usize {
 async fn an_index_takes_few_bytes_a_key() {
     let keys = std::env::var("SLIPWAY_INDEX_KEYS").map_or(KEYS, |keys| keys.parse().unwrap());
     let root = tempfile::tempdir().unwrap();
-    let options = Options { durability: Durability::None, ..Options::default() };
+    let options = Options { durability: Durability::None, ..fixture::options() };
     let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(root.path(), options).unwrap());
     let fixture = Fixture::new(&backend, "memory").await;
     let bucket = root.path().join(fixture.bucket.as_str());

@@ -1,6 +1,8 @@
 //! Listings of random trees, compared with a sorted set.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod fixture;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -87,7 +89,7 @@ fn query() -> impl Strategy<Value = Query> {
 
 async fn check(keys: BTreeSet<String>, gone: Vec<String>, queries: Vec<Query>) {
     let root = tempfile::tempdir().unwrap();
-    let options = Options { durability: Durability::None, ..Options::default() };
+    let options = Options { durability: Durability::None, ..fixture::options() };
     let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(root.path(), options).unwrap());
     let fixture = Fixture::new(&backend, "model").await;
     for key in keys.iter().chain(&gone) {
@@ -110,7 +112,7 @@ async fn check(keys: BTreeSet<String>, gone: Vec<String>, queries: Vec<Query>) {
         fixture.delete(key, &s3_types::Conditions::default()).await.unwrap();
     }
     fixture.finish().await;
-    assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+    assert!(fixture::names(root.path()).is_empty());
 }
 
 proptest! {

@@ -1,6 +1,8 @@
 //! Gateways on one tree: two backends that know nothing of each other.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod fixture;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,7 +13,7 @@ use s3_types::{BucketName, Conditions};
 use tokio::task::JoinSet;
 
 fn open(root: &Path) -> Arc<dyn Backend> {
-    let options = Options { durability: Durability::None, ..Options::default() };
+    let options = Options { durability: Durability::None, ..fixture::options() };
     Arc::new(PosixBackend::open(root, options).unwrap())
 }
 
@@ -224,8 +226,7 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
             (put, delete) => panic!("{put:?} {delete:?}"),
         }
     }
-    let left: Vec<_> =
-        std::fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left = fixture::names(root.path());
     assert!(left.is_empty() || left == ["bucket"], "{left:?}");
     println!("{deleted} deleted, {kept} kept");
 }

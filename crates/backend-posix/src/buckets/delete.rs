@@ -26,7 +26,7 @@ use crate::record;
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::upload::UPLOADS;
-use crate::{conversion, place, sweep, unique};
+use crate::{conversion, files, place, sweep, unique};
 
 /// Removes a bucket.
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
@@ -73,7 +73,7 @@ enum Removal {
 }
 
 fn remove(store: &Store, name: &BucketName) -> Result<Removal, Fail> {
-    match rustix::fs::unlinkat(&store.root, name.as_str(), AtFlags::REMOVEDIR) {
+    match files::remove_directory(&store.root, name.as_str()) {
         Ok(()) => Ok(Removal::Done),
         Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Removal::NotEmpty),
         // A mount point is its administrator's.
@@ -165,7 +165,7 @@ fn remove_own(bucket: &Bucket<'_>, old_locks: &str, waits: &mut usize) -> Result
     for name in ["completed", "overflow", "scattered"] {
         sweep::remove_tree(&own, name);
     }
-    match rustix::fs::unlinkat(&own, "staging", AtFlags::REMOVEDIR) {
+    match files::remove_directory(&own, "staging") {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
             // On a file system without unnamed files. They may be about to go; if not, a large PUT is under way.
@@ -176,7 +176,7 @@ fn remove_own(bucket: &Bucket<'_>, old_locks: &str, waits: &mut usize) -> Result
     }
     let _ = rustix::fs::unlinkat(&own, conversion::ANNOUNCEMENT, AtFlags::empty());
     bucket.remove_locks(old_locks)?;
-    match rustix::fs::unlinkat(&bucket.fd, OWN_DIRECTORY, AtFlags::REMOVEDIR) {
+    match files::remove_directory(&bucket.fd, OWN_DIRECTORY) {
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
             let known = ["completed", "locks", "overflow", "scattered", "staging", "uploads"];
             let left = resolve::plain(&bucket.fd, OWN_DIRECTORY, DIRECTORY).attempt("open a directory")?;
@@ -192,7 +192,7 @@ fn remove_own(bucket: &Bucket<'_>, old_locks: &str, waits: &mut usize) -> Result
 }
 
 fn remove_empty(directory: impl AsFd, name: &str) -> Result<(), Fail> {
-    match rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR) {
+    match files::remove_directory(directory, name) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         // By an object, as the next try finds, or by a file that is about to go.
         Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Err(Fail::Retry),
@@ -312,7 +312,6 @@ pub(crate) fn end_aside(store: &Store, root: &OwnedFd, aside: String) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::time::Duration;
 
     use backend::{BackendError, NewUpload};
@@ -334,7 +333,7 @@ mod tests {
                 sweep::sweep(&scene.store, &scene.name, &options).unwrap();
             }
         };
-        let asides = || fs::read_dir(scene.path().parent().unwrap()).unwrap().count() - 1;
+        let asides = || crate::testing::fixture::names(scene.path().parent().unwrap()).len() - 1;
 
         Aside::take(&scene.bucket(), &scene.name).unwrap();
         assert!(matches!(upload::head(&scene.store, &name), Err(BackendError::NoSuchUpload)));

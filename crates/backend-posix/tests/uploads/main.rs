@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod crashes;
+#[path = "../fixture/mod.rs"]
+mod fixture;
 mod scene;
 
 use std::collections::BTreeMap;
@@ -32,10 +34,12 @@ async fn equal_parts_become_the_object_where_they_are() {
     }
     parts.sort_by_key(|part| part.part_number);
     assert_eq!(scene.listed().await.unwrap(), [(1, PART as u64), (2, PART as u64), (3, 100)]);
-    let inode = scene.inode("assembly1");
-    assert!(fs::metadata(scene.upload().join("00001")).unwrap().len() == 0);
+    let assembly = scene.assembly();
+    if assembly.is_some() {
+        assert!(fs::metadata(scene.upload().join("00001")).unwrap().len() == 0);
+    }
     let receipt = scene.complete(&parts).await.unwrap();
-    assert_eq!(fs::metadata(scene.object()).unwrap().ino(), inode);
+    scene.assert_became(assembly);
     assert!(scene.bytes() == bodies.concat());
     assert!(!scene.upload().exists());
     assert_eq!(scene.complete(&parts).await.unwrap(), receipt);
@@ -66,15 +70,18 @@ async fn parts_sent_twice_or_copied_or_unannounced_join_the_others() {
     parts.push(scene.put(4, &bodies[3]).await);
     scene.put(5, &body(8, 4000)).await;
     parts.push(scene.put(5, &bodies[4]).await);
-    let inode = scene.inode("assembly1");
+    let assembly = scene.assembly();
     scene.complete(&parts).await.unwrap();
-    assert_eq!(fs::metadata(scene.object()).unwrap().ino(), inode);
+    scene.assert_became(assembly);
     assert!(scene.bytes() == bodies.concat());
 }
 
 /// A writer that breaks off gives its slot back, and leaves nothing of its bytes.
 #[tokio::test]
 async fn a_part_that_fails_can_be_sent_again() {
+    if fixture::skips("slots that are given back are") {
+        return;
+    }
     let scene = Scene::new().await;
     let bodies = [body(1, PART), body(2, PART)];
     let second = scene.put(2, &bodies[1]).await;
@@ -114,10 +121,10 @@ async fn a_late_writer_does_not_reach_the_object() {
         late.push(writer);
     }
     let parts = [scene.put(1, &bodies[0]).await, scene.put(2, &bodies[1]).await];
-    let inode = scene.inode("assembly1");
+    let assembly = scene.assembly();
     let receipt = scene.complete(&parts).await.unwrap();
     if is_local(scene.root.path()) {
-        assert_eq!(fs::metadata(scene.object()).unwrap().ino(), inode);
+        scene.assert_became(assembly);
     }
     for mut writer in late {
         let mut failed = false;
@@ -229,6 +236,9 @@ async fn gateways_that_race_come_to_a_legal_end() {
 /// Ten thousand parts in place: completed, listed, and recorded on any file system.
 #[tokio::test]
 async fn ten_thousand_parts_in_place() {
+    if fixture::skips("parts in place are") {
+        return;
+    }
     let scene = Scene::new().await;
     let mut parts = vec![scene.put(1, &body(1, PART)).await];
     // Holes, made by hand: writing 50 GB would take too long.

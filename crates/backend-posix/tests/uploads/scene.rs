@@ -30,7 +30,7 @@ pub struct Scene {
 impl Scene {
     pub async fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        let options = || Options { durability: Durability::None, ..Options::default() };
+        let options = || Options { durability: Durability::None, ..crate::fixture::options() };
         let gateways: Vec<_> = (0..2).map(|_| PosixBackend::open(root.path(), options()).unwrap()).collect();
         let first: Arc<dyn Backend> = Arc::new(gateways[0].clone());
         let fixture = Fixture::new(&first, "uploads").await;
@@ -85,8 +85,18 @@ impl Scene {
         self.gateways[1].sweep_with(&self.fixture.bucket, options).await.unwrap()
     }
 
-    pub fn inode(&self, name: &str) -> u64 {
-        fs::metadata(self.upload().join(name)).unwrap().ino()
+    /// What tells the assembly. With records in files there is none, since each part has a file of its own.
+    pub fn assembly(&self) -> Option<u64> {
+        let found = fs::metadata(self.upload().join("assembly1"));
+        assert_eq!(found.is_err(), crate::fixture::sidecars(), "{found:?}");
+        found.ok().map(|file| file.ino())
+    }
+
+    /// Asserts that the object is what the assembly was.
+    pub fn assert_became(&self, assembly: Option<u64>) {
+        if assembly.is_some() {
+            assert_eq!(Some(fs::metadata(self.object()).unwrap().ino()), assembly);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use backend::Result;
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FileType, FlockOperation, OFlags, flock};
+use rustix::fs::{AtFlags, FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::{Check, ProblemKind};
@@ -15,7 +15,7 @@ use crate::keymap::OWN_DIRECTORY;
 use crate::limits::{LOCK_HELD_MAX, LOCK_POLL, LOCKS};
 use crate::lock::{self, try_lock_file};
 use crate::resolve::{self, DIRECTORY};
-use crate::sweep;
+use crate::{file_info, sweep};
 
 pub(super) fn check(check: &Check<'_>) -> Result<()> {
     if let Some(staging) = open(check, "staging")? {
@@ -66,12 +66,12 @@ pub(super) fn leftover(check: &Check<'_>, directory: &OwnedFd, above: &str, name
 
 fn locks(check: &Check<'_>) -> Result<()> {
     let Some(directory) = open(check, lock::DIRECTORY)? else { return Ok(()) };
-    for (name, kind) in entries(&directory).op("read locks")? {
+    for (name, _) in entries(&directory).op("read locks")? {
         let path = format!("{OWN_DIRECTORY}/{}/{name}", lock::DIRECTORY);
         let known = (0..=LOCKS).any(|number| lock::path_of(number) == path);
         let file =
             match resolve::plain(&directory, &name, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK) {
-                Ok(file) if kind == FileType::RegularFile => file,
+                Ok(file) if file_info::of(&file).is_ok_and(|info| info.is_file()) => file,
                 // A gateway that deletes the bucket.
                 Err(Errno::NOENT) => continue,
                 _ => {

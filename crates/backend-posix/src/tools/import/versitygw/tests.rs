@@ -64,6 +64,9 @@ fn multipart(sizes: &[usize], body: &[u8]) -> (ETag, String) {
 
 #[test]
 fn objects_keep_what_they_had() {
+    if crate::testing::fixture::skips_without_attributes("versitygw's attributes are") {
+        return;
+    }
     let scene = Scene::new();
     let path = file(&scene, "a/b", b"bytes");
     set(&path, "X-Amz-Tagging", "{}");
@@ -84,6 +87,9 @@ fn objects_keep_what_they_had() {
 
 #[test]
 fn attributes_stay_if_wanted() {
+    if crate::testing::fixture::skips_without_attributes("versitygw's attributes are") {
+        return;
+    }
     let scene = Scene::new();
     let path = file(&scene, "a", b"bytes");
     assert_eq!(run(&scene, &ImportOptions { keep_attributes: true, ..PLAIN })["a"], outcome("Done"));
@@ -92,6 +98,9 @@ fn attributes_stay_if_wanted() {
 
 #[test]
 fn an_etag_of_other_bytes_is_not_taken_over() {
+    if crate::testing::fixture::skips_without_attributes("versitygw's attributes are") {
+        return;
+    }
     let scene = Scene::new();
     let path = file(&scene, "a", b"bytes");
     fs::write(&path, "other").unwrap();
@@ -105,6 +114,9 @@ fn an_etag_of_other_bytes_is_not_taken_over() {
 
 #[test]
 fn multipart_etags_are_proven_by_their_parts() {
+    if crate::testing::fixture::skips_without_attributes("versitygw's attributes are") {
+        return;
+    }
     let scene = Scene::new();
     let body = b"0123456789";
     for (name, sizes) in [("a", &[4, 4, 2][..]), ("b", &[10]), ("c", &[5, 5, 0])] {
@@ -139,6 +151,9 @@ fn multipart_etags_are_proven_by_their_parts() {
 
 #[test]
 fn directory_objects_and_leftovers() {
+    if crate::testing::fixture::skips_without_attributes("versitygw's attributes are") {
+        return;
+    }
     let scene = Scene::new();
     fs::create_dir_all(scene.path().join("d/e")).unwrap();
     set(&scene.path().join("d"), "etag", "\"d41d8cd98f00b204e9800998ecf8427e\"");
@@ -157,6 +172,9 @@ fn directory_objects_and_leftovers() {
 
 #[test]
 fn sidecars_are_read_and_left() {
+    if crate::testing::fixture::skips_without_attributes("versitygw's attributes are") {
+        return;
+    }
     let scene = Scene::new();
     let sidecar = tempfile::tempdir().unwrap();
     fs::create_dir_all(scene.path().join("d")).unwrap();
@@ -175,6 +193,9 @@ fn sidecars_are_read_and_left() {
 /// A file that was not imported has versitygw's headers, but no ETag that nothing vouches for.
 #[test]
 fn on_the_fly_only_headers_are_believed() {
+    if crate::testing::fixture::skips("what is believed on the fly is") {
+        return;
+    }
     let mut scene = Scene::new();
     let path = file(&scene, "a", b"bytes");
     let read =
