@@ -4,6 +4,7 @@ use backend::{BackendError, CompleteUpload, CompletedPart, ObjectPart, Result, W
 use s3_types::limits::{OBJECT_BYTES_MAX, PART_BYTES_MIN};
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, ETag};
 
+use super::assembly::{WHOLE, WHOLE_NAME};
 use super::gather::{Gathered, gather};
 use super::part::Part;
 use super::{Upload, UploadName, journal};
@@ -80,7 +81,7 @@ fn publish(
     if !target.conditions.is_empty() {
         check_early(store, target, &complete.upload.key)?;
     }
-    let Gathered { stage, sealed: _held } = gather(store, target, upload, &parts, size_bytes)?;
+    let Gathered { stage, sealed: held } = gather(store, target, upload, &parts, size_bytes)?;
     if checksum.is_none() {
         checksum = Some(Checksum::full_object(read_checksum(&stage.staged, algorithm)?));
         check_whole(request, checksum.as_ref())?;
@@ -94,16 +95,25 @@ fn publish(
         upload_id: Some(complete.upload.id.as_str().to_owned()),
         ..Record::default()
     };
-    let sealed = stage.staged.seal(&stage.bucket, target.owner, record)?;
+    let mut sealed = stage.staged.seal(&stage.bucket, target.owner, record)?;
     let last_modified = file_info::timestamp(sealed.stamp.modified_ns);
     let receipt = WriteReceipt { etag, checksum, last_modified, size_bytes };
-    journal::begin(bucket, upload, &complete.upload, &receipt)?;
-    if let Err(error) = target.publish(stage.bucket, stage.directory, sealed) {
-        // Unless it is there after all, and only its name may not be on disk.
-        if !journal::published(store, &complete.upload).is_ok_and(|object| object.is_some()) {
-            journal::undo(upload);
+    let file = match &held {
+        Some(layout) => Some(layout.assembly),
+        // From here on, that it is gone tells that it is the object.
+        None => sealed.keep_as(&upload.directory.fd, WHOLE_NAME).attempt("name a file")?.then_some(WHOLE),
+    };
+    let published = journal::begin(bucket, upload, &complete.upload, &receipt, file)
+        .and_then(|()| Ok(target.publish(stage.bucket, stage.directory, sealed)?));
+    if let Err(fail) = published {
+        // Unless the object is there after all, and only its name may not be on disk.
+        if let Err(error) = journal::settle(bucket, upload, &complete.upload) {
+            tracing::warn!(
+                ?error,
+                "what a completion left that failed stays until it is repeated, or a sweep"
+            );
         }
-        return Err(error.into());
+        return Err(fail);
     }
     Ok(receipt)
 }

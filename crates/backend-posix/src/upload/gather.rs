@@ -23,6 +23,8 @@ struct Assembly {
     file: OwnedFd,
     size_bytes: u64,
     device: u64,
+    /// It has names elsewhere, whose file it must not change.
+    shared: bool,
 }
 
 /// A file with the bytes of all parts.
@@ -54,7 +56,7 @@ pub(super) fn gather<'s>(
     let mut stage = target.stage(store)?;
     for part in parts {
         with_source(upload, &assemblies, part, |file, start| {
-            append_range(file, start..start + part.size_bytes, &mut stage.staged)
+            append_range(file, start..start.saturating_add(part.size_bytes), &mut stage.staged)
         })?;
     }
     Ok(Gathered { stage, sealed: None })
@@ -86,16 +88,14 @@ fn open_assemblies(upload: &Upload, parts: &[Part]) -> Result<Vec<Assembly>, Fai
         };
         let Some(file) = layout.file(&upload.directory).attempt("open an assembly")? else { continue };
         let info = file_info::of(&file).attempt("stat an assembly")?;
-        assemblies.push(Assembly { layout, file, size_bytes: info.stamp.size_bytes, device: info.device });
+        let shared = assembly::is_shared(&file).attempt("stat an assembly")?;
+        let (size_bytes, device) = (info.stamp.size_bytes, info.device);
+        assemblies.push(Assembly { layout, file, size_bytes, device, shared });
     }
     for part in parts {
         let PartBytes::Slot { assembly } = part.bytes else { continue };
-        let whole = find(&assemblies, assembly).is_some_and(|assembly| {
-            // An empty part's place may be beyond the end.
-            part.size_bytes == 0
-                || part.size_bytes <= assembly.layout.slot_bytes
-                    && assembly.layout.start(part.number) + part.size_bytes <= assembly.size_bytes
-        });
+        let whole = find(&assemblies, assembly)
+            .is_some_and(|assembly| assembly.layout.has(part.number, part.size_bytes, assembly.size_bytes));
         // Like a part's own file that is not as it was recorded.
         if !whole {
             return Err(part.invalid().into());
@@ -125,7 +125,8 @@ fn choose(
     for (n, assembly) in assemblies.iter().enumerate() {
         let slot_bytes = assembly.layout.slot_bytes;
         let here = PartBytes::Slot { assembly: assembly.layout.assembly };
-        if parts.iter().any(|part| part.bytes == here)
+        if !assembly.shared
+            && parts.iter().any(|part| part.bytes == here)
             && rest.iter().all(|part| part.size_bytes == slot_bytes)
             && last.size_bytes <= slot_bytes
             && !(assembly.size_bytes > size_bytes && reaches_beyond(store, upload, last.number, here)?)
