@@ -17,9 +17,10 @@ use backend::{
     Backend, BackendError, CompleteUpload, CompletedPart, Context, CopyPartRequest, CopySource,
     ListPartsQuery,
 };
+use backend_posix::Options;
 use backend_posix::tools::{FsckOptions, Problem, ProblemKind, Progress, fsck};
 use proptest::prelude::*;
-use s3_types::{Conditions, ETag};
+use s3_types::{Conditions, ETag, UnixAccount};
 use tokio::task::JoinSet;
 
 use crate::scene::{MIB, PART, Scene, body, fake_digests, is_local, put};
@@ -347,6 +348,38 @@ async fn a_snapshot_of_a_sealed_upload_leaves_it_alone() {
         } else {
             scene.complete(&parts).await.unwrap();
             assert!(scene.bytes() == bodies.concat());
+        }
+    }
+}
+
+/// An object belongs to who completed it, also if that is someone without an account: to the gateway then.
+#[tokio::test]
+async fn objects_belong_to_who_completed_them() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("\n*** SKIPPED: not root, so owners of completed objects are NOT tested ***\n");
+        return;
+    }
+    let account = |uid, gid| Context { unix_account: UnixAccount::new(uid, gid), ..Context::default() };
+    let gateway = || (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    for length in [PART, 3] {
+        for (completer, expected) in [
+            (account(12010, 12011), (12010, 12011)),
+            (account(12020, 12021), (12020, 12021)),
+            (Context::default(), gateway()),
+        ] {
+            let scene = Scene::with(Options { chown: true, ..Options::default() }).await;
+            let body = body(1, length);
+            let uploader = account(12010, 12011);
+            let mut writer =
+                scene.gateways[0].put_part(&uploader, scene.name(), 1, Some(length as u64)).await.unwrap();
+            writer.write(body.clone().into()).await.unwrap();
+            let etag = writer.commit(fake_digests(&body)).await.unwrap().etag;
+            let parts = vec![CompletedPart { part_number: 1, etag, checksum: None }];
+            let complete = CompleteUpload { parts, ..CompleteUpload::default() };
+            scene.gateways[1].complete_upload(&completer, scene.name(), complete).await.unwrap();
+            let made = fs::metadata(scene.object()).unwrap();
+            assert_eq!((made.uid(), made.gid()), expected, "{length}");
+            assert!(scene.bytes() == body);
         }
     }
 }
