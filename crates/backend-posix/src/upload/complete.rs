@@ -6,11 +6,11 @@ use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksu
 
 use super::assembly::{WHOLE, WHOLE_NAME};
 use super::gather::{Gathered, gather};
-use super::part::Part;
+use super::part::{Part, part_name};
 use super::{Upload, UploadName, journal};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Op, retrying_times};
-use crate::limits::COPY_ATTEMPTS;
+use crate::limits::{COPY_ATTEMPTS, PART_TRIES, PART_TRIES_STEP};
 use crate::object::check_early;
 use crate::publish::Target;
 use crate::record::Record;
@@ -143,9 +143,23 @@ fn check_parts(store: &Store, upload: &Upload, wanted: &[CompletedPart]) -> Resu
 fn check_part(store: &Store, upload: &Upload, wanted: &CompletedPart) -> Result<Part> {
     let number = wanted.part_number;
     let invalid = || BackendError::InvalidPart { part_number: number, etag: wanted.etag.to_string() };
-    let part = Part::read(store, &upload.directory, number).op("read a part")?.ok_or_else(invalid)?;
-    let right = part.etag == wanted.etag && (wanted.checksum.is_none() || wanted.checksum == part.checksum);
-    if right { Ok(part) } else { Err(invalid()) }
+    let right = |part: &Part| {
+        part.etag == wanted.etag && (wanted.checksum.is_none() || wanted.checksum == part.checksum)
+    };
+    let mut tries = 1;
+    loop {
+        let part = Part::read(store, &upload.directory, number).op("read a part")?;
+        if let Some(part) = part.filter(right) {
+            return Ok(part);
+        }
+        // Of a part that another machine has just replaced, the old one, or some of it, may still be cached here.
+        if tries == PART_TRIES || store.times_are_final(file_info::stat(&upload.directory)?.device) {
+            return Err(invalid());
+        }
+        tries += 1;
+        std::thread::sleep(PART_TRIES_STEP);
+        let _ = file_info::fresh_at(&upload.directory, &part_name(number));
+    }
 }
 
 fn total(parts: &[Part]) -> Result<u64> {
@@ -206,5 +220,48 @@ fn check_whole(request: &CompleteUpload, checksum: Option<&Checksum>) -> Result<
             Err(BackendError::Mismatch { what: "checksum" })
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::time::{Duration, SystemTime};
+
+    use backend::NewUpload;
+
+    use super::super::create;
+    use super::*;
+    use crate::testing::{Scene, digests};
+
+    /// What it shows of a part that another gateway has just replaced may be old.
+    #[test]
+    fn a_part_is_read_again_where_machines_share_the_file_system() {
+        let mut scene = Scene::new();
+        scene.store.assume_shared();
+        let id = create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
+        scene.put("part", b"1").unwrap();
+        let part = scene.path().join(format!(".slipway/uploads/{id}/00001"));
+        fs::rename(scene.path().join("part"), &part).unwrap();
+        let upload = UploadName { bucket: scene.name.clone(), key: "a".to_owned(), id };
+        let complete = |etag| {
+            let parts = vec![CompletedPart { part_number: 1, etag, checksum: None }];
+            let request = CompleteUpload { parts, ..CompleteUpload::default() };
+            let (target, default) = (scene.target("a"), ChecksumAlgorithm::Crc64Nvme);
+            complete(&scene.store, &Complete { upload: upload.clone(), target, request, default })
+        };
+        let wrong = complete(digests(b"2").etag);
+        assert!(matches!(wrong, Err(BackendError::InvalidPart { part_number: 1, .. })), "{wrong:?}");
+        let file = File::options().write(true).open(&part).unwrap();
+        let time = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                std::thread::sleep(Duration::from_millis(30));
+                file.set_modified(time).unwrap();
+            });
+            complete(digests(b"1").etag).unwrap();
+        });
+        assert_eq!(scene.get("a").unwrap(), b"1");
     }
 }
