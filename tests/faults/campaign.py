@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from support import expect
 from support.bucket import Bucket
 from support.faultlayer import KILL, SHORT, Call, FaultLayer
 from support.server import Server, binary, remove_tree
@@ -168,12 +169,16 @@ class Campaign:
             problems.append(f"neither the old state nor the new: {difference(self.old, state)}")
         if fault is not KILLED:
             problems += self.check_answer(call, response, answer, now)
+        if self.case.once and now != "old" and self.case.once in (state or {}):
+            return problems + self.check_once(fault, self.case.once, made)
         self.sweep()
         swept = observe(self.bucket)
         if now == "between" and self.which(swept) in ("old", "new"):
             now = self.which(swept)
         elif swept != state:
             problems.append(f"the sweep changed what S3 sees: {difference(state, swept)}")
+        elif now == "between" and not self.case.by_key:
+            problems.append(f"the sweep did not end it: {difference(self.new, swept)}")
         problems += self.leftovers(now)
         if now != "new" or self.case.name != "create-upload":
             again = self.case.request(self.bucket, made)
@@ -186,6 +191,25 @@ class Campaign:
             else:
                 self.sweep()
                 problems += [f"after it was repeated, {problem}" for problem in self.leftovers("new")]
+        if (problem := self.clear(self.bucket)) is not None:
+            problems.append(problem)
+        return problems
+
+    def check_once(self, fault: Fault, key: str, made: object) -> list[str]:
+        """What was published, and deleted since, stays away when the request is repeated, and does not return
+        by the sweep."""
+        expect.ok(self.bucket.delete(key), 204)
+        without = {name: value for name, value in (self.new or {}).items() if name != key}
+        # What could not be noted for those who ask again is not known any more.
+        known = self.case.again if fault is KILLED else (*self.case.again, 404)
+        problems = []
+        for _ in range(2):
+            again = self.case.request(self.bucket, made)
+            if again.status not in known or (again.status == 200 and again.code):
+                problems.append(f"cannot be repeated after the object was deleted: {again}")
+            if (state := observe(self.bucket)) != without:
+                problems.append(f"repeated after the object was deleted: {difference(without, state)}")
+            self.sweep()
         if (problem := self.clear(self.bucket)) is not None:
             problems.append(problem)
         return problems

@@ -36,6 +36,8 @@ class Case:
     # A crash may leave the object new and the upload not yet gone, or its uploads away and the bucket not
     # yet: the sweep ends that.
     in_steps: bool = False
+    # A key that the request makes once only: deleted after the fault, it is not made by repeating that.
+    once: str | None = None
     # What the request answers if it had been done already.
     again: tuple[int, ...] = (200, 204)
 
@@ -100,6 +102,12 @@ def with_parts(bucket: Bucket) -> tuple[str, list[tuple[int, str]]]:
     return upload_id, [(1, etags[0]), (2, etags[1])]
 
 
+def with_small_part(bucket: Bucket) -> tuple[str, list[tuple[int, str]]]:
+    """Which is not put in place: completing it copies."""
+    upload_id = begun(bucket)
+    return upload_id, [(1, expect.ok(bucket.put_part("d/up", upload_id, 1, NEW)).etag)]
+
+
 def with_parts_and_object(bucket: Bucket) -> tuple[str, list[tuple[int, str]]]:
     put_old("d/up")(bucket)
     return with_parts(bucket)
@@ -132,6 +140,16 @@ CASES = [
     Case("upload-part", lambda b, upload: b.put_part("d/up", upload, 1, NEW), begun, sample=2),
     Case("upload-part-again", lambda b, upload: b.put_part("d/up", upload, 1, NEW), with_part),
     Case("complete", lambda b, made: b.complete("d/up", *made), with_parts, in_steps=True, sample=5),
+    Case("complete-once", lambda b, made: b.complete("d/up", *made), with_parts, in_steps=True, once="d/up"),
+    Case("complete-copied", lambda b, made: b.complete("d/up", *made), with_small_part, in_steps=True),
+    Case(
+        "complete-copied-once",
+        lambda b, made: b.complete("d/up", *made),
+        with_small_part,
+        in_steps=True,
+        once="d/up",
+        sample=1,
+    ),
     Case("complete-over", lambda b, made: b.complete("d/up", *made), with_parts_and_object, in_steps=True),
     Case("abort", lambda b, upload: b.abort("d/up", upload), with_part, again=(204, 404)),
     Case("create-bucket", lambda b, _: b.raw.put(b.path()), no_bucket=True, again=(200, 409), sample=1),

@@ -75,6 +75,10 @@ pub(crate) const FOUNDED_MAX: usize = 1024;
 pub(crate) const SEAL_WAIT_MAX: Duration = Duration::from_secs(2);
 /// How often it looks.
 pub(crate) const SEAL_WAIT_STEP: Duration = Duration::from_millis(5);
+/// How often a part that is not what a Complete says is read again where other machines may have changed it.
+pub(crate) const PART_TRIES: usize = 5;
+/// How long that waits each time: a second in all would be felt by those whose list is wrong.
+pub(crate) const PART_TRIES_STEP: Duration = Duration::from_millis(50);
 /// Most of another gateway's list of parts, unpacked: 10,000 numbers of up to 20 digits.
 pub(crate) const PEER_PARTS_BYTES_MAX: u64 = 1 << 20;
 /// Longest of its other values that is served: metadata of S3 are no longer, and longer headers break clients.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use backend::{BackendError, Result};
 use bytes::Bytes;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 use s3_types::UnixAccount;
 
@@ -50,7 +50,7 @@ pub(crate) struct Staged {
 struct StagedName {
     directory: Arc<OwnedFd>,
     name: String,
-    /// What is not published stays where it is.
+    /// What is not published stays where it is; what is published is gone from there in the same step.
     keep: bool,
 }
 
@@ -253,10 +253,30 @@ impl Sealed {
         }
     }
 
+    /// Gives the file a name that it keeps until it is published, and for good if it is not. False if `directory` is on
+    /// another file system.
+    pub fn keep_as(&mut self, directory: &Arc<OwnedFd>, name: &str) -> Io<bool> {
+        let named = match &self.staged.name {
+            None => link_unnamed(&self.staged.file, directory, name),
+            Some(staged) => rustix::fs::renameat(&*staged.directory, &*staged.name, directory, name),
+        };
+        match named {
+            Err(Errno::XDEV) => return Ok(false),
+            result => result?,
+        }
+        if let Some(staged) = &mut self.staged.name {
+            staged.keep = true;
+        }
+        self.staged.name =
+            Some(StagedName { directory: Arc::clone(directory), name: name.to_owned(), keep: true });
+        Ok(true)
+    }
+
     /// Gives the file a name that is free; EEXIST if it is not.
     pub fn link(&mut self, directory: impl AsFd, name: &str) -> Io<()> {
         match &mut self.staged.name {
             None => link_unnamed(&self.staged.file, directory, name),
+            Some(staged) if staged.keep => move_to_free(&staged.directory, &staged.name, directory, name),
             Some(staged) => {
                 rustix::fs::linkat(&*staged.directory, &*staged.name, directory, name, AtFlags::empty())?;
                 staged.keep = false;
@@ -323,6 +343,24 @@ fn link_unnamed(file: &OwnedFd, directory: impl AsFd, name: &str) -> Io<()> {
             let path = format!("/proc/self/fd/{}", file.as_raw_fd());
             rustix::fs::linkat(CWD, path, directory, name, AtFlags::SYMLINK_FOLLOW)
         }
+        result => result,
+    }
+}
+
+/// Moves a file to a name that is free; EEXIST if it is not.
+fn move_to_free(from: impl AsFd, from_name: &str, to: impl AsFd, name: &str) -> Io<()> {
+    match rustix::fs::renameat_with(&from, from_name, &to, name, RenameFlags::NOREPLACE) {
+        // Where a file system lacks that, all who make objects have the lock of the key (`Store::names_may_blink`).
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+        result => return result,
+    }
+    match file_info::at(&to, name) {
+        Ok(_) => return Err(Errno::EXIST),
+        Err(Errno::NOENT) => {}
+        Err(errno) => return Err(errno),
+    }
+    match rustix::fs::renameat(from, from_name, to, name) {
+        Err(Errno::ISDIR) => Err(Errno::EXIST),
         result => result,
     }
 }

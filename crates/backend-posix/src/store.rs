@@ -229,6 +229,12 @@ impl Store {
         self.file_system = FileSystem::Swapless;
     }
 
+    /// As if the tree were on a file system that machines share.
+    #[cfg(test)]
+    pub fn assume_shared(&mut self) {
+        self.file_system = FileSystem::Other;
+    }
+
     /// True if the file system of a directory may lack `RENAME_EXCHANGE`, so that a name in it may be missing for a moment.
     pub fn names_may_blink(&self, directory: impl AsFd) -> bool {
         let may = |kind| matches!(kind, FileSystem::Other | FileSystem::Swapless);

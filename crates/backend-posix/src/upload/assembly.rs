@@ -33,9 +33,14 @@ pub(super) const ASSEMBLIES: [u8; 2] = [1, 2];
 
 const OPEN: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
+/// In a journal, in the place of an assembly's number: the object's file is a copy of all parts.
+pub(super) const WHOLE: u8 = 0;
+/// The name of that file, from when it is whole until it is published.
+pub(super) const WHOLE_NAME: &str = "whole";
+
 /// The name of an assembly's file.
 pub(super) fn assembly_name(assembly: u8) -> String {
-    format!("assembly{assembly}")
+    if assembly == WHOLE { WHOLE_NAME.to_owned() } else { format!("assembly{assembly}") }
 }
 
 fn layout_name(assembly: u8) -> String {
@@ -122,18 +127,26 @@ impl Layout {
         Self::open(directory, assembly).op("open a layout")
     }
 
-    /// Opens the assembly, unless it is an object already: then it has lost its name, or has another.
+    /// Opens the assembly, unless it is an object already: then it has lost its name.
     pub fn file(&self, directory: &Directory) -> Io<Option<OwnedFd>> {
-        let file = match resolve::plain(directory, &assembly_name(self.assembly), OPEN) {
-            Err(Errno::NOENT) => return Ok(None),
-            result => result?,
-        };
-        Ok((file_info::fresh(&file)?.links == 1).then_some(file))
+        match resolve::plain(directory, &assembly_name(self.assembly), OPEN) {
+            Err(Errno::NOENT) => Ok(None),
+            result => result.map(Some),
+        }
     }
 
     /// Where a part begins.
     pub fn start(&self, part_number: u32) -> u64 {
         u64::from(part_number).saturating_sub(1).saturating_mul(self.slot_bytes)
+    }
+
+    /// True if a part fits its slot and ends within the assembly, which has `assembly_bytes`. Sizes may be anything: they come
+    /// from records.
+    pub fn has(&self, part_number: u32, size_bytes: u64, assembly_bytes: u64) -> bool {
+        // An empty part's place may be beyond the end.
+        size_bytes == 0
+            || size_bytes <= self.slot_bytes
+                && self.start(part_number).checked_add(size_bytes).is_some_and(|end| end <= assembly_bytes)
     }
 
     /// Takes the right to write to the assembly until [`Layout::release`], with others who do. False if it is sealed, or is about
@@ -158,7 +171,7 @@ impl Layout {
     }
 
     /// Ends all writing to the assembly, for good. False if someone is writing and does not stop. A power cut may undo it: no
-    /// one who writes then lives on, and whoever comes after it finds by its links whether the assembly is an object. Keeps the
+    /// one who writes then lives on, and whoever comes after it finds by its name whether the assembly is an object. Keeps the
     /// exclusive lock as long as the layout is open: on a file system that shows another machine's seal late, that
     /// machine has to find the assembly gone.
     pub fn seal(&self) -> Result<bool> {
@@ -182,9 +195,18 @@ pub(super) fn finish(file: &OwnedFd, size_bytes: u64) -> Result<()> {
     rustix::fs::futimens(file, &Timestamps { last_access: now, last_modification: now }).op("set a time")
 }
 
-/// True for the names of assemblies and their layouts.
+/// True if an assembly has names elsewhere, such as one in a snapshot by hard links, for whose sake it is not written to any more.
+pub(super) fn is_shared(file: &OwnedFd) -> Io<bool> {
+    // Network file systems and FUSE may keep the number of links for each name.
+    Ok(file_info::fresh(file)?.links > 1)
+}
+
+/// True for the names of assemblies and their layouts, and of a copy of all parts.
 pub(super) fn is_own(name: &str) -> bool {
-    ASSEMBLIES.into_iter().any(|assembly| name == assembly_name(assembly) || name == layout_name(assembly))
+    name == WHOLE_NAME
+        || ASSEMBLIES
+            .into_iter()
+            .any(|assembly| name == assembly_name(assembly) || name == layout_name(assembly))
 }
 
 /// False if a part's record says that its bytes are in an assembly, and they are not.
@@ -192,33 +214,46 @@ pub(crate) fn holds(directory: &Directory, part_number: u32, record: &Record) ->
     let (Some(assembly), Some(size_bytes)) = (record.assembly, record.size_bytes) else { return Ok(true) };
     let Some(layout) = Layout::open(directory, assembly)? else { return Ok(false) };
     match layout.file(directory)? {
-        Some(file) => Ok(file_info::of(&file)?.stamp.size_bytes >= layout.start(part_number) + size_bytes),
+        Some(file) => Ok(layout.has(part_number, size_bytes, file_info::of(&file)?.stamp.size_bytes)),
         // It is the object.
         None => layout.is_sealed(),
     }
 }
 
-/// True if an assembly was published: nothing else takes its name, or gives it another once it is sealed.
-pub(super) fn is_published(directory: &Directory) -> Result<bool, Fail> {
+/// True if the object was published: its file, which the journal names, has lost its name here in the same step. Nothing else
+/// takes it away. Where a power cut took the journal, any assembly that is gone tells the same.
+pub(super) fn is_published(directory: &Directory, journal: Option<&Record>) -> Result<bool, Fail> {
+    let file = journal.and_then(|journal| journal.assembly);
+    if let Some(file) = file.filter(|file| *file == WHOLE || ASSEMBLIES.contains(file)) {
+        return is_gone(directory, file);
+    }
     for assembly in ASSEMBLIES {
-        let Some(layout) = Layout::open(directory, assembly).attempt("open a layout")? else { continue };
-        let published = match file_info::fresh_at(directory, &assembly_name(assembly)) {
-            Err(Errno::NOENT) => true,
-            result => {
-                let links = result.attempt("stat an assembly")?.links;
-                links > 1 && layout.is_sealed().attempt("read a layout")?
-            }
-        };
-        if published {
+        let layout = Layout::open(directory, assembly).attempt("open a layout")?;
+        if layout.is_some() && is_gone(directory, assembly)? {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
+fn is_gone(directory: &Directory, assembly: u8) -> Result<bool, Fail> {
+    match file_info::fresh_at(directory, &assembly_name(assembly)) {
+        Err(Errno::NOENT) => Ok(true),
+        result => result.attempt("stat an assembly").map(|_| false),
+    }
+}
+
 /// Removes a name that is no longer needed; that it is there costs nothing but space.
 pub(super) fn remove(directory: &Directory, name: &str) {
-    let _ = rustix::fs::unlinkat(directory, name, AtFlags::empty());
+    let _ = remove_if_there(directory, name);
+}
+
+/// Removes a name that may be gone already.
+pub(super) fn remove_if_there(directory: &Directory, name: &str) -> Io<()> {
+    match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
+        Err(Errno::NOENT) => Ok(()),
+        result => result,
+    }
 }
 
 fn target_of(upload: &UploadName) -> Target {
@@ -228,5 +263,38 @@ fn target_of(upload: &UploadName) -> Target {
         conditions: Conditions::default(),
         owner: None,
         opened: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use backend::NewUpload;
+
+    use super::super::{Upload, create};
+    use super::*;
+    use crate::testing::Scene;
+
+    #[test]
+    fn sizes_in_records_may_be_anything() {
+        let scene = Scene::new();
+        let id = create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
+        let path = scene.path().join(format!(".slipway/uploads/{id}"));
+        for name in ["assembly1", "layout1"] {
+            fs::write(path.join(name), "1").unwrap();
+        }
+        let name = UploadName { bucket: scene.name.clone(), key: "a".to_owned(), id };
+        let directory = Upload::open(&scene.bucket(), &name).unwrap().directory;
+        let record =
+            |size_bytes| Record { size_bytes: Some(size_bytes), assembly: Some(1), ..Record::default() };
+        let layout = File::open(path.join("layout1")).unwrap();
+        for slot_bytes in [PART_BYTES_MIN, u64::MAX - 1, u64::MAX] {
+            record::set_small(&layout, &record(slot_bytes)).unwrap();
+            for (number, size_bytes) in [(1, u64::MAX), (2, u64::MAX), (10_000, u64::MAX), (2, 2), (1, 2)] {
+                assert!(!holds(&directory, number, &record(size_bytes)).unwrap(), "{number} {size_bytes}");
+            }
+            assert!(holds(&directory, 1, &record(1)).unwrap());
+        }
     }
 }

@@ -4,12 +4,13 @@ use backend::{BackendError, CompleteUpload, CompletedPart, ObjectPart, Result, W
 use s3_types::limits::{OBJECT_BYTES_MAX, PART_BYTES_MIN};
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, ETag};
 
+use super::assembly::{WHOLE, WHOLE_NAME};
 use super::gather::{Gathered, gather};
-use super::part::Part;
+use super::part::{Part, part_name};
 use super::{Upload, UploadName, journal};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Op, retrying_times};
-use crate::limits::COPY_ATTEMPTS;
+use crate::limits::{COPY_ATTEMPTS, PART_TRIES, PART_TRIES_STEP};
 use crate::object::check_early;
 use crate::publish::Target;
 use crate::record::Record;
@@ -80,7 +81,7 @@ fn publish(
     if !target.conditions.is_empty() {
         check_early(store, target, &complete.upload.key)?;
     }
-    let Gathered { stage, sealed: _held } = gather(store, target, upload, &parts, size_bytes)?;
+    let Gathered { stage, sealed: held } = gather(store, target, upload, &parts, size_bytes)?;
     if checksum.is_none() {
         checksum = Some(Checksum::full_object(read_checksum(&stage.staged, algorithm)?));
         check_whole(request, checksum.as_ref())?;
@@ -94,16 +95,25 @@ fn publish(
         upload_id: Some(complete.upload.id.as_str().to_owned()),
         ..Record::default()
     };
-    let sealed = stage.staged.seal(&stage.bucket, target.owner, record)?;
+    let mut sealed = stage.staged.seal(&stage.bucket, target.owner, record)?;
     let last_modified = file_info::timestamp(sealed.stamp.modified_ns);
     let receipt = WriteReceipt { etag, checksum, last_modified, size_bytes };
-    journal::begin(bucket, upload, &complete.upload, &receipt)?;
-    if let Err(error) = target.publish(stage.bucket, stage.directory, sealed) {
-        // Unless it is there after all, and only its name may not be on disk.
-        if !journal::published(store, &complete.upload).is_ok_and(|object| object.is_some()) {
-            journal::undo(upload);
+    let file = match &held {
+        Some(layout) => Some(layout.assembly),
+        // From here on, that it is gone tells that it is the object.
+        None => sealed.keep_as(&upload.directory.fd, WHOLE_NAME).attempt("name a file")?.then_some(WHOLE),
+    };
+    let published = journal::begin(bucket, upload, &complete.upload, &receipt, file)
+        .and_then(|()| Ok(target.publish(stage.bucket, stage.directory, sealed)?));
+    if let Err(fail) = published {
+        // Unless the object is there after all, and only its name may not be on disk.
+        if let Err(error) = journal::settle(bucket, upload, &complete.upload) {
+            tracing::warn!(
+                ?error,
+                "what a completion left that failed stays until it is repeated, or a sweep"
+            );
         }
-        return Err(error.into());
+        return Err(fail);
     }
     Ok(receipt)
 }
@@ -133,9 +143,23 @@ fn check_parts(store: &Store, upload: &Upload, wanted: &[CompletedPart]) -> Resu
 fn check_part(store: &Store, upload: &Upload, wanted: &CompletedPart) -> Result<Part> {
     let number = wanted.part_number;
     let invalid = || BackendError::InvalidPart { part_number: number, etag: wanted.etag.to_string() };
-    let part = Part::read(store, &upload.directory, number).op("read a part")?.ok_or_else(invalid)?;
-    let right = part.etag == wanted.etag && (wanted.checksum.is_none() || wanted.checksum == part.checksum);
-    if right { Ok(part) } else { Err(invalid()) }
+    let right = |part: &Part| {
+        part.etag == wanted.etag && (wanted.checksum.is_none() || wanted.checksum == part.checksum)
+    };
+    let mut tries = 1;
+    loop {
+        let part = Part::read(store, &upload.directory, number).op("read a part")?;
+        if let Some(part) = part.filter(right) {
+            return Ok(part);
+        }
+        // Of a part that another machine has just replaced, the old one, or some of it, may still be cached here.
+        if tries == PART_TRIES || store.times_are_final(file_info::stat(&upload.directory)?.device) {
+            return Err(invalid());
+        }
+        tries += 1;
+        std::thread::sleep(PART_TRIES_STEP);
+        let _ = file_info::fresh_at(&upload.directory, &part_name(number));
+    }
 }
 
 fn total(parts: &[Part]) -> Result<u64> {
@@ -196,5 +220,48 @@ fn check_whole(request: &CompleteUpload, checksum: Option<&Checksum>) -> Result<
             Err(BackendError::Mismatch { what: "checksum" })
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::time::{Duration, SystemTime};
+
+    use backend::NewUpload;
+
+    use super::super::create;
+    use super::*;
+    use crate::testing::{Scene, digests};
+
+    /// What it shows of a part that another gateway has just replaced may be old.
+    #[test]
+    fn a_part_is_read_again_where_machines_share_the_file_system() {
+        let mut scene = Scene::new();
+        scene.store.assume_shared();
+        let id = create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
+        scene.put("part", b"1").unwrap();
+        let part = scene.path().join(format!(".slipway/uploads/{id}/00001"));
+        fs::rename(scene.path().join("part"), &part).unwrap();
+        let upload = UploadName { bucket: scene.name.clone(), key: "a".to_owned(), id };
+        let complete = |etag| {
+            let parts = vec![CompletedPart { part_number: 1, etag, checksum: None }];
+            let request = CompleteUpload { parts, ..CompleteUpload::default() };
+            let (target, default) = (scene.target("a"), ChecksumAlgorithm::Crc64Nvme);
+            complete(&scene.store, &Complete { upload: upload.clone(), target, request, default })
+        };
+        let wrong = complete(digests(b"2").etag);
+        assert!(matches!(wrong, Err(BackendError::InvalidPart { part_number: 1, .. })), "{wrong:?}");
+        let file = File::options().write(true).open(&part).unwrap();
+        let time = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                std::thread::sleep(Duration::from_millis(30));
+                file.set_modified(time).unwrap();
+            });
+            complete(digests(b"1").etag).unwrap();
+        });
+        assert_eq!(scene.get("a").unwrap(), b"1");
     }
 }

@@ -3,13 +3,15 @@
 
 use backend::Result;
 use rustix::fd::OwnedFd;
+use rustix::process::{Gid, Uid};
 
 use super::Upload;
 use super::assembly::{self, ASSEMBLIES, Layout, assembly_name};
 use super::part::{Part, PartBytes, part_number};
 use super::slot::punch;
+use crate::bucket::{Bucket, Directory};
 use crate::buckets::entries;
-use crate::error::{Fail, Op};
+use crate::error::{Fail, Io, Op};
 use crate::file_info;
 use crate::object::{append_range, copy_bytes};
 use crate::publish::{Stage, Target};
@@ -23,6 +25,33 @@ struct Assembly {
     file: OwnedFd,
     size_bytes: u64,
     device: u64,
+    /// It has names elsewhere, whose file it must not change.
+    shared: bool,
+}
+
+/// What a file that is made in the object's directory gets from there.
+struct Place {
+    device: u64,
+    /// Owner and group, where those of an assembly are others: they are given away, but who completes it has no account.
+    owner: Option<(Uid, Gid)>,
+}
+
+impl Place {
+    fn of(bucket: &Bucket<'_>, directory: &Directory, target: &Target) -> Result<Self, Fail> {
+        let device = file_info::stat(directory)?.device;
+        if target.owner.is_some() || !bucket.store.options.chown {
+            return Ok(Self { device, owner: None });
+        }
+        let new = Staged::create(bucket, directory)?;
+        let stat = rustix::fs::fstat(new.file()).attempt("stat a file")?;
+        Ok(Self { device, owner: Some((Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid))) })
+    }
+
+    /// Gives the file to whom a new one would belong.
+    fn take_back(&self, file: &OwnedFd) -> Io<()> {
+        let Some((user, group)) = self.owner else { return Ok(()) };
+        rustix::fs::fchown(file, Some(user), Some(group))
+    }
 }
 
 /// A file with the bytes of all parts.
@@ -43,10 +72,11 @@ pub(super) fn gather<'s>(
     let mut assemblies = open_assemblies(upload, parts)?;
     if let Some(chosen) = choose(store, upload, &assemblies, parts, size_bytes)? {
         let base = &assemblies[chosen];
-        let stage = target.stage_with(store, |_, directory| Ok(file_info::stat(directory)?.device))?;
+        let stage = target.stage_with(store, |bucket, directory| Place::of(bucket, directory, target))?;
         // Elsewhere, the file could not be published by giving it a name.
-        if stage.staged == base.device && base.layout.seal()? {
+        if stage.staged.device == base.device && base.layout.seal()? {
             let staged = in_place(store, upload, base, &assemblies, parts, size_bytes)?;
+            stage.staged.take_back(staged.file()).op("give a file its owner")?;
             let stage = Stage { bucket: stage.bucket, directory: stage.directory, staged };
             return Ok(Gathered { stage, sealed: Some(assemblies.swap_remove(chosen).layout) });
         }
@@ -54,7 +84,7 @@ pub(super) fn gather<'s>(
     let mut stage = target.stage(store)?;
     for part in parts {
         with_source(upload, &assemblies, part, |file, start| {
-            append_range(file, start..start + part.size_bytes, &mut stage.staged)
+            append_range(file, start..start.saturating_add(part.size_bytes), &mut stage.staged)
         })?;
     }
     Ok(Gathered { stage, sealed: None })
@@ -86,16 +116,14 @@ fn open_assemblies(upload: &Upload, parts: &[Part]) -> Result<Vec<Assembly>, Fai
         };
         let Some(file) = layout.file(&upload.directory).attempt("open an assembly")? else { continue };
         let info = file_info::of(&file).attempt("stat an assembly")?;
-        assemblies.push(Assembly { layout, file, size_bytes: info.stamp.size_bytes, device: info.device });
+        let shared = assembly::is_shared(&file).attempt("stat an assembly")?;
+        let (size_bytes, device) = (info.stamp.size_bytes, info.device);
+        assemblies.push(Assembly { layout, file, size_bytes, device, shared });
     }
     for part in parts {
         let PartBytes::Slot { assembly } = part.bytes else { continue };
-        let whole = find(&assemblies, assembly).is_some_and(|assembly| {
-            // An empty part's place may be beyond the end.
-            part.size_bytes == 0
-                || part.size_bytes <= assembly.layout.slot_bytes
-                    && assembly.layout.start(part.number) + part.size_bytes <= assembly.size_bytes
-        });
+        let whole = find(&assemblies, assembly)
+            .is_some_and(|assembly| assembly.layout.has(part.number, part.size_bytes, assembly.size_bytes));
         // Like a part's own file that is not as it was recorded.
         if !whole {
             return Err(part.invalid().into());
@@ -125,7 +153,8 @@ fn choose(
     for (n, assembly) in assemblies.iter().enumerate() {
         let slot_bytes = assembly.layout.slot_bytes;
         let here = PartBytes::Slot { assembly: assembly.layout.assembly };
-        if parts.iter().any(|part| part.bytes == here)
+        if !assembly.shared
+            && parts.iter().any(|part| part.bytes == here)
             && rest.iter().all(|part| part.size_bytes == slot_bytes)
             && last.size_bytes <= slot_bytes
             && !(assembly.size_bytes > size_bytes && reaches_beyond(store, upload, last.number, here)?)

@@ -7,6 +7,7 @@
 use backend::{BackendError, Result, WriteReceipt};
 use rustix::io::Errno;
 
+use super::assembly::{WHOLE, WHOLE_NAME};
 use super::{COMPLETED, Sync, Upload, UploadName, assembly};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Op};
@@ -56,12 +57,14 @@ pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<Wri
     }
 }
 
-/// Writes the journal. Its bytes are on disk before the object is; its name need not be, since the object names the upload.
+/// Writes the journal: the answer, and which `file` of the upload becomes the object. Its bytes are on disk before the object is.
+/// Without its name, an assembly that is gone tells the same; where a copy becomes the object, nothing else does.
 pub(super) fn begin(
     bucket: &Bucket<'_>,
     upload: &Upload,
     name: &UploadName,
     receipt: &WriteReceipt,
+    file: Option<u8>,
 ) -> Result<(), Fail> {
     let record = Record {
         key: Some(name.key.clone()),
@@ -69,15 +72,21 @@ pub(super) fn begin(
         checksum: receipt.checksum,
         size_bytes: Some(receipt.size_bytes),
         time_ns: i64::try_from(receipt.last_modified.as_nanosecond()).ok(),
+        assembly: file,
         ..Record::default()
     };
     let sync = bucket.store.options.durability.syncs_data();
-    record::write_whole(&upload.directory, JOURNAL, &record::to_bytes(&record), sync)
+    record::write_whole(&upload.directory, JOURNAL, &record::to_bytes(&record), sync)?;
+    if file == Some(WHOLE) { sync_names(bucket, &upload.directory) } else { Ok(()) }
 }
 
-/// Takes it back.
-pub(super) fn undo(upload: &Upload) {
-    assembly::remove(&upload.directory, JOURNAL);
+/// Takes back what a Complete left that did not publish the object. The journal goes first: with it, a file that is gone would
+/// seem to be the object.
+fn undo(upload: &Upload) -> Result<(), Fail> {
+    for name in [JOURNAL, WHOLE_NAME] {
+        assembly::remove_if_there(&upload.directory, name).attempt("undo a completion")?;
+    }
+    Ok(())
 }
 
 /// Finds out what a Complete that was interrupted came to: its answer, if the object was published. Else the upload is in progress
@@ -91,14 +100,13 @@ pub(super) fn settle(
         Err(Errno::NOENT) => None,
         result => Some(result.attempt("read a journal")?),
     };
+    let journal = journal.as_deref().and_then(record::from_bytes);
     let object = published(bucket.store, name)?;
-    if object.is_none() && !assembly::is_published(&upload.directory)? {
-        if journal.is_some() {
-            undo(upload);
-        }
+    if object.is_none() && !assembly::is_published(&upload.directory, journal.as_ref())? {
+        undo(upload)?;
         return Ok(None);
     }
-    let receipt = journal.as_deref().and_then(record::from_bytes).and_then(answer).or(object);
+    let receipt = journal.and_then(answer).or(object);
     if receipt.is_none() {
         // The object was published and replaced since, and a power cut took the journal. The upload must not come to life again.
         upload.remove(bucket, &name.id, Sync::Names)?;
@@ -126,7 +134,7 @@ fn leave_receipt(
     receipt: &WriteReceipt,
 ) -> Result<(), Fail> {
     if let Err(Errno::NOENT) = file_info::at(&upload.directory, JOURNAL) {
-        begin(bucket, upload, name, receipt)?;
+        begin(bucket, upload, name, receipt, None)?;
     }
     let completed = bucket.own_directory(COMPLETED)?;
     rustix::fs::renameat(&upload.directory, JOURNAL, &completed, name.id.as_str())

@@ -262,7 +262,9 @@ fn sweep_upload(
     options: &SweepOptions,
     report: &mut SweepReport,
 ) {
-    let interrupted = sweep::is_older(&upload.directory, journal::JOURNAL, options.staging_age);
+    let interrupted = [journal::JOURNAL, assembly::WHOLE_NAME]
+        .into_iter()
+        .any(|name| sweep::is_older(&upload.directory, name, options.staging_age));
     let abandoned = options.upload_age.is_some_and(|age| sweep::is_older(uploads, name.id.as_str(), age));
     if !interrupted && !abandoned {
         return;

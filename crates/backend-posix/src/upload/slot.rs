@@ -6,7 +6,7 @@ use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 use s3_types::UnixAccount;
 
-use super::assembly::{ASSEMBLIES, Layout, remove};
+use super::assembly::{ASSEMBLIES, Layout, is_shared, remove};
 use super::part::{PartTarget, part_number};
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op};
@@ -75,6 +75,9 @@ impl Slot {
             return Ok(None);
         }
         let Some(file) = layout.file(&part.directory).op("open an assembly")? else { return Ok(None) };
+        if is_shared(&file).op("stat an assembly")? {
+            return Ok(None);
+        }
         let claim = claim_name(part.number, layout.assembly);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         match resolve::create(&part.directory, &claim, flags, Mode::from_raw_mode(0o600)) {

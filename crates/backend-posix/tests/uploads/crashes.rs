@@ -3,8 +3,11 @@
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use backend::{Backend, BackendError, CompletedPart, Context, WriteReceipt};
+use backend_posix::{Metadata, Options};
+use s3_types::Conditions;
 
 use crate::fixture;
 use crate::scene::{MIB, PART, Scene, body};
@@ -19,15 +22,37 @@ enum Crash {
     Copying,
     Journal,
     TornJournal,
+    /// The object names the upload, and the assembly seems to be there still: a file system that is restored may show both.
     Linked,
-    LinkedAndDeleted,
     Renamed,
+    RenamedAndDeleted,
     RenamedAndReplaced,
     /// By a power cut.
     JournalLost,
     Receipt,
     NoDescription,
 }
+
+/// What a crash leaves of a Complete that copies the parts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum CopyCrash {
+    /// A copy of all parts, without a journal.
+    Whole,
+    Journal,
+    TornJournal,
+    Copied,
+    CopiedAndDeleted,
+    CopiedAndReplaced,
+}
+
+const COPY_CRASHES: [CopyCrash; 6] = [
+    CopyCrash::Whole,
+    CopyCrash::Journal,
+    CopyCrash::TornJournal,
+    CopyCrash::Copied,
+    CopyCrash::CopiedAndDeleted,
+    CopyCrash::CopiedAndReplaced,
+];
 
 const CRASHES: [Crash; 12] = [
     Crash::Founding,
@@ -36,8 +61,8 @@ const CRASHES: [Crash; 12] = [
     Crash::Journal,
     Crash::TornJournal,
     Crash::Linked,
-    Crash::LinkedAndDeleted,
     Crash::Renamed,
+    Crash::RenamedAndDeleted,
     Crash::RenamedAndReplaced,
     Crash::JournalLost,
     Crash::Receipt,
@@ -49,6 +74,11 @@ fn crashes() -> impl Iterator<Item = Crash> {
     let of_any =
         [Crash::Journal, Crash::TornJournal, Crash::JournalLost, Crash::Receipt, Crash::NoDescription];
     CRASHES.into_iter().filter(move |crash| !fixture::sidecars() || of_any.contains(crash))
+}
+
+async fn delete(scene: &Scene) {
+    assert!(scene.fixture.delete("d/object", &Conditions::default()).await.is_ok());
+    assert!(!scene.object().exists());
 }
 
 struct Crashed {
@@ -120,18 +150,15 @@ impl Crashed {
             fs::rename(&completed, &journal).unwrap();
         }
         match crash {
-            Crash::Journal => fs::remove_file(&object).unwrap(),
+            // What a Complete that was refused changed of the assembly stays: the seal, the length, the record.
+            Crash::Journal => fs::rename(&object, upload.join("assembly1")).unwrap(),
             Crash::TornJournal => {
                 fs::remove_file(&object).unwrap();
                 fs::write(&journal, b"").unwrap();
             }
-            Crash::Linked | Crash::LinkedAndDeleted => {
+            Crash::Linked => {
                 fs::rename(&object, upload.join("assembly1")).unwrap();
                 fs::hard_link(upload.join("assembly1"), &object).unwrap();
-                if crash == Crash::LinkedAndDeleted {
-                    // As a version that is kept would be.
-                    fs::rename(&object, self.scene.bucket().join("elsewhere")).unwrap();
-                }
             }
             Crash::JournalLost => {
                 if self.scene.assembly().is_some() {
@@ -140,6 +167,10 @@ impl Crashed {
                 fs::remove_file(&journal).unwrap();
             }
             Crash::Renamed => fs::remove_file(upload.join("assembly1")).unwrap(),
+            Crash::RenamedAndDeleted => {
+                fs::remove_file(upload.join("assembly1")).unwrap();
+                delete(&self.scene).await;
+            }
             Crash::RenamedAndReplaced => {
                 fs::remove_file(upload.join("assembly1")).unwrap();
                 self.scene.fixture.put("d/object", b"newer").await;
@@ -158,7 +189,7 @@ impl Crashed {
 
     fn check_object(&self, crash: Crash) {
         match crash {
-            Crash::LinkedAndDeleted => assert!(!self.scene.object().exists()),
+            Crash::RenamedAndDeleted => assert!(!self.scene.object().exists()),
             Crash::RenamedAndReplaced => assert_eq!(self.scene.bytes(), b"newer"),
             _ => assert!(self.scene.bytes() == self.body, "{crash:?}"),
         }
@@ -215,5 +246,112 @@ async fn a_complete_that_was_interrupted_can_be_aborted_unless_it_happened() {
             let again = scene.complete(&crashed.parts).await;
             assert!(matches!(again, Err(BackendError::NoSuchUpload)), "{kind:?}: {again:?}");
         }
+    }
+}
+
+/// What a Complete of one small part leaves, which is copied. All is the same where records are in files.
+async fn crash_copying(crash: CopyCrash, metadata: Metadata) -> Crashed {
+    let scene = Scene::with(Options { metadata: Some(metadata), ..Options::default() }).await;
+    let body = body(1, 3);
+    let parts = vec![scene.put(1, &body).await];
+    let (upload, object) = (scene.upload(), scene.object());
+    let before = scene.root.path().join("before");
+    assert!(Command::new("cp").arg("-al").args([&upload, &before]).status().unwrap().success());
+    let receipt = scene.complete(&parts).await.unwrap();
+    let completed = scene.bucket().join(".slipway/completed").join(scene.id.as_str());
+    fs::rename(&before, &upload).unwrap();
+    let journal = upload.join("completing");
+    fs::rename(&completed, &journal).unwrap();
+    let mut done = Some(receipt);
+    match crash {
+        CopyCrash::Whole | CopyCrash::Journal | CopyCrash::TornJournal => {
+            fs::rename(&object, upload.join("whole")).unwrap();
+            done = None;
+            match crash {
+                CopyCrash::Whole => fs::remove_file(&journal).unwrap(),
+                CopyCrash::TornJournal => fs::write(&journal, b"").unwrap(),
+                _ => {}
+            }
+        }
+        CopyCrash::Copied => {}
+        CopyCrash::CopiedAndDeleted => delete(&scene).await,
+        CopyCrash::CopiedAndReplaced => {
+            scene.fixture.put("d/object", b"newer").await;
+        }
+    }
+    Crashed { scene, parts, body, receipt: done }
+}
+
+impl Crashed {
+    fn check_copied(&self, crash: CopyCrash) {
+        match crash {
+            CopyCrash::CopiedAndDeleted => assert!(!self.scene.object().exists()),
+            CopyCrash::CopiedAndReplaced => assert_eq!(self.scene.bytes(), b"newer"),
+            _ => assert_eq!(self.scene.bytes(), self.body, "{crash:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_copied_is_published_once() {
+    for metadata in [Metadata::Xattr, Metadata::Sidecar] {
+        for kind in COPY_CRASHES {
+            for sweep_first in [false, true] {
+                let what = format!("{kind:?} {metadata:?} {sweep_first}");
+                let crashed = crash_copying(kind, metadata).await;
+                let scene = &crashed.scene;
+                if sweep_first {
+                    scene.sweep().await;
+                    assert_eq!(scene.upload().exists(), crashed.receipt.is_none(), "{what}");
+                    assert!(!scene.upload().join("whole").exists(), "{what}");
+                    assert!(!scene.upload().join("completing").exists(), "{what}");
+                }
+                let receipt = scene.complete(&crashed.parts).await.unwrap();
+                if let Some(expected) = &crashed.receipt {
+                    assert_eq!(receipt, *expected, "{what}");
+                }
+                crashed.check_copied(kind);
+                assert_eq!(scene.complete_on(0, &crashed.parts).await.unwrap(), receipt, "{what}");
+                scene.sweep().await;
+                assert!(!scene.upload().exists(), "{what}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_being_copied_can_be_aborted_unless_it_is_published() {
+    for metadata in [Metadata::Xattr, Metadata::Sidecar] {
+        for kind in COPY_CRASHES {
+            let crashed = crash_copying(kind, metadata).await;
+            let (scene, cx) = (&crashed.scene, Context::default());
+            let abort = scene.gateways[1].abort_upload(&cx, scene.name()).await;
+            assert!(!scene.upload().exists(), "{kind:?}");
+            if crashed.receipt.is_some() {
+                assert!(matches!(abort, Err(BackendError::NoSuchUpload)), "{kind:?}: {abort:?}");
+                crashed.check_copied(kind);
+            } else {
+                abort.unwrap();
+                assert!(!scene.object().exists(), "{kind:?}");
+            }
+        }
+    }
+}
+
+/// A Complete that is refused after it has all bytes in one file leaves the upload as it was.
+#[tokio::test]
+async fn a_copy_that_is_refused_leaves_nothing() {
+    for metadata in [Metadata::Xattr, Metadata::Sidecar] {
+        let scene = Scene::with(Options { metadata: Some(metadata), ..Options::default() }).await;
+        let parts = [scene.put(1, b"abc").await];
+        fs::create_dir_all(scene.object().join(".slipway,self")).unwrap();
+        for _ in 0..2 {
+            assert!(scene.complete(&parts).await.is_err());
+            assert!(!scene.upload().join("whole").exists() && !scene.upload().join("completing").exists());
+        }
+        assert_eq!(scene.listed().await.unwrap(), [(1, 3)]);
+        fs::remove_dir_all(scene.object()).unwrap();
+        scene.complete(&parts).await.unwrap();
+        assert_eq!(scene.bytes(), b"abc");
     }
 }

@@ -9,8 +9,9 @@ mod scene;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backend::conformance::{if_absent, key};
@@ -18,8 +19,10 @@ use backend::{
     Backend, BackendError, CompleteUpload, CompletedPart, Context, CopyPartRequest, CopySource,
     ListPartsQuery,
 };
+use backend_posix::Options;
+use backend_posix::tools::{FsckOptions, Problem, ProblemKind, Progress, fsck};
 use proptest::prelude::*;
-use s3_types::{Conditions, ETag};
+use s3_types::{Conditions, ETag, UnixAccount};
 use tokio::task::JoinSet;
 
 use crate::scene::{MIB, PART, Scene, body, fake_digests, is_local, put};
@@ -287,6 +290,108 @@ async fn conditions_hold_for_what_is_in_place() {
     assert_eq!(scene.bytes(), b"there");
     scene.complete(&parts).await.unwrap();
     assert!(scene.bytes() == body(1, PART));
+}
+
+/// As backup tools make them.
+fn snapshot(scene: &Scene) -> PathBuf {
+    let copy = scene.root.path().join("snapshot");
+    assert!(Command::new("cp").arg("-al").args([scene.upload(), copy.clone()]).status().unwrap().success());
+    copy
+}
+
+fn assert_nothing_to_repair(scene: &Scene) {
+    let options = FsckOptions { repair: false, buckets: Vec::new(), age: Duration::ZERO, jobs: 1 };
+    let found = Mutex::new(Vec::new());
+    let report = |problem: Problem| found.lock().unwrap().push(problem.kind);
+    fsck(scene.root.path(), &options, &Progress::default(), &report).unwrap();
+    let parts = found.into_inner().unwrap().iter().filter(|kind| **kind == ProblemKind::PartDamaged).count();
+    assert_eq!(parts, 0);
+}
+
+/// Another name of its files, elsewhere, takes nothing from an upload in progress; nor does the upload from the snapshot.
+#[tokio::test]
+async fn a_snapshot_by_hard_links_leaves_uploads_alone() {
+    let scene = Scene::new().await;
+    let bodies = [body(1, PART), body(2, PART), body(3, PART), body(4, 10)];
+    let mut parts = Vec::new();
+    for n in [0, 1] {
+        parts.push(scene.put(n + 1, &bodies[n as usize]).await);
+    }
+    let copy = snapshot(&scene);
+    let before = fs::read(copy.join("assembly1")).unwrap();
+    assert_nothing_to_repair(&scene);
+    for n in [2, 3] {
+        parts.push(scene.put(n + 1, &bodies[n as usize]).await);
+    }
+    assert_eq!(scene.listed().await.unwrap().len(), 4);
+    let receipt = scene.complete(&parts).await.unwrap();
+    assert!(scene.bytes() == bodies.concat());
+    assert!(fs::read(copy.join("assembly1")).unwrap() == before);
+    assert_eq!(scene.complete(&parts).await.unwrap(), receipt);
+    // Restored, it is an upload like any other.
+    fs::remove_file(scene.bucket().join(".slipway/completed").join(scene.id.as_str())).unwrap();
+    fs::remove_file(scene.object()).unwrap();
+    fs::rename(&copy, scene.upload()).unwrap();
+    let inode = scene.inode("assembly1");
+    scene.complete(&parts[..2]).await.unwrap();
+    assert_eq!(fs::metadata(scene.object()).unwrap().ino(), inode);
+    assert!(scene.bytes() == bodies[..2].concat());
+}
+
+#[tokio::test]
+async fn a_snapshot_of_a_sealed_upload_leaves_it_alone() {
+    for abort in [false, true] {
+        let scene = Scene::new().await;
+        let bodies = [body(1, PART), body(2, PART)];
+        let parts = [scene.put(1, &bodies[0]).await, scene.put(2, &bodies[1]).await];
+        // Refused after the seal.
+        fs::create_dir_all(scene.object().join(".slipway,self")).unwrap();
+        assert!(scene.complete(&parts).await.is_err());
+        fs::remove_dir_all(scene.object()).unwrap();
+        snapshot(&scene);
+        assert_nothing_to_repair(&scene);
+        scene.sweep().await;
+        assert_eq!(scene.listed().await.unwrap().len(), 2);
+        if abort {
+            scene.gateways[0].abort_upload(&Context::default(), scene.name()).await.unwrap();
+            assert!(!scene.object().exists());
+        } else {
+            scene.complete(&parts).await.unwrap();
+            assert!(scene.bytes() == bodies.concat());
+        }
+    }
+}
+
+/// An object belongs to who completed it, also if that is someone without an account: to the gateway then.
+#[tokio::test]
+async fn objects_belong_to_who_completed_them() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("\n*** SKIPPED: not root, so owners of completed objects are NOT tested ***\n");
+        return;
+    }
+    let account = |uid, gid| Context { unix_account: UnixAccount::new(uid, gid), ..Context::default() };
+    let gateway = || (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    for length in [PART, 3] {
+        for (completer, expected) in [
+            (account(12010, 12011), (12010, 12011)),
+            (account(12020, 12021), (12020, 12021)),
+            (Context::default(), gateway()),
+        ] {
+            let scene = Scene::with(Options { chown: true, ..crate::fixture::options() }).await;
+            let body = body(1, length);
+            let uploader = account(12010, 12011);
+            let mut writer =
+                scene.gateways[0].put_part(&uploader, scene.name(), 1, Some(length as u64)).await.unwrap();
+            writer.write(body.clone().into()).await.unwrap();
+            let etag = writer.commit(fake_digests(&body)).await.unwrap().etag;
+            let parts = vec![CompletedPart { part_number: 1, etag, checksum: None }];
+            let complete = CompleteUpload { parts, ..CompleteUpload::default() };
+            scene.gateways[1].complete_upload(&completer, scene.name(), complete).await.unwrap();
+            let made = fs::metadata(scene.object()).unwrap();
+            assert_eq!((made.uid(), made.gid()), expected, "{length}");
+            assert!(scene.bytes() == body);
+        }
+    }
 }
 
 /// What is sent, in order: part number, which size, whether it is announced, and whether it is broken off.

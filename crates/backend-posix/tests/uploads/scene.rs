@@ -29,8 +29,12 @@ pub struct Scene {
 
 impl Scene {
     pub async fn new() -> Self {
+        Self::with(crate::fixture::options()).await
+    }
+
+    pub async fn with(options: Options) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let options = || Options { durability: Durability::None, ..crate::fixture::options() };
+        let options = || Options { durability: Durability::None, ..options.clone() };
         let gateways: Vec<_> = (0..2).map(|_| PosixBackend::open(root.path(), options()).unwrap()).collect();
         let first: Arc<dyn Backend> = Arc::new(gateways[0].clone());
         let fixture = Fixture::new(&first, "uploads").await;
