@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use backend::Result;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType};
+use rustix::fs::{AtFlags, FileType, RawDir, SeekFrom};
 use rustix::io::Errno;
 
 use crate::bucket::{Bucket, join};
 use crate::buckets::entries;
-use crate::error::{Fail, Op};
+use crate::error::{Fail, Io, Op};
+use crate::files;
 use crate::keymap::{self, OWN_DIRECTORY, SELF};
+use crate::limits::ENTRIES_READ_BYTES;
 use crate::record::{self, OverflowId};
 use crate::resolve::{self, DIRECTORY};
 use crate::sweep::is_older;
@@ -27,32 +29,49 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
         result => result.attempt("open companions")?,
     };
     let mut lost = HashMap::new();
+    let mut removed = 0;
+    let remove = |name: &str| usize::from(rustix::fs::unlinkat(&directory, name, AtFlags::empty()).is_ok());
     for (name, _) in entries(&directory).attempt("read companions")? {
-        if is_older(&directory, &name, age) && !is_mentioned(bucket, &name)? {
-            lost.insert(record::companion_id(&name), name);
+        let Some(id) = record::companion_id(&name) else {
+            // One that was about to replace a companion. What else is here is no one's; `fsck` tells of it.
+            let unplaced = name.split_once(',').is_some_and(|(id, _)| record::companion_id(id).is_some());
+            if unplaced && is_older(&directory, &name, age) {
+                removed += remove(&name);
+            }
+            continue;
+        };
+        if is_older(&directory, &name, age) && !is_mentioned(bucket, id)? {
+            lost.insert(id, name);
         }
     }
     if lost.is_empty() {
-        return Ok(0);
+        return Ok(removed);
     }
     find_moved(bucket, &mut lost)?;
+    if lost.is_empty() {
+        return Ok(removed);
+    }
     // With all locks held, no companion is written whose object is yet to be published.
     let _locks = bucket.lock_all()?;
-    let mut removed = 0;
-    for name in lost.into_values() {
-        if !is_mentioned(bucket, &name)? {
-            removed += usize::from(rustix::fs::unlinkat(&directory, &*name, AtFlags::empty()).is_ok());
+    for (id, name) in lost {
+        if !is_mentioned(bucket, id)? {
+            removed += remove(&name);
         }
     }
     Ok(removed)
 }
 
-/// Whether the object that a companion was written for, or its directory, has its id.
-fn is_mentioned(bucket: &Bucket<'_>, name: &str) -> Result<bool, Fail> {
-    let Some(id) = record::companion_id(name) else { return Ok(false) };
-    let Some(path) = record::companion_owner(bucket, id).attempt("read a companion")? else {
-        return Ok(false);
+/// Whether the object that a companion was written for, or its directory, has its id. One of a newer version counts as if it were
+/// so: what mentions it can't be understood either.
+fn is_mentioned(bucket: &Bucket<'_>, id: OverflowId) -> Result<bool, Fail> {
+    let bytes = match files::read_own(&bucket.fd, &record::companion_path(id)) {
+        Err(Errno::NOENT) => return Ok(false),
+        result => result.attempt("read a companion")?,
     };
+    if record::is_newer(&bytes) {
+        return Ok(true);
+    }
+    let Some(path) = record::from_bytes(&bytes).and_then(|record| record.key) else { return Ok(false) };
     // The file may have become a directory since.
     for path in [path.clone(), join(&path, SELF)] {
         let (above, last) = keymap::split(&path);
@@ -73,10 +92,11 @@ fn mentions(bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> Result<Opt
     }
 }
 
-/// Takes those out of `lost` that some object has, and tells them where it is. What can't be read may have one: then
-/// nothing counts as lost.
-fn find_moved(bucket: &Bucket<'_>, lost: &mut HashMap<Option<OverflowId>, String>) -> Result<(), Fail> {
+/// Takes those out of `lost` that some object has, and tells them where it is. What can't be read may have one, and so may
+/// what has a name that is no text: then nothing counts as lost.
+fn find_moved(bucket: &Bucket<'_>, lost: &mut HashMap<OverflowId, String>) -> Result<(), Fail> {
     let mut paths = vec![String::new()];
+    let mut all_seen = true;
     while let Some(path) = paths.pop() {
         let directory: OwnedFd = match resolve::plain(&bucket.fd, &path, DIRECTORY) {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
@@ -88,7 +108,7 @@ fn find_moved(bucket: &Bucket<'_>, lost: &mut HashMap<Option<OverflowId>, String
             }
             let child = join(&path, &name);
             if let Some(id) = mentions(bucket, &directory, &name)?
-                && lost.remove(&Some(id)).is_some()
+                && lost.remove(&id).is_some()
             {
                 record::move_companion(bucket, id, &child)?;
             }
@@ -96,24 +116,49 @@ fn find_moved(bucket: &Bucket<'_>, lost: &mut HashMap<Option<OverflowId>, String
                 paths.push(child);
             }
         }
+        all_seen &= !has_other_names(&directory).attempt("read a directory")?;
+    }
+    if !all_seen {
+        lost.clear();
     }
     Ok(())
 }
 
+/// True if a directory has names that are no text, which [`entries`] leaves out.
+pub(crate) fn has_other_names(directory: &OwnedFd) -> Io<bool> {
+    rustix::fs::seek(directory, SeekFrom::Start(0))?;
+    let mut buffer = Vec::with_capacity(ENTRIES_READ_BYTES);
+    let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
+        match entry {
+            // What a directory says that was removed after it was opened: it was empty.
+            Err(Errno::NOENT | Errno::STALE) => break,
+            entry => {
+                if entry?.file_name().to_str().is_err() {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+    Ok(false)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
     use std::fs;
+    use std::os::unix::ffi::OsStrExt as _;
 
     use s3_types::ETag;
 
     use super::*;
     use crate::keymap::ObjectPath;
     use crate::object::open;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, many_parts};
 
     fn put_big(scene: &Scene, key: &str) {
-        let mut record = record::Record { etag: Some(ETag::Md5([7; 16])), ..Default::default() };
-        record.metadata.cache_control = Some("c".repeat(70_000));
+        let etag = Some(ETag::Multipart { md5: [7; 16], parts: 10_000 });
+        let record = record::Record { etag, parts: Some(many_parts()), ..Default::default() };
         scene.put_record(key, b"1", record).unwrap();
     }
 
@@ -140,7 +185,37 @@ mod tests {
         }
         for key in ["a", "moved"] {
             let opened = open(&scene.store, &scene.name, key, &ObjectPath::of(key)).unwrap();
-            assert_eq!(opened.attributes.metadata.cache_control.map(|text| text.len()), Some(70_000));
+            assert_eq!(opened.attributes.parts.map(|parts| parts.len()), Some(10_000));
         }
+    }
+
+    #[test]
+    fn a_name_that_is_no_text_may_have_a_companion() {
+        let scene = Scene::new();
+        put_big(&scene, "d/a");
+        let other = OsStr::from_bytes(b"\xff");
+        for moved in [scene.path().join("d").join(other), scene.path().join(other)] {
+            fs::rename(scene.path().join("d/a"), &moved).unwrap();
+            assert_eq!(sweep(&scene.bucket(), Duration::ZERO).unwrap(), 0);
+            fs::rename(&moved, scene.path().join("d/a")).unwrap();
+        }
+        let opened = open(&scene.store, &scene.name, "d/a", &ObjectPath::of("d/a")).unwrap();
+        assert_eq!(opened.attributes.parts.map(|parts| parts.len()), Some(10_000));
+        fs::remove_file(scene.path().join("d/a")).unwrap();
+        assert_eq!(sweep(&scene.bucket(), Duration::ZERO).unwrap(), 1);
+    }
+
+    #[test]
+    fn what_is_no_companion_causes_no_search() {
+        let scene = Scene::new();
+        put_big(&scene, "a");
+        let overflow = scene.path().join(".slipway/overflow");
+        fs::write(overflow.join("README"), "1").unwrap();
+        fs::write(overflow.join(format!("{:032x},1", 7)), "left by a crash").unwrap();
+        fs::write(overflow.join(format!("{:032x}", 8)), "\x02newer").unwrap();
+        // A search needs all locks: it would wait for this one.
+        let _lock = scene.bucket().lock("a").unwrap();
+        assert_eq!(sweep(&scene.bucket(), Duration::ZERO).unwrap(), 1);
+        assert_eq!(companions(&scene), 3);
     }
 }

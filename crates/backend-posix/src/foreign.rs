@@ -6,7 +6,7 @@ use s3_types::{ETag, ObjectMetadata};
 
 use crate::file_info::{self, FileInfo};
 use crate::options::Options;
-use crate::record::Record;
+use crate::record::{self, Record};
 use crate::versitygw::{self, Source};
 
 const ETAG_PREFIX: &str = "foreign-";
@@ -57,12 +57,15 @@ pub(crate) fn attributes_of(
 }
 
 fn take_over(attributes: &mut ObjectAttributes, theirs: versitygw::Attributes, peer: Peer) {
-    if peer == Peer::ETag && theirs.is_possible(attributes.size_bytes) {
+    if peer == Peer::ETag && theirs.is_possible(attributes.size_bytes) && record::is_etag(&theirs.etag) {
         attributes.etag = theirs.etag;
         attributes.parts = theirs.parts;
     }
     let by_name = attributes.metadata.content_type.take();
     attributes.metadata = theirs.metadata;
+    if !record::fits(&attributes.metadata) {
+        attributes.metadata.user.clear();
+    }
     attributes.metadata.content_type = attributes.metadata.content_type.take().or(by_name);
 }
 

@@ -60,6 +60,19 @@ pub(crate) const COPY_CALL_BYTES: u64 = 1 << 30;
 pub(crate) const RECORD_SHORT_BYTES: usize = 1024;
 /// The kernel's own limit (`XATTR_SIZE_MAX`).
 pub(crate) const RECORD_BYTES_MAX: usize = 65536;
+/// Most metadata of an object, content headers and all, that a record holds: S3's own 2 KB of user metadata are far below,
+/// and a request's head is, but what other gateways kept may be more. Beyond it, a record is damaged.
+pub(crate) const METADATA_BYTES_MAX: usize = 64 << 10;
+/// Most entries of user metadata; the same.
+pub(crate) const METADATA_ENTRIES_MAX: usize = 1000;
+/// Longest ETag; the same. A page of a listing has a thousand.
+pub(crate) const ETAG_BYTES_MAX: usize = 128;
+/// Longest packed list of parts: each with the longest checksum.
+pub(crate) const RECORD_PARTS_BYTES_MAX: usize = PARTS_MAX as usize * (64 + 16);
+/// All other fields together: metadata, and 16 KiB for the rest.
+pub(crate) const RECORD_REST_BYTES_MAX: usize = METADATA_BYTES_MAX + (16 << 10);
+/// Up to so many parts are unpacked on the threads that serve connections.
+pub(crate) const PARTS_AT_ONCE_MAX: usize = 1000;
 /// Largest file of our own that is read whole.
 pub(crate) const OWN_FILE_BYTES_MAX: usize = 4 << 20;
 
@@ -145,7 +158,9 @@ const _: () = assert!(PATH_BYTES_MAX + NAME_BYTES_MAX > 4096 && PATH_BYTES_MAX <
 const _: () = assert!(KEY_BYTES_MAX < u16::MAX as usize);
 const _: () = assert!(WRITE_SMALL_BYTES_MAX < HOP_BYTES && SMALL_CHUNK_BYTES < WRITE_SMALL_BYTES_MAX);
 const _: () = assert!(HOP_BYTES as u64 <= ANNOUNCED_BYTES_MIN && ANNOUNCED_BYTES_MIN < RESERVE_AHEAD_BYTES);
-// A record of as many parts as there can be, each with the longest checksum, and 64 KiB for the rest.
-const _: () = assert!(PARTS_MAX as usize * (64 + 16) + RECORD_BYTES_MAX <= OWN_FILE_BYTES_MAX);
+// A sidecar holds two records.
+const _: () = assert!(2 * (RECORD_PARTS_BYTES_MAX + RECORD_REST_BYTES_MAX + (4 << 10)) <= OWN_FILE_BYTES_MAX);
+const _: () =
+    assert!(KEY_BYTES_MAX + PATH_BYTES_MAX + ETAG_BYTES_MAX < RECORD_REST_BYTES_MAX - METADATA_BYTES_MAX);
 const _: () = assert!(PART_BYTES_MAX < ASSEMBLY_BYTES_MAX);
 const _: () = assert!(ATTEMPTS_AT_ONCE < ATTEMPTS && COPY_ATTEMPTS < ATTEMPTS_AT_ONCE);

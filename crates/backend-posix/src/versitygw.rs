@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::buckets::entries;
 use crate::error::Io;
-use crate::limits::{PEER_PARTS_BYTES_MAX, PEER_VALUE_BYTES_MAX, RECORD_BYTES_MAX};
+use crate::limits::{METADATA_BYTES_MAX, PEER_PARTS_BYTES_MAX, PEER_VALUE_BYTES_MAX, RECORD_BYTES_MAX};
 use crate::{files, resolve};
 
 const PREFIX: &str = "user.";
@@ -225,11 +225,17 @@ fn user_metadata(names: &[String], get: impl Fn(&str) -> Option<Vec<u8>>) -> Vec
             }
         }
     }
+    let mut old_bytes = 0;
     for name in names {
         if let Some(short) = name.strip_prefix(OLD_METADATA)
             && let Some(value) = get(name).and_then(text)
         {
+            old_bytes += value.len();
             add(short, value);
+            // Already more than is served or taken over (`record::fits`).
+            if old_bytes > METADATA_BYTES_MAX {
+                break;
+            }
         }
     }
     user.sort();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use backend::conformance::{Fixture, if_match, key};
 use backend::{Backend, BackendError, WriteOptions};
-use backend_posix::{PosixBackend, SweepOptions};
+use backend_posix::{Metadata, Options, PosixBackend, SweepOptions};
 use s3_types::Conditions;
 
 /// A mounted tmpfs; unmounted when dropped.
@@ -224,6 +224,44 @@ async fn a_disk_without_inodes_can_still_be_emptied() {
     }
     assert!(fixture.keys().await.is_empty());
     fixture.finish().await;
+}
+
+/// With records beside the files, a directory object leaves a file with the directory's mark: that must not need space.
+#[tokio::test(flavor = "multi_thread")]
+async fn directory_objects_go_from_a_full_disk() {
+    for (size, inodes_too) in [("size=4m,nr_inodes=400", false), ("size=4m,nr_inodes=200", true)] {
+        let Some(mount) = Mount::new(size) else { return };
+        let options = Options { metadata: Some(Metadata::Sidecar), ..Options::default() };
+        let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(mount.path(), options).unwrap());
+        let fixture = Fixture::new(&backend, "space").await;
+        for name in ["d/", "d/x", "e/", "f/g/", "f/g/y"] {
+            let body: &[u8] = if name == "f/g/" { b"bytes" } else { b"" };
+            fixture.put(name, body).await;
+        }
+        // The locks are there, as on any tree that was used; then no space is left.
+        let bucket = mount.path().join("conformance-space");
+        std::fs::write(mount.path().join("filler"), vec![0; 8 << 20]).unwrap_err();
+        if inodes_too {
+            let full = (0..400).find(|n| std::fs::write(mount.path().join(format!("f{n}")), "").is_err());
+            assert!(full.is_some());
+        }
+        for name in ["d/", "e/", "f/g/"] {
+            fixture.delete(name, &Conditions::default()).await.unwrap();
+        }
+        assert_eq!(fixture.keys().await, ["d/x", "f/g/y"]);
+        assert!(!bucket.join("e").exists(), "{size}");
+        for name in ["d/x", "f/g/y"] {
+            fixture.delete(name, &Conditions::default()).await.unwrap();
+        }
+        // Their marks outlived the directory objects.
+        assert!(!bucket.join("d").exists() && !bucket.join("f").exists(), "{size}");
+        std::fs::remove_file(mount.path().join("filler")).unwrap();
+        // DeleteBucket needs locks that no one has made yet.
+        for n in 0..100 {
+            let _ = std::fs::remove_file(mount.path().join(format!("f{n}")));
+        }
+        fixture.finish().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

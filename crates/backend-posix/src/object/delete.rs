@@ -118,6 +118,28 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
     Ok(Some(Emptied { path: spot.directory.path, note }))
 }
 
+/// Leaves a directory nothing but its mark. On a full disk the record goes all the same: that makes room for the mark, and where
+/// someone else takes that, a note lets the sweep make it.
+fn put_mark(bucket: &Bucket<'_>, directory: &Directory, mark: &Record) -> Result<(), Fail> {
+    match record::put_of_directory(bucket, directory, mark) {
+        Err(Fail::Storage(BackendError::OutOfSpace)) => {}
+        result => return result,
+    }
+    if !mark.directory_made {
+        return record::put_of_directory(bucket, directory, &Record::default());
+    }
+    let to_mark = || Note::to_make(bucket, &directory.path, keymap::split(&directory.path).0);
+    let note = to_mark();
+    record::put_of_directory(bucket, directory, &Record::default())?;
+    match (record::mark(bucket, directory, mark), note) {
+        (Ok(()), Some(note)) => note.remove(),
+        // The room of one file is what a mark needs, or else a note.
+        (Err(_), None) => drop(to_mark()),
+        (Ok(()), None) | (Err(_), Some(_)) => {}
+    }
+    Ok(())
+}
+
 fn delete_directory(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, Fail> {
     let Some(directory) = place::existing_directory(bucket, &target.place.path)? else {
         return absent(target);
@@ -136,7 +158,7 @@ fn delete_directory(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Empti
         if old.record.directory_object {
             // First the record, which does not count while there is a file: the last step is what deletes.
             let rest = Record { directory_made: old.record.directory_made, ..Record::default() };
-            record::put_of_directory(bucket, &directory, &rest)?;
+            put_mark(bucket, &directory, &rest)?;
         }
         old.remove_file(bucket, &directory)
     })?;

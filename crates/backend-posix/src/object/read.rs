@@ -148,18 +148,20 @@ fn select(attributes: &ObjectAttributes, request: &ReadRequest) -> Result<Option
         ReadSelector::Part(number) => {
             // All of an object without bytes is no range of it.
             let parts = attributes.parts.as_ref().map_or(1, |parts| parts.len());
-            let part = part(attributes, number).ok_or(BackendError::NoSuchPart { parts })?;
+            let part = part_of(attributes, number).ok_or(BackendError::NoSuchPart { parts })?;
             Ok((size_bytes > 0).then_some(part))
         }
     }
 }
 
 /// Where a part lies.
-fn part(attributes: &ObjectAttributes, number: u32) -> Option<Range<u64>> {
+fn part_of(attributes: &ObjectAttributes, number: u32) -> Option<Range<u64>> {
     let Some(parts) = &attributes.parts else { return (number == 1).then_some(0..attributes.size_bytes) };
     let index = parts.binary_search_by_key(&number, |part| part.part_number).ok()?;
-    let start = parts[..index].iter().map(|part| part.size_bytes).sum::<u64>();
-    Some(start..start + parts[index].size_bytes)
+    let start = parts[..index].iter().try_fold(0u64, |sum, part| sum.checked_add(part.size_bytes))?;
+    let end = start.checked_add(parts[index].size_bytes)?;
+    // A record whose parts are not the file's is damaged; those of others are asked before they are believed.
+    (end <= attributes.size_bytes).then_some(start..end)
 }
 
 fn answer(
@@ -178,4 +180,27 @@ fn answer(
         None => ObjectBody::Empty,
     };
     ObjectRead { attributes, range, body }
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::ObjectPart;
+
+    use super::*;
+    use crate::testing::Scene;
+
+    #[test]
+    fn a_part_is_one_of_the_object() {
+        let scene = Scene::new();
+        scene.put("a", b"12345").unwrap();
+        let mut attributes = open(&scene.store, &scene.name, "a", &ObjectPath::of("a")).unwrap().attributes;
+        let mut ranges = |sizes: [u64; 2]| {
+            let part = |(part_number, size_bytes)| ObjectPart { part_number, size_bytes, checksum: None };
+            attributes.parts = Some((1..).zip(sizes).map(part).collect());
+            [1, 2].map(|number| part_of(&attributes, number))
+        };
+        assert_eq!(ranges([2, 3]), [Some(0..2), Some(2..5)]);
+        assert_eq!(ranges([2, u64::MAX - 1]), [Some(0..2), None]);
+        assert_eq!(ranges([7, 1]), [None, None]);
+    }
 }

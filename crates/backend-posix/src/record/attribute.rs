@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::{Record, codec};
 use crate::error::Io;
-use crate::limits::{RECORD_BYTES_MAX, RECORD_SHORT_BYTES};
+use crate::limits::{PARTS_AT_ONCE_MAX, RECORD_BYTES_MAX, RECORD_SHORT_BYTES};
 
 /// The attribute that holds a record.
 pub(crate) const ATTRIBUTE: &str = "user.slipway";
@@ -17,7 +17,9 @@ pub(crate) const ATTRIBUTE: &str = "user.slipway";
 pub(crate) fn peek(file: impl AsFd) -> Io<Option<Record>> {
     let file = file.as_fd();
     match peek_short(file) {
-        Err(Errno::RANGE) => long(|buffer| rustix::fs::fgetxattr(file, ATTRIBUTE, buffer)),
+        Err(Errno::RANGE) => {
+            long(|buffer| rustix::fs::fgetxattr(file, ATTRIBUTE, buffer), |bytes| Ok(codec::decode(bytes)))
+        }
         result => result,
     }
 }
@@ -43,18 +45,19 @@ pub(super) fn remove(file: impl AsFd) -> Io<()> {
     }
 }
 
-/// [`peek`], but ERANGE for a long record, which takes a while to unpack.
+/// [`peek`], but ERANGE for a record that takes a while to unpack: a long one, or one with many parts.
 pub(crate) fn peek_short(file: impl AsFd) -> Io<Option<Record>> {
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
-    unpack(rustix::fs::fgetxattr(file, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read))
+    unpack(rustix::fs::fgetxattr(file, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read), at_once)
 }
 
-/// Reads the attribute of a name in a directory, in one call and without opening it. Needs /proc.
+/// Reads the attribute of a name in a directory, in one call and without opening it. Leaves the parts out. Needs /proc.
 pub(super) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
     let path = format!("/proc/self/fd/{}/{name}", directory.as_fd().as_raw_fd());
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
-    match unpack(rustix::fs::lgetxattr(&*path, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read)) {
-        Err(Errno::RANGE) => long(|buffer| rustix::fs::lgetxattr(&*path, ATTRIBUTE, buffer)),
+    let brief = |bytes: &[u8]| Ok(codec::decode_brief(bytes));
+    match unpack(rustix::fs::lgetxattr(&*path, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read), brief) {
+        Err(Errno::RANGE) => long(|buffer| rustix::fs::lgetxattr(&*path, ATTRIBUTE, buffer), brief),
         result => result,
     }
 }
@@ -63,18 +66,25 @@ pub(super) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
 pub(crate) fn peek_place(place: impl AsFd) -> Io<Option<Record>> {
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
     let path = format!("/proc/self/fd/{}", place.as_fd().as_raw_fd());
-    unpack(rustix::fs::getxattr(&*path, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read))
+    unpack(rustix::fs::getxattr(&*path, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read), at_once)
 }
 
-fn long(get: impl FnOnce(&mut [u8]) -> Io<usize>) -> Io<Option<Record>> {
+fn at_once(bytes: &[u8]) -> Io<Option<Record>> {
+    codec::decode_at_once(bytes, PARTS_AT_ONCE_MAX).map_err(|_| Errno::RANGE)
+}
+
+fn long(
+    get: impl FnOnce(&mut [u8]) -> Io<usize>,
+    decode: impl FnOnce(&[u8]) -> Io<Option<Record>>,
+) -> Io<Option<Record>> {
     let mut buffer = vec![0; RECORD_BYTES_MAX];
     let length = get(&mut buffer)?;
-    unpack(buffer.get(..length).ok_or(Errno::RANGE))
+    unpack(buffer.get(..length).ok_or(Errno::RANGE), decode)
 }
 
-fn unpack(attribute: Io<&[u8]>) -> Io<Option<Record>> {
+fn unpack(attribute: Io<&[u8]>, decode: impl FnOnce(&[u8]) -> Io<Option<Record>>) -> Io<Option<Record>> {
     match attribute {
-        Ok(bytes) => Ok(codec::decode(bytes)),
+        Ok(bytes) => decode(bytes),
         // EPERM is what links and special files say.
         Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::PERM) => Ok(None),
         Err(errno) => Err(errno),

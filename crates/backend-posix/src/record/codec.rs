@@ -1,15 +1,19 @@
 //! The packed form of a [`Record`]: a version byte, then `tag (1 byte), length (varint), value` for each field.
 //!
-//! Numbers are LEB128 varints unless said otherwise. A reader skips tags it does not know and keeps them, so that an older
-//! gateway does not lose what a newer one wrote; a change that an older one must not ignore takes a new version byte.
+//! Numbers are LEB128 varints unless said otherwise. Each field is there once at most. A reader skips tags it does not know and
+//! keeps them, so that an older gateway does not lose what a newer one wrote. A change after which an older one would serve
+//! something wrong takes a new version byte: to an older gateway such a file is a foreign one, whose record no tool touches, but
+//! which a PUT replaces and a DELETE removes like any other. So nothing that must outlast those can count on that byte.
+//!
+//! Whoever can write a file can write its record. What a short one makes of itself is bounded (`limits`), and one beyond that is
+//! damaged.
 
-use std::sync::Arc;
-
-use backend::ObjectPart;
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag};
 
-use super::{Record, content_types};
+use super::parts::{self, Packed};
+use super::{Record, content_types, fits, is_etag};
 use crate::file_info::Stamp;
+use crate::limits::{METADATA_ENTRIES_MAX, RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
 
 pub(super) const VERSION: u8 = 1;
 
@@ -21,7 +25,7 @@ mod tag {
     pub const ETAG_MD5: u8 = 2;
     /// 16 bytes, then the number of parts.
     pub const ETAG_MULTIPART: u8 = 3;
-    /// Text.
+    /// Up to 128 bytes of visible ASCII without quotes.
     pub const ETAG_OPAQUE: u8 = 4;
     /// Algorithm (1 byte), then the value, of the whole object.
     pub const CHECKSUM: u8 = 5;
@@ -39,7 +43,7 @@ mod tag {
     pub const WEBSITE_REDIRECT_LOCATION: u8 = 14;
     /// Length and text of a name, then of its value, and so on.
     pub const USER_METADATA: u8 = 15;
-    /// See `put_parts`.
+    /// See [`super::parts`].
     pub const PARTS: u8 = 16;
     /// Bits: 1 made by a PUT, 2 directory object.
     pub const DIRECTORY: u8 = 17;
@@ -66,7 +70,7 @@ pub(super) fn encode(record: &Record) -> Vec<u8> {
     put_identity(&mut out, record);
     put_metadata(&mut out, record);
     if let Some(parts) = &record.parts {
-        field(&mut out, tag::PARTS, &put_parts(parts));
+        field(&mut out, tag::PARTS, &parts::pack(parts));
     }
     let directory = u8::from(record.directory_made) | u8::from(record.directory_object) << 1;
     if directory != 0 {
@@ -168,7 +172,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-fn varint(mut n: u64) -> Vec<u8> {
+pub(super) fn varint(mut n: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(2);
     while n >= 0x80 {
         out.push(n.to_le_bytes()[0] | 0x80);
@@ -178,47 +182,65 @@ fn varint(mut n: u64) -> Vec<u8> {
     out
 }
 
-/// Marks that each part names its own algorithm (0 for none).
-const MIXED: u8 = 0xff;
-
-/// Number of parts, then runs of `skipped part numbers, count, size` until all parts are told, then the
-/// algorithm (1 byte, 0 for none, [`MIXED`]) and the checksums.
-fn put_parts(parts: &[ObjectPart]) -> Vec<u8> {
-    let mut out = varint(parts.len() as u64);
-    let mut number = 0;
-    for run in parts.chunk_by(|a, b| b.part_number == a.part_number + 1 && a.size_bytes == b.size_bytes) {
-        let first = run[0].part_number;
-        out.extend(varint(u64::from(first.wrapping_sub(number + 1))));
-        out.extend(varint(run.len() as u64));
-        out.extend(varint(run[0].size_bytes));
-        number = run[run.len() - 1].part_number;
-    }
-    let algorithm = |part: &ObjectPart| part.checksum.map_or(0, |c| c.algorithm() as u8);
-    let common = parts.first().map_or(0, algorithm);
-    let mixed = parts.iter().any(|p| algorithm(p) != common);
-    out.push(if mixed { MIXED } else { common });
-    for part in parts {
-        if mixed {
-            out.push(algorithm(part));
-        }
-        out.extend_from_slice(part.checksum.as_ref().map_or(&[], ChecksumValue::as_bytes));
-    }
-    out
-}
-
 /// Unpacks a record; `None` if it is of another version or damaged.
 pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
+    let (mut record, parts) = parse(bytes)?;
+    if let Some(parts) = parts {
+        record.parts = Some(parts.unpack()?);
+    }
+    Some(record)
+}
+
+/// [`decode`] without the list of parts, which may be by far the most of it.
+pub(super) fn decode_brief(bytes: &[u8]) -> Option<Record> {
+    parse(bytes).map(|(record, _)| record)
+}
+
+/// There are more parts than are to be unpacked.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TooManyParts;
+
+/// [`decode`] for a thread that must not be held up.
+pub(super) fn decode_at_once(bytes: &[u8], parts_max: usize) -> Result<Option<Record>, TooManyParts> {
+    let Some((mut record, parts)) = parse(bytes) else { return Ok(None) };
+    if let Some(parts) = parts {
+        if parts.count > parts_max {
+            return Err(TooManyParts);
+        }
+        record.parts = parts.unpack();
+    }
+    Ok(Some(record))
+}
+
+/// Unpacks all but the parts, which are only looked through.
+fn parse(bytes: &[u8]) -> Option<(Record, Option<Packed<'_>>)> {
     let mut input = Input(bytes);
     if input.byte()? != VERSION {
         return None;
     }
-    let mut record = Record::default();
+    let (mut record, mut parts) = (Record::default(), None);
+    let (mut met, mut rest_bytes) = ([false; 256], 0);
     while !input.0.is_empty() {
         let tag = input.byte()?;
+        if std::mem::replace(&mut met[usize::from(tag)], true) {
+            return None;
+        }
         let value = input.bytes()?;
+        if tag == tag::PARTS {
+            parts = Some(Packed::new(value).filter(|_| value.len() <= RECORD_PARTS_BYTES_MAX)?);
+            continue;
+        }
+        rest_bytes += value.len();
+        if rest_bytes > RECORD_REST_BYTES_MAX {
+            return None;
+        }
         get_field(&mut record, tag, value)?;
     }
-    Some(record)
+    let adds_up = match (&parts, record.stamp) {
+        (Some(parts), Some(stamp)) => parts.total_bytes == stamp.size_bytes,
+        _ => true,
+    };
+    (adds_up && fits(&record.metadata)).then_some((record, parts))
 }
 
 fn get_field(record: &mut Record, tag: u8, bytes: &[u8]) -> Option<()> {
@@ -234,7 +256,9 @@ fn get_field(record: &mut Record, tag: u8, bytes: &[u8]) -> Option<()> {
             let md5 = value.take(16)?.try_into().ok()?;
             record.etag = Some(ETag::Multipart { md5, parts: value.varint()?.try_into().ok()? });
         }
-        tag::ETAG_OPAQUE => record.etag = Some(ETag::Opaque(text(bytes)?.into())),
+        tag::ETAG_OPAQUE => {
+            record.etag = Some(Some(ETag::Opaque(text(bytes)?.into())).filter(is_etag)?);
+        }
         tag::CHECKSUM => {
             let algorithm = ChecksumAlgorithm::from_u8(value.byte()?)?;
             record.checksum = Some(Checksum::full_object(ChecksumValue::new(algorithm, value.0)?));
@@ -256,10 +280,12 @@ fn get_field(record: &mut Record, tag: u8, bytes: &[u8]) -> Option<()> {
         tag::WEBSITE_REDIRECT_LOCATION => metadata.website_redirect_location = Some(text(bytes)?),
         tag::USER_METADATA => {
             while !value.0.is_empty() {
+                if metadata.user.len() == METADATA_ENTRIES_MAX {
+                    return None;
+                }
                 metadata.user.push((text(value.bytes()?)?, text(value.bytes()?)?));
             }
         }
-        tag::PARTS => record.parts = Some(get_parts(value)?),
         tag::DIRECTORY => {
             let bits = value.byte()?;
             (record.directory_made, record.directory_object) = (bits & 1 != 0, bits & 2 != 0);
@@ -286,47 +312,16 @@ fn text(bytes: &[u8]) -> Option<String> {
     String::from_utf8(bytes.to_vec()).ok()
 }
 
-fn get_parts(mut input: Input<'_>) -> Option<Arc<[ObjectPart]>> {
-    let count = usize::try_from(input.varint()?).ok()?;
-    // A damaged count must not allocate without bound.
-    if count > s3_types::limits::PARTS_MAX as usize {
-        return None;
-    }
-    let mut parts = Vec::with_capacity(count);
-    let mut number = 0u32;
-    while parts.len() < count {
-        number = number.checked_add(u32::try_from(input.varint()?).ok()?)?;
-        let run = usize::try_from(input.varint()?).ok()?;
-        let size_bytes = input.varint()?;
-        if run == 0 || run > count - parts.len() {
-            return None;
-        }
-        for _ in 0..run {
-            number = number.checked_add(1)?;
-            parts.push(ObjectPart { part_number: number, size_bytes, checksum: None });
-        }
-    }
-    let common = input.byte()?;
-    for part in &mut parts {
-        let algorithm = if common == MIXED { input.byte()? } else { common };
-        if algorithm != 0 {
-            let algorithm = ChecksumAlgorithm::from_u8(algorithm)?;
-            part.checksum = ChecksumValue::new(algorithm, input.take(algorithm.length_bytes())?);
-        }
-    }
-    Some(parts.into())
-}
-
-struct Input<'b>(&'b [u8]);
+pub(super) struct Input<'b>(pub &'b [u8]);
 
 impl<'b> Input<'b> {
-    fn take(&mut self, count: usize) -> Option<&'b [u8]> {
+    pub fn take(&mut self, count: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
     }
 
-    fn byte(&mut self) -> Option<u8> {
+    pub fn byte(&mut self) -> Option<u8> {
         self.take(1).map(|b| b[0])
     }
 
@@ -334,7 +329,7 @@ impl<'b> Input<'b> {
         Some(i64::from_le_bytes(self.take(8)?.try_into().ok()?))
     }
 
-    fn varint(&mut self) -> Option<u64> {
+    pub fn varint(&mut self) -> Option<u64> {
         let mut n = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -354,6 +349,9 @@ impl<'b> Input<'b> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use backend::ObjectPart;
     use proptest::prelude::*;
     use s3_types::{Checksummer, ObjectMetadata};
 
@@ -376,16 +374,6 @@ mod tests {
         assert_eq!(decode(&packed), Some(ordinary()));
     }
 
-    #[test]
-    fn ten_thousand_equal_parts_cost_their_checksums() {
-        let checksum = Some(Checksummer::of(ChecksumAlgorithm::Crc32, b"x"));
-        let parts: Vec<_> =
-            (1..=10_000).map(|n| ObjectPart { part_number: n, size_bytes: 5 << 20, checksum }).collect();
-        let packed = put_parts(&parts);
-        assert!(packed.len() < 40_020, "{}", packed.len());
-        assert_eq!(get_parts(Input(&packed)).as_deref(), Some(&parts[..]));
-    }
-
     fn checksum() -> impl Strategy<Value = ChecksumValue> {
         (0..ChecksumAlgorithm::ALL.len(), any::<[u8; 64]>()).prop_map(|(n, bytes)| {
             let algorithm = ChecksumAlgorithm::ALL[n];
@@ -394,7 +382,7 @@ mod tests {
     }
 
     fn parts() -> impl Strategy<Value = Arc<[ObjectPart]>> {
-        let part = (1u32..4, prop_oneof![Just(5u64 << 20), any::<u64>()], prop::option::of(checksum()));
+        let part = (1u32..4, prop_oneof![Just(5u64 << 20), 0..1u64 << 50], prop::option::of(checksum()));
         prop::collection::vec(part, 1..20).prop_map(|list| {
             let mut part_number = 0;
             let part = |(step, size_bytes, checksum)| {
@@ -433,6 +421,10 @@ mod tests {
     fn record() -> impl Strategy<Value = Record> {
         let stamp = (any::<u64>(), any::<i64>())
             .prop_map(|(size_bytes, ns)| Stamp { size_bytes, modified_ns: i128::from(ns) });
+        let of_parts = |stamp: Option<Stamp>, parts: &Option<Arc<[ObjectPart]>>| {
+            let size_bytes = parts.as_ref().map(|parts| parts.iter().map(|part| part.size_bytes).sum());
+            stamp.map(|stamp| Stamp { size_bytes: size_bytes.unwrap_or(stamp.size_bytes), ..stamp })
+        };
         let etag = prop_oneof![
             any::<[u8; 16]>().prop_map(ETag::Md5),
             (any::<[u8; 16]>(), any::<u32>()).prop_map(|(md5, parts)| ETag::Multipart { md5, parts }),
@@ -442,7 +434,8 @@ mod tests {
             checksum().prop_map(Checksum::full_object),
             (checksum(), any::<u32>()).prop_map(|(c, n)| Checksum::composite(c, n))
         ];
-        let unknown = prop::collection::vec((200u8..=255, prop::collection::vec(any::<u8>(), 0..200)), 0..3);
+        let unknown =
+            prop::collection::btree_map(200u8..=255, prop::collection::vec(any::<u8>(), 0..200), 0..3);
         let o = prop::option::of::<BoxedStrategy<_>>;
         let identity = (
             o(stamp.boxed()),
@@ -460,8 +453,8 @@ mod tests {
             any::<(Option<u8>, bool)>(),
             unknown,
         );
-        (identity, rest).prop_map(|(i, r)| Record {
-            stamp: i.0,
+        (identity, rest).prop_map(move |(i, r)| Record {
+            stamp: of_parts(i.0, &i.4),
             etag: i.1,
             checksum: i.2,
             metadata: i.3,
@@ -480,10 +473,99 @@ mod tests {
         })
     }
 
+    /// What a record that was made by hand is taken for.
+    fn decoded(fields: &[(u8, &[u8])]) -> Option<Record> {
+        let mut out = vec![VERSION];
+        for (tag, value) in fields {
+            field(&mut out, *tag, value);
+        }
+        decode(&out)
+    }
+
+    /// 10,000 parts of 5 bytes without checksums, in 7 bytes.
+    fn short_list() -> Vec<u8> {
+        let part = |n| ObjectPart { part_number: n, size_bytes: 5, checksum: None };
+        parts::pack(&(1..=10_000).map(part).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_field_is_there_once() {
+        let list = short_list();
+        assert!(list.len() < 9);
+        assert!(decoded(&[(tag::PARTS, &list)]).is_some());
+        assert_eq!(decoded(&[(tag::PARTS, &list), (tag::PARTS, &list)]), None);
+        assert_eq!(decoded(&[(tag::USER_METADATA, b""), (tag::USER_METADATA, b"")]), None);
+        assert_eq!(decoded(&[(250, b""), (250, b"")]), None);
+    }
+
+    /// As long a record as is read, of the shortest lists there are.
+    #[test]
+    fn a_record_unpacks_in_no_time() {
+        let (mut packed, list) = (vec![VERSION], short_list());
+        while packed.len() < crate::limits::OWN_FILE_BYTES_MAX {
+            field(&mut packed, tag::PARTS, &list);
+        }
+        let began = std::time::Instant::now();
+        assert_eq!(decode(&packed), None);
+        assert!(began.elapsed() < std::time::Duration::from_millis(500), "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn many_parts_are_left_to_other_threads() {
+        let mut packed = vec![VERSION];
+        field(&mut packed, tag::PARTS, &short_list());
+        assert_eq!(decode_at_once(&packed, 1000), Err(TooManyParts));
+        assert_eq!(decode_at_once(&packed, 10_000), Ok(decode(&packed)));
+        assert_eq!(decode_brief(&packed), Some(Record::default()));
+        assert_eq!(decode_at_once(b"\x01\x10", 1000), Ok(None));
+    }
+
+    #[test]
+    fn an_etag_is_one_that_a_listing_can_show() {
+        for text in ["x".repeat(128), "foreign-1-2-3".to_owned()] {
+            let etag = Some(ETag::Opaque(text.as_str().into()));
+            assert_eq!(decoded(&[(tag::ETAG_OPAQUE, text.as_bytes())]).map(|record| record.etag), Some(etag));
+        }
+        for text in ["x".repeat(129).as_str(), "a\x01", "a b", "\"a\"", "é", "\n", "\x7f"] {
+            assert_eq!(decoded(&[(tag::ETAG_OPAQUE, text.as_bytes())]), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn metadata_is_bounded() {
+        let user = |entries: usize, value: &str| {
+            let mut out = Vec::new();
+            for n in 0..entries {
+                put_bytes(&mut out, n.to_string().as_bytes());
+                put_bytes(&mut out, value.as_bytes());
+            }
+            decoded(&[(tag::USER_METADATA, &out)])
+        };
+        assert!(user(1000, "x").is_some() && user(60, &"x".repeat(1000)).is_some());
+        assert!(user(1001, "x").is_none() && user(70, &"x".repeat(1000)).is_none());
+        let long = "x".repeat(40 << 10);
+        assert!(decoded(&[(tag::CACHE_CONTROL, long.as_bytes())]).is_some());
+        assert_eq!(decoded(&[(tag::CACHE_CONTROL, long.as_bytes()), (tag::EXPIRES, long.as_bytes())]), None);
+        assert_eq!(decoded(&[(250, &vec![0; 100_000])]), None);
+    }
+
+    #[test]
+    fn parts_make_up_the_file() {
+        let list = short_list();
+        let stamp = |size| [&7i64.to_le_bytes()[..], &varint(size)].concat();
+        assert!(decoded(&[(tag::STAMP, &stamp(50_000)), (tag::PARTS, &list)]).is_some());
+        assert_eq!(decoded(&[(tag::STAMP, &stamp(50_001)), (tag::PARTS, &list)]), None);
+        let part = |n| ObjectPart { part_number: n, size_bytes: u64::MAX, checksum: None };
+        assert_eq!(decoded(&[(tag::PARTS, &parts::pack(&[part(1), part(2)]))]), None);
+    }
+
     proptest! {
         #[test]
         fn records_round_trip(record in record()) {
-            prop_assert_eq!(decode(&encode(&record)), Some(record));
+            let packed = encode(&record);
+            let brief = Record { parts: None, ..record.clone() };
+            prop_assert_eq!(decode_brief(&packed), Some(brief));
+            prop_assert_eq!(decode(&packed), Some(record));
         }
 
         #[test]

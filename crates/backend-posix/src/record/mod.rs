@@ -8,6 +8,8 @@ mod attribute;
 mod codec;
 mod companion;
 mod content_types;
+mod parts;
+mod raw;
 mod sidecar;
 mod store;
 
@@ -18,12 +20,14 @@ use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ETag, ObjectMetadata};
 use backend::{ObjectAttributes, ObjectPart};
 
 use crate::file_info::{self, Stamp};
+use crate::limits::{ETAG_BYTES_MAX, METADATA_BYTES_MAX, METADATA_ENTRIES_MAX};
 
 pub(crate) use attribute::{ATTRIBUTE, peek, peek_place, peek_short, raw as raw_attribute, set_small};
 pub(crate) use companion::{
-    OVERFLOW, companion_id, companion_owner, companion_path, complete, move_companion, release_companion,
-    remove_companion, write_companion,
+    OVERFLOW, companion_id, companion_path, complete, move_companion, release_companion, remove_companion,
+    write_companion,
 };
+pub(crate) use raw::Raw;
 pub(crate) use sidecar::{OF_DIRECTORY, Sidecar, write as write_sidecar};
 use store::create_whole;
 pub(crate) use store::{
@@ -96,5 +100,31 @@ impl Record {
     pub fn directory_attributes(&self) -> Option<ObjectAttributes> {
         let stamp = Stamp { size_bytes: 0, modified_ns: i128::from(self.time_ns?) };
         if self.directory_object { self.clone().into_attributes(stamp) } else { None }
+    }
+}
+
+/// True for metadata that a record may hold.
+pub(crate) fn fits(metadata: &ObjectMetadata) -> bool {
+    let headers = [
+        &metadata.content_type,
+        &metadata.content_encoding,
+        &metadata.content_language,
+        &metadata.content_disposition,
+        &metadata.cache_control,
+        &metadata.expires,
+        &metadata.website_redirect_location,
+    ];
+    let headers = headers.into_iter().flatten().map(String::len);
+    let user = metadata.user.iter().map(|(name, value)| name.len() + value.len());
+    metadata.user.len() <= METADATA_ENTRIES_MAX && headers.chain(user).sum::<usize>() <= METADATA_BYTES_MAX
+}
+
+/// True for an ETag that a record may hold: one that headers and documents can show.
+pub(crate) fn is_etag(etag: &ETag) -> bool {
+    match etag {
+        ETag::Opaque(text) => {
+            text.len() <= ETAG_BYTES_MAX && text.bytes().all(|b| b.is_ascii_graphic() && b != b'"')
+        }
+        ETag::Md5(_) | ETag::Multipart { .. } => true,
     }
 }

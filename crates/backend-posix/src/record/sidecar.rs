@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 
-use super::{Record, codec};
+use super::{Raw, Record, codec};
 use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Io, Op};
 use crate::file_info::Stamp;
@@ -24,6 +24,7 @@ pub(crate) const OF_DIRECTORY: &str = ".slipway,directory";
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 17;
+const RECORDS_MAX: usize = 2;
 
 /// What a sidecar holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,25 +57,50 @@ impl Sidecar {
     fn records(&self) -> impl Iterator<Item = &[u8]> {
         let known = self.bytes.first() == Some(&VERSION);
         let mut rest = self.bytes.get(HEAD_BYTES..).filter(|_| known).unwrap_or_default();
-        std::iter::from_fn(move || {
+        let next = move || {
             let (length, after) = rest.split_first_chunk::<4>()?;
             let (record, after) = after.split_at_checked(u32::from_le_bytes(*length) as usize)?;
             rest = after;
             Some(record)
-        })
+        };
+        std::iter::from_fn(next).take(RECORDS_MAX)
+    }
+
+    /// True if it holds records and nothing else.
+    fn is_whole(&self) -> bool {
+        let records = self.records().map(|record| 4 + record.len());
+        self.records().next().is_some() && HEAD_BYTES + records.sum::<usize>() == self.bytes.len()
+    }
+
+    fn of_stamp(&self, stamp: Option<Stamp>) -> Option<&[u8]> {
+        let stamp = Some(stamp?);
+        self.records().find(|bytes| codec::decode_brief(bytes).is_some_and(|record| record.stamp == stamp))
     }
 
     /// The record of the file with this stamp, or else the newest, as it is.
-    pub fn raw(&self, stamp: Option<Stamp>) -> Option<&[u8]> {
-        let matching = self.records().find(|bytes| {
-            stamp.is_some() && codec::decode(bytes).is_some_and(|record| record.stamp == stamp)
-        });
-        matching.or_else(|| self.records().next())
+    pub fn raw(&self, stamp: Option<Stamp>) -> Raw {
+        if let Some(bytes) = self.of_stamp(stamp) {
+            return Raw::of(bytes.to_vec());
+        }
+        // What it holds of a newer version may be of that file.
+        if self.bytes.first().is_some_and(|version| *version > VERSION) || self.records().any(super::is_newer)
+        {
+            return Raw::Newer(self.bytes.clone());
+        }
+        match self.records().next() {
+            Some(bytes) if self.is_whole() => Raw::of(bytes.to_vec()),
+            _ => Raw::Damaged(self.bytes.clone()),
+        }
     }
 
     /// The record of the file with this stamp, or else the newest. `None` if it can't be understood.
     pub fn record(&self, stamp: Option<Stamp>) -> Option<Record> {
-        self.raw(stamp).and_then(codec::decode)
+        self.of_stamp(stamp).or_else(|| self.records().next()).and_then(codec::decode)
+    }
+
+    /// [`Sidecar::record`] without the parts.
+    pub fn brief(&self, stamp: Option<Stamp>) -> Option<Record> {
+        self.of_stamp(stamp).or_else(|| self.records().next()).and_then(codec::decode_brief)
     }
 }
 
@@ -91,9 +117,7 @@ pub(crate) fn write(
         Some(_) => Sidecar::read(&directory, name).attempt("read a record")?,
         None => None,
     };
-    let old = old.as_ref().and_then(|old| {
-        old.records().find(|bytes| codec::decode(bytes).is_some_and(|record| record.stamp == current))
-    });
+    let old = old.as_ref().and_then(|old| old.of_stamp(current));
     let new = codec::encode(record);
     let sidecar = Sidecar::new([&new[..]].into_iter().chain(old));
     replace(bucket, directory, name, &sidecar.bytes)
@@ -304,14 +328,19 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_or_unknown_sidecar_has_no_record() {
-        let whole = Sidecar::new([&b"\x01"[..]].into_iter());
-        assert_eq!(whole.raw(None), Some(&b"\x01"[..]));
+    fn a_torn_or_newer_sidecar_is_told_from_one_without_a_record() {
+        let whole = Sidecar::new([&b"\x01"[..], &b"\x01"[..]].into_iter());
+        assert_eq!(whole.raw(None), Raw::Known(b"\x01".to_vec(), Box::default()));
         for cut in 0..whole.bytes.len() {
-            assert_eq!(Sidecar { bytes: whole.bytes[..cut].to_vec() }.raw(None), None);
+            let torn = Sidecar { bytes: whole.bytes[..cut].to_vec() };
+            // The first record ends here, as if there were no other.
+            let damaged = cut != HEAD_BYTES + 5;
+            assert_eq!(matches!(torn.raw(None), Raw::Damaged(_)), damaged, "{cut}");
         }
         let mut newer = whole;
         newer.bytes[0] = 2;
-        assert_eq!(newer.raw(None), None);
+        assert_eq!((newer.raw(None), newer.record(None)), (Raw::Newer(newer.bytes.clone()), None));
+        let record_newer = Sidecar::new([&b"\x02"[..]].into_iter());
+        assert!(matches!(record_newer.raw(None), Raw::Newer(_)));
     }
 }

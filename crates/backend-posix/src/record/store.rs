@@ -9,14 +9,14 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::companion::{Companion, remove_companion, split, write_companion};
 use super::sidecar::{self, OF_DIRECTORY, Sidecar};
-use super::{Record, attribute, codec};
+use super::{Raw, Record, attribute, codec};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op};
 use crate::file_info;
 use crate::files;
 use crate::store::Store;
 
-/// The record of a name in a directory, without opening the file. An error (NOENT) if there is no file.
+/// The record of a name in a directory, without opening the file, and without its parts. An error (NOENT) if there is no file.
 pub(crate) fn read(store: &Store, directory: impl AsFd, path: &str) -> Io<Option<Record>> {
     if !store.sidecars() {
         return attribute::read(directory, path);
@@ -25,31 +25,25 @@ pub(crate) fn read(store: &Store, directory: impl AsFd, path: &str) -> Io<Option
     if !info.is_file() {
         return Ok(None);
     }
-    Ok(Sidecar::read(directory, path)?.and_then(|sidecar| sidecar.record(Some(info.stamp))))
+    Ok(Sidecar::read(directory, path)?.and_then(|sidecar| sidecar.brief(Some(info.stamp))))
 }
 
 /// The record of an open file that has this name. `None` where there is none, or none that can be understood.
 pub(crate) fn of(store: &Store, directory: impl AsFd, path: &str, file: impl AsFd) -> Io<Option<Record>> {
-    if store.sidecars() {
-        Ok(raw_of(store, directory, path, file)?.as_deref().and_then(codec::decode))
-    } else {
-        attribute::peek(file)
+    if !store.sidecars() {
+        return attribute::peek(file);
     }
+    let Some(sidecar) = Sidecar::read(directory, path)? else { return Ok(None) };
+    Ok(sidecar.record(Some(file_info::of(file)?.stamp)))
 }
 
 /// [`of`], as it is.
-pub(crate) fn raw_of(
-    store: &Store,
-    directory: impl AsFd,
-    path: &str,
-    file: impl AsFd,
-) -> Io<Option<Vec<u8>>> {
+pub(crate) fn raw_of(store: &Store, directory: impl AsFd, path: &str, file: impl AsFd) -> Io<Raw> {
     if !store.sidecars() {
-        return attribute::raw(file);
+        return attribute::raw(file).map(Raw::from);
     }
-    let Some(sidecar) = Sidecar::read(directory, path)? else { return Ok(None) };
-    let stamp = file_info::of(file)?.stamp;
-    Ok(sidecar.raw(Some(stamp)).map(<[u8]>::to_vec))
+    let Some(sidecar) = Sidecar::read(directory, path)? else { return Ok(Raw::Absent) };
+    Ok(sidecar.raw(Some(file_info::of(file)?.stamp)))
 }
 
 /// The record of an open directory. `None` where there is none, or none that can be understood.
@@ -62,13 +56,11 @@ pub(crate) fn of_directory(store: &Store, directory: impl AsFd) -> Io<Option<Rec
 }
 
 /// [`of_directory`], as it is.
-pub(crate) fn raw_of_directory(store: &Store, directory: impl AsFd) -> Io<Option<Vec<u8>>> {
-    if store.sidecars() {
-        let sidecar = Sidecar::read(directory, OF_DIRECTORY)?;
-        Ok(sidecar.and_then(|sidecar| sidecar.raw(None).map(<[u8]>::to_vec)))
-    } else {
-        attribute::raw(directory)
+pub(crate) fn raw_of_directory(store: &Store, directory: impl AsFd) -> Io<Raw> {
+    if !store.sidecars() {
+        return attribute::raw(directory).map(Raw::from);
     }
+    Ok(Sidecar::read(directory, OF_DIRECTORY)?.map_or(Raw::Absent, |sidecar| sidecar.raw(None)))
 }
 
 /// Gives a file that has its name already its record; the caller holds the key's lock.

@@ -18,7 +18,7 @@ use crate::error::{Fail, Op, retrying};
 use crate::file_info::{self, FileInfo};
 use crate::limits::{TIMES_SETTLE, TIMES_SETTLE_REMOTE};
 use crate::place::leads_nowhere;
-use crate::record::{self, Record};
+use crate::record::{self, Raw, Record};
 use crate::resolve;
 use crate::{DEFAULT_CHECKSUM, files};
 
@@ -89,17 +89,24 @@ impl<'b> Candidate<'b> {
     }
 
     /// Its record, as it is.
-    pub fn raw_record(&self) -> Result<Option<Vec<u8>>> {
+    pub fn raw_record(&self) -> Result<Raw> {
         let raw = record::raw_of(self.bucket.store, &self.directory, &self.name, &self.file);
         raw.op("read a record")
     }
 
-    /// Removes a record that can't be understood; false if the file is not as it was.
-    pub fn remove_record(&self) -> Result<bool> {
+    /// Removes a record that is damaged; false if the file or its record is not as it was.
+    pub fn remove_damaged_record(&self) -> Result<bool> {
+        let mut removed = false;
         self.under_lock(|| {
-            record::remove(self.bucket.store, &self.directory, &self.name, &self.file)
-                .attempt("remove a record")
-        })
+            // One in a file of its own may be another by now.
+            if matches!(self.raw_record()?, Raw::Damaged(_)) {
+                record::remove(self.bucket.store, &self.directory, &self.name, &self.file)
+                    .attempt("remove a record")?;
+                removed = true;
+            }
+            Ok(())
+        })?;
+        Ok(removed)
     }
 
     /// Does `work` under the lock of the file's key, if the file is as it was when it was last looked at; false if it is not.

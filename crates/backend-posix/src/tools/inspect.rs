@@ -15,7 +15,7 @@ use crate::foreign::{self, Peer};
 use crate::keymap::{self, DIRECTORY_DATA, SELF};
 use crate::options::Options;
 use crate::place::leads_nowhere;
-use crate::record::{self, OverflowId, Record};
+use crate::record::{self, OverflowId, Raw, Record};
 use crate::resolve::{self, PLACE, READ};
 use crate::store::Store;
 use crate::versitygw::{Attributes, Source};
@@ -185,11 +185,13 @@ fn fill(
         _ => keymap::key_of_file(&at.path),
     });
     let (raw, sidecar) = raw_record(inspection, file, located)?;
-    inspection.versitygw = raw.is_none() && Attributes::read(&Source::File(file.as_fd()))?.is_some();
-    let mut decoded = raw.as_deref().and_then(record::from_bytes);
-    if let Some(raw) = &raw {
+    inspection.versitygw = raw == Raw::Absent && Attributes::read(&Source::File(file.as_fd()))?.is_some();
+    let stored_bytes = raw.bytes().map(<[u8]>::len);
+    let newer = matches!(raw, Raw::Newer(_));
+    let mut decoded = raw.record();
+    if let Some(bytes) = stored_bytes {
         inspection.record = Some(StoredRecord {
-            bytes: raw.len(),
+            bytes,
             sidecar,
             stamp: decoded.as_ref().and_then(|record| record.stamp),
             companion: None,
@@ -202,8 +204,7 @@ fn fill(
         }
         decoded = whole.or(decoded);
     }
-    let newer = raw.as_deref().is_some_and(record::is_newer);
-    inspection.standing = standing(inspection, decoded.as_ref(), raw.is_some(), newer, located);
+    inspection.standing = standing(inspection, decoded.as_ref(), stored_bytes.is_some(), newer, located);
     inspection.upload_id = decoded.as_ref().and_then(|record| record.upload_id.clone());
     inspection.attributes = if inspection.kind == Kind::Directory {
         decoded.as_ref().and_then(Record::directory_attributes)
@@ -215,24 +216,21 @@ fn fill(
     Ok(())
 }
 
-/// A record as it is, if there is one, and whether the tree keeps records in files.
-type Raw = (Option<Vec<u8>>, bool);
-
-/// Reads a record where the tree says that it is.
+/// Reads a record where the tree says that it is; also tells whether that is in a file of its own.
 fn raw_record(
     inspection: &Inspection,
     file: &OwnedFd,
     located: Option<&Located>,
-) -> Result<Raw, Box<dyn std::error::Error>> {
+) -> Result<(Raw, bool), Box<dyn std::error::Error>> {
     let Some(located) = located.filter(|at| at.bucket.is_some()) else {
-        return Ok((record::raw_attribute(file)?, false));
+        return Ok((record::raw_attribute(file)?.into(), false));
     };
     let store = Store::attach(&located.root, Options::default())?;
     if inspection.kind == Kind::Directory {
         return Ok((record::raw_of_directory(&store, file)?, store.sidecars()));
     }
     let bucket = located.bucket.as_ref().map(|name| store.bucket(name)).transpose()?;
-    let Some(bucket) = bucket else { return Ok((None, false)) };
+    let Some(bucket) = bucket else { return Ok((Raw::Absent, false)) };
     Ok((record::raw_of(&store, &bucket.fd, &located.path, file)?, store.sidecars()))
 }
 

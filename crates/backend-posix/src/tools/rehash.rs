@@ -11,8 +11,9 @@ use super::locate::Located;
 use super::tree::{self, Found};
 use super::{Progress, for_each_bucket, open};
 use crate::bucket::{Bucket, Directory, join};
+use crate::record::{self, Raw};
 use crate::store::Store;
-use crate::{foreign, keymap, record};
+use crate::{foreign, keymap};
 
 /// How to go about it.
 #[derive(Debug, Clone)]
@@ -103,12 +104,12 @@ pub(super) fn rehash_file(
     progress: &Progress,
 ) -> Result<Option<Rehashed>> {
     let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
-    let raw = file.raw_record()?;
-    if raw.as_deref().is_some_and(record::is_newer) {
-        let newer = "its record is of a newer version of Slipway".to_owned();
-        return Ok(Some(Rehashed::Failed(newer)));
-    }
-    let old = raw.as_deref().and_then(record::from_bytes).unwrap_or_default();
+    let old = match file.raw_record()? {
+        Raw::Newer(_) => {
+            return Ok(Some(Rehashed::Failed("its record is of a newer version of Slipway".to_owned())));
+        }
+        raw => raw.record().unwrap_or_default(),
+    };
     if old.etag.is_some() && old.stamp == Some(file.info.stamp) {
         return Ok(Some(Rehashed::Known));
     }
@@ -139,6 +140,7 @@ mod tests {
     use super::*;
     use crate::keymap::ObjectPath;
     use crate::object::open;
+    use crate::options::{Metadata, Options};
     use crate::testing::{Scene, digests};
     use crate::tools::locate;
 
@@ -202,7 +204,25 @@ mod tests {
         let bucket = scene.bucket();
         let file = fs::File::open(scene.path().join("a")).unwrap();
         let left = record::raw_of(&scene.store, &bucket.fd, "a", file).unwrap();
-        assert_eq!(left.as_deref(), Some(&b"\x02new"[..]));
+        assert_eq!(left.bytes(), Some(&b"\x02new"[..]));
+    }
+
+    #[test]
+    fn a_sidecar_of_a_newer_version_stays() {
+        let scene = Scene::with(Options { metadata: Some(Metadata::Sidecar), ..Options::default() });
+        scene.put("a", b"1").unwrap();
+        let path = scene.path().join(".slipway,records/a");
+        let bytes = fs::read(&path).unwrap();
+        // Its frame, and what is in it.
+        for at in [0, 21] {
+            let mut newer = bytes.clone();
+            newer[at] = 2;
+            fs::write(&path, &newer).unwrap();
+            assert!(matches!(run(&scene, "a", false)["a"], Rehashed::Failed(_)), "{at}");
+            assert_eq!(fs::read(&path).unwrap(), newer);
+        }
+        fs::write(&path, &bytes[..40]).unwrap();
+        assert!(matches!(run(&scene, "a", false)["a"], Rehashed::Done));
     }
 
     /// Whatever happens between reading a file and writing its record leaves it foreign.

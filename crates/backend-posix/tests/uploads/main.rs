@@ -332,9 +332,9 @@ async fn a_snapshot_by_hard_links_leaves_uploads_alone() {
     fs::remove_file(scene.bucket().join(".slipway/completed").join(scene.id.as_str())).unwrap();
     fs::remove_file(scene.object()).unwrap();
     fs::rename(&copy, scene.upload()).unwrap();
-    let inode = scene.inode("assembly1");
+    let assembly = scene.assembly();
     scene.complete(&parts[..2]).await.unwrap();
-    assert_eq!(fs::metadata(scene.object()).unwrap().ino(), inode);
+    scene.assert_became(assembly);
     assert!(scene.bytes() == bodies[..2].concat());
 }
 
@@ -377,7 +377,7 @@ async fn objects_belong_to_who_completed_them() {
             (account(12020, 12021), (12020, 12021)),
             (Context::default(), gateway()),
         ] {
-            let scene = Scene::with(Options { chown: true, ..crate::fixture::options() }).await;
+            let scene = Scene::with(Options { chown: true, ..fixture::options() }).await;
             let body = body(1, length);
             let uploader = account(12010, 12011);
             let mut writer =

@@ -12,6 +12,8 @@ use crate::error::{ErrorCode, S3Error};
 use crate::time::format_http_date;
 use crate::{Query, Result};
 
+/// Most entries of user metadata in a response. Far more than S3 takes (2 KB in all); other programs may have stored anything.
+const USER_METADATA_ENTRIES_MAX: usize = 1000;
 const CHECKSUM_TYPE: HeaderName = HeaderName::from_static("x-amz-checksum-type");
 const MISSING_META: HeaderName = HeaderName::from_static("x-amz-missing-meta");
 const PARTS_COUNT: HeaderName = HeaderName::from_static("x-amz-mp-parts-count");
@@ -37,7 +39,7 @@ impl ObjectHeaders<'_> {
     /// Appends all of them. There is no `x-amz-storage-class`: S3 sends none for STANDARD.
     pub fn append_to(&self, headers: &mut HeaderMap) {
         let metadata = self.metadata;
-        headers.reserve(12 + metadata.user.len());
+        headers.reserve(12 + metadata.user.len().min(USER_METADATA_ENTRIES_MAX));
         headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         self.append_validators_to(headers);
         insert(headers, CONTENT_ENCODING, metadata.content_encoding.as_deref());
@@ -84,10 +86,14 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, text: Option<&str>) {
 }
 
 /// Values beyond printable ASCII travel as encoded words, as S3 sends them. Names that no header can have are counted in
-/// `x-amz-missing-meta`.
+/// `x-amz-missing-meta`, and so are those beyond [`USER_METADATA_ENTRIES_MAX`]: a [`HeaderMap`] that is full panics.
 fn append_user_metadata(headers: &mut HeaderMap, user: &[(String, String)]) {
     let mut missing = 0;
-    for (short, text) in user {
+    for (n, (short, text)) in user.iter().enumerate() {
+        if n == USER_METADATA_ENTRIES_MAX {
+            missing += user.len() - n;
+            break;
+        }
         let mut name = String::with_capacity(USER_PREFIX.len() + short.len());
         name.push_str(USER_PREFIX);
         name.push_str(short);
@@ -251,6 +257,15 @@ mod tests {
             ("x-amz-website-redirect-location", "/there"),
         ];
         assert_eq!(text(&render(&metadata, Some(&checksum), Some(2))), pairs(&expected));
+    }
+
+    #[test]
+    fn what_is_beyond_all_bounds_is_counted() {
+        let user = (0..60_000).map(|n| (format!("n{n}"), "x".to_owned())).collect();
+        let headers = render(&ObjectMetadata { user, ..ObjectMetadata::default() }, None, Some(7));
+        assert_eq!(headers["x-amz-missing-meta"], "59000");
+        assert!(headers.contains_key("x-amz-meta-n999") && headers["x-amz-mp-parts-count"] == "7");
+        assert_eq!(headers.len(), 1000 + 6);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! a leftover, unless a person moved its object around the walk meanwhile. Before one is removed, all is walked again.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use backend::Result;
@@ -14,25 +15,32 @@ use rustix::fs::AtFlags;
 use super::own::open;
 use super::{Check, ProblemKind};
 use crate::buckets::entries;
+use crate::companions::has_other_names;
 use crate::error::Op;
 use crate::file_info;
+use crate::files;
 use crate::keymap::OWN_DIRECTORY;
 use crate::record::{self, OVERFLOW, OverflowId};
+use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::tools::Progress;
 use crate::tools::tree::{self, Found};
 
 /// Companions that records name.
 #[derive(Debug, Default)]
-pub(super) struct Named(Mutex<HashSet<OverflowId>>);
+pub(super) struct Named {
+    ids: Mutex<HashSet<OverflowId>>,
+    /// There are names that the walk passes over, since they are no text: they may have companions too.
+    not_all: AtomicBool,
+}
 
 impl Named {
     pub fn add(&self, id: OverflowId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
     }
 
     fn has(&self, id: OverflowId) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&id)
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).contains(&id)
     }
 }
 
@@ -53,8 +61,8 @@ pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()>
             orphans.push((id, name));
         }
     }
+    let again = Named::default();
     if check.options.repair && !orphans.is_empty() {
-        let again = Named::default();
         // Not shown: what is there was counted once.
         tree::for_each(check.bucket, "", check.options.jobs, &Progress::default(), &|found| {
             note(check.bucket.store, &again, found);
@@ -62,26 +70,37 @@ pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()>
         orphans.retain(|(id, _)| !again.has(*id));
     }
     for (id, name) in orphans {
-        tell(check, &directory, id, &name);
+        tell(check, &directory, id, &name, again.not_all.load(Relaxed));
     }
     Ok(())
 }
 
-fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str) {
+fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_all_seen: bool) {
     let path = record::companion_path(id);
-    if check.report.unreadable.load(std::sync::atomic::Ordering::Relaxed) {
-        let explanation = "no record that could be read names it, but not all could be read";
-        check.problem(ProblemKind::CompanionOrphaned, &path, explanation, None);
+    if files::read_own(directory, name).is_ok_and(|bytes| record::is_newer(&bytes)) {
+        check.problem(ProblemKind::RecordNewer, &path, "it is of a newer version of Slipway", None);
         return;
     }
-    let mut repair = || Ok(rustix::fs::unlinkat(directory, name, AtFlags::empty()).is_ok());
-    let explanation = "the rest of a record whose object is gone; a repair removes it";
-    check.problem(ProblemKind::CompanionOrphaned, &path, explanation, Some(&mut repair));
+    let mut remove = || Ok(rustix::fs::unlinkat(directory, name, AtFlags::empty()).is_ok());
+    let (explanation, repair): (_, Option<super::Repair<'_>>) = if check.report.unreadable.load(Relaxed) {
+        ("no record that could be read names it, but not all could be read", None)
+    } else if not_all_seen {
+        ("no record names it, but files with names that are no text may", None)
+    } else {
+        ("the rest of a record whose object is gone; a repair removes it", Some(&mut remove))
+    };
+    check.problem(ProblemKind::CompanionOrphaned, &path, explanation, repair);
 }
 
 fn note(store: &Store, named: &Named, found: Found) {
     let record = match found {
-        Found::Directory(directory) => record::of_directory(store, &directory),
+        Found::Directory(directory) => {
+            let opened = resolve::plain(&directory, "", DIRECTORY);
+            if opened.and_then(|directory| has_other_names(&directory)).unwrap_or(true) {
+                named.not_all.store(true, Relaxed);
+            }
+            record::of_directory(store, &directory)
+        }
         Found::Entry { directory, name, kind } if kind.is_file() => record::read(store, &directory, &name),
         _ => return,
     };

@@ -10,7 +10,7 @@ use crate::bucket::{Directory, join};
 use crate::error::{Op, retrying};
 use crate::file_info;
 use crate::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF};
-use crate::record::{self, Record};
+use crate::record::{self, Raw, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::is_scattered;
 use crate::tools::candidate::Candidate;
@@ -79,12 +79,8 @@ const MISSING: &str = "the rest of its record is missing: its metadata and parts
 
 fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &str, path: &str) -> Result<()> {
     let Some(file) = Candidate::open(check.bucket, directory, name)? else { return Ok(()) };
-    let Some(raw) = file.raw_record()? else { return Ok(()) };
-    let Some(record) = record::from_bytes(&raw) else {
-        let mut repair = || file.remove_record();
-        let (kind, explanation) = damage(&raw);
-        let repair: Option<super::Repair<'_>> = (kind == ProblemKind::RecordDamaged).then_some(&mut repair);
-        check.problem(kind, path, explanation, repair);
+    let raw = file.raw_record()?;
+    let Some(record) = understood(check, path, raw, &mut || file.remove_damaged_record()) else {
         return Ok(());
     };
     let Some(id) = record.overflow else { return Ok(()) };
@@ -103,39 +99,34 @@ fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &st
     Ok(())
 }
 
-fn damage(raw: &[u8]) -> (ProblemKind, &'static str) {
-    if record::is_newer(raw) {
-        (ProblemKind::RecordNewer, NEWER)
-    } else {
-        (ProblemKind::RecordDamaged, DAMAGED)
+/// The record, if there is one; tells of one that can't be understood, which `remove` removes if it is damaged.
+fn understood(check: &Check<'_>, path: &str, raw: Raw, remove: super::Repair<'_>) -> Option<Record> {
+    match raw {
+        Raw::Known(_, record) => return Some(*record),
+        Raw::Absent => {}
+        Raw::Newer(_) => check.problem(ProblemKind::RecordNewer, path, NEWER, None),
+        Raw::Damaged(_) => check.problem(ProblemKind::RecordDamaged, path, DAMAGED, Some(remove)),
     }
+    None
 }
 
 fn check_directory(check: &Check<'_>, named: &Named, directory: &Directory) -> Result<()> {
     check_directory_name(check, directory);
     let path = directory.path.as_str();
-    let Some(raw) = record::raw_of_directory(check.bucket.store, directory).op("read a record")? else {
-        return Ok(());
-    };
-    let Some(record) = record::from_bytes(&raw) else {
-        let mut repair = || replace_directory_record(check, directory, &raw, None);
-        let (kind, explanation) = damage(&raw);
-        let repair: Option<super::Repair<'_>> = (kind == ProblemKind::RecordDamaged).then_some(&mut repair);
-        check.problem(kind, path, explanation, repair);
-        return Ok(());
-    };
+    let raw = record::raw_of_directory(check.bucket.store, directory).op("read a record")?;
+    let bytes = raw.bytes().unwrap_or_default().to_vec();
+    let mut repair = || replace_directory_record(check, directory, &bytes, None);
+    let Some(record) = understood(check, path, raw, &mut repair) else { return Ok(()) };
     if let Some(id) = record.overflow {
         named.add(id);
         let lost = || {
             record::complete(check.bucket, record.clone()).op("read a record").map(|whole| whole.is_none())
         };
         // As for files; here, a record that is still the same tells that the object is.
-        if lost()?
-            && record::raw_of_directory(check.bucket.store, directory).op("read a record")?.as_ref()
-                == Some(&raw)
-        {
+        let again = record::raw_of_directory(check.bucket.store, directory).op("read a record");
+        if lost()? && again?.bytes() == Some(&bytes) {
             let rest = Record { overflow: None, ..record.clone() };
-            let mut repair = || replace_directory_record(check, directory, &raw, Some(&rest));
+            let mut repair = || replace_directory_record(check, directory, &bytes, Some(&rest));
             check.problem(ProblemKind::CompanionMissing, path, MISSING, Some(&mut repair));
         }
     }
@@ -176,9 +167,8 @@ fn replace_directory_record(
 ) -> Result<bool> {
     retrying(|| {
         let _lock = check.bucket.lock_directory(&directory.path)?;
-        if record::raw_of_directory(check.bucket.store, directory).attempt("read a record")?.as_deref()
-            != Some(old)
-        {
+        let raw = record::raw_of_directory(check.bucket.store, directory).attempt("read a record")?;
+        if raw.bytes() != Some(old) {
             return Ok(false);
         }
         record::put_of_directory(check.bucket, directory, new.unwrap_or(&Record::default()))?;

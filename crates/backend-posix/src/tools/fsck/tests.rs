@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Mutex;
 
@@ -8,7 +10,7 @@ use rustix::fs::FlockOperation;
 use s3_types::ETag;
 
 use super::*;
-use crate::options::SweepOptions;
+use crate::options::{Metadata, Options, SweepOptions};
 use crate::record::{self, Record};
 use crate::testing::{Scene, many_parts};
 use crate::{sweep, upload};
@@ -234,6 +236,42 @@ fn damaged_records_go_and_newer_ones_stay() {
         scene.remove_record(path);
     }
     assert_eq!(scene.get("a/b").unwrap(), b"1");
+}
+
+#[test]
+fn damaged_sidecars_go_and_newer_ones_stay() {
+    let scene = Scene::with(Options { metadata: Some(Metadata::Sidecar), ..Options::default() });
+    scene.put("a/b", b"1").unwrap();
+    for (path, sidecar) in [("a/b", "a/.slipway,records/b"), ("a", "a/.slipway,records/.slipway,directory")] {
+        let place = scene.path().join(sidecar);
+        let whole = fs::read(&place).unwrap();
+        for damaged in [&whole[..20], &whole[..whole.len() - 1], b""] {
+            fs::write(&place, damaged).unwrap();
+            expect(&scene, path, ProblemKind::RecordDamaged, true);
+        }
+        for at in [0, 21] {
+            let mut newer = whole.clone();
+            newer[at] = 2;
+            fs::write(&place, newer).unwrap();
+            expect(&scene, path, ProblemKind::RecordNewer, false);
+        }
+        fs::write(&place, &whole).unwrap();
+        assert_eq!(run(&scene, true, Duration::ZERO), BTreeMap::new());
+    }
+}
+
+#[test]
+fn companions_that_a_name_that_is_no_text_may_have_stay() {
+    let scene = Scene::new();
+    scene.put_record("a", b"1", large_record()).unwrap();
+    fs::rename(scene.path().join("a"), scene.path().join(OsStr::from_bytes(b"\xff"))).unwrap();
+    let found = run(&scene, true, Duration::ZERO);
+    let states: Vec<_> = found.into_values().collect();
+    assert_eq!(states, [(ProblemKind::CompanionOrphaned, ProblemState::Manual)]);
+    fs::write(companion(&scene), "\x02newer").unwrap();
+    fs::remove_file(scene.path().join(OsStr::from_bytes(b"\xff"))).unwrap();
+    let found = run(&scene, true, Duration::ZERO);
+    assert!(found.into_values().eq([(ProblemKind::RecordNewer, ProblemState::Manual)]));
 }
 
 #[test]

@@ -260,7 +260,12 @@ fn is_header_value(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::sync::Mutex;
+
     use super::*;
+    use crate::record;
+    use crate::testing::Scene;
 
     #[test]
     fn what_is_transformed_or_unknown_is_not_usable() {
@@ -278,6 +283,38 @@ mod tests {
             assert_eq!(parse(bad.as_bytes()).unwrap_err(), Unusable::Malformed, "{bad}");
         }
         assert_eq!(parse(br#"{"version":"1.0.1"}"#).unwrap_err(), Unusable::NoETag);
+    }
+
+    /// One that no response could carry, and ETags that no listing could.
+    #[test]
+    fn what_no_record_holds_leaves_the_file_foreign() {
+        let scene = Scene::new();
+        let own = scene.path().parent().unwrap().join(OWN);
+        let user: Vec<_> = (0..120_000).map(|n| format!(r#""x-amz-meta-{n:x}":"x","#)).collect();
+        let user = user.concat();
+        let many = format!(r#"{user}"etag":"0cc175b9c0f1b6a831c399e269772661""#);
+        let etags = ["e".repeat(129), "a b".to_owned()].map(|etag| format!(r#""etag":"{etag}""#));
+        for (key, meta) in [("many", &many), ("long", &etags[0]), ("blank", &etags[1])] {
+            fs::write(scene.path().join(key), "a").unwrap();
+            let directory = own.join("buckets/bucket").join(key);
+            fs::create_dir_all(&directory).unwrap();
+            fs::write(directory.join("fs.json"), format!(r#"{{"version":"1.0.2","meta":{{{meta}}}}}"#))
+                .unwrap();
+        }
+        fs::write(own.join("format.json"), r#"{"format":"fs"}"#).unwrap();
+        for trust_etags in [false, true] {
+            let options =
+                ImportOptions { sidecar: None, dry_run: false, keep_attributes: false, trust_etags, jobs: 1 };
+            let stale = Mutex::new(0);
+            import_minio_fs(own.parent().unwrap(), &options, &Progress::default(), &|path, what| {
+                assert!(matches!(what, Imported::Stale(_)), "{path:?}: {what:?}");
+                *stale.lock().unwrap() += 1;
+            })
+            .unwrap();
+            assert_eq!(stale.into_inner().unwrap(), 3);
+        }
+        let file = fs::File::open(scene.path().join("many")).unwrap();
+        assert_eq!(record::peek(&file).unwrap(), None);
     }
 
     #[test]

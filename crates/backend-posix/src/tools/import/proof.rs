@@ -7,22 +7,23 @@ use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, ETag};
 
 use super::Imported;
 use crate::DEFAULT_CHECKSUM;
-use crate::record::{self, Record};
+use crate::record::{self, Raw, Record};
 use crate::tools::Progress;
 use crate::tools::candidate::Candidate;
 use crate::versitygw::Attributes;
 
+pub(super) const NEWER: &str = "its record is of a newer version of Slipway";
+
+pub(super) const TOO_MUCH: &str = "its metadata is more than a record holds (64 KiB, 1000 entries)";
+
 /// Why a file that has a record of ours is left as it is; `None` if it has none.
 pub(super) fn standing(file: &Candidate<'_>) -> Result<Option<Imported>> {
-    let Some(raw) = file.raw_record()? else { return Ok(None) };
-    if record::is_newer(&raw) {
-        return Ok(Some(Imported::Failed("its record is of a newer version of Slipway".to_owned())));
-    }
-    Ok(match record::from_bytes(&raw) {
-        Some(record) if record.stamp == Some(file.info.stamp) => Some(Imported::Known),
-        Some(_) => Some(Imported::Stale("Slipway wrote it since, and then another program")),
-        // Damaged; S3 sees none.
-        None => None,
+    Ok(match file.raw_record()? {
+        Raw::Newer(_) => Some(Imported::Failed(NEWER.to_owned())),
+        Raw::Known(_, record) if record.stamp == Some(file.info.stamp) => Some(Imported::Known),
+        Raw::Known(..) => Some(Imported::Stale("Slipway wrote it since, and then another program")),
+        // Of one that is damaged, S3 sees nothing.
+        Raw::Absent | Raw::Damaged(_) => None,
     })
 }
 
@@ -35,6 +36,12 @@ pub(super) fn record(
 ) -> Result<Result<Record, &'static str>> {
     if !theirs.is_possible(file.info.stamp.size_bytes) {
         return Ok(Err("its size is not that of its parts"));
+    }
+    if !record::is_etag(&theirs.etag) {
+        return Ok(Err("its ETag is too long, or none that a header can have"));
+    }
+    if !record::fits(&theirs.metadata) {
+        return Ok(Err(TOO_MUCH));
     }
     let checksum = if trust {
         file.settle()?;

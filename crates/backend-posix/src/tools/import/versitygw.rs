@@ -14,7 +14,7 @@ use super::{ImportOptions, Imported, proof};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Op, retrying};
 use crate::keymap::{self, DIRECTORY_DATA, Name, SELF};
-use crate::record::{self, Record};
+use crate::record::{self, Raw, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::tools::candidate::Candidate;
@@ -173,28 +173,35 @@ impl Import<'_> {
         let Some(theirs) = Attributes::read(&source).op("read attributes")? else { return Ok(None) };
         let time_ns = i64::try_from(file_info::stat(&own)?.stamp.modified_ns).ok();
         let digests = Digester::new(Some(DEFAULT_CHECKSUM)).finish();
+        if !record::fits(&theirs.metadata) {
+            return Ok(Some(Imported::Stale(proof::TOO_MUCH)));
+        }
         let known = retrying(|| {
             let lock = (!self.options.dry_run).then(|| bucket.lock_directory(path)).transpose()?;
             let raw = record::raw_of_directory(bucket.store, &own).attempt("read a record")?;
-            let old = raw.as_deref().map(record::from_bytes);
-            let known =
-                matches!(&old, Some(None)) || old.iter().flatten().any(|record| record.directory_object);
-            if known || lock.is_none() {
-                return Ok(known);
+            if matches!(raw, Raw::Newer(_)) {
+                return Ok(Some(Imported::Failed(proof::NEWER.to_owned())));
+            }
+            let old = raw.record();
+            if old.as_ref().is_some_and(|record| record.directory_object) {
+                return Ok(Some(Imported::Known));
+            }
+            if lock.is_none() {
+                return Ok(None);
             }
             let record = Record {
                 directory_object: true,
-                directory_made: old.flatten().is_some_and(|record| record.directory_made),
+                directory_made: old.is_some_and(|record| record.directory_made),
                 time_ns,
                 etag: Some(digests.etag.clone()),
                 checksum: digests.checksum,
                 metadata: theirs.metadata.clone(),
                 ..Record::default()
             };
-            record::put_of_directory(bucket, directory, &record).map(|()| false)
+            record::put_of_directory(bucket, directory, &record).map(|()| None)
         })?;
-        if known {
-            return Ok(Some(Imported::Known));
+        if known.is_some() {
+            return Ok(known);
         }
         self.tell_left(path, &names);
         if !self.options.dry_run {
