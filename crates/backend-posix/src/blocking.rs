@@ -1,6 +1,8 @@
 //! Where file calls that may wait are run.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use backend::{BackendError, Result};
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -31,5 +33,22 @@ pub(crate) async fn join<T>(handle: &mut JoinHandle<Result<T>>) -> Result<T> {
 pub(crate) fn drop_later(value: impl Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn_blocking(move || drop(value));
+    }
+}
+
+/// Someone who waits for work, and tells it when he does no more: dropped with the request's future.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting(Arc<AtomicBool>);
+
+impl Waiting {
+    /// True once no one waits.
+    pub fn abandoned(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
     }
 }

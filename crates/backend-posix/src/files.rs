@@ -5,7 +5,7 @@ use std::io::IoSlice;
 use bytes::Bytes;
 use rustix::buffer::spare_capacity;
 use rustix::fd::AsFd;
-use rustix::fs::{AtFlags, OFlags, RawDir};
+use rustix::fs::{AtFlags, RawDir};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use s3_types::UnixAccount;
@@ -127,9 +127,52 @@ pub(crate) fn remove_directory(parent: impl AsFd, name: &str) -> Io<()> {
     remove()
 }
 
-/// Reads a file of our own.
+/// Reads a file of our own, or the first 4 MiB of it.
 pub(crate) fn read_own(directory: impl AsFd, path: &str) -> Io<Vec<u8>> {
-    let file = resolve::plain(directory, path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK)?;
+    read_own_up_to(directory, path, OWN_FILE_BYTES_MAX)
+}
+
+/// [`read_own`], up to another length.
+pub(crate) fn read_own_up_to(directory: impl AsFd, path: &str, most: usize) -> Io<Vec<u8>> {
+    let file = match resolve::content(directory, path) {
+        // None of ours, and not to be opened: as if it were empty.
+        Err(Errno::NXIO) => return Ok(Vec::new()),
+        result => result?,
+    };
     let length = usize::try_from(rustix::fs::fstat(&file)?.st_size).unwrap_or(usize::MAX);
-    read_at(file, 0, length.min(OWN_FILE_BYTES_MAX))
+    read_at(file, 0, length.min(most))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
+    use rustix::fs::{CWD, FileType, Mode, OFlags};
+
+    use super::*;
+
+    /// Who waits for a reader of a FIFO would go on at once if it were opened, and die of the first byte.
+    #[test]
+    fn a_fifo_in_place_of_our_own_is_not_opened() {
+        let root = tempfile::tempdir().unwrap();
+        let fifo = root.path().join("fifo");
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        let woken = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                drop(File::options().write(true).open(&fifo).unwrap());
+                woken.store(true, Ordering::SeqCst);
+            });
+            thread::sleep(Duration::from_millis(100));
+            let directory = File::open(root.path()).unwrap();
+            let read = read_own(&directory, "fifo");
+            thread::sleep(Duration::from_millis(100));
+            let was_woken = woken.load(Ordering::SeqCst);
+            drop(rustix::fs::open(&fifo, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap());
+            assert_eq!((read, was_woken), (Ok(Vec::new()), false));
+        });
+    }
 }

@@ -114,6 +114,7 @@ mod keymap;
 mod limits;
 mod listing;
 mod lock;
+mod lock_wait;
 mod note;
 mod object;
 mod options;
@@ -346,7 +347,10 @@ impl Backend for PosixBackend {
             start: query.start.cloned(),
             max_items: query.max_items,
         };
-        self.run(move |store| listing::list(store, &query)).await
+        // A long one must not go on for a client that has left.
+        let waiting = blocking::Waiting::default();
+        let abandoned = waiting.abandoned();
+        self.run(move |store| listing::list_unless(store, &query, &abandoned)).await
     }
 
     async fn create_upload(&self, _: &Context, object: ObjectRef<'_>, upload: NewUpload) -> Result<UploadId> {

@@ -34,6 +34,17 @@ pub(crate) const READ_CHANGES_MAX: usize = 5;
 pub(crate) const COMPANION_TRIES: usize = 3;
 /// Lock files of a bucket. Part of the protocol between gateways: all must agree.
 pub(crate) const LOCKS: u64 = 64;
+/// How long an operation waits for a lock (`Busy`): whoever may write to a bucket's directory can hold it for ever.
+pub(crate) const LOCK_WAIT_MAX: Duration =
+    if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(20) };
+/// How long a sweep of a bucket waits for all the locks it takes.
+pub(crate) const LOCK_SWEEP_WAIT_MAX: Duration = Duration::from_secs(3);
+/// So many threads may wait for locks of one bucket, and of all; further ones are turned away (`Busy`). Of a gateway's 256.
+pub(crate) const LOCK_WAITERS_MAX: usize = 64;
+pub(crate) const LOCK_WAITERS_OF_ALL: usize = 128;
+/// Pauses between tries for a lock, from the first to the last. No one but the first in a line tries.
+pub(crate) const LOCK_PAUSE_MIN: Duration = Duration::from_micros(50);
+pub(crate) const LOCK_PAUSE_MAX: Duration = Duration::from_millis(2);
 
 // Bodies.
 /// Up to this size, bodies are read at once, on the caller's thread if that takes no waiting.
@@ -75,6 +86,8 @@ pub(crate) const RECORD_REST_BYTES_MAX: usize = METADATA_BYTES_MAX + (16 << 10);
 pub(crate) const PARTS_AT_ONCE_MAX: usize = 1000;
 /// Largest file of our own that is read whole.
 pub(crate) const OWN_FILE_BYTES_MAX: usize = 4 << 20;
+/// Longest path of a directory; see `PATH_BYTES_MAX` and `resolve`.
+pub(crate) const SCATTERED_BYTES_MAX: usize = 16 << 10;
 
 // Uploads in place.
 /// Where the last slot of an assembly must end; files of ext4 may have 16 TiB.
@@ -106,6 +119,10 @@ pub(crate) const ENTRIES_READ_BYTES: usize = 32 << 10;
 pub(crate) const LISTING_TRIES: usize = 4;
 /// A listing keeps so many directories open, however deep it is.
 pub(crate) const LISTING_OPEN_MAX: usize = 8;
+/// A page ends early that has passed so many entries and directories without an object, or searched so many for common prefixes.
+pub(crate) const LISTING_STEPS_MAX: usize = if cfg!(test) { 3000 } else { 100_000 };
+/// As how many of them a directory counts that a symbolic link leads to.
+pub(crate) const LISTING_LINK_STEPS: usize = if cfg!(test) { 1 } else { 10 };
 
 /// Directories with fewer entries are read anew for each listing: it costs as little as to keep them.
 pub(crate) const INDEX_ENTRIES_MIN: usize = 128;
@@ -164,3 +181,6 @@ const _: () =
     assert!(KEY_BYTES_MAX + PATH_BYTES_MAX + ETAG_BYTES_MAX < RECORD_REST_BYTES_MAX - METADATA_BYTES_MAX);
 const _: () = assert!(PART_BYTES_MAX < ASSEMBLY_BYTES_MAX);
 const _: () = assert!(ATTEMPTS_AT_ONCE < ATTEMPTS && COPY_ATTEMPTS < ATTEMPTS_AT_ONCE);
+// The way down to where a page goes on must leave most for what comes then.
+const _: () = assert!(LISTING_LINK_STEPS * KEY_BYTES_MAX < LISTING_STEPS_MAX / 2);
+const _: () = assert!(LOCK_WAITERS_MAX < LOCK_WAITERS_OF_ALL);

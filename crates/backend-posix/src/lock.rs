@@ -20,14 +20,21 @@ use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Io, Op};
 use crate::keymap::{DIRECTORY_DATA, SELF};
 use crate::limits::LOCKS;
-use crate::{conversion, file_info, resolve};
+use crate::lock_wait::Released;
+use crate::{conversion, file_info, lock_wait, resolve};
 
 /// Where lock files are, in `.slipway`.
 pub(crate) const DIRECTORY: &str = "locks";
 
 /// Held until dropped.
 #[must_use = "the lock is released when it is dropped"]
-pub(crate) struct Lock(#[expect(dead_code, reason = "closing it releases the lock")] OwnedFd);
+pub(crate) struct Lock {
+    #[expect(dead_code, reason = "closing it releases the lock")]
+    file: OwnedFd,
+    /// Behind the file, since fields are dropped in order.
+    #[expect(dead_code, reason = "dropping it wakes who waits for the lock")]
+    released: Released,
+}
 
 impl Bucket<'_> {
     /// Waits for the lock of the file at `path`.
@@ -115,34 +122,36 @@ impl Bucket<'_> {
         };
         let file = file.attempt("open a lock")?;
         self.hand_over_if_new(&file).attempt("give a lock to its owner")?;
-        lock_file(&file).attempt("lock")?;
+        lock_file(self, &file)?;
         // DeleteBucket takes lock files away; then this one excludes no one any more.
-        if !is_named(&file, &self.fd, &path).attempt("stat a lock")? {
-            return Err(Fail::Retry);
-        }
-        Ok(Lock(file))
+        let id = named(&file, &self.fd, &path).attempt("stat a lock")?.ok_or(Fail::Retry)?;
+        Ok(Lock { file, released: Released(id) })
     }
 }
 
 /// True if an open file still has the name by which it was opened.
 /// Its links do not tell: FUSE and NFS let a file that is open only seem to be removed.
 pub(crate) fn is_named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<bool> {
+    named(file, directory, path).map(|id| id.is_some())
+}
+
+/// [`is_named`], with the file's device and inode.
+fn named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<Option<(u64, u64)>> {
     let info = file_info::of(file)?;
+    let id = (info.device, info.inode);
     match file_info::at(directory, path) {
-        Ok(named) => Ok((named.inode, named.device) == (info.inode, info.device)),
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+        Ok(named) => Ok(((named.device, named.inode) == id).then_some(id)),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(errno) => Err(errno),
     }
 }
 
-/// Waits for the exclusive lock of an open file.
-pub(crate) fn lock_file(file: &OwnedFd) -> Io<()> {
-    loop {
-        match flock(file, FlockOperation::LockExclusive) {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
+/// Takes the exclusive lock of an open file of a bucket, and waits for it a while; see [`lock_wait`].
+pub(crate) fn lock_file(bucket: &Bucket<'_>, file: &OwnedFd) -> Result<(), Fail> {
+    if try_lock_file(file).attempt("lock")? {
+        return Ok(());
     }
+    lock_wait::wait(&bucket.fd, file, || try_lock_file(file))
 }
 
 /// Takes the exclusive lock of an open file, if no one has it.

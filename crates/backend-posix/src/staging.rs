@@ -95,7 +95,7 @@ impl Staged {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(&*directory, &name, flags, mode).attempt("make a staging file")?;
         let staged = Self::of(file, Some(StagedName { directory, name, keep: false }));
-        lock::lock_file(&staged.file).attempt("lock a staging file")?;
+        lock::lock_file(bucket, &staged.file)?;
         Ok(staged)
     }
 
@@ -323,12 +323,23 @@ impl Sealed {
 /// the target's file system. It is noted where the sweep will look.
 pub(crate) fn scattered(bucket: &Bucket<'_>, target: &Directory) -> Result<(Arc<OwnedFd>, String), Fail> {
     let notes = bucket.own_directory(SCATTERED)?;
-    let note = lock::hash(target.path.as_bytes());
-    match record::write_whole(&notes, &format!("{note:016x}"), target.path.as_bytes(), false) {
-        Err(Fail::Storage(BackendError::Io { source, .. })) if source.kind() == ErrorKind::AlreadyExists => {}
-        result => result?,
-    }
+    note_scattered(&notes, &target.path)?;
     Ok((Arc::clone(&target.fd), scattered_name()))
+}
+
+/// Notes that something may be staged in the directory at `path` itself.
+pub(crate) fn note_scattered(notes: &OwnedFd, path: &str) -> Result<(), Fail> {
+    match record::write_whole(notes, &scattered_note(path), path.as_bytes(), false) {
+        Err(Fail::Storage(BackendError::Io { source, .. })) if source.kind() == ErrorKind::AlreadyExists => {
+            Ok(())
+        }
+        result => result,
+    }
+}
+
+/// The name of the note.
+pub(crate) fn scattered_note(path: &str) -> String {
+    format!("{:016x}", lock::hash(path.as_bytes()))
 }
 
 /// A name for something staged in a directory of keys.

@@ -39,7 +39,7 @@ fn exit_code(outcome: Result<(), String>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("slipway: {message}");
+            eprintln!("slipway: {}", commands::visible(&message, true));
             ExitCode::FAILURE
         }
     }

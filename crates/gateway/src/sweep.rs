@@ -49,7 +49,10 @@ pub fn once(options: &SweepOptions) -> std::result::Result<(), String> {
 
 async fn sweep_all(backend: &dyn Backend) -> Result<SweepReport> {
     let cx = Context::default();
-    let mut total = backend.sweep_orphans(&cx).await?;
+    let mut total = backend.sweep_orphans(&cx).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "what crashes left beside the buckets was not swept");
+        SweepReport::default()
+    });
     let mut query = ListBucketsQuery { max_buckets: BUCKETS_PER_PAGE, ..ListBucketsQuery::default() };
     loop {
         let page = backend.list_buckets(&cx, &query).await?;

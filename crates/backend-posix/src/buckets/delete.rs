@@ -260,7 +260,11 @@ pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<usiz
     let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
     let mut removed = 0;
     for aside in asides(&root, options.staging_age)? {
-        removed += usize::from(end_aside(store, &root, aside)? == Ended::Removed);
+        match end_aside(store, &root, aside.clone()) {
+            Ok(ended) => removed += usize::from(ended == Ended::Removed),
+            // One that can't be returned must not keep the others, nor the sweep of all buckets.
+            Err(error) => tracing::warn!(aside, %error, "uploads that were set aside cannot be returned"),
+        }
     }
     Ok(removed)
 }
@@ -312,6 +316,7 @@ pub(crate) fn end_aside(store: &Store, root: &OwnedFd, aside: String) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::time::Duration;
 
     use backend::{BackendError, NewUpload};
@@ -340,6 +345,18 @@ mod tests {
         assert_eq!(asides(), 1);
         sweep();
         upload::head(&scene.store, &name).unwrap();
+        assert_eq!(asides(), 0);
+
+        // Where they can't be returned, that is no one else's trouble.
+        Aside::take(&scene.bucket(), &scene.name).unwrap();
+        let own = scene.path().join(".slipway");
+        fs::rename(&own, scene.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink("moved", &own).unwrap();
+        let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
+        assert_eq!(sweep_asides(&scene.store, &options).unwrap(), 0);
+        fs::remove_file(&own).unwrap();
+        fs::rename(scene.path().join("moved"), &own).unwrap();
+        sweep();
         assert_eq!(asides(), 0);
 
         Aside::take(&scene.bucket(), &scene.name).unwrap();

@@ -4,7 +4,7 @@ mod delete;
 
 use backend::{BackendError, BucketAttributes, BucketPage, ListBucketsQuery, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FileType, Mode, RawDir, SeekFrom, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, RawDir, StatxFlags};
 use rustix::io::Errno;
 use s3_types::{BucketName, Timestamp, UnixAccount};
 
@@ -163,16 +163,20 @@ fn sync_root(store: &Store) -> Result<()> {
 /// [`IndexCache`](crate::listing)).
 pub(crate) fn entries(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
     let mut before = file_info::of(directory)?.changed_ns;
+    let mut found = entries_once(directory)?;
     for _ in 1..DIRECTORY_READS_MAX {
-        let found = entries_once(directory)?;
         let after = file_info::of(directory)?.changed_ns;
         if after == before {
-            return Ok(found);
+            break;
         }
         before = after;
-        rustix::fs::seek(directory, SeekFrom::Start(0))?;
+        // Opened anew: not all file systems go back to the beginning.
+        match resolve::plain(directory, "", DIRECTORY) {
+            Err(Errno::NOENT) => break,
+            again => found = entries_once(&again?)?,
+        }
     }
-    entries_once(directory)
+    Ok(found)
 }
 
 fn entries_once(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {

@@ -1,37 +1,55 @@
 //! Whether there is an object anywhere below a directory, by looking at as little as possible.
 
+use std::sync::Arc;
+
 use rustix::fd::AsFd;
-use rustix::fs::{FileType, SeekFrom};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use s3_types::limits::KEY_BYTES_MAX;
 
-use super::names::{Kind, chain, kind_of, read_names};
+use super::budget::{Barren, Budget, Cut, Id};
+use super::names::{Kind, chain, child, kind_of, read_names};
 use super::walk::unless_removed;
-use crate::bucket::{Bucket, Directory, join};
+use crate::bucket::{Bucket, Directory};
 use crate::error::Io;
 use crate::file_info;
 use crate::keymap::{self, Name};
-use crate::limits::DIRECTORY_READS_MAX;
+use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX};
 use crate::place::{directory_record, leads_nowhere};
+use crate::resolve::{self, DIRECTORY};
 
 /// A search through the directories below one.
-pub(crate) struct Below<'a> {
+pub(super) struct Below<'a, 'b> {
     pub bucket: &'a Bucket<'a>,
     /// Device and inode of the directories above, so that a link to one of them ends there.
-    pub above: Vec<(u64, u64)>,
+    pub above: Vec<Id>,
+    pub budget: &'b mut Budget<'a>,
+    pub barren: &'b mut Barren,
+}
+
+/// What a search finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Object,
+    Nothing,
+    /// The page may look no further, and should end where it is.
+    Unknown,
 }
 
 /// A directory that the search is in, with the children it has yet to look into.
 struct Frame {
-    path: String,
+    place: String,
+    /// Open in the top few frames only.
+    directory: Option<Arc<Directory>>,
     children: std::vec::IntoIter<(String, Kind)>,
     prefix_bytes: usize,
+    cut: Cut,
 }
 
-impl Below<'_> {
-    /// True if there is an object whose key starts with the `prefix_bytes` bytes of the directory's own prefix. The directory's
+impl Below<'_, '_> {
+    /// Looks for an object whose key starts with the `prefix_bytes` bytes of the directory's own prefix. The directory's
     /// own [`keymap::SELF`] counts only if `own` (it belongs to the key without the `/`).
-    pub fn has_object(&mut self, directory: &Directory, prefix_bytes: usize, own: bool) -> Io<bool> {
+    pub fn has_object(&mut self, directory: Directory, prefix_bytes: usize, own: bool) -> Io<Outcome> {
         let depth = self.above.len();
         let result = self.search(directory, prefix_bytes, own);
         self.above.truncate(depth);
@@ -39,85 +57,131 @@ impl Below<'_> {
     }
 
     /// Not recursive: a tree may be deeper than a stack.
-    fn search(&mut self, directory: &Directory, prefix_bytes: usize, own: bool) -> Io<bool> {
-        let Some(frame) = self.look(directory, prefix_bytes, own)? else { return Ok(true) };
+    fn search(&mut self, directory: Directory, prefix_bytes: usize, own: bool) -> Io<Outcome> {
+        let Some(frame) = self.look(directory, prefix_bytes, own)? else { return Ok(Outcome::Object) };
         let mut frames = vec![frame];
         while let Some(frame) = frames.last_mut() {
+            if self.budget.is_used_up() {
+                return Ok(Outcome::Unknown);
+            }
             let Some((component, kind)) = frame.children.next() else {
+                let cut = frame.cut;
                 frames.pop();
-                self.above.pop();
+                self.leave(cut);
+                if let Some(frame) = frames.last_mut() {
+                    frame.cut.merge(cut);
+                }
                 continue;
             };
-            let path = join(&frame.path, &keymap::component_path(&component));
+            self.budget.step();
             let prefix_bytes = frame.prefix_bytes + component.len() + 1;
-            let child = match self.bucket.directory(&path) {
+            let child = match self.open(frame, &component) {
                 Err(errno) if leads_nowhere(errno) || errno == Errno::ACCESS => continue,
                 result => result?,
             };
-            if prefix_bytes > KEY_BYTES_MAX || (kind == Kind::DirectoryLink && self.is_above(&child)?) {
+            if prefix_bytes > KEY_BYTES_MAX {
+                frame.cut.length();
                 continue;
             }
-            match self.look(&child, prefix_bytes, !component.is_empty())? {
+            if kind == Kind::DirectoryLink && !self.is_new(&child, &mut frame.cut)? {
+                continue;
+            }
+            match self.look(child, prefix_bytes, !component.is_empty())? {
                 Some(frame) => frames.push(frame),
-                None => return Ok(true),
+                None => return Ok(Outcome::Object),
+            }
+            if let Some(below) = frames.len().checked_sub(LISTING_OPEN_MAX + 1) {
+                frames[below].directory = None;
             }
         }
-        Ok(false)
+        Ok(Outcome::Nothing)
+    }
+
+    fn open(&self, frame: &mut Frame, component: &str) -> Io<Directory> {
+        let directory = match &frame.directory {
+            Some(directory) => directory,
+            None => frame.directory.insert(Arc::new(self.bucket.directory(&frame.place)?)),
+        };
+        child(self.bucket, directory, &keymap::component_path(component))
+    }
+
+    /// Leaves a directory in which there was nothing.
+    fn leave(&mut self, cut: Cut) {
+        if let Some(id) = self.above.pop() {
+            self.barren.add(id, self.above.len(), cut);
+        }
     }
 
     /// Looks at what is in one directory: `None` if there is an object. As in [`IndexCache`](super::cache), what changes meanwhile must
     /// not hide one.
-    fn look(&mut self, directory: &Directory, prefix_bytes: usize, own: bool) -> Io<Option<Frame>> {
-        let changed = || Ok(unless_removed(file_info::fresh(directory))?.map(|info| info.changed_ns));
-        let mut before = changed()?;
+    fn look(&mut self, directory: Directory, prefix_bytes: usize, own: bool) -> Io<Option<Frame>> {
+        let mut directory = Arc::new(directory);
+        let changed = |directory: &Directory| {
+            Ok(unless_removed(file_info::fresh(directory))?.map(|info| info.changed_ns))
+        };
+        let mut before = changed(&directory)?;
         for _ in 1..DIRECTORY_READS_MAX {
-            let frame = self.look_once(directory, prefix_bytes, own)?;
-            let after = changed()?;
+            let frame = self.look_once(&directory, prefix_bytes, own)?;
+            let after = changed(&directory)?;
             if frame.is_none() || after == before {
                 return Ok(frame);
             }
             self.above.pop();
             before = after;
-            rustix::fs::seek(directory, SeekFrom::Start(0))?;
+            // Opened anew: not all file systems go back to the beginning.
+            let again = resolve::plain(&*directory, "", DIRECTORY);
+            let Some(again) = unless_removed(again)? else { continue };
+            directory = Arc::new(Directory { fd: Arc::new(again), path: directory.path.clone() });
         }
-        self.look_once(directory, prefix_bytes, own)
+        self.look_once(&directory, prefix_bytes, own)
     }
 
-    fn look_once(&mut self, directory: &Directory, prefix_bytes: usize, own: bool) -> Io<Option<Frame>> {
-        let mut found = false;
+    fn look_once(&mut self, directory: &Arc<Directory>, prefix_bytes: usize, own: bool) -> Io<Option<Frame>> {
+        let (mut found, mut cut) = (false, Cut::default());
         let mut children = Vec::new();
-        read_names(directory, |name, kind| {
+        read_names(&**directory, |name, kind| {
             match keymap::classify(name.to_bytes()) {
                 Name::SelfFile => found |= own && kind == FileType::RegularFile,
                 Name::DirectoryData => found |= kind == FileType::RegularFile,
                 Name::Component(component) => {
-                    let kind = kind_of(self.bucket, directory, &directory.path, name, kind)?;
-                    found |= note(component.into_owned(), kind, prefix_bytes, &mut children);
+                    let kind = kind_of(self.bucket, &**directory, &directory.path, name, kind)?;
+                    found |= note(component.into_owned(), kind, prefix_bytes, &mut children, &mut cut);
                 }
                 Name::Piece(piece) => {
-                    for (component, kind) in chain(self.bucket, directory, &directory.path, name, piece)? {
-                        found |= note(component, Some(kind), prefix_bytes, &mut children);
+                    for (component, kind) in chain(self.bucket, &**directory, &directory.path, name, piece)? {
+                        found |= note(component, Some(kind), prefix_bytes, &mut children, &mut cut);
                     }
                 }
                 Name::LastPiece(_) | Name::Hidden => {}
             }
-            Ok(!found)
+            if kind == FileType::Symlink {
+                self.budget.step();
+            }
+            Ok(!found && !self.budget.is_used_up())
         })?;
-        let look =
-            || Ok((directory_record(self.bucket, directory)?.directory_object, file_info::of(directory)?));
+        let look = || {
+            Ok((directory_record(self.bucket, &**directory)?.directory_object, file_info::of(&**directory)?))
+        };
         let known = if found { None } else { unless_removed(look())? };
         if found || known.is_some_and(|(object, _)| object) {
             return Ok(None);
         }
         // One that is gone is none that a link leads to.
         self.above.push(known.map_or((0, 0), |(_, info)| (info.device, info.inode)));
-        Ok(Some(Frame { path: directory.path.clone(), children: children.into_iter(), prefix_bytes }))
+        let (place, children) = (directory.path.clone(), children.into_iter());
+        Ok(Some(Frame { place, directory: Some(Arc::clone(directory)), children, prefix_bytes, cut }))
     }
 
-    /// True if a directory that a link leads to is one of those the search is in.
-    pub fn is_above(&self, directory: impl AsFd) -> Io<bool> {
+    /// False if a directory that a link leads to is one of those the search is in, or had no object before.
+    pub fn is_new(&mut self, directory: impl AsFd, cut: &mut Cut) -> Io<bool> {
+        self.budget.link();
         let info = file_info::of(directory)?;
-        Ok(self.above.contains(&(info.device, info.inode)))
+        let id = (info.device, info.inode);
+        if let Some(depth) = self.above.iter().position(|above| *above == id) {
+            cut.cycle(depth);
+            return Ok(false);
+        }
+        Ok(!self.barren.contains(id))
     }
 }
 
@@ -127,13 +191,18 @@ fn note(
     kind: Option<Kind>,
     prefix_bytes: usize,
     children: &mut Vec<(String, Kind)>,
+    cut: &mut Cut,
 ) -> bool {
     match kind {
         Some(kind) if kind.is_directory() => {
             children.push((component, kind));
             false
         }
-        Some(_) => !component.is_empty() && prefix_bytes + component.len() <= KEY_BYTES_MAX,
+        Some(_) if prefix_bytes + component.len() > KEY_BYTES_MAX => {
+            cut.length();
+            false
+        }
+        Some(_) => !component.is_empty(),
         None => false,
     }
 }

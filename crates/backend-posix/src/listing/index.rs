@@ -13,6 +13,7 @@ use crate::bucket::Bucket;
 use crate::error::Io;
 use crate::keymap::{self, Name};
 use crate::limits::{INDEX_CHUNK_ENTRIES, INDEX_SLACK};
+use crate::resolve::{self, DIRECTORY};
 
 /// The components in a directory in the order of the keys they lead to. A directory's text ends in `/`, which is how it
 /// sorts; what is in chains of long components stands beside the rest.
@@ -122,8 +123,14 @@ impl DirectoryIndex {
         bytes_max: usize,
         entries_max: usize,
     ) -> Io<Option<Self>> {
-        // It may have been read already.
-        rustix::fs::seek(directory.as_fd(), SeekFrom::Start(0))?;
+        // It may have been read already, and sshfs does not go back to the beginning.
+        let anew =
+            bucket.store.names_may_blink(&directory).then(|| resolve::plain(&directory, "", DIRECTORY));
+        let anew = anew.transpose()?;
+        let directory = anew.as_ref().map_or(directory.as_fd(), AsFd::as_fd);
+        if anew.is_none() {
+            rustix::fs::seek(directory, SeekFrom::Start(0))?;
+        }
         let mut builder = Builder::new(from, bytes_max);
         let (mut has_data, mut has_chains) = (false, false);
         read_names(directory.as_fd(), |name, kind| {

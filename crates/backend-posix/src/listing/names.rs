@@ -1,12 +1,13 @@
 //! The names in a directory, and what they are to a listing.
 
 use std::ffi::CStr;
+use std::sync::Arc;
 
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{FileType, RawDir};
 use rustix::io::Errno;
 
-use crate::bucket::{Bucket, join};
+use crate::bucket::{Bucket, Directory, join};
 use crate::error::Io;
 use crate::file_info;
 use crate::keymap::{self, Name};
@@ -88,6 +89,16 @@ pub(crate) fn kind_of(
         }
         _ => None,
     })
+}
+
+/// Opens a directory in an open one, which does not depend on how deep that is. Links are followed.
+pub(crate) fn child(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<Directory> {
+    let path = join(&directory.path, name);
+    match resolve::plain(directory, name, DIRECTORY) {
+        Ok(fd) => Ok(Directory { fd: Arc::new(fd), path }),
+        Err(Errno::LOOP) => bucket.directory(&path),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// The components whose chains begin with the directory `name`, which holds `piece`.

@@ -1,6 +1,7 @@
 //! Filling a page from a walk.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use backend::{ListItem, ListPage, ListPosition, Result};
 use s3_types::BucketName;
@@ -22,18 +23,31 @@ pub(crate) struct Query {
     pub max_items: usize,
 }
 
-/// One page of keys.
-pub(crate) fn list(store: &Store, query: &Query) -> Result<ListPage> {
+/// One page of keys, unless it is `abandoned` meanwhile: then whatever there is.
+pub(crate) fn list_unless(store: &Store, query: &Query, abandoned: &AtomicBool) -> Result<ListPage> {
     let bucket = store.bucket(&query.bucket)?;
-    conversion::undisturbed(&bucket, || page(&bucket, query))
+    conversion::undisturbed(&bucket, || page(&bucket, query, abandoned))
 }
 
-fn page(bucket: &Bucket<'_>, query: &Query) -> Result<ListPage> {
+/// [`list_unless`], for those who wait.
+#[cfg(test)]
+pub(crate) fn list(store: &Store, query: &Query) -> Result<ListPage> {
+    list_unless(store, query, &AtomicBool::new(false))
+}
+
+fn page(bucket: &Bucket<'_>, query: &Query, abandoned: &AtomicBool) -> Result<ListPage> {
     let from = lower_bound(query.start.as_ref());
     let delimiter = query.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty());
-    let mut walk = Walk::new(bucket, &query.prefix, delimiter, from)?;
+    let mut walk = Walk::new(bucket, &query.prefix, delimiter, from, abandoned)?;
     let mut page = Page { bucket, items: Vec::new(), found: Vec::new(), directories: 0 };
     while let Some(hit) = walk.next()? {
+        if let Hit::Pause(position) = hit {
+            page.read_found()?;
+            let last = page.items.last().map(position_after);
+            let positions = [query.start.clone(), Some(position), last].into_iter().flatten();
+            let next = positions.max_by_key(|position| lower_bound(Some(position)));
+            return Ok(ListPage { items: page.items, next });
+        }
         if page.items.len() + page.found.len() >= query.max_items {
             page.read_found()?;
             // Some may be gone meanwhile, which makes room.
@@ -81,6 +95,7 @@ impl Page<'_> {
                 }
                 self.found.push(found);
             }
+            Hit::Pause(_) => {}
         }
         Ok(())
     }

@@ -1,15 +1,17 @@
 //! Going through the objects of a bucket in the order of their keys.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use backend::{ListPosition, Result};
 use rustix::io::Errno;
 use s3_types::limits::KEY_BYTES_MAX;
 
-use super::below::Below;
+use super::below::{Below, Outcome};
+use super::budget::{Barren, Budget, Cut, Id};
 use super::build::reaches;
 use super::index::{DirectoryIndex, Position};
-use super::names::Kind;
+use super::names::{self, Kind};
 use super::page::common_prefix;
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Io, Op};
@@ -40,6 +42,8 @@ pub(crate) enum Hit {
     Object(Found),
     /// Keys that have this prefix up to the delimiter. The walk has gone past them.
     CommonPrefix(String),
+    /// The page has looked at as much as it may. To be gone on with after this.
+    Pause(ListPosition),
 }
 
 /// An object that a walk has found; its attributes are still to be read.
@@ -71,6 +75,14 @@ pub(crate) struct Walk<'a> {
     frames: Vec<Frame>,
     /// An object that was found by entering its directory.
     pending: Option<Hit>,
+    budget: Budget<'a>,
+    /// For the directories below common prefixes.
+    search_budget: Budget<'a>,
+    barren: Barren,
+    /// How many objects and common prefixes were found.
+    hits: usize,
+    /// All up to here has been dealt with.
+    passed: String,
 }
 
 struct Frame {
@@ -83,7 +95,10 @@ struct Frame {
     /// How much of [`Walk::path`] is this frame's.
     path_bytes: usize,
     /// Device and inode.
-    id: (u64, u64),
+    id: Id,
+    cut: Cut,
+    /// [`Walk::hits`] when it was entered, if all of it is walked through.
+    hits_before: Option<usize>,
 }
 
 impl<'a> Walk<'a> {
@@ -93,10 +108,22 @@ impl<'a> Walk<'a> {
         prefix: &'a str,
         delimiter: Option<&'a str>,
         from: Vec<u8>,
+        abandoned: &'a AtomicBool,
     ) -> Result<Self> {
-        let from = from.max(prefix.as_bytes().to_vec());
-        let (path, frames, pending) = (String::new(), Vec::new(), None);
-        let mut walk = Self { bucket, prefix, delimiter, from, path, frames, pending };
+        let mut walk = Self {
+            bucket,
+            prefix,
+            delimiter,
+            from: from.max(prefix.as_bytes().to_vec()),
+            path: String::new(),
+            frames: Vec::new(),
+            pending: None,
+            budget: Budget::new(abandoned),
+            search_budget: Budget::new(abandoned),
+            barren: Barren::default(),
+            hits: 0,
+            passed: String::new(),
+        };
         let nothing = prefix.len() > KEY_BYTES_MAX || (!prefix.is_empty() && walk.from >= after_all(prefix));
         if !nothing {
             let top = prefix.rfind('/').map_or("", |slash| &prefix[..=slash]);
@@ -122,44 +149,87 @@ impl<'a> Walk<'a> {
                 return Ok(Some(hit));
             }
             let Some(frame) = self.frames.last_mut() else { return Ok(None) };
-            self.path.truncate(frame.path_bytes);
-            if frame.directory.is_none() {
-                match self.bucket.directory(&frame.place) {
-                    Ok(directory) => frame.directory = Some(Arc::new(directory)),
-                    Err(errno) if leads_nowhere(errno) => {
-                        self.frames.pop();
-                        continue;
-                    }
-                    Err(errno) => return Err(errno),
-                }
+            if self.budget.is_used_up() {
+                return Ok(Some(Hit::Pause(ListPosition::AfterKey(self.passed.clone()))));
             }
+            self.path.truncate(frame.path_bytes);
             let index = Arc::clone(&frame.index);
             let Some((text, kind)) = index.get(frame.position) else {
-                if !unless_removed(self.refill(&index))?.unwrap_or(false) {
-                    self.frames.pop();
+                // What has no more is not opened again for that.
+                if index.rest().is_none()
+                    || !self.reopen()?
+                    || !unless_removed(self.refill(&index))?.unwrap_or(false)
+                {
+                    self.leave();
                 }
                 continue;
             };
-            frame.position = index.after(frame.position);
             let key = format!("{}{text}", self.path);
             if !key.starts_with(self.prefix) && !self.prefix.starts_with(&key) {
+                frame.position = index.after(frame.position);
                 if key.as_str() > self.prefix {
                     self.frames.clear();
                 }
                 continue;
             }
-            if kind.is_directory() {
-                if let Some(hit) = self.enter_child(key, text, kind)? {
-                    return Ok(Some(hit));
-                }
+            let open = self.reopen()?;
+            let Some(frame) = self.frames.last_mut() else { return Ok(None) };
+            frame.position = index.after(frame.position);
+            if !open {
+                frame.hits_before = None;
+                self.leave();
                 continue;
             }
-            if self.wants(&key)
-                && let Some(name) = self.object(text, kind)
-                && let Some(directory) = self.frames.last().and_then(|frame| frame.directory.clone())
-            {
-                return Ok(Some(self.hit(Found { key, directory, source: Source::File(name) })));
+            self.budget.step();
+            if let Some(hit) = self.look(key, text, kind)? {
+                return Ok(Some(hit));
             }
+        }
+    }
+
+    /// What an entry of the directory that the walk is in comes to, if anything.
+    fn look(&mut self, key: String, text: &str, kind: Kind) -> Io<Option<Hit>> {
+        if kind.is_directory() {
+            return self.enter_child(key, text, kind);
+        }
+        if key.len() > KEY_BYTES_MAX {
+            self.note_cut(Cut::length);
+        } else if self.wants(&key)
+            && let Some(name) = self.object(text, kind)
+            && let Some(directory) = self.frames.last().and_then(|frame| frame.directory.clone())
+        {
+            return Ok(Some(self.hit(Found { key, directory, source: Source::File(name) })));
+        }
+        self.passed = key;
+        Ok(None)
+    }
+
+    /// Opens the directory that the walk is in, if it is not; false if it is gone.
+    fn reopen(&mut self) -> Io<bool> {
+        let Some(frame) = self.frames.last_mut() else { return Ok(false) };
+        if frame.directory.is_none() {
+            match self.bucket.directory(&frame.place) {
+                Ok(directory) => frame.directory = Some(Arc::new(directory)),
+                Err(errno) if leads_nowhere(errno) => return Ok(false),
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Goes back to the directory above.
+    fn leave(&mut self) {
+        let Some(frame) = self.frames.pop() else { return };
+        if frame.hits_before == Some(self.hits) {
+            self.barren.add(frame.id, self.frames.len(), frame.cut);
+        }
+        self.note_cut(|cut| cut.merge(frame.cut));
+        self.passed = behind_all(&self.path[..frame.path_bytes]);
+    }
+
+    fn note_cut(&mut self, note: impl FnOnce(&mut Cut)) {
+        if let Some(frame) = self.frames.last_mut() {
+            note(&mut frame.cut);
         }
     }
 
@@ -199,6 +269,7 @@ impl<'a> Walk<'a> {
     }
 
     fn hit(&mut self, found: Found) -> Hit {
+        self.hits += 1;
         match self.delimiter.and_then(|delimiter| common_prefix(&found.key, self.prefix, delimiter)) {
             None => Hit::Object(found),
             Some(prefix) => self.roll_up(prefix.to_owned()),
@@ -206,6 +277,7 @@ impl<'a> Walk<'a> {
     }
 
     fn roll_up(&mut self, prefix: String) -> Hit {
+        self.hits += 1;
         self.skip_to(after_all(&prefix));
         Hit::CommonPrefix(prefix)
     }
@@ -227,11 +299,16 @@ impl<'a> Walk<'a> {
     /// Enters a directory, or finds out that all in it comes down to one common prefix.
     fn enter_child(&mut self, key: String, text: &str, kind: Kind) -> Io<Option<Hit>> {
         let Some(frame) = self.frames.last() else { return Ok(None) };
-        if key.len() > KEY_BYTES_MAX || after_all(&key) <= self.from {
+        if key.len() > KEY_BYTES_MAX {
+            self.note_cut(Cut::length);
             return Ok(None);
         }
+        let Some(directory) = frame.directory.clone().filter(|_| after_all(&key) > self.from) else {
+            return Ok(None);
+        };
         let component = text.strip_suffix('/').unwrap_or(text);
-        let child = match self.bucket.directory(&join(&frame.place, &keymap::component_path(component))) {
+        let opened = || names::child(self.bucket, &directory, &keymap::component_path(component));
+        let child = match opened() {
             // Removed meanwhile, or private to someone (`lost+found`): nothing that could be read is in it.
             Err(errno) if leads_nowhere(errno) => return Ok(None),
             Err(Errno::ACCESS) => {
@@ -240,18 +317,36 @@ impl<'a> Walk<'a> {
             }
             result => result?,
         };
-        let mut below =
-            Below { bucket: self.bucket, above: self.frames.iter().map(|frame| frame.id).collect() };
-        if kind == Kind::DirectoryLink && below.is_above(&child)? {
-            return Ok(None);
+        if kind == Kind::DirectoryLink {
+            let mut cut = Cut::default();
+            let new = below(self.bucket, &self.frames, &mut self.budget, &mut self.barren)
+                .is_new(&child, &mut cut)?;
+            if !new {
+                self.note_cut(|all| all.merge(cut));
+                self.passed = behind_all(&key);
+                return Ok(None);
+            }
         }
         let rolled = self.delimiter.and_then(|delimiter| common_prefix(&key, self.prefix, delimiter));
         if let Some(prefix) = rolled
             && key.as_bytes() >= self.from.as_slice()
+            && !self.search_budget.is_used_up()
         {
-            let found = below.has_object(&child, key.len(), false)?;
             let prefix = prefix.to_owned();
-            return Ok(found.then(|| self.roll_up(prefix)));
+            let mut below = below(self.bucket, &self.frames, &mut self.search_budget, &mut self.barren);
+            match below.has_object(child, key.len(), false)? {
+                Outcome::Object => return Ok(Some(self.roll_up(prefix))),
+                Outcome::Nothing => {
+                    self.passed = behind_all(&key);
+                    return Ok(None);
+                }
+                // In the order of keys it can be gone on with by the next page.
+                Outcome::Unknown => {}
+            }
+            return match opened() {
+                Err(errno) if leads_nowhere(errno) || errno == Errno::ACCESS => Ok(None),
+                child => unless_removed(self.enter(child?, key)).map(|_| None),
+            };
         }
         unless_removed(self.enter(child, key))?;
         Ok(None)
@@ -261,16 +356,25 @@ impl<'a> Walk<'a> {
         let from = self.from.strip_prefix(key.as_bytes()).unwrap_or_default();
         let index = self.bucket.store.indexes.get(self.bucket, &directory, from)?;
         let info = file_info::of(&directory)?;
-        let position = seek(&index, Position::default(), &key, &self.from);
+        let all = key.as_bytes() >= self.from.as_slice();
+        let start = Position::default();
+        let position = if all { start } else { seek(&index, start, &key, &self.from) };
         let object = !key.is_empty()
             && self.wants(&key)
             && (index.has_data || directory_record(self.bucket, &directory)?.directory_object);
         self.path.clone_from(&key);
-        let id = (info.device, info.inode);
-        let place = directory.path.clone();
+        let whole = all && key.starts_with(self.prefix);
         let directory = Arc::new(directory);
-        let kept = Some(Arc::clone(&directory));
-        self.frames.push(Frame { place, directory: kept, index, position, path_bytes: key.len(), id });
+        self.frames.push(Frame {
+            place: directory.path.clone(),
+            directory: Some(Arc::clone(&directory)),
+            index,
+            position,
+            path_bytes: key.len(),
+            id: (info.device, info.inode),
+            cut: Cut::default(),
+            hits_before: whole.then_some(self.hits),
+        });
         if let Some(below) = self.frames.len().checked_sub(LISTING_OPEN_MAX + 1) {
             self.frames[below].directory = None;
         }
@@ -279,6 +383,21 @@ impl<'a> Walk<'a> {
         }
         Ok(())
     }
+}
+
+/// A search below the directory that a walk is in.
+fn below<'a, 'b>(
+    bucket: &'a Bucket<'a>,
+    frames: &[Frame],
+    budget: &'b mut Budget<'a>,
+    barren: &'b mut Barren,
+) -> Below<'a, 'b> {
+    Below { bucket, above: frames.iter().map(|frame| frame.id).collect(), budget, barren }
+}
+
+/// A position behind all that starts with `prefix`, as a text that may be a marker.
+fn behind_all(prefix: &str) -> String {
+    format!("{prefix}{}", char::MAX)
 }
 
 /// What FUSE and network file systems say of a directory that was removed after it was opened: it was empty.

@@ -6,6 +6,7 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode};
@@ -89,20 +90,32 @@ pub fn locate(path: &Path, tree: Option<&Path>) -> Result<Located, LocateError> 
     Ok(Located { path: path.ok_or_else(not_text)?, root, bucket })
 }
 
-/// The nearest directory above `place`, or itself, that is a tree's root or has a bucket.
+/// The outermost directory above `place`, or itself, that is a tree's root or has a bucket. What is below it may be anyone's who may
+/// write to a bucket, traces of a gateway too; what is above it is not.
 fn find_root(place: &Path) -> Option<PathBuf> {
-    for directory in place.ancestors() {
-        if ["credentials.toml", METADATA].iter().any(|name| directory.join(OWN_DIRECTORY).join(name).exists())
-        {
-            return Some(directory.to_owned());
+    let root_at = |directory: &Path| {
+        let own = directory.join(OWN_DIRECTORY);
+        let marker =
+            ["credentials.toml", METADATA].map(|name| own.join(name)).into_iter().find(|path| path.exists());
+        let above = directory.parent();
+        if let Some(above) = above.filter(|above| is_bucket(directory) && is_credible(above, directory)) {
+            return Some(above.to_owned());
         }
-        if is_bucket(directory) {
-            return directory.parent().map(Path::to_owned);
-        }
+        marker.is_some_and(|marker| is_credible(directory, &marker)).then(|| directory.to_owned())
+    };
+    if let Some(root) = place.ancestors().filter_map(root_at).last() {
+        return Some(root);
     }
     let children = std::fs::read_dir(place).ok()?;
     let found = children.flatten().any(|child| is_bucket(&child.path()));
     found.then(|| place.to_owned())
+}
+
+/// False if anyone can have made a trace in what would be the root (`/tmp`), and someone else has.
+fn is_credible(root: &Path, trace: &Path) -> bool {
+    let open_to_all = std::fs::metadata(root).is_ok_and(|root| root.mode() & 0o002 != 0);
+    let own = |uid| uid == 0 || uid == rustix::process::geteuid().as_raw();
+    !open_to_all || std::fs::symlink_metadata(trace).is_ok_and(|trace| own(trace.uid()))
 }
 
 fn is_bucket(directory: &Path) -> bool {
@@ -140,6 +153,36 @@ mod tests {
         assert_eq!(at("a/b"), Located { root: root.clone(), bucket: bucket.clone(), path: "a/b".into() });
         assert_eq!(at(""), Located { root: root.clone(), bucket, path: String::new() });
         assert_eq!(at(".."), Located { root, bucket: None, path: String::new() });
+    }
+
+    /// As whoever may write to a bucket can.
+    #[test]
+    fn a_trace_that_is_planted_in_a_bucket_leads_nowhere_else() {
+        let scene = Scene::new();
+        scene.put("a/b", b"1").unwrap();
+        fs::create_dir_all(scene.path().join("a/.slipway/locks")).unwrap();
+        for name in ["metadata", "credentials.toml"] {
+            fs::write(scene.path().join("a/.slipway").join(name), "").unwrap();
+        }
+        let root = scene.path().parent().unwrap().canonicalize().unwrap();
+        let located = locate(&scene.path().join("a/b"), None).unwrap();
+        assert_eq!(located, Located { root, bucket: Some(scene.name.clone()), path: "a/b".into() });
+    }
+
+    /// As anyone can in `/tmp`. Changing owners takes root.
+    #[test]
+    fn a_trace_of_someone_else_where_all_may_write_is_none() {
+        let shared = tempfile::tempdir().unwrap();
+        fs::set_permissions(shared.path(), std::os::unix::fs::PermissionsExt::from_mode(0o1777)).unwrap();
+        let marker = shared.path().join(".slipway/metadata");
+        fs::create_dir_all(shared.path().join(".slipway")).unwrap();
+        fs::write(&marker, "").unwrap();
+        assert!(is_credible(shared.path(), &marker));
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&marker, Some(12345), None).unwrap();
+            assert!(!is_credible(shared.path(), &marker));
+            assert_eq!(find_root(&shared.path().join("x")), None);
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ pub mod import;
 pub mod rehash;
 pub mod stat;
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -51,9 +53,15 @@ impl Console {
 
     /// Writes a line of results.
     fn say(&self, line: &str) {
+        self.say_lines(&visible(line, false));
+    }
+
+    /// Writes results of several lines.
+    fn say_lines(&self, lines: &str) {
+        let lines = visible(lines, true);
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.clear();
-        match writeln!(std::io::stdout(), "{line}") {
+        match writeln!(std::io::stdout(), "{lines}") {
             // A reader that has seen enough ends us, as it would end any filter.
             Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(FOUND.into()),
             _ => {}
@@ -64,7 +72,7 @@ impl Console {
     fn complain(&self, line: &str) {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.clear();
-        eprintln!("slipway: {line}");
+        eprintln!("slipway: {}", visible(line, false));
     }
 
     /// Ends a command that could not begin, or not go on.
@@ -118,7 +126,31 @@ fn size(bytes: u64) -> String {
 /// A path on one line: names may have line breaks, which must not pass for further results.
 fn shown(path: &Path) -> String {
     let text = path.display().to_string();
-    if text.chars().any(char::is_control) { format!("{text:?}") } else { text }
+    if text.chars().any(is_hidden) { format!("{text:?}") } else { text }
+}
+
+/// A text with nothing in it that moves a terminal's cursor, colours it or turns its writing round: names are anyone's. Escaped as in
+/// JSON, so that it stays that if it was.
+pub fn visible(text: &str, lines: bool) -> Cow<'_, str> {
+    let kept = |c: char| !is_hidden(c) || (lines && c == '\n');
+    if text.chars().all(kept) {
+        return Cow::Borrowed(text);
+    }
+    let escape = |mut all: String, c| {
+        if kept(c) {
+            all.push(c);
+        } else {
+            let _ = write!(all, "\\u{:04x}", u32::from(c));
+        }
+        all
+    };
+    Cow::Owned(text.chars().fold(String::new(), escape))
+}
+
+/// Control characters, line breaks, and what changes the direction of writing (Unicode's `Bidi_Control`).
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The options of commands that look at single files.
@@ -163,5 +195,19 @@ mod tests {
     fn a_name_is_one_line() {
         assert_eq!(shown(Path::new("a b")), "a b");
         assert_eq!(shown(Path::new("a\nb")), "\"a\\nb\"");
+        assert_eq!(shown(Path::new("a\u{202e}b")), "\"a\\u{202e}b\"");
+        assert_eq!(shown(Path::new("a\u{2066}b")), "\"a\\u{2066}b\"");
+    }
+
+    #[test]
+    fn no_text_reaches_a_terminal_but_as_text() {
+        assert_eq!(visible("a\x1b[2J\nb\u{9b}\u{2069}", false), "a\\u001b[2J\\u000ab\\u009b\\u2069");
+        assert_eq!(visible("a\n\rb", true), "a\n\\u000db");
+        assert_eq!(visible("\u{e4}\u{200d}", false), "\u{e4}\u{200d}");
+        let json = serde_json::json!({ "path": "a\u{202e}\u{7f}\n" });
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&visible(&json.to_string(), false)).unwrap(),
+            json
+        );
     }
 }

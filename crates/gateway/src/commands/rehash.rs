@@ -39,6 +39,9 @@ pub fn run(options: &RehashOptions) -> ExitCode {
     let outcome = console.watch(&progress, || {
         for path in &options.places.paths {
             let located = locate(path, options.places.tree.as_deref()).map_err(|e| e.to_string())?;
+            if options.places.tree.is_none() {
+                console.complain(&format!("{}: in the tree {}", shown(path), shown(&located.root)));
+            }
             rehash(&located, &how, &progress, &|path, done| {
                 match done {
                     Rehashed::Done if options.dry_run => console.say(&format!("foreign: {}", shown(path))),

@@ -32,7 +32,7 @@ pub fn run(options: &StatOptions) -> ExitCode {
                 for inspection in found {
                     let text =
                         if options.json { as_json(&inspection).to_string() } else { as_text(&inspection) };
-                    console.say(&text);
+                    console.say_lines(&text);
                 }
             }
             Err(error) => {

@@ -23,7 +23,7 @@ impl<'a> Operation<'a> for ListObjects<'a> {
             bucket: bucket.as_str(),
             prefix: asked.prefix,
             marker: asked.marker,
-            next_marker: page.next.as_ref().filter(|_| asked.delimiter.is_some()).map(position_text),
+            next_marker: next_marker(&page, asked.delimiter),
             max_keys: asked.max_keys,
             delimiter: asked.delimiter,
             encoding: asked.encoding,
@@ -32,6 +32,16 @@ impl<'a> Operation<'a> for ListObjects<'a> {
         let writer = result.begin(page.items.len());
         Ok(objects_reply(writer, page, asked.encoding, Some(call.owner())))
     }
+}
+
+/// Where a client can't tell by itself: that is the last key, but for delimiters, and pages that end before the next one.
+fn next_marker<'p>(page: &'p ListPage, delimiter: Option<&str>) -> Option<&'p str> {
+    let next = page.next.as_ref().map(position_text)?;
+    let last = match page.items.last() {
+        Some(ListItem::Object(object)) => Some(object.key.as_str()),
+        _ => None,
+    };
+    (delimiter.is_some() || last != Some(next)).then_some(next)
 }
 
 /// One page of the request's bucket. Of no keys at all, if none are asked for.

@@ -1,0 +1,228 @@
+//! How much a page may look at.
+//!
+//! Symbolic links make more paths than there are directories: 41 directories, each with two links to the next, have 2^41 ways
+//! through them. And someone may have made ever so many directories with no object in them. So a page that has looked at so much ends
+//! early, and the next one goes on from there.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::limits::{LISTING_LINK_STEPS, LISTING_STEPS_MAX};
+
+/// Device and inode.
+pub(super) type Id = (u64, u64);
+
+/// What a page may still look at.
+pub(super) struct Budget<'a> {
+    steps: usize,
+    /// Set when no one waits for the page any more.
+    abandoned: &'a AtomicBool,
+}
+
+impl<'a> Budget<'a> {
+    pub fn new(abandoned: &'a AtomicBool) -> Self {
+        Self { steps: LISTING_STEPS_MAX, abandoned }
+    }
+
+    /// To be called for each entry.
+    pub fn step(&mut self) {
+        self.steps = self.steps.saturating_sub(1);
+    }
+
+    /// To be called for each directory that a link leads to.
+    pub fn link(&mut self) {
+        self.steps = self.steps.saturating_sub(LISTING_LINK_STEPS);
+    }
+
+    pub fn is_used_up(&self) -> bool {
+        self.steps == 0 || self.abandoned.load(Relaxed)
+    }
+}
+
+/// The directories in which a page found no object, whatever the way to them.
+#[derive(Default)]
+pub(super) struct Barren(HashSet<Id>);
+
+impl Barren {
+    pub fn contains(&self, id: Id) -> bool {
+        self.0.contains(&id)
+    }
+
+    /// Notes a directory of this depth that was looked through and had no object.
+    pub fn add(&mut self, id: Id, depth: usize, cut: Cut) {
+        if cut.0.is_none_or(|above| above >= depth) {
+            self.0.insert(id);
+        }
+    }
+}
+
+/// The highest place by whose account something below a directory was passed over. By another way it may have to be looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Cut(Option<usize>);
+
+impl Cut {
+    /// A link led to the directory of this depth, which was above.
+    pub fn cycle(&mut self, depth: usize) {
+        self.merge(Self(Some(depth)));
+    }
+
+    /// A key would have been too long.
+    pub fn length(&mut self) {
+        self.cycle(0);
+    }
+
+    pub fn merge(&mut self, other: Self) {
+        self.0 = match (self.0, other.0) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+    use std::time::{Duration, Instant};
+
+    use backend::{ListItem, ListPage, ListPosition};
+
+    use crate::listing::{Query, list, list_unless};
+    use crate::options::Options;
+    use crate::testing::Scene;
+
+    fn query(scene: &Scene, delimiter: Option<&str>, start: Option<ListPosition>) -> Query {
+        let (bucket, delimiter) = (scene.name.clone(), delimiter.map(str::to_owned));
+        Query { bucket, prefix: String::new(), delimiter, start, max_items: 1000 }
+    }
+
+    fn texts(page: &ListPage) -> Vec<String> {
+        let text = |item: &ListItem| match item {
+            ListItem::Object(object) => object.key.as_str().to_owned(),
+            ListItem::CommonPrefix(prefix) => prefix.clone(),
+        };
+        page.items.iter().map(text).collect()
+    }
+
+    /// What all pages show, and how many they are.
+    fn all(scene: &Scene, delimiter: Option<&str>) -> (Vec<String>, usize) {
+        let (mut found, mut start, mut pages) = (Vec::new(), None, 0);
+        loop {
+            let page = list(&scene.store, &query(scene, delimiter, start)).unwrap();
+            pages += 1;
+            found.extend(texts(&page));
+            start = page.next;
+            if start.is_none() {
+                return (found, pages);
+            }
+        }
+    }
+
+    /// 2^40 ways, and so none of them to the end in this time.
+    fn lattice(top: &Path, more: impl Fn(&Path)) {
+        for level in 0..41 {
+            let directory = top.join(format!("d{level:02}"));
+            fs::create_dir_all(&directory).unwrap();
+            more(&directory);
+            if level < 40 {
+                for name in ["x", "y"] {
+                    symlink(format!("../d{:02}", level + 1), directory.join(name)).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_lattice_of_links_is_seen_through() {
+        let scene = Scene::new();
+        lattice(&scene.path(), |_| {});
+        scene.put("z", b"1").unwrap();
+        for delimiter in [None, Some("/")] {
+            assert_eq!(all(&scene, delimiter), (vec!["z".to_owned()], 1));
+        }
+    }
+
+    /// Where each directory has a link back, what is found in one tells nothing of another way there.
+    #[test]
+    fn a_page_ends_where_a_lattice_does_not() {
+        let scene = Scene::new();
+        lattice(&scene.path(), |directory| symlink("../d00", directory.join("a")).unwrap());
+        for delimiter in [None, Some("/")] {
+            let (mut start, mut last) = (None, String::new());
+            for _ in 0..3 {
+                let page = list(&scene.store, &query(&scene, delimiter, start)).unwrap();
+                assert!(page.items.is_empty());
+                let Some(ListPosition::AfterKey(next)) = page.next.clone() else { panic!("{page:?}") };
+                assert!(next > last, "{next} {last}");
+                (start, last) = (page.next, next);
+            }
+        }
+    }
+
+    /// A link that is passed over below a directory may lead to objects when that is reached by another way.
+    #[test]
+    fn what_a_cycle_hides_is_found_by_another_way() {
+        let scene = Scene::new();
+        fs::create_dir_all(scene.path().join("p/a")).unwrap();
+        symlink("../../p", scene.path().join("p/a/up")).unwrap();
+        symlink("p/a", scene.path().join("q")).unwrap();
+        fs::write(scene.path().join("p/z"), "1").unwrap();
+        assert_eq!(all(&scene, None).0, ["p/z", "q/up/z"]);
+        assert_eq!(all(&scene, Some("/")).0, ["p/", "q/"]);
+    }
+
+    #[test]
+    fn pages_that_end_early_miss_nothing() {
+        let scene = Scene::new();
+        for above in 0..40 {
+            for below in 0..200 {
+                fs::create_dir_all(scene.path().join(format!("d{above:02}/{below:03}"))).unwrap();
+            }
+        }
+        let keys = ["d00/100", "d15/x", "d30/100/x", "d39/199/x"];
+        fs::remove_dir_all(scene.path().join("d00/100")).unwrap();
+        for key in keys {
+            fs::write(scene.path().join(key), "1").unwrap();
+        }
+        let (found, pages) = all(&scene, None);
+        assert_eq!(found, keys);
+        assert!(pages > 1);
+        let (found, pages) = all(&scene, Some("/"));
+        assert_eq!(found, ["d00/", "d15/", "d30/", "d39/"]);
+        assert!(pages > 1);
+    }
+
+    #[test]
+    fn who_has_left_gets_nothing_more() {
+        let scene = Scene::new();
+        scene.put("a", b"1").unwrap();
+        let waiting = crate::blocking::Waiting::default();
+        let abandoned = waiting.abandoned();
+        let listed =
+            || list_unless(&scene.store, &query(&scene, None, None), &abandoned).unwrap().items.len();
+        assert_eq!(listed(), 1);
+        drop(waiting);
+        assert_eq!(listed(), 0);
+    }
+
+    /// With the whole path for each level it was 13 times as much.
+    #[test]
+    fn deep_keys_cost_as_much_as_they_have_levels() {
+        let options = Options { durability: crate::options::Durability::None, ..Options::default() };
+        let time = |levels: usize| {
+            let scene = Scene::with(options.clone());
+            for key in 0..40 {
+                scene.put(&format!("{key}/{}x", "a/".repeat(levels)), b"1").unwrap();
+            }
+            let list = || {
+                let begun = Instant::now();
+                assert_eq!(all(&scene, None).0.len(), 40);
+                begun.elapsed()
+            };
+            (0..5).map(|_| list()).min().unwrap_or(Duration::MAX)
+        };
+        let (few, many) = (time(60), time(480));
+        assert!(many < few * 20, "{few:?} {many:?}");
+    }
+}
