@@ -18,7 +18,8 @@ import pytest
 from support import expect
 from support.checksums import checksum
 from support.data import MIB, pattern
-from support.server import assert_nothing_staged, binary, needs_attributes
+from support.marks import needs_attributes
+from support.server import assert_nothing_staged, binary
 from support.wire import Closed, poll
 
 

@@ -18,7 +18,8 @@ import pytest
 from support import expect
 from support.checksums import checksum
 from support.data import MIB, pattern
-from support.server import NOBODY, RECORDS, SIDECARS, binary, needs_attributes
+from support.marks import needs_attributes
+from support.server import NOBODY, RECORDS, SIDECARS, binary
 from support.tools import CHECKED, RECORD, md5, run, stat
 
 # More than an attribute holds on ext4, so that the record overflows there.

@@ -9,8 +9,6 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pytest
-
 from .faultlayer import FaultLayer
 from .sigv4 import Signer
 from .wire import Connection, RawClient, poll
@@ -32,9 +30,6 @@ def binary() -> Path:
     path = Path(os.environ.get("SLIPWAY_BINARY") or REPOSITORY / "target" / "debug" / "slipway")
     assert path.exists(), f"{path} does not exist: build it with `cargo build`, or run ./test"
     return path
-
-
-needs_attributes = pytest.mark.skipif(SIDECARS, reason="is about records in attributes; test_sidecar is about files")
 
 
 class StartFailed(Exception):
