@@ -1,8 +1,11 @@
 """`slipway bench` against the real server: what it measures, what it counts as an error, what it leaves."""
 
+import contextlib
 import csv
 import html.parser
 import json
+import os
+import pty
 import re
 import shutil
 import signal
@@ -12,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from support.server import ACCESS_KEY, SECRET_KEY, Server, binary
+from support.server import ACCESS_KEY, SECRET_KEY, Server, binary, objects_on_disk
 from support.wire import poll
 from test_tls import make_certificate
 
@@ -23,7 +26,14 @@ QUICK = ("--duration", "1s", "--warm-up", "100ms")
 class Run:
     """One `slipway bench`, which is under way once this is made."""
 
-    def __init__(self, directory: Path, endpoint: str, *arguments: str, keys: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        endpoint: str,
+        *arguments: str,
+        keys: dict[str, str] | None = None,
+        stderr: int = subprocess.PIPE,
+    ) -> None:
         self.json = directory / "report.json"
         self.json.unlink(missing_ok=True)
         self.process = subprocess.Popen(
@@ -31,7 +41,7 @@ class Run:
             env=KEYS if keys is None else keys,
             text=True,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
         )
 
     def end(self, status: int = 0) -> dict:
@@ -118,7 +128,8 @@ def test_operations(own_server, tmp_path, arguments, operations, bytes_each):
         assert round_["client_cpu_us"] > 0
         (watched,) = round_["servers"]
         assert (watched["pid"], watched["name"]) == (own_server.pid, "slipway")
-        assert watched["resident_bytes_max"] > 1 << 20 and watched["threads_max"] > 1 and watched["open_files_max"] > 3
+        assert watched["resident_bytes_max"] > 1 << 20
+        assert watched["threads_max"] > 1 and watched["open_files_max"] > 3
     if arguments[0] == "delete":
         assert [r["answers"] for r in report["rounds"]] == [150, 150]
     for operation in operations:
@@ -132,8 +143,8 @@ def test_what_is_written_is_what_was_asked_for(own_server, tmp_path):
     report = Run(tmp_path, own_server.endpoint, *arguments).end()
     assert report["rounds"][0]["answers"] == 7
     (bucket,) = buckets(own_server)
-    files = [path for path in (own_server.tree / bucket).rglob("*") if path.is_file() and ".slipway" not in path.parts]
-    assert [path.stat().st_size for path in files] == [1500 << 10] * 7
+    tree = own_server.tree / bucket
+    assert [(tree / name).stat().st_size for name in objects_on_disk(tree)] == [1500 << 10] * 7
     shutil.rmtree(own_server.tree / bucket)
 
 
@@ -142,9 +153,11 @@ def test_a_given_bucket_keeps_what_it_has(own_server, tmp_path):
     assert raw.put("/mine").status == 200
     assert raw.put("/mine/kept", body=b"1").status == 200
     for arguments in (["mixed", "--size", "1k"], ["multipart", "--size", "6m", "--part-size", "5m"]):
-        report = Run(tmp_path, own_server.endpoint, *arguments, "--bucket", "mine", "--objects", "40", *QUICK).end()
+        arguments += ["--bucket", "mine", "--objects", "40"]
+        report = Run(tmp_path, own_server.endpoint, *arguments, *QUICK).end()
         assert report["rounds"][0]["answers"] > 0
-        assert [path.name for path in (own_server.tree / "mine").iterdir() if path.name != ".slipway"] == ["kept"]
+        assert objects_on_disk(own_server.tree / "mine") == ["kept"]
+        assert sorted(path.name for path in (own_server.tree / "mine").iterdir()) == [".slipway", "kept"]
 
 
 class TestErrors:
@@ -214,7 +227,8 @@ class TestErrors:
         assert buckets(own_server) == []
 
     def test_a_server_that_dies(self, own_server, tmp_path):
-        run = Run(tmp_path, own_server.endpoint, "put", "--size", "64k", "-c", "4", "-d", "3s", "--warm-up", "0s")
+        arguments = ("put", "--size", "64k", "-c", "4", "-d", "3s", "--warm-up", "0s")
+        run = Run(tmp_path, own_server.endpoint, *arguments)
         poll(lambda: made(own_server, "put-*/*"), 10)
         time.sleep(0.5)
         own_server.kill()
@@ -231,7 +245,8 @@ class TestErrors:
 
 
 def test_an_early_end(own_server, tmp_path):
-    run = Run(tmp_path, own_server.endpoint, "put", "--size", "1k", "-c", "1,2", "-d", "40s", "--warm-up", "0s")
+    arguments = ("put", "--size", "1k", "-c", "1,2", "-d", "40s", "--warm-up", "0s")
+    run = Run(tmp_path, own_server.endpoint, *arguments)
     poll(lambda: made(own_server, "put-*/*"), 10)
     time.sleep(1)
     began = time.monotonic()
@@ -245,15 +260,15 @@ def test_an_early_end(own_server, tmp_path):
 
 
 def test_an_open_loop_keeps_its_rate(own_server, tmp_path):
-    arguments = ("head", "--size", "1k", "--objects", "5", "-c", "8", "--rate", "100", "-d", "2s", "--warm-up", "0s")
+    arguments = ("head", "--objects", "5", "-c", "8", "--rate", "100", "-d", "2s", "--warm-up", "0s")
     report = Run(tmp_path, own_server.endpoint, *arguments).end()
     (of,) = report["rounds"][0]["operations"]
     assert of["latency"]["requests"] == 200 and 150 <= of["answers"] <= 200
 
 
 def test_an_open_loop_counts_from_when_requests_were_due(own_server, tmp_path):
-    """A server that stands still for a second delays all that was due in it; a closed loop would have sent next to nothing."""
-    arguments = ("head", "--size", "1k", "--objects", "5", "-c", "4", "--rate", "200", "-d", "4s", "--warm-up", "0s")
+    """A server that stands still for a second delays all that was due in it, not only what was under way."""
+    arguments = ("head", "--objects", "5", "-c", "4", "--rate", "200", "-d", "4s", "--warm-up", "0s")
     run = Run(tmp_path, own_server.endpoint, *arguments)
     poll(lambda: made(own_server, "data-*/0000004"), 10)
     time.sleep(1)
@@ -299,9 +314,26 @@ def test_keys_from_a_file(own_server, tmp_path):
     assert Run(tmp_path, own_server.endpoint, *arguments, keys={}).end()["rounds"][0]["answers"] > 0
 
 
+def test_a_terminal_shows_how_far_it_is(own_server, tmp_path):
+    ours, theirs = pty.openpty()
+    run = Run(tmp_path, own_server.endpoint, "head", "--objects", "3", *QUICK, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    # Reading fails once the other end is closed.
+    with contextlib.suppress(OSError):
+        while piece := os.read(ours, 4096):
+            shown += piece
+    os.close(ours)
+    assert run.process.wait(20) == 0
+    for part in (b"warming up", b"step 1 of 1: head 1 MiB, 16 at once: 0 s, ", b"cleaning up"):
+        assert part in shown
+    assert shown.endswith(b"\r\x1b[K")
+
+
 @pytest.mark.parametrize("preset", ["head", "multipart-10g", "ranged-10g"])
 def test_presets(own_server, tmp_path, preset):
-    report = Run(tmp_path, own_server.endpoint, "--preset", preset, "--scale", "0.02", "-c", "2,3", *QUICK).end()
+    arguments = ("--preset", preset, "--scale", "0.02", "-c", "2,3", *QUICK)
+    report = Run(tmp_path, own_server.endpoint, *arguments).end()
     assert report["settings"]["preset"] == preset
     assert [r["concurrency"] for r in report["rounds"]] == [2, 3] and errors(report) == {}
     if preset == "multipart-10g":
@@ -344,7 +376,8 @@ def test_reports_and_comparison(own_server, tmp_path):
     assert "median of all rounds" in run.out
     parsed = Page(page.read_text())
     assert parsed.fetched == [] and "script" not in parsed.seen
-    assert parsed.seen.count("svg") > 8 and parsed.seen.count("polyline") > 8 and "@import" not in page.read_text()
+    assert parsed.seen.count("svg") > 8 and parsed.seen.count("polyline") > 8
+    assert "@import" not in page.read_text() and "url(" not in page.read_text()
     rows = list(csv.DictReader(table.open(newline="")))
     assert len(rows) == sum(len(r["operations"]) for r in report["rounds"])
     assert float(rows[0]["per_second"]) == pytest.approx(
@@ -365,6 +398,7 @@ def test_reports_and_comparison(own_server, tmp_path):
 
 
 def compare(first: Path, second: Path, status: int = 0) -> str:
-    done = subprocess.run([binary(), "bench", "compare", first, second], capture_output=True, text=True, timeout=20)
+    command = [binary(), "bench", "compare", first, second]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
     assert done.returncode == status, done
     return done.stdout + done.stderr

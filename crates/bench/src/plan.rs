@@ -80,7 +80,10 @@ impl Step {
             (Test::List, _) => format!("list, pages of {}", self.page),
             (Test::Mixed, _) => {
                 let Mix { get, put, head, delete, list } = self.mix;
-                format!("mixed {size} get={get},put={put},head={head},delete={delete},list={list}")
+                let all = [("get", get), ("put", put), ("head", head), ("delete", delete), ("list", list)];
+                let there = all.iter().filter(|(_, weight)| *weight > 0);
+                let weights: Vec<String> = there.map(|(name, weight)| format!("{name}={weight}")).collect();
+                format!("mixed {size} {}", weights.join(","))
             }
             (test, _) => format!("{} {size}", test.name()),
         }

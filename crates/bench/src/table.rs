@@ -4,9 +4,7 @@ use std::fmt::Write as _;
 
 use crate::report::{OperationResult, Report, Round};
 use crate::summary::{FIGURES, rows};
-use crate::units::{show_number, show_time};
-
-const MIB: f64 = 1_048_576.0;
+use crate::units::{MIB, show_number, show_time};
 
 /// The head of the table.
 pub fn head() -> String {

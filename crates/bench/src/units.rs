@@ -23,6 +23,9 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << (10 * power)).filter(|&bytes| bytes <= 1 << 50).ok_or_else(bad)
 }
 
+/// A MiB, as a divisor.
+pub(crate) const MIB: f64 = 1_048_576.0;
+
 /// Several sizes: `1k,4k,1m`.
 pub fn parse_sizes(text: &str) -> Result<Vec<u64>, String> {
     text.split(',').map(parse_size).collect()
@@ -168,6 +171,7 @@ pub fn show_size(bytes: u64) -> String {
 /// Microseconds for people, in three digits: `850us`, `1.25ms`, `3.10s`.
 pub fn show_time(us: f64) -> String {
     match us {
+        0.0 => "0".to_owned(),
         us if us < 10.0 => format!("{us:.2}us"),
         us if us < 100.0 => format!("{us:.1}us"),
         us if us < 1e3 => format!("{us:.0}us"),
@@ -181,6 +185,7 @@ pub fn show_time(us: f64) -> String {
 /// A rate or another number, in about three digits.
 pub fn show_number(number: f64) -> String {
     match number {
+        0.0 => "0".to_owned(),
         n if n < 10.0 => format!("{n:.2}"),
         n if n < 100.0 => format!("{n:.1}"),
         n => format!("{n:.0}"),

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use crate::report::Report;
 use crate::request::Operation;
 use crate::summary::{Row, rows};
-use crate::units::{float, show_number, show_size, show_time, whole};
+use crate::units::{MIB, float, show_number, show_time};
 use chart::{COLOURS, Lines, Scale, Series, bars};
 
 const STYLE: &str = "\
@@ -18,8 +18,8 @@ const STYLE: &str = "\
 --c0:#5aa9ff;--c1:#ff9a5a;--c2:#5fd38a;--c3:#c69bff;--c4:#e8c24a;--c5:#4fd1e6;--c6:#ff8bc0;--c7:#a9b6c3}}\
 body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);max-width:1340px;margin:2rem auto;padding:0 1rem}\
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem}\
-dt{color:var(--dim)}dd{margin:0}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\
-.wide{overflow-x:auto}th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}\
+dt{color:var(--dim)}dd{margin:0}table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}\
+.wide{overflow-x:auto}th,td{padding:.15rem .45rem;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}\
 th:first-child,td:first-child,th:nth-child(2),td:nth-child(2){text-align:left}th{color:var(--dim);font-weight:600}\
 .charts{display:flex;flex-wrap:wrap;gap:1rem 2rem}figure{margin:0;flex:1 1 480px;max-width:640px}figcaption{font-weight:600}\
 svg{width:100%;height:auto;display:block}svg text{fill:var(--dim);font-size:12px}.grid{stroke:var(--grid)}\
@@ -72,8 +72,8 @@ pub fn html(report: &Report) -> String {
             &[("", &|row| row.figure(|_, of| Some(of.per_second)).map(|s| s.median))],
         ));
         if of.iter().any(|row| row.rounds.iter().any(|(_, result)| result.bytes_per_second > 1e5)) {
-            let rate = |row: &Row<'_>| row.figure(|_, of| Some(of.bytes_per_second)).map(|s| s.median);
-            out.push_str(&swept("Bytes a second", |v| show_size(whole(v)), &of, &[("", &rate)]));
+            let rate = |row: &Row<'_>| row.figure(|_, of| Some(of.bytes_per_second / MIB)).map(|s| s.median);
+            out.push_str(&swept("MiB a second", show_number, &of, &[("", &rate)]));
         }
         out.push_str(&latencies(&of));
         let p99 = |row: &Row<'_>| row.figure(|_, of| of.latency.as_ref().map(|l| l.p99)).map(|s| s.median);
@@ -124,7 +124,7 @@ fn facts(out: &mut String, report: &Report) {
         (
             "Load",
             format!(
-                "{kind}; {} threads; {} s a step; {rounds}; payload {payload}",
+                "{kind}; threads: {}; {} s a step; {rounds}; payload {payload}",
                 settings.threads, settings.seconds
             ),
         ),
@@ -174,7 +174,7 @@ fn table(out: &mut String, rows: &[Row<'_>]) {
             let _ = write!(out, "<td>{}</td>", escaped(&text.unwrap_or_else(|| "-".to_owned())));
         };
         cell(row.figure(|_, of| Some(of.per_second)).map(|s| show_number(s.median)));
-        cell(row.figure(|_, of| Some(of.bytes_per_second / 1_048_576.0)).map(|s| show_number(s.median)));
+        cell(row.figure(|_, of| Some(of.bytes_per_second / MIB)).map(|s| show_number(s.median)));
         let latency =
             |of: fn(&crate::Latency) -> f64| row.figure(|_, result| result.latency.as_ref().map(of));
         for figure in [
@@ -219,14 +219,14 @@ fn errors(out: &mut String, report: &Report) {
 
 type Figure<'a> = &'a dyn Fn(&Row<'_>) -> Option<f64>;
 
-/// Figures over what was swept: lines over the requests at once, or over the endpoints; bars if neither changes.
+/// Figures over what was swept: lines over the endpoints, or over the requests at once; bars if neither changes.
 fn swept(title: &str, show: fn(f64) -> String, rows: &[&Row<'_>], figures: &[(&str, Figure<'_>)]) -> String {
     let several =
         |of: &dyn Fn(&Row<'_>) -> usize| rows.iter().map(|row| of(row)).collect::<BTreeSet<_>>().len() > 1;
     let concurrency = |row: &Row<'_>| row.key.concurrency;
     let endpoints = |row: &Row<'_>| row.key.endpoints;
     let (x_name, x): (_, &dyn Fn(&Row<'_>) -> usize) =
-        if several(&concurrency) { ("requests at once", &concurrency) } else { ("endpoints", &endpoints) };
+        if several(&endpoints) { ("endpoints", &endpoints) } else { ("requests at once", &concurrency) };
     if !several(x) {
         let named = figures.iter().flat_map(|(name, figure)| {
             rows.iter().filter_map(move |row| Some((format!("{name}{}", row.key.title), figure(row)?)))

@@ -85,7 +85,8 @@ impl Console {
         if self.watched {
             let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
             self.clear();
-            eprint!("{line}");
+            // One that is too long is cut, since only one line can be cleared.
+            eprint!("\x1b[?7l{line}\x1b[?7h");
         }
     }
 
