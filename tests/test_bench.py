@@ -214,8 +214,8 @@ class TestErrors:
         data = own_server.tree / buckets(own_server)[0] / "data-1024"
         poll(lambda: data.is_dir() and len(list(data.iterdir())) == 4, 10)
         time.sleep(1)
-        (data / "0000000").unlink()
-        (data / "0000001").write_bytes(b"x" * 2000)
+        (data / "0000000-1024").unlink()
+        (data / "0000001-1024").write_bytes(b"x" * 2000)
         report = run.end(status=1)
         found = errors(report)
         assert set(found) == {"404 NoSuchKey", "an answer of the wrong length"}
@@ -270,7 +270,7 @@ def test_an_open_loop_counts_from_when_requests_were_due(own_server, tmp_path):
     """A server that stands still for a second delays all that was due in it, not only what was under way."""
     arguments = ("head", "--objects", "5", "-c", "4", "--rate", "200", "-d", "4s", "--warm-up", "0s")
     run = Run(tmp_path, own_server.endpoint, *arguments)
-    poll(lambda: made(own_server, "data-*/0000004"), 10)
+    poll(lambda: made(own_server, "data-*/0000004-*"), 10)
     time.sleep(1)
     own_server.signal(signal.SIGSTOP)
     time.sleep(1.2)
@@ -289,6 +289,15 @@ def test_several_endpoints(make_server, tmp_path):
     assert [(r["endpoints"], r["concurrency"]) for r in report["rounds"]] == [(1, 2), (2, 4)] * 3
     assert all(r["servers"][0]["pid"] == server.pid for r in report["rounds"])
     assert buckets(server) == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [["get", "--size", "64k"], ["get", "--size", "1m", "--range", "64k"], ["put"], ["head"], ["mixed"]]
+)
+def test_a_server_that_stores_nothing(make_server, tmp_path, arguments):
+    server = make_server(tree="null:")
+    report = Run(tmp_path, server.endpoint, *arguments, "--objects", "40", *QUICK).end()
+    assert report["rounds"][0]["answers"] > 0
 
 
 def test_tls(make_server, tmp_path):

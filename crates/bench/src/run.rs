@@ -102,7 +102,7 @@ impl Runner<'_> {
         let written = format!("{}-{}", step.test.name(), self.serial);
         let outcome = match step.test {
             Test::Multipart => {
-                let key = self.store.key(&written, 0);
+                let key = self.store.key(&written, 0, step.size);
                 let uploads = self.uploads(step, &key);
                 self.measure(step, Job::Uploads(&uploads), &place)
             }
@@ -145,7 +145,7 @@ impl Runner<'_> {
             Test::Get => {
                 self.fill(&read, count, size)?;
                 let sets = match step.range {
-                    Some(_) => store.range_sets(&read, count, &step.ranges(count))?,
+                    Some(_) => store.range_sets(&read, count, size, &step.ranges(count))?,
                     None => store.sets(Operation::GetObject, &read, count, size)?,
                 };
                 ring(sets, step.most)
@@ -156,7 +156,7 @@ impl Runner<'_> {
             }
             Test::List => {
                 self.fill(LISTED, count, 0)?;
-                ring(store.page_sets(LISTED, count, step.page)?, step.most)
+                ring(store.page_sets(LISTED, count, 0, step.page)?, step.most)
             }
             Test::Delete => {
                 self.fill(written, count, size)?;
@@ -169,7 +169,7 @@ impl Runner<'_> {
                     mix: step.mix,
                     get: store.sets(Operation::GetObject, &read, count, size)?,
                     head: store.sets(Operation::HeadObject, &read, count, size)?,
-                    list: store.page_sets(&read, count, step.page)?,
+                    list: store.page_sets(&read, count, size, step.page)?,
                     put: store.sets(Operation::PutObject, written, count, size)?,
                     delete: store.sets(Operation::DeleteObject, written, count, size)?,
                     lanes: step.concurrency,

@@ -62,9 +62,9 @@ impl<'a> Store<'a> {
         Ok(store)
     }
 
-    /// The key of an object in a group.
-    pub fn key(&self, group: &str, number: usize) -> String {
-        format!("{}{group}/{number:07}", self.prefix)
+    /// The key of an object in a group. Its size is in it for servers that store nothing (`slipway serve null:`).
+    pub fn key(&self, group: &str, number: usize, size: u64) -> String {
+        format!("{}{group}/{number:07}-{size}", self.prefix)
     }
 
     /// Signs one request per object, for each endpoint.
@@ -72,7 +72,7 @@ impl<'a> Store<'a> {
         let body = if operation == Operation::PutObject { size } else { 0 };
         self.sign(|endpoint, signing| {
             let one = |number| {
-                let key = self.key(group, number);
+                let key = self.key(group, number, size);
                 let subject = Subject { bucket: &self.bucket, key: &key, ..Subject::default() };
                 let mut request = signing.request(
                     &self.plan.endpoints[endpoint],
@@ -88,11 +88,11 @@ impl<'a> Store<'a> {
     }
 
     /// Signs one request per range of each object.
-    pub fn range_sets(&self, group: &str, count: usize, ranges: &[(u64, u64)]) -> Result<Sets> {
+    pub fn range_sets(&self, group: &str, count: usize, size: u64, ranges: &[(u64, u64)]) -> Result<Sets> {
         self.sign(|endpoint, signing| {
             let mut requests = Vec::new();
             for number in 0..count {
-                let key = self.key(group, number);
+                let key = self.key(group, number, size);
                 for &(first, last) in ranges {
                     let subject = Subject {
                         bucket: &self.bucket,
@@ -111,13 +111,13 @@ impl<'a> Store<'a> {
     }
 
     /// Signs one request per page of a listing of a group.
-    pub fn page_sets(&self, group: &str, count: usize, page: usize) -> Result<Sets> {
+    pub fn page_sets(&self, group: &str, count: usize, size: u64, page: usize) -> Result<Sets> {
         self.sign(|endpoint, signing| {
             let one = |start: usize| {
                 let mut query = format!("list-type=2&max-keys={page}&prefix={}{group}/", self.prefix);
                 if let Some(before) = start.checked_sub(1) {
                     query.push_str("&start-after=");
-                    query.push_str(&self.key(group, before));
+                    query.push_str(&self.key(group, before, size));
                 }
                 let subject = Subject { bucket: &self.bucket, query: &query, ..Subject::default() };
                 signing.request(
@@ -155,7 +155,7 @@ impl<'a> Store<'a> {
                 payload: Payload::Unsigned,
                 block: &self.block,
                 bucket: &self.bucket,
-                key: &self.key(group, number),
+                key: &self.key(group, number, size),
                 size,
                 // S3 allows ten thousand parts.
                 part_size: PART.max(size.div_ceil(10_000)),
