@@ -226,6 +226,20 @@ class TestErrors:
         assert f"{found['404 NoSuchKey']} x 404 NoSuchKey" in run.out
         assert buckets(own_server) == []
 
+    @pytest.mark.parametrize("tls", [False, True])
+    def test_a_body_that_is_refused(self, make_server, tmp_path, tls):
+        """The answer comes while the body is being sent, and counts, not the connection that ends with it."""
+        options, trust = [], []
+        if tls:
+            certificate, key = make_certificate(tmp_path, "local", "localhost")
+            options, trust = ["--tls-cert", str(certificate), "--tls-key", str(key)], ["--insecure"]
+        server = make_server(*options)
+        arguments = ("put", "--size", "6g", "--count", "3", "-c", "1", "--objects", "1", *trust, *QUICK)
+        report = Run(tmp_path, server.endpoint, *arguments).end(status=1)
+        found = errors(report)
+        assert set(found) == {"400 EntityTooLarge"} and 1 <= found["400 EntityTooLarge"] <= 3
+        assert report["rounds"][0]["answers"] == 0
+
     def test_a_server_that_dies(self, own_server, tmp_path):
         arguments = ("put", "--size", "64k", "-c", "4", "-d", "3s", "--warm-up", "0s")
         run = Run(tmp_path, own_server.endpoint, *arguments)
