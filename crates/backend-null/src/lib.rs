@@ -1,7 +1,7 @@
 //! A backend that reads all, stores nothing and answers at once: for measuring the gateway alone.
 //!
-//! Every bucket exists and is empty. An object has the size that the last step of its key says in bytes (`any/1024`,
-//! at most 1 GiB), else 1 KiB, and consists of zeros. Writes, parts and copies are taken and forgotten.
+//! Every bucket exists and is empty. An object has the size that the end of its key says in bytes (`any/1024`,
+//! `any/7-1024`, at most 1 GiB), else 1 KiB, and consists of zeros. Writes, parts and copies are taken and forgotten.
 
 use async_trait::async_trait;
 use backend::{
@@ -34,7 +34,7 @@ impl NullBackend {
 }
 
 fn attributes(object: ObjectRef<'_>) -> ObjectAttributes {
-    let last_step = object.key.as_str().rsplit('/').next().unwrap_or_default();
+    let last_step = object.key.as_str().rsplit(['/', '-']).next().unwrap_or_default();
     ObjectAttributes {
         size_bytes: last_step.parse().unwrap_or(DEFAULT_BYTES).min(OBJECT_BYTES_MAX),
         last_modified: Timestamp::UNIX_EPOCH,

@@ -1,8 +1,9 @@
-//! The commands that work on a tree without serving it, one file each. What they do is `backend_posix::tools`; here is how they
+//! The commands that serve nothing, one file each. What they do is `backend_posix::tools` and `bench`; here is how they
 //! are asked and how they answer.
 //!
 //! Findings go to standard output, a line each, so that they can be piped; progress and failures go to standard error.
 
+pub mod bench;
 pub mod fsck;
 pub mod import;
 pub mod rehash;
@@ -84,6 +85,16 @@ impl Console {
     fn clear(&self) {
         if self.watched {
             eprint!("\r\x1b[K");
+        }
+    }
+
+    /// Shows a line on the terminal until there is another.
+    fn show(&self, line: &str) {
+        if self.watched {
+            let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+            self.clear();
+            // One that is too long is cut, since only one line can be cleared.
+            eprint!("\x1b[?7l{line}\x1b[?7h");
         }
     }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::bench::BenchOptions;
 use crate::commands::fsck::FsckOptions;
 use crate::commands::import::ImportCommand;
 use crate::commands::rehash::RehashOptions;
@@ -51,6 +52,8 @@ pub enum Command {
     Import(ImportCommand),
     /// Remove what crashes left in a directory, without serving it
     Sweep(SweepOptions),
+    /// Measure an S3 server, this or another. Exit status: 0 measured, 1 with errors or ended early, 2 could not measure
+    Bench(Box<BenchOptions>),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -1,0 +1,94 @@
+//! Two reports, side by side.
+
+use std::fmt::Write as _;
+
+use crate::report::Report;
+use crate::summary::{FIGURES, Row, Spread, rows};
+
+/// A table of ratios, second by first: medians of all rounds. `~` marks those that may be noise.
+pub fn compare(first: &Report, second: &Report) -> String {
+    let (first_rows, second_rows) = (rows(first), rows(second));
+    let mut out = format!("A: {}\nB: {}\n", about(first), about(second));
+    if (&first.machine.processor, first.machine.processors, &first.machine.kernel)
+        != (&second.machine.processor, second.machine.processors, &second.machine.kernel)
+    {
+        out.push_str("these are two machines: ratios say as much about them as about the servers\n");
+    }
+    let _ = write!(
+        out,
+        "\nB / A; ~ where the rounds of A and B overlap, ? where there is one round only\n{:>5} {:24}",
+        "conc", "operation"
+    );
+    for (name, _) in FIGURES {
+        let _ = write!(out, "{name:>12}");
+    }
+    out.push('\n');
+    let mut title = String::new();
+    for a in &first_rows {
+        let Some(b) = second_rows.iter().find(|row| row.key == a.key) else { continue };
+        if title != a.key.title {
+            title.clone_from(&a.key.title);
+            let _ = writeln!(out, "{title}");
+        }
+        let _ = writeln!(out, "{}", line(a, b));
+    }
+    for (name, ours, theirs) in [("A", &first_rows, &second_rows), ("B", &second_rows, &first_rows)] {
+        for row in ours.iter().filter(|row| theirs.iter().all(|other| other.key != row.key)) {
+            let _ = writeln!(
+                out,
+                "only in {name}: {}, {} at once, {}",
+                row.key.title,
+                row.key.concurrency,
+                row.key.operation.name()
+            );
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
+
+fn about(report: &Report) -> String {
+    let errors = match report.errors() {
+        0 => String::new(),
+        errors => format!(", {errors} ERRORS"),
+    };
+    let end = if report.interrupted { ", ended early" } else { "" };
+    let endpoints = report.settings.endpoints.join(", ");
+    format!("{}, {endpoints}, {}{errors}{end}", report.began, report.machine.sentence())
+}
+
+fn line(a: &Row<'_>, b: &Row<'_>) -> String {
+    let mut out = format!("{:>5} {:24}", a.key.concurrency, a.key.operation.name());
+    for (_, figure) in FIGURES {
+        let _ = write!(out, "{:>12}", ratio(figure(a), figure(b), a.rounds.len().min(b.rounds.len())));
+    }
+    out
+}
+
+fn ratio(a: Option<Spread>, b: Option<Spread>, rounds: usize) -> String {
+    let (Some(a), Some(b)) = (a, b) else { return "-".to_owned() };
+    if a.median <= 0.0 {
+        return "-".to_owned();
+    }
+    let mark = match () {
+        () if rounds < 2 => "?",
+        () if a.least <= b.most && b.least <= a.most => "~",
+        () => " ",
+    };
+    format!("{:.2}{mark}", b.median / a.median)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_is_marked() {
+        let spread = |least, median, most| Some(Spread { least, median, most });
+        assert_eq!(ratio(spread(1.0, 2.0, 3.0), spread(4.0, 5.0, 6.0), 3), "2.50 ");
+        assert_eq!(ratio(spread(1.0, 2.0, 3.0), spread(3.0, 5.0, 6.0), 3), "2.50~");
+        assert_eq!(ratio(spread(1.0, 2.0, 3.0), spread(4.0, 5.0, 6.0), 1), "2.50?");
+        assert_eq!(ratio(None, spread(4.0, 5.0, 6.0), 3), "-");
+        assert_eq!(ratio(spread(0.0, 0.0, 0.0), spread(4.0, 5.0, 6.0), 3), "-");
+    }
+}

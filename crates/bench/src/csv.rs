@@ -1,0 +1,68 @@
+//! Results for spreadsheets (RFC 4180): a line for each operation of each step and round.
+
+use std::fmt::Write as _;
+
+use crate::report::Report;
+
+/// All of a report's figures.
+pub fn csv(report: &Report) -> String {
+    let mut out = String::from(
+        "title,concurrency,endpoints,round,seconds,operation,answers,per_second,bytes_per_second,min_us,mean_us,p50_us,p90_us,p99_us,\
+         p999_us,max_us,errors,server_cpu_us,client_cpu_us,server_resident_bytes_max\r\n",
+    );
+    for round in &report.rounds {
+        let number = |n: Option<f64>| n.map_or_else(String::new, |n| format!("{n:.3}"));
+        let resident: u64 = round.servers.iter().map(|server| server.resident_bytes_max).sum();
+        for of in &round.operations {
+            let latency = of.latency.as_ref();
+            let _ = write!(
+                out,
+                "{},{},{},{},{:.3},{},{},{:.3},{:.0}",
+                field(&round.title),
+                round.concurrency,
+                round.endpoints,
+                round.round,
+                round.seconds,
+                of.operation.name(),
+                of.answers,
+                of.per_second,
+                of.bytes_per_second,
+            );
+            for us in [
+                latency.map(|l| l.min),
+                latency.map(|l| l.mean),
+                latency.map(|l| l.p50),
+                latency.map(|l| l.p90),
+                latency.map(|l| l.p99),
+                latency.map(|l| l.p999),
+                latency.map(|l| l.max),
+            ] {
+                let _ = write!(out, ",{}", number(us));
+            }
+            let errors: u64 = of.errors.values().sum();
+            let (server, client) = (number(round.server_cpu_us), number(round.client_cpu_us));
+            let _ = write!(out, ",{errors},{server},{client},{resident}\r\n");
+        }
+    }
+    out
+}
+
+/// A text, in quotes if it needs them.
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\r', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted() {
+        assert_eq!(field("get 1 KiB"), "get 1 KiB");
+        assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
+    }
+}

@@ -1,0 +1,223 @@
+//! Where requests go to.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use http::Uri;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio_rustls::TlsConnector;
+
+use crate::Result;
+
+/// Where systems keep the certificates they trust.
+const SYSTEM_ROOTS: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// Whom to trust.
+#[derive(Debug, Clone, Default)]
+pub struct Trust {
+    /// A PEM file with the certificates of authorities, in place of the system's.
+    pub ca: Option<PathBuf>,
+    /// Anyone.
+    pub insecure: bool,
+}
+
+/// A server, by the URL of its S3 endpoint.
+#[derive(Clone)]
+pub struct Endpoint {
+    /// As it was given.
+    pub url: String,
+    /// What goes into `Host`.
+    pub(crate) authority: String,
+    /// Its addresses.
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) tls: Option<(TlsConnector, ServerName<'static>)>,
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.url)
+    }
+}
+
+impl Endpoint {
+    /// Reads `http://host:port` or `https://...`, and looks the name up.
+    pub fn new(url: &str, trust: &Trust) -> Result<Self> {
+        let bad = || format!("{url:?} is no endpoint; endpoints are like http://127.0.0.1:9000");
+        let uri: Uri = url.parse().map_err(|_| bad())?;
+        let authority = uri.authority().ok_or_else(bad)?;
+        if uri.path_and_query().is_some_and(|path| path.as_str() != "/") || authority.as_str().contains('@') {
+            return Err(format!("{url:?}: an endpoint has a scheme, a host and a port, and nothing more"));
+        }
+        let (tls, default_port) = match uri.scheme_str() {
+            Some("http") => (false, 80),
+            Some("https") => (true, 443),
+            _ => return Err(bad()),
+        };
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']');
+        let port = authority.port_u16().unwrap_or(default_port);
+        let addresses: Vec<_> = (host, port).to_socket_addrs().map_err(|e| format!("{host}: {e}"))?.collect();
+        if addresses.is_empty() {
+            return Err(format!("{host}: has no address"));
+        }
+        let shown_host = authority.host();
+        Ok(Self {
+            url: url.trim_end_matches('/').to_owned(),
+            // Clients leave the default port out, and sign it so.
+            authority: if port == default_port {
+                shown_host.to_owned()
+            } else {
+                format!("{shown_host}:{port}")
+            },
+            addresses,
+            tls: if tls { Some((connector(trust)?, server_name(host)?)) } else { None },
+        })
+    }
+
+    /// The port, if the server is on this machine's loopback.
+    pub fn local_port(&self) -> Option<u16> {
+        self.addresses.iter().find(|address| address.ip().is_loopback()).map(SocketAddr::port)
+    }
+}
+
+fn server_name(host: &str) -> Result<ServerName<'static>> {
+    ServerName::try_from(host.to_owned())
+        .map_err(|_| format!("{host:?} is no name that a certificate can have"))
+}
+
+fn connector(trust: &Trust) -> Result<TlsConnector> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let trusted = if trust.insecure { None } else { Some(Trusted::new(trust.ca.as_deref(), &provider)?) };
+    let verifier = Arc::new(Verifier { provider: Arc::clone(&provider), trusted });
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| e.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// Those whom `--ca` or the system trusts.
+#[derive(Debug)]
+struct Trusted {
+    authorities: Arc<WebPkiServerVerifier>,
+    /// What `--ca` names. A server may show one of these itself: self-signed certificates often call themselves authorities, which
+    /// the rules for chains forbid a server.
+    named: Vec<CertificateDer<'static>>,
+}
+
+impl Trusted {
+    fn new(ca: Option<&Path>, provider: &Arc<CryptoProvider>) -> Result<Self> {
+        let file = match ca {
+            Some(file) => file,
+            None => SYSTEM_ROOTS.iter().map(Path::new).find(|path| path.exists()).ok_or(
+                "this system has no list of authorities; name one with --ca, or trust anyone with --insecure",
+            )?,
+        };
+        let bad = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
+        let certificates = CertificateDer::pem_file_iter(file).map_err(|e| bad(&e))?;
+        let certificates = certificates.collect::<std::result::Result<Vec<_>, _>>().map_err(|e| bad(&e))?;
+        let mut roots = RootCertStore::empty();
+        // A system's list may have some that rustls does not take.
+        let (taken, _) = roots.add_parsable_certificates(certificates.iter().cloned());
+        if taken == 0 || (ca.is_some() && taken < certificates.len()) {
+            return Err(bad(&"has no certificates, or bad ones"));
+        }
+        let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+        let authorities = authorities.build().map_err(|e| bad(&e))?;
+        Ok(Self { authorities, named: if ca.is_some() { certificates } else { Vec::new() } })
+    }
+}
+
+/// Trusts those, or anyone who holds the key of the certificate they show.
+#[derive(Debug)]
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    trusted: Option<Trusted>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        match &self.trusted {
+            None => {}
+            Some(trusted) if trusted.named.contains(shown) => {
+                verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
+            }
+            Some(trusted) => return trusted.authorities.verify_server_cert(shown, chain, name, ocsp, now),
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints() {
+        let at = |url: &str| Endpoint::new(url, &Trust { insecure: true, ca: None });
+        let plain = at("http://127.0.0.1:9000/").unwrap();
+        assert_eq!(
+            (plain.url.as_str(), plain.authority.as_str()),
+            ("http://127.0.0.1:9000", "127.0.0.1:9000")
+        );
+        assert_eq!(plain.local_port(), Some(9000));
+        assert_eq!(at("http://127.0.0.1:80").unwrap().authority, "127.0.0.1");
+        assert_eq!(at("http://[::1]:9000").unwrap().authority, "[::1]:9000");
+        assert!(at("https://127.0.0.1").unwrap().tls.is_some());
+        assert_eq!(at("http://192.0.2.1:1").unwrap().local_port(), None);
+        for bad in [
+            "127.0.0.1:9000",
+            "ftp://127.0.0.1",
+            "http://127.0.0.1/bucket",
+            "http://a:b@127.0.0.1",
+            "http://",
+            "",
+        ] {
+            assert!(at(bad).is_err(), "{bad}");
+        }
+    }
+}

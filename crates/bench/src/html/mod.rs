@@ -1,0 +1,296 @@
+//! A report as one page: no scripts, nothing from elsewhere.
+
+mod chart;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use crate::report::Report;
+use crate::request::Operation;
+use crate::summary::{Row, rows};
+use crate::units::{MIB, float, show_number, show_time};
+use chart::{COLOURS, Lines, Scale, Series, bars};
+
+const STYLE: &str = "\
+:root{color-scheme:light dark;--fg:#1c2733;--bg:#fff;--dim:#5c6b7a;--grid:#d9e0e7;\
+--c0:#0b62c4;--c1:#c2410c;--c2:#15803d;--c3:#7e22ce;--c4:#a16207;--c5:#0e7490;--c6:#be185d;--c7:#475569}\
+@media(prefers-color-scheme:dark){:root{--fg:#e6ebf0;--bg:#12181f;--dim:#93a1af;--grid:#2b3642;\
+--c0:#5aa9ff;--c1:#ff9a5a;--c2:#5fd38a;--c3:#c69bff;--c4:#e8c24a;--c5:#4fd1e6;--c6:#ff8bc0;--c7:#a9b6c3}}\
+body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);max-width:1340px;margin:2rem auto;padding:0 1rem}\
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem}\
+dt{color:var(--dim)}dd{margin:0}table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}\
+.wide{overflow-x:auto}th,td{padding:.15rem .45rem;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}\
+th:first-child,td:first-child,th:nth-child(2),td:nth-child(2){text-align:left}th{color:var(--dim);font-weight:600}\
+.charts{display:flex;flex-wrap:wrap;gap:1rem 2rem}figure{margin:0;flex:1 1 480px;max-width:640px}figcaption{font-weight:600}\
+svg{width:100%;height:auto;display:block}svg text{fill:var(--dim);font-size:12px}.grid{stroke:var(--grid)}\
+polyline{fill:none;stroke-width:2}.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1rem;padding:0;margin:.2rem 0;font-size:13px}\
+.legend i{display:inline-block;width:.8em;height:.8em;margin-right:.4em;border-radius:2px}.bad{color:var(--c1);font-weight:600}";
+
+/// Text as it stands in HTML and in its attributes. What can't stand there at all is replaced.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The page.
+pub fn html(report: &Report) -> String {
+    let rows = rows(report);
+    let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
+    out.push_str(
+        "<meta name=\"viewport\" content=\"width=device-width\"><title>slipway bench</title><style>",
+    );
+    out.push_str(STYLE);
+    for colour in 0..COLOURS {
+        let _ = write!(
+            out,
+            "polyline.c{colour}{{stroke:var(--c{colour})}}circle.c{colour},rect.c{colour}{{fill:var(--c{colour})}}i.c{colour}{{background:var(--c{colour})}}"
+        );
+    }
+    out.push_str("</style></head><body>\n<h1>slipway bench</h1>\n");
+    facts(&mut out, report);
+    table(&mut out, &rows);
+    errors(&mut out, report);
+    let operations: BTreeSet<Operation> = rows.iter().map(|row| row.key.operation).collect();
+    for operation in operations {
+        let of: Vec<&Row<'_>> = rows.iter().filter(|row| row.key.operation == operation).collect();
+        let _ = write!(out, "<h2>{}</h2>\n<div class=\"charts\">", operation.name());
+        out.push_str(&swept(
+            "Requests a second",
+            show_number,
+            &of,
+            &[("", &|row| row.figure(|_, of| Some(of.per_second)).map(|s| s.median))],
+        ));
+        if of.iter().any(|row| row.rounds.iter().any(|(_, result)| result.bytes_per_second > 1e5)) {
+            let rate = |row: &Row<'_>| row.figure(|_, of| Some(of.bytes_per_second / MIB)).map(|s| s.median);
+            out.push_str(&swept("MiB a second", show_number, &of, &[("", &rate)]));
+        }
+        out.push_str(&latencies(&of));
+        let p99 = |row: &Row<'_>| row.figure(|_, of| of.latency.as_ref().map(|l| l.p99)).map(|s| s.median);
+        out.push_str(&swept("Latency, 99th percentile", show_time, &of, &[("", &p99)]));
+        out.push_str("</div>\n");
+    }
+    out.push_str("<h2>CPU</h2>\n<div class=\"charts\">");
+    // CPU is of a step, whatever the operations in it: once for each.
+    let mut steps: Vec<&Row<'_>> = Vec::new();
+    for row in &rows {
+        let same = |other: &&Row<'_>| {
+            (&other.key.title, other.key.concurrency, other.key.endpoints)
+                == (&row.key.title, row.key.concurrency, row.key.endpoints)
+        };
+        if !steps.iter().any(same) {
+            steps.push(row);
+        }
+    }
+    let server = |row: &Row<'_>| row.figure(|round, _| round.server_cpu_us).map(|s| s.median);
+    let client = |row: &Row<'_>| row.figure(|round, _| round.client_cpu_us).map(|s| s.median);
+    out.push_str(&swept(
+        "CPU time per request",
+        show_time,
+        &steps,
+        &[("server: ", &server), ("load generator: ", &client)],
+    ));
+    out.push_str("</div>\n</body></html>\n");
+    out
+}
+
+fn facts(out: &mut String, report: &Report) {
+    let settings = &report.settings;
+    let kind = match settings.rate {
+        None => "closed loop: each connection waits for its answer before it sends again".to_owned(),
+        Some(rate) => format!("open loop: {rate} requests a second, latencies from when they were due"),
+    };
+    let payload = if settings.signed_payload { "signed" } else { "unsigned (presigned requests)" };
+    let rounds = if settings.repeat == 1 {
+        "one round".to_owned()
+    } else {
+        format!("medians of {} rounds", settings.repeat)
+    };
+    out.push_str("<dl>");
+    for (name, text) in [
+        ("Began", report.began.clone()),
+        ("Endpoints", settings.endpoints.join(", ")),
+        ("Preset", settings.preset.clone().unwrap_or_else(|| "none".to_owned())),
+        (
+            "Load",
+            format!(
+                "{kind}; threads: {}; {} s a step; {rounds}; payload {payload}",
+                settings.threads, settings.seconds
+            ),
+        ),
+        ("Load generator", report.machine.sentence()),
+        ("Version", format!("slipway {}", report.version)),
+    ] {
+        let _ = write!(out, "<dt>{name}</dt><dd>{}</dd>", escaped(&text));
+    }
+    out.push_str("</dl>\n");
+    if report.interrupted {
+        out.push_str("<p class=\"bad\">Ended before its time.</p>\n");
+    }
+}
+
+fn table(out: &mut String, rows: &[Row<'_>]) {
+    out.push_str("<h2>Results</h2>\n<div class=\"wide\"><table><tr>");
+    for head in [
+        "Step",
+        "Operation",
+        "At once",
+        "Endpoints",
+        "req/s",
+        "MiB/s",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        "max",
+        "Errors",
+        "Server CPU",
+        "Own CPU",
+    ] {
+        let _ = write!(out, "<th>{head}</th>");
+    }
+    out.push_str("</tr>\n");
+    for row in rows {
+        let key = &row.key;
+        let _ = write!(
+            out,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td>",
+            escaped(&key.title),
+            key.operation.name(),
+            key.concurrency,
+            key.endpoints
+        );
+        let mut cell = |text: Option<String>| {
+            let _ = write!(out, "<td>{}</td>", escaped(&text.unwrap_or_else(|| "-".to_owned())));
+        };
+        cell(row.figure(|_, of| Some(of.per_second)).map(|s| show_number(s.median)));
+        cell(row.figure(|_, of| Some(of.bytes_per_second / MIB)).map(|s| show_number(s.median)));
+        let latency =
+            |of: fn(&crate::Latency) -> f64| row.figure(|_, result| result.latency.as_ref().map(of));
+        for figure in [
+            latency(|l| l.p50),
+            latency(|l| l.p90),
+            latency(|l| l.p99),
+            latency(|l| l.p999),
+            latency(|l| l.max),
+        ] {
+            cell(figure.map(|s| show_time(s.median)));
+        }
+        let errors: u64 = row.rounds.iter().flat_map(|(_, of)| of.errors.values()).sum();
+        cell(Some(errors.to_string()));
+        cell(row.figure(|round, _| round.server_cpu_us).map(|s| show_time(s.median)));
+        cell(row.figure(|round, _| round.client_cpu_us).map(|s| show_time(s.median)));
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</table></div>\n");
+}
+
+fn errors(out: &mut String, report: &Report) {
+    if report.errors() == 0 && report.problems.is_empty() {
+        return;
+    }
+    out.push_str("<h2 class=\"bad\">Errors</h2>\n<ul>");
+    for problem in &report.problems {
+        let _ = write!(out, "<li>{}</li>", escaped(problem));
+    }
+    for round in &report.rounds {
+        for (name, count) in round.all_errors() {
+            let _ = write!(
+                out,
+                "<li>{}, {} at once: {count} x {}</li>",
+                escaped(&round.title),
+                round.concurrency,
+                escaped(name)
+            );
+        }
+    }
+    out.push_str("</ul>\n");
+}
+
+type Figure<'a> = &'a dyn Fn(&Row<'_>) -> Option<f64>;
+
+/// Figures over what was swept: lines over the endpoints, or over the requests at once; bars if neither changes.
+fn swept(title: &str, show: fn(f64) -> String, rows: &[&Row<'_>], figures: &[(&str, Figure<'_>)]) -> String {
+    let several =
+        |of: &dyn Fn(&Row<'_>) -> usize| rows.iter().map(|row| of(row)).collect::<BTreeSet<_>>().len() > 1;
+    let concurrency = |row: &Row<'_>| row.key.concurrency;
+    let endpoints = |row: &Row<'_>| row.key.endpoints;
+    let (x_name, x): (_, &dyn Fn(&Row<'_>) -> usize) =
+        if several(&endpoints) { ("endpoints", &endpoints) } else { ("requests at once", &concurrency) };
+    if !several(x) {
+        let named = figures.iter().flat_map(|(name, figure)| {
+            rows.iter().filter_map(move |row| Some((format!("{name}{}", row.key.title), figure(row)?)))
+        });
+        let named: Vec<_> = named.collect();
+        return if named.is_empty() { String::new() } else { bars(title, show, &named) };
+    }
+    let titles: Vec<&str> = rows.iter().fold(Vec::new(), |mut titles, row| {
+        if !titles.contains(&row.key.title.as_str()) {
+            titles.push(&row.key.title);
+        }
+        titles
+    });
+    let mut series = Vec::new();
+    for (name, figure) in figures {
+        for step in &titles {
+            let of = rows.iter().filter(|row| row.key.title == *step);
+            let mut points: Vec<(f64, f64)> =
+                of.filter_map(|row| Some((float(x(row) as u64), figure(row)?))).collect();
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            if !points.is_empty() {
+                series.push(Series { name: format!("{name}{step}"), points });
+            }
+        }
+    }
+    Lines { title, x_name, x: Scale::Log, y: Scale::Linear, show, series }.svg()
+}
+
+/// The distribution of latencies, of as many rows as there are colours.
+fn latencies(rows: &[&Row<'_>]) -> String {
+    let every = rows.len().div_ceil(COLOURS).max(1);
+    let chosen = rows.iter().enumerate().filter(|(index, _)| index % every == 0 || index + 1 == rows.len());
+    let series = chosen.filter_map(|(_, row)| {
+        let (_, last) = row.rounds.last()?;
+        let latency = last.latency.as_ref()?;
+        // The slowest of a thousand stands at three nines, not at the end of the world.
+        let finest = 1.0 - 1.0 / float(latency.requests.max(1));
+        let points = latency.distribution.iter().map(|(quantile, us)| (quantile.min(finest), *us)).collect();
+        Some(Series { name: format!("{}, {} at once", row.key.title, row.key.concurrency), points })
+    });
+    let series: Vec<Series> = series.take(COLOURS).collect();
+    if series.is_empty() {
+        return String::new();
+    }
+    Lines {
+        title: "Latency by quantile",
+        x_name: "quantile",
+        x: Scale::Nines,
+        y: Scale::Log,
+        show: show_time,
+        series,
+    }
+    .svg()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_gets_out_of_its_place() {
+        assert_eq!(
+            escaped("<a href='x'>\"&\u{1b}\n"),
+            "&lt;a href=&#39;x&#39;&gt;&quot;&amp;\u{fffd}\u{fffd}"
+        );
+    }
+}

@@ -1,0 +1,43 @@
+//! A load generator for S3 servers.
+//!
+//! Requests are signed before the clock starts and sent over plain HTTP/1.1 connections, so that a load costs little beside the
+//! server it measures. A [`Plan`] has steps; [`run`] makes a [`Report`] of them. Why so: `docs/decisions/0011-bench.md`.
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod compare;
+mod connection;
+mod credentials;
+mod csv;
+mod endpoint;
+mod html;
+mod load;
+mod machine;
+mod plan;
+mod presets;
+pub mod process;
+mod report;
+mod request;
+mod run;
+mod store;
+mod summary;
+pub mod table;
+pub mod units;
+mod xml;
+
+pub use compare::compare;
+pub use credentials::Credentials;
+pub use csv::csv;
+pub use endpoint::{Endpoint, Trust};
+pub use html::html;
+pub use load::{Stop, default_threads};
+pub use machine::Machine;
+pub use plan::{Plan, Step, Test};
+pub use presets::{PRESETS, Preset, steps as preset_steps};
+pub use report::{FORMAT, Latency, OperationResult, Report, Round, Settings};
+pub use request::{Operation, Payload};
+pub use run::{Event, run};
+
+/// A result whose error is a sentence for people.
+pub type Result<T> = std::result::Result<T, String>;

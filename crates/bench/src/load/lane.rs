@@ -1,0 +1,155 @@
+//! A lane: one connection, with one request at a time.
+
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use tokio::time::Sleep;
+
+use super::tally::{Live, Tally, Window};
+use crate::connection::{Connection, Shared, Trouble};
+use crate::endpoint::Endpoint;
+use crate::request::{Body, Operation, Prepared};
+use crate::xml;
+
+/// How long a lane waits before it tries again to connect.
+const RECONNECT: Duration = Duration::from_millis(100);
+
+/// What the lanes of a thread share.
+pub(crate) struct Context<'a> {
+    pub endpoints: &'a [Endpoint],
+    pub shared: Shared,
+    pub window: Window,
+    pub timeout: Duration,
+    pub tally: RefCell<Tally>,
+    pub live: &'a Live,
+}
+
+pub(crate) struct Lane {
+    pub endpoint: usize,
+    pub connection: Option<Connection>,
+    /// Of the last answer, where the request asked for it: its body and its ETag.
+    pub kept: Vec<u8>,
+    pub etag: Option<String>,
+    /// Wakes up a lane whose server says nothing. It is set anew only when it goes off, not for each request.
+    watchdog: Pin<Box<Sleep>>,
+}
+
+impl Lane {
+    pub fn new(endpoint: usize, timeout: Duration) -> Self {
+        let watchdog = Box::pin(tokio::time::sleep(timeout));
+        Self { endpoint, connection: None, kept: Vec::new(), etag: None, watchdog }
+    }
+
+    /// Connects, if that is needed. What goes wrong is found again when there is something to send.
+    pub async fn connect(&mut self, endpoints: &[Endpoint]) -> Result<(), Trouble> {
+        if self.connection.is_none() {
+            self.connection = Some(Connection::open(&endpoints[self.endpoint]).await?);
+        }
+        Ok(())
+    }
+
+    /// Sends a request that is due since `began`, and counts what comes of it. Returns when it ended, and whether it went well.
+    pub async fn perform(
+        &mut self,
+        context: &Context<'_>,
+        request: &Prepared,
+        began: Instant,
+    ) -> (Instant, bool) {
+        let outcome = self.attempt(context, request).await;
+        let ended = Instant::now();
+        let mut tally = context.tally.borrow_mut();
+        match outcome {
+            Ok(bytes) => {
+                Live::count(&context.live.answers);
+                tally.success(context.window, request.operation, began, ended, bytes);
+                (ended, true)
+            }
+            Err(name) => {
+                Live::count(&context.live.errors);
+                tally.failure(context.window, request.operation, began, ended, name);
+                (ended, false)
+            }
+        }
+    }
+
+    /// The bytes that went well, or the name of the error.
+    async fn attempt(&mut self, context: &Context<'_>, request: &Prepared) -> Result<u64, String> {
+        let sent_at = Instant::now();
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => match tokio::time::timeout(
+                context.timeout,
+                Connection::open(&context.endpoints[self.endpoint]),
+            )
+            .await
+            {
+                Ok(Ok(connection)) => connection,
+                Ok(Err(trouble)) => {
+                    tokio::time::sleep(RECONNECT).await;
+                    return Err(trouble.name());
+                }
+                Err(_) => return Err(Trouble::TimedOut.name()),
+            },
+        };
+        let exchanged = {
+            let exchange = std::pin::pin!(connection.exchange(request, &context.shared));
+            self.in_time(exchange, sent_at, context.timeout).await
+        };
+        exchanged.map_err(|trouble| trouble.name())?;
+        let outcome = judge(&connection, request);
+        if request.wanted.keep_bytes > 0 {
+            std::mem::swap(&mut self.kept, &mut connection.answer.kept);
+        }
+        self.etag = connection.answer.etag.take();
+        if connection.reusable {
+            self.connection = Some(connection);
+        }
+        outcome
+    }
+
+    async fn in_time(
+        &mut self,
+        mut exchange: Pin<&mut impl Future<Output = Result<(), Trouble>>>,
+        began: Instant,
+        timeout: Duration,
+    ) -> Result<(), Trouble> {
+        loop {
+            tokio::select! {
+                biased;
+                outcome = &mut exchange => return outcome,
+                () = self.watchdog.as_mut() => {
+                    let late = began.elapsed() >= timeout;
+                    let next = if late { Instant::now() } else { began } + timeout;
+                    self.watchdog.as_mut().reset(next.into());
+                    if late {
+                        return Err(Trouble::TimedOut);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether an answer is what the request is for.
+fn judge(connection: &Connection, request: &Prepared) -> Result<u64, String> {
+    let answer = &connection.answer;
+    let code = || xml::first(&answer.kept, "Code");
+    if answer.status >= 300 {
+        let code = code().map(|code| format!(" {code}")).unwrap_or_default();
+        return Err(format!("{}{code}", answer.status));
+    }
+    // Long operations may fail after their status was sent.
+    if request.operation == Operation::CompleteMultipartUpload
+        && xml::root(&answer.kept).is_some_and(|name| name == "Error")
+    {
+        return Err(format!("{} {}", answer.status, code().unwrap_or_default()));
+    }
+    if request.expected_bytes.is_some_and(|expected| expected != answer.body_bytes) {
+        return Err("an answer of the wrong length".to_owned());
+    }
+    Ok(match (&request.body, request.operation) {
+        (Body::Block(length), Operation::PutObject | Operation::UploadPart) => *length,
+        _ => answer.body_bytes,
+    })
+}

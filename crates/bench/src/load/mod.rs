@@ -1,0 +1,273 @@
+//! Runs a load: threads, each with its own runtime, lanes and counts.
+
+pub(crate) mod lane;
+pub(crate) mod multipart;
+mod pace;
+pub(crate) mod tally;
+pub(crate) mod work;
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, OnceLock};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::connection::Shared;
+use crate::endpoint::Endpoint;
+use crate::request::Block;
+use crate::{Result, units};
+use lane::{Context, Lane};
+use multipart::Uploads;
+use pace::Pace;
+use tally::{Live, Tally, Window};
+use work::{Picker, Work};
+
+/// How long connecting may take before the clock starts all the same.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long requests in flight may go on once someone wants an end.
+const GRACE: Duration = Duration::from_secs(2);
+/// Longer than anything is measured.
+const FOREVER: Duration = Duration::from_hours(24 * 365);
+/// How often it is looked whether someone does.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Ends a run before its time.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks for the end.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Someone has.
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    async fn wait(&self) {
+        while !self.is_stopped() {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// How a load is run.
+pub(crate) struct Load<'a> {
+    pub endpoints: &'a [Endpoint],
+    pub block: &'a Block,
+    pub concurrency: usize,
+    pub threads: usize,
+    pub warm_up: Duration,
+    pub duration: Duration,
+    /// Requests a second, if that is given.
+    pub rate: Option<f64>,
+    pub timeout: Duration,
+    pub stop: &'a Stop,
+}
+
+/// What was measured.
+pub(crate) struct Measured {
+    pub tally: Tally,
+    pub seconds: f64,
+}
+
+/// Where a run stands; told every so often by the thread that waits for it.
+pub(crate) struct Moment {
+    /// The measuring has begun.
+    pub measuring: bool,
+    /// It is over.
+    pub over: bool,
+    pub elapsed: Duration,
+    pub answers: u64,
+    pub errors: u64,
+}
+
+/// What the threads share.
+struct Common<'a> {
+    load: &'a Load<'a>,
+    work: Job<'a>,
+    live: Vec<Live>,
+    /// Passed when all are connected, and again when the window is known.
+    barrier: Barrier,
+    window: OnceLock<(Instant, Window)>,
+}
+
+/// What a load is made of.
+#[derive(Clone, Copy)]
+pub(crate) enum Job<'a> {
+    Requests(&'a Work),
+    Uploads(&'a Uploads<'a>),
+}
+
+/// Runs a load to its end; `watch` is called at its beginning, at its end and now and then between.
+pub(crate) fn run(load: &Load<'_>, work: Job<'_>, mut watch: impl FnMut(&Moment)) -> Result<Measured> {
+    // The parts of one upload share what its threads would have to tell one another.
+    let threads = match work {
+        Job::Requests(_) => load.threads.min(load.concurrency),
+        Job::Uploads(_) => 1,
+    };
+    let common = Common {
+        load,
+        work,
+        live: (0..threads).map(|_| Live::default()).collect(),
+        barrier: Barrier::new(threads + 1),
+        window: OnceLock::new(),
+    };
+    let runtimes = (0..threads)
+        .map(|_| Builder::new_current_thread().enable_all().build())
+        .collect::<std::io::Result<Vec<_>>>()
+        .map_err(|e| format!("no thread for the load: {e}"))?;
+    let tally = std::thread::scope(|scope| {
+        let common = &common;
+        let running: Vec<_> = runtimes
+            .into_iter()
+            .enumerate()
+            .map(|(index, runtime)| scope.spawn(move || common.thread(index, &runtime)))
+            .collect();
+        common.barrier.wait();
+        let start = Instant::now();
+        let from = start + load.warm_up;
+        // Uploads are made to their end, whenever that is.
+        let duration = if matches!(work, Job::Uploads(_)) { FOREVER } else { load.duration };
+        let _ = common.window.set((start, Window { from, until: from + duration }));
+        common.barrier.wait();
+        common.watch_until(from, &mut watch, &|| {
+            running.iter().all(std::thread::ScopedJoinHandle::is_finished)
+        });
+        let mut tally = Tally::default();
+        for thread in running {
+            match thread.join() {
+                Ok(theirs) => tally.merge(theirs),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        tally
+    });
+    let stopped = load.stop.is_stopped();
+    let window = common.window.get().map(|(_, window)| *window).ok_or("the load did not begin")?;
+    let seconds = tally.elapsed(window, stopped || matches!(work, Job::Uploads(_))).as_secs_f64();
+    Ok(Measured { tally, seconds })
+}
+
+impl Common<'_> {
+    fn watch_until(&self, from: Instant, watch: &mut impl FnMut(&Moment), finished: &dyn Fn() -> bool) {
+        let until = match self.work {
+            Job::Requests(_) => Some(from + self.load.duration),
+            Job::Uploads(_) => None,
+        };
+        let mut measuring = false;
+        loop {
+            let now = Instant::now();
+            let ended = finished();
+            let over = ended || until.is_some_and(|until| now >= until);
+            let sum = |of: fn(&Live) -> u64| self.live.iter().map(of).sum();
+            measuring |= now >= from || over;
+            watch(&Moment {
+                measuring,
+                over,
+                elapsed: now.saturating_duration_since(from),
+                answers: sum(|live| live.answers.load(Ordering::Relaxed)),
+                errors: sum(|live| live.errors.load(Ordering::Relaxed)),
+            });
+            if over {
+                return;
+            }
+            let next = if measuring { until } else { Some(from) };
+            let left = next.map_or(LOOK, |next| next.saturating_duration_since(Instant::now()).min(LOOK));
+            std::thread::sleep(left);
+        }
+    }
+
+    fn thread(&self, index: usize, runtime: &Runtime) -> Tally {
+        runtime.block_on(async {
+            let mut lanes = self.connect(index).await;
+            self.barrier.wait();
+            self.barrier.wait();
+            let Some(&(start, window)) = self.window.get() else { return Tally::default() };
+            let context = Context {
+                endpoints: self.load.endpoints,
+                shared: Shared::new(self.load.block),
+                window,
+                timeout: self.load.timeout,
+                tally: RefCell::default(),
+                live: &self.live[index],
+            };
+            let end = async {
+                self.load.stop.wait().await;
+                tokio::time::sleep(GRACE).await;
+            };
+            match self.work {
+                Job::Requests(work) => {
+                    let running = lanes
+                        .iter_mut()
+                        .map(|(number, lane)| self.lane(&context, work, *number, lane, start));
+                    tokio::select! { _ = join_all(running) => {}, () = end => {} }
+                }
+                Job::Uploads(uploads) => {
+                    let lanes = lanes.into_iter().map(|(_, lane)| lane).collect();
+                    tokio::select! { () = uploads.run(&context, lanes, self.load.stop) => {}, () = end => {} }
+                }
+            }
+            context.tally.into_inner()
+        })
+    }
+
+    /// Makes this thread's lanes. Those that can't connect now try again when it is their turn, and are counted then.
+    async fn connect(&self, index: usize) -> Vec<(usize, Lane)> {
+        let numbers = (index..self.load.concurrency).step_by(self.live.len());
+        let mut lanes: Vec<_> = numbers
+            .map(|number| (number, Lane::new(number % self.load.endpoints.len(), self.load.timeout)))
+            .collect();
+        let connecting = lanes.iter_mut().map(|(_, lane)| lane.connect(self.load.endpoints));
+        let _ = tokio::time::timeout(CONNECT, join_all(connecting)).await;
+        lanes
+    }
+
+    async fn lane(&self, context: &Context<'_>, work: &Work, number: usize, lane: &mut Lane, start: Instant) {
+        let mut picker = Picker::new(work, number);
+        let mut pace = match self
+            .load
+            .rate
+            .map(|rate| Pace::new(start, rate, number, self.load.concurrency))
+            .transpose()
+        {
+            Ok(pace) => pace,
+            Err(e) => {
+                let mut tally = context.tally.borrow_mut();
+                *tally.outside.entry(format!("no timer: {e}")).or_default() += 1;
+                return;
+            }
+        };
+        let mut began = Instant::now();
+        while !self.load.stop.is_stopped() {
+            if let Some(pace) = &mut pace {
+                began = pace.due();
+                if began < context.window.until && pace.wait().await.is_err() {
+                    return;
+                }
+            }
+            if began >= context.window.until {
+                return;
+            }
+            let Some(request) = picker.next(lane.endpoint) else {
+                context.tally.borrow_mut().exhausted = true;
+                return;
+            };
+            (began, _) = lane.perform(context, request, began).await;
+        }
+    }
+}
+
+/// How many threads send: one for each two processors, since the server may be on the same machine.
+pub fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2)).min(8)
+}
+
+/// Requests a second in words.
+pub(crate) fn shown_rate(answers: u64, elapsed: Duration) -> String {
+    units::show_number(units::float(answers) / elapsed.as_secs_f64().max(0.001))
+}

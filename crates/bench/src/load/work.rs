@@ -1,0 +1,187 @@
+//! What lanes do.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::request::Prepared;
+use crate::units::Mix;
+
+/// Requests by endpoint, since each has its own signature. All endpoints have as many.
+pub(crate) type Sets = Vec<Vec<Prepared>>;
+
+/// What is to be done.
+pub(crate) enum Work {
+    /// Requests in their order, by all lanes together, over and over or up to a number.
+    Ring { sets: Sets, next: AtomicU64, most: Option<u64> },
+    /// A mix of operations.
+    Mixed(Mixed),
+}
+
+/// A mix of operations. GetObject and HeadObject are for objects that stay; PutObject and DeleteObject for others.
+pub(crate) struct Mixed {
+    pub mix: Mix,
+    pub get: Sets,
+    pub head: Sets,
+    pub list: Sets,
+    /// For the same keys as `delete`.
+    pub put: Sets,
+    pub delete: Sets,
+    pub lanes: usize,
+}
+
+/// What one lane does next.
+pub(crate) enum Picker<'a> {
+    Ring(&'a Work),
+    Mixed(Box<MixedPicker<'a>>),
+}
+
+impl<'a> Picker<'a> {
+    pub fn new(work: &'a Work, lane: usize) -> Self {
+        match work {
+            Work::Ring { .. } => Self::Ring(work),
+            Work::Mixed(mixed) => Self::Mixed(Box::new(MixedPicker::new(mixed, lane))),
+        }
+    }
+
+    /// The next request; `None` if there is no more.
+    pub fn next(&mut self, endpoint: usize) -> Option<&'a Prepared> {
+        match self {
+            Self::Ring(Work::Ring { sets, next, most }) => {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if most.is_some_and(|most| number >= most) {
+                    return None;
+                }
+                around(sets.get(endpoint)?, number)
+            }
+            Self::Ring(Work::Mixed(_)) => None,
+            Self::Mixed(mixed) => mixed.next(endpoint),
+        }
+    }
+}
+
+fn around(set: &[Prepared], number: u64) -> Option<&Prepared> {
+    set.get(usize::try_from(number % set.len().max(1) as u64).ok()?)
+}
+
+pub(crate) struct MixedPicker<'a> {
+    mixed: &'a Mixed,
+    random: u64,
+    /// Keys that are this lane's alone, and not in use; and those that it has put, the oldest first.
+    free: VecDeque<usize>,
+    live: VecDeque<usize>,
+}
+
+impl<'a> MixedPicker<'a> {
+    fn new(mixed: &'a Mixed, lane: usize) -> Self {
+        let keys = mixed.put.first().map_or(0, Vec::len);
+        Self {
+            mixed,
+            random: (lane as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15),
+            free: (lane..keys).step_by(mixed.lanes.max(1)).collect(),
+            live: VecDeque::new(),
+        }
+    }
+
+    fn random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random >> 16
+    }
+
+    fn next(&mut self, endpoint: usize) -> Option<&'a Prepared> {
+        let mixed = self.mixed;
+        let mut ticket = self.random() % u64::from(mixed.mix.total());
+        let mut drawn = |weight: u32| {
+            let hit = ticket < u64::from(weight);
+            ticket = ticket.wrapping_sub(u64::from(weight));
+            hit
+        };
+        let (get, head, list) = (drawn(mixed.mix.get), drawn(mixed.mix.head), drawn(mixed.mix.list));
+        let delete = !(get || head || list) && drawn(mixed.mix.delete);
+        let number = self.random();
+        let reading = [(get, &mixed.get), (head, &mixed.head), (list, &mixed.list)];
+        if let Some((_, sets)) = reading.into_iter().find(|(hit, _)| *hit) {
+            return around(sets.get(endpoint)?, number);
+        }
+        if delete && let Some(key) = self.live.pop_front() {
+            self.free.push_back(key);
+            return mixed.delete.get(endpoint)?.get(key);
+        }
+        // With nothing to delete yet, one more is put. With no key to spare, the oldest is replaced.
+        let key = self.free.pop_front().or_else(|| self.live.pop_front())?;
+        self.live.push_back(key);
+        mixed.put.get(endpoint)?.get(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::Wanted;
+    use crate::request::{Body, Operation};
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn set(operation: Operation, count: u8) -> Sets {
+        let request = |n| Prepared {
+            operation,
+            head: Box::from([n]),
+            body: Body::Block(0),
+            wanted: Wanted::default(),
+            expected_bytes: None,
+        };
+        vec![(0..count).map(request).collect()]
+    }
+
+    #[test]
+    fn a_ring_ends() {
+        let work = Work::Ring { sets: set(Operation::GetObject, 3), next: AtomicU64::new(0), most: Some(4) };
+        let (mut one, mut other) = (Picker::new(&work, 0), Picker::new(&work, 1));
+        let mut taken = Vec::new();
+        while let Some(request) = one.next(0) {
+            taken.push(request.head[0]);
+            taken.extend(other.next(0).map(|request| request.head[0]));
+        }
+        assert_eq!(taken, [0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn a_mix_is_as_asked_and_deletes_what_it_put() {
+        let mixed = Mixed {
+            mix: Mix::parse("get=45,put=15,head=30,delete=9,list=1").unwrap(),
+            get: set(Operation::GetObject, 5),
+            head: set(Operation::HeadObject, 5),
+            list: set(Operation::ListObjectsV2, 1),
+            put: set(Operation::PutObject, 100),
+            delete: set(Operation::DeleteObject, 100),
+            lanes: 7,
+        };
+        let work = Work::Mixed(mixed);
+        let mut counts = BTreeMap::<_, u32>::new();
+        let mut there = BTreeSet::new();
+        let mut picker = Picker::new(&work, 3);
+        for _ in 0..100_000 {
+            let request = picker.next(0).unwrap();
+            *counts.entry(request.operation).or_default() += 1;
+            let key = request.head[0];
+            match request.operation {
+                Operation::PutObject => {
+                    assert_eq!(key % 7, 3);
+                    there.insert(key);
+                }
+                Operation::DeleteObject => assert!(there.remove(&key)),
+                _ => {}
+            }
+        }
+        for (operation, percent) in [
+            (Operation::GetObject, 45),
+            (Operation::PutObject, 15),
+            (Operation::HeadObject, 30),
+            (Operation::DeleteObject, 9),
+            (Operation::ListObjectsV2, 1),
+        ] {
+            let found = counts[&operation];
+            assert!(found.abs_diff(percent * 1000) < 600, "{operation:?}: {found}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What is to be measured.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::credentials::Credentials;
+use crate::endpoint::Endpoint;
+use crate::request::Payload;
+use crate::units::{Mix, show_size};
+
+/// The most requests that are signed beforehand for one step.
+const SIGNED_MAX: u64 = 20_000;
+/// About how much data is put into a bucket for one step.
+const DATA: u64 = 1 << 30;
+
+/// What a step does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Test {
+    /// PutObject.
+    Put,
+    /// GetObject, whole or in ranges.
+    Get,
+    /// HeadObject.
+    Head,
+    /// ListObjectsV2.
+    List,
+    /// DeleteObject.
+    Delete,
+    /// Uploads in parts.
+    Multipart,
+    /// Several operations.
+    Mixed,
+}
+
+impl Test {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Get => "get",
+            Self::Head => "head",
+            Self::List => "list",
+            Self::Delete => "delete",
+            Self::Multipart => "multipart",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+/// One thing to measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What.
+    pub test: Test,
+    /// The size of the objects.
+    pub size: u64,
+    /// For GetObject: read in ranges of this length.
+    pub range: Option<u64>,
+    /// For uploads: the size of the parts.
+    pub part_size: u64,
+    /// For a mix.
+    pub mix: Mix,
+    /// Keys on a page of a listing.
+    pub page: usize,
+    /// Requests at once.
+    pub concurrency: usize,
+    /// How many of the endpoints take part.
+    pub endpoints: usize,
+    /// At most so many requests, or uploads.
+    pub most: Option<u64>,
+}
+
+impl Step {
+    /// What is done, without how much at once: `get 10 GiB in 64 MiB`.
+    pub fn title(&self) -> String {
+        let size = show_size(self.size);
+        match (self.test, self.range) {
+            (Test::Get, Some(range)) => format!("get {size} in ranges of {}", show_size(range)),
+            (Test::Multipart, _) => format!("multipart {size} in parts of {}", show_size(self.part_size)),
+            (Test::List, _) => format!("list, pages of {}", self.page),
+            (Test::Mixed, _) => {
+                let Mix { get, put, head, delete, list } = self.mix;
+                let all = [("get", get), ("put", put), ("head", head), ("delete", delete), ("list", list)];
+                let there = all.iter().filter(|(_, weight)| *weight > 0);
+                let weights: Vec<String> = there.map(|(name, weight)| format!("{name}={weight}")).collect();
+                format!("mixed {size} {}", weights.join(","))
+            }
+            (test, _) => format!("{} {size}", test.name()),
+        }
+    }
+
+    /// How many objects it is for, unless that is given.
+    pub(crate) fn objects(&self, given: Option<usize>) -> usize {
+        let lanes = self.concurrency as u64;
+        let fitting = DATA / self.size.max(1);
+        let default = match self.test {
+            Test::Put => fitting.clamp(lanes, 2000.max(lanes)),
+            Test::Get | Test::Head => fitting.clamp(1, 1000),
+            Test::List => 5000,
+            Test::Delete => fitting.clamp(200, 10_000),
+            Test::Multipart => 1,
+            Test::Mixed => fitting.clamp(1, 1000),
+        };
+        let wanted = given.map_or(default, |given| given as u64);
+        // A mix has keys of its own for each lane, and two uploads to one key would wait for each other.
+        let least = if self.test == Test::Mixed { 2 * lanes } else { 1 };
+        usize::try_from(wanted.clamp(least, SIGNED_MAX.max(least))).unwrap_or(usize::MAX)
+    }
+
+    /// The ranges of one object: first byte and last. If there are too many to sign, only every so many-th.
+    pub(crate) fn ranges(&self, objects: usize) -> Vec<(u64, u64)> {
+        let length = self.range.unwrap_or(self.size).clamp(1, self.size.max(1));
+        let count = self.size.div_ceil(length);
+        let every = (count * objects as u64).div_ceil(SIGNED_MAX).max(1);
+        let starts = (0..count.div_ceil(every)).map(|n| n * every * length);
+        starts.map(|first| (first, (first + length).min(self.size) - 1)).collect()
+    }
+}
+
+/// What to measure, where and how.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The servers. Connections go to them in turn.
+    pub endpoints: Vec<Endpoint>,
+    /// The keys.
+    pub credentials: Credentials,
+    /// A bucket that is there, instead of one that is made and removed.
+    pub bucket: Option<String>,
+    /// Leave what was made.
+    pub keep: bool,
+    /// Whether bodies are signed.
+    pub payload: Payload,
+    /// Threads that send.
+    pub threads: usize,
+    /// How many objects, if that is given.
+    pub objects: Option<usize>,
+    /// How long each step is measured.
+    pub duration: Duration,
+    /// How long each runs before that.
+    pub warm_up: Duration,
+    /// Requests a second, for an open loop.
+    pub rate: Option<u64>,
+    /// How often all steps are run.
+    pub repeat: u32,
+    /// After what time an answer is given up.
+    pub timeout: Duration,
+    /// The servers' processes. If there are none, those that listen on the endpoints' ports of this machine.
+    pub server_pids: BTreeSet<u32>,
+    /// The name of the preset.
+    pub preset: Option<String>,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(test: Test, size: u64) -> Step {
+        let (range, mix, most) = (None, Mix::default(), None);
+        Step { test, size, range, part_size: 5 << 20, mix, page: 1000, concurrency: 64, endpoints: 1, most }
+    }
+
+    #[test]
+    fn ranges_cover_the_object() {
+        let step = Step { range: Some(4), ..step(Test::Get, 10) };
+        assert_eq!(step.ranges(1), [(0, 3), (4, 7), (8, 9)]);
+        let step = Step { range: Some(100), ..step };
+        assert_eq!(step.ranges(1), [(0, 9)]);
+        let step = Step { range: Some(1), size: 1 << 30, ..step };
+        let many = step.ranges(2);
+        assert!(many.len() as u64 <= SIGNED_MAX / 2 && many.len() > 9000, "{}", many.len());
+    }
+
+    #[test]
+    fn objects_fit() {
+        assert_eq!(step(Test::Put, 1024).objects(None), 2000);
+        assert_eq!(step(Test::Put, 1 << 30).objects(None), 64);
+        assert_eq!(step(Test::Get, 10 << 30).objects(None), 1);
+        assert_eq!(step(Test::Get, 1024).objects(Some(7)), 7);
+        assert_eq!(step(Test::Mixed, 1 << 30).objects(Some(1)), 128);
+        assert_eq!(step(Test::Head, 0).objects(None), 1000);
+    }
+}

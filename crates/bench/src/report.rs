@@ -1,0 +1,215 @@
+//! What was measured, as it is kept (JSON) and compared.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use crate::machine::Machine;
+use crate::process::ProcessUse;
+use crate::request::Operation;
+use crate::units::float;
+
+/// The version of the format.
+pub const FORMAT: u32 = 1;
+
+/// All of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The version of the program.
+    pub version: String,
+    /// When it began.
+    pub began: String,
+    /// Where the load came from.
+    pub machine: Machine,
+    /// How it was run.
+    pub settings: Settings,
+    /// The steps, in the order in which they were run.
+    pub rounds: Vec<Round>,
+    /// Someone ended it before its time.
+    pub interrupted: bool,
+    /// What went wrong beside the requests that were measured.
+    pub problems: Vec<String>,
+}
+
+/// How all steps were run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The URLs.
+    pub endpoints: Vec<String>,
+    /// The preset.
+    pub preset: Option<String>,
+    /// Bodies were signed.
+    pub signed_payload: bool,
+    /// Threads that sent.
+    pub threads: usize,
+    /// Seconds that each step was to take.
+    pub seconds: u64,
+    /// Milliseconds before that.
+    pub warm_up_ms: u64,
+    /// Requests a second, in an open loop.
+    pub rate: Option<u64>,
+    /// How often all was run.
+    pub repeat: u32,
+}
+
+/// One step, once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// What was done: `get 1 KiB`.
+    pub title: String,
+    /// Requests at once.
+    pub concurrency: usize,
+    /// Servers.
+    pub endpoints: usize,
+    /// Which time it is, from 1.
+    pub round: u32,
+    /// How long it was measured.
+    pub seconds: f64,
+    /// By operation.
+    pub operations: Vec<OperationResult>,
+    /// Answers of all operations.
+    pub answers: u64,
+    /// CPU time that the load itself took, per answer.
+    pub client_cpu_us: Option<f64>,
+    /// CPU time of all servers that were watched, per answer.
+    pub server_cpu_us: Option<f64>,
+    /// The servers that were watched.
+    pub servers: Vec<ProcessUse>,
+    /// Errors before the measured time.
+    pub errors_outside: BTreeMap<String, u64>,
+}
+
+/// What came of an operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OperationResult {
+    /// Which.
+    pub operation: Operation,
+    /// Successful answers.
+    pub answers: u64,
+    /// Answers a second.
+    pub per_second: f64,
+    /// Bytes of bodies a second.
+    pub bytes_per_second: f64,
+    /// Latencies, if there are any.
+    pub latency: Option<Latency>,
+    /// Errors by what was said.
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// Latencies in microseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it all")]
+pub struct Latency {
+    pub requests: u64,
+    pub min: f64,
+    pub mean: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+    /// Quantile and latency, for a curve.
+    pub distribution: Vec<(f64, f64)>,
+}
+
+impl Latency {
+    pub(crate) fn new(histogram: &Histogram<u64>) -> Option<Self> {
+        if histogram.is_empty() {
+            return None;
+        }
+        let us = |ns: u64| float(ns) / 1e3;
+        let at = |quantile| us(histogram.value_at_quantile(quantile));
+        let nines = (0..=30).map(|n| 1.0 - 10_f64.powf(-f64::from(n) / 6.0));
+        // Beyond one request of all there is nothing more to tell apart.
+        let finest = 1.0 - 0.5 / float(histogram.len());
+        let mut distribution: Vec<(f64, f64)> =
+            nines.take_while(|q| *q < finest).map(|q| (q, at(q))).collect();
+        distribution.push((1.0, us(histogram.max())));
+        Some(Self {
+            requests: histogram.len(),
+            min: us(histogram.min()),
+            mean: histogram.mean() / 1e3,
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: us(histogram.max()),
+            distribution,
+        })
+    }
+}
+
+impl Round {
+    /// How many requests failed, and when.
+    pub fn errors(&self) -> u64 {
+        let inside = self.operations.iter().flat_map(|of| of.errors.values());
+        inside.chain(self.errors_outside.values()).sum()
+    }
+
+    /// Answers a second, of all operations.
+    pub fn per_second(&self) -> f64 {
+        self.operations.iter().map(|of| of.per_second).sum()
+    }
+
+    /// Bytes a second, of all operations.
+    pub fn bytes_per_second(&self) -> f64 {
+        self.operations.iter().map(|of| of.bytes_per_second).sum()
+    }
+
+    /// All errors by what was said.
+    pub fn all_errors(&self) -> BTreeMap<&str, u64> {
+        let mut all = BTreeMap::new();
+        let inside = self.operations.iter().flat_map(|of| &of.errors);
+        for (name, count) in inside.chain(&self.errors_outside) {
+            *all.entry(name.as_str()).or_default() += count;
+        }
+        all
+    }
+}
+
+impl Report {
+    /// How many requests failed.
+    pub fn errors(&self) -> u64 {
+        self.rounds.iter().map(Round::errors).sum()
+    }
+}
+
+/// The middle of some numbers; 0 if there are none.
+pub(crate) fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = numbers.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    match (sorted.get(sorted.len() / 2), sorted.len() % 2) {
+        (None, _) => 0.0,
+        (Some(middle), 1) => *middle,
+        (Some(upper), _) => f64::midpoint(sorted[sorted.len() / 2 - 1], *upper),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert!((median([3.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
+        assert!((median([4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < 1e-9);
+        assert!(median([]).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_curve_ends_at_the_slowest() {
+        let mut histogram = Histogram::<u64>::new(3).unwrap();
+        assert_eq!(Latency::new(&histogram), None);
+        for n in 1..=1000_u64 {
+            histogram.record(n * 1000).unwrap();
+        }
+        let latency = Latency::new(&histogram).unwrap();
+        assert!((latency.p50 - 500.0).abs() < 1.0 && (latency.p999 - 999.0).abs() < 1.0, "{latency:?}");
+        let (quantile, slowest) = *latency.distribution.last().unwrap();
+        assert!((quantile - 1.0).abs() < 1e-9 && (slowest - 1000.0).abs() < 1.0);
+        assert!(latency.distribution.is_sorted());
+    }
+}

@@ -1,0 +1,318 @@
+//! The bucket that a run works in: made, filled, emptied, removed.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::Result;
+use crate::connection::{Connection, Shared};
+use crate::load::multipart::Uploads;
+use crate::load::work::{Sets, Work};
+use crate::load::{self, Job, Load, Moment, Stop};
+use crate::plan::Plan;
+use crate::request::{Block, Body, Operation, Payload, Prepared, Signing, Subject};
+use crate::units::hex;
+use crate::xml;
+
+/// Requests at once while objects are made and removed.
+const AT_ONCE: usize = 16;
+/// From what size on objects are made in parts, and how large those are.
+const PARTS_FROM: u64 = 256 << 20;
+const PART: u64 = 32 << 20;
+/// Preparing has no time to end at.
+const ENDLESS: Duration = Duration::from_hours(24);
+/// The longest document that is read.
+const DOCUMENT_MAX: usize = 16 << 20;
+
+/// A bucket, or a prefix in one.
+pub(crate) struct Store<'a> {
+    plan: &'a Plan,
+    pub block: Block,
+    pub bucket: String,
+    /// Before all keys.
+    prefix: String,
+    /// The bucket is ours.
+    own: bool,
+    runtime: Runtime,
+    never: Stop,
+}
+
+impl<'a> Store<'a> {
+    /// Makes a bucket, or looks whether the given one is there.
+    pub fn open(plan: &'a Plan) -> Result<Self> {
+        let mut random = [0; 6];
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
+            .map_err(|e| e.to_string())?;
+        let unique = hex(&random);
+        let name = format!("slipway-bench-{unique}");
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+        let (bucket, prefix, own) = match &plan.bucket {
+            Some(bucket) => (bucket.clone(), format!("{name}/"), false),
+            None => (name, String::new(), true),
+        };
+        let store = Self { plan, block: Block::new(), bucket, prefix, own, runtime, never: Stop::default() };
+        if own {
+            store.call(Operation::CreateBucket, "", "")?;
+        }
+        // Also shows that all endpoints have the bucket, and know the keys.
+        for endpoint in 0..plan.endpoints.len() {
+            store.call_at(endpoint, Operation::ListObjectsV2, "", "list-type=2&max-keys=1")?;
+        }
+        Ok(store)
+    }
+
+    /// The key of an object in a group. Its size is in it for servers that store nothing (`slipway serve null:`).
+    pub fn key(&self, group: &str, number: usize, size: u64) -> String {
+        format!("{}{group}/{number:07}-{size}", self.prefix)
+    }
+
+    /// Signs one request per object, for each endpoint.
+    pub fn sets(&self, operation: Operation, group: &str, count: usize, size: u64) -> Result<Sets> {
+        let body = if operation == Operation::PutObject { size } else { 0 };
+        self.sign(|endpoint, signing| {
+            let one = |number| {
+                let key = self.key(group, number, size);
+                let subject = Subject { bucket: &self.bucket, key: &key, ..Subject::default() };
+                let mut request = signing.request(
+                    &self.plan.endpoints[endpoint],
+                    operation,
+                    &subject,
+                    Body::Block(body),
+                )?;
+                request.expected_bytes = (operation == Operation::GetObject).then_some(size);
+                Ok(request)
+            };
+            (0..count).map(one).collect()
+        })
+    }
+
+    /// Signs one request per range of each object.
+    pub fn range_sets(&self, group: &str, count: usize, size: u64, ranges: &[(u64, u64)]) -> Result<Sets> {
+        self.sign(|endpoint, signing| {
+            let mut requests = Vec::new();
+            for number in 0..count {
+                let key = self.key(group, number, size);
+                for &(first, last) in ranges {
+                    let subject = Subject {
+                        bucket: &self.bucket,
+                        key: &key,
+                        range: Some((first, last)),
+                        ..Subject::default()
+                    };
+                    let at = &self.plan.endpoints[endpoint];
+                    let mut request = signing.request(at, Operation::GetObject, &subject, Body::Block(0))?;
+                    request.expected_bytes = Some(last - first + 1);
+                    requests.push(request);
+                }
+            }
+            Ok(requests)
+        })
+    }
+
+    /// Signs one request per page of a listing of a group.
+    pub fn page_sets(&self, group: &str, count: usize, size: u64, page: usize) -> Result<Sets> {
+        self.sign(|endpoint, signing| {
+            let one = |start: usize| {
+                let mut query = format!("list-type=2&max-keys={page}&prefix={}{group}/", self.prefix);
+                if let Some(before) = start.checked_sub(1) {
+                    query.push_str("&start-after=");
+                    query.push_str(&self.key(group, before, size));
+                }
+                let subject = Subject { bucket: &self.bucket, query: &query, ..Subject::default() };
+                signing.request(
+                    &self.plan.endpoints[endpoint],
+                    Operation::ListObjectsV2,
+                    &subject,
+                    Body::Block(0),
+                )
+            };
+            (0..count).step_by(page.max(1)).map(one).collect()
+        })
+    }
+
+    fn sign(&self, requests: impl Fn(usize, &mut Signing<'_>) -> Result<Vec<Prepared>>) -> Result<Sets> {
+        let mut signing = Signing::new(&self.plan.credentials, self.plan.payload, &self.block);
+        (0..self.plan.endpoints.len()).map(|endpoint| requests(endpoint, &mut signing)).collect()
+    }
+
+    /// Makes the objects of a group.
+    pub fn fill(
+        &self,
+        group: &str,
+        count: usize,
+        size: u64,
+        stop: &Stop,
+        watch: impl FnMut(&Moment),
+    ) -> Result<()> {
+        if size < PARTS_FROM {
+            let sets = self.sets(Operation::PutObject, group, count, size)?;
+            return self.all(sets, stop, watch);
+        }
+        for number in 0..count {
+            let uploads = Uploads {
+                credentials: &self.plan.credentials,
+                payload: Payload::Unsigned,
+                block: &self.block,
+                bucket: &self.bucket,
+                key: &self.key(group, number, size),
+                size,
+                // S3 allows ten thousand parts.
+                part_size: PART.max(size.div_ceil(10_000)),
+                most: Some(1),
+                duration: ENDLESS,
+            };
+            self.run(Job::Uploads(&uploads), 4, stop, |_| {})?;
+        }
+        Ok(())
+    }
+
+    /// Sends each request of a set once. All must go well.
+    fn all(&self, sets: Sets, stop: &Stop, watch: impl FnMut(&Moment)) -> Result<()> {
+        let most = sets.first().map(|set| set.len() as u64);
+        let work = Work::Ring { sets, next: AtomicU64::new(0), most };
+        self.run(Job::Requests(&work), AT_ONCE, stop, watch)
+    }
+
+    fn run(&self, job: Job<'_>, concurrency: usize, stop: &Stop, watch: impl FnMut(&Moment)) -> Result<()> {
+        let load = Load {
+            endpoints: &self.plan.endpoints,
+            block: &self.block,
+            concurrency,
+            threads: 1,
+            warm_up: Duration::ZERO,
+            duration: ENDLESS,
+            rate: None,
+            timeout: self.plan.timeout,
+            stop,
+        };
+        let measured = load::run(&load, job, watch)?;
+        let mut failed: Vec<String> = Vec::new();
+        for (operation, counts) in measured.tally.operations() {
+            failed.extend(counts.errors.iter().map(|(name, n)| format!("{n} x {} {name}", operation.name())));
+        }
+        failed.extend(measured.tally.outside.iter().map(|(name, n)| format!("{n} x {name}")));
+        if failed.is_empty() { Ok(()) } else { Err(failed.join(", ")) }
+    }
+
+    /// Removes the objects of a group, and uploads in progress; of all groups if it is empty.
+    pub fn empty(&self, group: &str) -> Result<()> {
+        let prefix = if group.is_empty() { self.prefix.clone() } else { format!("{}{group}/", self.prefix) };
+        let uploads = self.call(Operation::ListMultipartUploads, "", &format!("prefix={prefix}&uploads="));
+        // Not every server lists uploads of which there are none.
+        let uploads = uploads.unwrap_or_default();
+        for (key, id) in xml::all(&uploads, "Key").iter().zip(xml::all(&uploads, "UploadId")) {
+            self.call(
+                Operation::AbortMultipartUpload,
+                key,
+                &format!("uploadId={}", load::multipart::encoded(&id)),
+            )?;
+        }
+        loop {
+            let page = self.call(
+                Operation::ListObjectsV2,
+                "",
+                &format!("list-type=2&max-keys=1000&prefix={prefix}"),
+            )?;
+            let keys = xml::all(&page, "Key");
+            if keys.is_empty() {
+                return Ok(());
+            }
+            if let Some(other) = keys.iter().find(|key| !is_ours(key)) {
+                return Err(format!("{}/{other} is not of this run's making", self.bucket));
+            }
+            let sets = self.sign(|endpoint, signing| {
+                let one = |key: &String| {
+                    let subject = Subject { bucket: &self.bucket, key, ..Subject::default() };
+                    signing.request(
+                        &self.plan.endpoints[endpoint],
+                        Operation::DeleteObject,
+                        &subject,
+                        Body::Block(0),
+                    )
+                };
+                keys.iter().map(one).collect()
+            })?;
+            self.all(sets, &self.never, |_| {})?;
+        }
+    }
+
+    /// Removes all that was made.
+    pub fn close(&self) -> Result<()> {
+        let place = self.place();
+        let left = |e| format!("could not remove all of {place}: {e}");
+        self.empty("").map_err(left)?;
+        if self.own {
+            self.call(Operation::DeleteBucket, "", "").map_err(left)?;
+        }
+        Ok(())
+    }
+
+    /// Where what was made is.
+    pub fn place(&self) -> String {
+        if self.own { self.bucket.clone() } else { format!("{}/{}", self.bucket, self.prefix) }
+    }
+
+    fn call(&self, operation: Operation, key: &str, query: &str) -> Result<Vec<u8>> {
+        self.call_at(0, operation, key, query)
+    }
+
+    /// Sends one request to an endpoint; the body of the answer, or what is wrong.
+    fn call_at(&self, endpoint: usize, operation: Operation, key: &str, query: &str) -> Result<Vec<u8>> {
+        let endpoint = &self.plan.endpoints[endpoint];
+        let subject = Subject { bucket: &self.bucket, key, query, range: None };
+        let mut signing = Signing::new(&self.plan.credentials, Payload::Unsigned, &self.block);
+        let mut request = signing.request(endpoint, operation, &subject, Body::Block(0))?;
+        request.wanted.keep_bytes = DOCUMENT_MAX;
+        let shared = Shared::new(&self.block);
+        let exchange = async {
+            let mut connection = Connection::open(endpoint).await?;
+            connection.exchange(&request, &shared).await?;
+            Ok(connection.answer)
+        };
+        let answer = self.runtime.block_on(async { tokio::time::timeout(self.plan.timeout, exchange).await });
+        let answer = match answer {
+            Ok(Ok(answer)) => answer,
+            Ok(Err::<_, crate::connection::Trouble>(trouble)) => {
+                return Err(format!("{}: {}", endpoint.url, trouble.name()));
+            }
+            Err(_) => return Err(format!("{}: no answer in time", endpoint.url)),
+        };
+        if answer.status < 300 {
+            return Ok(answer.kept);
+        }
+        let (code, message) = (xml::first(&answer.kept, "Code"), xml::first(&answer.kept, "Message"));
+        let said = match (&code, message) {
+            (Some(code), Some(message)) => format!("{code}: {message}"),
+            (Some(code), None) => code.clone(),
+            _ => "no S3 error; is this an S3 endpoint?".to_owned(),
+        };
+        Err(format!(
+            "{}: {}: {} {said}{}",
+            endpoint.url,
+            operation.name(),
+            answer.status,
+            hint(code.as_deref())
+        ))
+    }
+}
+
+/// Keys of our making need no encoding.
+fn is_ours(key: &str) -> bool {
+    key.bytes().all(|b| b.is_ascii_alphanumeric() || b"-./".contains(&b))
+}
+
+/// What may be done about an error.
+fn hint(code: Option<&str>) -> &'static str {
+    match code {
+        Some("InvalidAccessKeyId" | "SignatureDoesNotMatch") => {
+            " (keys are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or --credentials-file)"
+        }
+        Some("AuthorizationHeaderMalformed" | "AuthorizationQueryParametersError") => {
+            " (the region is AWS_REGION, or --region)"
+        }
+        Some("RequestTimeTooSkewed") => " (the clocks differ)",
+        Some("NoSuchBucket") => " (without --bucket, one is made)",
+        _ => "",
+    }
+}

@@ -1,0 +1,249 @@
+//! Sizes, sweeps and mixes, as people write them and as tables show them.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// The most requests at once. Each takes a descriptor here and one in the server.
+pub const CONCURRENCY_MAX: usize = 10_000;
+
+/// A size in bytes: `4096`, `4k`, `1m`, `64MiB`, `10g`. All units are powers of 1024.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let bad = || format!("{text:?} is no size; sizes are like 512, 4k, 1m, 64MiB, 10g");
+    let lower = text.trim().to_ascii_lowercase();
+    let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let power = match &lower[digits.len()..] {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 1,
+        "m" | "mb" | "mib" => 2,
+        "g" | "gb" | "gib" => 3,
+        "t" | "tb" | "tib" => 4,
+        _ => return Err(bad()),
+    };
+    let number: u64 = digits.parse().map_err(|_| bad())?;
+    number.checked_mul(1 << (10 * power)).filter(|&bytes| bytes <= 1 << 50).ok_or_else(bad)
+}
+
+/// A MiB, as a divisor.
+pub(crate) const MIB: f64 = 1_048_576.0;
+
+/// Several sizes: `1k,4k,1m`.
+pub fn parse_sizes(text: &str) -> Result<Vec<u64>, String> {
+    text.split(',').map(parse_size).collect()
+}
+
+/// A sweep: `1,2,4..64` doubles from 4 to 64, `100..350+50` goes in steps.
+pub fn parse_sweep(text: &str) -> Result<Vec<usize>, String> {
+    let mut found = Vec::new();
+    for part in text.split(',') {
+        let (range, step) = match part.split_once('+') {
+            Some((range, step)) => (range, Some(count(step)?)),
+            None => (part, None),
+        };
+        let Some((from, to)) = range.split_once("..") else {
+            if step.is_some() {
+                return Err(format!("{part:?}: a step needs a range, such as 100..350+50"));
+            }
+            found.push(count(range)?);
+            continue;
+        };
+        let (mut at, to) = (count(from)?, count(to)?);
+        if at > to {
+            return Err(format!("{part:?} goes down"));
+        }
+        while at < to {
+            found.push(at);
+            at = step.map_or(at * 2, |step| at + step);
+        }
+        found.push(to);
+    }
+    found.dedup();
+    if found.len() > 1000 { Err("at most 1000 steps".to_owned()) } else { Ok(found) }
+}
+
+fn count(text: &str) -> Result<usize, String> {
+    match text.trim().parse() {
+        Ok(n @ 1..=CONCURRENCY_MAX) => Ok(n),
+        _ => Err(format!("{text:?} is no number from 1 to {CONCURRENCY_MAX}")),
+    }
+}
+
+/// A time: `10`, `10s`, `500ms`, `2m`, `1h`.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let bad = || format!("{text:?} is no time; times are like 10, 10s, 500ms, 2m");
+    let lower = text.trim().to_ascii_lowercase();
+    let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: u64 = digits.parse().map_err(|_| bad())?;
+    let milliseconds = match &lower[digits.len()..] {
+        "ms" => 1,
+        "" | "s" => 1000,
+        "m" | "min" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(bad()),
+    };
+    let most = 24 * 3_600_000;
+    number.checked_mul(milliseconds).filter(|&ms| ms <= most).map(Duration::from_millis).ok_or_else(bad)
+}
+
+/// How often each operation occurs in a mixed load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mix {
+    /// GetObject.
+    pub get: u32,
+    /// PutObject.
+    pub put: u32,
+    /// HeadObject.
+    pub head: u32,
+    /// DeleteObject.
+    pub delete: u32,
+    /// ListObjectsV2.
+    pub list: u32,
+}
+
+impl Default for Mix {
+    fn default() -> Self {
+        Self { get: 45, put: 15, head: 30, delete: 10, list: 0 }
+    }
+}
+
+impl Mix {
+    /// Reads `get=45,put=15,head=30,delete=10`. What is not named does not occur.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut mix = Self { get: 0, put: 0, head: 0, delete: 0, list: 0 };
+        for part in text.split(',') {
+            let weight =
+                part.split_once('=').and_then(|(name, n)| Some((name.trim(), n.trim().parse().ok()?)));
+            let (name, weight) = weight
+                .filter(|&(_, n)| n <= 1_000_000)
+                .ok_or_else(|| format!("{part:?} is not like get=45"))?;
+            *match name {
+                "get" => &mut mix.get,
+                "put" => &mut mix.put,
+                "head" => &mut mix.head,
+                "delete" => &mut mix.delete,
+                "list" => &mut mix.list,
+                _ => return Err(format!("{name:?}: a mix has get, put, head, delete, list")),
+            } = weight;
+        }
+        match mix {
+            mix if mix.total() == 0 => Err("a mix needs a weight above 0".to_owned()),
+            mix if mix.delete > mix.put => {
+                Err("a mix can't delete more than it puts: it would run out of objects".to_owned())
+            }
+            mix => Ok(mix),
+        }
+    }
+
+    pub(crate) fn total(self) -> u32 {
+        self.get + self.put + self.head + self.delete + self.list
+    }
+}
+
+/// Bytes in hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A number as a float. Exact below 2^53, which no count here reaches.
+#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+pub(crate) fn float(number: u64) -> f64 {
+    number as f64
+}
+
+/// A float as a number of whole units, never below 0.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+pub(crate) fn whole(number: f64) -> u64 {
+    number.clamp(0.0, 9e15).round() as u64
+}
+
+/// A size for people: `1 MiB`, `1.5 KiB`, `100 B`.
+pub fn show_size(bytes: u64) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.into_iter().find(|(shift, _)| bytes >> shift > 0) {
+        None => format!("{bytes} B"),
+        Some((shift, unit)) if bytes.is_multiple_of(1 << shift) => format!("{} {unit}", bytes >> shift),
+        Some((shift, unit)) => format!("{:.1} {unit}", float(bytes) / float(1 << shift)),
+    }
+}
+
+/// Microseconds for people, in three digits: `850us`, `1.25ms`, `3.10s`.
+pub fn show_time(us: f64) -> String {
+    match us {
+        0.0 => "0".to_owned(),
+        us if us < 10.0 => format!("{us:.2}us"),
+        us if us < 100.0 => format!("{us:.1}us"),
+        us if us < 1e3 => format!("{us:.0}us"),
+        us if us < 1e4 => format!("{:.2}ms", us / 1e3),
+        us if us < 1e5 => format!("{:.1}ms", us / 1e3),
+        us if us < 1e6 => format!("{:.0}ms", us / 1e3),
+        us => format!("{:.2}s", us / 1e6),
+    }
+}
+
+/// A rate or another number, in about three digits.
+pub fn show_number(number: f64) -> String {
+    match number {
+        0.0 => "0".to_owned(),
+        n if n < 10.0 => format!("{n:.2}"),
+        n if n < 100.0 => format!("{n:.1}"),
+        n => format!("{n:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in
+            [("0", 0), ("512", 512), ("4k", 4096), ("1MiB", 1 << 20), ("10G", 10 << 30), ("3kb", 3072)]
+        {
+            assert_eq!(parse_size(text), Ok(bytes));
+        }
+        for bad in ["", "k", "1.5m", "-1", "1x", "99999999999t", "2048t", "1 k"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+        assert_eq!(parse_sizes("1k,2k"), Ok(vec![1024, 2048]));
+        for (bytes, text) in
+            [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (1 << 20, "1 MiB"), (5 << 40, "5 TiB")]
+        {
+            assert_eq!(show_size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn sweeps() {
+        assert_eq!(parse_sweep("1,2,4..64"), Ok(vec![1, 2, 4, 8, 16, 32, 64]));
+        assert_eq!(parse_sweep("3..10"), Ok(vec![3, 6, 10]));
+        assert_eq!(parse_sweep("100..350+100"), Ok(vec![100, 200, 300, 350]));
+        assert_eq!(parse_sweep("5..5,5"), Ok(vec![5]));
+        for bad in ["", "0", "8..4", "1..", "5+1", "1..4+0", "x", "20000", "1..10000+1"] {
+            assert!(parse_sweep(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(parse_duration("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_duration("2m"), Ok(Duration::from_mins(2)));
+        for bad in ["", "s", "1d", "25h", "-1s"] {
+            assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+        assert_eq!(show_time(1.234), "1.23us");
+        assert_eq!(show_time(12_345.0), "12.3ms");
+        assert_eq!(show_time(2e6), "2.00s");
+    }
+
+    #[test]
+    fn mixes() {
+        assert_eq!(Mix::parse("get=45,put=15,head=30,delete=10"), Ok(Mix::default()));
+        assert_eq!(Mix::parse("get=1").map(Mix::total), Ok(1));
+        for bad in ["", "get", "get=x", "post=1", "get=0", "put=1,delete=2", "get=-1"] {
+            assert!(Mix::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

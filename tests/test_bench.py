@@ -1,0 +1,427 @@
+"""`slipway bench` against the real server: what it measures, what it counts as an error, what it leaves."""
+
+import contextlib
+import csv
+import html.parser
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from support.server import ACCESS_KEY, SECRET_KEY, Server, binary, objects_on_disk
+from support.wire import poll
+from test_tls import make_certificate
+
+KEYS = {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
+QUICK = ("--duration", "1s", "--warm-up", "100ms")
+
+
+class Run:
+    """One `slipway bench`, which is under way once this is made."""
+
+    def __init__(
+        self,
+        directory: Path,
+        endpoint: str,
+        *arguments: str,
+        keys: dict[str, str] | None = None,
+        stderr: int = subprocess.PIPE,
+    ) -> None:
+        self.json = directory / "report.json"
+        self.json.unlink(missing_ok=True)
+        self.process = subprocess.Popen(
+            [binary(), "bench", endpoint, *arguments, "--json", self.json],
+            env=KEYS if keys is None else keys,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+        )
+
+    def end(self, status: int = 0) -> dict:
+        """Its report, once it has ended as it should."""
+        try:
+            self.out, self.err = self.process.communicate(timeout=60)
+        finally:
+            self.process.kill()
+        assert self.process.returncode == status, (self.process.returncode, self.out, self.err)
+        assert "panicked" not in self.err, self.err
+        text = self.json.read_text() if self.json.exists() else "{}"
+        for said in (self.out, self.err, text):
+            assert SECRET_KEY not in said
+        assert ACCESS_KEY not in self.out + text
+        return json.loads(text)
+
+
+def buckets(server: Server) -> list[str]:
+    return [path.name for path in server.tree.iterdir() if path.name.startswith("slipway-bench-")]
+
+
+def made(server: Server, pattern: str) -> list[Path]:
+    """What is in its buckets up to now."""
+    return [path for name in buckets(server) for path in (server.tree / name).glob(pattern)]
+
+
+def errors(report: dict) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for round_ in report["rounds"]:
+        for part in (round_["errors_outside"], *(of["errors"] for of in round_["operations"])):
+            for name, count in part.items():
+                found[name] = found.get(name, 0) + count
+    return found
+
+
+@pytest.fixture
+def own_server(make_server) -> Server:
+    return make_server("--durability", "none")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "operations", "bytes_each"),
+    [
+        (["put", "--size", "3k"], {"PutObject"}, 3072),
+        (["put", "--size", "3k", "--payload", "signed"], {"PutObject"}, 3072),
+        (["put", "--size", "3m", "--payload", "signed", "--count", "9"], {"PutObject"}, 3 << 20),
+        (["put", "--size", "0"], {"PutObject"}, 0),
+        (["get", "--size", "3k", "--objects", "20"], {"GetObject"}, 3072),
+        (["get", "--size", "1m", "--range", "256k", "--objects", "2"], {"GetObject"}, 256 << 10),
+        (["head", "--size", "3k", "--objects", "20"], {"HeadObject"}, 0),
+        (["list", "--objects", "50", "--page", "20"], {"ListObjectsV2"}, None),
+        (["delete", "--size", "3k", "--objects", "150"], {"DeleteObject"}, 0),
+        (
+            ["mixed", "--size", "3k", "--objects", "40", "--mix", "get=40,put=20,head=20,delete=15,list=5"],
+            {"PutObject", "GetObject", "HeadObject", "DeleteObject", "ListObjectsV2"},
+            None,
+        ),
+        (
+            ["multipart", "--size", "16m", "--part-size", "5m"],
+            {"CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload"},
+            None,
+        ),
+        (
+            ["multipart", "--size", "11m", "--part-size", "5m", "--payload", "signed", "--count", "2"],
+            {"CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload"},
+            None,
+        ),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+def test_operations(own_server, tmp_path, arguments, operations, bytes_each):
+    run = Run(tmp_path, own_server.endpoint, *arguments, "--concurrency", "1,4", *QUICK)
+    report = run.end()
+    assert [r["concurrency"] for r in report["rounds"]] == [1, 4]
+    for round_ in report["rounds"]:
+        assert {of["operation"] for of in round_["operations"]} == operations
+        for of in round_["operations"]:
+            latency = of["latency"]
+            figures = [latency[name] for name in ("min", "p50", "p90", "p99", "p999", "max")]
+            assert of["answers"] > 0 and figures == sorted(figures) and figures[0] > 0
+            assert of["per_second"] == pytest.approx(of["answers"] / round_["seconds"])
+            if bytes_each is not None:
+                assert of["bytes_per_second"] == pytest.approx(bytes_each * of["per_second"])
+        assert round_["client_cpu_us"] > 0
+        (watched,) = round_["servers"]
+        assert (watched["pid"], watched["name"]) == (own_server.pid, "slipway")
+        assert watched["resident_bytes_max"] > 1 << 20
+        assert watched["threads_max"] > 1 and watched["open_files_max"] > 3
+    if arguments[0] == "delete":
+        assert [r["answers"] for r in report["rounds"]] == [150, 150]
+    for operation in operations:
+        assert operation in run.out
+    assert errors(report) == {} and report["problems"] == [] and not report["interrupted"]
+    assert buckets(own_server) == []
+
+
+def test_what_is_written_is_what_was_asked_for(own_server, tmp_path):
+    arguments = ("put", "--size", "1500k", "--count", "7", "--objects", "7", "--keep", *QUICK)
+    report = Run(tmp_path, own_server.endpoint, *arguments).end()
+    assert report["rounds"][0]["answers"] == 7
+    (bucket,) = buckets(own_server)
+    tree = own_server.tree / bucket
+    assert [(tree / name).stat().st_size for name in objects_on_disk(tree)] == [1500 << 10] * 7
+    shutil.rmtree(own_server.tree / bucket)
+
+
+def test_a_given_bucket_keeps_what_it_has(own_server, tmp_path):
+    raw = own_server.raw
+    assert raw.put("/mine").status == 200
+    assert raw.put("/mine/kept", body=b"1").status == 200
+    for arguments in (["mixed", "--size", "1k"], ["multipart", "--size", "6m", "--part-size", "5m"]):
+        arguments += ["--bucket", "mine", "--objects", "40"]
+        report = Run(tmp_path, own_server.endpoint, *arguments, *QUICK).end()
+        assert report["rounds"][0]["answers"] > 0
+        assert objects_on_disk(own_server.tree / "mine") == ["kept"]
+        assert sorted(path.name for path in (own_server.tree / "mine").iterdir()) == [".slipway", "kept"]
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("keys", "said"),
+        [
+            ({**KEYS, "AWS_SECRET_ACCESS_KEY": "wrong"}, "403 SignatureDoesNotMatch"),
+            ({**KEYS, "AWS_ACCESS_KEY_ID": "NOBODY"}, "403 InvalidAccessKeyId"),
+            ({**KEYS, "AWS_REGION": "eu-lab-7"}, "--region"),
+            ({}, "AWS_ACCESS_KEY_ID is not set"),
+        ],
+    )
+    def test_keys(self, own_server, tmp_path, keys, said):
+        run = Run(tmp_path, own_server.endpoint, "get", keys=keys)
+        assert run.end(status=2) == {}
+        assert said in run.err and run.out == ""
+
+    def test_where_there_is_nothing(self, own_server, tmp_path):
+        run = Run(tmp_path, own_server.endpoint, "get", "--bucket", "none-of-this-name")
+        run.end(status=2)
+        assert "404 NoSuchBucket" in run.err
+        own_server.stop()
+        run = Run(tmp_path, own_server.endpoint, "get")
+        run.end(status=2)
+        assert "connection refused" in run.err
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["127.0.0.1:9000", "get"],
+            ["http://127.0.0.1:9000/bucket", "get"],
+            ["http://127.0.0.1:9000", "get", "--size", "1x"],
+            ["http://127.0.0.1:9000", "get", "--concurrency", "4..2"],
+            ["http://127.0.0.1:9000", "mixed", "--mix", "get=1,delete=2"],
+            ["http://127.0.0.1:9000", "get", "--server-pid", "4194304"],
+            ["http://127.0.0.1:9000", "put", "--payload", "signed", "--duration", "20m"],
+            ["http://127.0.0.1:9000", "multipart", "--size", "1t", "--part-size", "5m"],
+            ["http://127.0.0.1:9000", "get", "--preset", "head"],
+            ["http://127.0.0.1:9000", "--preset", "other"],
+            ["http://127.0.0.1:9000"],
+        ],
+        ids=" ".join,
+    )
+    def test_bad_arguments(self, tmp_path, arguments):
+        run = Run(tmp_path, *arguments)
+        run.end(status=2)
+        assert run.err and run.out == ""
+
+    def test_errors_are_counted_by_their_code(self, own_server, tmp_path):
+        """Objects that go, and one that another program makes longer, while they are read."""
+        arguments = ("get", "--size", "1k", "--objects", "4", "-c", "4", "-d", "3s", "--warm-up", "0s")
+        run = Run(tmp_path, own_server.endpoint, *arguments)
+        poll(lambda: buckets(own_server), 10)
+        data = own_server.tree / buckets(own_server)[0] / "data-1024"
+        poll(lambda: data.is_dir() and len(list(data.iterdir())) == 4, 10)
+        time.sleep(1)
+        (data / "0000000-1024").unlink()
+        (data / "0000001-1024").write_bytes(b"x" * 2000)
+        report = run.end(status=1)
+        found = errors(report)
+        assert set(found) == {"404 NoSuchKey", "an answer of the wrong length"}
+        # A quarter of the requests each, from then on.
+        (of,) = report["rounds"][0]["operations"]
+        assert of["answers"] > sum(found.values()) / 4
+        assert found["404 NoSuchKey"] == pytest.approx(found["an answer of the wrong length"], rel=0.2, abs=8)
+        assert f"{found['404 NoSuchKey']} x 404 NoSuchKey" in run.out
+        assert buckets(own_server) == []
+
+    @pytest.mark.parametrize("tls", [False, True])
+    def test_a_body_that_is_refused(self, make_server, tmp_path, tls):
+        """The answer comes while the body is being sent, and counts, not the connection that ends with it."""
+        options, trust = [], []
+        if tls:
+            certificate, key = make_certificate(tmp_path, "local", "localhost")
+            options, trust = ["--tls-cert", str(certificate), "--tls-key", str(key)], ["--insecure"]
+        server = make_server(*options)
+        arguments = ("put", "--size", "6g", "--count", "3", "-c", "1", "--objects", "1", *trust, *QUICK)
+        report = Run(tmp_path, server.endpoint, *arguments).end(status=1)
+        found = errors(report)
+        assert set(found) == {"400 EntityTooLarge"} and 1 <= found["400 EntityTooLarge"] <= 3
+        assert report["rounds"][0]["answers"] == 0
+
+    def test_a_server_that_dies(self, own_server, tmp_path):
+        arguments = ("put", "--size", "64k", "-c", "4", "-d", "3s", "--warm-up", "0s")
+        run = Run(tmp_path, own_server.endpoint, *arguments)
+        poll(lambda: made(own_server, "put-*/*"), 10)
+        time.sleep(0.5)
+        own_server.kill()
+        report = run.end(status=1)
+        (round_,) = report["rounds"]
+        found = errors(report)
+        # Up to four that were under way, and then each lane every tenth of a second.
+        assert set(found) <= {"connection refused", "connection reset", "connection closed"}
+        assert 4 <= found["connection refused"] <= 200
+        assert round_["operations"][0]["answers"] > 0
+        assert round_["servers"][0]["ended"] and "has ended" in run.out
+        (problem,) = report["problems"]
+        assert "could not remove all of slipway-bench-" in problem and "connection refused" in problem
+
+
+def test_an_early_end(own_server, tmp_path):
+    arguments = ("put", "--size", "1k", "-c", "1,2", "-d", "40s", "--warm-up", "0s")
+    run = Run(tmp_path, own_server.endpoint, *arguments)
+    poll(lambda: made(own_server, "put-*/*"), 10)
+    time.sleep(1)
+    began = time.monotonic()
+    run.process.send_signal(signal.SIGINT)
+    report = run.end(status=1)
+    assert time.monotonic() - began < 15
+    (round_,) = report["rounds"]
+    assert report["interrupted"] and round_["answers"] > 0 and 0 < round_["seconds"] < 10
+    assert "ended before its time" in run.err
+    assert buckets(own_server) == []
+
+
+def test_an_open_loop_keeps_its_rate(own_server, tmp_path):
+    arguments = ("head", "--objects", "5", "-c", "8", "--rate", "100", "-d", "2s", "--warm-up", "0s")
+    report = Run(tmp_path, own_server.endpoint, *arguments).end()
+    (of,) = report["rounds"][0]["operations"]
+    assert of["latency"]["requests"] == 200 and 150 <= of["answers"] <= 200
+
+
+def test_an_open_loop_counts_from_when_requests_were_due(own_server, tmp_path):
+    """A server that stands still for a second delays all that was due in it, not only what was under way."""
+    arguments = ("head", "--objects", "5", "-c", "4", "--rate", "200", "-d", "4s", "--warm-up", "0s")
+    run = Run(tmp_path, own_server.endpoint, *arguments)
+    poll(lambda: made(own_server, "data-*/0000004-*"), 10)
+    time.sleep(1)
+    own_server.signal(signal.SIGSTOP)
+    time.sleep(1.2)
+    own_server.signal(signal.SIGCONT)
+    report = run.end()
+    latency = report["rounds"][0]["operations"][0]["latency"]
+    assert latency["requests"] == 800 and latency["max"] > 1_000_000
+    # 240 of 800 were due meanwhile, half of them at least half a second late.
+    assert latency["p90"] > 400_000
+
+
+def test_several_endpoints(make_server, tmp_path):
+    server = make_server("--durability", "none", listen=("127.0.0.1:0", "127.0.0.1:0"))
+    endpoints = ",".join(server.endpoints)
+    report = Run(tmp_path, endpoints, "--preset", "gateways", "-c", "2", *QUICK).end()
+    assert [(r["endpoints"], r["concurrency"]) for r in report["rounds"]] == [(1, 2), (2, 4)] * 3
+    assert all(r["servers"][0]["pid"] == server.pid for r in report["rounds"])
+    assert buckets(server) == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [["get", "--size", "64k"], ["get", "--size", "1m", "--range", "64k"], ["put"], ["head"], ["mixed"]]
+)
+def test_a_server_that_stores_nothing(make_server, tmp_path, arguments):
+    server = make_server(tree="null:")
+    report = Run(tmp_path, server.endpoint, *arguments, "--objects", "40", *QUICK).end()
+    assert report["rounds"][0]["answers"] > 0
+
+
+def test_tls(make_server, tmp_path):
+    certificate, key = make_certificate(tmp_path, "local", "localhost")
+    server = make_server("--durability", "none", "--tls-cert", str(certificate), "--tls-key", str(key))
+    endpoint = f"https://localhost:{server.address[1]}"
+    for trust in (["--insecure"], ["--ca", str(certificate)]):
+        report = Run(tmp_path, endpoint, "get", "--size", "1m", "--objects", "2", *trust, *QUICK).end()
+        assert report["rounds"][0]["answers"] > 0
+        report = Run(tmp_path, endpoint, "put", "--size", "3m", "--count", "5", *trust, *QUICK).end()
+        assert report["rounds"][0]["answers"] == 5
+    other, _ = make_certificate(tmp_path, "other", "localhost")
+    run = Run(tmp_path, endpoint, "get", "--ca", str(other))
+    run.end(status=2)
+    assert "certificate" in run.err
+
+
+def test_keys_from_a_file(own_server, tmp_path):
+    file = tmp_path / "keys.toml"
+    file.write_text(f'access_key = "{ACCESS_KEY}"\nsecret_key = "{SECRET_KEY}"\n')
+    file.chmod(0o600)
+    arguments = ("head", "--objects", "1", "--size", "1", "--credentials-file", str(file), *QUICK)
+    assert Run(tmp_path, own_server.endpoint, *arguments, keys={}).end()["rounds"][0]["answers"] > 0
+
+
+def test_a_terminal_shows_how_far_it_is(own_server, tmp_path):
+    ours, theirs = pty.openpty()
+    run = Run(tmp_path, own_server.endpoint, "head", "--objects", "3", *QUICK, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    # Reading fails once the other end is closed.
+    with contextlib.suppress(OSError):
+        while piece := os.read(ours, 4096):
+            shown += piece
+    os.close(ours)
+    assert run.process.wait(20) == 0
+    for part in (b"warming up", b"step 1 of 1: head 1 MiB, 16 at once: 0 s, ", b"cleaning up"):
+        assert part in shown
+    assert shown.endswith(b"\r\x1b[K")
+
+
+@pytest.mark.parametrize("preset", ["head", "multipart-10g", "ranged-10g"])
+def test_presets(own_server, tmp_path, preset):
+    arguments = ("--preset", preset, "--scale", "0.02", "-c", "2,3", *QUICK)
+    report = Run(tmp_path, own_server.endpoint, *arguments).end()
+    assert report["settings"]["preset"] == preset
+    assert [r["concurrency"] for r in report["rounds"]] == [2, 3] and errors(report) == {}
+    if preset == "multipart-10g":
+        # 3 parts of 64 MiB, once.
+        for round_ in report["rounds"]:
+            assert {of["operation"]: of["answers"] for of in round_["operations"]}["UploadPart"] == 3
+    assert buckets(own_server) == []
+
+
+class Page(html.parser.HTMLParser):
+    """Finds what a page would fetch, and whether its elements are closed in their order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.fetched, self.open, self.seen = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        self.fetched += [value for name, value in attrs if name in ("src", "href", "srcset", "xlink:href")]
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_reports_and_comparison(own_server, tmp_path):
+    page, table = tmp_path / "report.html", tmp_path / "report.csv"
+    arguments = ("mixed", "--size", "1k", "-c", "1,3", "--repeat", "2", "--objects", "20", *QUICK)
+    run = Run(tmp_path, own_server.endpoint, *arguments, "--html", str(page), "--csv", str(table))
+    report = run.end()
+    assert [(r["round"], r["concurrency"]) for r in report["rounds"]] == [(1, 1), (1, 3), (2, 1), (2, 3)]
+    assert "median of all rounds" in run.out
+    parsed = Page(page.read_text())
+    assert parsed.fetched == [] and "script" not in parsed.seen
+    assert parsed.seen.count("svg") > 8 and parsed.seen.count("polyline") > 8
+    assert "@import" not in page.read_text() and "url(" not in page.read_text()
+    rows = list(csv.DictReader(table.open(newline="")))
+    assert len(rows) == sum(len(r["operations"]) for r in report["rounds"])
+    assert float(rows[0]["per_second"]) == pytest.approx(
+        report["rounds"][0]["operations"][0]["per_second"], rel=0.01
+    )
+    for written in (page, table):
+        assert SECRET_KEY not in written.read_text() and ACCESS_KEY not in written.read_text()
+
+    for round_ in report["rounds"]:
+        for of in round_["operations"]:
+            of["per_second"] *= 2
+    (tmp_path / "twice.json").write_text(json.dumps(report))
+    compared = compare(run.json, tmp_path / "twice.json")
+    lines = re.findall(r"^ +(?:1|3) (?:Get|Put|Head|Delete)Object +2\.00.? +1\.00~", compared, re.MULTILINE)
+    assert len(lines) >= 6, compared
+    (tmp_path / "bad.json").write_text('{"format": 1}')
+    assert "not written by slipway bench" in compare(run.json, tmp_path / "bad.json", status=2)
+
+
+def compare(first: Path, second: Path, status: int = 0) -> str:
+    command = [binary(), "bench", "compare", first, second]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert done.returncode == status, done
+    return done.stdout + done.stderr
