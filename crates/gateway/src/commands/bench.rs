@@ -250,7 +250,7 @@ pub fn run(options: &BenchOptions) -> ExitCode {
     if let Some(BenchCommand::Compare { first, second }) = &options.command {
         return match compare(first, second) {
             Ok(text) => {
-                console.say(&text);
+                console.say_lines(&text);
                 OK.into()
             }
             Err(message) => console.fail(&message),
@@ -271,12 +271,12 @@ pub fn run(options: &BenchOptions) -> ExitCode {
         Event::Done(round) => {
             let title = table::title(round);
             if shown.borrow().is_empty() {
-                console.say(&table::head());
+                console.say_lines(&table::head());
             }
             if shown.replace(title.clone()) != title {
-                console.say(&title);
+                console.say_lines(&title);
             }
-            console.say(&table::lines(round));
+            console.say_lines(&table::lines(round));
         }
     });
     let report = match report {
@@ -284,9 +284,9 @@ pub fn run(options: &BenchOptions) -> ExitCode {
         Err(message) => return console.fail(&message),
     };
     if let Some(medians) = table::medians(&report) {
-        console.say(&medians);
+        console.say_lines(&medians);
     }
-    console.say(&table::foot(&report));
+    console.say_lines(&table::foot(&report));
     for problem in &report.problems {
         console.complain(problem);
     }
