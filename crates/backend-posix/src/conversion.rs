@@ -75,10 +75,10 @@ pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     Ok(lock)
 }
 
-/// [`settle`], if a `wanted` path is becoming a directory. Who holds its lock knows that it was interrupted.
+/// [`settle`], if a `wanted` path is becoming a directory. Who holds its lock knows that it was interrupted. Only where names may be
+/// missing for a moment.
 pub(crate) fn settle_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Fail> {
-    if bucket.store.names_may_blink(&bucket.fd)
-        && let Some(text) = read(bucket)?
+    if let Some(text) = read(bucket)?
         && under_way(&text).is_some_and(|(_, path)| wanted(path))
     {
         drop(settle(bucket)?);

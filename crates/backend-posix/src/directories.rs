@@ -99,7 +99,7 @@ fn make(
     let finished = finish(bucket, parent, name, owner);
     if finished.is_err() {
         // Unmarked it would stay for ever.
-        if let Ok(directory) = child(bucket, parent, name) {
+        if let Ok(directory) = resolve::plain(parent, name, DIRECTORY) {
             let _ = record::clear(bucket.store, &directory);
         }
         let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);

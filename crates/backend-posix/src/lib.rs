@@ -66,14 +66,14 @@
 //! # Why it holds
 //! - *Conditions are decided with the publish.* Whatever replaces or removes a name holds the key's lock, so what a condition
 //!   was compared with is what is replaced. A create takes no lock: `linkat` succeeds only if the name is free, which no
-//!   lock holder counts on. (Where the file system may lack `RENAME_EXCHANGE` it takes the lock, see [`conversion`].)
+//!   lock holder counts on. (Where the file system may lack `RENAME_EXCHANGE`, or records are in files, it takes the lock: [`conversion`], [`record`].)
 //! - *Directories may go at any time.* The kernel refuses to make a name in a directory that was removed, and to remove
 //!   one that has a name in it. Whoever loses that race starts over (`error::retrying`).
 //! - *`a` and `a/b`.* A name is a file or a directory, so the object `a` is `a` or `a/.slipway,self`, never both. A
 //!   directory with the file in it is prepared in staging and takes the file's place by `RENAME_EXCHANGE`. It stays as it is
 //!   when the last `a/...` goes: turning it back would win nothing but a shorter path.
-//! - *One lock at a time.* No operation waits for a lock while it has one, except DeleteBucket, which takes all in order,
-//!   and CompleteMultipartUpload, which has its upload's. That one no one waits for: whoever finds it taken answers `Conflict`.
+//! - *One lock at a time.* No operation waits for a lock while it has one, except DeleteBucket and the search for lost
+//!   companions, which take all in order, whoever turns a file into a directory by steps ([`conversion`]), and CompleteMultipartUpload, which has its upload's. That one no one waits for: whoever finds it taken answers `Conflict`.
 //!   Writers of parts share a lock that they never wait for either, and Complete waits for it for a moment.
 //! - *No one writes to an object.* An assembly is sealed before it is published. Whoever writes to it holds a lock that
 //!   excludes the sealing, and looks for the seal first (decision 0007).
@@ -166,8 +166,8 @@ pub struct PosixBackend {
 }
 
 impl PosixBackend {
-    /// Opens the tree at `root`. Fails if the directory can't be opened, or if its file system keeps no user extended
-    /// attributes.
+    /// Opens the tree at `root`. Fails if the directory can't be opened, or if its file system keeps no user extended attributes
+    /// and records are not to be in files ([`Metadata::Sidecar`]).
     pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
         let rehash_on_read = options.rehash_on_read;
         let store = Arc::new(Store::open(root, options)?);

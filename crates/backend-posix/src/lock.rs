@@ -2,14 +2,15 @@
 //!
 //! A key's lock is an exclusive `flock` on one of 64 files in `.slipway/locks`, chosen by a hash of its path. Each
 //! holder opens the file for itself, so that threads of one process exclude each other in the same way as processes
-//! do, and a crash releases all. No operation ever holds two of them (DeleteBucket takes all, in order), so that
-//! keys which share a file can't deadlock.
+//! do, and a crash releases all. No operation ever holds two of them (DeleteBucket and the search for lost companions take all, in
+//! order), so that keys which share a file can't deadlock.
 //!
 //! One more file, `40`, is for the few moments in which a file becomes a directory where that takes two steps ([`conversion`]). It is
 //! taken last, by those who convert with the key's lock, and by listings and the sweep with none.
 //!
 //! Taken by whatever removes or replaces a name, and by conditional writes. A plain create of a new key needs none: `link`
-//! either makes the name or finds it taken.
+//! either makes the name or finds it taken. It takes the lock all the same where records are in files, which are written before
+//! the name, and where a name may be missing for a moment ([`conversion`]).
 
 use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
@@ -31,8 +32,7 @@ pub(crate) const DIRECTORY: &str = "locks";
 pub(crate) struct Lock {
     #[expect(dead_code, reason = "closing it releases the lock")]
     file: OwnedFd,
-    /// Behind the file, since fields are dropped in order.
-    #[expect(dead_code, reason = "dropping it wakes who waits for the lock")]
+    /// Dropping it wakes who waits for the lock: behind the file, since fields are dropped in order.
     released: Released,
 }
 
@@ -41,7 +41,11 @@ impl Bucket<'_> {
     /// From then on, the file is no directory by halves (see [`conversion`]).
     pub fn lock(&self, path: &str) -> Result<Lock, Fail> {
         let lock = self.lock_number(hash(path.as_bytes()) % LOCKS)?;
-        conversion::settle_wanted(self, |wanted| wanted == path)?;
+        // The lock's file is on the bucket's file system.
+        let Released((device, _)) = lock.released;
+        if self.store.names_may_blink_on(device, &self.fd) {
+            conversion::settle_wanted(self, |wanted| wanted == path)?;
+        }
         Ok(lock)
     }
 

@@ -136,7 +136,9 @@ impl Target {
         let (_, name) = keymap::split(&self.place.path);
         // `link` is the arbiter of who makes a new name. It holds for `If-None-Match` too, and needs no lock: no one
         // who holds one counts on a name to stay free. Unless its file may be about to become a directory by steps.
-        if sealed.rest.is_none() && !self.conditions.need_existing() && !bucket.store.names_may_blink(parent)
+        if sealed.rest.is_none()
+            && !self.conditions.need_existing()
+            && !bucket.store.names_may_blink_on(sealed.device, parent)
         {
             match sealed.link(parent, name) {
                 Err(Errno::EXIST) => {}
@@ -218,10 +220,8 @@ pub(crate) fn put_in_place(
             }
         }
     });
-    if result.is_err() {
-        sealed.undescribe(bucket, directory, name);
-    }
-    if let Some(note) = note {
+    let settled = result.is_ok() || sealed.undescribe(bucket, directory, name);
+    if let Some(note) = note.filter(|_| settled) {
         note.remove();
     }
     result

@@ -200,7 +200,7 @@ impl Staged {
         if bucket.store.options.durability.syncs_data() {
             rustix::fs::fsync(&self.file).op("sync a file")?;
         }
-        Ok(Sealed { staged: self, rest, stamp: info.stamp, slot: None })
+        Ok(Sealed { staged: self, rest, stamp: info.stamp, device: info.device, slot: None })
     }
 }
 
@@ -212,6 +212,8 @@ pub(crate) struct Sealed {
     pub rest: Option<Rest>,
     /// The file's own. Of a part in place, its size and time.
     pub stamp: Stamp,
+    /// `st_dev` of the file, and so of the directory that it can get a name in.
+    pub device: u64,
     /// Where the bytes are, if the file only says so.
     #[expect(dead_code, reason = "holds the lock on its assembly until the file is published")]
     slot: Option<Slot>,
@@ -240,16 +242,19 @@ impl Sealed {
         }
     }
 
-    /// Undoes [`Sealed::describe`] if the file could not be published.
-    pub fn undescribe(&self, bucket: &Bucket<'_>, directory: &Directory, name: &str) {
+    /// Undoes [`Sealed::describe`] if the file could not be published. False if a record of nothing is left.
+    pub fn undescribe(&self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> bool {
         match &self.rest {
-            None => {}
-            Some(Rest::Companion(companion)) => record::remove_companion(bucket, Some(companion.id)),
+            None => true,
+            Some(Rest::Companion(companion)) => {
+                record::remove_companion(bucket, Some(companion.id));
+                true
+            }
             // What is there has its own record still.
             Some(Rest::Sidecar(_)) if matches!(file_info::at(directory, name), Err(Errno::NOENT)) => {
-                record::forget(bucket.store, directory, name);
+                record::forget(bucket.store, directory, name)
             }
-            Some(Rest::Sidecar(_)) => {}
+            Some(Rest::Sidecar(_)) => true,
         }
     }
 

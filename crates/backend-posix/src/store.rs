@@ -237,10 +237,15 @@ impl Store {
 
     /// True if the file system of a directory may lack `RENAME_EXCHANGE`, so that a name in it may be missing for a moment.
     pub fn names_may_blink(&self, directory: impl AsFd) -> bool {
+        let known = file_info::of(&directory).map(|info| info.device);
+        known.map_or(true, |device| self.names_may_blink_on(device, directory))
+    }
+
+    /// [`Store::names_may_blink`] for who knows the directory's device already.
+    pub fn names_may_blink_on(&self, device: u64, directory: impl AsFd) -> bool {
         let may = |kind| matches!(kind, FileSystem::Other | FileSystem::Swapless);
         // Another one may be mounted in a bucket, or as one.
-        let elsewhere = || file_info::of(&directory).is_ok_and(|info| info.device != self.device);
-        may(self.file_system) || (elsewhere() && FileSystem::of(&directory).map_or(true, may))
+        may(self.file_system) || (device != self.device && FileSystem::of(directory).map_or(true, may))
     }
 }
 

@@ -130,7 +130,7 @@ fn damaged(store: &Store, directory: &Directory, name: &str, number: u32) -> Io<
     Ok((!whole).then_some(info))
 }
 
-/// Removes a part, unless another has come in its place: parts are put in place without a lock.
+/// Removes a part, unless another has come in its place: where records are attributes, parts are put in place without a lock.
 fn remove(directory: &Directory, name: &str, info: &FileInfo) -> Result<bool> {
     let aside = format!("damaged-{}", unique::name());
     match rustix::fs::renameat(directory, name, directory, &*aside) {
