@@ -31,7 +31,7 @@ ROUNDS = 3
 # What the calls of a request end with may come after its answer.
 SETTLE_SECONDS = 0.2
 # What a request is to cost at most, close() included.
-TARGETS = {"HEAD": 5, "GET 1 KiB": 5, "PUT 4 KiB, overwriting": 9}
+TARGETS = {"HEAD": 5, "HEAD, again": 5, "GET 1 KiB": 5, "GET 1 KiB, again": 5, "PUT 4 KiB, overwriting": 9}
 NOT_FILES = ("socket:", "TCP", "UNIX", "pipe:", "anon_inode:[event", "anon_inode:[io", "NETLINK", "/dev/", "/proc/", "/sys/")
 
 
@@ -142,8 +142,10 @@ def requests(client: Client, prefix: str):
     """Name, and what sends the n-th of its kind."""
     path = f"/{BUCKET}/{prefix}"
     listing = {"list-type": "2", "prefix": "page/"}
-    yield "HEAD", lambda n: client.send("HEAD", f"{path}small")
-    yield "GET 1 KiB", lambda n: client.send("GET", f"{path}small")
+    yield "HEAD", lambda n: client.send("HEAD", f"{path}head{n}")
+    yield "HEAD, again", lambda n: client.send("HEAD", f"{path}small")
+    yield "GET 1 KiB", lambda n: client.send("GET", f"{path}get{n}")
+    yield "GET 1 KiB, again", lambda n: client.send("GET", f"{path}small")
     yield "PUT 4 KiB, new", lambda n: client.send("PUT", f"{path}new{n}", b"x" * 4096)
     yield "PUT 4 KiB, overwriting", lambda n: client.send("PUT", f"{path}old", b"x" * 4096)
     yield f"LIST, a page of {PAGE_KEYS}", lambda n: client.send("GET", f"/{BUCKET}", query=listing)
@@ -154,7 +156,9 @@ def measure(options: argparse.Namespace, work: pathlib.Path) -> bool:
     with server(options, work) as (host, pid):
         client = Client(host)
         client.send("PUT", f"/{BUCKET}")
-        client.send("PUT", f"/{BUCKET}/{options.prefix}small", b"x" * 1024)
+        read = ["small", *(f"{kind}{number}" for kind in ("head", "get") for number in range(-1, ROUNDS))]
+        for name in read:
+            client.send("PUT", f"/{BUCKET}/{options.prefix}{name}", b"x" * 1024)
         for number in range(PAGE_KEYS):
             client.send("PUT", f"/{BUCKET}/page/measurement-{number:08}", b"x")
         kinds = list(requests(client, options.prefix))

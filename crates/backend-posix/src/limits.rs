@@ -49,6 +49,10 @@ pub(crate) const LOCK_PAUSE_MAX: Duration = Duration::from_millis(2);
 // Bodies.
 /// Up to this size, bodies are read at once, on the caller's thread if that takes no waiting.
 pub(crate) const READ_INLINE_BYTES_MAX: u64 = 256 << 10;
+/// Larger objects are not kept in memory.
+pub(crate) const CACHED_OBJECT_BYTES_MAX: usize = 64 << 10;
+/// What an object that is kept in memory takes beside its bytes, its path and its user metadata.
+pub(crate) const CACHED_OBJECT_OVERHEAD_BYTES: usize = 512;
 /// Up to this size, bodies are written at their commit.
 pub(crate) const WRITE_SMALL_BYTES_MAX: usize = 256 << 10;
 /// How much of a larger body is written in one hop.

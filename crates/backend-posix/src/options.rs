@@ -64,6 +64,8 @@ pub struct Options {
     pub sweep: SweepOptions,
     /// Memory for the indexes that listings keep, in bytes.
     pub index_cache_bytes: usize,
+    /// Memory for small objects that are read again and again, in bytes.
+    pub object_cache_bytes: usize,
     /// A file without a record has the ETag and parts that versitygw noted, although nothing tells whether it was changed since.
     pub trust_versitygw: bool,
 }
@@ -80,6 +82,7 @@ impl Default for Options {
             rehash_on_read: false,
             sweep: SweepOptions::default(),
             index_cache_bytes: 256 << 20,
+            object_cache_bytes: 16 << 20,
             trust_versitygw: false,
         }
     }

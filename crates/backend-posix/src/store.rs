@@ -16,6 +16,7 @@ use crate::files;
 use crate::keymap::OWN_DIRECTORY;
 use crate::limits::UPLOAD_INDEX_SHARE;
 use crate::listing::IndexCache;
+use crate::object::ObjectCache;
 use crate::options::{Metadata, Options};
 use crate::record::{ATTRIBUTE, write_whole};
 use crate::resolve::{self, DIRECTORY};
@@ -77,6 +78,7 @@ pub(crate) struct Store {
     clocks: Clocks,
     pub indexes: IndexCache,
     pub upload_indexes: UploadIndexes,
+    pub objects: ObjectCache,
     sidecars: bool,
     pub founded: Founded,
     /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on trees that someone else serves.
@@ -152,6 +154,7 @@ impl Store {
         };
         let indexes = IndexCache::new(options.index_cache_bytes);
         let upload_indexes = UploadIndexes::new(options.index_cache_bytes / UPLOAD_INDEX_SHARE);
+        let objects = ObjectCache::new(options.object_cache_bytes);
         let clocks = Clocks::new(None, None);
         Ok(Self {
             root: fd,
@@ -161,6 +164,7 @@ impl Store {
             clocks,
             indexes,
             upload_indexes,
+            objects,
             sidecars,
             founded: Founded::default(),
             hands_over: false,

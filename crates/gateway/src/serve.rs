@@ -41,32 +41,7 @@ pub fn run(options: ServeOptions) -> Result<(), String> {
 }
 
 async fn serve(options: ServeOptions) -> Result<(), String> {
-    let addresses: Vec<_> =
-        options.listen.iter().map(|a| ListenAddress::parse(a)).collect::<Result<_, _>>()?;
-    let certificates = Certificates::read(&options.tls_cert, &options.tls_key)?;
-    let backend = storage::open(&options).await?;
-    // Before keys are made: they are shown only once, by a start that succeeds.
-    let listeners = bind(&addresses).await?;
-    let state_dir = (options.dir != NULL).then(|| Path::new(&options.dir).join(".slipway"));
-    let env = |name: &str| std::env::var(name).ok();
-    let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref())?;
-
-    if options.chown && root.unix_account.is_none() {
-        tracing::warn!("root has no uid and gid, so that with --chown its files belong to the server's user");
-    }
-    let gateway = Arc::new(gateway(&options, backend.clone(), &root));
-    let settings = ConnectionSettings {
-        gateway,
-        tls: certificates.as_ref().map(Certificates::acceptor).transpose()?,
-        timeouts: Timeouts { header: options.header_timeout, stall: options.stall_timeout },
-        idle_timeout: options.idle_timeout,
-    };
-    let server = Server::new(settings, options.max_connections);
-    let names: Vec<_> = listeners.iter().map(Listener::name).collect();
-    for listener in listeners {
-        server.listen(listener);
-    }
-    tokio::spawn(sweep::regularly(backend));
+    let Running { server, names, certificates, root } = start(&options).await?;
     greet(&options, &names, certificates.is_some(), &root);
     until_stopped(certificates.as_deref()).await?;
     tracing::info!("stopping; requests in progress may finish");
@@ -80,6 +55,47 @@ async fn serve(options: ServeOptions) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A server that has been started.
+pub struct Running {
+    /// Listens, in the runtime that it was started in.
+    pub server: Server,
+    /// Where: `127.0.0.1:9000`, `unix:/run/s3`.
+    pub names: Vec<String>,
+    certificates: Option<Arc<Certificates>>,
+    root: Root,
+}
+
+/// Starts a server in this runtime.
+pub async fn start(options: &ServeOptions) -> Result<Running, String> {
+    let addresses: Vec<_> =
+        options.listen.iter().map(|a| ListenAddress::parse(a)).collect::<Result<_, _>>()?;
+    let certificates = Certificates::read(&options.tls_cert, &options.tls_key)?;
+    let backend = storage::open(options).await?;
+    // Before keys are made: they are shown only once, by a start that succeeds.
+    let listeners = bind(&addresses).await?;
+    let state_dir = (options.dir != NULL).then(|| Path::new(&options.dir).join(".slipway"));
+    let env = |name: &str| std::env::var(name).ok();
+    let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref())?;
+
+    if options.chown && root.unix_account.is_none() {
+        tracing::warn!("root has no uid and gid, so that with --chown its files belong to the server's user");
+    }
+    let gateway = Arc::new(gateway(options, backend.clone(), &root));
+    let settings = ConnectionSettings {
+        gateway,
+        tls: certificates.as_ref().map(Certificates::acceptor).transpose()?,
+        timeouts: Timeouts { header: options.header_timeout, stall: options.stall_timeout },
+        idle_timeout: options.idle_timeout,
+    };
+    let server = Server::new(settings, options.max_connections);
+    let names: Vec<_> = listeners.iter().map(Listener::name).collect();
+    for listener in listeners {
+        server.listen(listener);
+    }
+    tokio::spawn(sweep::regularly(backend));
+    Ok(Running { server, names, certificates, root })
 }
 
 async fn bind(addresses: &[ListenAddress]) -> Result<Vec<Listener>, String> {

@@ -48,6 +48,7 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
             ..backend_posix::SweepOptions::default()
         },
         index_cache_bytes: options.index_cache.saturating_mul(1 << 20),
+        object_cache_bytes: options.object_cache.saturating_mul(1 << 20),
         trust_versitygw: options.trust_versitygw,
     };
     let backend = PosixBackend::open(dir, posix).map_err(|e| e.to_string())?;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use memchr::{memchr, memchr2};
 use percent_encoding::percent_decode_str;
 
 use crate::Result;
@@ -17,17 +18,20 @@ pub struct Query<'a> {
 impl<'a> Query<'a> {
     /// Decodes `raw` (without the `?`). `+` means a space, as S3 has it. Bytes that are not UTF-8 give `InvalidURI`.
     pub fn parse(raw: &'a str) -> Result<Self> {
-        if raw.bytes().filter(|b| *b == b'&').count() >= QUERY_PARAMETERS_MAX {
+        let ends = raw.bytes().filter(|b| *b == b'&').count();
+        if ends >= QUERY_PARAMETERS_MAX {
             return Err(ErrorCode::InvalidURI.into());
         }
-        let parameters = raw
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-            .map(|pair| {
-                let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-                Ok((decode(name)?, decode(value)?))
-            })
-            .collect::<Result<_>>()?;
+        let mut parameters = Vec::with_capacity(if raw.is_empty() { 0 } else { ends + 1 });
+        let mut rest = raw;
+        while !rest.is_empty() {
+            let pair;
+            (pair, rest) = cut(rest, b'&');
+            if !pair.is_empty() {
+                let (name, value) = cut(pair, b'=');
+                parameters.push((decode(name)?, decode(value)?));
+            }
+        }
         Ok(Self { parameters })
     }
 
@@ -46,13 +50,32 @@ impl<'a> Query<'a> {
         self.get(name).is_some()
     }
 
+    /// How many parameters there are.
+    pub fn len(&self) -> usize {
+        self.parameters.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.parameters.is_empty()
+    }
+
     /// All parameters in order, decoded.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.parameters.iter().map(|(n, v)| (n.as_ref(), v.as_ref()))
     }
 }
 
+/// What is before the first `end`, an ASCII character, and what is behind it.
+fn cut(text: &str, end: u8) -> (&str, &str) {
+    let at = memchr(end, text.as_bytes()).unwrap_or(text.len());
+    (text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default())
+}
+
 fn decode(text: &str) -> Result<Cow<'_, str>> {
+    if memchr2(b'%', b'+', text.as_bytes()).is_none() {
+        return Ok(Cow::Borrowed(text));
+    }
     let spaced: Cow<'_, str> = if text.contains('+') { text.replace('+', " ").into() } else { text.into() };
     let decoded = match &spaced {
         Cow::Borrowed(text) => percent_decode_str(text).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?,

@@ -1,5 +1,7 @@
 //! From method, shape, query and headers to one operation, or S3's refusal.
 
+use std::sync::LazyLock;
+
 use http::{HeaderMap, Method};
 
 use crate::Result;
@@ -15,17 +17,18 @@ use crate::target::Shape;
 /// verb. Query parameters without a meaning in S3 are ignored.
 pub fn route(method: &Method, shape: Shape, query: &Query<'_>, headers: &HeaderMap) -> Result<Operation> {
     let verb = Verb::from_method(method).ok_or_else(|| refuse(method, shape))?;
-    let rows = || OPERATIONS.iter().filter(move |row| row.method == verb && row.shape == shape);
-    let best = rows().filter(|row| matches(row, query, headers)).max_by_key(|row| specificity(row.selector));
+    let named: Vec<&str> =
+        query.iter().map(|(name, _)| name).filter(|name| is_subresource(name, shape)).collect();
+    let rows = OPERATIONS.iter().filter(|row| row.method == verb && row.shape == shape);
+    let best =
+        rows.filter(|row| matches(row, &named, query, headers)).max_by_key(|row| specificity(row.selector));
     let found = best.ok_or_else(|| refuse(method, shape))?;
     let explained = subresource_of(found.selector);
-    let strange =
-        query.iter().find(|(name, _)| is_subresource(name, shape) && !explained.contains(&Some(name)));
-    match strange {
+    match named.into_iter().find(|name| !explained.contains(&Some(name))) {
         None => Ok(found.operation),
         // `partNumber` selects a part on GET and HEAD; there it is an argument, not a subresource.
-        Some(("partNumber", _)) if matches!(verb, Verb::Get | Verb::Head) => Ok(found.operation),
-        Some(("uploadId" | "partNumber", _)) if shape == Shape::Object && verb == Verb::Put => {
+        Some("partNumber") if matches!(verb, Verb::Get | Verb::Head) => Ok(found.operation),
+        Some("uploadId" | "partNumber") if shape == Shape::Object && verb == Verb::Put => {
             Err(S3Error::new(ErrorCode::InvalidRequest))
         }
         Some(_) if explained[0].is_some() => Err(S3Error::invalid_argument(
@@ -37,14 +40,16 @@ pub fn route(method: &Method, shape: Shape, query: &Query<'_>, headers: &HeaderM
     }
 }
 
-fn matches(row: &OperationInfo, query: &Query<'_>, headers: &HeaderMap) -> bool {
+/// `named` are the subresources that the query has; `list-type` and `id`, which alone ask for nothing, are only in the query.
+fn matches(row: &OperationInfo, named: &[&str], query: &Query<'_>, headers: &HeaderMap) -> bool {
+    let has = |name: &str| if is_argument(name) { query.has(name) } else { named.contains(&name) };
     match row.selector {
         Selector::Plain => true,
-        Selector::Sub(name) => query.has(name),
-        Selector::SubValue(name, value) => query.get(name) == Some(value),
-        Selector::SubBoth(a, b) => query.has(a) && query.has(b),
+        Selector::Sub(name) => has(name),
+        Selector::SubValue(name, value) => has(name) && query.get(name) == Some(value),
+        Selector::SubBoth(a, b) => has(a) && has(b),
         Selector::Header(name) => headers.contains_key(name),
-        Selector::SubBothHeader(a, b, name) => query.has(a) && query.has(b) && headers.contains_key(name),
+        Selector::SubBothHeader(a, b, name) => has(a) && has(b) && headers.contains_key(name),
     }
 }
 
@@ -66,13 +71,28 @@ const fn subresource_of(selector: Selector) -> [Option<&'static str>; 2] {
     }
 }
 
-/// True if some operation of this shape is asked for by `name`. `list-type` and `id` alone ask for nothing.
+/// True for `list-type` and `id`: alone they ask for nothing.
+fn is_argument(name: &str) -> bool {
+    matches!(name, "list-type" | "id")
+}
+
+/// True if some operation of this shape is asked for by `name`.
 fn is_subresource(name: &str, shape: Shape) -> bool {
-    !matches!(name, "list-type" | "id")
-        && OPERATIONS
-            .iter()
-            .filter(|row| row.shape == shape)
-            .any(|row| subresource_of(row.selector).contains(&Some(name)))
+    /// Of each shape, sorted.
+    static NAMES: LazyLock<[Vec<&str>; 3]> = LazyLock::new(|| {
+        [Shape::Service, Shape::Bucket, Shape::Object].map(|shape| {
+            let rows = OPERATIONS.iter().filter(|row| row.shape == shape);
+            let mut names: Vec<_> = rows
+                .flat_map(|row| subresource_of(row.selector))
+                .flatten()
+                .filter(|name| !is_argument(name))
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        })
+    });
+    NAMES.get(shape as usize).is_some_and(|names| names.binary_search(&name).is_ok())
 }
 
 fn refuse(method: &Method, shape: Shape) -> S3Error {

@@ -1,12 +1,14 @@
 //! One file per operation on objects.
 
 mod beside;
+mod cache;
 mod copy;
 mod delete;
 mod open;
 mod read;
 mod write;
 
+pub(crate) use cache::ObjectCache;
 pub(crate) use copy::{Copy, Source, append_range, copy_bytes, copy_object, copy_range, known_digests};
 pub(crate) use delete::delete;
 pub(crate) use open::open;

@@ -11,6 +11,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::ReadWriteFlags;
 use s3_types::{BucketName, Conditions, ReadVerdict};
 
+use super::cache::Entry;
 use super::open::open;
 use crate::error::{Io, Op};
 use crate::file_info::{self, FileInfo, Stamp};
@@ -49,7 +50,7 @@ pub(crate) fn read(store: &Store, request: &ReadRequest) -> Result<ObjectRead> {
             }
         }
         let file = opened.file.take();
-        return Ok(answer(request, opened.attributes, range, bytes, file, opened.stamp));
+        return Ok(answer(request, opened.attributes, range, bytes.into(), file, opened.stamp));
     }
     Err(BackendError::Changed)
 }
@@ -59,34 +60,68 @@ pub(crate) fn read_inline(store: &Store, request: &ReadRequest) -> Option<Result
     if !store.reads_inline() || request.place.directory {
         return None;
     }
+    let begun_ns = i128::from(file_info::now_ns());
     let path = format!("{}/{}", request.bucket, request.place.path);
-    if request.body { get_inline(store, request, &path) } else { head_inline(store, request, &path) }
+    let place = resolve::cached(&store.root, &path, PLACE).ok()?;
+    if let Some(entry) = store.objects.get(&path)
+        && (entry.bytes.is_some() || !request.body)
+        && entry.is_of(&file_info::of(&place).ok()?)
+    {
+        return Some(answer_again(request, &entry));
+    }
+    let read = if request.body { get_inline } else { head_inline };
+    read(store, request, path, begun_ns, &place)
 }
 
 /// HEAD never opens the file.
-fn head_inline(store: &Store, request: &ReadRequest, path: &str) -> Option<Result<ObjectRead>> {
-    let place = resolve::cached(&store.root, path, PLACE).ok()?;
-    let (attributes, stamp) = ordinary(record::peek_place(&place))?;
+fn head_inline(
+    store: &Store,
+    request: &ReadRequest,
+    path: String,
+    begun_ns: i128,
+    place: &OwnedFd,
+) -> Option<Result<ObjectRead>> {
+    let (attributes, stamp) = ordinary(record::peek_place(place))?;
+    let info = file_info::of(place).ok()?;
+    is_still(&info, stamp)?;
+    store.objects.keep(store, path, begun_ns, &info, &attributes, None);
     let range = select(&attributes, request);
-    is_still(&file_info::of(&place).ok()?, stamp)?;
-    Some(range.map(|range| answer(request, attributes, range, Vec::new(), None, stamp)))
+    Some(range.map(|range| answer(request, attributes, range, Bytes::new(), None, stamp)))
+}
+
+/// Answers with what was read before.
+fn answer_again(request: &ReadRequest, entry: &Entry) -> Result<ObjectRead> {
+    let range = select(&entry.attributes, request)?;
+    let body = match (&entry.bytes, &range) {
+        (Some(bytes), Some(range)) if request.body => {
+            let place = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+            ObjectBody::Bytes(bytes.slice(place(range.start)..place(range.end)))
+        }
+        (Some(bytes), None) if request.body => ObjectBody::Bytes(bytes.clone()),
+        _ => ObjectBody::Empty,
+    };
+    Ok(ObjectRead { attributes: entry.attributes.clone(), range, body })
 }
 
 /// GET looks for a record before it opens anything, by which it knows that it opens no FIFO and no device (decision 0010).
 ///
 /// The bytes are read before the one `fstat`, which then vouches for both record and bytes: the record's stamp is that
 /// of the file as it is after the read, and since it has had its name for a while, the record was this file's.
-fn get_inline(store: &Store, request: &ReadRequest, path: &str) -> Option<Result<ObjectRead>> {
-    let begun_ns = i128::from(file_info::now_ns());
-    let place = resolve::cached(&store.root, path, PLACE).ok()?;
-    let (attributes, stamp) = ordinary(record::peek_place(&place))?;
-    let file = resolve::cached(&store.root, path, READ).ok()?;
+fn get_inline(
+    store: &Store,
+    request: &ReadRequest,
+    path: String,
+    begun_ns: i128,
+    place: &OwnedFd,
+) -> Option<Result<ObjectRead>> {
+    let (attributes, stamp) = ordinary(record::peek_place(place))?;
+    let file = resolve::cached(&store.root, &path, READ).ok()?;
     let range = select(&attributes, request);
-    let mut bytes = Vec::new();
+    let mut bytes = Bytes::new();
     if let Ok(range) = &range
         && let Some(wanted) = small(&attributes, range.as_ref(), request)
     {
-        bytes = read_now(store, &file, wanted)?;
+        bytes = read_now(store, &file, wanted)?.into();
     }
     let info = file_info::of(&file).ok()?;
     is_still(&info, stamp)?;
@@ -95,6 +130,9 @@ fn get_inline(store: &Store, request: &ReadRequest, path: &str) -> Option<Result
     // Someone may have put it in the place of the file whose record that was.
     if !named_before && ordinary(record::peek_short(&file))?.0 != attributes {
         return None;
+    }
+    if bytes.len() as u64 == stamp.size_bytes {
+        store.objects.keep(store, path, begun_ns, &info, &attributes, Some(&bytes));
     }
     Some(range.map(|range| answer(request, attributes, range, bytes, Some(file), stamp)))
 }
@@ -168,14 +206,14 @@ fn answer(
     request: &ReadRequest,
     attributes: ObjectAttributes,
     range: Option<Range<u64>>,
-    bytes: Vec<u8>,
+    bytes: Bytes,
     file: Option<OwnedFd>,
     stamp: Stamp,
 ) -> ObjectRead {
     let wanted = range.clone().unwrap_or(0..attributes.size_bytes);
     let body = match file {
         _ if !request.body || wanted.is_empty() => ObjectBody::Empty,
-        _ if !bytes.is_empty() => ObjectBody::Bytes(Bytes::from(bytes)),
+        _ if !bytes.is_empty() => ObjectBody::Bytes(bytes),
         Some(file) => ObjectBody::File { file: Arc::new(File::from(file)), range: wanted, stamp },
         None => ObjectBody::Empty,
     };

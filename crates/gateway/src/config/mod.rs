@@ -223,6 +223,11 @@ pub struct ServeOptions {
     #[arg(long, value_name = "MIB", env = "SLIPWAY_INDEX_CACHE", default_value = "256")]
     pub index_cache: usize,
 
+    /// Memory for objects up to 64 KiB that are read again and again, in MiB; 0 keeps none. Each read asks the file system whether the
+    /// file is still the same; only for ext4, XFS, btrfs and tmpfs
+    #[arg(long, value_name = "MIB", env = "SLIPWAY_OBJECT_CACHE", default_value = "16")]
+    pub object_cache: usize,
+
     /// Most connections at a time; further ones are answered 503 SlowDown and closed
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_CONNECTIONS", default_value = "10000", value_parser = at_least_one)]
     pub max_connections: usize,

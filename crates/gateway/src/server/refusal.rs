@@ -31,16 +31,15 @@ pub fn response(gateway: &Gateway, error: &S3Error) -> String {
 /// S3's word for a request head that hyper could not read. It answers by itself, bare: `written` is what it writes, or `None` is
 /// returned where that is something else, a response of ours that is still on its way.
 pub fn in_place_of(written: &[u8]) -> Option<S3Error> {
-    if written.windows(ID_HEADER.len()).any(|window| window.eq_ignore_ascii_case(ID_HEADER)) {
-        return None;
-    }
     let status = written.strip_prefix(b"HTTP/1.1 ").or_else(|| written.strip_prefix(b"HTTP/1.0 "))?;
-    match status.get(..3)? {
-        b"431" => Some(ErrorCode::RequestHeaderSectionTooLarge.into()),
-        b"414" => Some(ErrorCode::InvalidURI.into()),
-        [b'4' | b'5', ..] => Some(ErrorCode::BadRequest.into()),
-        _ => None,
-    }
+    let code = match status.get(..3)? {
+        b"431" => ErrorCode::RequestHeaderSectionTooLarge,
+        b"414" => ErrorCode::InvalidURI,
+        [b'4' | b'5', ..] => ErrorCode::BadRequest,
+        _ => return None,
+    };
+    let ours = written.windows(ID_HEADER.len()).any(|window| window.eq_ignore_ascii_case(ID_HEADER));
+    (!ours).then(|| code.into())
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use super::encoding::encode_query;
 
 /// The parameter that holds the signature, and so is not under it.
 const SIGNATURE: &str = "X-Amz-Signature";
+/// Longer than most queries.
+const QUERY_BYTES_MOST: usize = 512;
 
 /// Writes the canonical request. `path` is the path in the form that the client is thought to have signed.
 ///
@@ -64,9 +66,9 @@ fn write_value(value: &[u8], out: &mut Vec<u8>) {
 
 /// The parameters in AWS's encoding, sorted by name and then by value.
 fn write_query(request: &SignedRequest<'_>, out: &mut Vec<u8>) {
-    let mut text = String::new();
+    let mut text = String::with_capacity(QUERY_BYTES_MOST);
     // For each parameter, where its name starts and ends, and where its value ends.
-    let mut parameters: Vec<(usize, usize, usize)> = Vec::new();
+    let mut parameters: Vec<(usize, usize, usize)> = Vec::with_capacity(request.query.len());
     for (name, value) in request.query.iter().filter(|(name, _)| *name != SIGNATURE) {
         let start = text.len();
         encode_query(name, &mut text);
@@ -75,7 +77,7 @@ fn write_query(request: &SignedRequest<'_>, out: &mut Vec<u8>) {
         parameters.push((start, middle, text.len()));
     }
     let part = |from: usize, to: usize| text.as_bytes().get(from..to).unwrap_or_default();
-    parameters.sort_by_key(|&(start, middle, end)| (part(start, middle), part(middle, end)));
+    parameters.sort_unstable_by_key(|&(start, middle, end)| (part(start, middle), part(middle, end)));
     for (index, (start, middle, end)) in parameters.into_iter().enumerate() {
         if index > 0 {
             out.push(b'&');

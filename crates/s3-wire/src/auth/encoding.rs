@@ -8,6 +8,17 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 /// The same for an object key, whose slashes stay.
 const PATH: &AsciiSet = &QUERY.remove(b'/');
 
+/// The bytes that [`QUERY`] leaves alone.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte: u8 = 0;
+    while byte < 128 {
+        plain[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+        byte += 1;
+    }
+    plain
+};
+
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// 32 bytes in lower-case hex: a SHA-256 or an HMAC of it.
@@ -66,7 +77,11 @@ pub(crate) fn array(digest: &digest::Digest) -> [u8; 32] {
 
 /// Appends the encoded form of a query name or value.
 pub(super) fn encode_query(text: &str, out: &mut String) {
-    out.extend(percent_encode(text.as_bytes(), QUERY));
+    if text.bytes().all(|b| PLAIN[usize::from(b)]) {
+        out.push_str(text);
+    } else {
+        out.extend(percent_encode(text.as_bytes(), QUERY));
+    }
 }
 
 /// The path decoded and encoded again, as AWS writes it: clients that encode less or more than that sign one form
@@ -89,6 +104,15 @@ mod tests {
         assert_eq!(unhex(&[b'g'; 64]), None);
         assert_eq!(unhex(&[b'0'; 63]), None);
         assert_eq!(spaced_hex(b"AWS4"), "41 57 53 34");
+    }
+
+    #[test]
+    fn plain_bytes_are_those_that_stay() {
+        for byte in 0..128_u8 {
+            let stays = percent_encode(&[byte], QUERY).eq([char::from(byte).to_string()]);
+            assert_eq!(PLAIN[usize::from(byte)], stays, "{byte}");
+        }
+        assert!(!PLAIN[128..].contains(&true));
     }
 
     #[test]

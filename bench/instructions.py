@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Instructions that the server spends on one request, counted by callgrind, against what they were.
+
+The whole way of a request through one process is counted: HTTP, signature, routing, the answer; the system calls
+are not (bench/calls.py), nor is storage: the requests go to `null:`, since valgrind lacks openat2.
+
+    cargo build --release -p gateway --example requests
+    bench/instructions.py              # counts, and shows the baseline beside them
+    bench/instructions.py --check      # exit status 1 if a count is above the baseline and its tolerance
+    bench/instructions.py --update     # makes them the baseline (bench/instructions.json)
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+from common import ACCESS_KEY, ROOT, SECRET_KEY
+
+BASELINE = ROOT / "bench" / "instructions.json"
+KINDS = {
+    "head": "HEAD, presigned",
+    "get": "GET, presigned",
+    "get-signed": "GET, signed in headers",
+    "put": "PUT of 1 KiB, signed in headers",
+    "render": "a page of 100 keys, as XML",
+}
+# Two counts and what lies between them: start and end of the process cancel out.
+FEW, MANY = 100, 600
+TOLERANCE = 0.05
+
+
+def collected(program: pathlib.Path, kind: str, count: int) -> int:
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, "null:", kind, str(count)]
+    env = dict(os.environ, SLIPWAY_ROOT_ACCESS_KEY=ACCESS_KEY, SLIPWAY_ROOT_SECRET_KEY=SECRET_KEY)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    if done.returncode or not found:
+        sys.exit(f"{kind}: {done.stderr[-2000:]}")
+    return int(found[1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "target" / "release" / "examples" / "requests")
+    parser.add_argument("--check", action="store_true", help="fail if a count is above the baseline and its tolerance")
+    parser.add_argument("--update", action="store_true", help="make the counts the baseline")
+    options = parser.parse_args()
+    if not options.program.exists():
+        sys.exit(f"{options.program} does not exist: cargo build --release -p gateway --example requests")
+    baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+    counts, worse = {}, []
+    for kind, title in KINDS.items():
+        few, many = (collected(options.program, kind, count) for count in (FEW, MANY))
+        counts[kind] = round((many - few) / (MANY - FEW))
+        before = baseline.get(kind)
+        change = f"{counts[kind] / before - 1:+.1%}" if before else "new"
+        print(f"{title:32} {counts[kind]:9,}  {change}", flush=True)
+        if options.check and (before is None or counts[kind] > before * (1 + TOLERANCE)):
+            worse.append(kind)
+    if options.update:
+        BASELINE.write_text(json.dumps(counts, indent=2) + "\n")
+    if worse:
+        sys.exit(f"more than {TOLERANCE:.0%} above the baseline: {', '.join(worse)}. If there is a reason, --update and say it")
+
+
+if __name__ == "__main__":
+    main()

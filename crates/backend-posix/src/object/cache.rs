@@ -1,0 +1,196 @@
+//! Small objects that were read before, in memory.
+//!
+//! An entry serves as long as its path leads to a file with the inode, size, mtime and ctime that the entry was made of, which
+//! every read asks for anew. Whatever changes a file or its record gives it the present as its ctime, and so another than it had, as long as that
+//! was some ticks old when the entry was made. File systems whose times are not this kernel's have no entries.
+
+use std::sync::Arc;
+
+use backend::ObjectAttributes;
+use bytes::Bytes;
+use quick_cache::sync::Cache;
+
+use crate::file_info::{FileInfo, Stamp};
+use crate::limits::{CACHED_OBJECT_BYTES_MAX, CACHED_OBJECT_OVERHEAD_BYTES, TIMES_SETTLE};
+use crate::store::Store;
+
+/// An object as it was read.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    file: Identity,
+    pub attributes: ObjectAttributes,
+    /// All of it, if it was read.
+    pub bytes: Option<Bytes>,
+}
+
+/// What tells a file from others, and from itself before and after a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    stamp: Stamp,
+    changed_ns: i128,
+}
+
+impl Identity {
+    fn of(info: &FileInfo) -> Self {
+        let FileInfo { device, inode, stamp, changed_ns, .. } = *info;
+        Self { device, inode, stamp, changed_ns }
+    }
+}
+
+impl Entry {
+    /// True if `info` is of the file as it was.
+    pub fn is_of(&self, info: &FileInfo) -> bool {
+        self.file == Identity::of(info)
+    }
+
+    fn weight(&self, path: &str) -> u64 {
+        let user = self.attributes.metadata.user.iter().map(|(name, value)| name.len() + value.len() + 48);
+        let bytes = self.bytes.as_ref().map_or(0, Bytes::len);
+        (path.len() + bytes + user.sum::<usize>() + CACHED_OBJECT_OVERHEAD_BYTES) as u64
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Weighter;
+
+impl quick_cache::Weighter<Box<str>, Arc<Entry>> for Weighter {
+    fn weight(&self, path: &Box<str>, entry: &Arc<Entry>) -> u64 {
+        entry.weight(path)
+    }
+}
+
+/// Entries by path, in bounded memory.
+#[derive(Debug)]
+pub(crate) struct ObjectCache(Option<Cache<Box<str>, Arc<Entry>, Weighter>>);
+
+impl ObjectCache {
+    /// At most so many bytes; none for 0.
+    pub fn new(bytes: usize) -> Self {
+        let items = bytes / CACHED_OBJECT_OVERHEAD_BYTES / 8;
+        Self((bytes > 0).then(|| Cache::with_weighter(items, bytes as u64, Weighter)))
+    }
+
+    /// What was at `path`, bucket included, when it was read last.
+    pub fn get(&self, path: &str) -> Option<Arc<Entry>> {
+        self.0.as_ref()?.get(path)
+    }
+
+    /// Keeps what a read that began at `begun_ns` found, if the next change of the file is sure to show. `info` is of the file after the read.
+    pub fn keep(
+        &self,
+        store: &Store,
+        path: String,
+        begun_ns: i128,
+        info: &FileInfo,
+        attributes: &ObjectAttributes,
+        bytes: Option<&Bytes>,
+    ) {
+        let age_ns = u128::try_from(begun_ns - info.changed_ns).unwrap_or(0);
+        let small = bytes.is_none_or(|bytes| bytes.len() <= CACHED_OBJECT_BYTES_MAX);
+        let Some(cache) = &self.0 else { return };
+        if small && attributes.parts.is_none() && store.names_show() && age_ns > TIMES_SETTLE.as_nanos() {
+            let (attributes, bytes) = (attributes.clone(), bytes.cloned());
+            let entry = Entry { file: Identity::of(info), attributes, bytes };
+            cache.insert(path.into(), Arc::new(entry));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt as _;
+    use std::thread::sleep;
+
+    use backend::{ObjectBody, ReadSelector};
+    use s3_types::Conditions;
+
+    use crate::keymap::ObjectPath;
+    use crate::limits::TIMES_SETTLE;
+    use crate::object::read::{ReadRequest, read_inline};
+    use crate::testing::Scene;
+
+    fn get(scene: &Scene, key: &str) -> Option<Vec<u8>> {
+        let request = ReadRequest {
+            bucket: scene.name.clone(),
+            key: key.to_owned(),
+            place: ObjectPath::of(key),
+            selector: ReadSelector::Whole,
+            conditions: Conditions::default(),
+            body: true,
+        };
+        match read_inline(&scene.store, &request)?.ok()?.body {
+            ObjectBody::Bytes(bytes) => Some(bytes.to_vec()),
+            _ => None,
+        }
+    }
+
+    fn is_kept(scene: &Scene, key: &str) -> bool {
+        let path = format!("{}/{key}", scene.name);
+        let entry = scene.store.objects.get(&path);
+        let info = crate::file_info::at(&scene.bucket().fd, key);
+        entry.zip(info.ok()).is_some_and(|(entry, info)| entry.is_of(&info) && entry.bytes.is_some())
+    }
+
+    /// [`get`] once, so that it is kept where that is safe.
+    fn warm(scene: &Scene, key: &str) {
+        sleep(TIMES_SETTLE * 2);
+        get(scene, key);
+        assert!(is_kept(scene, key), "{key}");
+    }
+
+    #[test]
+    fn what_changed_just_now_is_not_kept() {
+        let scene = Scene::new();
+        scene.put("a", b"1").unwrap();
+        get(&scene, "a");
+        assert!(!is_kept(&scene, "a"));
+        warm(&scene, "a");
+    }
+
+    /// In the same tick as a read or not, of the same size and mtime or not.
+    #[test]
+    fn every_change_shows() {
+        let scene = Scene::new();
+        let path = scene.path().join("a");
+        for round in 0..5 {
+            scene.put("a", b"old").unwrap();
+            warm(&scene, "a");
+            let old = fs::metadata(&path).unwrap();
+            // By hand, in place, with its old mtime given back.
+            fs::write(&path, b"new").unwrap();
+            let file = fs::File::options().write(true).open(&path).unwrap();
+            file.set_modified(old.modified().unwrap()).unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().mtime_nsec(), old.mtime_nsec());
+            assert!(!is_kept(&scene, "a"), "{round}");
+            scene.put("a", b"one").unwrap();
+            warm(&scene, "a");
+            scene.put("a", b"two").unwrap();
+            assert_eq!(get(&scene, "a").unwrap(), b"two");
+            warm(&scene, "a");
+            fs::rename(&path, scene.path().join("b")).unwrap();
+            assert_eq!(get(&scene, "a"), None);
+            // Back again, it is the same file with a name that was given just now.
+            fs::rename(scene.path().join("b"), &path).unwrap();
+            assert_eq!(get(&scene, "a").unwrap(), b"two");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_is_moved_takes_its_objects_along() {
+        let scene = Scene::new();
+        scene.put("d/a", b"1").unwrap();
+        scene.put("e/a", b"2").unwrap();
+        sleep(TIMES_SETTLE * 2);
+        for _ in 0..2 {
+            assert_eq!(get(&scene, "d/a").unwrap(), b"1");
+        }
+        fs::rename(scene.path().join("d"), scene.path().join("f")).unwrap();
+        assert_eq!(get(&scene, "d/a"), None);
+        fs::rename(scene.path().join("e"), scene.path().join("d")).unwrap();
+        assert_eq!(get(&scene, "d/a").unwrap(), b"2");
+        assert_eq!(get(&scene, "f/a").unwrap(), b"1");
+    }
+}
