@@ -129,6 +129,7 @@ mod sweep;
 #[cfg(test)]
 mod testing;
 pub mod tools;
+mod unchanged;
 mod unique;
 mod upload;
 mod versitygw;

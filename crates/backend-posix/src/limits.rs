@@ -136,8 +136,11 @@ pub(crate) const INDEX_CHUNK_ENTRIES: usize = 512;
 pub(crate) const INDEX_SLACK: usize = 8;
 /// Least memory for the index of one directory, so that a window serves a few pages at least.
 pub(crate) const INDEX_BYTES_MIN: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
-/// What of the memory for indexes there is besides for those of uploads: one part in so many.
+/// What of the memory for indexes there is besides for those of uploads, and for records of files that were listed: one part in so many.
 pub(crate) const UPLOAD_INDEX_SHARE: usize = 8;
+pub(crate) const KNOWN_RECORDS_SHARE: usize = 8;
+/// What a record takes that is kept for the next listing.
+pub(crate) const KNOWN_RECORD_BYTES: usize = 256;
 /// So many directories are read at the same time, if chance wills.
 pub(crate) const INDEX_BUILD_LOCKS: usize = 16;
 /// A directory that changes while it is read is read so often.

@@ -14,8 +14,8 @@ use crate::error::{Io, storage_error};
 use crate::file_info::{self, FileInfo};
 use crate::files;
 use crate::keymap::OWN_DIRECTORY;
-use crate::limits::UPLOAD_INDEX_SHARE;
-use crate::listing::IndexCache;
+use crate::limits::{KNOWN_RECORDS_SHARE, UPLOAD_INDEX_SHARE};
+use crate::listing::{IndexCache, KnownRecords};
 use crate::object::ObjectCache;
 use crate::options::{Metadata, Options};
 use crate::record::{ATTRIBUTE, write_whole};
@@ -78,6 +78,7 @@ pub(crate) struct Store {
     clocks: Clocks,
     pub indexes: IndexCache,
     pub upload_indexes: UploadIndexes,
+    pub known_records: KnownRecords,
     pub objects: ObjectCache,
     sidecars: bool,
     pub founded: Founded,
@@ -154,6 +155,7 @@ impl Store {
         };
         let indexes = IndexCache::new(options.index_cache_bytes);
         let upload_indexes = UploadIndexes::new(options.index_cache_bytes / UPLOAD_INDEX_SHARE);
+        let known_records = KnownRecords::new(options.index_cache_bytes / KNOWN_RECORDS_SHARE);
         let objects = ObjectCache::new(options.object_cache_bytes);
         let clocks = Clocks::new(None, None);
         Ok(Self {
@@ -164,6 +166,7 @@ impl Store {
             clocks,
             indexes,
             upload_indexes,
+            known_records,
             objects,
             sidecars,
             founded: Founded::default(),

@@ -18,6 +18,7 @@ use crate::limits::{READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, S
 use crate::place::{directory_record, leads_nowhere};
 use crate::record;
 use crate::resolve;
+use crate::unchanged::State;
 
 /// Threads that read attributes besides those of the listings.
 static HELPERS: AtomicUsize = AtomicUsize::new(0);
@@ -29,7 +30,9 @@ pub(crate) fn summaries(bucket: &Bucket<'_>, found: &[Found]) -> Result<Vec<Obje
     let remote = !bucket.store.reads_inline();
     let threads = if remote { (found.len() / SUMMARIES_EACH_MIN).clamp(1, SUMMARY_THREADS_MAX) } else { 1 };
     let helpers = Helpers::take(threads - 1);
-    let several = |found: &[Found]| found.iter().filter_map(|one| summary(bucket, one).transpose()).collect();
+    let begun_ns = i128::from(file_info::now_ns());
+    let several =
+        |found: &[Found]| found.iter().filter_map(|one| summary(bucket, one, begun_ns).transpose()).collect();
     if helpers.0 == 0 {
         return several(found);
     }
@@ -65,11 +68,11 @@ impl Drop for Helpers {
 }
 
 /// `None` if the object is gone.
-fn summary(bucket: &Bucket<'_>, found: &Found) -> Result<Option<ObjectSummary>> {
+fn summary(bucket: &Bucket<'_>, found: &Found, begun_ns: i128) -> Result<Option<ObjectSummary>> {
     let Found { key, directory, source } = found;
     let mut tries = 0;
     let attributes = loop {
-        match attributes(bucket, directory, key, source) {
+        match attributes(bucket, directory, key, source, begun_ns) {
             // FUSE says so also of a file that was replaced between two of its calls.
             Err(Errno::NOENT | Errno::STALE)
                 if tries < READ_CHANGES_MAX && bucket.store.names_may_blink(directory) =>
@@ -95,6 +98,7 @@ fn attributes(
     directory: &Directory,
     key: &str,
     source: &Source,
+    begun_ns: i128,
 ) -> Io<Option<ObjectAttributes>> {
     let name = match source {
         Source::File(name) => name,
@@ -104,7 +108,7 @@ fn attributes(
             Ok(opened) => return attributes_of(bucket, &opened, key),
         },
     };
-    if let Some(attributes) = by_name(bucket, directory, name, key) {
+    if let Some(attributes) = by_name(bucket, directory, name, key, begun_ns) {
         return Ok(Some(attributes));
     }
     match open(bucket, directory, name) {
@@ -126,11 +130,25 @@ fn attributes(
 }
 
 /// Attributes of a regular file without opening it, half as many calls; `None` where that leaves a doubt.
-fn by_name(bucket: &Bucket<'_>, directory: &Directory, name: &str, key: &str) -> Option<ObjectAttributes> {
+fn by_name(
+    bucket: &Bucket<'_>,
+    directory: &Directory,
+    name: &str,
+    key: &str,
+    begun_ns: i128,
+) -> Option<ObjectAttributes> {
     let info = file_info::at(directory, name).ok().filter(FileInfo::is_file)?;
+    let known = &bucket.store.known_records;
+    if let Some(attributes) = known.get(&info) {
+        return Some(attributes);
+    }
     let record = record::read(bucket.store, directory, name).ok()?;
     if record.as_ref().is_some_and(|record| record.stamp == Some(info.stamp)) {
-        return record?.into_attributes(info.stamp);
+        let attributes = record?.into_attributes(info.stamp)?;
+        // Had another file got the name in between, and that were its record, this one's ctime would have changed by it: no one meets it in this
+        // state again.
+        known.keep(State::settled(bucket.store, begun_ns, &info), &info, &attributes);
+        return Some(attributes);
     }
     if record.is_none() && Peer::for_etags(&bucket.store.options) != Peer::Ignored {
         return None;

@@ -10,12 +10,14 @@ mod budget;
 mod build;
 mod cache;
 mod index;
+mod known;
 mod names;
 mod page;
 mod walk;
 mod watch;
 
 pub(crate) use cache::IndexCache;
+pub(crate) use known::KnownRecords;
 pub(crate) use names::read_names;
 #[cfg(test)]
 pub(crate) use page::list;

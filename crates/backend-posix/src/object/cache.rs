@@ -1,8 +1,7 @@
 //! Small objects that were read before, in memory.
 //!
-//! An entry serves as long as its path leads to a file with the inode, size, mtime and ctime that the entry was made of, which
-//! every read asks for anew. Whatever changes a file or its record gives it the present as its ctime, and so another than it had, as long as that
-//! was some ticks old when the entry was made. File systems whose times are not this kernel's have no entries.
+//! An entry serves as long as its path leads to the file that it was made of, in the same state, which every read asks for anew
+//! (decision 0013).
 
 use std::sync::Arc;
 
@@ -10,39 +9,23 @@ use backend::ObjectAttributes;
 use bytes::Bytes;
 use quick_cache::sync::Cache;
 
-use crate::file_info::{FileInfo, Stamp};
-use crate::limits::{CACHED_OBJECT_BYTES_MAX, CACHED_OBJECT_OVERHEAD_BYTES, TIMES_SETTLE};
-use crate::store::Store;
+use crate::file_info::FileInfo;
+use crate::limits::{CACHED_OBJECT_BYTES_MAX, CACHED_OBJECT_OVERHEAD_BYTES};
+use crate::unchanged::State;
 
 /// An object as it was read.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    file: Identity,
+    state: State,
     pub attributes: ObjectAttributes,
     /// All of it, if it was read.
     pub bytes: Option<Bytes>,
 }
 
-/// What tells a file from others, and from itself before and after a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
-    stamp: Stamp,
-    changed_ns: i128,
-}
-
-impl Identity {
-    fn of(info: &FileInfo) -> Self {
-        let FileInfo { device, inode, stamp, changed_ns, .. } = *info;
-        Self { device, inode, stamp, changed_ns }
-    }
-}
-
 impl Entry {
     /// True if `info` is of the file as it was.
     pub fn is_of(&self, info: &FileInfo) -> bool {
-        self.file == Identity::of(info)
+        self.state.is(info)
     }
 
     fn weight(&self, path: &str) -> u64 {
@@ -77,22 +60,18 @@ impl ObjectCache {
         self.0.as_ref()?.get(path)
     }
 
-    /// Keeps what a read that began at `begun_ns` found, if the next change of the file is sure to show. `info` is of the file after the read.
+    /// Keeps what was read of a file in this state.
     pub fn keep(
         &self,
-        store: &Store,
+        state: Option<State>,
         path: String,
-        begun_ns: i128,
-        info: &FileInfo,
         attributes: &ObjectAttributes,
         bytes: Option<&Bytes>,
     ) {
-        let age_ns = u128::try_from(begun_ns - info.changed_ns).unwrap_or(0);
+        let (Some(cache), Some(state)) = (&self.0, state) else { return };
         let small = bytes.is_none_or(|bytes| bytes.len() <= CACHED_OBJECT_BYTES_MAX);
-        let Some(cache) = &self.0 else { return };
-        if small && attributes.parts.is_none() && store.names_show() && age_ns > TIMES_SETTLE.as_nanos() {
-            let (attributes, bytes) = (attributes.clone(), bytes.cloned());
-            let entry = Entry { file: Identity::of(info), attributes, bytes };
+        if small && attributes.parts.is_none() {
+            let entry = Entry { state, attributes: attributes.clone(), bytes: bytes.cloned() };
             cache.insert(path.into(), Arc::new(entry));
         }
     }

@@ -17,10 +17,11 @@ use crate::error::{Io, Op};
 use crate::file_info::{self, FileInfo, Stamp};
 use crate::files;
 use crate::keymap::ObjectPath;
-use crate::limits::{READ_CHANGES_MAX, READ_INLINE_BYTES_MAX, TIMES_SETTLE};
+use crate::limits::{READ_CHANGES_MAX, READ_INLINE_BYTES_MAX};
 use crate::record::{self, Record};
 use crate::resolve::{self, PLACE, READ};
 use crate::store::Store;
+use crate::unchanged::State;
 
 /// What is wanted.
 #[derive(Debug, Clone)]
@@ -84,7 +85,7 @@ fn head_inline(
     let (attributes, stamp) = ordinary(record::peek_place(place))?;
     let info = file_info::of(place).ok()?;
     is_still(&info, stamp)?;
-    store.objects.keep(store, path, begun_ns, &info, &attributes, None);
+    store.objects.keep(State::settled(store, begun_ns, &info), path, &attributes, None);
     let range = select(&attributes, request);
     Some(range.map(|range| answer(request, attributes, range, Bytes::new(), None, stamp)))
 }
@@ -125,14 +126,13 @@ fn get_inline(
     }
     let info = file_info::of(&file).ok()?;
     is_still(&info, stamp)?;
-    let age_ns = u128::try_from(begun_ns - info.changed_ns).unwrap_or(0);
-    let named_before = store.names_show() && age_ns > TIMES_SETTLE.as_nanos();
-    // Someone may have put it in the place of the file whose record that was.
-    if !named_before && ordinary(record::peek_short(&file))?.0 != attributes {
+    let state = State::settled(store, begun_ns, &info);
+    // Named just now, it may have been put in the place of the file whose record that was.
+    if state.is_none() && ordinary(record::peek_short(&file))?.0 != attributes {
         return None;
     }
     if bytes.len() as u64 == stamp.size_bytes {
-        store.objects.keep(store, path, begun_ns, &info, &attributes, Some(&bytes));
+        store.objects.keep(state, path, &attributes, Some(&bytes));
     }
     Some(range.map(|range| answer(request, attributes, range, bytes, Some(file), stamp)))
 }

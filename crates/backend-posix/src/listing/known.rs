@@ -1,0 +1,105 @@
+//! What records said of files that did not change since, so that a page that is listed again takes one call a key.
+
+use backend::ObjectAttributes;
+use quick_cache::sync::Cache;
+use s3_types::{Checksum, ETag, ObjectMetadata, Timestamp};
+
+use crate::file_info::FileInfo;
+use crate::limits::KNOWN_RECORD_BYTES;
+use crate::unchanged::State;
+
+/// The part of a record that listings show.
+#[derive(Debug, Clone)]
+struct Known {
+    state: State,
+    etag: ETag,
+    checksum: Option<Checksum>,
+    last_modified: Timestamp,
+}
+
+/// Records by device and inode, in bounded memory.
+#[derive(Debug)]
+pub(crate) struct KnownRecords(Option<Cache<(u64, u64), Known>>);
+
+impl KnownRecords {
+    /// At most about so many bytes; none for 0.
+    pub fn new(bytes: usize) -> Self {
+        let items = bytes / KNOWN_RECORD_BYTES;
+        Self((items > 0).then(|| Cache::new(items)))
+    }
+
+    /// What listings show of the object of a file, without its metadata and parts, if it is as it was.
+    pub fn get(&self, info: &FileInfo) -> Option<ObjectAttributes> {
+        let known = self.0.as_ref()?.get(&(info.device, info.inode)).filter(|known| known.state.is(info))?;
+        Some(ObjectAttributes {
+            size_bytes: info.stamp.size_bytes,
+            last_modified: known.last_modified,
+            etag: known.etag,
+            checksum: known.checksum,
+            metadata: ObjectMetadata::default(),
+            parts: None,
+        })
+    }
+
+    /// Keeps what was read of a file in this state.
+    pub fn keep(&self, state: Option<State>, info: &FileInfo, attributes: &ObjectAttributes) {
+        if let (Some(cache), Some(state)) = (&self.0, state) {
+            let ObjectAttributes { etag, checksum, last_modified, .. } = attributes;
+            let known =
+                Known { state, etag: etag.clone(), checksum: *checksum, last_modified: *last_modified };
+            cache.insert((info.device, info.inode), known);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::thread::sleep;
+
+    use backend::{ListItem, ObjectSummary};
+
+    use crate::file_info;
+    use crate::limits::TIMES_SETTLE;
+    use crate::listing::{Query, list};
+    use crate::testing::{Scene, digests};
+
+    fn listed(scene: &Scene) -> Vec<ObjectSummary> {
+        let bucket = scene.name.clone();
+        let query = Query { bucket, prefix: String::new(), delimiter: None, start: None, max_items: 10 };
+        let object = |item| match item {
+            ListItem::Object(object) => object,
+            ListItem::CommonPrefix(prefix) => panic!("{prefix}"),
+        };
+        list(&scene.store, &query).unwrap().items.into_iter().map(object).collect()
+    }
+
+    fn is_known(scene: &Scene, name: &str) -> bool {
+        scene.store.known_records.get(&file_info::at(&scene.bucket().fd, name).unwrap()).is_some()
+    }
+
+    #[test]
+    fn a_page_again_is_as_true_as_the_first() {
+        let scene = Scene::new();
+        for key in ["a", "b", "c"] {
+            scene.put(key, key.as_bytes()).unwrap();
+        }
+        let first = listed(&scene);
+        assert!(!is_known(&scene, "a"), "its next change might not show");
+        sleep(TIMES_SETTLE * 2);
+        assert_eq!((listed(&scene), is_known(&scene, "a")), (first.clone(), true));
+        assert_eq!(listed(&scene), first);
+
+        scene.put("a", b"x").unwrap();
+        fs::write(scene.path().join("b"), b"y").unwrap();
+        fs::rename(scene.path().join("c"), scene.path().join("d")).unwrap();
+        let then = listed(&scene);
+        assert_eq!(then[0].etag, digests(b"x").etag);
+        assert_ne!(then[1].etag, first[1].etag);
+        assert_eq!((then[2].key.as_str(), &then[2].etag), ("d", &first[2].etag));
+        sleep(TIMES_SETTLE * 2);
+        for _ in 0..2 {
+            assert_eq!(listed(&scene), then);
+        }
+    }
+}
