@@ -37,7 +37,7 @@
 //! openat(a, ".", O_TMPFILE)                  a file without a name: a crash leaves nothing
 //! pwritev, fstat                             the bytes, and the stamp that ties the record to them
 //! fsetxattr("user.slipway")                  the record
-//! fsync                                      unless durability is `None`
+//! sync_file_range, or fsync                  unless durability is `None`; the former where the journal keeps the order (decision 0014)
 //! linkat(-> "b.txt")                         a new key is published; done but for:
 //! fsync(a)                                   if durability is `Full`
 //! ```
@@ -110,6 +110,7 @@ mod error;
 mod file_info;
 mod files;
 mod foreign;
+mod journal;
 mod keymap;
 mod limits;
 mod listing;

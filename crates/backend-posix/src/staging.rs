@@ -176,9 +176,30 @@ impl Staged {
         self.size_bytes == 0 && self.slot.is_none()
     }
 
+    /// [`Staged::seal`] for a file that gets its name in a directory which is flushed after that. Where the file system's journal keeps the
+    /// order of things, the bytes need only be on the device before the name is given; that flush does the rest (decision 0014).
+    pub fn seal_for_name(
+        self,
+        bucket: &Bucket<'_>,
+        owner: Option<UnixAccount>,
+        record: Record,
+    ) -> Result<Sealed> {
+        self.seal_and(bucket, owner, record, Flush::WithName)
+    }
+
     /// Gives the file its owner and its record, and puts both on disk if the durability level says so. What is left is
     /// to publish it.
-    pub fn seal(mut self, bucket: &Bucket<'_>, owner: Option<UnixAccount>, record: Record) -> Result<Sealed> {
+    pub fn seal(self, bucket: &Bucket<'_>, owner: Option<UnixAccount>, record: Record) -> Result<Sealed> {
+        self.seal_and(bucket, owner, record, Flush::Now)
+    }
+
+    fn seal_and(
+        mut self,
+        bucket: &Bucket<'_>,
+        owner: Option<UnixAccount>,
+        record: Record,
+        flush: Flush,
+    ) -> Result<Sealed> {
         if let Some(slot) = &mut self.slot {
             let note = slot.note(bucket, &self.file, self.size_bytes, owner, record)?;
             return Ok(Sealed { slot: self.slot.take(), ..note });
@@ -197,11 +218,28 @@ impl Staged {
         }
         let record = Record { stamp: Some(info.stamp), ..record };
         let rest = record::put_staged(bucket.store, &self.file, record).op("write a record")?;
-        if bucket.store.options.durability.syncs_data() {
+        let store = bucket.store;
+        let ordered = flush == Flush::WithName
+            && rest.is_none()
+            && store.options.durability.syncs_names()
+            && store.keeps_order(info.device);
+        if ordered {
+            let written = kernel_calls::write_out(&self.file);
+            written
+                .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+                .op("write a file out")?;
+        } else if store.options.durability.syncs_data() {
             rustix::fs::fsync(&self.file).op("sync a file")?;
         }
         Ok(Sealed { staged: self, rest, stamp: info.stamp, device: info.device, slot: None })
     }
+}
+
+/// When a file that was sealed is put on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flush {
+    Now,
+    WithName,
 }
 
 /// A file with its record, ready to be published.

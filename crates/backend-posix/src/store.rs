@@ -13,6 +13,7 @@ use crate::clock::Clocks;
 use crate::error::{Io, storage_error};
 use crate::file_info::{self, FileInfo};
 use crate::files;
+use crate::journal;
 use crate::keymap::OWN_DIRECTORY;
 use crate::limits::{KNOWN_RECORDS_SHARE, UPLOAD_INDEX_SHARE};
 use crate::listing::{IndexCache, KnownRecords};
@@ -75,6 +76,8 @@ pub(crate) struct Store {
     /// `st_dev` of the root; a bucket that is a mount point has another.
     device: u64,
     file_system: FileSystem,
+    /// See [`Store::keeps_order`].
+    ordered: bool,
     clocks: Clocks,
     pub indexes: IndexCache,
     pub upload_indexes: UploadIndexes,
@@ -148,6 +151,7 @@ impl Store {
         let opened = |e| fail(OpenReason::Open(e));
         let device = file_info::of(&fd).map_err(opened)?.device;
         let file_system = FileSystem::of(&fd).map_err(opened)?;
+        let ordered = journal::keeps_order(&fd, device).map_err(opened)?;
         let noted = noted_metadata(&fd).map_err(fail)?;
         let sidecars = match (options.metadata, noted) {
             (Some(Metadata::Xattr), Some(Metadata::Sidecar)) => return Err(fail(OpenReason::HasSidecars)),
@@ -163,6 +167,7 @@ impl Store {
             options,
             device,
             file_system,
+            ordered,
             clocks,
             indexes,
             upload_indexes,
@@ -208,6 +213,12 @@ impl Store {
     fn file_system_of(&self, directory: impl AsFd, info: &FileInfo) -> Option<FileSystem> {
         // Another one may be mounted in a bucket, or as one.
         if info.device == self.device { Some(self.file_system) } else { FileSystem::of(directory).ok() }
+    }
+
+    /// True if what happens to names and files on `device` is on disk in the order in which it happened: whatever is flushed has all that came
+    /// before it on disk too, but for bytes that were not written out.
+    pub fn keeps_order(&self, device: u64) -> bool {
+        self.ordered && device == self.device
     }
 
     /// True if reads may be tried on the caller's own thread.

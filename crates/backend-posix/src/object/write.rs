@@ -58,7 +58,7 @@ impl Destination {
                     let now = target.publish_empty_directory(store, record)?;
                     return Ok(receipt(0, i128::from(now)));
                 };
-                let sealed = staged.seal(&bucket, target.owner, record)?;
+                let sealed = staged.seal_for_name(&bucket, target.owner, record)?;
                 let stamp = target.publish(bucket, directory, sealed)?;
                 Ok(receipt(stamp.size_bytes, stamp.modified_ns))
             }
