@@ -11,12 +11,14 @@ records are in files everywhere.
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -41,6 +43,8 @@ SUITE_SECONDS = 900
 NOT_OF_FILES = ["index_memory"]
 # Each of 6,000 levels is a call to a server there, and again for each level below it.
 LEFT_OUT = {"moosefs": ["depths"]}
+# Minutes each, since every call is one to a server, for what other file systems show as well: for `--all`.
+LONG: dict[str, list[str]] = {}
 SHALLOW = {"SLIPWAY_SHALLOW": "1"}
 MORE_ENV = {"moosefs": SHALLOW}
 # No file may be deeper than a path is long, which the Rust suites find out for themselves.
@@ -59,8 +63,24 @@ def rust_suites(copies: Path) -> dict[str, Path]:
     return {program.name.rpartition("-")[0]: Path(shutil.copy(program, copies)) for program in programs}
 
 
-def suite(name: str, command: list[str], where: Path, log: Path, env: dict[str, str]) -> bool:
-    """Runs one, and prints its line."""
+def counts(log: Path) -> Counter[str]:
+    """How many tests passed, failed and were skipped, by the last line that tells, of cargo's kind or of pytest's."""
+    lines = log.read_text(errors="replace").splitlines()
+    numbers = [re.findall(r"(\d+) (passed|failed|skipped)\b", line) for line in lines]
+    found = Counter({what: int(number) for number, what in next(filter(None, reversed(numbers)), [])})
+    # A Rust test that can say nothing here says so, and passes.
+    silent = sum("*** SKIPPED" in line for line in lines)
+    found["passed"] -= silent
+    found["skipped"] += silent
+    return +found
+
+
+def told(found: Counter[str]) -> str:
+    return ", ".join(f"{number} {what}" for what, number in found.items())
+
+
+def suite(name: str, command: list[str], where: Path, log: Path, env: dict[str, str]) -> Counter[str]:
+    """Runs one, and prints its line. Not passed, it counts as failed."""
     began = time.monotonic()
     with open(log, "wb") as output:
         process = subprocess.Popen(
@@ -82,24 +102,28 @@ def suite(name: str, command: list[str], where: Path, log: Path, env: dict[str, 
                 time.sleep(1)
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+    found = counts(log)
+    if status != 0:
+        found["failed"] += not found["failed"]
     verdict = "ok" if status == 0 else f"FAILED ({status}), see {log}"
-    print(f"  {name:<24} {verdict:<12} {time.monotonic() - began:6.1f} s", flush=True)
-    return status == 0
+    print(f"  {name:<24} {verdict:<8} {time.monotonic() - began:6.1f} s  {told(found)}", flush=True)
+    return found
 
 
-def refused(kind: str, directory: Path, log: Path) -> bool:
+def refused(kind: str, directory: Path, log: Path) -> Counter[str]:
     """Starts a gateway that must say why it does not serve the tree."""
     try:
         Server(directory, log=log).stop()
     except StartFailed as failure:
         right = WITHOUT_ATTRIBUTES[kind] in str(failure)
         print(f"  {'serve':<24} {'refused, as expected' if right else f'FAILED: {failure}'}")
-        return right
+        return Counter(passed=1) if right else Counter(failed=1)
     print(f"  {'serve':<24} FAILED: it was expected to be refused")
-    return False
+    return Counter(failed=1)
 
 
-def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> bool:
+def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> Counter[str]:
+    """Runs what is wanted on one file system."""
     logs = REPOSITORY / "target" / "file-systems" / kind
     logs.mkdir(parents=True, exist_ok=True)
     with mounts.mounted(kind, Path(tempfile.mkdtemp(prefix=f"slipway-{kind}-"))) as made:
@@ -108,16 +132,17 @@ def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> 
         temporary = made.directory / "tmp"
         temporary.mkdir()
         if options.probes:
-            return True
+            return Counter()
         results, env = [], {"TMPDIR": str(temporary), **MORE_ENV.get(kind, {})}
         if kind in WITHOUT_ATTRIBUTES and not SIDECAR.items() <= os.environ.items():
             results.append(refused(kind, temporary, logs / "serve.log"))
             env |= SIDECAR
         wanted = options.only or [*programs, *BLACK_BOX]
-        left_out = options.without + NOT_OF_FILES + LEFT_OUT.get(kind, [])
+        slow = [] if options.all or options.only else LONG.get(kind, [])
+        left_out = options.without + NOT_OF_FILES + LEFT_OUT.get(kind, []) + slow
         wanted = [name for name in wanted if name not in left_out]
         for name in filter(programs.get, wanted):
-            command, where = [str(programs[name])], REPOSITORY / "crates/backend-posix"
+            command, where = [str(programs[name]), "--show-output"], REPOSITORY / "crates/backend-posix"
             results.append(suite(name, command, where, logs / f"{name}.log", env))
         if kind in BOUNDED:
             env |= SHALLOW
@@ -130,7 +155,7 @@ def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> 
             base = f"--basetemp={temporary / name}"
             command = [sys.executable, "-m", "pytest", "-q", "-n0", base, f"{name}.py"]
             results.append(suite(name, command, REPOSITORY / "tests", logs / f"{name}.log", env))
-        return all(results)
+        return sum(results, Counter())
 
 
 def main() -> int:
@@ -139,6 +164,7 @@ def main() -> int:
     known = f"of {', '.join(mounts.KINDS)}; default all"
     parser.add_argument("kinds", nargs="*", metavar="FILE-SYSTEM", help=known)
     parser.add_argument("--probes", action="store_true", help="only find out what they can do")
+    parser.add_argument("--all", action="store_true", help="also the suites that take minutes on slow ones")
     parser.add_argument("--only", action="append", metavar="SUITE", help="run a suite, and others named so")
     parser.add_argument("--without", action="append", default=[], metavar="SUITE", help="leave out a suite")
     options = parser.parse_args()
@@ -149,15 +175,19 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="slipway-programs-") as copies:
         programs = {} if options.probes else rust_suites(Path(copies))
         os.environ["SLIPWAY_BINARY"] = shutil.copy(binary(), copies)
-        failed = []
+        began, totals = time.monotonic(), {}
         for kind in options.kinds or mounts.KINDS:
             print(f"{kind}", flush=True)
+            begun = time.monotonic()
             try:
-                if not check(kind, programs, options):
-                    failed.append(kind)
+                totals[kind] = check(kind, programs, options)
             except mounts.Missing as missing:
                 print(f"  skipped: {missing}")
-    print(f"failed: {', '.join(failed)}" if failed else "all passed")
+                continue
+            print(f"  {'':<24} {'':<8} {time.monotonic() - begun:6.1f} s  {told(totals[kind])}", flush=True)
+    failed = [kind for kind, total in totals.items() if total["failed"]]
+    verdict = f"failed: {', '.join(failed)}" if failed else "all passed"
+    print(f"{verdict}; {(time.monotonic() - began) / 60:.0f} min, {told(sum(totals.values(), Counter()))}")
     return bool(failed)
 
 
