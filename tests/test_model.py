@@ -423,7 +423,7 @@ class Round:
 
 
 def await_times(tree: Path, keys: list[str]) -> None:
-    """Until two mounts agree on the times of files: MooseFS tells others seconds later of what a program has written by one."""
+    """Until two mounts agree on the times of files: MooseFS tells others a second later of what a program has written by one."""
     other = by_other_mount(tree)
     for path in (tree / key for key in keys if other != tree and is_plain_path(key)):
         if path.is_file():

@@ -5,7 +5,7 @@
 
 Needs root, and the programs of each file system. The server under test is `target/debug/slipway`: `cargo build`
 first. It and the Rust suites are copied, so that a build meanwhile is no matter. With `SLIPWAY_METADATA=sidecar`
-records are in files everywhere.
+records are in files everywhere. A run is of the suites that show most of what a file system does; `--all` is of all.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from file_systems import mounts, probes
 from support.server import Server, StartFailed, binary
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+LOGS = REPOSITORY / "target" / "file-systems"
 # With what their requests go through: the rest of the black-box tests is about the wire.
 BLACK_BOX = [
     "test_gateways",
@@ -43,10 +44,15 @@ SUITE_SECONDS = 900
 NOT_OF_FILES = ["index_memory"]
 # Each of 6,000 levels is a call to a server there, and again for each level below it.
 LEFT_OUT = {"moosefs": ["depths"]}
-# Minutes each, since every call is one to a server, for what other file systems show as well: for `--all`.
-LONG: dict[str, list[str]] = {}
+# For `--all`: of these, `./test` runs all on its own file system, and others show less of what a file system does.
+LONG = ["backend_posix", "uploads", "listing_model", "test_listing_model", "test_keys", "test_multipart"]
+# Where every call is a message to another process, it takes minutes.
+SLOW = {"sshfs": ["depths"]}
+# Nor are there keys of hundreds of levels in other suites, but for `depths`.
 SHALLOW = {"SLIPWAY_SHALLOW": "1"}
-MORE_ENV = {"moosefs": SHALLOW}
+# A request is a hundred messages there, one after the other: fewer rounds.
+FEWER = {"SLIPWAY_RACE_ROUNDS": "40", "SLIPWAY_MODEL_ROUNDS": "12"}
+MORE_ENV = {"moosefs": SHALLOW, "sshfs": SHALLOW | FEWER}
 # No file may be deeper than a path is long, which the Rust suites find out for themselves.
 BOUNDED = ["bindfs", "bindfs-plain", "sshfs"]
 # They keep no extended attributes: served only with records in files, refused without.
@@ -124,7 +130,7 @@ def refused(kind: str, directory: Path, log: Path) -> Counter[str]:
 
 def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> Counter[str]:
     """Runs what is wanted on one file system."""
-    logs = REPOSITORY / "target" / "file-systems" / kind
+    logs = LOGS / kind
     logs.mkdir(parents=True, exist_ok=True)
     with mounts.mounted(kind, Path(tempfile.mkdtemp(prefix=f"slipway-{kind}-"))) as made:
         for probe, answer in probes.table(made.directory, made.second).items():
@@ -138,7 +144,7 @@ def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> 
             results.append(refused(kind, temporary, logs / "serve.log"))
             env |= SIDECAR
         wanted = options.only or [*programs, *BLACK_BOX]
-        slow = [] if options.all or options.only else LONG.get(kind, [])
+        slow = [] if options.all or options.only else LONG + SLOW.get(kind, [])
         left_out = options.without + NOT_OF_FILES + LEFT_OUT.get(kind, []) + slow
         wanted = [name for name in wanted if name not in left_out]
         for name in filter(programs.get, wanted):
@@ -164,7 +170,8 @@ def main() -> int:
     known = f"of {', '.join(mounts.KINDS)}; default all"
     parser.add_argument("kinds", nargs="*", metavar="FILE-SYSTEM", help=known)
     parser.add_argument("--probes", action="store_true", help="only find out what they can do")
-    parser.add_argument("--all", action="store_true", help="also the suites that take minutes on slow ones")
+    parser.add_argument("--all", action="store_true", help="all suites (hours)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="so many file systems at a time")
     parser.add_argument("--only", action="append", metavar="SUITE", help="run a suite, and others named so")
     parser.add_argument("--without", action="append", default=[], metavar="SUITE", help="leave out a suite")
     options = parser.parse_args()
@@ -172,11 +179,21 @@ def main() -> int:
         parser.error(f"no such file system: {', '.join(sorted(unknown))}")
     # So that what was made is taken down.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    kinds = options.kinds or list(mounts.KINDS)
+    began = time.monotonic()
+    totals = side_by_side(kinds, options.jobs) if options.jobs > 1 < len(kinds) else in_turn(kinds, options)
+    failed = [kind for kind, total in totals.items() if total["failed"]]
+    verdict = f"failed: {', '.join(failed)}" if failed else "all passed"
+    print(f"{verdict}; {(time.monotonic() - began) / 60:.0f} min, {told(sum(totals.values(), Counter()))}")
+    return bool(failed)
+
+
+def in_turn(kinds: list[str], options: argparse.Namespace) -> dict[str, Counter[str]]:
+    totals = {}
     with tempfile.TemporaryDirectory(prefix="slipway-programs-") as copies:
         programs = {} if options.probes else rust_suites(Path(copies))
         os.environ["SLIPWAY_BINARY"] = shutil.copy(binary(), copies)
-        began, totals = time.monotonic(), {}
-        for kind in options.kinds or mounts.KINDS:
+        for kind in kinds:
             print(f"{kind}", flush=True)
             begun = time.monotonic()
             try:
@@ -185,10 +202,41 @@ def main() -> int:
                 print(f"  skipped: {missing}")
                 continue
             print(f"  {'':<24} {'':<8} {time.monotonic() - begun:6.1f} s  {told(totals[kind])}", flush=True)
-    failed = [kind for kind, total in totals.items() if total["failed"]]
-    verdict = f"failed: {', '.join(failed)}" if failed else "all passed"
-    print(f"{verdict}; {(time.monotonic() - began) / 60:.0f} min, {told(sum(totals.values(), Counter()))}")
-    return bool(failed)
+    return totals
+
+
+def side_by_side(kinds: list[str], jobs: int) -> dict[str, Counter[str]]:
+    """Each by a process of its own, `jobs` at a time."""
+    arguments = sys.argv[1:]
+    running: dict[str, subprocess.Popen] = {}
+    totals: dict[str, Counter[str]] = {}
+    waiting = list(kinds)
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                kind = waiting.pop(0)
+                options = [argument for argument in arguments if argument not in mounts.KINDS]
+                command = [sys.executable, __file__, kind, *options, "--jobs=1"]
+                with open(run_log(kind), "wb") as output:
+                    running[kind] = subprocess.Popen(command, stdout=output, stderr=output)
+            time.sleep(0.5)
+            for kind in [kind for kind, process in running.items() if process.poll() is not None]:
+                status = running.pop(kind).returncode
+                totals[kind] = counts(run_log(kind))
+                totals[kind]["failed"] += status != 0 and not totals[kind]["failed"]
+                print(run_log(kind).read_text(), end="", flush=True)
+    finally:
+        for process in running.values():
+            process.terminate()
+        for process in running.values():
+            process.wait()
+    return totals
+
+
+def run_log(kind: str) -> Path:
+    path = LOGS / kind / "run.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 if __name__ == "__main__":

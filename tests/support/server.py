@@ -201,7 +201,7 @@ def assert_nothing_staged(bucket: Path) -> None:
 
 def objects_on_disk(bucket: Path) -> list[str]:
     """All files of a bucket's tree but the server's own, as relative paths. What FUSE keeps of a file that was removed while it was open
-    is none; libfuse leaves one for good if it is closed in that very moment."""
+    is none: libfuse leaves some for good."""
     found = []
     for directory, names, files in os.walk(bucket):
         if Path(directory) == bucket and ".slipway" in names:
