@@ -46,13 +46,13 @@ NOT_OF_FILES = ["index_memory"]
 LEFT_OUT = {"moosefs": ["depths"]}
 # For `--all`: of these, `./test` runs all on its own file system, and others show less of what a file system does.
 LONG = ["backend_posix", "uploads", "listing_model", "test_listing_model", "test_keys", "test_multipart"]
-# Where every call is a message to another process, it takes minutes.
-SLOW = {"sshfs": ["depths"]}
+# Where every call is a message to another process, and nothing is cached, it takes many minutes.
+SLOW = {"bindfs": ["depths"], "sshfs": ["depths"]}
 # Nor are there keys of hundreds of levels in other suites, but for `depths`.
 SHALLOW = {"SLIPWAY_SHALLOW": "1"}
 # A request is a hundred messages there, one after the other: fewer rounds.
 FEWER = {"SLIPWAY_RACE_ROUNDS": "40", "SLIPWAY_MODEL_ROUNDS": "12"}
-MORE_ENV = {"moosefs": SHALLOW, "sshfs": SHALLOW | FEWER}
+MORE_ENV = {"bindfs": SHALLOW, "moosefs": SHALLOW, "sshfs": SHALLOW | FEWER}
 # No file may be deeper than a path is long, which the Rust suites find out for themselves.
 BOUNDED = ["bindfs", "bindfs-plain", "sshfs"]
 # They keep no extended attributes: served only with records in files, refused without.

@@ -35,8 +35,8 @@ impl Opened {
     pub fn is_unchanged(&self) -> Result<bool> {
         match &self.file {
             Some(file) => match file_info::of(file) {
-                // FUSE, of one that was removed by another mount.
-                Err(Errno::NOENT | Errno::STALE) => Ok(false),
+                // FUSE, of one that was removed by another mount, or is a directory by now.
+                Err(Errno::NOENT | Errno::STALE | Errno::IO) => Ok(false),
                 info => Ok(info.op("stat a file")?.stamp == self.stamp),
             },
             None => Ok(true),
