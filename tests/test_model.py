@@ -60,6 +60,7 @@ from support.bucket import Bucket
 from support.history import State, Step, Version, etag_of, etag_of_parts, explain
 from support.model import list_page
 from support.server import RECORDS, assert_nothing_staged, by_other_mount
+from support.wire import poll
 
 SEEDS = [int(seed) for seed in os.environ.get("SLIPWAY_MODEL_SEED", "1 2 3").split()]
 ROUNDS = int(os.environ.get("SLIPWAY_MODEL_ROUNDS", "20"))
@@ -328,6 +329,7 @@ class Round:
         """Looks at the state through every gateway, and explains all that was seen."""
         walk, observer = self.walk, self.walk.observer
         touched = sorted({step.key for step in self.steps})
+        await_times(walk.tree, touched)
         for gateway in range(len(walk.gateways)):
             observer.list(gateway)
             for key in touched:
@@ -420,6 +422,15 @@ class Round:
             assert version.etag == etag, f"{listing}: {key!r} has {etag}, and had {version.etag}"
 
 
+def await_times(tree: Path, keys: list[str]) -> None:
+    """Until two mounts agree on the times of files: MooseFS tells others a second later of what a program has written by one."""
+    other = by_other_mount(tree)
+    for path in (tree / key for key in keys if other != tree and is_plain_path(key)):
+        if path.is_file():
+            there = other / path.relative_to(tree)
+            poll(lambda here=path, there=there: here.stat().st_mtime_ns == there.stat().st_mtime_ns, 20)
+
+
 def act(barrier: threading.Barrier, actor: Client | Person, plan: list[tuple]) -> None:
     actor.begin = barrier
     if not plan or isinstance(actor, Person):
@@ -435,6 +446,10 @@ def common_prefix(key: str, listing: Listing) -> str | None:
 
 def is_plain(key: str) -> bool:
     return set(key.split("/")) <= PLAIN
+
+
+def is_plain_path(key: str) -> bool:
+    return set(key.split("/")) <= PLAIN | set("/".join(NAMES).split("/")) | {"hand"}
 
 
 def is_by_hand(key: str) -> bool:

@@ -6,6 +6,7 @@ test_model.py.
 """
 
 import hashlib
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -18,9 +19,9 @@ from support.bucket import Bucket
 from support.history import State, Step, explain
 from support.server import assert_nothing_staged
 
-ROUNDS, CLIENTS = 200, 8
+ROUNDS, CLIENTS = int(os.environ.get("SLIPWAY_RACE_ROUNDS", "200")), 8
 # Each client's increments of a counter.
-INCREMENTS = 50
+INCREMENTS = ROUNDS // 4
 
 
 class Crew:

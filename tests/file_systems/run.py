@@ -5,18 +5,20 @@
 
 Needs root, and the programs of each file system. The server under test is `target/debug/slipway`: `cargo build`
 first. It and the Rust suites are copied, so that a build meanwhile is no matter. With `SLIPWAY_METADATA=sidecar`
-records are in files everywhere.
+records are in files everywhere. A run is of the suites that show most of what a file system does; `--all` is of all.
 """
 
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -25,6 +27,7 @@ from file_systems import mounts, probes
 from support.server import Server, StartFailed, binary
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+LOGS = REPOSITORY / "target" / "file-systems"
 # With what their requests go through: the rest of the black-box tests is about the wire.
 BLACK_BOX = [
     "test_gateways",
@@ -41,8 +44,15 @@ SUITE_SECONDS = 900
 NOT_OF_FILES = ["index_memory"]
 # Each of 6,000 levels is a call to a server there, and again for each level below it.
 LEFT_OUT = {"moosefs": ["depths"]}
+# For `--all`: of these, `./test` runs all on its own file system, and others show less of what a file system does.
+LONG = ["backend_posix", "uploads", "listing_model", "test_listing_model", "test_keys", "test_multipart"]
+# Where every call is a message to another process, and nothing is cached, it takes many minutes.
+SLOW = {"bindfs": ["depths"], "sshfs": ["depths"]}
+# Nor are there keys of hundreds of levels in other suites, but for `depths`.
 SHALLOW = {"SLIPWAY_SHALLOW": "1"}
-MORE_ENV = {"moosefs": SHALLOW}
+# A request is a hundred messages there, one after the other: fewer rounds.
+FEWER = {"SLIPWAY_RACE_ROUNDS": "40", "SLIPWAY_MODEL_ROUNDS": "12"}
+MORE_ENV = {"bindfs": SHALLOW, "moosefs": SHALLOW, "sshfs": SHALLOW | FEWER}
 # No file may be deeper than a path is long, which the Rust suites find out for themselves.
 BOUNDED = ["bindfs", "bindfs-plain", "sshfs"]
 # They keep no extended attributes: served only with records in files, refused without.
@@ -59,8 +69,24 @@ def rust_suites(copies: Path) -> dict[str, Path]:
     return {program.name.rpartition("-")[0]: Path(shutil.copy(program, copies)) for program in programs}
 
 
-def suite(name: str, command: list[str], where: Path, log: Path, env: dict[str, str]) -> bool:
-    """Runs one, and prints its line."""
+def counts(log: Path) -> Counter[str]:
+    """How many tests passed, failed and were skipped, by the last line that tells, of cargo's kind or of pytest's."""
+    lines = log.read_text(errors="replace").splitlines()
+    numbers = [re.findall(r"(\d+) (passed|failed|skipped)\b", line) for line in lines]
+    found = Counter({what: int(number) for number, what in next(filter(None, reversed(numbers)), [])})
+    # A Rust test that can say nothing here says so, and passes.
+    silent = sum("*** SKIPPED" in line for line in lines)
+    found["passed"] -= silent
+    found["skipped"] += silent
+    return +found
+
+
+def told(found: Counter[str]) -> str:
+    return ", ".join(f"{number} {what}" for what, number in found.items())
+
+
+def suite(name: str, command: list[str], where: Path, log: Path, env: dict[str, str]) -> Counter[str]:
+    """Runs one, and prints its line. Not passed, it counts as failed."""
     began = time.monotonic()
     with open(log, "wb") as output:
         process = subprocess.Popen(
@@ -82,25 +108,29 @@ def suite(name: str, command: list[str], where: Path, log: Path, env: dict[str, 
                 time.sleep(1)
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+    found = counts(log)
+    if status != 0:
+        found["failed"] += not found["failed"]
     verdict = "ok" if status == 0 else f"FAILED ({status}), see {log}"
-    print(f"  {name:<24} {verdict:<12} {time.monotonic() - began:6.1f} s", flush=True)
-    return status == 0
+    print(f"  {name:<24} {verdict:<8} {time.monotonic() - began:6.1f} s  {told(found)}", flush=True)
+    return found
 
 
-def refused(kind: str, directory: Path, log: Path) -> bool:
+def refused(kind: str, directory: Path, log: Path) -> Counter[str]:
     """Starts a gateway that must say why it does not serve the tree."""
     try:
         Server(directory, log=log).stop()
     except StartFailed as failure:
         right = WITHOUT_ATTRIBUTES[kind] in str(failure)
         print(f"  {'serve':<24} {'refused, as expected' if right else f'FAILED: {failure}'}")
-        return right
+        return Counter(passed=1) if right else Counter(failed=1)
     print(f"  {'serve':<24} FAILED: it was expected to be refused")
-    return False
+    return Counter(failed=1)
 
 
-def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> bool:
-    logs = REPOSITORY / "target" / "file-systems" / kind
+def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> Counter[str]:
+    """Runs what is wanted on one file system."""
+    logs = LOGS / kind
     logs.mkdir(parents=True, exist_ok=True)
     with mounts.mounted(kind, Path(tempfile.mkdtemp(prefix=f"slipway-{kind}-"))) as made:
         for probe, answer in probes.table(made.directory, made.second).items():
@@ -108,16 +138,17 @@ def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> 
         temporary = made.directory / "tmp"
         temporary.mkdir()
         if options.probes:
-            return True
+            return Counter()
         results, env = [], {"TMPDIR": str(temporary), **MORE_ENV.get(kind, {})}
         if kind in WITHOUT_ATTRIBUTES and not SIDECAR.items() <= os.environ.items():
             results.append(refused(kind, temporary, logs / "serve.log"))
             env |= SIDECAR
         wanted = options.only or [*programs, *BLACK_BOX]
-        left_out = options.without + NOT_OF_FILES + LEFT_OUT.get(kind, [])
+        slow = [] if options.all or options.only else LONG + SLOW.get(kind, [])
+        left_out = options.without + NOT_OF_FILES + LEFT_OUT.get(kind, []) + slow
         wanted = [name for name in wanted if name not in left_out]
         for name in filter(programs.get, wanted):
-            command, where = [str(programs[name])], REPOSITORY / "crates/backend-posix"
+            command, where = [str(programs[name]), "--show-output"], REPOSITORY / "crates/backend-posix"
             results.append(suite(name, command, where, logs / f"{name}.log", env))
         if kind in BOUNDED:
             env |= SHALLOW
@@ -130,7 +161,7 @@ def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> 
             base = f"--basetemp={temporary / name}"
             command = [sys.executable, "-m", "pytest", "-q", "-n0", base, f"{name}.py"]
             results.append(suite(name, command, REPOSITORY / "tests", logs / f"{name}.log", env))
-        return all(results)
+        return sum(results, Counter())
 
 
 def main() -> int:
@@ -139,6 +170,8 @@ def main() -> int:
     known = f"of {', '.join(mounts.KINDS)}; default all"
     parser.add_argument("kinds", nargs="*", metavar="FILE-SYSTEM", help=known)
     parser.add_argument("--probes", action="store_true", help="only find out what they can do")
+    parser.add_argument("--all", action="store_true", help="all suites (hours)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="so many file systems at a time")
     parser.add_argument("--only", action="append", metavar="SUITE", help="run a suite, and others named so")
     parser.add_argument("--without", action="append", default=[], metavar="SUITE", help="leave out a suite")
     options = parser.parse_args()
@@ -146,19 +179,64 @@ def main() -> int:
         parser.error(f"no such file system: {', '.join(sorted(unknown))}")
     # So that what was made is taken down.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    kinds = options.kinds or list(mounts.KINDS)
+    began = time.monotonic()
+    totals = side_by_side(kinds, options.jobs) if options.jobs > 1 < len(kinds) else in_turn(kinds, options)
+    failed = [kind for kind, total in totals.items() if total["failed"]]
+    verdict = f"failed: {', '.join(failed)}" if failed else "all passed"
+    print(f"{verdict}; {(time.monotonic() - began) / 60:.0f} min, {told(sum(totals.values(), Counter()))}")
+    return bool(failed)
+
+
+def in_turn(kinds: list[str], options: argparse.Namespace) -> dict[str, Counter[str]]:
+    totals = {}
     with tempfile.TemporaryDirectory(prefix="slipway-programs-") as copies:
         programs = {} if options.probes else rust_suites(Path(copies))
         os.environ["SLIPWAY_BINARY"] = shutil.copy(binary(), copies)
-        failed = []
-        for kind in options.kinds or mounts.KINDS:
+        for kind in kinds:
             print(f"{kind}", flush=True)
+            begun = time.monotonic()
             try:
-                if not check(kind, programs, options):
-                    failed.append(kind)
+                totals[kind] = check(kind, programs, options)
             except mounts.Missing as missing:
                 print(f"  skipped: {missing}")
-    print(f"failed: {', '.join(failed)}" if failed else "all passed")
-    return bool(failed)
+                continue
+            print(f"  {'':<24} {'':<8} {time.monotonic() - begun:6.1f} s  {told(totals[kind])}", flush=True)
+    return totals
+
+
+def side_by_side(kinds: list[str], jobs: int) -> dict[str, Counter[str]]:
+    """Each by a process of its own, `jobs` at a time."""
+    arguments = sys.argv[1:]
+    running: dict[str, subprocess.Popen] = {}
+    totals: dict[str, Counter[str]] = {}
+    waiting = list(kinds)
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                kind = waiting.pop(0)
+                options = [argument for argument in arguments if argument not in mounts.KINDS]
+                command = [sys.executable, __file__, kind, *options, "--jobs=1"]
+                with open(run_log(kind), "wb") as output:
+                    running[kind] = subprocess.Popen(command, stdout=output, stderr=output)
+            time.sleep(0.5)
+            for kind in [kind for kind, process in running.items() if process.poll() is not None]:
+                status = running.pop(kind).returncode
+                totals[kind] = counts(run_log(kind))
+                totals[kind]["failed"] += status != 0 and not totals[kind]["failed"]
+                print(run_log(kind).read_text(), end="", flush=True)
+    finally:
+        for process in running.values():
+            process.terminate()
+        for process in running.values():
+            process.wait()
+    return totals
+
+
+def run_log(kind: str) -> Path:
+    path = LOGS / kind / "run.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ DOMAIN = "s3.slipway.test"
 START_SECONDS = 20
 # Records are in files, in this directory beside those that they are of, where the environment asks for that.
 RECORDS = ".slipway,records"
+# What a file is called that was removed through FUSE while it was open.
+LINGERING = re.compile(r"\.fuse_hidden[0-9a-f]{16}")
 SIDECARS = os.environ.get("SLIPWAY_METADATA") == "sidecar"
 
 
@@ -198,13 +200,15 @@ def assert_nothing_staged(bucket: Path) -> None:
 
 
 def objects_on_disk(bucket: Path) -> list[str]:
-    """All files of a bucket's tree but the server's own, as relative paths."""
+    """All files of a bucket's tree but the server's own, as relative paths. What FUSE keeps of a file that was removed while it was open
+    is none: libfuse leaves some for good."""
     found = []
     for directory, names, files in os.walk(bucket):
         if Path(directory) == bucket and ".slipway" in names:
             names.remove(".slipway")
         if RECORDS in names:
             names.remove(RECORDS)
+        files = [name for name in files if not LINGERING.fullmatch(name)]
         found += [str((Path(directory) / name).relative_to(bucket)) for name in files]
     return sorted(found)
 

@@ -327,7 +327,11 @@ fn remove_with_record(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Re
 }
 
 fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
-    let directory = bucket.directory(path).attempt("open a directory")?;
+    let directory = match bucket.directory(path) {
+        // It was never made, but those above it may have been.
+        Err(errno) if resolve::is_too_long(&bucket.fd, errno) => return Err(Fail::Retry),
+        result => result.attempt("open a directory")?,
+    };
     let record = directory_record(bucket, &directory).attempt("read a record")?;
     Ok(record.directory_made
         && !record.directory_object

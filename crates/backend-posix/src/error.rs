@@ -37,6 +37,8 @@ pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendErr
     match errno {
         Errno::NOSPC | Errno::DQUOT => BackendError::OutOfSpace,
         Errno::MFILE | Errno::NFILE => BackendError::Busy("file descriptors"),
+        // Of `..` in a link, after `UNSURE_TRIES`: on a file system whose every name is a wait, on a machine that renames all the time.
+        Errno::AGAIN => BackendError::Busy("names that stay as they are for a moment"),
         Errno::ROFS => BackendError::ReadOnly,
         Errno::ACCESS | Errno::PERM => BackendError::Denied { operation },
         Errno::NAMETOOLONG => BackendError::KeyNotStorable("a name is too long for the file system"),

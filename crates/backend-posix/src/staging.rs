@@ -10,7 +10,7 @@ use std::sync::Arc;
 use backend::{BackendError, Result};
 use bytes::Bytes;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps, UTIME_OMIT};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 use s3_types::UnixAccount;
 
@@ -436,8 +436,8 @@ fn set_time(file: &OwnedFd, time_ns: i128) -> Io<()> {
         tv_sec: i64::try_from(time_ns.div_euclid(1_000_000_000)).unwrap_or(i64::MAX),
         tv_nsec: i64::try_from(time_ns.rem_euclid(1_000_000_000)).unwrap_or(0),
     };
-    let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-    rustix::fs::futimens(file, &Timestamps { last_access, last_modification: time })
+    // Both, since some FUSE file systems (bindfs) pass over a change of one alone.
+    rustix::fs::futimens(file, &Timestamps { last_access: time, last_modification: time })
 }
 
 /// Makes a directory in staging that will take the place of a file.

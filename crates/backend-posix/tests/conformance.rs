@@ -32,5 +32,8 @@ async fn without_syncs_or_links() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_records_beside_the_files() {
+    if fixture::sidecars() {
+        return eprintln!("\n*** SKIPPED: the same as with the defaults here ***\n");
+    }
     run(Options { metadata: Some(Metadata::Sidecar), ..fixture::options() }).await;
 }

@@ -73,8 +73,9 @@ fn summary(bucket: &Bucket<'_>, found: &Found, begun_ns: i128) -> Result<Option<
     let mut tries = 0;
     let attributes = loop {
         match attributes(bucket, directory, key, source, begun_ns) {
-            // FUSE says so also of a file that was replaced between two of its calls.
-            Err(Errno::NOENT | Errno::STALE)
+            // FUSE says so also of a file that was replaced between two of its calls; EIO, of one that became a directory by another
+            // mount.
+            Err(Errno::NOENT | Errno::STALE | Errno::IO)
                 if tries < READ_CHANGES_MAX && bucket.store.names_may_blink(directory) =>
             {
                 tries += 1;

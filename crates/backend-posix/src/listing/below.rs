@@ -76,7 +76,13 @@ impl Below<'_, '_> {
             self.budget.step();
             let prefix_bytes = frame.prefix_bytes + component.len() + 1;
             let child = match self.open(frame, &component) {
-                Err(errno) if leads_nowhere(errno) || errno == Errno::ACCESS => continue,
+                Err(errno)
+                    if leads_nowhere(errno)
+                        || errno == Errno::ACCESS
+                        || resolve::is_too_long(&self.bucket.fd, errno) =>
+                {
+                    continue;
+                }
                 result => result?,
             };
             if prefix_bytes > KEY_BYTES_MAX {

@@ -86,11 +86,11 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
-    use backend::{ListItem, ListPage, ListPosition};
+    use backend::{BackendError, ListItem, ListPage, ListPosition};
 
     use crate::listing::{Query, list, list_unless};
     use crate::options::Options;
-    use crate::testing::{Scene, work_time};
+    use crate::testing::{Scene, fixture, work_time};
 
     fn query(scene: &Scene, delimiter: Option<&str>, start: Option<ListPosition>) -> Query {
         let (bucket, delimiter) = (scene.name.clone(), delimiter.map(str::to_owned));
@@ -105,11 +105,22 @@ mod tests {
         page.items.iter().map(text).collect()
     }
 
+    /// A page of links that lead upwards. Where each name is a wait, the kernel may be unsure of them for as long as other tests rename.
+    fn page(scene: &Scene, delimiter: Option<&str>, start: Option<&ListPosition>) -> ListPage {
+        for _ in 0..20 {
+            match list(&scene.store, &query(scene, delimiter, start.cloned())) {
+                Err(BackendError::Busy(_)) => {}
+                page => return page.unwrap(),
+            }
+        }
+        panic!("busy for too long");
+    }
+
     /// What all pages show, and how many they are.
     fn all(scene: &Scene, delimiter: Option<&str>) -> (Vec<String>, usize) {
         let (mut found, mut start, mut pages) = (Vec::new(), None, 0);
         loop {
-            let page = list(&scene.store, &query(scene, delimiter, start)).unwrap();
+            let page = page(scene, delimiter, start.as_ref());
             pages += 1;
             found.extend(texts(&page));
             start = page.next;
@@ -151,7 +162,7 @@ mod tests {
         for delimiter in [None, Some("/")] {
             let (mut start, mut last) = (None, String::new());
             for _ in 0..3 {
-                let page = list(&scene.store, &query(&scene, delimiter, start)).unwrap();
+                let page = page(&scene, delimiter, start.as_ref());
                 assert!(page.items.is_empty());
                 let Some(ListPosition::AfterKey(next)) = page.next.clone() else { panic!("{page:?}") };
                 assert!(next > last, "{next} {last}");
@@ -212,12 +223,13 @@ mod tests {
         let options = Options { durability: crate::options::Durability::None, ..Options::default() };
         let time = |levels: usize| {
             let scene = Scene::with(options.clone());
-            for key in 0..40 {
+            let keys = if fixture::levels_are_slow(&scene.path()) { 4 } else { 40 };
+            for key in 0..keys {
                 scene.put(&format!("{key}/{}x", "a/".repeat(levels)), b"1").unwrap();
             }
             let list = || {
                 let begun = work_time();
-                assert_eq!(all(&scene, None).0.len(), 40);
+                assert_eq!(all(&scene, None).0.len(), keys);
                 work_time().saturating_sub(begun)
             };
             (0..5).map(|_| list()).min().unwrap_or(Duration::MAX)

@@ -19,7 +19,7 @@ use crate::file_info;
 use crate::keymap::{self, SELF};
 use crate::limits::LISTING_OPEN_MAX;
 use crate::place::{directory_record, leads_nowhere};
-use crate::resolve::PLACE;
+use crate::resolve::{self, PLACE};
 
 /// The least string that comes after all that start with `prefix`. Not UTF-8, so that no key equals it.
 pub(crate) fn after_all(prefix: &str) -> Vec<u8> {
@@ -311,8 +311,8 @@ impl<'a> Walk<'a> {
         let child = match opened() {
             // Removed meanwhile, or private to someone (`lost+found`): nothing that could be read is in it.
             Err(errno) if leads_nowhere(errno) => return Ok(None),
-            Err(Errno::ACCESS) => {
-                tracing::warn!(key, "a directory cannot be read and is left out of the listing");
+            Err(errno) if errno == Errno::ACCESS || resolve::is_too_long(&directory, errno) => {
+                tracing::warn!(key, %errno, "a directory cannot be read and is left out of the listing");
                 return Ok(None);
             }
             result => result?,

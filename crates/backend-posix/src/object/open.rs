@@ -11,7 +11,7 @@ use crate::error::{Fail, Io, Op, retrying};
 use crate::file_info::{self, FileInfo, Stamp};
 use crate::foreign::{self, Peer};
 use crate::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF};
-use crate::limits::COMPANION_TRIES;
+use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
 use crate::lock::Lock;
 use crate::place::{existing_directory, leads_nowhere};
 use crate::record::{self, Record};
@@ -35,8 +35,8 @@ impl Opened {
     pub fn is_unchanged(&self) -> Result<bool> {
         match &self.file {
             Some(file) => match file_info::of(file) {
-                // FUSE, of one that was removed by another mount.
-                Err(Errno::NOENT | Errno::STALE) => Ok(false),
+                // FUSE, of one that was removed by another mount, or is a directory by now.
+                Err(Errno::NOENT | Errno::STALE | Errno::IO) => Ok(false),
                 info => Ok(info.op("stat a file")?.stamp == self.stamp),
             },
             None => Ok(true),
@@ -46,8 +46,17 @@ impl Opened {
 
 /// Opens an object.
 pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &ObjectPath) -> Result<Opened> {
-    let mut lost_companions = 0;
+    let (mut lost_companions, mut bad_inodes) = (0, 0);
     retrying(|| match try_open(store, bucket, key, place, &mut lost_companions) {
+        // FUSE, of a file that another mount made a directory of since its name was looked up.
+        Err(Fail::Storage(BackendError::Io { ref source, .. }))
+            if Errno::from_io_error(source) == Some(Errno::IO)
+                && bad_inodes < READ_CHANGES_MAX
+                && store.names_may_blink(&store.root) =>
+        {
+            bad_inodes += 1;
+            Err(Fail::Retry)
+        }
         Err(Fail::Storage(BackendError::NoSuchKey)) => {
             let bucket_fd = store.bucket(bucket)?;
             if store.names_may_blink(&bucket_fd.fd)
