@@ -19,6 +19,9 @@ use crate::store::Store;
 use crate::upload::{COMPLETED, DESCRIPTION, UPLOADS, Upload, holds, is_own, part_number};
 use crate::{files, record, sweep, unique};
 
+/// What the name of a part that is about to be removed begins with. Its own name follows, and a comma.
+const ASIDE: &str = "damaged-";
+
 pub(super) fn check(check: &Check<'_>) -> Result<()> {
     if let Some(uploads) = open(check, UPLOADS)? {
         for (id, _) in entries(&uploads).op("read uploads")? {
@@ -93,6 +96,10 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
             continue;
         }
         let path = format!("{path}/{name}");
+        if let Some(part) = name.strip_prefix(ASIDE).and_then(|rest| rest.split_once(',')) {
+            set_aside(check, upload, &directory, &name, part.0, &path);
+            continue;
+        }
         let Some(number) = part_number(&name) else {
             check.problem(ProblemKind::Stranger, &path, "it is no part of the upload", None);
             continue;
@@ -117,6 +124,22 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
     Ok(())
 }
 
+/// A part that a repair which did not come to its end set aside.
+fn set_aside(check: &Check<'_>, upload: &Upload, directory: &OwnedFd, name: &str, part: &str, path: &str) {
+    if !sweep::is_older(directory, name, check.options.age) {
+        return;
+    }
+    let explanation = "a part that a repair which did not come to its end set aside; a repair removes it, or puts it back if \
+                       it is whole";
+    let mut repair = || {
+        let _lock = upload.lock()?;
+        let number = part_number(part).unwrap_or(0);
+        let whole = matches!(damaged(check.bucket.store, &upload.directory, name, number), Ok(None));
+        end_aside(&upload.directory, name, whole.then_some(part))
+    };
+    check.problem(ProblemKind::UploadLeftover, path, explanation, Some(&mut repair));
+}
+
 /// A part that does not match its record.
 fn damaged(store: &Store, directory: &Directory, name: &str, number: u32) -> Io<Option<FileInfo>> {
     let file = resolve::plain(directory, name, READ)?;
@@ -132,20 +155,28 @@ fn damaged(store: &Store, directory: &Directory, name: &str, number: u32) -> Io<
 
 /// Removes a part, unless another has come in its place: where records are attributes, parts are put in place without a lock.
 fn remove(directory: &Directory, name: &str, info: &FileInfo) -> Result<bool> {
-    let aside = format!("damaged-{}", unique::name());
+    let aside = format!("{ASIDE}{name},{}", unique::name());
     match rustix::fs::renameat(directory, name, directory, &*aside) {
         Err(Errno::NOENT) => return Ok(false),
         result => result.op("set a part aside")?,
     }
     let moved = file_info::at(directory, &aside).op("look up a name")?;
     let same = (moved.inode, moved.device, moved.stamp) == (info.inode, info.device, info.stamp);
-    if !same {
-        match rustix::fs::linkat(directory, &*aside, directory, name, AtFlags::empty()) {
+    end_aside(directory, &aside, (!same).then_some(name))?;
+    Ok(same)
+}
+
+/// Puts what was set aside back, if it is wanted under a name, or else removes it. False if it has gone by itself.
+fn end_aside(directory: &Directory, aside: &str, wanted: Option<&str>) -> Result<bool> {
+    if let Some(name) = wanted {
+        match rustix::fs::linkat(directory, aside, directory, name, AtFlags::empty()) {
             // A still newer one.
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno).op("put a part back"),
         }
     }
-    rustix::fs::unlinkat(directory, &*aside, AtFlags::empty()).op("remove a part")?;
-    Ok(same)
+    match rustix::fs::unlinkat(directory, aside, AtFlags::empty()) {
+        Err(Errno::NOENT) => Ok(false),
+        result => result.op("remove a part").map(|()| true),
+    }
 }
