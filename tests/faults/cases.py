@@ -237,10 +237,30 @@ def of_minio(bucket: Bucket) -> None:
     minio_file(tree, name, "made", OLD, None)
 
 
+def left_behind(bucket: Bucket) -> None:
+    """What crashes leave."""
+    put_old("a", "d/e")(bucket)
+    for key in ("big", "gone"):
+        bucket.put(key, OLD, headers=OLD_HEADERS | BIG)
+    bucket.file("gone").unlink()
+    if SIDECARS:
+        (bucket.tree / RECORDS / "gone").unlink()
+    own = bucket.tree / ".slipway"
+    begun, aside = (bucket.create_upload(key) for key in ("begun", "aside"))
+    (own / "uploads" / begun / "upload").unlink()
+    beside = bucket.server.tree / f".slipway,deleting,{bucket.name},{identity(bucket.tree)},1"
+    beside.mkdir()
+    (own / "uploads" / aside).rename(beside / aside)
+    (own / "staging").mkdir(exist_ok=True)
+    (own / "staging" / "left").write_bytes(OLD)
+    (own / "staging" / "tree").mkdir()
+    (own / "staging" / "tree" / "left").write_bytes(OLD)
+
+
 def damaged(bucket: Bucket) -> None:
     """One of each kind that can be repaired, and what is whole beside it."""
-    put_old("a", "d/e", "p/q/r")(bucket)
-    bucket.put("big", OLD, headers=OLD_HEADERS | BIG)
+    put_old("p/q/r")(bucket)
+    left_behind(bucket)
     own = bucket.tree / ".slipway"
     bucket.put_part("whole", bucket.create_upload("whole"), 1, OLD)
     bucket.upload("done", [NEW])
@@ -249,17 +269,8 @@ def damaged(bucket: Bucket) -> None:
         expect.ok(bucket.put_part("part", part, number, OLD))
     with open(own / "uploads" / part / "00001", "r+b") as file:
         file.write(b"damage")
-    begun, unreadable, aside = (bucket.create_upload(key) for key in ("begun", "unreadable", "aside"))
-    (own / "uploads" / begun / "upload").unlink()
-    (own / "uploads" / unreadable / "upload").write_bytes(b"\x01\xff")
-    beside = bucket.server.tree / f".slipway,deleting,{bucket.name},{identity(bucket.tree)},1"
-    beside.mkdir()
-    (own / "uploads" / aside).rename(beside / aside)
-    for directory in ("staging", "overflow"):
-        (own / directory).mkdir(exist_ok=True)
-    (own / "staging" / "left").write_bytes(OLD)
-    (own / "staging" / "tree").mkdir()
-    (own / "staging" / "tree" / "left").write_bytes(OLD)
+    (own / "uploads" / bucket.create_upload("unreadable") / "upload").write_bytes(b"\x01\xff")
+    (own / "overflow").mkdir(exist_ok=True)
     (own / "completed" / "abc").write_bytes(b"\x01\xff")
     (own / "locks" / "zz").touch()
     (own / "overflow" / f"{7:032x}").write_bytes(b"\x01")
@@ -287,15 +298,29 @@ def damaged_records(bucket: Bucket) -> None:
     os.setxattr(bucket.file("torn.html"), RECORD, record + bytes([23, 16]) + bytes(16))
 
 
+# One job: else the n-th call is another each time.
+ONE = ["--jobs", "1"]
 TOOL_CASES = [
-    ToolCase("rehash", lambda b: ["rehash", str(b.tree)], foreign_files, sample=5),
+    ToolCase("rehash", lambda b: ["rehash", *ONE, str(b.tree)], foreign_files, sample=5),
     ToolCase(
-        "import-versitygw", lambda b: ["import", "versitygw", str(b.server.tree)], of_versitygw, sample=5
+        "import-versitygw",
+        lambda b: ["import", "versitygw", *ONE, str(b.server.tree)],
+        of_versitygw,
+        sample=5,
     ),
-    ToolCase("import-minio-fs", lambda b: ["import", "minio-fs", str(b.server.tree)], of_minio, sample=5),
+    ToolCase(
+        "import-minio-fs", lambda b: ["import", "minio-fs", *ONE, str(b.server.tree)], of_minio, sample=5
+    ),
+    ToolCase(
+        "sweep",
+        lambda b: ["sweep", "--age", "0", str(b.server.tree)],
+        left_behind,
+        sample=10,
+        keeps_files=False,
+    ),
     ToolCase(
         "fsck-repair",
-        lambda b: ["fsck", "--repair", "--min-age", "0", str(b.server.tree)],
+        lambda b: ["fsck", "--repair", "--min-age", "0", *ONE, str(b.server.tree)],
         damaged,
         sample=10,
         keeps_files=False,
