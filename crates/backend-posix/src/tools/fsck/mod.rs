@@ -203,6 +203,7 @@ impl Check<'_> {
         uploads::check(self)?;
         let began = i128::from(file_info::now_ns());
         let named = companions::Named::default();
+        uploads::name_companions(self, &named)?;
         tree::for_each(self.bucket, "", self.options.jobs, self.progress, &|found| {
             objects::check(self, &named, found);
         })?;

@@ -206,6 +206,24 @@ fn uploads_set_aside_end() {
     assert!(!aside.exists());
 }
 
+/// As where the disk was full when the part came.
+#[test]
+fn companions_of_parts_stay() {
+    if crate::testing::fixture::skips("companions are") {
+        return;
+    }
+    let scene = Scene::new();
+    let id = upload::create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
+    scene.put_record("part", b"1", large_record()).unwrap();
+    scene.move_file("part", &format!(".slipway/uploads/{id}/00001"));
+    let companion = companion(&scene);
+    assert_eq!(run(&scene, true, Duration::ZERO), BTreeMap::new());
+    assert!(companion.exists());
+    fs::remove_file(scene.path().join(format!(".slipway/uploads/{id}/00001"))).unwrap();
+    let path = format!(".slipway/overflow/{}", companion.file_name().unwrap().to_str().unwrap());
+    expect(&scene, &path, ProblemKind::CompanionOrphaned, true);
+}
+
 #[test]
 fn companions_without_a_record_go() {
     if crate::testing::fixture::skips("companions are") {

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use backend::{BackendError, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::AtFlags;
+use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
+use super::companions::Named;
 use super::own::open;
 use super::{Check, ProblemKind};
 use crate::bucket::Directory;
 use crate::buckets::entries;
-use crate::error::{Io, Op};
+use crate::error::{Io, Op, storage_error};
 use crate::file_info::{self, FileInfo};
 use crate::keymap::OWN_DIRECTORY;
+use crate::record::Record;
 use crate::resolve::{self, DIRECTORY, READ};
 use crate::store::Store;
 use crate::upload::{COMPLETED, DESCRIPTION, UPLOADS, Upload, holds, is_own, part_number};
@@ -34,6 +36,37 @@ pub(super) fn check(check: &Check<'_>) -> Result<()> {
     let Some(receipts) = open(check, COMPLETED)? else { return Ok(()) };
     for (id, _) in entries(&receipts).op("read receipts")? {
         receipt(check, &receipts, &id);
+    }
+    Ok(())
+}
+
+/// Notes the companions of parts: on a disk that is nearly full, even their short records may not fit.
+pub(super) fn name_companions(check: &Check<'_>, named: &Named) -> Result<()> {
+    let Some(uploads) = open(check, UPLOADS)? else { return Ok(()) };
+    for (id, _) in entries(&uploads).op("read uploads")? {
+        if let Err(errno) = name_companions_of(check, &uploads, &id, named) {
+            let path = format!("{OWN_DIRECTORY}/{UPLOADS}/{id}");
+            check.unreadable(&path, &storage_error("read parts", errno));
+        }
+    }
+    Ok(())
+}
+
+fn name_companions_of(check: &Check<'_>, uploads: &OwnedFd, id: &str, named: &Named) -> Io<()> {
+    let directory = match resolve::plain(uploads, id, DIRECTORY) {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+        result => result?,
+    };
+    for (name, kind) in entries(&directory)? {
+        let may_be_part = matches!(kind, FileType::RegularFile | FileType::Unknown);
+        if part_number(&name).is_none() || !may_be_part {
+            continue;
+        }
+        match record::read(check.bucket.store, &directory, &name) {
+            Ok(Some(Record { overflow: Some(id), .. })) => named.add(id),
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno),
+        }
     }
     Ok(())
 }
@@ -109,7 +142,7 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
             // Whole, or gone.
             Ok(None) | Err(Errno::NOENT) => continue,
             Err(errno) => {
-                check.unreadable(&path, &crate::error::storage_error("read a part", errno));
+                check.unreadable(&path, &storage_error("read a part", errno));
                 continue;
             }
         };
