@@ -37,8 +37,13 @@ class Verdict:
     # What fsck found and mended.
     mended: list[str] = field(default_factory=list)
     swept: bool = False
+    # What a server showed of the tree, before anything was mended.
+    found: tuple[dict, dict] | None = None
+    unchanged: bool = False
 
     def __str__(self) -> str:
+        if self.unchanged:
+            return "as the one before"
         return f"{'swept' if self.swept else 'not swept'}, fsck {'mended' if self.mended else 'clean'}"
 
 
@@ -70,7 +75,7 @@ def look(tree: Path, log: Path, seed: int, done: dict[int, int], swept: bool) ->
     server = Server(tree, log=log)
     try:
         bucket = Bucket(server, BUCKET)
-        found = contents(bucket)
+        verdict.found = found = contents(bucket)
         verdict.wrong = compare(found, seed, done)
         if swept:
             sweep(tree)
@@ -89,6 +94,12 @@ def look(tree: Path, log: Path, seed: int, done: dict[int, int], swept: bool) ->
     finally:
         server.stop()
     return verdict
+
+
+def look_again(before: Verdict, seed: int, done: dict[int, int]) -> Verdict:
+    """At a tree that has not changed, when more was acknowledged."""
+    wrong = ["it could not be read"] if before.found is None else compare(before.found, seed, done)
+    return Verdict(wrong, swept=before.swept, found=before.found, unchanged=True)
 
 
 def mend(tree: Path) -> list[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from power.check import Tally, look
+from power.check import Tally, look, look_again
 from power.machine import IMAGE_BYTES, Machine, make_image, mounted
 
 LOG_BYTES = 4 << 30
@@ -97,9 +97,12 @@ def replay(directory: Path, options: argparse.Namespace, disk_image: Path, log: 
     """Looks at every moment."""
     done: dict[int, int] = {}
     tally = Tally()
+    verdict, changed = None, True
     with open(disk_image, "r+b", buffering=0) as disk:
         for number, entry in enumerate(entries(log)):
             entry.apply(disk)
+            if entry.length and entry.flags & (MARK | DISCARD) == 0:
+                changed = True
             if entry.flags & MARK:
                 text = entry.data.rstrip(b"\0").decode()
                 if text == "bucket":
@@ -110,12 +113,14 @@ def replay(directory: Path, options: argparse.Namespace, disk_image: Path, log: 
             if not done or not (entry.is_flush or entry.flags & MARK):
                 continue
             moment = f"entry {number}, {'mark' if entry.flags & MARK else 'flush'}"
-            copied = directory / "moment.img"
-            copy(disk_image, copied)
-            with mounted(copied, options.file_system, directory / "disk") as root:
-                verdict = look(
-                    root / "tree", directory / "server.log", options.seed, done, swept=tally.looked % 2 == 0
-                )
+            if changed or verdict is None:
+                swept = not (verdict and verdict.swept)
+                copy(disk_image, directory / "moment.img")
+                with mounted(directory / "moment.img", options.file_system, directory / "disk") as root:
+                    verdict = look(root / "tree", directory / "server.log", options.seed, done, swept)
+                changed = False
+            else:
+                verdict = look_again(verdict, options.seed, done)
             tally.add(verdict)
             for problem in verdict.wrong:
                 print(f"    {moment}, {sum(done.values())} acknowledged: {problem}"[:2000], flush=True)
