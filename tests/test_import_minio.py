@@ -1,7 +1,6 @@
 """`slipway import minio-fs`."""
 
 import hashlib
-import json
 import os
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from support import expect
 from support.checksums import checksum
 from support.data import MIB
+from support.peers import minio_file, minio_tree
 from support.tools import CHECKED, RECORD, md5, run, stat
 
 
@@ -21,31 +21,12 @@ class TestImportFromMinio:
     def file(
         tree: Path, key: str, data: bytes, meta: dict[str, str] | str | None, parts: tuple[int, ...] = ()
     ) -> Path:
-        """An object, and what MinIO wrote of it after it."""
-        path = tree / "lab" / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-        if meta is not None:
-            known = tree / ".minio.sys" / "buckets" / "lab" / key / "fs.json"
-            known.parent.mkdir(parents=True, exist_ok=True)
-            if not isinstance(meta, str):
-                sizes = [
-                    {"number": n, "etag": "", "size": size, "actualSize": size}
-                    for n, size in enumerate(parts, 1)
-                ]
-                checksums = {"algorithm": "", "blocksize": 0, "hashes": None}
-                document = {"version": "1.0.2", "checksum": checksums, "meta": {"etag": md5(data), **meta}}
-                meta = json.dumps({**document, **({"parts": sizes} if sizes else {})})
-            known.write_text(meta)
-        return path
+        return minio_file(tree, "lab", key, data, meta, parts)
 
     @pytest.fixture
     def peers(self, tmp_path):
         tree = tmp_path / "tree"
-        (tree / ".minio.sys" / "multipart").mkdir(parents=True)
-        (tree / ".minio.sys" / "format.json").write_text(
-            '{"version":"1","format":"fs","id":"6d2d0d4e-3c2b-4a52-b0b7-1f1f1f1f1f1f","fs":{"version":"2"}}'
-        )
+        minio_tree(tree)
         self.file(
             tree, "dir/plain", b"plain",
             {"content-type": "text/x-peer", "X-Amz-Meta-Colour": "blue", "cache-control": "no-store"},

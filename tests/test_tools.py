@@ -19,6 +19,7 @@ from support import expect
 from support.checksums import checksum
 from support.data import MIB, pattern
 from support.marks import needs_attributes
+from support.peers import versitygw_file
 from support.server import NOBODY, RECORDS, SIDECARS, binary
 from support.tools import CHECKED, RECORD, md5, run, stat
 
@@ -383,16 +384,7 @@ class TestFsck:
 
 
 class TestImport:
-    @staticmethod
-    def file(bucket: Path, name: str, data: bytes, attributes: dict[str, bytes] | None = None) -> Path:
-        """A file with the attributes that versitygw gives it."""
-        path = bucket / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-        given = {"etag": f'"{md5(data)}"'.encode(), "content-type": b"text/x-peer", **(attributes or {})}
-        for attribute, value in given.items():
-            os.setxattr(path, f"user.{attribute}", value)
-        return path
+    file = staticmethod(versitygw_file)
 
     @pytest.fixture
     def peers(self, tmp_path):

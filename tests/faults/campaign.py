@@ -3,7 +3,6 @@
 import errno
 import itertools
 import json
-import subprocess
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,7 +10,8 @@ from pathlib import Path
 from support import expect
 from support.bucket import Bucket
 from support.faultlayer import KILL, SHORT, Call, FaultLayer
-from support.server import Server, binary, remove_tree
+from support.server import Server, remove_tree
+from support.tools import findings, sweep
 from support.wire import Closed, Response, poll
 
 from .cases import Case
@@ -115,10 +115,12 @@ class Campaign:
         """Learns both states from a run without faults."""
         bucket, made = self.make()
         self.sweep()
+        assert self.fsck() == []
         self.old, self.old_shape = observe(bucket), shape(self.tree, bucket.name)
         response = self.case.request(bucket, made)
         assert response.status in (200, 204), response
         self.sweep()
+        assert self.fsck() == []
         self.new, self.new_shape = observe(bucket), shape(self.tree, bucket.name)
         assert self.old != self.new, "a case in which nothing happens shows nothing"
         assert (problem := self.clear(bucket)) is None, problem
@@ -179,7 +181,7 @@ class Campaign:
             problems.append(f"the sweep changed what S3 sees: {difference(state, swept)}")
         elif now == "between" and not self.case.by_key:
             problems.append(f"the sweep did not end it: {difference(self.new, swept)}")
-        problems += self.leftovers(now)
+        problems += self.leftovers(now) + self.fsck()
         if now != "new" or self.case.name != "create-upload":
             again = self.case.request(self.bucket, made)
             if again.status not in (self.case.again if now == "new" else (200, 204)) or (
@@ -210,6 +212,7 @@ class Campaign:
             if (state := observe(self.bucket)) != without:
                 problems.append(f"repeated after the object was deleted: {difference(without, state)}")
             self.sweep()
+        problems += self.fsck()
         if (problem := self.clear(self.bucket)) is not None:
             problems.append(problem)
         return problems
@@ -255,11 +258,11 @@ class Campaign:
         return ([f"left over: {extra}"] if extra else []) + ([f"missing: {missing}"] if missing else [])
 
     def sweep(self) -> None:
-        """As an operator does who has just had a crash."""
-        done = subprocess.run(
-            [binary(), "sweep", "--age", "0", str(self.tree)], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0 and not done.stderr, done
+        sweep(self.tree)
+
+    def fsck(self) -> list[str]:
+        """What it finds where it must find nothing."""
+        return [f"fsck finds {found}" for found in findings(self.tree)]
 
     def clear(self, bucket: Bucket) -> str | None:
         """Deletes the bucket with all that S3 sees in it. Nothing that S3 does not see may keep it from

@@ -1,12 +1,21 @@
-"""The requests that meet faults, each with the state of the bucket before it."""
+"""The requests and the tools that meet faults, each with the state of the bucket before it."""
 
+import gzip
+import hashlib
+import json
+import os
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from support import expect
 from support.bucket import Bucket
 from support.data import PART, pattern
+from support.peers import minio_file, minio_tree, versitygw_file
+from support.server import RECORDS, SIDECARS
+from support.tools import RECORD, md5
 from support.wire import Response
 
 OLD, NEW = b"old " * 100, b"new" * 200
@@ -161,5 +170,159 @@ CASES = [
         in_steps=True,
         again=(204, 404),
         sample=40,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ToolCase:
+    name: str
+    command: Callable[[Bucket], list[str]]
+    prepare: Callable[[Bucket], None]
+    sample: int
+    # It adds to what is known of files, and leaves them as they are.
+    keeps_files: bool = True
+    # What it does is one decision for each object.
+    by_key: bool = True
+    in_steps: bool = False
+
+
+# Too much for an attribute on ext4, and for two records' worth of attributes to be there at once.
+BIG_NOTE = {"note": "n" * 1500}
+
+
+def foreign_files(bucket: Bucket) -> None:
+    """Foreign ones of all kinds, and objects."""
+    put_old("known", "d/", "both/x", "edited")(bucket)
+    bucket.put("big", OLD, headers=OLD_HEADERS | BIG)
+    bucket.put("both", OLD)
+    for name in ("made.html", "deep/er/made", "both/.slipway,self", "edited", "big"):
+        bucket.file(name).parent.mkdir(parents=True, exist_ok=True)
+        bucket.file(name).write_bytes(NEW)
+
+
+def of_versitygw(bucket: Bucket) -> None:
+    put_old("known")(bucket)
+    versitygw_file(
+        bucket.tree,
+        "dir/plain",
+        NEW,
+        {"metadata": b'{"colour":"blue"}', "cache-control": b"no-store"},
+    )
+    parts = [b"x" * 70_000, b"yz"]
+    whole = md5(b"".join(hashlib.md5(part).digest() for part in parts)) + "-2"
+    ends = gzip.compress(json.dumps({"uploadId": "u", "parts": [70_000, 70_002]}).encode())
+    versitygw_file(
+        bucket.tree, "multi", b"".join(parts), {"etag": f'"{whole}"'.encode(), "mp-metadata": ends}
+    )
+    versitygw_file(
+        bucket.tree, "big", OLD, {"metadata": json.dumps(BIG_NOTE).encode(), "expires": b"e" * 900}
+    )
+    versitygw_file(bucket.tree, "tagged", OLD, {"X-Amz-Tagging": b'{"a":"b"}'})
+    bucket.file("made").write_bytes(OLD)
+    bucket.file("folder").mkdir()
+    os.setxattr(bucket.file("folder"), "user.etag", f'"{md5(b"")}"'.encode())
+    os.setxattr(bucket.file("folder"), "user.metadata", b'{"colour":"red"}')
+
+
+def of_minio(bucket: Bucket) -> None:
+    tree, name = bucket.server.tree, bucket.name
+    minio_tree(tree)
+    put_old("known")(bucket)
+    minio_file(tree, name, "dir/plain", NEW, {"content-type": "text/x-peer", "X-Amz-Meta-Colour": "blue"})
+    parts = [b"x" * 70_000, b"yz"]
+    whole = md5(b"".join(hashlib.md5(part).digest() for part in parts)) + "-2"
+    minio_file(tree, name, "multi", b"".join(parts), {"etag": whole}, (70_000, 2))
+    minio_file(tree, name, "big", OLD, {"x-amz-meta-note": "n" * 3000, "cache-control": "c" * 1500})
+    minio_file(tree, name, "made", OLD, None)
+
+
+def left_behind(bucket: Bucket) -> None:
+    """What crashes leave."""
+    put_old("a", "d/e")(bucket)
+    for key in ("big", "gone"):
+        bucket.put(key, OLD, headers=OLD_HEADERS | BIG)
+    bucket.file("gone").unlink()
+    if SIDECARS:
+        (bucket.tree / RECORDS / "gone").unlink()
+    own = bucket.tree / ".slipway"
+    begun, aside = (bucket.create_upload(key) for key in ("begun", "aside"))
+    (own / "uploads" / begun / "upload").unlink()
+    beside = bucket.server.tree / f".slipway,deleting,{bucket.name},{identity(bucket.tree)},1"
+    beside.mkdir()
+    (own / "uploads" / aside).rename(beside / aside)
+    (own / "staging").mkdir(exist_ok=True)
+    (own / "staging" / "left").write_bytes(OLD)
+    (own / "staging" / "tree").mkdir()
+    (own / "staging" / "tree" / "left").write_bytes(OLD)
+
+
+def damaged(bucket: Bucket) -> None:
+    """One of each kind that can be repaired, and what is whole beside it."""
+    put_old("p/q/r")(bucket)
+    left_behind(bucket)
+    own = bucket.tree / ".slipway"
+    bucket.put_part("whole", bucket.create_upload("whole"), 1, OLD)
+    bucket.upload("done", [NEW])
+    part = bucket.create_upload("part")
+    for number in (1, 2):
+        expect.ok(bucket.put_part("part", part, number, OLD))
+    with open(own / "uploads" / part / "00001", "r+b") as file:
+        file.write(b"damage")
+    (own / "uploads" / bucket.create_upload("unreadable") / "upload").write_bytes(b"\x01\xff")
+    (own / "overflow").mkdir(exist_ok=True)
+    (own / "completed" / "abc").write_bytes(b"\x01\xff")
+    (own / "locks" / "zz").touch()
+    (own / "overflow" / f"{7:032x}").write_bytes(b"\x01")
+    bucket.file("p/q/r").unlink()
+    damaged_records(bucket)
+
+
+def identity(path: Path) -> str:
+    """By which DeleteBucket tells a bucket from a later one of its name: inode and birth."""
+    done = subprocess.run(["stat", "-c", "%i %.9W", path], capture_output=True, text=True, check=True)
+    inode, birth = done.stdout.split()
+    seconds, ns = map(int, birth.split("."))
+    return f"{int(inode):x}-{seconds:x}-{ns:x}"
+
+
+def damaged_records(bucket: Bucket) -> None:
+    put_old("unreadable", "torn.html", "moved")(bucket)
+    if SIDECARS:
+        (bucket.tree / RECORDS / "unreadable").write_bytes(b"\x01\x02\xff")
+        bucket.file("moved").unlink()
+        return
+    os.setxattr(bucket.file("unreadable"), RECORD, b"\x01\x02\xff")
+    # Tag 23 names a companion.
+    record = os.getxattr(bucket.file("torn.html"), RECORD)
+    os.setxattr(bucket.file("torn.html"), RECORD, record + bytes([23, 16]) + bytes(16))
+
+
+# One job: else the n-th call is another each time.
+ONE = ["--jobs", "1"]
+TOOL_CASES = [
+    ToolCase("rehash", lambda b: ["rehash", *ONE, str(b.tree)], foreign_files, sample=5),
+    ToolCase(
+        "import-versitygw",
+        lambda b: ["import", "versitygw", *ONE, str(b.server.tree)],
+        of_versitygw,
+        sample=5,
+    ),
+    ToolCase(
+        "import-minio-fs", lambda b: ["import", "minio-fs", *ONE, str(b.server.tree)], of_minio, sample=5
+    ),
+    ToolCase(
+        "sweep",
+        lambda b: ["sweep", "--age", "0", str(b.server.tree)],
+        left_behind,
+        sample=10,
+        keeps_files=False,
+    ),
+    ToolCase(
+        "fsck-repair",
+        lambda b: ["fsck", "--repair", "--min-age", "0", *ONE, str(b.server.tree)],
+        damaged,
+        sample=10,
+        keeps_files=False,
     ),
 ]

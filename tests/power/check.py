@@ -1,14 +1,15 @@
 """Whether a tree holds what was acknowledged."""
 
 import itertools
-import subprocess
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from faults.state import Torn, observe, shape
 
 from support.bucket import Bucket
-from support.server import Server, binary
+from support.server import Server
+from support.tools import findings, sweep
 
 from .load import BUCKET, State, steps
 
@@ -30,30 +31,85 @@ def states(seed: int, worker: int, done: int) -> list[State]:
     return possible
 
 
-def problems(tree: Path, log: Path, seed: int, done: dict[int, int]) -> list[str]:
-    """What is missing or torn, by a fresh server on the tree."""
+@dataclass
+class Verdict:
+    wrong: list[str]
+    # What fsck found and mended.
+    mended: list[str] = field(default_factory=list)
+    swept: bool = False
+    # What a server showed of the tree, before anything was mended.
+    found: tuple[dict, dict] | None = None
+    unchanged: bool = False
+
+    def __str__(self) -> str:
+        if self.unchanged:
+            return "as the one before"
+        return f"{'swept' if self.swept else 'not swept'}, fsck {'mended' if self.mended else 'clean'}"
+
+
+@dataclass
+class Tally:
+    """Of many verdicts: how many were bad, and how often fsck had something to mend."""
+
+    looked: int = 0
+    bad: int = 0
+    fsck: Counter = field(default_factory=Counter)
+    mended: Counter = field(default_factory=Counter)
+
+    def add(self, verdict: Verdict) -> None:
+        self.looked += 1
+        self.bad += bool(verdict.wrong)
+        self.fsck[str(verdict)] += 1
+        self.mended.update(found.partition(":")[0] for found in verdict.mended)
+
+    def __str__(self) -> str:
+        counts = [f"{count} {what}" for what, count in sorted(self.fsck.items())]
+        counts += [f"{count} {what}" for what, count in sorted(self.mended.items())]
+        return f"{self.bad} bad; {', '.join(counts)}"
+
+
+def look(tree: Path, log: Path, seed: int, done: dict[int, int], swept: bool) -> Verdict:
+    """What is missing or torn, by a fresh server on the tree. It is swept, and then fsck finds
+    nothing; or it is not swept, and fsck mends it."""
+    verdict = Verdict([], swept=swept)
     server = Server(tree, log=log)
     try:
         bucket = Bucket(server, BUCKET)
-        found = contents(bucket)
-        wrong = compare(found, seed, done)
-        swept = subprocess.run(
-            [binary(), "sweep", "--age", "0", str(tree)], capture_output=True, text=True, check=False
-        )
-        if swept.returncode or swept.stderr:
-            wrong.append(f"the sweep failed: {swept}")
+        verdict.found = found = contents(bucket)
+        verdict.wrong = compare(found, seed, done)
+        if swept:
+            sweep(tree)
+        verdict.mended = mend(tree)
+        if swept:
+            verdict.wrong += [f"fsck finds what the sweep left: {what}" for what in verdict.mended]
         after = contents(bucket)
         if after[0] != found[0]:
-            wrong.append("the sweep changed objects")
+            verdict.wrong.append("objects have changed by the sweep or fsck")
         elif after != found:
-            # It may end a Complete.
-            wrong += compare(after, seed, done)
-        wrong += [f"left over: {name}" for name in garbage(tree, found)]
-    except Torn as torn:
-        wrong = [str(torn)]
+            # A Complete may have been ended.
+            verdict.wrong += compare(after, seed, done)
+        verdict.wrong += [f"left over: {name}" for name in garbage(tree, after)]
+    except AssertionError as torn:
+        verdict.wrong.append(f"{type(torn).__name__}: {torn}")
     finally:
         server.stop()
-    return wrong
+    return verdict
+
+
+def look_again(before: Verdict, seed: int, done: dict[int, int]) -> Verdict:
+    """At a tree that has not changed, when more was acknowledged."""
+    wrong = ["it could not be read"] if before.found is None else compare(before.found, seed, done)
+    return Verdict(wrong, swept=before.swept, found=before.found, unchanged=True)
+
+
+def mend(tree: Path) -> list[str]:
+    """Has fsck repair what it finds, after which it must find nothing."""
+    found = findings(tree)
+    if found:
+        mended = findings(tree, "--repair")
+        assert all(line.endswith("[repaired]") for line in mended), mended
+        assert (left := findings(tree)) == [], left
+    return found
 
 
 def contents(bucket: Bucket) -> tuple[dict, dict]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from power.check import problems
+from power.check import Tally, Verdict, look
 from power.machine import IMAGE_BYTES, Machine, make_image, mounted
 
 LONGEST_LOAD_SECONDS = 2.5
@@ -20,8 +20,8 @@ LONGEST_LOAD_SECONDS = 2.5
 
 def cut_once(
     directory: Path, file_system: str, durability: str, seed: int, workers: int
-) -> tuple[int, list[str]]:
-    """One cut: how many requests had been acknowledged, and what is wrong."""
+) -> tuple[int, Verdict]:
+    """One cut: how many requests had been acknowledged, and what came of it."""
     image = directory / "disk.img"
     make_image(image, file_system)
     machine = Machine(image, file_system, seed, workers, durability)
@@ -31,11 +31,11 @@ def cut_once(
     finally:
         machine.cut()
     if machine.errors:
-        return 0, machine.errors
+        return 0, Verdict(machine.errors)
     done = {worker: machine.done.get(worker, 0) for worker in range(workers)}
     with mounted(image, file_system, directory / "disk") as root:
-        found = problems(root / "tree", directory / "server.log", seed, done)
-    return sum(done.values()), found
+        verdict = look(root / "tree", directory / "server.log", seed, done, swept=seed % 2 == 0)
+    return sum(done.values()), verdict
 
 
 def main() -> int:
@@ -48,22 +48,23 @@ def main() -> int:
         "--seed", type=int, default=random.randrange(1 << 32), help="of the first cut; then the next"
     )
     options = parser.parse_args()
-    bad = acknowledged = 0
+    tally, acknowledged = Tally(), 0
     with tempfile.TemporaryDirectory(prefix="slipway-power-") as directory:
         for seed in range(options.seed, options.seed + options.cuts):
-            done, found = cut_once(
+            done, verdict = cut_once(
                 Path(directory), options.file_system, options.durability, seed, options.workers
             )
             acknowledged += done
-            bad += bool(found)
+            tally.add(verdict)
             print(
-                f"cut {seed - options.seed + 1}: seed {seed}, {done} acknowledged, {len(found)} problems",
+                f"cut {seed - options.seed + 1}: seed {seed}, {done} acknowledged, "
+                f"{len(verdict.wrong)} problems, {verdict}",
                 flush=True,
             )
-            for problem in found:
+            for problem in verdict.wrong + verdict.mended:
                 print(f"    {problem}"[:2000], flush=True)
-    print(f"{options.file_system}: {options.cuts} cuts, {acknowledged} acknowledged, {bad} with problems")
-    return bad > 0
+    print(f"{options.file_system}: {options.cuts} cuts, {acknowledged} acknowledged, {tally}")
+    return tally.bad > 0
 
 
 if __name__ == "__main__":

@@ -19,9 +19,8 @@ IMAGE_BYTES = {"ext4": 600 << 20, "xfs": 600 << 20}
 
 
 def make_image(path: Path, file_system: str) -> None:
-    """A sparse image with an empty file system. A new file: a loop device that is not gone yet would be found to be
-    this one's, with what it remembers of the old."""
-    path.unlink(missing_ok=True)
+    """A sparse image with an empty file system. A new file: a loop device that is not gone yet would
+    be found to be this one's, with what it remembers of the old."""
     path.unlink(missing_ok=True)
     with open(path, "wb") as file:
         file.truncate(IMAGE_BYTES[file_system])

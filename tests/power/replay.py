@@ -18,10 +18,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from power.check import problems
+from power.check import Tally, look, look_again
 from power.machine import IMAGE_BYTES, Machine, make_image, mounted
 
 LOG_BYTES = 4 << 30
+SAY_EVERY = 100
 # From the kernel's drivers/md/dm-log-writes.c.
 MAGIC, VERSION = 0x6A73_6677_7368_72, 1
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
@@ -87,20 +88,21 @@ def record(directory: Path, options: argparse.Namespace) -> tuple[Path, Path]:
 
 
 def copy(source: Path, target: Path) -> None:
-    """To a new file, as in `make_image`."""
+    """To a new file, as in `make_image`. Holes stay holes; where the file system can, the rest is shared."""
     target.unlink(missing_ok=True)
-    subprocess.run(["cp", "--sparse=always", str(source), str(target)], check=True)
+    subprocess.run(["cp", "--reflink=auto", "--sparse=auto", str(source), str(target)], check=True)
 
 
-def replay(directory: Path, options: argparse.Namespace, disk_image: Path, log: Path) -> tuple[int, int]:
-    """Returns how many moments were looked at, and how many were bad."""
+def replay(directory: Path, options: argparse.Namespace, disk_image: Path, log: Path) -> Tally:
+    """Looks at every moment."""
     done: dict[int, int] = {}
-    looked = bad = 0
-    changed = False
+    tally = Tally()
+    verdict, changed = None, True
     with open(disk_image, "r+b", buffering=0) as disk:
         for number, entry in enumerate(entries(log)):
             entry.apply(disk)
-            changed |= entry.flags & MARK == 0
+            if entry.length and entry.flags & (MARK | DISCARD) == 0:
+                changed = True
             if entry.flags & MARK:
                 text = entry.data.rstrip(b"\0").decode()
                 if text == "bucket":
@@ -111,15 +113,20 @@ def replay(directory: Path, options: argparse.Namespace, disk_image: Path, log: 
             if not done or not (entry.is_flush or entry.flags & MARK):
                 continue
             moment = f"entry {number}, {'mark' if entry.flags & MARK else 'flush'}"
-            copied = directory / "moment.img"
-            copy(disk_image, copied)
-            with mounted(copied, options.file_system, directory / "disk") as root:
-                found = problems(root / "tree", directory / "server.log", options.seed, done)
-            looked += 1
-            bad += bool(found)
-            for problem in found:
+            if changed or verdict is None:
+                swept = not (verdict and verdict.swept)
+                copy(disk_image, directory / "moment.img")
+                with mounted(directory / "moment.img", options.file_system, directory / "disk") as root:
+                    verdict = look(root / "tree", directory / "server.log", options.seed, done, swept)
+                changed = False
+            else:
+                verdict = look_again(verdict, options.seed, done)
+            tally.add(verdict)
+            for problem in verdict.wrong:
                 print(f"    {moment}, {sum(done.values())} acknowledged: {problem}"[:2000], flush=True)
-    return looked, bad
+            if tally.looked % SAY_EVERY == 0:
+                print(f"{tally.looked} moments, {sum(done.values())} acknowledged, {tally}", flush=True)
+    return tally
 
 
 def main() -> int:
@@ -133,10 +140,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="slipway-power-") as directory:
         directory = Path(directory)
         empty, log = record(directory, options)
-        looked, bad = replay(directory, options, empty, log)
+        tally = replay(directory, options, empty, log)
     requests = options.requests * options.workers
-    print(f"{options.file_system}: seed {options.seed}, {requests} requests, {looked} moments, {bad} bad")
-    return bad > 0
+    print(f"{options.file_system}: seed {options.seed}, {requests} requests, {tally.looked} moments, {tally}")
+    return tally.bad > 0
 
 
 if __name__ == "__main__":

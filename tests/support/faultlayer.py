@@ -36,15 +36,15 @@ CHANGES = {
 }  # fmt: skip
 READS = {
     "newfstatat": 262, "fstat": 5, "statx": 332, "fstatfs": 138, "getxattr": 191, "lgetxattr": 192, "fgetxattr": 193,
-    "getdents64": 217, "pread64": 17, "preadv": 295, "preadv2": 327, "readlinkat": 267,
+    "flistxattr": 196, "getdents64": 217, "pread64": 17, "preadv": 295, "preadv2": 327, "readlinkat": 267,
 }  # fmt: skip
 # Either, which their flags tell.
-OPENS = {"openat": 257, "openat2": 437}
+OPENS = {"open": 2, "openat": 257, "openat2": 437}
 NAMES = {number: name for name, number in (CHANGES | READS | OPENS).items()}
 # Which argument is the name, for those that have one that tells more than their descriptor.
 NAMED = {
-    "openat": 1, "openat2": 1, "mkdirat": 1, "unlinkat": 1, "linkat": 3, "renameat": 3, "renameat2": 3, "newfstatat": 1,
-    "statx": 1, "lgetxattr": 0, "symlinkat": 2, "readlinkat": 1,
+    "open": 0, "openat": 1, "openat2": 1, "mkdirat": 1, "unlinkat": 1, "linkat": 3, "renameat": 3, "renameat2": 3,
+    "newfstatat": 1, "statx": 1, "lgetxattr": 0, "symlinkat": 2, "readlinkat": 1,
 }  # fmt: skip
 
 KILL, SHORT = "kill", "short"
@@ -81,6 +81,9 @@ class FaultLayer:
         self._fault: str | int = KILL
         self._at, self._reads = 0, False
         self._only: Collection[str] | None = None
+        self._since: str | None = None
+        # Once this thread is gone, all calls fail, and none is counted.
+        self._failure: Exception | None = None
         # What was called since it was armed, and which of these met the fault.
         self.calls: list[Call] = []
         self.hit: Call | None = None
@@ -97,19 +100,28 @@ class FaultLayer:
         self._thread.start()
 
     def arm(
-        self, fault: str | int, at: int, reads: bool = False, only: Collection[str] | None = None
+        self,
+        fault: str | int,
+        at: int,
+        reads: bool = False,
+        only: Collection[str] | None = None,
+        since: str | None = None,
     ) -> None:
         """Lets the `at`-th call from now on meet the fault: KILL, SHORT or an errno. With `reads` those calls
-        count that change nothing, else those that do; with `only`, just those of these names."""
+        count that change nothing, else those that do; with `only`, just those of these names; with `since`,
+        those after the first that opens this path."""
         with self._lock:
             self.calls, self.hit = [], None
             self._fault, self._at, self._reads, self._armed = fault, at, reads, True
-            self._only = only
+            self._only, self._since = only, since
 
     def disarm(self) -> Call | None:
         """The call that met the fault, if there were so many."""
         with self._lock:
             self._armed = False
+            if self._failure:
+                raise self._failure
+            assert self._since is None, f"{self._since} was not opened"
             return self.hit
 
     def _counts(self, call: Call) -> bool:
@@ -132,17 +144,26 @@ class FaultLayer:
                 # ENOENT: the thread was killed meanwhile.
                 with contextlib.suppress(FileNotFoundError):
                     fcntl.ioctl(listener, _RECEIVE, note)
-                    self._answer(listener, note)
+                    try:
+                        self._answer(listener, note)
+                    except FileNotFoundError:
+                        raise
+                    except Exception as error:
+                        self._failure = error
+                        raise
 
     def _answer(self, listener: int, note: bytearray) -> None:
         identity, thread, _, number, _, _, *arguments = struct.unpack("=QIIiIQ6Q", note)
         value, error, flags = 0, 0, _CONTINUE
         with self._lock:
-            if self._armed:
+            if self._since is not None:
+                if number in OPENS.values() and text(thread, arguments[NAMED[NAMES[number]]]) == self._since:
+                    self._since = None
+            elif self._armed:
                 try:
                     call = describe(thread, NAMES[number], arguments)
-                except OSError as error:
-                    call = Call(NAMES[number], f"({error})", NAMES[number] in CHANGES)
+                except OSError as unknown:
+                    call = Call(NAMES[number], f"({unknown})", NAMES[number] in CHANGES)
                 if call and self._counts(call) and not self.hit:
                     self.calls.append(call)
                     if len(self.calls) == self._at:
@@ -160,12 +181,18 @@ class FaultLayer:
 
 def memory(thread: int, address: int, length: int) -> bytes:
     with open(f"/proc/{thread}/mem", "rb", buffering=0) as file:
-        return os.pread(file.fileno(), length, address)
+        found = os.pread(file.fileno(), length, address)
+    if length and not found:
+        raise OSError(errno.EFAULT, hex(address))
+    return found
 
 
 def text(thread: int, address: int) -> str:
-    # No further than the page, since the next may not be there.
-    return memory(thread, address, 4096 - address % 4096).split(b"\0")[0].decode(errors="replace")
+    # Page by page, since the one after the last may not be there.
+    found = b""
+    while b"\0" not in found:
+        found += memory(thread, address + len(found), 4096 - (address + len(found)) % 4096)
+    return found.split(b"\0")[0].decode(errors="replace")
 
 
 def describe(thread: int, name: str, arguments: list[int]) -> Call | None:
@@ -173,6 +200,8 @@ def describe(thread: int, name: str, arguments: list[int]) -> Call | None:
     changes = name in CHANGES
     if name == "ioctl" and arguments[1] not in CLONE_RANGES:
         return None
+    if name == "open":
+        changes = bool(arguments[1] & CREATES)
     if name == "openat":
         changes = bool(arguments[2] & CREATES)
     if name == "openat2":

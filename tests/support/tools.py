@@ -25,3 +25,26 @@ def stat(path: Path) -> list[dict]:
 
 def md5(data: bytes) -> str:
     return hashlib.md5(data).hexdigest()
+
+
+def findings(tree: Path, *options: str) -> list[str]:
+    """What `slipway fsck` finds in a tree, however young, a line each; with `--repair`, what it mended."""
+    done = subprocess.run(
+        [binary(), "fsck", "--json", "--min-age", "0", *options, str(tree)],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, 1) and not done.stderr, done
+    *problems, summary = map(json.loads, done.stdout.splitlines())
+    assert (summary["left"] == 0) == (done.returncode == 0), done
+    return [
+        f"{found['problem']}: {Path(found['path']).relative_to(tree)} [{found['error'] or found['state']}]"
+        for found in problems
+    ]
+
+
+def sweep(tree: Path) -> None:
+    """As an operator does who has just had a crash."""
+    done = subprocess.run(
+        [binary(), "sweep", "--age", "0", str(tree)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0 and not done.stderr, done

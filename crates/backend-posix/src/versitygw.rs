@@ -20,6 +20,7 @@ use serde_json::Value;
 use crate::buckets::entries;
 use crate::error::Io;
 use crate::limits::{METADATA_BYTES_MAX, PEER_PARTS_BYTES_MAX, PEER_VALUE_BYTES_MAX, RECORD_BYTES_MAX};
+use crate::record::Record;
 use crate::{files, resolve};
 
 const PREFIX: &str = "user.";
@@ -144,29 +145,57 @@ impl Attributes {
         if !names.iter().any(|name| name == ETAG) {
             return Ok(None);
         }
-        let get = |name: &str| {
-            let found = names.iter().any(|found| found == name);
-            let value = found.then(|| source.get(name).ok()).flatten();
-            value.filter(|value| name == PARTS || value.len() <= PEER_VALUE_BYTES_MAX)
+        // What can't be read just now must not pass for what is not there: an import would remove it.
+        let get = |name: &str| -> Io<Option<Vec<u8>>> {
+            if !names.iter().any(|found| found == name) {
+                return Ok(None);
+            }
+            match source.get(name) {
+                Ok(value) => Ok(Some(value).filter(|v| name == PARTS || v.len() <= PEER_VALUE_BYTES_MAX)),
+                // Removed meanwhile, or more than any is long.
+                Err(Errno::NODATA | Errno::NOENT | Errno::RANGE) => Ok(None),
+                Err(errno) => Err(errno),
+            }
         };
-        let Some(etag) = get(ETAG).and_then(text) else { return Ok(None) };
-        let header = |name: &str| get(name).and_then(text);
+        let header = |name: &str| -> Io<Option<String>> { Ok(get(name)?.and_then(text)) };
+        let Some(etag) = header(ETAG)? else { return Ok(None) };
         let metadata = ObjectMetadata {
-            content_type: header(CONTENT_TYPE),
-            content_encoding: header(CONTENT_ENCODING),
-            content_language: header(CONTENT_LANGUAGE),
-            content_disposition: header(CONTENT_DISPOSITION),
-            cache_control: header(CACHE_CONTROL),
-            expires: header(EXPIRES),
-            website_redirect_location: header(REDIRECT),
-            user: user_metadata(&names, get),
+            content_type: header(CONTENT_TYPE)?,
+            content_encoding: header(CONTENT_ENCODING)?,
+            content_language: header(CONTENT_LANGUAGE)?,
+            content_disposition: header(CONTENT_DISPOSITION)?,
+            cache_control: header(CACHE_CONTROL)?,
+            expires: header(EXPIRES)?,
+            website_redirect_location: header(REDIRECT)?,
+            user: user_metadata(&names, get)?,
         };
         Ok(Some(Self {
             etag: ETag::parse(&etag),
-            checksum: get(CHECKSUMS).and_then(|json| checksum(&json)),
+            checksum: get(CHECKSUMS)?.and_then(|json| checksum(&json)),
             metadata,
-            parts: get(PARTS).and_then(|packed| parts(&packed)),
+            parts: get(PARTS)?.and_then(|packed| parts(&packed)),
         }))
+    }
+
+    /// True if a record has all that they say, but for the checksum, for which a record may have another.
+    pub fn are_in(&self, record: &Record) -> bool {
+        let fields = |metadata: &ObjectMetadata| {
+            [
+                &metadata.content_type,
+                &metadata.content_encoding,
+                &metadata.content_language,
+                &metadata.content_disposition,
+                &metadata.cache_control,
+                &metadata.expires,
+                &metadata.website_redirect_location,
+            ]
+            .map(Clone::clone)
+        };
+        let same = |(theirs, ours): (Option<String>, Option<String>)| theirs.is_none() || theirs == ours;
+        record.etag.as_ref() == Some(&self.etag)
+            && (self.parts.is_none() || self.parts == record.parts)
+            && fields(&self.metadata).into_iter().zip(fields(&record.metadata)).all(same)
+            && self.metadata.user.iter().all(|pair| record.metadata.user.contains(pair))
     }
 
     /// False if the sizes alone tell that the ETag is not that of `size_bytes` bytes.
@@ -181,9 +210,15 @@ impl Attributes {
     }
 }
 
-/// The names of attributes that a record of ours makes needless.
+/// The names of attributes that a record of ours makes needless. The ETag's is the last: as long as any other is there, so is it,
+/// by which what an interrupted import left is known.
 pub(crate) fn carried(names: &[String]) -> impl Iterator<Item = &String> {
-    names.iter().filter(|name| CARRIED.contains(&name.as_str()) || name.starts_with(OLD_METADATA))
+    let mut carried: Vec<_> = names
+        .iter()
+        .filter(|name| CARRIED.contains(&name.as_str()) || name.starts_with(OLD_METADATA))
+        .collect();
+    carried.sort_by_key(|name| *name == ETAG);
+    carried.into_iter()
 }
 
 /// What it says that we have no place for.
@@ -211,14 +246,14 @@ pub(crate) fn is_token(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(token)
 }
 
-fn user_metadata(names: &[String], get: impl Fn(&str) -> Option<Vec<u8>>) -> Vec<(String, String)> {
+fn user_metadata(names: &[String], get: impl Fn(&str) -> Io<Option<Vec<u8>>>) -> Io<Vec<(String, String)>> {
     let mut user = Vec::new();
     let mut add = |name: &str, value: String| {
         if is_token(name) {
             user.push((name.to_ascii_lowercase(), value));
         }
     };
-    if let Some(Ok(Value::Object(map))) = get(METADATA).map(|json| serde_json::from_slice(&json)) {
+    if let Some(Ok(Value::Object(map))) = get(METADATA)?.map(|json| serde_json::from_slice(&json)) {
         for (name, value) in map {
             if let Some(value) = value.as_str().and_then(|value| text(value.into())) {
                 add(&name, value);
@@ -228,7 +263,7 @@ fn user_metadata(names: &[String], get: impl Fn(&str) -> Option<Vec<u8>>) -> Vec
     let mut old_bytes = 0;
     for name in names {
         if let Some(short) = name.strip_prefix(OLD_METADATA)
-            && let Some(value) = get(name).and_then(text)
+            && let Some(value) = get(name)?.and_then(text)
         {
             old_bytes += value.len();
             add(short, value);
@@ -240,7 +275,7 @@ fn user_metadata(names: &[String], get: impl Fn(&str) -> Option<Vec<u8>>) -> Vec
     }
     user.sort();
     user.dedup_by(|a, b| a.0 == b.0);
-    user
+    Ok(user)
 }
 
 fn checksum(json: &[u8]) -> Option<Checksum> {

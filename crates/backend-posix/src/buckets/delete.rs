@@ -294,12 +294,13 @@ pub(crate) fn end_aside(store: &Store, root: &OwnedFd, aside: String) -> Result<
         of => of.map(BucketName::new),
     };
     let Some(Ok(of)) = of else { return Ok(Ended::Left) };
-    match store.bucket(&of) {
+    let found = store.bucket(&of).and_then(|bucket| {
+        let known = identity(&bucket)?;
+        Ok((bucket, known))
+    });
+    match found {
         // One that is known by its record, and has none, was about to be deleted.
-        Ok(bucket)
-            if identity(&bucket)
-                .is_ok_and(|known| known.is_empty() || aside.starts_with(&aside_prefix(&of, &known))) =>
-        {
+        Ok((bucket, known)) if known.is_empty() || aside.starts_with(&aside_prefix(&of, &known)) => {
             Aside { name: aside }.put_back(&bucket)?;
             Ok(Ended::Returned)
         }

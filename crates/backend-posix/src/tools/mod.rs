@@ -59,10 +59,12 @@ impl Progress {
     }
 }
 
+/// For a tool that only adds: what it makes and a power cut undoes is made again by running it again.
+pub(crate) const CAN_BE_REPEATED: Durability = Durability::None;
+
 /// Opens a tree; one that will only be looked at is not written to, not even for a moment.
-pub(crate) fn open(root: &Path, only_look: bool) -> Result<Store, String> {
-    // What a tool makes and a power cut undoes is made again by running it again.
-    let options = Options { durability: Durability::None, ..Options::default() };
+pub(crate) fn open(root: &Path, only_look: bool, durability: Durability) -> Result<Store, String> {
+    let options = Options { durability, ..Options::default() };
     let opened = if only_look { Store::attach(root, options) } else { Store::open(root, options) };
     let mut store = opened.map_err(|e| e.to_string())?;
     store.hands_over = rustix::process::geteuid().is_root();

@@ -9,7 +9,7 @@ use s3_types::BucketName;
 use super::candidate::Candidate;
 use super::locate::Located;
 use super::tree::{self, Found};
-use super::{Progress, for_each_bucket, open};
+use super::{CAN_BE_REPEATED, Progress, for_each_bucket, open};
 use crate::bucket::{Bucket, Directory, join};
 use crate::record::{self, Raw};
 use crate::store::Store;
@@ -45,7 +45,7 @@ pub fn rehash(
     progress: &Progress,
     report: &(dyn Fn(&Path, Rehashed) + Sync),
 ) -> Result<(), String> {
-    let store = open(&located.root, options.dry_run)?;
+    let store = open(&located.root, options.dry_run, CAN_BE_REPEATED)?;
     let work = |name: &BucketName, path: &Path| {
         Rehash { store: &store, path, name, options, progress, report }.run(&located.path)
     };

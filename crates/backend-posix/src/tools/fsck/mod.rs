@@ -22,6 +22,7 @@ use crate::bucket::Bucket;
 use crate::buckets::{self, Ended};
 use crate::error::Op;
 use crate::file_info;
+use crate::options::Durability;
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 
@@ -139,7 +140,7 @@ pub fn fsck(
     progress: &Progress,
     report: &(dyn Fn(Problem) + Sync),
 ) -> Result<(), String> {
-    let store = open(root, !options.repair)?;
+    let store = open(root, !options.repair, Durability::Full)?;
     let report = Reporter { repair: options.repair, unreadable: AtomicBool::new(false), report };
     for name in &options.buckets {
         store.bucket(name).map_err(|e| format!("{}: {e}", root.join(name.as_str()).display()))?;
@@ -202,6 +203,7 @@ impl Check<'_> {
         uploads::check(self)?;
         let began = i128::from(file_info::now_ns());
         let named = companions::Named::default();
+        uploads::name_companions(self, &named)?;
         tree::for_each(self.bucket, "", self.options.jobs, self.progress, &|found| {
             objects::check(self, &named, found);
         })?;

@@ -162,6 +162,32 @@ fn a_damaged_part_goes_alone() {
     expect(&scene, &format!(".slipway/uploads/{id}/00001"), ProblemKind::PartDamaged, true);
 }
 
+/// By a repair that was killed right then. Where parts are put in place without a lock, it may be another than the damaged one.
+#[test]
+fn a_part_that_was_set_aside_goes_or_returns() {
+    let scene = Scene::new();
+    let id = upload::create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
+    let path = |name: &str| format!(".slipway/uploads/{id}/{name}");
+    fs::write(scene.path().join(path("damaged-00001,7")), "never recorded").unwrap();
+    assert_eq!(run(&scene, true, Duration::from_hours(1)), BTreeMap::new());
+    expect(&scene, &path("damaged-00001,7"), ProblemKind::UploadLeftover, true);
+    assert!(!scene.path().join(path("00001")).exists());
+    fs::write(scene.path().join(path("damaged-x")), "by a person").unwrap();
+    expect(&scene, &path("damaged-x"), ProblemKind::Stranger, false);
+    fs::remove_file(scene.path().join(path("damaged-x"))).unwrap();
+    if scene.store.sidecars() {
+        return;
+    }
+    for newer_one in [false, true] {
+        scene.put("part", b"1").unwrap();
+        scene.move_file("part", &path("damaged-00001,7"));
+        let aside = fs::metadata(scene.path().join(path("damaged-00001,7"))).unwrap().ino();
+        expect(&scene, &path("damaged-00001,7"), ProblemKind::UploadLeftover, true);
+        let there = fs::metadata(scene.path().join(path("00001"))).unwrap().ino();
+        assert_eq!(there == aside, !newer_one);
+    }
+}
+
 #[test]
 fn damaged_receipts_go() {
     let scene = Scene::new();
@@ -178,6 +204,24 @@ fn uploads_set_aside_end() {
     fs::create_dir_all(aside.join("abc")).unwrap();
     expect(&scene, ".slipway,deleting,bucket,1,2", ProblemKind::UploadsAside, true);
     assert!(!aside.exists());
+}
+
+/// As where the disk was full when the part came.
+#[test]
+fn companions_of_parts_stay() {
+    if crate::testing::fixture::skips("companions are") {
+        return;
+    }
+    let scene = Scene::new();
+    let id = upload::create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
+    scene.put_record("part", b"1", large_record()).unwrap();
+    scene.move_file("part", &format!(".slipway/uploads/{id}/00001"));
+    let companion = companion(&scene);
+    assert_eq!(run(&scene, true, Duration::ZERO), BTreeMap::new());
+    assert!(companion.exists());
+    fs::remove_file(scene.path().join(format!(".slipway/uploads/{id}/00001"))).unwrap();
+    let path = format!(".slipway/overflow/{}", companion.file_name().unwrap().to_str().unwrap());
+    expect(&scene, &path, ProblemKind::CompanionOrphaned, true);
 }
 
 #[test]

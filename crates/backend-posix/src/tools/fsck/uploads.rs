@@ -4,20 +4,25 @@ use std::sync::Arc;
 
 use backend::{BackendError, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::AtFlags;
+use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
+use super::companions::Named;
 use super::own::open;
 use super::{Check, ProblemKind};
 use crate::bucket::Directory;
 use crate::buckets::entries;
-use crate::error::{Io, Op};
+use crate::error::{Io, Op, storage_error};
 use crate::file_info::{self, FileInfo};
 use crate::keymap::OWN_DIRECTORY;
+use crate::record::Record;
 use crate::resolve::{self, DIRECTORY, READ};
 use crate::store::Store;
 use crate::upload::{COMPLETED, DESCRIPTION, UPLOADS, Upload, holds, is_own, part_number};
 use crate::{files, record, sweep, unique};
+
+/// What the name of a part that is about to be removed begins with. Its own name follows, and a comma.
+const ASIDE: &str = "damaged-";
 
 pub(super) fn check(check: &Check<'_>) -> Result<()> {
     if let Some(uploads) = open(check, UPLOADS)? {
@@ -31,6 +36,37 @@ pub(super) fn check(check: &Check<'_>) -> Result<()> {
     let Some(receipts) = open(check, COMPLETED)? else { return Ok(()) };
     for (id, _) in entries(&receipts).op("read receipts")? {
         receipt(check, &receipts, &id);
+    }
+    Ok(())
+}
+
+/// Notes the companions of parts: on a disk that is nearly full, even their short records may not fit.
+pub(super) fn name_companions(check: &Check<'_>, named: &Named) -> Result<()> {
+    let Some(uploads) = open(check, UPLOADS)? else { return Ok(()) };
+    for (id, _) in entries(&uploads).op("read uploads")? {
+        if let Err(errno) = name_companions_of(check, &uploads, &id, named) {
+            let path = format!("{OWN_DIRECTORY}/{UPLOADS}/{id}");
+            check.unreadable(&path, &storage_error("read parts", errno));
+        }
+    }
+    Ok(())
+}
+
+fn name_companions_of(check: &Check<'_>, uploads: &OwnedFd, id: &str, named: &Named) -> Io<()> {
+    let directory = match resolve::plain(uploads, id, DIRECTORY) {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+        result => result?,
+    };
+    for (name, kind) in entries(&directory)? {
+        let may_be_part = matches!(kind, FileType::RegularFile | FileType::Unknown);
+        if part_number(&name).is_none() || !may_be_part {
+            continue;
+        }
+        match record::read(check.bucket.store, &directory, &name) {
+            Ok(Some(Record { overflow: Some(id), .. })) => named.add(id),
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno),
+        }
     }
     Ok(())
 }
@@ -93,6 +129,10 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
             continue;
         }
         let path = format!("{path}/{name}");
+        if let Some(part) = name.strip_prefix(ASIDE).and_then(|rest| rest.split_once(',')) {
+            set_aside(check, upload, &directory, &name, part.0, &path);
+            continue;
+        }
         let Some(number) = part_number(&name) else {
             check.problem(ProblemKind::Stranger, &path, "it is no part of the upload", None);
             continue;
@@ -102,7 +142,7 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
             // Whole, or gone.
             Ok(None) | Err(Errno::NOENT) => continue,
             Err(errno) => {
-                check.unreadable(&path, &crate::error::storage_error("read a part", errno));
+                check.unreadable(&path, &storage_error("read a part", errno));
                 continue;
             }
         };
@@ -115,6 +155,22 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
         check.problem(ProblemKind::PartDamaged, &path, explanation, Some(&mut repair));
     }
     Ok(())
+}
+
+/// A part that a repair which did not come to its end set aside.
+fn set_aside(check: &Check<'_>, upload: &Upload, directory: &OwnedFd, name: &str, part: &str, path: &str) {
+    if !sweep::is_older(directory, name, check.options.age) {
+        return;
+    }
+    let explanation = "a part that a repair which did not come to its end set aside; a repair removes it, or puts it back if \
+                       it is whole";
+    let mut repair = || {
+        let _lock = upload.lock()?;
+        let number = part_number(part).unwrap_or(0);
+        let whole = matches!(damaged(check.bucket.store, &upload.directory, name, number), Ok(None));
+        end_aside(&upload.directory, name, whole.then_some(part))
+    };
+    check.problem(ProblemKind::UploadLeftover, path, explanation, Some(&mut repair));
 }
 
 /// A part that does not match its record.
@@ -132,20 +188,28 @@ fn damaged(store: &Store, directory: &Directory, name: &str, number: u32) -> Io<
 
 /// Removes a part, unless another has come in its place: where records are attributes, parts are put in place without a lock.
 fn remove(directory: &Directory, name: &str, info: &FileInfo) -> Result<bool> {
-    let aside = format!("damaged-{}", unique::name());
+    let aside = format!("{ASIDE}{name},{}", unique::name());
     match rustix::fs::renameat(directory, name, directory, &*aside) {
         Err(Errno::NOENT) => return Ok(false),
         result => result.op("set a part aside")?,
     }
     let moved = file_info::at(directory, &aside).op("look up a name")?;
     let same = (moved.inode, moved.device, moved.stamp) == (info.inode, info.device, info.stamp);
-    if !same {
-        match rustix::fs::linkat(directory, &*aside, directory, name, AtFlags::empty()) {
+    end_aside(directory, &aside, (!same).then_some(name))?;
+    Ok(same)
+}
+
+/// Puts what was set aside back, if it is wanted under a name, or else removes it. False if it has gone by itself.
+fn end_aside(directory: &Directory, aside: &str, wanted: Option<&str>) -> Result<bool> {
+    if let Some(name) = wanted {
+        match rustix::fs::linkat(directory, aside, directory, name, AtFlags::empty()) {
             // A still newer one.
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno).op("put a part back"),
         }
     }
-    rustix::fs::unlinkat(directory, &*aside, AtFlags::empty()).op("remove a part")?;
-    Ok(same)
+    match rustix::fs::unlinkat(directory, aside, AtFlags::empty()) {
+        Err(Errno::NOENT) => Ok(false),
+        result => result.op("remove a part").map(|()| true),
+    }
 }

@@ -22,7 +22,7 @@ use crate::limits::PEER_VALUE_BYTES_MAX;
 use crate::store::Store;
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::{self, Found};
-use crate::tools::{Progress, for_each_bucket, open};
+use crate::tools::{CAN_BE_REPEATED, Progress, for_each_bucket, open};
 use crate::versitygw::{Attributes, is_token};
 use crate::{file_info, files, keymap};
 
@@ -76,7 +76,7 @@ pub fn import_minio_fs(
     progress: &Progress,
     report: &(dyn Fn(&Path, Imported) + Sync),
 ) -> Result<(), String> {
-    let store = open(root, options.dry_run)?;
+    let store = open(root, options.dry_run, CAN_BE_REPEATED)?;
     check_format(&store).map_err(|why| format!("{}: {why}", root.display()))?;
     for (path, what) in LEFT {
         if file_info::at(&store.root, path).is_ok_and(|info| info.is_directory()) {

@@ -14,6 +14,7 @@ use super::{ImportOptions, Imported, proof};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Op, retrying};
 use crate::keymap::{self, DIRECTORY_DATA, Name, SELF};
+use crate::options::Durability;
 use crate::record::{self, Raw, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
@@ -33,7 +34,8 @@ pub fn import_versitygw(
     progress: &Progress,
     report: &(dyn Fn(&Path, Imported) + Sync),
 ) -> Result<(), String> {
-    let store = open(root, options.dry_run)?;
+    // The record must be on disk before what it was made from is removed.
+    let store = open(root, options.dry_run, Durability::Full)?;
     let sidecar = match &options.sidecar {
         Some(path) => {
             let opened = rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty());
@@ -123,8 +125,9 @@ impl Import<'_> {
     fn file(&self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<Option<Imported>> {
         let path = join(&directory.path, name);
         let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
-        if let Some(known) = proof::standing(&file)? {
-            return Ok(Some(known));
+        let standing = proof::standing(&file)?;
+        if standing.as_ref().is_some_and(|known| !matches!(known, Imported::Known)) {
+            return Ok(standing);
         }
         // Borrows its own descriptor, since the candidate looks at its file again below.
         let own = file
@@ -133,9 +136,14 @@ impl Import<'_> {
             .map_err(|e| backend::BackendError::Io { operation: "open a file", source: e })?;
         let Some(source) = self.source(&own, &path)? else { return Ok(Some(Imported::Foreign)) };
         let names = source.names().op("read attributes")?;
-        let Some(theirs) = Attributes::read(&source).op("read attributes")? else {
-            return Ok(Some(Imported::Foreign));
-        };
+        let theirs = Attributes::read(&source).op("read attributes")?;
+        if standing.is_some() {
+            if let (Some(theirs), Some(record)) = (theirs, file.raw_record()?.record()) {
+                self.remove_rest(bucket, &own, record, &theirs, &names)?;
+            }
+            return Ok(standing);
+        }
+        let Some(theirs) = theirs else { return Ok(Some(Imported::Foreign)) };
         let record = match proof::record(&mut file, theirs, self.options.trust_etags, self.progress)? {
             Ok(record) => record,
             Err(why) => return Ok(Some(Imported::Stale(why))),
@@ -156,6 +164,23 @@ impl Import<'_> {
             for name in versitygw::carried(names) {
                 versitygw::remove(file, name).op("remove an attribute")?;
             }
+        }
+        Ok(())
+    }
+
+    /// Removes what an import that did not come to its end left. Attributes that say anything else than the record are younger than
+    /// that, and stay.
+    fn remove_rest(
+        &self,
+        bucket: &Bucket<'_>,
+        file: &OwnedFd,
+        record: Record,
+        theirs: &Attributes,
+        names: &[String],
+    ) -> Result<()> {
+        let whole = record::complete(bucket, record).op("read a record")?;
+        if !self.options.dry_run && whole.is_some_and(|record| theirs.are_in(&record)) {
+            self.remove_attributes(file, names)?;
         }
         Ok(())
     }
@@ -183,7 +208,8 @@ impl Import<'_> {
                 return Ok(Some(Imported::Failed(proof::NEWER.to_owned())));
             }
             let old = raw.record();
-            if old.as_ref().is_some_and(|record| record.directory_object) {
+            if let Some(record) = old.as_ref().filter(|record| record.directory_object) {
+                self.remove_rest(bucket, &own, record.clone(), &theirs, &names)?;
                 return Ok(Some(Imported::Known));
             }
             if lock.is_none() {

@@ -85,6 +85,42 @@ fn objects_keep_what_they_had() {
     assert_eq!(run(&scene, &PLAIN)["a/b"], outcome("Known"));
 }
 
+/// What an import that was killed left is removed by the next; what was written since is not.
+#[test]
+fn what_an_interrupted_import_left_goes() {
+    if crate::testing::fixture::skips_without_attributes("versitygw's attributes are") {
+        return;
+    }
+    let scene = Scene::new();
+    let path = file(&scene, "a", b"bytes");
+    let folder = scene.path().join("d");
+    fs::create_dir(&folder).unwrap();
+    let of_folder = || {
+        set(&folder, "etag", "\"d41d8cd98f00b204e9800998ecf8427e\"");
+        set(&folder, "metadata", r#"{"colour":"red"}"#);
+    };
+    of_folder();
+    run(&scene, &PLAIN);
+    assert_eq!((attributes_left(&path), attributes_left(&folder)), (0, 0));
+    of_folder();
+    set(&path, "etag", &format!("\"{}\"", digests(b"bytes").etag));
+    set(&path, "content-type", "text/x-peer");
+    let kept = [ImportOptions { dry_run: true, ..PLAIN }, ImportOptions { keep_attributes: true, ..PLAIN }];
+    for options in kept {
+        assert_eq!(run(&scene, &options)["a"], outcome("Known"));
+        assert_eq!((attributes_left(&path), attributes_left(&folder)), (2, 2));
+    }
+    set(&path, "metadata", r#"{"colour":"green"}"#);
+    set(&folder, "cache-control", "no-store");
+    assert_eq!(run(&scene, &PLAIN)["a"], outcome("Known"));
+    assert_eq!((attributes_left(&path), attributes_left(&folder)), (3, 3));
+    set(&path, "metadata", r#"{"colour":"blue"}"#);
+    rustix::fs::removexattr(&folder, "user.cache-control").unwrap();
+    let done = run(&scene, &PLAIN);
+    assert_eq!((done["a"].clone(), done["d"].clone()), (outcome("Known"), outcome("Known")));
+    assert_eq!((attributes_left(&path), attributes_left(&folder)), (0, 0));
+}
+
 #[test]
 fn attributes_stay_if_wanted() {
     if crate::testing::fixture::skips_without_attributes("versitygw's attributes are") {
