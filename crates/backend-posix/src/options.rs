@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use s3_types::ETagSource;
+
 /// What is on disk before a write is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
@@ -64,6 +66,8 @@ pub struct Options {
     pub sweep: SweepOptions,
     /// Memory for the indexes that listings keep, in bytes.
     pub index_cache_bytes: usize,
+    /// What the ETags of bodies are made of.
+    pub etag: ETagSource,
     /// A file without a record has the ETag and parts that versitygw noted, although nothing tells whether it was changed since.
     pub trust_versitygw: bool,
 }
@@ -80,6 +84,7 @@ impl Default for Options {
             rehash_on_read: false,
             sweep: SweepOptions::default(),
             index_cache_bytes: 256 << 20,
+            etag: ETagSource::default(),
             trust_versitygw: false,
         }
     }
