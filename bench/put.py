@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Server CPU of 1 MiB PUTs, alone and many at once, of several servers in turn.
 
-Each server gets a directory of its own below --dir; all run at once and are loaded one after the other, in rounds, so that what else the machine does
-falls on all alike. Prints the least of all rounds (CPU us a request, from /proc), and the peak of resident memory.
+Each server gets a directory of its own below --dir; all run at once and are loaded one after the other, in rounds, so that what
+else the machine does falls on all alike. Prints the least of all rounds (CPU us a request, from /proc), and the peak of resident memory.
 
     cargo build --release && bench/put.py --dir /dev/shm
     bench/put.py --dir /mnt/x --concurrency 1 64 --payload unsigned signed
     bench/put.py --server main=/tmp/slipway-main --server 'checksum=target/release/slipway serve --etag checksum'
-    bench/put.py --server 'peer=versitygw --port {address} posix {dir}'     # another server; the keys are in ROOT_ACCESS_KEY, ROOT_SECRET_KEY
+    bench/put.py --server 'peer=versitygw --port {address} posix {dir}'     # keys: ROOT_ACCESS_KEY, ROOT_SECRET_KEY
 """
 
 import argparse

@@ -64,13 +64,17 @@ class Uploads:
         expect.ok(self.bucket.complete(key, upload_id, [(1, put.etag)]))
 
     def wrong(self, key: str, data: bytes) -> None:
-        put = self.bucket.raw.put(self.bucket.path(key), data, headers={"content-md5": content_md5(b"x" + data)})
-        expect.error(put, "BadDigest")
+        headers = {"content-md5": content_md5(b"x" + data)}
+        expect.error(self.bucket.raw.put(self.bucket.path(key), data, headers=headers), "BadDigest")
 
     def aborted(self, key: str, data: bytes) -> None:
         """The client goes away when nearly all has been sent."""
-        length = {"content-length": str(len(data) + 1)}
-        request = self.bucket.raw.prepare("PUT", self.bucket.path(key), payload="UNSIGNED-PAYLOAD", headers=length)
+        request = self.bucket.raw.prepare(
+            "PUT",
+            self.bucket.path(key),
+            payload="UNSIGNED-PAYLOAD",
+            headers={"content-length": str(len(data) + 1)},
+        )
         connection = self.bucket.raw.connect()
         connection.send(request.head + data)
         connection.reset()
@@ -123,14 +127,14 @@ def test_slow_ones_hold_nobody_up(bucket):
 def test_one_sha256_serves_for_both(bucket):
     """The SHA-256 that is signed is the checksum, unless the checksum says otherwise."""
     data = pattern(100_000)
+    right = {header("SHA256"): checksum("SHA256", data)}
     bad = bucket.raw.put(bucket.path("bad"), data, headers={header("SHA256"): checksum("SHA256", b"other")})
     expect.error(bad, "BadDigest", "The SHA256 you specified did not match the calculated checksum.")
-    signed_as_other = bucket.raw.put(
-        bucket.path("bad"), data, payload=hashlib.sha256(b"other").hexdigest(), headers={header("SHA256"): checksum("SHA256", data)}
-    )
+    other = hashlib.sha256(b"other").hexdigest()
+    signed_as_other = bucket.raw.put(bucket.path("bad"), data, payload=other, headers=right)
     expect.error(signed_as_other, "XAmzContentSHA256Mismatch")
     assert bucket.is_untouched()
-    bucket.put("key", data, headers={"x-amz-sdk-checksum-algorithm": "SHA256", header("SHA256"): checksum("SHA256", data)})
+    bucket.put("key", data, headers={"x-amz-sdk-checksum-algorithm": "SHA256", **right})
     shown = bucket.head("key", headers={"x-amz-checksum-mode": "ENABLED"})
     assert shown.headers[header("SHA256")] == checksum("SHA256", data)
 
@@ -155,12 +159,14 @@ class TestChecksums:
     def test_one_etag_whatever_the_checksum(self, bucket, algorithm):
         data = pattern(100_000)
         put = bucket.put("key", data, headers={header(algorithm): checksum(algorithm, data)})
-        assert put.etag == bucket.head("key").etag == bucket.page().child("Contents")["ETag"] == crc_etag(data)
+        listed = bucket.page().child("Contents")["ETag"]
+        assert put.etag == bucket.head("key").etag == listed == crc_etag(data)
         assert put.headers[header(algorithm)] == checksum(algorithm, data)
 
     def test_conditions(self, bucket):
         one, two = bucket.put("key", b"one").etag, crc_etag(b"two")
-        expect.error(bucket.raw.put(bucket.path("key"), b"two", headers={"if-match": two}), "PreconditionFailed")
+        early = bucket.raw.put(bucket.path("key"), b"two", headers={"if-match": two})
+        expect.error(early, "PreconditionFailed")
         bucket.put("key", b"two", headers={"if-match": one})
         assert bucket.get("key", headers={"if-none-match": two}).status == 304
         assert bucket.get("key", headers={"if-match": two}).body == b"two"
@@ -168,8 +174,9 @@ class TestChecksums:
     def test_parts(self, bucket):
         parts = [pattern(PART), pattern(1000, 1)]
         upload_id = bucket.create_upload("key")
-        sent = [(n, expect.ok(bucket.put_part("key", upload_id, n, part)).etag) for n, part in enumerate(parts, 1)]
-        assert [etag for _, etag in sent] == [crc_etag(part) for part in parts]
+        answers = [bucket.put_part("key", upload_id, n, part) for n, part in enumerate(parts, 1)]
+        sent = [(n, expect.ok(answer).etag) for n, answer in enumerate(answers, 1)]
+        assert [tag for _, tag in sent] == [crc_etag(part) for part in parts]
         expect.error(bucket.complete("key", upload_id, [(1, etag(parts[0]))]), "InvalidPart")
         expect.ok(bucket.complete("key", upload_id, sent))
         assert bucket.head("key").etag.endswith('-2"')
@@ -180,7 +187,8 @@ class TestChecksums:
         bucket.put("key", data)
         for target, headers in [("same", {}), ("other", {"x-amz-checksum-algorithm": "SHA256"})]:
             source = {"x-amz-copy-source": f"{bucket.name}/key", **headers}
-            assert expect.ok(bucket.raw.put(bucket.path(target), headers=source)).xml["ETag"] == crc_etag(data)
+            copied = expect.ok(bucket.raw.put(bucket.path(target), headers=source))
+            assert copied.xml["ETag"] == crc_etag(data)
             assert bucket.head(target).etag == crc_etag(data)
             assert bucket.read(target) == data
 
