@@ -109,6 +109,35 @@ def test_many_uploads_that_wait(lone):
     assert len(lone.keys()) == count
 
 
+def test_very_many_uploads_that_wait(lone):
+    """What all hold together is bounded: the more there are, the less each."""
+    count = 350
+    data, length = pattern(MIB - 1), {"content-length": str(MIB)}
+    connections = [lone.raw.connect() for _ in range(count)]
+    try:
+
+        def start(number: int) -> None:
+            request = lone.raw.prepare(
+                "PUT", lone.path(f"k{number}"), payload="UNSIGNED-PAYLOAD", headers=length
+            )
+            connections[number].send(request.head + data)
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(start, range(count)))
+        # What is on its way is read meanwhile.
+        for number in range(20):
+            lone.put(f"other-{number}", data)
+        for connection in connections:
+            connection.send(b"!")
+        for connection in connections:
+            assert expect.ok(connection.response()).etag == f'"{hashlib.md5(data + b"!").hexdigest()}"'
+        per_connection = lone.server.status_kib("VmHWM") / count
+        assert per_connection < 400, f"{per_connection:.0f} KiB each"
+    finally:
+        for connection in connections:
+            connection.close()
+
+
 def test_many_downloads_that_wait(lone):
     count = 64
     lone.put("key", pattern(32 * MIB))

@@ -14,8 +14,8 @@ use backend::{
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
 use s3_types::{
-    BucketName, ChecksumAlgorithm, Conditions, Digests, ETag, ObjectMetadata, ReadVerdict, Timestamp,
-    UploadId,
+    BucketName, ChecksumAlgorithm, Conditions, Digests, ETag, ETagSource, ObjectMetadata, ReadVerdict,
+    Timestamp, UploadId,
 };
 
 const DEFAULT_BYTES: u64 = 1024;
@@ -198,7 +198,7 @@ impl Backend for NullBackend {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { digests: false, default_checksum: ChecksumAlgorithm::Crc64Nvme }
+        Capabilities { digests: false, etag: ETagSource::Md5, default_checksum: ChecksumAlgorithm::Crc64Nvme }
     }
 }
 

@@ -442,6 +442,6 @@ impl Backend for PosixBackend {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { digests: true, default_checksum: DEFAULT_CHECKSUM }
+        Capabilities { digests: true, etag: self.store.options.etag, default_checksum: DEFAULT_CHECKSUM }
     }
 }

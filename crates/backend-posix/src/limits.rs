@@ -57,6 +57,10 @@ pub(crate) const CACHED_OBJECT_OVERHEAD_BYTES: usize = 512;
 pub(crate) const WRITE_SMALL_BYTES_MAX: usize = 256 << 10;
 /// How much of a larger body is written in one hop.
 pub(crate) const HOP_BYTES: usize = 1 << 20;
+/// How much all bodies may gather and have on their way before each is written in hops of [`HOP_BYTES_MIN`].
+pub(crate) const HELD_BYTES_MAX: usize = 16 << 20;
+/// See [`HELD_BYTES_MAX`].
+pub(crate) const HOP_BYTES_MIN: usize = 64 << 10;
 /// Smaller chunks are put together, since each may hold a large network buffer.
 pub(crate) const SMALL_CHUNK_BYTES: usize = 4 << 10;
 /// Slices of one `pwritev`; `IOV_MAX` is 1,024.
@@ -181,6 +185,7 @@ const _: () = assert!(PIECE_BYTES_MAX + 10 <= NAME_BYTES_MAX);
 const _: () = assert!(PATH_BYTES_MAX + NAME_BYTES_MAX > 4096 && PATH_BYTES_MAX < 4096);
 const _: () = assert!(KEY_BYTES_MAX < u16::MAX as usize);
 const _: () = assert!(WRITE_SMALL_BYTES_MAX < HOP_BYTES && SMALL_CHUNK_BYTES < WRITE_SMALL_BYTES_MAX);
+const _: () = assert!(SMALL_CHUNK_BYTES < HOP_BYTES_MIN && HOP_BYTES_MIN < WRITE_SMALL_BYTES_MAX);
 const _: () = assert!(HOP_BYTES as u64 <= ANNOUNCED_BYTES_MIN && ANNOUNCED_BYTES_MIN < RESERVE_AHEAD_BYTES);
 // A sidecar holds two records.
 const _: () = assert!(2 * (RECORD_PARTS_BYTES_MAX + RECORD_REST_BYTES_MAX + (4 << 10)) <= OWN_FILE_BYTES_MAX);

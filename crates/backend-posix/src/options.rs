@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use s3_types::ETagSource;
+
 /// What is on disk before a write is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
@@ -66,6 +68,8 @@ pub struct Options {
     pub index_cache_bytes: usize,
     /// Memory for small objects that are read again and again, in bytes.
     pub object_cache_bytes: usize,
+    /// What the ETags of bodies are made of.
+    pub etag: ETagSource,
     /// A file without a record has the ETag and parts that versitygw noted, although nothing tells whether it was changed since.
     pub trust_versitygw: bool,
 }
@@ -83,6 +87,7 @@ impl Default for Options {
             sweep: SweepOptions::default(),
             index_cache_bytes: 256 << 20,
             object_cache_bytes: 16 << 20,
+            etag: ETagSource::default(),
             trust_versitygw: false,
         }
     }

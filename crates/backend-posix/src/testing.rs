@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use backend::{ObjectBody, ObjectPart, ReadSelector, Result};
 use bytes::Bytes;
-use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Conditions, Digester, Digests};
+use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Conditions, Digester, Digests, ETagSource};
 
 use crate::bucket::Bucket;
 use crate::buckets;
@@ -34,7 +34,7 @@ pub(crate) fn work_time() -> Duration {
 }
 
 pub(crate) fn digests(body: &[u8]) -> Digests {
-    let mut digester = Digester::new(Some(ChecksumAlgorithm::Crc64Nvme));
+    let mut digester = Digester::new(Some(ChecksumAlgorithm::Crc64Nvme), ETagSource::Md5);
     digester.update(body);
     digester.finish()
 }

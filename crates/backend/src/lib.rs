@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use s3_types::{BucketName, ChecksumAlgorithm, Conditions, Digests, Timestamp, UnixAccount, UploadId};
+use s3_types::{
+    BucketName, ChecksumAlgorithm, Conditions, Digests, ETagSource, Timestamp, UnixAccount, UploadId,
+};
 
 pub use error::{BackendError, Result};
 pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
@@ -166,9 +168,11 @@ pub trait Backend: Send + Sync + 'static {
 /// What a storage wants of its callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Whether bodies should be digested (MD5 for the ETag, a checksum). A backend that throws bytes away says no, so that the
+    /// Whether bodies should be digested (for the ETag, and a checksum). A backend that throws bytes away says no, so that the
     /// gateway alone is measured.
     pub digests: bool,
+    /// What the ETags of bodies are made of.
+    pub etag: ETagSource,
     /// The checksum of writes whose client chose none.
     pub default_checksum: ChecksumAlgorithm,
 }

@@ -7,6 +7,7 @@ use iam::{Authorizer, Identities};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::sync::Semaphore;
 
+use crate::body::Md5Service;
 use crate::request_id::{HostId, RequestIds};
 
 /// A gateway: a backend, who may use it, and under which names.
@@ -25,6 +26,8 @@ pub struct Gateway {
     pub domains: Vec<String>,
     /// Free places for requests in progress.
     pub requests: Arc<Semaphore>,
+    /// Computes the MD5 of bodies.
+    pub md5: Arc<Md5Service>,
     /// Turns for large documents.
     pub large_documents: Semaphore,
     /// How long a body may make no progress.

@@ -39,6 +39,10 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
             config::Symlinks::FollowWithin => backend_posix::Symlinks::FollowWithin,
             config::Symlinks::Refuse => backend_posix::Symlinks::Refuse,
         },
+        etag: match options.etag {
+            config::ETagSource::Md5 => s3_types::ETagSource::Md5,
+            config::ETagSource::Checksum => s3_types::ETagSource::Checksum,
+        },
         file_mode: options.file_mode,
         directory_mode: options.dir_mode,
         chown: options.chown,

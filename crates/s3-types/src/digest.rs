@@ -1,6 +1,6 @@
 use aws_lc_rs::digest as sha;
 use crc_fast::CrcAlgorithm;
-use md5::{Digest as _, Md5};
+use md5_lanes::Md5;
 use xxhash_rust::{xxh3::Xxh3, xxh64::Xxh64};
 
 use crate::combine;
@@ -63,7 +63,7 @@ impl Checksummer {
                 bytes[..length].copy_from_slice(&digest.finalize().to_be_bytes()[8 - length..]);
             }
             State::Sha(context) => bytes[..length].copy_from_slice(context.finish().as_ref()),
-            State::Md5(md5) => bytes[..length].copy_from_slice(&md5.finalize()),
+            State::Md5(md5) => bytes[..length].copy_from_slice(&md5.finish()),
             State::Xxh64(xxh) => bytes[..length].copy_from_slice(&xxh.digest().to_be_bytes()),
             State::Xxh3(xxh) if self.algorithm == A::Xxhash128 => {
                 bytes[..length].copy_from_slice(&xxh.digest128().to_be_bytes());
@@ -110,26 +110,37 @@ pub struct Digests {
     pub checksum: Option<Checksum>,
 }
 
-/// Computes what S3 keeps of a stream: the MD5 for its ETag, and one checksum.
+/// What the ETag of bytes that were written in one piece is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ETagSource {
+    /// Their MD5, as in S3.
+    #[default]
+    Md5,
+    /// Their CRC64NVME, for those who need no MD5 ([`ETag::of_crc64nvme`]).
+    Checksum,
+}
+
+/// Computes what is kept of a stream: its ETag, and one checksum.
 pub struct Digester {
-    md5: Md5,
-    checksum: Option<Checksummer>,
+    md5: Option<Md5>,
+    checksums: Checksums,
     length_bytes: u64,
 }
 
 impl Digester {
     /// Starts with no bytes.
-    pub fn new(algorithm: Option<A>) -> Self {
-        Self { md5: Md5::new(), checksum: algorithm.map(Checksummer::new), length_bytes: 0 }
+    pub fn new(algorithm: Option<A>, etag: ETagSource) -> Self {
+        let checksums = Checksums::new(algorithm, etag, None);
+        Self { md5: checksums.needs_md5().then(Md5::new), checksums, length_bytes: 0 }
     }
 
     /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.length_bytes += bytes.len() as u64;
-        self.md5.update(bytes);
-        if let Some(checksum) = &mut self.checksum {
-            checksum.update(bytes);
+        if let Some(md5) = &mut self.md5 {
+            md5.update(bytes);
         }
+        self.checksums.update(bytes);
     }
 
     /// How many bytes were added.
@@ -139,10 +150,56 @@ impl Digester {
 
     /// The digests of all bytes added.
     pub fn finish(self) -> Digests {
-        Digests {
-            etag: ETag::Md5(self.md5.finalize().into()),
-            checksum: self.checksum.map(|c| Checksum::full_object(c.finish())),
+        self.checksums.finish(self.md5.map(Md5::finish).unwrap_or_default())
+    }
+}
+
+/// [`Digester`] for a caller that computes the MD5 itself, and may know the SHA-256. Nothing is computed twice.
+pub struct Checksums {
+    algorithm: Option<A>,
+    etag: ETagSource,
+    sha256: Option<[u8; 32]>,
+    /// By the algorithm, unless its value comes from elsewhere.
+    checksum: Option<Checksummer>,
+    /// CRC64NVME for the ETag, unless that is the algorithm.
+    crc: Option<Checksummer>,
+}
+
+impl Checksums {
+    /// Starts with no bytes. `sha256` is the SHA-256 that the stream will turn out to have.
+    pub fn new(algorithm: Option<A>, etag: ETagSource, sha256: Option<[u8; 32]>) -> Self {
+        let elsewhere = |a: &A| *a == A::Md5 || (*a == A::Sha256 && sha256.is_some());
+        let checksum = algorithm.filter(|a| !elsewhere(a)).map(Checksummer::new);
+        let crc = (etag == ETagSource::Checksum && algorithm != Some(A::Crc64Nvme))
+            .then(|| Checksummer::new(A::Crc64Nvme));
+        Self { algorithm, etag, sha256, checksum, crc }
+    }
+
+    /// Whether [`Checksums::finish`] needs the MD5.
+    pub fn needs_md5(&self) -> bool {
+        self.etag == ETagSource::Md5 || self.algorithm == Some(A::Md5)
+    }
+
+    /// Adds bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        for checksum in [&mut self.checksum, &mut self.crc].into_iter().flatten() {
+            checksum.update(bytes);
         }
+    }
+
+    /// The digests of all bytes added; `md5` is theirs too, if it is needed.
+    pub fn finish(self, md5: [u8; 16]) -> Digests {
+        let computed = self.checksum.map(Checksummer::finish);
+        let value = self.algorithm.and_then(|algorithm| match (algorithm, self.sha256) {
+            (A::Md5, _) => ChecksumValue::new(A::Md5, &md5),
+            (A::Sha256, Some(sha256)) => ChecksumValue::new(A::Sha256, &sha256),
+            _ => computed,
+        });
+        let etag = match (self.etag, self.crc.map(Checksummer::finish).or(value)) {
+            (ETagSource::Checksum, Some(crc)) => ETag::of_crc64nvme(&crc),
+            _ => ETag::Md5(md5),
+        };
+        Digests { etag, checksum: value.map(Checksum::full_object) }
     }
 }
 
@@ -171,6 +228,35 @@ mod tests {
             Checksummer::of(A::Xxhash128, b"").as_bytes(),
             0x99aa_06d3_0147_98d8_6001_c324_468d_497f_u128.to_be_bytes()
         );
+    }
+
+    /// Whatever comes from elsewhere, the digests are those of the bytes.
+    #[test]
+    fn nothing_is_left_out() {
+        let bytes = b"123456789";
+        let of = |algorithm| Checksummer::of(algorithm, bytes);
+        let md5: [u8; 16] = of(A::Md5).as_bytes().try_into().unwrap();
+        let sha256: [u8; 32] = of(A::Sha256).as_bytes().try_into().unwrap();
+        for etag in [ETagSource::Md5, ETagSource::Checksum] {
+            let tag = match etag {
+                ETagSource::Md5 => ETag::Md5(md5),
+                ETagSource::Checksum => ETag::Opaque("crc64nvme-ae8b14860a799888".into()),
+            };
+            for algorithm in A::ALL.map(Some).into_iter().chain([None]) {
+                let expected =
+                    Digests { etag: tag.clone(), checksum: algorithm.map(|a| Checksum::full_object(of(a))) };
+                let mut digester = Digester::new(algorithm, etag);
+                bytes.chunks(4).for_each(|piece| digester.update(piece));
+                assert_eq!((digester.length_bytes(), digester.finish()), (9, expected.clone()));
+                for known in [None, Some(sha256)] {
+                    let mut checksums = Checksums::new(algorithm, etag, known);
+                    checksums.update(bytes);
+                    // What is not needed must not matter.
+                    let md5 = if checksums.needs_md5() { md5 } else { [0; 16] };
+                    assert_eq!(checksums.finish(md5), expected);
+                }
+            }
+        }
     }
 
     #[test]

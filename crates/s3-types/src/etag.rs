@@ -1,5 +1,7 @@
 use std::fmt;
 
+use crate::ChecksumValue;
+
 /// An entity tag, without its quotes.
 ///
 /// S3 uses the MD5 of the bytes for a plain object and the MD5 of the parts' MD5s with `-N` for one that was
@@ -19,7 +21,28 @@ pub enum ETag {
     Opaque(Box<str>),
 }
 
+const HEX: &[u8; 16] = b"0123456789abcdef";
+const CRC64NVME_PREFIX: &str = "crc64nvme-";
+
 impl ETag {
+    /// The ETag of bytes with this CRC64NVME: `crc64nvme-` and the value in hex. Clients know by the hyphen that it is no MD5.
+    pub fn of_crc64nvme(value: &ChecksumValue) -> Self {
+        let mut text = String::from(CRC64NVME_PREFIX);
+        for byte in value.as_bytes() {
+            text.extend([byte >> 4, byte & 15].map(|digit| char::from(HEX[usize::from(digit)])));
+        }
+        Self::Opaque(text.into())
+    }
+
+    /// True if it is made of the bytes alone: the same bytes have the same ETag elsewhere.
+    pub fn is_of_bytes(&self) -> bool {
+        match self {
+            Self::Md5(_) => true,
+            Self::Multipart { .. } => false,
+            Self::Opaque(text) => text.strip_prefix(CRC64NVME_PREFIX).is_some_and(|value| value.len() == 16),
+        }
+    }
+
     /// Reads an ETag as a client sends it: quotes and a weak mark are optional, the case of hex is free.
     /// Anything that is neither form of MD5 becomes [`ETag::Opaque`].
     pub fn parse(text: &str) -> Self {
@@ -63,9 +86,8 @@ impl fmt::Display for ETag {
         };
         let mut hex = [0u8; 32];
         for (pair, byte) in hex.chunks_exact_mut(2).zip(md5) {
-            const DIGITS: &[u8; 16] = b"0123456789abcdef";
-            pair[0] = DIGITS[usize::from(byte >> 4)];
-            pair[1] = DIGITS[usize::from(byte & 15)];
+            pair[0] = HEX[usize::from(byte >> 4)];
+            pair[1] = HEX[usize::from(byte & 15)];
         }
         f.write_str(str::from_utf8(&hex).map_err(|_| fmt::Error)?)?;
         parts.map_or(Ok(()), |n| write!(f, "-{n}"))
@@ -75,6 +97,7 @@ impl fmt::Display for ETag {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ChecksumAlgorithm;
 
     #[test]
     fn parses_what_it_prints() {
@@ -89,5 +112,17 @@ mod tests {
             assert_eq!(ETag::parse(&format!("\"{text}\"")), ETag::parse(text));
         }
         assert!(matches!(ETag::parse("D41D8CD98F00B204E9800998ECF8427E"), ETag::Md5(_)));
+    }
+
+    #[test]
+    fn a_checksum_is_no_md5() {
+        let value =
+            ChecksumValue::new(ChecksumAlgorithm::Crc64Nvme, &0xae8b_1486_0a79_9888_u64.to_be_bytes());
+        let etag = ETag::of_crc64nvme(&value.unwrap());
+        assert_eq!(etag.to_string(), "crc64nvme-ae8b14860a799888");
+        assert_eq!(ETag::parse("\"crc64nvme-ae8b14860a799888\""), etag);
+        assert!(etag.is_of_bytes() && ETag::Md5([0; 16]).is_of_bytes());
+        assert!(!ETag::parse("foreign-1-2-3").is_of_bytes());
+        assert!(!ETag::parse("d41d8cd98f00b204e9800998ecf8427e-1").is_of_bytes());
     }
 }

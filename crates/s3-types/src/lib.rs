@@ -18,7 +18,7 @@ mod range;
 pub use account::UnixAccount;
 pub use checksum::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue};
 pub use conditions::{Condition, Conditions, ETagCondition, ReadVerdict};
-pub use digest::{Checksummer, Digester, Digests};
+pub use digest::{Checksummer, Checksums, Digester, Digests, ETagSource};
 pub use etag::ETag;
 pub use jiff::Timestamp;
 pub use metadata::ObjectMetadata;

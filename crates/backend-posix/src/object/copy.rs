@@ -9,8 +9,7 @@ use backend::{BackendError, Result, WriteReceipt};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{
-    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Conditions, Digester, Digests, ETag,
-    ObjectMetadata,
+    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Conditions, Digester, Digests, ObjectMetadata,
 };
 
 use super::open::{Opened, open};
@@ -67,13 +66,15 @@ pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm
         let known = known_digests(&source, 0..source.attributes.size_bytes, algorithm);
         let metadata = copy.metadata.clone().unwrap_or_else(|| source.attributes.metadata.clone());
         if copy.target.place.directory && source.attributes.size_bytes == 0 {
-            let digests = known.unwrap_or_else(|| Digester::new(Some(algorithm)).finish());
+            let digests =
+                known.unwrap_or_else(|| Digester::new(Some(algorithm), store.options.etag).finish());
             let record = record(&digests, metadata);
             let now = copy.target.publish_empty_directory(store, record)?;
             return Ok(receipt(digests, 0, i128::from(now)));
         }
         let Stage { bucket, directory, mut staged } = copy.target.stage(store)?;
-        let digests = copy_range(&source, 0..source.attributes.size_bytes, &mut staged, known, algorithm)?;
+        let computed = Digester::new(Some(algorithm), store.options.etag);
+        let digests = copy_range(&source, 0..source.attributes.size_bytes, &mut staged, known, computed)?;
         if !source.is_unchanged()? {
             continue;
         }
@@ -94,7 +95,7 @@ fn receipt(digests: Digests, size_bytes: u64, modified_ns: i128) -> WriteReceipt
     WriteReceipt { etag: digests.etag, checksum: digests.checksum, last_modified, size_bytes }
 }
 
-/// The digests of a range of the source, where they are known without reading it: it is the whole, its ETag is the MD5
+/// The digests of a range of the source, where they are known without reading it: it is the whole, its ETag is made
 /// of its bytes, and its checksum is of its bytes too and by the algorithm wanted.
 pub(crate) fn known_digests(
     source: &Opened,
@@ -106,8 +107,8 @@ pub(crate) fn known_digests(
         return None;
     }
     match (&attributes.etag, attributes.checksum) {
-        (ETag::Md5(_), Some(checksum @ Checksum { checksum_type: ChecksumType::FullObject, value, .. }))
-            if value.algorithm() == algorithm =>
+        (etag, Some(checksum @ Checksum { checksum_type: ChecksumType::FullObject, value, .. }))
+            if etag.is_of_bytes() && value.algorithm() == algorithm =>
         {
             Some(Digests { etag: attributes.etag.clone(), checksum: Some(checksum) })
         }
@@ -115,22 +116,22 @@ pub(crate) fn known_digests(
     }
 }
 
-/// Copies a range of the source to the end of a staged file, and tells its digests: those `known`, or computed.
+/// Copies a range of the source to the end of a staged file, and tells its digests: those `known`, or those that
+/// `digester` computes.
 pub(crate) fn copy_range(
     source: &Opened,
     range: Range<u64>,
     staged: &mut Staged,
     known: Option<Digests>,
-    algorithm: ChecksumAlgorithm,
+    mut digester: Digester,
 ) -> Result<Digests> {
-    let Some(file) = &source.file else { return Ok(Digester::new(Some(algorithm)).finish()) };
+    let Some(file) = &source.file else { return Ok(digester.finish()) };
     if let Some(digests) = known {
         append_range(file, range, staged)?;
         return Ok(digests);
     }
     let length = range.end - range.start;
     let shared = range == (0..source.stamp.size_bytes) && share_whole(file, staged);
-    let mut digester = Digester::new(Some(algorithm));
     let mut buffer =
         vec![0; COPY_BUFFER_BYTES.min(usize::try_from(length).unwrap_or(COPY_BUFFER_BYTES)).max(1)];
     staged.extend(length, |target, at| {

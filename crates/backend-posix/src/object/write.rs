@@ -1,9 +1,10 @@
 //! PutObject and UploadPart.
 //!
 //! A small body is kept in memory and takes one hop to the blocking pool, at the commit. A larger one goes to its staged
-//! file in hops of about 1 MiB, while the next bytes arrive.
+//! file in hops of about 1 MiB, while the next bytes arrive; in smaller ones while all bodies together hold much memory.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use async_trait::async_trait;
 use backend::{BackendError, ObjectWriter, Result, WriteReceipt};
@@ -16,7 +17,9 @@ use super::open::open;
 use crate::blocking;
 use crate::error::Op;
 use crate::file_info;
-use crate::limits::{ANNOUNCED_BYTES_MIN, HOP_BYTES, SMALL_CHUNK_BYTES, WRITE_SMALL_BYTES_MAX};
+use crate::limits::{
+    ANNOUNCED_BYTES_MIN, HELD_BYTES_MAX, HOP_BYTES, HOP_BYTES_MIN, SMALL_CHUNK_BYTES, WRITE_SMALL_BYTES_MAX,
+};
 use crate::publish::{Stage, Target};
 use crate::record::Record;
 use crate::staging::Staged;
@@ -89,6 +92,34 @@ impl Destination {
     }
 }
 
+/// Bytes of bodies that are held in memory, counted for the whole process.
+#[derive(Default)]
+struct Held(usize);
+
+static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+impl Held {
+    fn add(&mut self, bytes: usize) {
+        self.0 += bytes;
+        HELD_BYTES.fetch_add(bytes, Relaxed);
+    }
+
+    /// How much one body may gather before it is written.
+    fn limit(hop: bool) -> usize {
+        match hop {
+            _ if HELD_BYTES.load(Relaxed) > HELD_BYTES_MAX => HOP_BYTES_MIN,
+            true => HOP_BYTES,
+            false => WRITE_SMALL_BYTES_MAX,
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        HELD_BYTES.fetch_sub(self.0, Relaxed);
+    }
+}
+
 /// An [`ObjectWriter`] on the file system.
 pub(crate) struct Writer {
     store: Arc<Store>,
@@ -97,7 +128,7 @@ pub(crate) struct Writer {
     chunks: Vec<Bytes>,
     /// Small chunks, put together.
     small: BytesMut,
-    buffered_bytes: usize,
+    buffered: Held,
     written_bytes: u64,
     /// The staged file, on its way back from the hop that writes to it.
     hop: Option<JoinHandle<Result<Staged>>>,
@@ -112,14 +143,14 @@ impl Writer {
             size_hint,
             chunks: Vec::new(),
             small: BytesMut::new(),
-            buffered_bytes: 0,
+            buffered: Held::default(),
             written_bytes: 0,
             hop: None,
         }
     }
 
     fn buffer(&mut self, chunk: Bytes) {
-        self.buffered_bytes += chunk.len();
+        self.buffered.add(chunk.len());
         self.written_bytes += chunk.len() as u64;
         if chunk.len() < SMALL_CHUNK_BYTES {
             self.small.extend_from_slice(&chunk);
@@ -131,12 +162,12 @@ impl Writer {
         }
     }
 
-    fn take_chunks(&mut self) -> Vec<Bytes> {
+    /// What was gathered. It is held until the second of the pair is dropped.
+    fn take_chunks(&mut self) -> (Vec<Bytes>, Held) {
         if !self.small.is_empty() {
             self.chunks.push(self.small.split().freeze());
         }
-        self.buffered_bytes = 0;
-        std::mem::take(&mut self.chunks)
+        (std::mem::take(&mut self.chunks), std::mem::take(&mut self.buffered))
     }
 
     /// The staged file, once the hop that has it is done. A caller that stops waiting loses nothing.
@@ -149,7 +180,7 @@ impl Writer {
 
     async fn spill(&mut self) -> Result<()> {
         let staged = self.staged().await?;
-        let chunks = self.take_chunks();
+        let (chunks, held) = self.take_chunks();
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
         let size_hint = self.size_hint;
         self.hop = Some(blocking::spawn(move || {
@@ -157,6 +188,7 @@ impl Writer {
                 if let Some(staged) = staged { staged } else { destination.stage(&store)?.staged };
             staged.reserve(chunks.iter().map(|chunk| chunk.len() as u64).sum(), size_hint)?;
             staged.append(&chunks)?;
+            drop((chunks, held));
             Ok(staged)
         }));
         Ok(())
@@ -178,13 +210,12 @@ impl ObjectWriter for Writer {
             return Ok(());
         }
         self.buffer(chunk);
-        let limit = if self.hop.is_some() { HOP_BYTES } else { WRITE_SMALL_BYTES_MAX };
-        if self.buffered_bytes > limit { self.spill().await } else { Ok(()) }
+        if self.buffered.0 > Held::limit(self.hop.is_some()) { self.spill().await } else { Ok(()) }
     }
 
     async fn commit(mut self: Box<Self>, digests: Digests) -> Result<WriteReceipt> {
         let staged = self.staged().await?;
-        let (chunks, written_bytes) = (self.take_chunks(), self.written_bytes);
+        let ((chunks, held), written_bytes) = (self.take_chunks(), self.written_bytes);
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
         blocking::run(move || {
             let mut stage = match staged {
@@ -194,6 +225,7 @@ impl ObjectWriter for Writer {
             };
             if let Some(stage) = &mut stage {
                 stage.staged.append(&chunks)?;
+                drop((chunks, held));
                 // Bytes went with an earlier error, which the caller should not have passed over.
                 if stage.staged.size_bytes() != written_bytes {
                     let source = std::io::Error::other("an earlier write failed");

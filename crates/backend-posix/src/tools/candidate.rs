@@ -43,7 +43,7 @@ impl<'b> Candidate<'b> {
         Ok(info.is_file().then_some(Self { file, info, bucket, directory, name }))
     }
 
-    /// The MD5 of its bytes and their checksum by `algorithm`, which `each` sees too. Waits first, if it was written only just now.
+    /// The ETag of its bytes and their checksum by `algorithm`, which `each` sees too. Waits first, if it was written only just now.
     pub fn digest(
         &mut self,
         algorithm: ChecksumAlgorithm,
@@ -51,7 +51,7 @@ impl<'b> Candidate<'b> {
         mut each: impl FnMut(&[u8]),
     ) -> Result<Digests> {
         self.settle()?;
-        let mut digester = Digester::new(Some(algorithm));
+        let mut digester = Digester::new(Some(algorithm), self.bucket.store.options.etag);
         files::read_through(&self.file, self.info.stamp.size_bytes, |piece| {
             digester.update(piece);
             each(piece);

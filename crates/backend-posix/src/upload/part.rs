@@ -6,7 +6,7 @@ use std::sync::Arc;
 use backend::{BackendError, PartReceipt, Result};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use s3_types::{ChecksumAlgorithm, ChecksumValue, Digests, ETag, UnixAccount};
+use s3_types::{ChecksumAlgorithm, ChecksumValue, Digester, Digests, ETag, UnixAccount};
 
 use super::slot::Slot;
 use super::{Upload, UploadName};
@@ -211,7 +211,8 @@ pub(crate) fn copy_part(store: &Store, copy: &CopyPart, default: ChecksumAlgorit
     let Stage { bucket, mut staged, .. } = target.stage(store)?;
     let algorithm = target.algorithm.unwrap_or(default);
     let known = known_digests(&source, range.clone(), algorithm);
-    let Digests { etag, checksum } = copy_range(&source, range, &mut staged, known, algorithm)?;
+    let digester = Digester::new(Some(algorithm), store.options.etag);
+    let Digests { etag, checksum } = copy_range(&source, range, &mut staged, known, digester)?;
     if !source.is_unchanged()? {
         return Err(BackendError::Changed);
     }

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use s3_types::{
-    BucketName, ChecksumAlgorithm, Condition, Conditions, Digester, Digests, ETag, ETagCondition, ObjectKey,
-    ObjectMetadata,
+    BucketName, ChecksumAlgorithm, Condition, Conditions, Digester, Digests, ETag, ETagCondition, ETagSource,
+    ObjectKey, ObjectMetadata,
 };
 
 use crate::{
@@ -77,7 +77,7 @@ pub fn key(text: &str) -> ObjectKey {
 
 /// The digests of a body, as the gateway computes them.
 pub fn digests(body: &[u8]) -> Digests {
-    let mut digester = Digester::new(Some(ChecksumAlgorithm::Crc64Nvme));
+    let mut digester = Digester::new(Some(ChecksumAlgorithm::Crc64Nvme), ETagSource::Md5);
     digester.update(body);
     digester.finish()
 }

@@ -115,6 +115,11 @@ impl DecodedBody<'_> {
         self.decoder.decoded_length()
     }
 
+    /// The payload's SHA-256, where the client signed it; as good as what [`DecodedBody::next`] hands out.
+    pub fn sha256(&self) -> Option<[u8; 32]> {
+        self.decoder.sha256()
+    }
+
     /// The next piece; `None` at the end. What was handed out is only good once [`DecodedBody::finish`] says so.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {

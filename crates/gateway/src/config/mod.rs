@@ -81,6 +81,15 @@ pub enum Metadata {
     Sidecar,
 }
 
+/// What the ETags of objects and parts are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ETagSource {
+    /// The MD5 of their bytes, as in S3
+    Md5,
+    /// Their CRC64NVME, for sites whose clients need no MD5: a large PUT takes much less CPU
+    Checksum,
+}
+
 /// What happens to symbolic links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Symlinks {
@@ -190,6 +199,11 @@ pub struct ServeOptions {
     /// no uid and gid are known make files that belong to the server's user
     #[arg(long, env = "SLIPWAY_CHOWN", value_parser = BoolishValueParser::new())]
     pub chown: bool,
+
+    /// What the ETags of objects and parts are made of. With `checksum` they look like `crc64nvme-ae8b14860a799888`, which clients don't
+    /// take for an MD5; an MD5 that a client sends along is verified all the same
+    #[arg(long, value_name = "SOURCE", env = "SLIPWAY_ETAG", value_enum, default_value = "md5")]
+    pub etag: ETagSource,
 
     /// After how many days without a new part an upload in progress counts as abandoned and is removed; 0 keeps it for
     /// ever, as S3 does

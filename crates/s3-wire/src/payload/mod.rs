@@ -84,6 +84,14 @@ impl BodyDecoder {
         }
     }
 
+    /// The SHA-256 of the payload, where the client signed it: good if [`finish`](Self::finish) succeeds.
+    pub fn sha256(&self) -> Option<[u8; 32]> {
+        match &self.framing {
+            Framing::Plain(plain) => plain.sha256.as_ref().map(|(_, expected)| *expected),
+            Framing::Chunked(_) => None,
+        }
+    }
+
     /// Adds bytes from the connection.
     pub fn push(&mut self, input: Bytes) {
         self.input.push(input);

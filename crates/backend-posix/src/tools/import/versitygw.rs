@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use backend::Result;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode};
-use s3_types::{BucketName, Digester};
+use s3_types::{BucketName, Digester, ETagSource};
 
 use super::{ImportOptions, Imported, proof};
 use crate::bucket::{Bucket, Directory, join};
@@ -197,7 +197,7 @@ impl Import<'_> {
         let names = source.names().op("read attributes")?;
         let Some(theirs) = Attributes::read(&source).op("read attributes")? else { return Ok(None) };
         let time_ns = i64::try_from(file_info::stat(&own)?.stamp.modified_ns).ok();
-        let digests = Digester::new(Some(DEFAULT_CHECKSUM)).finish();
+        let digests = Digester::new(Some(DEFAULT_CHECKSUM), ETagSource::Md5).finish();
         if !record::fits(&theirs.metadata) {
             return Ok(Some(Imported::Stale(proof::TOO_MUCH)));
         }

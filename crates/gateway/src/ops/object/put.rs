@@ -32,6 +32,7 @@ impl<'a> Operation<'a> for PutObject {
         let object = call.object()?;
         let (backend, cx) = (call.backend(), call.backend_context());
         let failed = call.failed();
+        let plan = DigestPlan::of(call.gateway);
         let body = call.decode_body()?;
         let options = WriteOptions {
             metadata: self.metadata,
@@ -39,7 +40,6 @@ impl<'a> Operation<'a> for PutObject {
             size_hint: Some(body.length()),
         };
         let mut writer = backend.put_object(&cx, object, options).await.map_err(failed)?;
-        let plan = DigestPlan::of(backend);
         let digests = receive(body, writer.as_mut(), self.checksum, plan, failed).await?;
         let receipt = writer.commit(digests).await.map_err(failed)?;
         Ok(reply_to_write(&receipt))

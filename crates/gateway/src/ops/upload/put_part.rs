@@ -32,7 +32,7 @@ impl<'a> Operation<'a> for UploadPart {
         let failed = call.failed();
         let attributes = backend.head_upload(&cx, upload).await.map_err(failed)?;
         check_algorithm(&self.checksum, &attributes)?;
-        let plan = DigestPlan::of(backend);
+        let plan = DigestPlan::of(call.gateway);
         let default = attributes.checksum.map_or(plan.default, |(algorithm, _)| algorithm);
         let body = call.decode_body()?;
         let mut writer =

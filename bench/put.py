@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Server CPU of 1 MiB PUTs, alone and many at once, of several servers in turn.
+
+Each server gets a directory of its own below --dir; all run at once and are loaded one after the other, in rounds, so that what
+else the machine does falls on all alike. Prints the least of all rounds (CPU us a request, from /proc), and the peak of resident memory.
+
+    cargo build --release && bench/put.py --dir /dev/shm
+    bench/put.py --dir /mnt/x --concurrency 1 64 --payload unsigned signed
+    bench/put.py --server main=/tmp/slipway-main --server 'checksum=target/release/slipway serve --etag checksum'
+    bench/put.py --server 'peer=versitygw --port {address} posix {dir}'     # keys: ROOT_ACCESS_KEY, ROOT_SECRET_KEY
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import shlex
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from common import ACCESS_KEY, ROOT, SECRET_KEY, resident_mib
+
+BINARY = ROOT / "target/release/slipway"
+
+
+def free_address() -> str:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+@contextlib.contextmanager
+def started(command: str, directory: pathlib.Path):
+    """Yields address and pid of a server. A command that does not say where is one of ours."""
+    address = free_address()
+    if "{address}" not in command:
+        words = shlex.split(command)
+        command = shlex.join(words if "serve" in words else [*words, "serve"])
+        command += " --durability none --listen {address} {dir}"
+    directory.mkdir()
+    env = dict(os.environ)
+    for prefix in ("SLIPWAY_ROOT", "ROOT"):
+        env |= {f"{prefix}_ACCESS_KEY": ACCESS_KEY, f"{prefix}_SECRET_KEY": SECRET_KEY}
+    words = shlex.split(command.format(address=address, dir=shlex.quote(str(directory))))
+    process = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL)
+    try:
+        for _ in range(100):
+            with contextlib.suppress(OSError), socket.create_connection(address.split(":")):
+                break
+            time.sleep(0.1)
+        yield address, process.pid
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+
+
+def measure(address: str, pid: int, options: argparse.Namespace, concurrency: int, payload: str) -> dict:
+    command = [BINARY, "bench", f"http://{address}", "put", "--size", options.size, "-c", str(concurrency)]
+    command += ["-d", f"{options.seconds}s", "--payload", payload, "--objects", str(options.objects)]
+    command += ["--server-pid", str(pid)]
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        command += ["--json", report.name]
+        env = dict(os.environ, AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
+        subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL)
+        (found,) = json.load(report)["rounds"]
+    latency = found["operations"][0]["latency"]
+    return {"cpu": found["server_cpu_us"], "rate": found["answers"] / found["seconds"], "p50": latency["p50"]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dir", default=None, help="where the data goes (default: the system's temporary directory)")
+    parser.add_argument("--server", action="append", metavar="NAME=COMMAND")
+    parser.add_argument("--size", default="1m")
+    parser.add_argument("--concurrency", nargs="+", type=int, default=[1, 64])
+    parser.add_argument("--payload", nargs="+", default=["unsigned", "signed"])
+    parser.add_argument("--objects", type=int, default=256)
+    parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    servers = dict(given.split("=", 1) for given in options.server or [f"slipway={BINARY}"])
+    with contextlib.ExitStack() as stack:
+        work = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.dir)))
+        running = {name: stack.enter_context(started(command, work / name)) for name, command in servers.items()}
+        best: dict[tuple, dict] = {}
+        for _ in range(options.rounds):
+            for concurrency in options.concurrency:
+                for payload in options.payload:
+                    for name, (address, pid) in running.items():
+                        now = measure(address, pid, options, concurrency, payload)
+                        step = (concurrency, payload, name)
+                        best[step] = min(now, best.get(step, now), key=lambda found: found["cpu"])
+        print(f"load {os.getloadavg()[0]:.1f}")
+        for (concurrency, payload, name), found in best.items():
+            print(
+                f"{options.size} PUT, {payload:8} {concurrency:4} at once  {name:12} {found['cpu']:7.0f} us CPU"
+                f"  {found['rate']:7.0f}/s  p50 {found['p50'] / 1e3:6.1f} ms"
+            )
+        for name, (_, pid) in running.items():
+            print(f"{name:12} peak resident memory {resident_mib(pid):.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,474 @@
+//! The MD5 of bodies, many at once.
+//!
+//! A stream hands over what it receives ([`Md5Stream::update`]) and goes on. Its bytes wait until there are many of them, or it
+//! ends: it is *due* then, and a *pass* on a thread of the blocking pool digests it, along with what other streams have waiting, each in a lane of
+//! the processor's vectors. Those others cost next to nothing in the same pass, and need none of their own later: the more uploads
+//! there are, the less CPU each takes. A stream that is alone is due as soon as any, and never waits for company.
+//!
+//! Back-pressure: a stream that has too much waiting is stopped until a pass has caught up.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::future::poll_fn;
+use std::mem;
+use std::num::NonZero;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use md5_lanes::{LANES, Md5, Update, update_together};
+
+use crate::limits::{
+    MD5_CORES_PER_PASS, MD5_DUE_BYTES, MD5_SMALL_CHUNK_BYTES, MD5_STREAM_BYTES_MAX, MD5_STREAM_BYTES_MIN,
+    MD5_WAITING_BYTES_MAX,
+};
+
+/// Digests streams.
+pub struct Md5Service {
+    state: Mutex<State>,
+    passes_max: usize,
+}
+
+#[derive(Default)]
+struct State {
+    streams: HashMap<u64, Stream>,
+    last_id: u64,
+    /// Those that are due, in turn; one that is gone may still be named.
+    due: VecDeque<u64>,
+    /// Those that have something waiting and are not due.
+    others: BTreeSet<u64>,
+    passes: usize,
+}
+
+struct Stream {
+    /// `None` while it is in a lane.
+    md5: Option<Md5>,
+    chunks: VecDeque<Bytes>,
+    /// Of `chunks`, and of what is in a lane.
+    waiting_bytes: usize,
+    ended: bool,
+    /// Whether `State::due` names it.
+    due: bool,
+    /// Who waits for room, or for the end.
+    waker: Option<Waker>,
+}
+
+/// A stream whose turn it is.
+struct Lane {
+    id: u64,
+    md5: Md5,
+    chunks: VecDeque<Bytes>,
+    digested_bytes: usize,
+    due: bool,
+}
+
+impl Md5Service {
+    /// For all bodies of a gateway.
+    pub fn new() -> Arc<Self> {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let passes_max = cores.div_ceil(MD5_CORES_PER_PASS);
+        Arc::new(Self { state: Mutex::default(), passes_max })
+    }
+
+    /// Starts a stream with no bytes.
+    pub fn stream(self: &Arc<Self>) -> Md5Stream {
+        let mut state = self.lock();
+        state.last_id += 1;
+        let id = state.last_id;
+        let stream = Stream {
+            md5: Some(Md5::new()),
+            chunks: VecDeque::new(),
+            waiting_bytes: 0,
+            ended: false,
+            due: false,
+            waker: None,
+        };
+        state.streams.insert(id, stream);
+        Md5Stream { service: Arc::clone(self), id, small: BytesMut::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What a panic elsewhere left is still whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a pass if there is work for one.
+    fn start_pass(self: &Arc<Self>, state: &mut State) {
+        let wanted = state.passes == 0 || (state.passes < self.passes_max && state.due.len() >= LANES);
+        if wanted && !state.due.is_empty() {
+            state.passes += 1;
+            let service = Arc::clone(self);
+            tokio::task::spawn_blocking(move || service.pass());
+        }
+    }
+
+    /// Digests until nothing is due.
+    fn pass(&self) {
+        let mut pass = Pass { service: self, lanes: Vec::with_capacity(LANES) };
+        loop {
+            let (mut wakers, mut used) = (Vec::new(), Vec::new());
+            let mut state = self.lock();
+            pass.lanes.retain_mut(|lane| state.settle(lane, &mut wakers, &mut used));
+            state.fill(&mut pass.lanes);
+            let done = !pass.lanes.iter().any(|lane| lane.due);
+            if done {
+                pass.lanes.drain(..).for_each(|lane| state.leave(lane));
+                state.passes -= 1;
+            }
+            drop(state);
+            wakers.into_iter().for_each(Waker::wake);
+            drop(used);
+            if done {
+                mem::forget(pass);
+                return;
+            }
+            digest(&mut pass.lanes);
+        }
+    }
+}
+
+/// A pass that has not ended. Dropped, it has panicked: what was in its lanes is lost, and whoever waits for it is told.
+struct Pass<'s> {
+    service: &'s Md5Service,
+    lanes: Vec<Lane>,
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        let mut state = self.service.lock();
+        state.passes -= 1;
+        let lost: Vec<_> = self.lanes.iter().filter_map(|lane| state.streams.remove(&lane.id)).collect();
+        drop(state);
+        lost.into_iter().filter_map(|stream| stream.waker).for_each(Waker::wake);
+    }
+}
+
+/// Digests the first chunk of each lane, until that of one is used up.
+fn digest(lanes: &mut [Lane]) {
+    let mut updates: Vec<_> = lanes
+        .iter_mut()
+        .map(|lane| Update { md5: &mut lane.md5, bytes: lane.chunks.front().map_or(&[], |chunk| chunk) })
+        .collect();
+    update_together(&mut updates);
+    let left: Vec<_> = updates.iter().map(|update| update.bytes.len()).collect();
+    for (lane, left) in lanes.iter_mut().zip(left) {
+        if let Some(chunk) = lane.chunks.front_mut() {
+            lane.digested_bytes += chunk.len() - left;
+            chunk.advance(chunk.len() - left);
+        }
+    }
+}
+
+impl State {
+    /// How much a stream may have waiting: its share, so that all together have not too much.
+    fn room_bytes(&self) -> usize {
+        let share = MD5_WAITING_BYTES_MAX / self.streams.len().max(1);
+        share.clamp(MD5_STREAM_BYTES_MIN, MD5_STREAM_BYTES_MAX)
+    }
+
+    /// How much it may have waiting before it is due.
+    fn due_bytes(&self) -> usize {
+        (self.room_bytes() / 2).min(MD5_DUE_BYTES)
+    }
+
+    /// Notes that a stream has more waiting, or has ended.
+    fn note(&mut self, id: u64) {
+        let due_bytes = self.due_bytes();
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        // Whoever has it in a lane looks for more.
+        if stream.md5.is_none() || stream.due {
+            return;
+        }
+        if stream.ended || stream.waiting_bytes >= due_bytes {
+            stream.due = true;
+            self.others.remove(&id);
+            self.due.push_back(id);
+        } else if stream.waiting_bytes > 0 {
+            self.others.insert(id);
+        }
+    }
+
+    /// Accounts for what was digested in a lane, and gives it its stream's next chunks. False if the lane is free.
+    fn settle(&mut self, lane: &mut Lane, wakers: &mut Vec<Waker>, used: &mut Vec<Bytes>) -> bool {
+        let (room_bytes, due_bytes) = (self.room_bytes(), self.due_bytes());
+        let Some(stream) = self.streams.get_mut(&lane.id) else {
+            used.extend(lane.chunks.drain(..));
+            return false;
+        };
+        while lane.chunks.front().is_some_and(Bytes::is_empty) {
+            used.extend(lane.chunks.pop_front());
+        }
+        stream.waiting_bytes -= mem::take(&mut lane.digested_bytes);
+        if lane.chunks.is_empty() {
+            lane.chunks = mem::take(&mut stream.chunks);
+            lane.due = false;
+        }
+        // Once due, it remains so for all that it brought.
+        lane.due |= stream.ended || stream.waiting_bytes >= due_bytes;
+        let free = lane.chunks.is_empty();
+        if free {
+            stream.md5 = Some(mem::take(&mut lane.md5));
+        }
+        if (free && stream.ended) || (!stream.ended && stream.waiting_bytes < room_bytes) {
+            wakers.extend(stream.waker.take());
+        }
+        !free
+    }
+
+    /// Gives lanes that are free to streams that are due, and the rest to others.
+    fn fill(&mut self, lanes: &mut Vec<Lane>) {
+        while lanes.len() < LANES {
+            let Some(id) = self.due.pop_front() else { break };
+            lanes.extend(self.enter(id, true));
+        }
+        if lanes.iter().any(|lane| lane.due) {
+            while lanes.len() < LANES {
+                let Some(id) = self.others.pop_first() else { break };
+                lanes.extend(self.enter(id, false));
+            }
+        }
+    }
+
+    fn enter(&mut self, id: u64, due: bool) -> Option<Lane> {
+        let stream = self.streams.get_mut(&id)?;
+        stream.due = false;
+        if stream.chunks.is_empty() {
+            return None;
+        }
+        Some(Lane {
+            id,
+            md5: stream.md5.take()?,
+            chunks: mem::take(&mut stream.chunks),
+            digested_bytes: 0,
+            due,
+        })
+    }
+
+    /// Puts back a stream that was not done with.
+    fn leave(&mut self, mut lane: Lane) {
+        let Some(stream) = self.streams.get_mut(&lane.id) else { return };
+        lane.chunks.append(&mut stream.chunks);
+        stream.chunks = lane.chunks;
+        stream.md5 = Some(lane.md5);
+        self.note(lane.id);
+    }
+}
+
+/// The MD5 of one body. Dropped, it takes what it has waiting with it.
+pub struct Md5Stream {
+    service: Arc<Md5Service>,
+    id: u64,
+    /// Small chunks, put together: each may hold a large buffer, and is work of its own.
+    small: BytesMut,
+}
+
+impl Md5Stream {
+    /// Adds bytes; waits while there are too many already.
+    pub async fn update(&mut self, chunk: Bytes) {
+        if chunk.len() < MD5_SMALL_CHUNK_BYTES {
+            self.small.extend_from_slice(&chunk);
+            if self.small.len() >= MD5_SMALL_CHUNK_BYTES {
+                let small = self.small.split().freeze();
+                self.push(small).await;
+            }
+            return;
+        }
+        if !self.small.is_empty() {
+            let small = self.small.split().freeze();
+            self.push(small).await;
+        }
+        self.push(chunk).await;
+    }
+
+    async fn push(&self, mut chunk: Bytes) {
+        poll_fn(|cx| {
+            let mut state = self.service.lock();
+            let room_bytes = state.room_bytes();
+            let Some(stream) = state.streams.get_mut(&self.id) else { return Poll::Ready(()) };
+            let room = stream.waiting_bytes < room_bytes;
+            if room {
+                stream.waiting_bytes += chunk.len();
+                stream.chunks.push_back(mem::take(&mut chunk));
+            } else {
+                stream.waker = Some(cx.waker().clone());
+            }
+            state.note(self.id);
+            self.service.start_pass(&mut state);
+            if room { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    /// The MD5 of all bytes added; `None` if the service lost them, which is its fault.
+    pub async fn finish(mut self) -> Option<[u8; 16]> {
+        let mut rest = self.small.split().freeze();
+        let md5 = poll_fn(|cx| {
+            let mut state = self.service.lock();
+            let Some(stream) = state.streams.get_mut(&self.id) else { return Poll::Ready(None) };
+            if !rest.is_empty() {
+                stream.waiting_bytes += rest.len();
+                stream.chunks.push_back(mem::take(&mut rest));
+            }
+            stream.ended = true;
+            if stream.chunks.is_empty()
+                && let Some(md5) = stream.md5.take()
+            {
+                return Poll::Ready(Some(md5));
+            }
+            stream.waker = Some(cx.waker().clone());
+            state.note(self.id);
+            self.service.start_pass(&mut state);
+            Poll::Pending
+        })
+        .await;
+        md5.map(Md5::finish)
+    }
+}
+
+impl Drop for Md5Stream {
+    fn drop(&mut self) {
+        let mut state = self.service.lock();
+        let stream = state.streams.remove(&self.id);
+        state.others.remove(&self.id);
+        drop(state);
+        // What may take long to drop is dropped by whoever waits for no one.
+        drop(stream);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::task::{JoinSet, yield_now};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// A body that is unlike all others, in chunks of any length.
+    fn chunks(seed: usize, count: usize) -> Vec<Bytes> {
+        let lengths = [1, 63, 64, 100, 5000, 65_536, 40_001, 8192];
+        let chunk = |n: usize| -> Bytes {
+            let length = lengths[(seed * 7 + n * 3) % lengths.len()] + n % 3;
+            let byte = |at: usize| u8::try_from((at * 31 + seed * 7 + n) % 251).unwrap();
+            (0..length).map(byte).collect()
+        };
+        (0..count).map(chunk).collect()
+    }
+
+    fn is_idle(service: &Md5Service) -> bool {
+        let state = service.lock();
+        state.streams.is_empty() && state.others.is_empty() && state.passes == 0
+    }
+
+    async fn until_idle(service: &Md5Service) {
+        let idle = async {
+            while !is_idle(service) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        timeout(Duration::from_secs(20), idle).await.unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn many_streams_of_any_length() {
+        let service = Md5Service::new();
+        let mut tasks = JoinSet::new();
+        for seed in 0..200 {
+            let mut stream = service.stream();
+            tasks.spawn(async move {
+                let body = chunks(seed, seed % 41);
+                for (n, chunk) in body.iter().enumerate() {
+                    stream.update(chunk.clone()).await;
+                    if n % 5 == seed % 5 {
+                        yield_now().await;
+                    }
+                    // A client that is gone.
+                    if seed % 9 == 8 && n == 7 {
+                        return;
+                    }
+                }
+                assert_eq!(stream.finish().await, Some(Md5::of(&body.concat())), "stream {seed}");
+            });
+        }
+        timeout(Duration::from_mins(1), async {
+            while tasks.join_next().await.transpose().unwrap().is_some() {}
+        })
+        .await
+        .unwrap();
+        until_idle(&service).await;
+    }
+
+    /// With nobody to digest, each takes its share and stops.
+    #[tokio::test]
+    async fn a_stream_waits_for_room() {
+        let service = Md5Service::new();
+        service.lock().passes = service.passes_max;
+        let mut streams: Vec<_> = (0..300).map(|_| service.stream()).collect();
+        let chunk = Bytes::from(vec![7; 16 << 10]);
+        for stream in &mut streams {
+            let more = async {
+                loop {
+                    stream.update(chunk.clone()).await;
+                }
+            };
+            assert!(timeout(Duration::from_millis(1), more).await.is_err());
+        }
+        let share = MD5_WAITING_BYTES_MAX / 300;
+        assert!(share > MD5_STREAM_BYTES_MIN, "another number of streams is needed");
+        let waiting: Vec<_> = service.lock().streams.values().map(|stream| stream.waiting_bytes).collect();
+        assert!(waiting.iter().all(|bytes| (share..share + chunk.len()).contains(bytes)), "{waiting:?}");
+        drop(streams.split_off(1));
+        assert_eq!(service.lock().streams.len(), 1);
+        // Somebody comes: the one that is left goes on.
+        service.lock().passes = 0;
+        let mut stream = streams.remove(0);
+        stream.update(chunk.clone()).await;
+        let expected = Md5::of(&vec![7; waiting[0] + chunk.len()]);
+        assert_eq!(stream.finish().await, Some(expected));
+        until_idle(&service).await;
+        assert!(service.lock().due.is_empty());
+    }
+
+    /// One stream that is due takes others along, and leaves them where they are when it is done.
+    #[tokio::test]
+    async fn others_come_along() {
+        let service = Md5Service::new();
+        let chunk = Bytes::from(vec![9; 16 << 10]);
+        let mut streams: Vec<_> = (0..LANES).map(|_| service.stream()).collect();
+        for stream in &mut streams[1..] {
+            stream.update(chunk.clone()).await;
+        }
+        let others = service.lock().others.len();
+        assert!(others == LANES - 1 && service.lock().passes == 0, "none is due");
+        let mut first = streams.remove(0);
+        for _ in 0..MD5_STREAM_BYTES_MAX / chunk.len() {
+            first.update(chunk.clone()).await;
+        }
+        let digest = first.finish().await;
+        assert_eq!(digest, Some(Md5::of(&vec![9; MD5_STREAM_BYTES_MAX])));
+        while service.lock().passes > 0 {
+            yield_now().await;
+        }
+        assert!(service.lock().streams.values().all(|stream| stream.waiting_bytes == 0));
+        for stream in streams {
+            assert_eq!(stream.finish().await, Some(Md5::of(&chunk)));
+        }
+    }
+
+    /// What a panic takes with it is not waited for.
+    #[tokio::test]
+    async fn lost_streams_are_told() {
+        let service = Md5Service::new();
+        let mut stream = service.stream();
+        service.lock().passes = 1;
+        stream.update(Bytes::from(vec![1; MD5_SMALL_CHUNK_BYTES])).await;
+        let lane = service.lock().enter(stream.id, false).unwrap();
+        let waiting = tokio::spawn(stream.finish());
+        while service.lock().streams.values().any(|stream| stream.waker.is_none()) {
+            yield_now().await;
+        }
+        drop(Pass { service: &service, lanes: vec![lane] });
+        assert_eq!(waiting.await.unwrap(), None);
+        assert!(is_idle(&service));
+    }
+}
