@@ -58,9 +58,9 @@ pub(crate) const WRITE_SMALL_BYTES_MAX: usize = 256 << 10;
 /// How much of a larger body is written in one hop.
 pub(crate) const HOP_BYTES: usize = 1 << 20;
 /// How much all bodies may gather and have on their way before each is written in hops of [`HOP_BYTES_MIN`].
-pub(crate) const HELD_BYTES_MAX: usize = 16 << 20;
+pub(crate) const HELD_BYTES_MAX: usize = 8 << 20;
 /// See [`HELD_BYTES_MAX`].
-pub(crate) const HOP_BYTES_MIN: usize = 64 << 10;
+pub(crate) const HOP_BYTES_MIN: usize = 48 << 10;
 /// Smaller chunks are put together, since each may hold a large network buffer.
 pub(crate) const SMALL_CHUNK_BYTES: usize = 4 << 10;
 /// Slices of one `pwritev`; `IOV_MAX` is 1,024.

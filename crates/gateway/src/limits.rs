@@ -5,7 +5,7 @@
 //! - a connection: what hyper reads into ([`READ_BUFFER_BYTES`], which it allocates as needed), and TLS buffers of some 40 KiB;
 //! - a download in progress: one piece of [`FILE_CHUNK_BYTES`], and as much again in hyper's write buffer;
 //! - an upload in progress: what its writer gathers before it writes (for files, `backend_posix` says how much: 1 MiB, and
-//!   1 MiB on its way to the disk; far less once all uploads hold 16 MiB), which is also what waits for its MD5 ([`MD5_STREAM_BYTES_MAX`]);
+//!   1 MiB on its way to the disk; far less once all uploads hold 8 MiB), which is also what waits for its MD5 ([`MD5_STREAM_BYTES_MAX`]);
 //! - a listing: a page of at most 1000 keys (1 MiB and attributes, at the very most), and pieces of its document of
 //!   [`DOCUMENT_PIECE_BYTES`];
 //! - a document: up to [`SMALL_DOCUMENT_BYTES_MAX`] whole, or pieces of a larger one ([`LARGE_DOCUMENTS_MAX`] at a time); and
@@ -16,7 +16,12 @@
 use std::time::Duration;
 
 /// What hyper may buffer of a request head or of a body; a longer head is refused (`RequestHeaderSectionTooLarge`, connection closed).
+/// A body costs a sixth less CPU than with half of that.
 pub const READ_BUFFER_BYTES: usize = 64 << 10;
+/// The same where more than [`CONNECTIONS_FEW`] are open: a body that is received holds about three of these.
+pub const READ_BUFFER_BYTES_CROWDED: usize = 36 << 10;
+/// See [`READ_BUFFER_BYTES_CROWDED`].
+pub const CONNECTIONS_FEW: usize = 100;
 /// Most header lines of a request; more are refused (`RequestHeaderSectionTooLarge`, connection closed).
 pub const HEADER_LINES_MAX: usize = 200;
 /// Up to this size, the MD5 of a body is computed where it is received; a larger one goes to `body::md5`.
@@ -30,7 +35,7 @@ pub const MD5_STREAM_BYTES_MIN: usize = 32 << 10;
 /// A body with so much waiting is digested at once, one with half of its room sooner.
 pub const MD5_DUE_BYTES: usize = 256 << 10;
 /// What all bodies have waiting, unless there are more than have so little each.
-pub const MD5_WAITING_BYTES_MAX: usize = 16 << 20;
+pub const MD5_WAITING_BYTES_MAX: usize = 8 << 20;
 /// One thread digests for so many cores; it does so at several times the rate that they receive.
 pub const MD5_CORES_PER_PASS: usize = 4;
 /// Documents above this are parsed while they come, each on a thread ([`LARGE_DOCUMENTS_MAX`] at a time; the rest wait).
@@ -69,7 +74,9 @@ pub const DELETE_CONCURRENCY: usize = 16;
 /// so, to keep the connection from timing out.
 pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
-const _: () = assert!(READ_BUFFER_BYTES > s3_wire::limits::HEADER_SECTION_BYTES_MAX);
+const _: () = assert!(
+    READ_BUFFER_BYTES_CROWDED > s3_wire::limits::HEADER_SECTION_BYTES_MAX + s3_wire::limits::TARGET_BYTES_MAX
+);
 const _: () =
     assert!(MD5_SMALL_CHUNK_BYTES < MD5_STREAM_BYTES_MIN && MD5_STREAM_BYTES_MIN <= MD5_STREAM_BYTES_MAX);
 const _: () = assert!(MD5_DUE_BYTES <= MD5_STREAM_BYTES_MAX / 2);

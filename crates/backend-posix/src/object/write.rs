@@ -104,10 +104,14 @@ impl Held {
         HELD_BYTES.fetch_add(bytes, Relaxed);
     }
 
+    fn is_much() -> bool {
+        HELD_BYTES.load(Relaxed) > HELD_BYTES_MAX
+    }
+
     /// How much one body may gather before it is written.
     fn limit(hop: bool) -> usize {
         match hop {
-            _ if HELD_BYTES.load(Relaxed) > HELD_BYTES_MAX => HOP_BYTES_MIN,
+            _ if Self::is_much() => HOP_BYTES_MIN,
             true => HOP_BYTES,
             false => WRITE_SMALL_BYTES_MAX,
         }
@@ -130,8 +134,14 @@ pub(crate) struct Writer {
     small: BytesMut,
     buffered: Held,
     written_bytes: u64,
-    /// The staged file, on its way back from the hop that writes to it.
-    hop: Option<JoinHandle<Result<Staged>>>,
+    hop: Option<Hop>,
+}
+
+/// The staged file.
+enum Hop {
+    /// Someone writes to it.
+    Under(JoinHandle<Result<Staged>>),
+    Done(Staged),
 }
 
 impl Writer {
@@ -172,10 +182,21 @@ impl Writer {
 
     /// The staged file, once the hop that has it is done. A caller that stops waiting loses nothing.
     async fn staged(&mut self) -> Result<Option<Staged>> {
-        let Some(hop) = &mut self.hop else { return Ok(None) };
-        let result = blocking::join(hop).await;
-        self.hop = None;
-        result.map(Some)
+        self.settle().await?;
+        Ok(match self.hop.take() {
+            Some(Hop::Done(staged)) => Some(staged),
+            _ => None,
+        })
+    }
+
+    /// Waits for the hop under way.
+    async fn settle(&mut self) -> Result<()> {
+        if let Some(Hop::Under(handle)) = &mut self.hop {
+            let result = blocking::join(handle).await;
+            self.hop = None;
+            self.hop = Some(Hop::Done(result?));
+        }
+        Ok(())
     }
 
     async fn spill(&mut self) -> Result<()> {
@@ -183,15 +204,16 @@ impl Writer {
         let (chunks, held) = self.take_chunks();
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
         let size_hint = self.size_hint;
-        self.hop = Some(blocking::spawn(move || {
+        self.hop = Some(Hop::Under(blocking::spawn(move || {
             let mut staged =
                 if let Some(staged) = staged { staged } else { destination.stage(&store)?.staged };
             staged.reserve(chunks.iter().map(|chunk| chunk.len() as u64).sum(), size_hint)?;
             staged.append(&chunks)?;
             drop((chunks, held));
             Ok(staged)
-        }));
-        Ok(())
+        })));
+        // What is read meanwhile would be held as well.
+        if Held::is_much() { self.settle().await } else { Ok(()) }
     }
 }
 

@@ -16,7 +16,7 @@ use super::io::{ConnectionIo, Phase, Timeouts};
 use super::listener::Stream;
 use super::refusal;
 use crate::gateway::Gateway;
-use crate::limits::{HEADER_LINES_MAX, READ_BUFFER_BYTES};
+use crate::limits::{HEADER_LINES_MAX, READ_BUFFER_BYTES, READ_BUFFER_BYTES_CROWDED};
 use crate::pipeline;
 
 /// What every connection of a server shares.
@@ -40,24 +40,29 @@ pub struct Peer {
     pub tls: bool,
 }
 
-/// Serves `stream` until it is closed, or until `draining` turns true and the request in progress is answered.
+/// Serves `stream` until it is closed, or until `draining` turns true and the request in progress is answered. With less memory where it is
+/// `crowded`.
 pub async fn serve(
     settings: Arc<ConnectionSettings>,
     stream: Stream,
     address: Option<SocketAddr>,
+    crowded: bool,
     draining: watch::Receiver<bool>,
 ) {
+    let buffer_bytes = if crowded { READ_BUFFER_BYTES_CROWDED } else { READ_BUFFER_BYTES };
     match &settings.tls {
         // TLS over a local socket protects nothing; proxies speak plain HTTP there.
         Some(tls) if address.is_some() => {
             let handshake = tokio::time::timeout(settings.timeouts.header, tls.accept(stream)).await;
             match handshake {
-                Ok(Ok(stream)) => serve_http(&settings, stream, Peer { address, tls: true }, draining).await,
+                Ok(Ok(stream)) => {
+                    serve_http(&settings, stream, Peer { address, tls: true }, buffer_bytes, draining).await;
+                }
                 Ok(Err(error)) => tracing::debug!(?address, %error, "TLS handshake failed"),
                 Err(_) => tracing::debug!(?address, "TLS handshake timed out"),
             }
         }
-        _ => serve_http(&settings, stream, Peer { address, tls: false }, draining).await,
+        _ => serve_http(&settings, stream, Peer { address, tls: false }, buffer_bytes, draining).await,
     }
 }
 
@@ -65,6 +70,7 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     settings: &ConnectionSettings,
     stream: S,
     peer: Peer,
+    buffer_bytes: usize,
     mut draining: watch::Receiver<bool>,
 ) {
     let phase = Arc::new(Phase::default());
@@ -81,7 +87,7 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         .timer(TokioTimer::new())
         // This one runs from the end of a response; a head that has begun has its own, shorter one (ConnectionIo).
         .header_read_timeout(settings.idle_timeout.max(settings.timeouts.header))
-        .max_buf_size(READ_BUFFER_BYTES)
+        .max_buf_size(buffer_bytes)
         .max_headers(HEADER_LINES_MAX)
         // A client may shut down its sending side after the request and still read the answer.
         .half_close(true)

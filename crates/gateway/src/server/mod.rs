@@ -16,6 +16,8 @@ pub use io::{Phase, Timeouts};
 pub use listener::{ListenAddress, Listener};
 pub use tls::Certificates;
 
+use crate::limits::CONNECTIONS_FEW;
+
 /// Returns once the server is to stop.
 async fn drained(draining: &mut watch::Receiver<bool>) {
     // An error means that the server itself is gone.
@@ -26,6 +28,7 @@ async fn drained(draining: &mut watch::Receiver<bool>) {
 pub struct Server {
     settings: Arc<ConnectionSettings>,
     connections: Arc<Semaphore>,
+    max_connections: usize,
     draining: watch::Sender<bool>,
     // Every task holds a clone; when the last is gone, `ended` yields.
     alive: mpsc::Sender<()>,
@@ -39,6 +42,7 @@ impl Server {
         Self {
             settings: Arc::new(settings),
             connections: Arc::new(Semaphore::new(max_connections)),
+            max_connections,
             draining: watch::Sender::new(false),
             alive,
             ended,
@@ -49,6 +53,7 @@ impl Server {
     pub fn listen(&self, listener: Listener) {
         let (settings, connections) = (self.settings.clone(), self.connections.clone());
         let (mut draining, alive) = (self.draining.subscribe(), self.alive.clone());
+        let max_connections = self.max_connections;
         tokio::spawn(async move {
             loop {
                 let accepted = tokio::select! {
@@ -66,10 +71,11 @@ impl Server {
                 };
                 let (settings, draining, alive) = (settings.clone(), draining.clone(), alive.clone());
                 let permit = connections.clone().try_acquire_owned();
+                let crowded = max_connections - connections.available_permits() > CONNECTIONS_FEW;
                 tokio::spawn(async move {
                     match permit {
                         Ok(permit) => {
-                            connection::serve(settings, stream, address, draining).await;
+                            connection::serve(settings, stream, address, crowded, draining).await;
                             drop(permit);
                         }
                         Err(_) => {
