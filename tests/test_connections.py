@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -29,6 +30,23 @@ class TestKeepAlive:
                 got = thing.raw.get(thing.path(f"k{number}"), connection=connection)
                 assert expect.ok(got).body == b"x" * number
                 expect.error(thing.raw.get(thing.path("none"), connection=connection), "NoSuchKey")
+
+    @pytest.mark.parametrize("body", [
+        b"HTTP/1.1 404 Not Found\r\ncontent-length: 3\r\n\r\nno\n",
+        b"HTTP/1.0 500 oops",
+        b"HTTP/1.1 431 Request Header Fields Too Large\r\n\r\n",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n" + b"x" * (256 << 10),
+    ])
+    def test_objects_that_look_like_answers(self, bucket, body):
+        """Saved responses are data like any other, whole, in ranges, from disk and from memory."""
+        with bucket.raw.connect() as connection:
+            expect.ok(bucket.raw.put(bucket.path("warc"), b"--" + body, connection=connection))
+            expect.ok(bucket.raw.put(bucket.path("saved"), body, connection=connection))
+            for _ in range(3):
+                assert expect.ok(bucket.raw.get(bucket.path("saved"), connection=connection)).body == body
+                got = bucket.raw.get(bucket.path("warc"), connection=connection, headers={"range": "bytes=2-"})
+                assert (got.status, got.body) == (206, body)
+                time.sleep(0.1)
 
     def test_pipelined(self, thing):
         """Several requests at once are answered in their order."""

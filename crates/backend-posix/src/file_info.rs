@@ -1,5 +1,7 @@
 //! What the kernel tells of a file, in the types used here.
 
+use std::time::Duration;
+
 use backend::BackendError;
 pub(crate) use backend::FileStamp as Stamp;
 use jiff::Timestamp;
@@ -8,6 +10,7 @@ use rustix::fs::{AtFlags, FileType, Stat, StatxFlags};
 use rustix::io::Errno;
 
 use crate::error::{Io, Op};
+use crate::limits::{SETTLED_COARSE, TIMES_SETTLE};
 
 /// The part of `struct stat` that is used here.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +27,12 @@ pub(crate) struct FileInfo {
 impl FileInfo {
     pub fn is_file(&self) -> bool {
         self.kind == FileType::RegularFile
+    }
+
+    /// How long after a change the next one is sure to have another time, on a local file system: some ticks of a clock, which are seconds where
+    /// times have no fractions.
+    pub fn settling_time(&self) -> Duration {
+        if self.changed_ns % 1_000_000_000 == 0 { SETTLED_COARSE } else { TIMES_SETTLE }
     }
 
     pub fn is_directory(&self) -> bool {

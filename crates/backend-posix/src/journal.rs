@@ -1,7 +1,8 @@
-//! Which file systems keep the order of what happens to names and files.
+//! Which file systems keep the order of what happens to names and files, and have bytes on disk that were written out before.
 //!
-//! XFS, and ext4 with a journal, put changes of metadata on disk in the order in which they were made, so that a flush of a directory has
-//! all on disk that came before the names in it (decision 0014). ext4 tells of its journal in /sys; ext2 and ext4 without one look the same to `statfs`.
+//! XFS and ext4 put changes of metadata on disk in the order in which they were made, and flush their device before the journal says so: a flush
+//! of a directory has all on disk that came before the names in it (decision 0014). Not so where bytes are on another device than the journal, or where
+//! the journal does not wait for them. What can't be seen to be in order is not.
 
 use std::path::Path;
 
@@ -12,24 +13,57 @@ use crate::error::Io;
 
 const EXT: u32 = 0xef53;
 const XFS: u32 = 0x5846_5342;
+/// The inode of ext4's journal, by which jbd2 calls one that is in the file system itself.
+const JOURNAL_INODE: u32 = 8;
 
 /// Finds out about the file system of an open file, which is on `device`. False where nothing tells.
 pub(crate) fn keeps_order(file: impl AsFd, device: u64) -> Io<bool> {
     let kind = rustix::fs::fstatfs(file)?.f_type;
+    let host = Host { sys: Path::new("/sys"), proc: Path::new("/proc") };
     Ok(match u32::try_from(kind & 0xffff_ffff).unwrap_or(0) {
-        XFS => true,
-        EXT => has_journal(Path::new("/sys"), device),
+        XFS => host.xfs_is_ordered(device),
+        EXT => host.ext4_is_ordered(device),
         _ => false,
     })
 }
 
-fn has_journal(sys: &Path, device: u64) -> bool {
-    let link = sys.join(format!("dev/block/{}:{}", major(device), minor(device)));
-    let Ok(target) = std::fs::read_link(link) else { return false };
-    let Some(name) = target.file_name() else { return false };
-    // The number of a thread, or `<none>`.
-    let task = std::fs::read_to_string(sys.join("fs/ext4").join(name).join("journal_task"));
-    task.is_ok_and(|task| task.trim_ascii().parse::<u32>().is_ok())
+/// Where the kernel tells of its file systems.
+struct Host<'p> {
+    sys: &'p Path,
+    proc: &'p Path,
+}
+
+impl Host<'_> {
+    /// With a journal inside (ext2, and ext4 without one, look the same to `statfs`), whose commits wait for a flush.
+    fn ext4_is_ordered(&self, device: u64) -> bool {
+        let link = self.sys.join(format!("dev/block/{}:{}", major(device), minor(device)));
+        let Ok(target) = std::fs::read_link(link) else { return false };
+        let Some(name) = target.file_name().and_then(|name| name.to_str()) else { return false };
+        // The number of a thread, or `<none>`.
+        let task = std::fs::read_to_string(self.sys.join("fs/ext4").join(name).join("journal_task"));
+        let has_journal = task.is_ok_and(|task| task.trim_ascii().parse::<u32>().is_ok());
+        let inside = self.proc.join(format!("fs/jbd2/{name}-{JOURNAL_INODE}")).exists();
+        let options = std::fs::read_to_string(self.proc.join("fs/ext4").join(name).join("options"));
+        has_journal && inside && options.is_ok_and(|options| in_order(options.split(['\n', ','])))
+    }
+
+    /// Without a realtime device.
+    fn xfs_is_ordered(&self, device: u64) -> bool {
+        let Ok(mounts) = std::fs::read_to_string(self.proc.join("self/mountinfo")) else { return false };
+        let number = format!("{}:{}", major(device), minor(device));
+        // "36 35 98:0 /root /mount options - type source options" (proc(5))
+        let mut options = mounts.lines().filter(|line| line.split(' ').nth(2) == Some(&number)).map(|line| {
+            let (_, of_type) = line.split_once(" - ")?;
+            of_type.split(' ').nth(2)
+        });
+        options.next().flatten().is_some_and(|options| in_order(options.split(',')))
+    }
+}
+
+/// True if none of a file system's options gives the order up.
+fn in_order<'o>(mut options: impl Iterator<Item = &'o str>) -> bool {
+    const NOT: [&str; 5] = ["journal_async_commit", "nobarrier", "barrier=0", "rtdev", "max_open_zones"];
+    options.all(|option| !NOT.iter().any(|not| option.trim_ascii().starts_with(not)))
 }
 
 #[cfg(test)]
@@ -42,20 +76,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_journal_shows_in_sys() {
-        let sys = tempfile::tempdir().unwrap();
+    fn ext4_tells_of_its_journal() {
+        let root = tempfile::tempdir().unwrap();
+        let (sys, proc) = (root.path().join("sys"), root.path().join("proc"));
+        let is_ordered = |device| Host { sys: &sys, proc: &proc }.ext4_is_ordered(device);
         let device = makedev(7, 3);
-        assert!(!has_journal(sys.path(), device));
-        fs::create_dir_all(sys.path().join("dev/block")).unwrap();
-        symlink("../../devices/virtual/block/loop3", sys.path().join("dev/block/7:3")).unwrap();
-        assert!(!has_journal(sys.path(), device));
-        fs::create_dir_all(sys.path().join("fs/ext4/loop3")).unwrap();
-        assert!(!has_journal(sys.path(), device));
-        let task = |text| fs::write(sys.path().join("fs/ext4/loop3/journal_task"), text).unwrap();
-        task("<none>\n");
-        assert!(!has_journal(sys.path(), device));
+        assert!(!is_ordered(device));
+        let directories = ["dev/block", "fs/ext4/loop3"].map(|path| sys.join(path));
+        for directory in directories.into_iter().chain([proc.join("fs/ext4/loop3")]) {
+            fs::create_dir_all(directory).unwrap();
+        }
+        symlink("../../devices/virtual/block/loop3", sys.join("dev/block/7:3")).unwrap();
+        let task = |text| fs::write(sys.join("fs/ext4/loop3/journal_task"), text).unwrap();
+        let options = |text| fs::write(proc.join("fs/ext4/loop3/options"), text).unwrap();
         task("25089\n");
-        assert!(has_journal(sys.path(), device));
-        assert!(!has_journal(sys.path(), makedev(7, 4)));
+        options("rw\ndelalloc\nbarrier\ndata=writeback\n");
+        assert!(!is_ordered(device), "the journal is elsewhere");
+        fs::create_dir_all(proc.join("fs/jbd2/loop3-8")).unwrap();
+        assert!(is_ordered(device));
+        assert!(!is_ordered(makedev(7, 4)));
+        options("rw\nbarrier\njournal_async_commit\n");
+        assert!(!is_ordered(device));
+        options("rw\nbarrier\n");
+        task("<none>\n");
+        assert!(!is_ordered(device));
+    }
+
+    #[test]
+    fn xfs_tells_of_its_devices() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("self")).unwrap();
+        let line = |options| format!("20 1 7:3 / /mnt rw shared:1 - xfs /dev/loop3 {options}\n");
+        let other = "19 1 7:4 / /mnt rw - xfs /dev/loop4 rw,rtdev=/dev/x\n";
+        let is_ordered = |options| {
+            fs::write(root.path().join("self/mountinfo"), other.to_owned() + &line(options)).unwrap();
+            Host { sys: root.path(), proc: root.path() }.xfs_is_ordered(makedev(7, 3))
+        };
+        assert!(is_ordered("rw,attr2,inode64,logbufs=8,noquota"));
+        assert!(!is_ordered("rw,attr2,rtdev=/dev/loop5,noquota"));
+        assert!(!Host { sys: root.path(), proc: root.path() }.xfs_is_ordered(makedev(7, 9)));
     }
 }

@@ -236,9 +236,9 @@ impl Store {
         device == self.device && self.file_system != FileSystem::Other
     }
 
-    /// True if a file that gets a name, or another one, gets the present as its ctime.
-    pub fn names_show(&self) -> bool {
-        matches!(self.file_system, FileSystem::Multigrain | FileSystem::Memory)
+    /// True if a file on `device` that gets a name, or another one, gets the present as its ctime.
+    pub fn names_show_on(&self, device: u64) -> bool {
+        device == self.device && matches!(self.file_system, FileSystem::Multigrain | FileSystem::Memory)
     }
 
     /// As if the tree were on a file system that may lack `RENAME_EXCHANGE`.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use backend::ObjectAttributes;
 use bytes::Bytes;
 use quick_cache::sync::Cache;
+use s3_types::{ETag, ObjectMetadata};
 
 use crate::file_info::FileInfo;
 use crate::limits::{CACHED_OBJECT_BYTES_MAX, CACHED_OBJECT_OVERHEAD_BYTES};
@@ -29,10 +30,36 @@ impl Entry {
     }
 
     fn weight(&self, path: &str) -> u64 {
-        let user = self.attributes.metadata.user.iter().map(|(name, value)| name.len() + value.len() + 48);
         let bytes = self.bytes.as_ref().map_or(0, Bytes::len);
-        (path.len() + bytes + user.sum::<usize>() + CACHED_OBJECT_OVERHEAD_BYTES) as u64
+        let etag = if let ETag::Opaque(text) = &self.attributes.etag { text.len() } else { 0 };
+        let texts = path.len() + etag + metadata_bytes(&self.attributes.metadata);
+        (bytes + texts + CACHED_OBJECT_OVERHEAD_BYTES) as u64
     }
+}
+
+/// What metadata take beside the structure itself, an allocation for each text included.
+fn metadata_bytes(metadata: &ObjectMetadata) -> usize {
+    let ObjectMetadata {
+        content_type,
+        content_encoding,
+        content_language,
+        content_disposition,
+        cache_control,
+        expires,
+        website_redirect_location,
+        user,
+    } = metadata;
+    let headers = [
+        content_type,
+        content_encoding,
+        content_language,
+        content_disposition,
+        cache_control,
+        expires,
+        website_redirect_location,
+    ];
+    let headers: usize = headers.into_iter().flatten().map(|text| text.len() + 16).sum();
+    headers + user.iter().map(|(name, value)| name.len() + value.len() + 80).sum::<usize>()
 }
 
 #[derive(Debug, Clone)]

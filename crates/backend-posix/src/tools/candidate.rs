@@ -16,7 +16,7 @@ use super::Progress;
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op, retrying};
 use crate::file_info::{self, FileInfo};
-use crate::limits::{TIMES_SETTLE, TIMES_SETTLE_REMOTE};
+use crate::limits::TIMES_SETTLE_REMOTE;
 use crate::place::leads_nowhere;
 use crate::record::{self, Raw, Record};
 use crate::resolve;
@@ -69,7 +69,7 @@ impl<'b> Candidate<'b> {
     /// Waits until a write would show in the file's times, however coarse they are. The ctime decides, since no one can set it.
     pub fn settle(&mut self) -> Result<()> {
         let local = self.bucket.store.times_are_final(self.info.device);
-        let settled = if local { TIMES_SETTLE } else { TIMES_SETTLE_REMOTE };
+        let settled = if local { self.info.settling_time() } else { TIMES_SETTLE_REMOTE };
         let age = i128::from(file_info::now_ns()) - self.info.changed_ns;
         let left = i128::try_from(settled.as_nanos()).unwrap_or(0) - age;
         // A time in the future is another machine's clock; there is no use in waiting for it.

@@ -19,6 +19,8 @@ use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, LINGER_BYTES_MAX, LIN
 #[derive(Debug, Default)]
 pub struct Phase {
     state: AtomicU8,
+    /// Some of the last response may still be on its way, although it has been produced.
+    unflushed: AtomicBool,
     body_unread: AtomicBool,
 }
 
@@ -30,6 +32,7 @@ impl Phase {
     /// A request's head is complete.
     pub fn request_begins(&self) {
         self.state.store(BUSY, Relaxed);
+        self.unflushed.store(true, Relaxed);
     }
 
     /// Its response has been produced.
@@ -49,6 +52,18 @@ impl Phase {
 
     fn busy(&self) -> bool {
         self.state.load(Relaxed) == BUSY
+    }
+
+    /// True as long as what is written may be of a response of ours: bodies may look like anything.
+    fn answering(&self) -> bool {
+        self.unflushed.load(Relaxed)
+    }
+
+    /// All that was written has been sent.
+    fn flushed(&self) {
+        if !self.busy() {
+            self.unflushed.store(false, Relaxed);
+        }
     }
 
     fn in_head(&self) -> bool {
@@ -146,7 +161,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
             }
             return outcome;
         }
-        if self.phase.busy() {
+        if self.phase.answering() {
             let (since, taken) = *self.reader.get_or_insert_with(|| (Instant::now(), 0));
             if since.elapsed() > BODY_GRACE + Duration::from_secs(taken / BODY_BYTES_PER_SECOND_MIN) {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
@@ -160,7 +175,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
     /// refusal takes the place of that.
     fn poll_write_or_refuse(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         if self.refusal.is_none()
-            && !self.phase.busy()
+            && !self.phase.answering()
             && let Some(error) = refusal::in_place_of(buf)
         {
             let response = refusal::response(&self.gateway, &error).into();
@@ -232,7 +247,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionIo<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let outcome = if this.refusal.is_some() || !this.phase.busy() {
+        let outcome = if this.refusal.is_some() || !this.phase.answering() {
             let first = bufs.iter().find(|buf| !buf.is_empty());
             this.poll_write_or_refuse(cx, first.map_or(&[], |buf| buf))
         } else {
@@ -248,6 +263,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionIo<S> {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let outcome = Pin::new(&mut this.stream).poll_flush(cx);
+        // hyper flushes only what it has written in full.
+        if let Poll::Ready(Ok(())) = outcome {
+            this.phase.flushed();
+        }
         this.after_write(cx, outcome, |()| 0)
     }
 
