@@ -1,14 +1,57 @@
 //! Where file calls that may wait are run.
 
+use std::array;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock};
 
 use backend::{BackendError, Result};
+use s3_types::BucketName;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
 
-/// Runs an operation's system calls in one hop to the blocking pool.
-pub(crate) async fn run<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+use crate::limits::{BUCKET_SHARES, BUCKET_THREADS_MAX, BUCKET_WAIT_MAX};
+use crate::lock;
+
+/// One of the threads that work on a bucket may have at once. A call that the file system never ends can't be ended by anyone; a
+/// bucket that has many of these leaves threads to the others.
+#[derive(Debug)]
+pub(crate) struct Share(
+    #[expect(dead_code, reason = "gives the share back when it is dropped")] OwnedSemaphorePermit,
+);
+
+impl Share {
+    /// Waits for one; [`BackendError::Busy`] if that takes too long. Some buckets have theirs together with others.
+    pub async fn of(bucket: &BucketName) -> Result<Self> {
+        static SHARES: LazyLock<[Arc<Semaphore>; BUCKET_SHARES]> =
+            LazyLock::new(|| array::from_fn(|_| Arc::new(Semaphore::new(BUCKET_THREADS_MAX))));
+        let at = lock::hash(bucket.as_str().as_bytes()) % BUCKET_SHARES as u64;
+        let shares = Arc::clone(&SHARES[usize::try_from(at).unwrap_or_default()]);
+        if let Ok(share) = Arc::clone(&shares).try_acquire_owned() {
+            return Ok(Self(share));
+        }
+        match timeout(BUCKET_WAIT_MAX, shares.acquire_owned()).await {
+            Ok(Ok(share)) => Ok(Self(share)),
+            _ => Err(BackendError::Busy("patience with a bucket that has no thread to spare")),
+        }
+    }
+}
+
+/// Runs an operation's system calls in one hop to the blocking pool, on account of a bucket if they are about one.
+pub(crate) async fn run<T: Send + 'static>(
+    bucket: Option<&BucketName>,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let share = match bucket {
+        Some(bucket) => Some(Share::of(bucket).await?),
+        None => None,
+    };
+    // It is the thread's, not that of who waits for it and may go away.
+    let work = move || {
+        let _share = share;
+        work()
+    };
     join(&mut spawn(work)).await
 }
 
@@ -50,5 +93,35 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.0.store(true, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// As where a file system has stopped: no call on the bucket ends, and those who asked have gone.
+    #[tokio::test]
+    async fn a_bucket_that_hangs_leaves_threads_to_others() {
+        let name = |name: &str| BucketName::new(name).unwrap();
+        let (hung, other) = (name("hung"), name("other"));
+        let (end, ended) = mpsc::channel::<()>();
+        let ended = Arc::new(std::sync::Mutex::new(ended));
+        for _ in 0..BUCKET_THREADS_MAX {
+            let ended = Arc::clone(&ended);
+            let hangs = run(Some(&hung), move || {
+                let _ = ended.lock().unwrap().recv();
+                Ok(())
+            });
+            // Whoever asked goes away.
+            assert!(timeout(std::time::Duration::from_millis(1), hangs).await.is_err());
+        }
+        assert!(matches!(run(Some(&hung), || Ok(())).await, Err(BackendError::Busy(_))));
+        run(Some(&other), || Ok(())).await.unwrap();
+        run(None, || Ok(())).await.unwrap();
+        drop(end);
+        run(Some(&hung), || Ok(())).await.unwrap();
     }
 }

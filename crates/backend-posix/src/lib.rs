@@ -186,16 +186,27 @@ impl PosixBackend {
 
     /// [`Backend::sweep`] with other options than the tree's.
     pub async fn sweep_with(&self, bucket: &BucketName, options: SweepOptions) -> Result<SweepReport> {
-        let bucket = bucket.clone();
-        self.run(move |store| sweep::sweep(store, &bucket, &options)).await
+        let name = bucket.clone();
+        self.run_in(bucket, move |store| sweep::sweep(store, &name, &options)).await
     }
 
+    /// Work on the tree.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let store = Arc::clone(&self.store);
-        blocking::run(move || work(&store).map_err(|error| store.explain(error))).await
+        blocking::run(None, move || work(&store).map_err(|error| store.explain(error))).await
+    }
+
+    /// Work on a bucket.
+    async fn run_in<T: Send + 'static>(
+        &self,
+        bucket: &BucketName,
+        work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let store = Arc::clone(&self.store);
+        blocking::run(Some(bucket), move || work(&store).map_err(|error| store.explain(error))).await
     }
 
     /// Whom new files are given to; `None` for the gateway's own user.
@@ -232,7 +243,7 @@ impl PosixBackend {
             return result;
         }
         let whole = body && matches!(request.selector, ReadSelector::Whole);
-        let read = self.run(move |store| object::read(store, &request)).await?;
+        let read = self.run_in(object.bucket, move |store| object::read(store, &request)).await?;
         // What is read inline has a record.
         if let Some(rehash) =
             self.rehash.as_ref().filter(|_| whole && foreign::is_foreign(&read.attributes.etag))
@@ -264,18 +275,18 @@ impl Backend for PosixBackend {
     }
 
     async fn create_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()> {
-        let (bucket, owner) = (bucket.clone(), self.owner(cx));
-        self.run(move |store| buckets::create(store, &bucket, owner)).await
+        let (name, owner) = (bucket.clone(), self.owner(cx));
+        self.run_in(bucket, move |store| buckets::create(store, &name, owner)).await
     }
 
     async fn head_bucket(&self, _: &Context, bucket: &BucketName) -> Result<BucketAttributes> {
-        let bucket = bucket.clone();
-        self.run(move |store| buckets::head(store, &bucket)).await
+        let name = bucket.clone();
+        self.run_in(bucket, move |store| buckets::head(store, &name)).await
     }
 
     async fn delete_bucket(&self, _: &Context, bucket: &BucketName) -> Result<()> {
-        let bucket = bucket.clone();
-        self.run(move |store| buckets::delete(store, &bucket)).await
+        let name = bucket.clone();
+        self.run_in(bucket, move |store| buckets::delete(store, &name)).await
     }
 
     async fn head_object(
@@ -310,7 +321,8 @@ impl Backend for PosixBackend {
         }
         if target.opened.is_none() {
             let key = object.key.clone();
-            target = self.run(move |store| object::begin(store, target, key.as_str())).await?;
+            target =
+                self.run_in(object.bucket, move |store| object::begin(store, target, key.as_str())).await?;
         }
         if let Some(bucket) = &target.opened {
             object::check_space(bucket, options.size_hint)?;
@@ -326,7 +338,7 @@ impl Backend for PosixBackend {
         conditions: &Conditions,
     ) -> Result<DeleteReceipt> {
         let target = self.target(cx, object, conditions);
-        self.run(move |store| object::delete(store, &target)).await
+        self.run_in(object.bucket, move |store| object::delete(store, &target)).await
     }
 
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
@@ -338,10 +350,11 @@ impl Backend for PosixBackend {
             checksum_algorithm: request.checksum_algorithm,
         };
         let default = DEFAULT_CHECKSUM;
-        self.run(move |store| object::copy_object(store, &copy, default)).await
+        self.run_in(request.target.bucket, move |store| object::copy_object(store, &copy, default)).await
     }
 
     async fn list_objects(&self, _: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
+        let bucket = query.bucket;
         let query = listing::Query {
             bucket: query.bucket.clone(),
             prefix: query.prefix.to_owned(),
@@ -352,17 +365,17 @@ impl Backend for PosixBackend {
         // A long one must not go on for a client that has left.
         let waiting = blocking::Waiting::default();
         let abandoned = waiting.abandoned();
-        self.run(move |store| listing::list_unless(store, &query, &abandoned)).await
+        self.run_in(bucket, move |store| listing::list_unless(store, &query, &abandoned)).await
     }
 
     async fn create_upload(&self, _: &Context, object: ObjectRef<'_>, upload: NewUpload) -> Result<UploadId> {
         let (bucket, key) = (object.bucket.clone(), object.key.clone());
-        self.run(move |store| upload::create(store, &bucket, key.as_str(), &upload)).await
+        self.run_in(object.bucket, move |store| upload::create(store, &bucket, key.as_str(), &upload)).await
     }
 
     async fn head_upload(&self, _: &Context, upload: UploadRef<'_>) -> Result<UploadAttributes> {
         let name = upload_name(upload);
-        self.run(move |store| upload::head(store, &name)).await
+        self.run_in(upload.object.bucket, move |store| upload::head(store, &name)).await
     }
 
     async fn put_part(
@@ -374,7 +387,7 @@ impl Backend for PosixBackend {
     ) -> Result<Box<dyn ObjectWriter>> {
         let (name, owner) = (upload_name(upload), self.owner(cx));
         let open = move |store: &Store| PartTarget::open(store, name, part_number, size_hint, owner);
-        let target = self.run(open).await?;
+        let target = self.run_in(upload.object.bucket, open).await?;
         Ok(Box::new(Writer::new(Arc::clone(&self.store), Destination::Part(target), size_hint)))
     }
 
@@ -387,7 +400,7 @@ impl Backend for PosixBackend {
             owner: self.owner(cx),
         };
         let default = DEFAULT_CHECKSUM;
-        self.run(move |store| upload::copy_part(store, &copy, default)).await
+        self.run_in(request.upload.object.bucket, move |store| upload::copy_part(store, &copy, default)).await
     }
 
     async fn complete_upload(
@@ -402,12 +415,12 @@ impl Backend for PosixBackend {
             request: complete,
             default: DEFAULT_CHECKSUM,
         };
-        self.run(move |store| upload::complete(store, &complete)).await
+        self.run_in(upload.object.bucket, move |store| upload::complete(store, &complete)).await
     }
 
     async fn abort_upload(&self, _: &Context, upload: UploadRef<'_>) -> Result<()> {
         let name = upload_name(upload);
-        self.run(move |store| upload::abort(store, &name)).await
+        self.run_in(upload.object.bucket, move |store| upload::abort(store, &name)).await
     }
 
     async fn list_parts(
@@ -417,7 +430,7 @@ impl Backend for PosixBackend {
         query: ListPartsQuery,
     ) -> Result<PartPage> {
         let name = upload_name(upload);
-        self.run(move |store| upload::list_parts(store, &name, query)).await
+        self.run_in(upload.object.bucket, move |store| upload::list_parts(store, &name, query)).await
     }
 
     async fn list_uploads(&self, _: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
@@ -428,7 +441,8 @@ impl Backend for PosixBackend {
             start: query.start.cloned(),
             max_items: query.max_items,
         };
-        self.run(move |store| upload::list_uploads(store, &query)).await
+        let bucket = query.bucket.clone();
+        self.run_in(&bucket, move |store| upload::list_uploads(store, &query)).await
     }
 
     async fn sweep(&self, _: &Context, bucket: &BucketName) -> Result<SweepReport> {

@@ -53,6 +53,11 @@ pub(crate) const READ_INLINE_BYTES_MAX: u64 = 256 << 10;
 pub(crate) const CACHED_OBJECT_BYTES_MAX: usize = 64 << 10;
 /// What an object that is kept in memory takes beside its bytes, its path and its user metadata.
 pub(crate) const CACHED_OBJECT_OVERHEAD_BYTES: usize = 512;
+/// Threads that work on one bucket may have, of the 256 that there are for all; work waits so long for one of them. Buckets are
+/// spread over so many shares.
+pub(crate) const BUCKET_THREADS_MAX: usize = 160;
+pub(crate) const BUCKET_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
+pub(crate) const BUCKET_SHARES: usize = 64;
 /// Up to this size, bodies are written at their commit.
 pub(crate) const WRITE_SMALL_BYTES_MAX: usize = 256 << 10;
 /// How much of a larger body is written in one hop.

@@ -10,11 +10,11 @@ use async_trait::async_trait;
 use backend::{BackendError, ObjectWriter, Result, WriteReceipt};
 use bytes::{Bytes, BytesMut};
 use rustix::fd::AsFd;
-use s3_types::{Digests, ObjectMetadata};
+use s3_types::{BucketName, Digests, ObjectMetadata};
 use tokio::task::JoinHandle;
 
 use super::open::open;
-use crate::blocking;
+use crate::blocking::{self, Share};
 use crate::error::Op;
 use crate::file_info;
 use crate::limits::{
@@ -77,6 +77,13 @@ impl Destination {
         }
     }
 
+    fn bucket(&self) -> &BucketName {
+        match self {
+            Self::Object(object) => &object.0.bucket,
+            Self::Part(target) => &target.upload.bucket,
+        }
+    }
+
     /// True if an empty body takes no file.
     fn is_directory(&self) -> bool {
         matches!(self, Self::Object(object) if object.0.place.directory)
@@ -84,10 +91,7 @@ impl Destination {
 
     /// Goes on with a file that was staged before.
     fn reopen<'s>(&self, store: &'s Store, staged: Staged) -> Result<Stage<'s>> {
-        let bucket = match self {
-            Self::Object(object) => store.bucket(&object.0.bucket),
-            Self::Part(target) => store.bucket(&target.upload.bucket),
-        }?;
+        let bucket = store.bucket(self.bucket())?;
         Ok(Stage { bucket, directory: None, staged })
     }
 }
@@ -203,13 +207,13 @@ impl Writer {
         let staged = self.staged().await?;
         let (chunks, held) = self.take_chunks();
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
-        let size_hint = self.size_hint;
+        let (size_hint, share) = (self.size_hint, Share::of(self.destination.bucket()).await?);
         self.hop = Some(Hop::Under(blocking::spawn(move || {
             let mut staged =
                 if let Some(staged) = staged { staged } else { destination.stage(&store)?.staged };
             staged.reserve(chunks.iter().map(|chunk| chunk.len() as u64).sum(), size_hint)?;
             staged.append(&chunks)?;
-            drop((chunks, held));
+            drop((chunks, held, share));
             Ok(staged)
         })));
         // What is read meanwhile would be held as well.
@@ -239,7 +243,8 @@ impl ObjectWriter for Writer {
         let staged = self.staged().await?;
         let ((chunks, held), written_bytes) = (self.take_chunks(), self.written_bytes);
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
-        blocking::run(move || {
+        let bucket = self.destination.bucket();
+        blocking::run(Some(bucket), move || {
             let mut stage = match staged {
                 Some(staged) => Some(destination.reopen(&store, staged)?),
                 None if chunks.is_empty() && destination.is_directory() => None,
