@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
+use std::sync::Once;
 
 /// Writes a file's dirty pages to its device and waits for that (`sync_file_range`, all three of its flags).
 ///
@@ -17,11 +18,50 @@ pub fn write_out(file: impl AsFd) -> io::Result<()> {
     }
 }
 
+/// True if someone has a file open for writing, or has it mapped so. `None` where that can't be known: of files of others without
+/// CAP_LEASE, and where there are no leases, as on most network file systems.
+///
+/// `file` has to be open for reading only. It takes a read lease (`F_SETLEASE`), which the kernel grants if there is no writer, and gives it back at
+/// once. Who opens the file in that moment breaks the lease, of which the kernel tells by SIGIO: from the first use on, this process ignores that.
+pub fn has_writer(file: impl AsFd) -> Option<bool> {
+    static IGNORE_SIGIO: Once = Once::new();
+    // SAFETY: SIG_IGN is no handler that could run.
+    IGNORE_SIGIO.call_once(|| unsafe {
+        libc::signal(libc::SIGIO, libc::SIG_IGN);
+    });
+    let descriptor = file.as_fd().as_raw_fd();
+    // SAFETY: as in `write_out`.
+    let lease = |kind: libc::c_int| unsafe { libc::fcntl(descriptor, libc::F_SETLEASE, kind) };
+    if lease(libc::F_RDLCK) == 0 {
+        lease(libc::F_UNLCK);
+        return Some(false);
+    }
+    match io::Error::last_os_error().raw_os_error() {
+        Some(libc::EAGAIN) => Some(true),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::io::Write as _;
 
     use super::*;
+
+    #[test]
+    fn writers_show() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.into_temp_path();
+        let reader = File::open(&path).unwrap();
+        let another = File::open(&path).unwrap();
+        assert_eq!(has_writer(&reader), Some(false));
+        let writer = File::options().write(true).open(&path).unwrap();
+        assert_eq!(has_writer(&reader), Some(true));
+        drop(writer);
+        assert_eq!((has_writer(&reader), has_writer(&another)), (Some(false), Some(false)));
+        assert_eq!(has_writer(io::pipe().unwrap().0), None);
+    }
 
     #[test]
     fn a_file_is_written_out_and_a_pipe_is_none() {

@@ -4,6 +4,9 @@
 //! enough that a write from now on would change them (git's racily-clean rule); then it is read; then, under the lock that all
 //! who replace the name take, nothing about it has changed since; and should a write come right then, its new mtime makes the
 //! record stale at once.
+//!
+//! A write sets the times when it begins, and may put its bytes there much later. So no one may have the file open for writing when it is begun to be
+//! read, nor when it gets its record, as far as that can be known.
 
 use std::time::Duration;
 
@@ -29,6 +32,8 @@ pub(crate) struct Candidate<'b> {
     bucket: &'b Bucket<'b>,
     directory: Directory,
     name: String,
+    /// Someone had it open for writing before it was read.
+    written: bool,
 }
 
 impl<'b> Candidate<'b> {
@@ -40,7 +45,7 @@ impl<'b> Candidate<'b> {
         };
         let info = file_info::stat(&file)?;
         let (directory, name) = (directory.clone(), name.to_owned());
-        Ok(info.is_file().then_some(Self { file, info, bucket, directory, name }))
+        Ok(info.is_file().then_some(Self { file, info, bucket, directory, name, written: false }))
     }
 
     /// The ETag of its bytes and their checksum by `algorithm`, which `each` sees too. Waits first, if it was written only just now.
@@ -68,6 +73,7 @@ impl<'b> Candidate<'b> {
 
     /// Waits until a write would show in the file's times, however coarse they are. The ctime decides, since no one can set it.
     pub fn settle(&mut self) -> Result<()> {
+        self.written = kernel_calls::has_writer(&self.file) == Some(true);
         let local = self.bucket.store.times_are_final(self.info.device);
         let settled = if local { self.info.settling_time() } else { TIMES_SETTLE_REMOTE };
         let age = i128::from(file_info::now_ns()) - self.info.changed_ns;
@@ -80,12 +86,20 @@ impl<'b> Candidate<'b> {
         Ok(())
     }
 
-    /// Gives the file its record, if it is as it was when it was last looked at; false if it is not.
+    /// Gives the file its record, if it is as it was when it was last looked at; false if it is not, or may be about to be.
     pub fn adopt(&self, record: &Record) -> Result<bool> {
         let record = Record { stamp: Some(self.info.stamp), ..record.clone() };
         // Bytes that a power cut could still take must not be vouched for.
         rustix::fs::fdatasync(&self.file).op("sync a file")?;
-        self.under_lock(|| record::put(self.bucket, &self.directory, &self.name, &self.file, &record))
+        let mut quiet = !self.written;
+        let same = self.under_lock(|| {
+            quiet &= kernel_calls::has_writer(&self.file) != Some(true);
+            if !quiet {
+                return Ok(());
+            }
+            record::put(self.bucket, &self.directory, &self.name, &self.file, &record)
+        })?;
+        Ok(same && quiet)
     }
 
     /// Its record, as it is.

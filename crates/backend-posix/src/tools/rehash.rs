@@ -31,7 +31,7 @@ pub enum Rehashed {
     Done,
     /// It has a record that is true.
     Known,
-    /// It was changed while it was read, and stays foreign.
+    /// It was changed while it was read, or someone has it open for writing; it stays foreign.
     Changed,
     /// It stays as it was.
     Failed(String),
@@ -278,5 +278,26 @@ mod tests {
         assert!(!file.adopt(&record::Record { etag: Some(old.etag), ..record::Record::default() }).unwrap());
         let opened = open(&scene.store, &scene.name, "a", &ObjectPath::of("a")).unwrap();
         assert_eq!(opened.attributes.etag, digests(b"2").etag);
+    }
+
+    /// A write that began before may put its bytes there at any time, without another mtime.
+    #[test]
+    fn what_is_open_for_writing_is_left_alone() {
+        let scene = Scene::new();
+        let bucket = scene.bucket();
+        let top = bucket.directory("").unwrap();
+        let path = scene.path().join("a");
+        fs::write(&path, "1").unwrap();
+        let adopted = |writer_before: bool, writer_after: bool| {
+            let open = || fs::File::options().append(true).open(&path).unwrap();
+            let before = writer_before.then(open);
+            let mut file = Candidate::open(&bucket, &top, "a").unwrap().unwrap();
+            let digests = file.digest_by_default(&Progress::default()).unwrap();
+            drop(before);
+            let _after = writer_after.then(open);
+            file.adopt(&record::Record { etag: Some(digests.etag), ..record::Record::default() }).unwrap()
+        };
+        assert!(!adopted(true, false) && !adopted(false, true));
+        assert!(adopted(false, false));
     }
 }

@@ -129,9 +129,10 @@ fn import(
                 Imported::Stale(why) => {
                     (Some(&left), Some(format!("stale: {path}: {why}; it stays a foreign file")))
                 }
-                Imported::Changed => {
-                    (Some(&left), Some(format!("failed: {path}: changed while it was read")))
-                }
+                Imported::Changed => (
+                    Some(&left),
+                    Some(format!("failed: {path}: changed while it was read, or open for writing")),
+                ),
                 Imported::Failed(error) => (Some(&left), Some(format!("failed: {path}: {error}"))),
                 Imported::Left(what) => (None, Some(format!("left: {path}: {what}"))),
             };

@@ -49,7 +49,7 @@ pub fn run(options: &RehashOptions) -> ExitCode {
                     Rehashed::Known => {}
                     Rehashed::Changed => {
                         console.say(&format!(
-                            "failed: {}: changed while it was read; still foreign",
+                            "failed: {}: changed while it was read, or open for writing; still foreign",
                             shown(path)
                         ));
                     }
