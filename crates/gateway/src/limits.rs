@@ -3,7 +3,7 @@
 //! Memory that a client can bind:
 //!
 //! - a connection: what hyper reads into ([`READ_BUFFER_BYTES`], which it allocates as needed), and TLS buffers of some 40 KiB;
-//! - a download in progress: one piece of [`FILE_CHUNK_BYTES`], and as much again in hyper's write buffer;
+//! - a download in progress: one piece of [`FILE_CHUNK_BYTES`], and as much again in hyper's write buffer, or kept to be filled again;
 //! - an upload in progress: what its writer gathers before it writes (for files, `backend_posix` says how much: 1 MiB, and
 //!   1 MiB on its way to the disk; far less once all uploads hold 8 MiB), which is also what waits for its MD5 ([`MD5_STREAM_BYTES_MAX`]);
 //! - a listing: a page of at most 1000 keys (1 MiB and attributes, at the very most), and pieces of its document of
@@ -50,6 +50,8 @@ pub const LARGE_DOCUMENT_TIME: Duration = Duration::from_mins(1);
 pub const DOCUMENT_HOP_BYTES: usize = 64 << 10;
 /// A document with many entries (a listing) that is longer than this is sent in pieces of about this length.
 pub const DOCUMENT_PIECE_BYTES: usize = 512 << 10;
+/// So many pieces of a download may wait to be filled again.
+pub const FILE_CHUNKS_KEPT: usize = 2;
 /// How much of an object is read from its file at a time.
 pub const FILE_CHUNK_BYTES: u64 = 256 << 10;
 /// How much of an unwanted request body is read and dropped to keep the connection; beyond, it is closed.

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use backend::FileStamp;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use rustix::io::{Errno, ReadWriteFlags};
 use tokio::task::JoinHandle;
 
-use crate::limits::FILE_CHUNK_BYTES;
+use crate::limits::{FILE_CHUNK_BYTES, FILE_CHUNKS_KEPT};
 
 /// Reads a range of a file piece by piece: at once where the page cache has it, else on the blocking pool.
 ///
@@ -27,12 +27,14 @@ pub struct FileBody {
     /// False once the file system has said that it cannot tell what it has in memory.
     cached_reads: bool,
     reading: Option<JoinHandle<io::Result<Bytes>>>,
+    /// Pieces that were handed out. Once they are sent, their memory serves again: it is in the processor's caches, and need not be zeroed.
+    sent: Vec<Bytes>,
 }
 
 impl FileBody {
     /// Will read `range` of `file`.
     pub const fn new(file: Arc<File>, range: Range<u64>, stamp: FileStamp) -> Self {
-        Self { file, left: range, stamp, cached_reads: true, reading: None }
+        Self { file, left: range, stamp, cached_reads: true, reading: None, sent: Vec::new() }
     }
 
     /// How many bytes have not been handed out.
@@ -46,19 +48,44 @@ impl FileBody {
             return Poll::Ready(None);
         }
         if self.reading.is_none()
-            && let Some(bytes) = self.read_cached()
+            && let Some(outcome) = self.read_cached()
         {
-            return Poll::Ready(Some(bytes.inspect(|bytes| self.left.start += bytes.len() as u64)));
+            return Poll::Ready(Some(self.hand_out(outcome)));
         }
-        let reading = self.reading.get_or_insert_with(|| {
+        if self.reading.is_none() {
             let (file, piece) = (self.file.clone(), next_piece(&self.left));
             let stamp = (piece.end == self.left.end).then_some(self.stamp);
-            tokio::task::spawn_blocking(move || read_exactly(&file, piece, stamp))
-        });
+            let buffer = self.buffer(&piece);
+            self.reading =
+                Some(tokio::task::spawn_blocking(move || read_exactly(&file, piece, buffer, stamp)));
+        }
+        let Some(reading) = &mut self.reading else { return Poll::Pending };
         let outcome = ready!(Pin::new(reading).poll(cx));
         self.reading = None;
         let outcome = outcome.unwrap_or_else(|joining| Err(io::Error::other(joining)));
-        Poll::Ready(Some(outcome.inspect(|bytes| self.left.start += bytes.len() as u64)))
+        Poll::Ready(Some(self.hand_out(outcome)))
+    }
+
+    fn hand_out(&mut self, outcome: io::Result<Bytes>) -> io::Result<Bytes> {
+        let bytes = outcome?;
+        self.left.start += bytes.len() as u64;
+        if !self.left.is_empty() && self.sent.len() < FILE_CHUNKS_KEPT {
+            self.sent.push(bytes.clone());
+        }
+        Ok(bytes)
+    }
+
+    /// Room for a piece, of those that were sent if possible.
+    fn buffer(&mut self, piece: &Range<u64>) -> BytesMut {
+        let length = usize::try_from(piece.end - piece.start).unwrap_or(usize::MAX);
+        let sent = self.sent.iter().position(Bytes::is_unique).map(|at| self.sent.swap_remove(at));
+        match sent.map(Bytes::try_into_mut) {
+            Some(Ok(mut buffer)) => {
+                buffer.resize(length, 0);
+                buffer
+            }
+            _ => BytesMut::zeroed(length),
+        }
     }
 
     /// Reads without waiting; `None` where that is not possible.
@@ -67,16 +94,17 @@ impl FileBody {
             return None;
         }
         let piece = next_piece(&self.left);
-        let mut buffer = vec![0; usize::try_from(piece.end - piece.start).ok()?];
+        let mut buffer = self.buffer(&piece);
         let into = &mut [IoSliceMut::new(&mut buffer)];
         let read = match rustix::io::preadv2(&self.file, into, piece.start, ReadWriteFlags::NOWAIT) {
             Ok(read) => read,
             Err(errno) => {
                 self.cached_reads = errno != Errno::OPNOTSUPP;
-                return None;
+                0
             }
         };
         if read == 0 {
+            self.sent.push(buffer.freeze());
             return None;
         }
         buffer.truncate(read);
@@ -85,7 +113,7 @@ impl FileBody {
         {
             return Some(Err(error));
         }
-        Some(Ok(buffer.into()))
+        Some(Ok(buffer.freeze()))
     }
 }
 
@@ -94,12 +122,15 @@ fn next_piece(left: &Range<u64>) -> Range<u64> {
 }
 
 /// Reads a piece; of the last one, `stamp` is what the file must still look like.
-fn read_exactly(file: &File, piece: Range<u64>, stamp: Option<FileStamp>) -> io::Result<Bytes> {
-    let length = usize::try_from(piece.end - piece.start).map_err(io::Error::other)?;
-    let mut buffer = vec![0; length];
+fn read_exactly(
+    file: &File,
+    piece: Range<u64>,
+    mut buffer: BytesMut,
+    stamp: Option<FileStamp>,
+) -> io::Result<Bytes> {
     file.read_exact_at(&mut buffer, piece.start)?;
     stamp.map_or(Ok(()), |stamp| check(file, stamp))?;
-    Ok(buffer.into())
+    Ok(buffer.freeze())
 }
 
 fn check(file: &File, stamp: FileStamp) -> io::Result<()> {

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Server CPU of downloads beside nginx (sendfile), which serves the same files: presigned URLs, wrk, in turn.
+
+    cargo build --release && bench/nginx.py --dir /mnt/x
+    bench/nginx.py --sizes 1m 64m --connections 8
+
+Needs nginx and wrk. nginx knows nothing of S3: it does no signatures, no metadata, no conditions. Prints the least of all rounds.
+"""
+
+import argparse
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from common import KEYS, ROOT, cpu_seconds, presign, request, server
+
+UNITS = {"k": 1 << 10, "m": 1 << 20}
+CONF = """
+worker_processes 2; pid {work}/nginx.pid; error_log {work}/error.log; daemon off; user root;
+events {{ worker_connections 1024; }}
+http {{
+  access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; default_type application/octet-stream;
+  client_body_temp_path {work}/t1; proxy_temp_path {work}/t2; fastcgi_temp_path {work}/t3; uwsgi_temp_path {work}/t4; scgi_temp_path {work}/t5;
+  server {{ listen 127.0.0.1:{port}; root {data}; }}
+}}
+"""
+
+
+def workers(pid: int) -> list[int]:
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *map(int, children)]
+
+
+def wrk(url: str, options: argparse.Namespace, pids: list[int]) -> float:
+    """CPU us a request."""
+    before = sum(map(cpu_seconds, pids))
+    command = ["wrk", "-t1", f"-c{options.connections}", f"-d{options.seconds}s", url]
+    out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    if "Non-2xx" in out:
+        raise SystemExit(out)
+    return (sum(map(cpu_seconds, pids)) - before) / int(re.search(r"(\d+) requests in", out)[1]) * 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dir", help="where to put the data (default: the system's temporary directory)")
+    parser.add_argument("--binary", default=ROOT / "target/release/slipway")
+    parser.add_argument("--durability", default="none")
+    parser.add_argument("--sizes", nargs="+", default=["1k", "128k", "1m", "64m"])
+    parser.add_argument("--connections", type=int, default=20)
+    parser.add_argument("--seconds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    options.null = False
+    with tempfile.TemporaryDirectory(dir=options.dir, prefix="slipway-nginx-") as directory:
+        work = pathlib.Path(directory)
+        (work / "data").mkdir()
+        work.chmod(0o755)
+        with server(options, work) as (host, pid), socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+            probe.close()
+            (work / "nginx.conf").write_text(CONF.format(work=work, port=port, data=work / "data"))
+            nginx = subprocess.Popen(["nginx", "-c", work / "nginx.conf", "-e", work / "error.log"])
+            try:
+                time.sleep(1)
+                request("PUT", host, "/bench", KEYS)
+                for size in options.sizes:
+                    path, length = f"/bench/{size}", int(size[:-1]) * UNITS[size[-1]]
+                    request("PUT", host, path, KEYS, b"x" * length)
+                    time.sleep(0.2)
+                    ours, theirs = [], []
+                    for _ in range(options.rounds):
+                        ours.append(wrk(f"http://{host}{presign('GET', host, path, KEYS)}", options, [pid]))
+                        theirs.append(wrk(f"http://127.0.0.1:{port}{path}", options, workers(nginx.pid)))
+                    mine, other = min(ours), min(theirs)
+                    print(f"GET {size:5} slipway {mine:9.1f} us  nginx {other:9.1f} us  {mine / other:5.2f} x", flush=True)
+            finally:
+                nginx.send_signal(signal.SIGTERM)
+                nginx.wait(timeout=30)
+
+
+if __name__ == "__main__":
+    main()
