@@ -160,8 +160,11 @@ fn make_way(
     }
     let note = Note::of_record(bucket, &path);
     let result = convert_somewhere(bucket, parent, name, owner);
-    // It is in the directory now.
-    let settled = result.is_err() || record::forget(bucket.store, parent, name);
+    // It may be in the directory also if something failed after that.
+    let settled = match file_info::at(parent, name) {
+        Ok(info) => !info.is_directory() || record::forget(bucket.store, parent, name),
+        Err(_) => false,
+    };
     if let Some(note) = note.filter(|_| settled) {
         note.remove();
     }
