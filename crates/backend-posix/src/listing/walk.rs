@@ -250,7 +250,7 @@ impl<'a> Walk<'a> {
                     (info.is_directory() && its_own()).then(own)
                 }
             }
-            _ => file_info::at(directory, &own()).is_ok_and(|info| info.is_file()).then(own),
+            _ => file_info::at_path(directory, &own()).is_ok_and(|info| info.is_file()).then(own),
         }
     }
 
