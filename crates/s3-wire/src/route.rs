@@ -24,10 +24,12 @@ pub fn route(method: &Method, shape: Shape, query: &Query<'_>, headers: &HeaderM
         rows.filter(|row| matches(row, &named, query, headers)).max_by_key(|row| specificity(row.selector));
     let found = best.ok_or_else(|| refuse(method, shape))?;
     let explained = subresource_of(found.selector);
-    match named.into_iter().find(|name| !explained.contains(&Some(name))) {
+    // `partNumber` selects a part on GET and HEAD; there it is an argument, not a subresource.
+    let explains = |name: &str| {
+        explained.contains(&Some(name)) || (name == "partNumber" && matches!(verb, Verb::Get | Verb::Head))
+    };
+    match named.into_iter().find(|name| !explains(name)) {
         None => Ok(found.operation),
-        // `partNumber` selects a part on GET and HEAD; there it is an argument, not a subresource.
-        Some("partNumber") if matches!(verb, Verb::Get | Verb::Head) => Ok(found.operation),
         Some("uploadId" | "partNumber") if shape == Shape::Object && verb == Verb::Put => {
             Err(S3Error::new(ErrorCode::InvalidRequest))
         }

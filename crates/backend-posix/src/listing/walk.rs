@@ -38,7 +38,7 @@ pub(crate) fn lower_bound(start: Option<&ListPosition>) -> Vec<u8> {
 /// What a walk comes upon.
 #[derive(Debug)]
 pub(crate) enum Hit {
-    /// An object; [`Walk::summary`] tells more.
+    /// An object; [`summaries`](super::attributes::summaries) tell more.
     Object(Found),
     /// Keys that have this prefix up to the delimiter. The walk has gone past them.
     CommonPrefix(String),
