@@ -162,6 +162,10 @@ mod tests {
         use Shape::{Bucket, Object};
         assert_eq!(ask("GET", Object, "partNumber=2", None), Ok("GetObject"));
         assert_eq!(ask("HEAD", Object, "partNumber=2", None), Ok("HeadObject"));
+        // Nor do they hide one.
+        for query in ["acl&tagging", "acl&partNumber=2&tagging"] {
+            assert_eq!(ask("GET", Object, query, None), Err("InvalidArgument".to_owned()), "{query}");
+        }
         assert_eq!(ask("GET", Object, "foo=bar&x-id=GetObject", None), Ok("GetObject"));
         assert_eq!(ask("GET", Bucket, "list-type=3", None), Ok("ListObjects"));
         assert_eq!(ask("PUT", Object, "x-id=PutObject", Some("x-amz-copy-source")), Ok("CopyObject"));
