@@ -37,6 +37,7 @@ def shape(place):
 def sweep(tree, *options):
     done = subprocess.run([binary(), "sweep", "--age", "0", tree], capture_output=True, text=True, timeout=60)
     assert "panicked" not in done.stderr, done.stderr
+    return done
 
 
 @pytest.mark.parametrize("metadata", ["xattr", "sidecar"])
@@ -63,6 +64,24 @@ def test_links_in_the_place_of_our_own(make_server, outside, metadata):
         bucket.raw.delete(bucket.path())
         sweep(server.tree)
     assert shape(outside) == before
+
+
+def test_a_file_in_the_place_of_our_own_keeps_nothing_else_from_the_sweep(make_server):
+    server = make_server()
+    for name in ["one", "two"]:
+        Bucket(server, name).create().put("a", b"1")
+        (server.tree / name / ".slipway/uploads/left").mkdir(parents=True)
+    assert sweep(server.tree).returncode == 0
+    for name in ["one", "two"]:
+        (server.tree / name / ".slipway/uploads/left").mkdir(parents=True)
+    strange = server.tree / "one/.slipway/scattered"
+    strange.write_text("")
+    done = sweep(server.tree)
+    assert done.returncode == 1, done
+    assert "2 uploads" in done.stdout, done
+    assert "one" in done.stderr and "two" not in done.stderr, done
+    strange.unlink()
+    assert sweep(server.tree).returncode == 0
 
 
 def test_notes_that_someone_wrote(make_server, outside):

@@ -432,6 +432,12 @@ def test_creation_in_no_bucket(raw):
     expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")
 
 
+def test_completion_in_no_bucket(raw):
+    body = complete_document([(1, '"' + "0" * 32 + '"')])
+    response = raw.post("/no-such-bucket/key", body, query={"uploadId": "a" * 48})
+    expect.error(response, "NoSuchBucket", BucketName="no-such-bucket", UploadId=None)
+
+
 def test_parts_are_no_objects(bucket):
     """Neither by the names that they have on disk nor in listings."""
     upload_id = bucket.create_upload("key")

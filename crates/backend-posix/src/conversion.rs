@@ -171,7 +171,8 @@ fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
     };
     match rustix::fs::readlinkat(own, ANNOUNCEMENT, Vec::new()) {
         Ok(text) => Ok(Some(text.to_string_lossy().into_owned())),
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        // EINVAL: someone put something else there than a link, which announces nothing.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::INVAL) => Ok(None),
         Err(errno) => Err(errno).op("read an announcement"),
     }
 }

@@ -6,11 +6,12 @@ use backend::BackendError;
 pub(crate) use backend::FileStamp as Stamp;
 use jiff::Timestamp;
 use rustix::fd::AsFd;
-use rustix::fs::{AtFlags, FileType, Stat, StatxFlags};
+use rustix::fs::{AtFlags, FileType, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
 use crate::error::{Io, Op};
 use crate::limits::{SETTLED_COARSE, TIMES_SETTLE};
+use crate::resolve::{self, PLACE};
 
 /// The part of `struct stat` that is used here.
 #[derive(Debug, Clone, Copy)]
@@ -88,9 +89,30 @@ fn fresh_by(directory: impl AsFd, name: &str, flags: AtFlags) -> Io<FileInfo> {
     })
 }
 
-/// `fstatat` of the name itself, not of what a symbolic link points to.
+/// `fstatat` of the name itself, not of what a symbolic link points to. Of one name: a path would be followed through links, and whoever may
+/// write in a directory can put one in the place of any in it. See [`at_path`].
 pub(crate) fn at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
-    let look = || rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW);
+    one_name(name).and_then(|name| at_following(directory, name))
+}
+
+/// EINVAL if it is no single name.
+pub(crate) fn one_name(name: &str) -> Io<&str> {
+    if name.contains('/') { Err(Errno::INVAL) } else { Ok(name) }
+}
+
+/// [`at`] for a path, none of whose names is followed: ELOOP if a symbolic link is on the way.
+pub(crate) fn at_path(directory: impl AsFd, path: &str) -> Io<FileInfo> {
+    let look = || of(resolve::plain(&directory, path, PLACE | OFlags::NOFOLLOW)?);
+    match look() {
+        // As in `at_following`.
+        Err(Errno::IO) => look(),
+        result => result,
+    }
+}
+
+/// [`at`] for a path that may lead through links: only to compare with what was opened without.
+pub(crate) fn at_following(directory: impl AsFd, path: &str) -> Io<FileInfo> {
+    let look = || rustix::fs::statat(&directory, path, AtFlags::SYMLINK_NOFOLLOW);
     let stat = match look() {
         // FUSE, of a file that became a directory, by another mount, between two of its calls.
         Err(Errno::IO) => look(),
@@ -112,4 +134,26 @@ pub(crate) fn timestamp(ns: i128) -> Timestamp {
 /// The present, in ns.
 pub(crate) fn now_ns() -> i64 {
     i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn no_look_at_a_name_goes_through_a_link() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("d")).unwrap();
+        fs::write(root.path().join("d/f"), "1").unwrap();
+        symlink("d", root.path().join("link")).unwrap();
+        let directory = fs::File::open(root.path()).unwrap();
+        assert!(at_path(&directory, "d/f").unwrap().is_file());
+        assert_eq!(at_path(&directory, "link").unwrap().kind, FileType::Symlink);
+        assert_eq!(at_path(&directory, "link/f").err(), Some(Errno::LOOP));
+        assert_eq!(at(&directory, "link").unwrap().kind, FileType::Symlink);
+        assert_eq!(at(&directory, "link/f").err(), Some(Errno::INVAL));
+    }
 }

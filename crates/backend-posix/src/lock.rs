@@ -143,7 +143,7 @@ pub(crate) fn is_named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<
 fn named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<Option<(u64, u64)>> {
     let info = file_info::of(file)?;
     let id = (info.device, info.inode);
-    match file_info::at(directory, path) {
+    match file_info::at_following(directory, path) {
         Ok(named) => Ok(((named.device, named.inode) == id).then_some(id)),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(errno) => Err(errno),

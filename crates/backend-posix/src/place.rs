@@ -43,7 +43,7 @@ pub(crate) struct Spot {
 }
 
 /// What a name stands for.
-enum Found {
+pub(crate) enum Found {
     Nothing,
     Object(Current),
     Directory,
@@ -62,13 +62,13 @@ pub(crate) fn find(
     let spot = |directory: &Directory, name: &str, current| {
         Ok(Some(Spot { directory: directory.clone(), name: name.to_owned(), current }))
     };
-    match look(bucket, parent, name, facts)? {
+    match look(bucket, parent, name, facts, Links::Followed)? {
         Found::Nothing => spot(parent, name, None),
         Found::Object(current) => spot(parent, name, Some(current)),
         Found::Obstacle => Ok(None),
         Found::Directory => {
             let directory = bucket.directory(&join(&parent.path, name)).attempt("open a directory")?;
-            match look(bucket, &directory, SELF, facts)? {
+            match find_reserved(bucket, &directory, SELF, facts)? {
                 Found::Nothing => spot(&directory, SELF, None),
                 Found::Object(current) => spot(&directory, SELF, Some(current)),
                 Found::Directory | Found::Obstacle => Ok(None),
@@ -77,25 +77,32 @@ pub(crate) fn find(
     }
 }
 
-/// Finds out about a file of our own name (`.slipway,dir`) in `directory`.
+/// Finds out about a file of our own name ([`SELF`], `.slipway,dir`) in `directory`. We make no links there, so that one is an obstacle wherever
+/// it leads.
 pub(crate) fn find_reserved(
     bucket: &Bucket<'_>,
     directory: &Directory,
     name: &str,
     facts: bool,
-) -> Result<Option<Current>, Fail> {
-    match resolve::content(directory, name) {
-        Ok(file) => {
-            let info = file_info::of(&file).attempt("stat a file")?;
-            let path = join(&directory.path, name);
-            if info.is_file() { current(bucket, &path, &file, info, facts).map(Some) } else { Ok(None) }
-        }
-        Err(Errno::NOENT | Errno::NXIO) => Ok(None),
-        Err(errno) => Err(errno).attempt("open a file"),
-    }
+) -> Result<Found, Fail> {
+    look(bucket, directory, name, facts, Links::Refused)
 }
 
-fn look(bucket: &Bucket<'_>, directory: &Directory, name: &str, facts: bool) -> Result<Found, Fail> {
+/// What a symbolic link is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Links {
+    /// What it leads to.
+    Followed,
+    Refused,
+}
+
+fn look(
+    bucket: &Bucket<'_>,
+    directory: &Directory,
+    name: &str,
+    facts: bool,
+    links: Links,
+) -> Result<Found, Fail> {
     if !facts {
         // One call for most: only a regular file of ours has a record with a stamp.
         if let Ok(Some(Record { stamp: Some(_), overflow, .. })) = record::read(bucket.store, directory, name)
@@ -113,10 +120,12 @@ fn look(bucket: &Bucket<'_>, directory: &Directory, name: &str, facts: bool) -> 
         FileType::RegularFile => match resolve::plain(directory, name, READ) {
             // Whoever may write the directory may replace what they can't read.
             Err(Errno::ACCESS) if !facts => return Ok(Found::Object(Current::default())),
+            // A link has taken its place meanwhile.
+            Err(Errno::LOOP) => return Err(Fail::Retry),
             result => result.attempt("open a file")?,
         },
         FileType::Directory => return Ok(Found::Directory),
-        FileType::Symlink => match bucket.content_at(&path) {
+        FileType::Symlink if links == Links::Followed => match bucket.content_at(&path) {
             Ok((file, target)) => {
                 path = target;
                 file

@@ -13,7 +13,7 @@ use crate::error::{Fail, Op, retrying};
 use crate::file_info::Stamp;
 use crate::keymap::{self, DIRECTORY_DATA, ObjectPath};
 use crate::note::Note;
-use crate::place::{self, Current, Facts};
+use crate::place::{self, Current, Facts, Found};
 use crate::record::{self, Record};
 use crate::staging::{Sealed, Staged};
 use crate::store::Store;
@@ -150,8 +150,9 @@ impl Target {
         }
         let lock = bucket.lock(&join(&parent.path, name))?;
         let facts = !self.conditions.is_empty();
-        let spot = place::find(bucket, parent, name, facts)?.ok_or_else(place::obstacle)?;
-        place::check(&self.conditions, spot.current.as_ref())?;
+        let spot = place::find(bucket, parent, name, facts)?;
+        place::check(&self.conditions, spot.as_ref().and_then(|spot| spot.current.as_ref()))?;
+        let spot = spot.ok_or_else(place::obstacle)?;
         put_in_place(bucket, sealed, &spot.directory, &spot.name, spot.current.is_some())?;
         drop(lock);
         sync_names(bucket, &spot.directory)?;
@@ -174,6 +175,7 @@ impl Target {
         let old = DirectoryObject::look(bucket, &directory, !self.conditions.is_empty())?;
         place::check(&self.conditions, old.current())?;
         match content {
+            Content::Bytes(_) if old.obstructed => return Err(place::obstacle()),
             Content::Bytes(sealed) => {
                 put_in_place(bucket, sealed, &directory, DIRECTORY_DATA, old.file.is_some())?;
                 sync_names(bucket, &directory)?;
@@ -241,6 +243,8 @@ pub(crate) struct DirectoryObject {
     pub record: Record,
     /// The object, if it has bytes.
     pub file: Option<Current>,
+    /// No file can have its bytes: something else is there.
+    obstructed: bool,
     /// The object, if only the record is it.
     bare: Option<Current>,
 }
@@ -249,7 +253,11 @@ impl DirectoryObject {
     /// Finds out; the caller holds the directory's lock.
     pub fn look(bucket: &Bucket<'_>, directory: &Directory, facts: bool) -> Result<Self, Fail> {
         let record = place::directory_record(bucket, directory).attempt("read a record")?;
-        let file = place::find_reserved(bucket, directory, DIRECTORY_DATA, facts)?;
+        let (file, obstructed) = match place::find_reserved(bucket, directory, DIRECTORY_DATA, facts)? {
+            Found::Object(current) => (Some(current), false),
+            Found::Nothing => (None, false),
+            Found::Directory | Found::Obstacle => (None, true),
+        };
         let bare = record.directory_attributes().map(|attributes| Current {
             facts: Some(Facts {
                 etag: attributes.etag,
@@ -258,7 +266,7 @@ impl DirectoryObject {
             }),
             overflow: record.overflow,
         });
-        Ok(Self { record, file, bare })
+        Ok(Self { record, file, obstructed, bare })
     }
 
     /// The object that is there.

@@ -321,9 +321,7 @@ impl Sealed {
             None => link_unnamed(&self.staged.file, directory, name),
             Some(staged) if staged.keep => move_to_free(&staged.directory, &staged.name, directory, name),
             Some(staged) => {
-                rustix::fs::linkat(&*staged.directory, &*staged.name, directory, name, AtFlags::empty())?;
-                staged.keep = false;
-                Ok(())
+                rustix::fs::linkat(&*staged.directory, &*staged.name, directory, name, AtFlags::empty())
             }
         }
     }

@@ -9,42 +9,74 @@ use rustix::fs::{AtFlags, FileType, SeekFrom};
 use rustix::io::Errno;
 use s3_types::BucketName;
 
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, join};
 use crate::buckets::entries;
 use crate::companions;
 use crate::conversion;
 use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, FileInfo};
 use crate::files;
-use crate::keymap;
+use crate::keymap::{self, OWN_DIRECTORY};
 use crate::limits::SCATTERED_BYTES_MAX;
 use crate::listing::read_names;
 use crate::lock;
 use crate::lock_wait::Hurry;
 use crate::note;
 use crate::options::SweepOptions;
+use crate::place::leads_nowhere;
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::{SCATTERED, is_scattered, note_scattered, scattered_note};
+use crate::staging::{SCATTERED, STAGING, is_scattered, note_scattered, scattered_note};
 use crate::store::Store;
 use crate::unique;
 use crate::upload;
 
-/// Sweeps one bucket.
+/// Sweeps one bucket. What can't be swept, since someone put a thing of theirs in the place of one of ours, keeps nothing else from it: it is
+/// told and counted.
 pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOptions) -> Result<SweepReport> {
     let _hurry = Hurry::begin();
     let bucket = store.bucket(bucket_name)?;
     let mut report = SweepReport::default();
-    conversion::settle_wanted(&bucket, |_| true)?;
-    if let Some(staging) = staging_directory(&bucket)? {
-        report.staging += sweep_staging(&bucket, &staging, |_| true, options)?;
+    let settled = conversion::settle_wanted(&bucket, |_| true).map_err(BackendError::from);
+    // Until then a file may have its only name in there.
+    if unless_failed("what is becoming a directory", settled, &mut report)?.is_some() {
+        let swept = sweep_staging_directory(&bucket, options, &mut report);
+        unless_failed("staging", swept, &mut report)?;
+        let swept = sweep_scattered(&bucket, options, &mut report);
+        unless_failed("what is staged elsewhere", swept, &mut report)?;
     }
-    report.staging += sweep_scattered(&bucket, options)?;
-    upload::sweep(&bucket, bucket_name, options, &mut report)?;
-    report.staging += companions::sweep(&bucket, options.staging_age)?;
+    let swept = upload::sweep_receipts(&bucket, options, &mut report);
+    unless_failed("receipts", swept, &mut report)?;
+    let swept = upload::sweep(&bucket, bucket_name, options, &mut report);
+    unless_failed("uploads", swept, &mut report)?;
+    let swept = companions::sweep(&bucket, options.staging_age).map_err(BackendError::from);
+    report.staging += unless_failed("companions", swept, &mut report)?.unwrap_or(0);
     if Hurry::is_over() {
         tracing::warn!(bucket = bucket_name.as_str(), "someone holds locks for long: not all was swept");
     }
     Ok(report)
+}
+
+/// Tells of what failed, and counts it. An error only if the rest is to be left for another time: someone holds locks of the bucket for long,
+/// and others are to be swept too.
+pub(crate) fn unless_failed<T>(what: &str, done: Result<T>, report: &mut SweepReport) -> Result<Option<T>> {
+    match done {
+        Ok(done) => Ok(Some(done)),
+        Err(error @ BackendError::Busy(_)) => Err(error),
+        Err(error) => {
+            tracing::warn!(what, %error, "not swept");
+            report.unswept += 1;
+            Ok(None)
+        }
+    }
+}
+
+fn sweep_staging_directory(
+    bucket: &Bucket<'_>,
+    options: &SweepOptions,
+    report: &mut SweepReport,
+) -> Result<()> {
+    let Some(staging) = own_directory(bucket, STAGING)? else { return Ok(()) };
+    sweep_staging(bucket, &staging, |_| true, options, report)
 }
 
 /// Removes old entries whose names are `wanted`. One that resists does not keep the rest.
@@ -53,38 +85,36 @@ fn sweep_staging(
     staging: &OwnedFd,
     wanted: impl Fn(&str) -> bool,
     options: &SweepOptions,
-) -> Result<usize> {
-    let mut removed = 0;
+    report: &mut SweepReport,
+) -> Result<()> {
     for (name, _) in entries(staging).op("read staging")? {
         if wanted(&name) && is_older(staging, &name, options.staging_age) {
-            match remove_staged(bucket, staging, &name, false) {
-                Ok(done) => removed += usize::from(done),
-                // Someone holds locks of this bucket for long; others are to be swept too.
-                Err(Fail::Storage(error @ BackendError::Busy(_))) => return Err(error),
-                Err(error) => tracing::warn!(name, ?error, "a leftover cannot be removed"),
-            }
+            let removed = remove_staged(bucket, staging, &name, false).map_err(BackendError::from);
+            let removed = unless_failed(&name, removed, report)?;
+            report.staging += usize::from(removed == Some(true));
         }
     }
-    Ok(removed)
+    Ok(())
 }
 
 /// Sweeps the directories that things were staged in themselves.
-fn sweep_scattered(bucket: &Bucket<'_>, options: &SweepOptions) -> Result<usize> {
-    let notes = match resolve::plain(&bucket.fd, &format!(".slipway/{SCATTERED}"), DIRECTORY) {
-        Err(Errno::NOENT) => return Ok(0),
-        result => result.op("open notes")?,
-    };
-    let mut removed = 0;
+fn sweep_scattered(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut SweepReport) -> Result<()> {
+    let Some(notes) = own_directory(bucket, SCATTERED)? else { return Ok(()) };
     for (name, _) in entries(&notes).op("read notes")? {
         let Some(path) = scattered_path(&notes, &name) else { continue };
-        match bucket.directory(&path).and_then(|d| resolve::plain(&d, "", DIRECTORY)) {
-            Ok(directory) => removed += sweep_staging(bucket, &directory, is_scattered, options)?,
+        let swept = match bucket.directory(&path).and_then(|d| resolve::plain(&d, "", DIRECTORY)) {
+            Ok(directory) => sweep_staging(bucket, &directory, is_scattered, options, report),
             // It took what was in it along.
-            Err(Errno::NOENT | Errno::NOTDIR) => forget_scattered(bucket, &notes, &name, &path)?,
-            Err(_) => {}
-        }
+            Err(Errno::NOENT | Errno::NOTDIR) => {
+                forget_scattered(bucket, &notes, &name, &path).map_err(BackendError::from)
+            }
+            // A link that leads out of the bucket, by now.
+            Err(errno) if leads_nowhere(errno) => Ok(()),
+            Err(errno) => Err(errno).op("open a directory"),
+        };
+        unless_failed(&path, swept, report)?;
     }
-    Ok(removed)
+    Ok(())
 }
 
 /// The directory that a note tells of. What others may have put there is of any size and number.
@@ -101,6 +131,14 @@ fn forget_scattered(bucket: &Bucket<'_>, notes: &OwnedFd, name: &str, path: &str
     let _ = rustix::fs::unlinkat(notes, name, AtFlags::empty());
     // Who made it again meanwhile may have found the note.
     if bucket.directory(path).is_ok() { note_scattered(notes, path) } else { Ok(()) }
+}
+
+/// A directory in `.slipway`, if the bucket ever had it.
+pub(crate) fn own_directory(bucket: &Bucket<'_>, name: &str) -> Result<Option<OwnedFd>> {
+    match resolve::plain(&bucket.fd, &join(OWN_DIRECTORY, name), DIRECTORY) {
+        Err(Errno::NOENT) => Ok(None),
+        result => result.map(Some).op("open a directory of the bucket's own"),
+    }
 }
 
 /// The bucket's staging directory, if it ever had one.
@@ -195,6 +233,7 @@ fn remove_entries(directory: &OwnedFd, mut full: impl FnMut(&CStr) -> bool) -> I
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use rustix::fs::{Mode, OFlags};
 
@@ -265,6 +304,40 @@ mod tests {
     }
 
     #[test]
+    fn what_is_in_the_place_of_a_directory_of_ours_keeps_nothing_else() {
+        let options = SweepOptions {
+            staging_age: Duration::ZERO,
+            completed_age: Duration::ZERO,
+            ..SweepOptions::default()
+        };
+        let strangers: [fn(&Path); 2] =
+            [|at| fs::write(at, "").unwrap(), |at| std::os::unix::fs::symlink("/tmp", at).unwrap()];
+        let leftovers = [
+            "staging/left",
+            "uploads/abc/00001",
+            "completed/abc",
+            "overflow/00000000000000000000000000000007,1",
+        ];
+        let names = ["staging", "scattered", "uploads", "completed", "overflow", "converting"];
+        for (name, stranger) in names.iter().flat_map(|name| strangers.map(|stranger| (*name, stranger))) {
+            let scene = Scene::new();
+            let own = scene.path().join(".slipway");
+            for left in leftovers {
+                let at = own.join(left);
+                fs::create_dir_all(at.parent().unwrap()).unwrap();
+                fs::write(at, "").unwrap();
+            }
+            let _ = fs::remove_dir_all(own.join(name));
+            stranger(&own.join(name));
+            let report = sweep(&scene.store, &scene.name, &options).unwrap();
+            let resists = usize::from(name != "converting");
+            assert_eq!(report.unswept, resists, "{name} {report:?}");
+            let left: Vec<_> = leftovers.iter().filter(|left| own.join(left).exists()).collect();
+            assert!(left.is_empty(), "{name}: {left:?}");
+        }
+    }
+
+    #[test]
     fn notes_of_others_cost_nothing_and_those_of_what_is_gone_go() {
         let scene = Scene::new();
         let notes = scene.path().join(".slipway/scattered");
@@ -276,10 +349,14 @@ mod tests {
         }
         let leftover = scene.path().join("there").join(crate::staging::scattered_name());
         fs::write(&leftover, "").unwrap();
-        // One of another name, as long as can be.
-        fs::write(notes.join("0123456789abcdef"), vec![b'x'; 4 << 20]).unwrap();
+        // Of the name that its text has, and as long as can be.
+        let long = "x".repeat(4 << 20);
+        let name = scattered_note(&long);
+        fs::write(notes.join(&name), &long).unwrap();
         fs::write(notes.join("other"), "there").unwrap();
-        assert_eq!(scattered_path(&own, "0123456789abcdef"), None);
+        assert_eq!(scattered_path(&own, &name), None);
+        let name = scattered_note("there");
+        assert_eq!(scattered_path(&own, &name).as_deref(), Some("there"));
         let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
         assert_eq!(sweep(&scene.store, &scene.name, &options).unwrap().staging, 1);
         assert!(!leftover.exists());

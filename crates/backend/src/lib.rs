@@ -186,6 +186,8 @@ pub struct SweepReport {
     pub completed: usize,
     /// Uploads that were abandoned, or half removed, or whose bucket is gone.
     pub uploads: usize,
+    /// What could not be swept. Each is told in the log.
+    pub unswept: usize,
 }
 
 /// A write in progress, on behalf of whom it was begun for. Dropping it leaves nothing behind.

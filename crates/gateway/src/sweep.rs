@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::{Backend, Context, ListBucketsQuery, Result, SweepReport};
+use backend::{Backend, BackendError, Context, ListBucketsQuery, Result, SweepReport};
 use backend_posix::PosixBackend;
 
 use crate::config::SweepOptions;
@@ -17,8 +17,9 @@ const BUCKETS_PER_PAGE: usize = 1000;
 pub async fn regularly(backend: Arc<dyn Backend>) {
     loop {
         match sweep_all(backend.as_ref()).await {
-            Ok(SweepReport { staging: 0, completed: 0, uploads: 0 }) => {}
-            Ok(SweepReport { staging, completed, uploads }) => {
+            // What is unswept is in the log.
+            Ok(SweepReport { staging: 0, completed: 0, uploads: 0, .. }) => {}
+            Ok(SweepReport { staging, completed, uploads, .. }) => {
                 tracing::info!(staging, completed, uploads, "swept what was left behind");
             }
             Err(error) => tracing::error!(%error, "sweep failed"),
@@ -27,7 +28,7 @@ pub async fn regularly(backend: Arc<dyn Backend>) {
     }
 }
 
-/// `slipway sweep`: sweeps all buckets of a directory once, and says what was removed.
+/// `slipway sweep`: sweeps all buckets of a directory once, and says what was removed. An error if anything could not be swept.
 pub fn once(options: &SweepOptions) -> std::result::Result<(), String> {
     let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr);
     // A second call in one process (tests) keeps the first log.
@@ -37,21 +38,21 @@ pub fn once(options: &SweepOptions) -> std::result::Result<(), String> {
     let posix = backend_posix::Options { sweep, ..Default::default() };
     let backend = PosixBackend::open(&options.dir, posix).map_err(|e| e.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| says(&e))?;
-    let SweepReport { staging, completed, uploads } =
+    let SweepReport { staging, completed, uploads, unswept } =
         runtime.block_on(sweep_all(&backend)).map_err(|e| says(&e))?;
     // Nobody may be listening, which is no reason to fail.
     let _ = writeln!(
         std::io::stdout(),
         "Removed {staging} unfinished writes, {completed} receipts of completed uploads, {uploads} uploads"
     );
-    Ok(())
+    if unswept == 0 { Ok(()) } else { Err(says(&format_args!("not all could be swept: see above"))) }
 }
 
 async fn sweep_all(backend: &dyn Backend) -> Result<SweepReport> {
     let cx = Context::default();
     let mut total = backend.sweep_orphans(&cx).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "what crashes left beside the buckets was not swept");
-        SweepReport::default()
+        SweepReport { unswept: 1, ..SweepReport::default() }
     });
     let mut query = ListBucketsQuery { max_buckets: BUCKETS_PER_PAGE, ..ListBucketsQuery::default() };
     loop {
@@ -63,8 +64,17 @@ async fn sweep_all(backend: &dyn Backend) -> Result<SweepReport> {
                     total.staging += report.staging;
                     total.completed += report.completed;
                     total.uploads += report.uploads;
+                    total.unswept += report.unswept;
+                    if report.unswept > 0 {
+                        tracing::warn!(bucket = bucket.name.as_str(), "not all of a bucket was swept");
+                    }
                 }
-                Err(error) => tracing::warn!(bucket = bucket.name.as_str(), %error, "bucket was not swept"),
+                // It is deleted already, or has gone otherwise.
+                Err(BackendError::NoSuchBucket) => {}
+                Err(error) => {
+                    tracing::warn!(bucket = bucket.name.as_str(), %error, "bucket was not swept");
+                    total.unswept += 1;
+                }
             }
         }
         match page.next {

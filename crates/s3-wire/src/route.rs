@@ -24,10 +24,12 @@ pub fn route(method: &Method, shape: Shape, query: &Query<'_>, headers: &HeaderM
         rows.filter(|row| matches(row, &named, query, headers)).max_by_key(|row| specificity(row.selector));
     let found = best.ok_or_else(|| refuse(method, shape))?;
     let explained = subresource_of(found.selector);
-    match named.into_iter().find(|name| !explained.contains(&Some(name))) {
+    // `partNumber` selects a part on GET and HEAD; there it is an argument, not a subresource.
+    let explains = |name: &str| {
+        explained.contains(&Some(name)) || (name == "partNumber" && matches!(verb, Verb::Get | Verb::Head))
+    };
+    match named.into_iter().find(|name| !explains(name)) {
         None => Ok(found.operation),
-        // `partNumber` selects a part on GET and HEAD; there it is an argument, not a subresource.
-        Some("partNumber") if matches!(verb, Verb::Get | Verb::Head) => Ok(found.operation),
         Some("uploadId" | "partNumber") if shape == Shape::Object && verb == Verb::Put => {
             Err(S3Error::new(ErrorCode::InvalidRequest))
         }
@@ -160,6 +162,10 @@ mod tests {
         use Shape::{Bucket, Object};
         assert_eq!(ask("GET", Object, "partNumber=2", None), Ok("GetObject"));
         assert_eq!(ask("HEAD", Object, "partNumber=2", None), Ok("HeadObject"));
+        // Nor do they hide one.
+        for query in ["acl&tagging", "acl&partNumber=2&tagging"] {
+            assert_eq!(ask("GET", Object, query, None), Err("InvalidArgument".to_owned()), "{query}");
+        }
         assert_eq!(ask("GET", Object, "foo=bar&x-id=GetObject", None), Ok("GetObject"));
         assert_eq!(ask("GET", Bucket, "list-type=3", None), Ok("ListObjects"));
         assert_eq!(ask("PUT", Object, "x-id=PutObject", Some("x-amz-copy-source")), Ok("CopyObject"));

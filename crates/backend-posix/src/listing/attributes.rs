@@ -1,13 +1,16 @@
 //! What a page shows of the objects on it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-use backend::{ObjectAttributes, ObjectSummary, Result};
+use backend::{ObjectSummary, Result};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::ObjectKey;
 
+use super::known::Shown;
+use super::names;
 use super::walk::{Found, Source};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Io, Op};
@@ -85,13 +88,8 @@ fn summary(bucket: &Bucket<'_>, found: &Found, begun_ns: i128) -> Result<Option<
         }
     };
     let (Some(attributes), Ok(key)) = (attributes, ObjectKey::new(key.as_str())) else { return Ok(None) };
-    Ok(Some(ObjectSummary {
-        key,
-        size_bytes: attributes.size_bytes,
-        last_modified: attributes.last_modified,
-        etag: attributes.etag,
-        checksum: attributes.checksum,
-    }))
+    let Shown { size_bytes, last_modified, etag, checksum } = attributes;
+    Ok(Some(ObjectSummary { key, size_bytes, last_modified, etag, checksum }))
 }
 
 fn attributes(
@@ -100,33 +98,48 @@ fn attributes(
     key: &str,
     source: &Source,
     begun_ns: i128,
-) -> Io<Option<ObjectAttributes>> {
-    let name = match source {
-        Source::File(name) => name,
-        Source::Directory => match open(bucket, directory, DIRECTORY_DATA) {
-            Err(Errno::NOENT) => return Ok(directory_record(bucket, directory)?.directory_attributes()),
-            Err(errno) => return Err(errno),
-            Ok(opened) => return attributes_of(bucket, &opened, key),
-        },
+) -> Io<Option<Shown>> {
+    let path = match source {
+        Source::File(path) => path,
+        Source::Directory => return directory_attributes(bucket, directory, key),
     };
-    if let Some(attributes) = by_name(bucket, directory, name, key, begun_ns) {
-        return Ok(Some(attributes));
+    // By one name at a time: what was a directory when the walk came by may be a link by now.
+    let parent;
+    let (directory, name) = match path.rsplit_once('/') {
+        None => (directory, path.as_str()),
+        Some((above, name)) => {
+            parent = names::child(bucket, directory, above)?;
+            (&parent, name)
+        }
+    };
+    if let Some(shown) = by_name(bucket, directory, name, key, begun_ns) {
+        return Ok(Some(shown));
     }
     match open(bucket, directory, name) {
-        Ok(opened) if opened.info.is_file() => attributes_of(bucket, &opened, key),
         // It became a directory meanwhile.
-        Ok(Opened { file: directory, path, info }) if info.is_directory() => {
-            let file = resolve::content(&directory, SELF)?;
-            let info = file_info::of(&file)?;
-            attributes_of(bucket, &Opened { file, path: join(&path, SELF), info }, key)
+        Ok(Opened { file, path, info }) if info.is_directory() && name != SELF => {
+            let directory = Directory { fd: Arc::new(file), path };
+            attributes_of(bucket, &open(bucket, &directory, SELF)?, key)
         }
-        Ok(_) => Ok(None),
+        Ok(opened) => attributes_of(bucket, &opened, key),
         // Its content is someone's own; that it is there shows.
         Err(Errno::ACCESS) => {
             let info = file_info::at(directory, name)?;
-            Ok(info.is_file().then(|| foreign::attributes(&info, key)))
+            Ok(info.is_file().then(|| foreign::attributes(&info, key).into()))
         }
         Err(errno) => Err(errno),
+    }
+}
+
+/// Of a directory object. What else stands in the place of its bytes is as if there were none.
+fn directory_attributes(bucket: &Bucket<'_>, directory: &Directory, key: &str) -> Io<Option<Shown>> {
+    let shown = match open(bucket, directory, DIRECTORY_DATA) {
+        Err(errno) if leads_nowhere(errno) => None,
+        opened => attributes_of(bucket, &opened?, key)?,
+    };
+    match shown {
+        None => Ok(directory_record(bucket, directory)?.directory_attributes().map(Shown::from)),
+        shown => Ok(shown),
     }
 }
 
@@ -137,19 +150,19 @@ fn by_name(
     name: &str,
     key: &str,
     begun_ns: i128,
-) -> Option<ObjectAttributes> {
+) -> Option<Shown> {
     let info = file_info::at(directory, name).ok().filter(FileInfo::is_file)?;
     let known = &bucket.store.known_records;
-    if let Some(attributes) = known.get(&info) {
-        return Some(attributes);
+    if let Some(shown) = known.get(&info) {
+        return Some(shown);
     }
     let record = record::read(bucket.store, directory, name).ok()?;
     if record.as_ref().is_some_and(|record| record.stamp == Some(info.stamp)) {
-        let attributes = record?.into_attributes(info.stamp)?;
+        let shown = Shown::from(record?.into_attributes(info.stamp)?);
         // Had another file got the name in between, and that were its record, this one's ctime would have changed by it: no one meets it in this
         // state again.
-        known.keep(State::settled(bucket.store, begun_ns, &info), &info, &attributes);
-        return Some(attributes);
+        known.keep(State::settled(bucket.store, begun_ns, &info), &info, &shown);
+        return Some(shown);
     }
     if record.is_none() && Peer::for_etags(&bucket.store.options) != Peer::Ignored {
         return None;
@@ -157,7 +170,7 @@ fn by_name(
     // Without a stamp that ties them, both calls might have been about different files.
     let again = file_info::at(directory, name).ok()?;
     let same = (again.inode, again.changed_ns) == (info.inode, info.changed_ns);
-    same.then(|| foreign::attributes(&info, key))
+    same.then(|| foreign::attributes(&info, key).into())
 }
 
 struct Opened {
@@ -170,16 +183,54 @@ struct Opened {
 fn open(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<Opened> {
     let path = join(&directory.path, name);
     let (file, path) = match resolve::content(directory, name) {
-        Err(Errno::LOOP) => bucket.content_at(&path)?,
+        // A link at a name of our own is not followed.
+        Err(Errno::LOOP) if !matches!(name, SELF | DIRECTORY_DATA) => bucket.content_at(&path)?,
         result => (result?, path),
     };
     let info = file_info::of(&file)?;
     Ok(Opened { file, path, info })
 }
 
-fn attributes_of(bucket: &Bucket<'_>, opened: &Opened, key: &str) -> Io<Option<ObjectAttributes>> {
+/// `None` for what is no file.
+fn attributes_of(bucket: &Bucket<'_>, opened: &Opened, key: &str) -> Io<Option<Shown>> {
     let Opened { file, path, info } = opened;
+    if !info.is_file() {
+        return Ok(None);
+    }
     let record = record::of(bucket.store, &bucket.fd, path, file)?;
     let peer = Peer::for_etags(&bucket.store.options);
-    Ok(Some(foreign::attributes_of(file, record, info, key, peer)))
+    Ok(Some(foreign::attributes_of(file, record, info, key, peer).into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::testing::Scene;
+
+    /// As when a directory is swapped for a link between the walk and the look at its object.
+    #[test]
+    fn what_a_link_in_place_of_a_directory_leads_to_is_not_shown() {
+        let scene = Scene::new();
+        let outside = scene.path().parent().unwrap().join("outside");
+        let chain = ".slipway,+".to_owned() + &"x".repeat(240);
+        for name in [SELF, ".slipway,.x"] {
+            fs::create_dir_all(&outside).unwrap();
+            fs::write(outside.join(name), "secret").unwrap();
+        }
+        for name in ["a", &chain] {
+            symlink(&outside, scene.path().join(name)).unwrap();
+        }
+        let bucket = scene.bucket();
+        let directory = Arc::new(bucket.directory("").unwrap());
+        let found = |path: String| Found {
+            key: "k".to_owned(),
+            directory: Arc::clone(&directory),
+            source: Source::File(path),
+        };
+        let found = [found(format!("a/{SELF}")), found(format!("{chain}/.slipway,.x"))];
+        assert_eq!(summaries(&bucket, &found).unwrap(), []);
+    }
 }

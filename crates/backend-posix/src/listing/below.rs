@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use s3_types::limits::KEY_BYTES_MAX;
 
 use super::budget::{Barren, Budget, Cut, Id};
-use super::names::{Kind, chain, child, kind_of, read_names};
+use super::names::{Kind, chain, child, kind_of, known_type, read_names};
 use super::walk::unless_removed;
 use crate::bucket::{Bucket, Directory};
 use crate::error::Io;
@@ -146,9 +146,10 @@ impl Below<'_, '_> {
         let (mut found, mut cut) = (false, Cut::default());
         let mut children = Vec::new();
         read_names(&**directory, |name, kind| {
+            let is_file = || Ok(known_type(&**directory, name, kind)? == Some(FileType::RegularFile));
             match keymap::classify(name.to_bytes()) {
-                Name::SelfFile => found |= own && kind == FileType::RegularFile,
-                Name::DirectoryData => found |= kind == FileType::RegularFile,
+                Name::SelfFile => found |= own && is_file()?,
+                Name::DirectoryData => found |= is_file()?,
                 Name::Component(component) => {
                     let kind = kind_of(self.bucket, &**directory, &directory.path, name, kind)?;
                     found |= note(component.into_owned(), kind, prefix_bytes, &mut children, &mut cut);

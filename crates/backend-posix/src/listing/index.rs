@@ -153,7 +153,9 @@ impl DirectoryIndex {
                         }
                     }
                 }
-                Name::DirectoryData => has_data = true,
+                Name::DirectoryData => {
+                    has_data = known_type(directory.as_fd(), name, kind)? == Some(FileType::RegularFile);
+                }
                 Name::LastPiece(_) | Name::SelfFile | Name::Hidden => {}
             }
             Ok(builder.len() <= entries_max)
@@ -254,7 +256,7 @@ impl DirectoryIndex {
                     self.set_text(&format!("{component}{slash}"), Some(entry));
                 }
             }
-            Name::DirectoryData => self.has_data = kind.is_some(),
+            Name::DirectoryData => self.has_data = kind == Some(FileType::RegularFile),
             Name::Piece(_) | Name::LastPiece(_) => return false,
             Name::SelfFile | Name::Hidden => {}
         }

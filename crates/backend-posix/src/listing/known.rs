@@ -2,19 +2,33 @@
 
 use backend::ObjectAttributes;
 use quick_cache::sync::Cache;
-use s3_types::{Checksum, ETag, ObjectMetadata, Timestamp};
+use s3_types::{Checksum, ETag, Timestamp};
 
 use crate::file_info::FileInfo;
 use crate::limits::KNOWN_RECORD_BYTES;
 use crate::unchanged::State;
 
-/// The part of a record that listings show.
+/// What listings show of an object besides its key.
+#[derive(Debug, Clone)]
+pub(super) struct Shown {
+    pub size_bytes: u64,
+    pub last_modified: Timestamp,
+    pub etag: ETag,
+    pub checksum: Option<Checksum>,
+}
+
+impl From<ObjectAttributes> for Shown {
+    fn from(attributes: ObjectAttributes) -> Self {
+        let ObjectAttributes { size_bytes, last_modified, etag, checksum, .. } = attributes;
+        Self { size_bytes, last_modified, etag, checksum }
+    }
+}
+
+/// That of a file in one state.
 #[derive(Debug, Clone)]
 struct Known {
     state: State,
-    etag: ETag,
-    checksum: Option<Checksum>,
-    last_modified: Timestamp,
+    shown: Shown,
 }
 
 /// Records by device and inode, in bounded memory.
@@ -28,26 +42,16 @@ impl KnownRecords {
         Self((items > 0).then(|| Cache::new(items)))
     }
 
-    /// What listings show of the object of a file, without its metadata and parts, if it is as it was.
-    pub fn get(&self, info: &FileInfo) -> Option<ObjectAttributes> {
-        let known = self.0.as_ref()?.get(&(info.device, info.inode)).filter(|known| known.state.is(info))?;
-        Some(ObjectAttributes {
-            size_bytes: info.stamp.size_bytes,
-            last_modified: known.last_modified,
-            etag: known.etag,
-            checksum: known.checksum,
-            metadata: ObjectMetadata::default(),
-            parts: None,
-        })
+    /// What listings show of the object of a file, if that is as it was.
+    pub(super) fn get(&self, info: &FileInfo) -> Option<Shown> {
+        let known = self.0.as_ref()?.get(&(info.device, info.inode))?;
+        known.state.is(info).then_some(known.shown)
     }
 
     /// Keeps what was read of a file in this state.
-    pub fn keep(&self, state: Option<State>, info: &FileInfo, attributes: &ObjectAttributes) {
+    pub(super) fn keep(&self, state: Option<State>, info: &FileInfo, shown: &Shown) {
         if let (Some(cache), Some(state)) = (&self.0, state) {
-            let ObjectAttributes { etag, checksum, last_modified, .. } = attributes;
-            let known =
-                Known { state, etag: etag.clone(), checksum: *checksum, last_modified: *last_modified };
-            cache.insert((info.device, info.inode), known);
+            cache.insert((info.device, info.inode), Known { state, shown: shown.clone() });
         }
     }
 }

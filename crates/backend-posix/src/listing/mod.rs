@@ -18,7 +18,7 @@ mod watch;
 
 pub(crate) use cache::IndexCache;
 pub(crate) use known::KnownRecords;
-pub(crate) use names::read_names;
+pub(crate) use names::{known_type, read_names};
 #[cfg(test)]
 pub(crate) use page::list;
 pub(crate) use page::{Query, common_prefix, list_unless};

@@ -38,7 +38,7 @@ pub(crate) fn lower_bound(start: Option<&ListPosition>) -> Vec<u8> {
 /// What a walk comes upon.
 #[derive(Debug)]
 pub(crate) enum Hit {
-    /// An object; [`Walk::summary`] tells more.
+    /// An object; [`summaries`](super::attributes::summaries) tell more.
     Object(Found),
     /// Keys that have this prefix up to the delimiter. The walk has gone past them.
     CommonPrefix(String),
@@ -250,7 +250,7 @@ impl<'a> Walk<'a> {
                     (info.is_directory() && its_own()).then(own)
                 }
             }
-            _ => file_info::at(directory, &own()).is_ok_and(|info| info.is_file()).then(own),
+            _ => file_info::at_path(directory, &own()).is_ok_and(|info| info.is_file()).then(own),
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) fn find(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<Fou
 
 fn find_directory(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail> {
     let Some(directory) = existing_directory(bucket, path)? else { return Ok(None) };
-    if let Some(found) = find_file(bucket, &join(&directory.path, DIRECTORY_DATA))? {
+    if let Some(found) = find_reserved(bucket, &join(&directory.path, DIRECTORY_DATA))? {
         return Ok(Some(found));
     }
     let record = record::of_directory(bucket.store, &directory).attempt("read a record")?;
@@ -39,40 +39,52 @@ fn find_file(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail> {
     let Some((file, path, sidecar)) = open(bucket, path)? else { return Ok(None) };
     let info = file_info::of(&file).attempt("stat a file")?;
     if info.is_directory() {
-        let inside = join(&path, SELF);
-        let Some((file, _, sidecar)) = open(bucket, &inside)? else { return Ok(None) };
-        let info = file_info::of(&file).attempt("stat a file")?;
-        let record = sidecar.and_then(|sidecar| sidecar.record(Some(info.stamp)));
-        return Ok(Some(Found { file, info, record, bare: false }));
+        return find_reserved(bucket, &join(&path, SELF));
     }
     let record = sidecar.and_then(|sidecar| sidecar.record(Some(info.stamp)));
     Ok(Some(Found { file, info, record, bare: false }))
 }
 
+/// Finds the file of one of our own names. Anything else there is nothing, a symbolic link too.
+fn find_reserved(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail> {
+    let before = read(bucket, path)?;
+    let Some(file) = found(resolve::content(&bucket.fd, path))? else { return Ok(None) };
+    let info = file_info::of(&file).attempt("stat a file")?;
+    let Some((file, _, sidecar)) = same(bucket, file, path.to_owned(), before)?.filter(|_| info.is_file())
+    else {
+        return Ok(None);
+    };
+    let record = sidecar.and_then(|sidecar| sidecar.record(Some(info.stamp)));
+    Ok(Some(Found { file, info, record, bare: false }))
+}
+
+fn read(bucket: &Bucket<'_>, path: &str) -> Result<Option<Sidecar>, Fail> {
+    Sidecar::read(&bucket.fd, path).attempt("read a record")
+}
+
 /// Opens what is at `path`; also tells where that really is, and what the sidecar there has been all the while.
 fn open(bucket: &Bucket<'_>, path: &str) -> Result<Option<(OwnedFd, String, Option<Sidecar>)>, Fail> {
-    let read = |path: &str| Sidecar::read(&bucket.fd, path).attempt("read a record");
-    let before = read(path)?;
+    let before = read(bucket, path)?;
     match resolve::content(&bucket.fd, path) {
         Err(Errno::LOOP) => {
             let Some((_, target)) = found(bucket.content_at(path))? else { return Ok(None) };
-            let before = read(&target)?;
+            let before = read(bucket, &target)?;
             // Where a link was put in the target's place meanwhile, it is to be followed anew.
             let file = resolve::content(&bucket.fd, &target).map_err(|_| Fail::Retry)?;
-            same(file, target, before, read)
+            same(bucket, file, target, before)
         }
         result => match found(result)? {
-            Some(file) => same(file, path.to_owned(), before, read),
+            Some(file) => same(bucket, file, path.to_owned(), before),
             None => Ok(None),
         },
     }
 }
 
 fn same(
+    bucket: &Bucket<'_>,
     file: OwnedFd,
     path: String,
     before: Option<Sidecar>,
-    read: impl Fn(&str) -> Result<Option<Sidecar>, Fail>,
 ) -> Result<Option<(OwnedFd, String, Option<Sidecar>)>, Fail> {
-    if read(&path)? == before { Ok(Some((file, path, before))) } else { Err(Fail::Retry) }
+    if read(bucket, &path)? == before { Ok(Some((file, path, before))) } else { Err(Fail::Retry) }
 }

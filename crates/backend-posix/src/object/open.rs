@@ -152,8 +152,10 @@ fn open_place(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<(O
     Ok((opened, false))
 }
 
+/// Opens the file of one of our own names. Anything else there is nothing, a symbolic link too.
 fn inside(directory: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Fail> {
-    found(resolve::content(directory, name))
+    let Some(file) = found(resolve::content(directory, name))? else { return Ok(None) };
+    Ok(file_info::of(&file).attempt("stat a file")?.is_file().then_some(file))
 }
 
 /// `None` for what leads to no object.

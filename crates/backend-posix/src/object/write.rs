@@ -268,15 +268,21 @@ impl ObjectWriter for Writer {
 /// Refuses a body that can't fit the free space: a full disk is told before the bytes come. What many announce at once may
 /// still be more than there is.
 pub(crate) fn check_space(directory: impl AsFd, announced: Option<u64>) -> Result<()> {
-    let Some(announced) = announced.filter(|bytes| *bytes >= ANNOUNCED_BYTES_MIN) else { return Ok(()) };
+    let Some(announced) = announced.filter(|bytes| is_much(*bytes)) else { return Ok(()) };
     let space = rustix::fs::fstatvfs(directory).op("ask for free space")?;
     let free = space.f_bavail.saturating_mul(space.f_frsize);
     if announced > free { Err(BackendError::OutOfSpace) } else { Ok(()) }
 }
 
+/// True for a body that free space is asked for, which may wait for a server.
+pub(crate) fn is_much(announced: u64) -> bool {
+    announced >= ANNOUNCED_BYTES_MIN
+}
+
 /// Opens the bucket, and reports what fails already, before a body is received.
-pub(crate) fn begin(store: &Store, target: Target, key: &str) -> Result<Target> {
+pub(crate) fn begin(store: &Store, target: Target, key: &str, announced: Option<u64>) -> Result<Target> {
     let bucket = store.bucket(&target.bucket)?;
+    check_space(&bucket.fd, announced)?;
     if !target.conditions.is_empty() {
         check_early(store, &target, key)?;
     }

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::{Record, codec};
 use crate::error::Io;
+use crate::file_info;
 use crate::limits::{PARTS_AT_ONCE_MAX, RECORD_BYTES_MAX, RECORD_SHORT_BYTES};
 
 /// The attribute that holds a record.
@@ -53,6 +54,7 @@ pub(crate) fn peek_short(file: impl AsFd) -> Io<Option<Record>> {
 
 /// Reads the attribute of a name in a directory, in one call and without opening it. Leaves the parts out. Needs /proc.
 pub(super) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
+    let name = file_info::one_name(name)?;
     let path = format!("/proc/self/fd/{}/{name}", directory.as_fd().as_raw_fd());
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
     let brief = |bytes: &[u8]| Ok(codec::decode_brief(bytes));

@@ -1,6 +1,6 @@
 //! Records that are too large for an attribute.
 //!
-//! A record that the file system refuses (ext4 takes 4,040 bytes in all) is split. The attribute keeps the stamp, the ETag,
+//! A record that the file system refuses (over some 4 KB on ext4, see `docs/SEMANTICS.md`) is split. The attribute keeps the stamp, the ETag,
 //! the checksum and a random id; the file `.slipway/overflow/<id>` has the whole record. It is written before the
 //! object is published and removed once the object is replaced or deleted, so that a reader who finds no companion has
 //! opened an object that is gone, and looks again.

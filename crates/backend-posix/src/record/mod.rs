@@ -58,8 +58,7 @@ pub(crate) struct Record {
     pub directory_object: bool,
     /// When it was made or last written, for what has no stamp (directory objects, buckets, uploads).
     pub time_ns: Option<i64>,
-    /// The key it belongs to, of an upload. The path: of a directory that is about to take a file's place, and of what a
-    /// companion is for.
+    /// The key it belongs to, of an upload. The path of what a companion is for.
     pub key: Option<String>,
     /// The upload that made the object.
     pub upload_id: Option<String>,

@@ -194,14 +194,19 @@ fn replace(bucket: &Bucket<'_>, directory: impl AsFd, name: &str, bytes: &[u8]) 
     if placed == Err(Errno::XDEV) {
         // Something is mounted inside the bucket. What a crash leaves here, `fsck` finds.
         let staged = scattered_name();
-        super::create_whole(
+        let file = super::create_whole(
             &folder,
             &staged,
             bytes,
             bucket.store.options.file_mode,
             durability.syncs_data(),
         )?;
-        rustix::fs::renameat(&folder, &*staged, &folder, name).attempt("place a record")?;
+        let owned = give_away(bucket, &directory, &file);
+        let placed = owned.and_then(|()| rustix::fs::renameat(&folder, &*staged, &folder, name));
+        if placed.is_err() {
+            let _ = rustix::fs::unlinkat(&folder, &*staged, AtFlags::empty());
+        }
+        placed.attempt("place a record")?;
     } else {
         placed.attempt("place a record")?;
     }

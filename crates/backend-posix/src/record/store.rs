@@ -16,16 +16,17 @@ use crate::file_info;
 use crate::files;
 use crate::store::Store;
 
-/// The record of a name in a directory, without opening the file, and without its parts. An error (NOENT) if there is no file.
-pub(crate) fn read(store: &Store, directory: impl AsFd, path: &str) -> Io<Option<Record>> {
+/// The record of a name in a directory (one name, no path), without opening the file, and without its parts. An error (NOENT) if there is no
+/// file.
+pub(crate) fn read(store: &Store, directory: impl AsFd, name: &str) -> Io<Option<Record>> {
     if !store.sidecars() {
-        return attribute::read(directory, path);
+        return attribute::read(directory, name);
     }
-    let info = file_info::at(&directory, path)?;
+    let info = file_info::at(&directory, name)?;
     if !info.is_file() {
         return Ok(None);
     }
-    Ok(Sidecar::read(directory, path)?.and_then(|sidecar| sidecar.brief(Some(info.stamp))))
+    Ok(Sidecar::read(directory, name)?.and_then(|sidecar| sidecar.brief(Some(info.stamp))))
 }
 
 /// The record of an open file that has this name. `None` where there is none, or none that can be understood.

@@ -141,7 +141,7 @@ fn locate(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<(Directory, 
     let (above, name) = if place.directory {
         (place.path.as_str(), DIRECTORY_DATA)
     } else {
-        match file_info::at(&*bucket.fd, &place.path) {
+        match file_info::at_path(&*bucket.fd, &place.path) {
             Ok(info) if info.is_directory() => (place.path.as_str(), SELF),
             Ok(_) => keymap::split(&place.path),
             Err(errno) if leads_nowhere(errno) => return Ok(None),

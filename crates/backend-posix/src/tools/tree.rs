@@ -13,6 +13,7 @@ use crate::error::{Op, storage_error};
 use crate::file_info;
 use crate::keymap::{self, Name};
 use crate::limits::TOOL_QUEUE_LENGTH;
+use crate::listing::known_type;
 use crate::place::leads_nowhere;
 use crate::resolve::{self, DIRECTORY};
 
@@ -23,7 +24,7 @@ pub(crate) enum Found {
     Directory(Directory),
     /// Anything but a directory that the walk enters.
     Entry { directory: Directory, name: String, kind: FileType },
-    /// A directory that can't be read.
+    /// What can't be read, or even looked at.
     Unreadable(String, BackendError),
 }
 
@@ -84,12 +85,13 @@ impl Iterator for Tree<'_> {
             if matches!(name, "." | "..") || (directory.path.is_empty() && name == keymap::OWN_DIRECTORY) {
                 continue;
             }
-            let kind = match entry.file_type() {
-                FileType::Unknown => match file_info::at(&*directory, name) {
-                    Ok(info) => info.kind,
-                    Err(_) => continue,
-                },
-                kind => kind,
+            let kind = match known_type(&*directory, entry.file_name(), entry.file_type()) {
+                Ok(Some(kind)) => kind,
+                Ok(None) => continue,
+                Err(errno) => {
+                    let path = join(&directory.path, name);
+                    return Some(Found::Unreadable(path, storage_error("look up a name", errno)));
+                }
             };
             let (directory, name) = (directory.clone(), name.to_owned());
             if kind == FileType::Directory

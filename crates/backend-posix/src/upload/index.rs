@@ -226,9 +226,9 @@ fn describe(directory: &OwnedFd, id: UploadId) -> Io<Option<UploadSummary>> {
 
 /// False for an upload that was completed or aborted.
 pub(super) fn is_in_progress(bucket: &Bucket<'_>, id: &UploadId) -> Result<bool> {
-    let there = |path: String| match file_info::at(&*bucket.fd, &path) {
+    let there = |path: String| match file_info::at_path(&*bucket.fd, &path) {
         Ok(info) => Ok(info.is_file()),
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(false),
         Err(errno) => Err(errno).op("look for an upload"),
     };
     Ok(there(format!(".slipway/{UPLOADS}/{id}/{DESCRIPTION}"))?

@@ -26,10 +26,10 @@ use s3_types::{BucketName, UploadId};
 
 use crate::bucket::{Bucket, Directory};
 use crate::buckets::entries;
-use crate::error::{Fail, Op, is_of_one, retrying};
+use crate::error::{Fail, Op, retrying};
 use crate::keymap::RECORDS;
 use crate::lock::{is_named, try_lock_file};
-use crate::options::SweepOptions;
+use crate::options::{Durability, SweepOptions};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
@@ -85,15 +85,24 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
             Err(Errno::EXIST) => {}
             result => result.attempt("make an upload")?,
         }
-        let directory = resolve::plain(&uploads, &id, DIRECTORY).attempt("open an upload")?;
-        record::write_whole(&directory, DESCRIPTION, &record::to_bytes(&record), durability.syncs_data())?;
-        if durability.syncs_names() {
-            rustix::fs::fsync(&directory).attempt("sync a directory")?;
-            rustix::fs::fsync(&uploads).attempt("sync a directory")?;
+        let described = describe(&uploads, &id, &record, durability);
+        if described.is_err() {
+            // No one would know of it.
+            sweep::remove_tree(&uploads, &id);
         }
-        Ok(())
+        described
     })?;
     UploadId::new(&id).map_err(|_| BackendError::NoSuchUpload)
+}
+
+fn describe(uploads: &OwnedFd, id: &str, record: &Record, durability: Durability) -> Result<(), Fail> {
+    let directory = resolve::plain(uploads, id, DIRECTORY).attempt("open an upload")?;
+    record::write_whole(&directory, DESCRIPTION, &record::to_bytes(record), durability.syncs_data())?;
+    if durability.syncs_names() {
+        rustix::fs::fsync(&directory).attempt("sync a directory")?;
+        rustix::fs::fsync(uploads).attempt("sync a directory")?;
+    }
+    Ok(())
 }
 
 /// What was said when the upload was created.
@@ -197,6 +206,23 @@ impl Upload {
     }
 }
 
+/// Removes receipts of which no one asks any more.
+pub(crate) fn sweep_receipts(
+    bucket: &Bucket<'_>,
+    options: &SweepOptions,
+    report: &mut SweepReport,
+) -> Result<()> {
+    let Some(completed) = sweep::own_directory(bucket, COMPLETED)? else { return Ok(()) };
+    for (id, _) in entries(&completed).op("read receipts")? {
+        if sweep::is_older(&completed, &id, options.completed_age)
+            && rustix::fs::unlinkat(&completed, &*id, AtFlags::empty()).is_ok()
+        {
+            report.completed += 1;
+        }
+    }
+    Ok(())
+}
+
 /// Ends what crashed, and removes what is left of completed, broken and (if wanted) abandoned uploads.
 pub(crate) fn sweep(
     bucket: &Bucket<'_>,
@@ -204,25 +230,9 @@ pub(crate) fn sweep(
     options: &SweepOptions,
     report: &mut SweepReport,
 ) -> Result<()> {
-    if let Ok(completed) = resolve::plain(&bucket.fd, ".slipway/completed", DIRECTORY) {
-        for (id, _) in entries(&completed).op("read receipts")? {
-            if sweep::is_older(&completed, &id, options.completed_age)
-                && rustix::fs::unlinkat(&completed, &*id, AtFlags::empty()).is_ok()
-            {
-                report.completed += 1;
-            }
-        }
-    }
-    let Ok(uploads) = resolve::plain(&bucket.fd, ".slipway/uploads", DIRECTORY) else { return Ok(()) };
+    let Some(uploads) = sweep::own_directory(bucket, UPLOADS)? else { return Ok(()) };
     for (id, _) in entries(&uploads).op("read uploads")? {
-        let upload = match Upload::open_id(bucket, &id) {
-            Ok(upload) => upload,
-            Err(error) if !is_of_one(&error) => return Err(error),
-            Err(error) => {
-                tracing::warn!(id, %error, "an upload cannot be read and is not swept");
-                continue;
-            }
-        };
+        let Some(upload) = sweep::unless_failed(&id, Upload::open_id(bucket, &id), report)? else { continue };
         match upload {
             Some(upload) => {
                 let (Some(key), Ok(id)) = (upload.record.key.clone(), UploadId::new(&id)) else { continue };
@@ -277,6 +287,9 @@ fn sweep_upload(
         }
         Ok(None) if abandoned && upload.remove(bucket, &name.id, Sync::Names).is_ok() => report.uploads += 1,
         Ok(None) => {}
-        Err(error) => tracing::warn!(id = name.id.as_str(), ?error, "an interrupted upload is not swept"),
+        Err(error) => {
+            tracing::warn!(id = name.id.as_str(), ?error, "an interrupted upload is not swept");
+            report.unswept += 1;
+        }
     }
 }

@@ -37,8 +37,8 @@ pub struct Call<'a> {
     pub requester: Requester,
     /// The body.
     pub body: &'a mut RequestBody,
-    /// How the body will be verified.
-    pub payload: PayloadMode,
+    /// How the body will be verified; `None` once it is decoded.
+    pub payload: Option<PayloadMode>,
 }
 
 /// An action to be allowed before an operation is performed.
@@ -117,18 +117,13 @@ impl<'a> Call<'a> {
     /// Turns what the storage says about the request's own bucket, object and upload into S3's error.
     pub fn failed(&self) -> impl Fn(BackendError) -> S3Error + Copy + Send + Sync + use<'a> {
         let (target, upload) = (self.target, self.query.get("uploadId"));
-        move |error| {
-            let about_upload = matches!(error, BackendError::NoSuchUpload | BackendError::InvalidPart { .. });
-            let error = from_backend(
-                error,
-                target.bucket().map(BucketName::as_str),
-                target.key().map(ObjectKey::as_str),
-            );
-            match upload {
-                Some(id) if about_upload => error.detail("UploadId", id),
-                _ => error,
-            }
-        }
+        move |error| about(error, target, upload)
+    }
+
+    /// [`Call::failed`] for work that may outlive the call.
+    pub fn failed_later(&self) -> impl Fn(BackendError) -> S3Error + Send + Sync + use<> {
+        let (target, upload) = (self.target.clone(), self.query.get("uploadId").map(str::to_owned));
+        move |error| about(error, &target, upload.as_deref())
     }
 
     /// Whom an error is about, for the log and the answer.
@@ -165,7 +160,9 @@ impl<'a> Call<'a> {
     }
 
     fn decode(&mut self) -> Result<DecodedBody<'_>> {
-        let mode = std::mem::replace(&mut self.payload, PayloadMode::Unsigned);
+        // Read again, it would be read without its signature.
+        let again = || S3Error::new(ErrorCode::InternalError).caused_by("the body was asked for twice");
+        let mode = self.payload.take().ok_or_else(again)?;
         self.body.decode(mode, self.headers)
     }
 
@@ -173,5 +170,15 @@ impl<'a> Call<'a> {
     pub async fn ignore_body(&mut self) -> Result<()> {
         let expected = ChecksumRequest::parse(self.headers)?;
         self.read_document(expected, s3_wire::limits::XML_BODY_BYTES_MAX, |_| Ok(())).await
+    }
+}
+
+fn about(error: BackendError, target: &Target, upload: Option<&str>) -> S3Error {
+    let about_upload = matches!(error, BackendError::NoSuchUpload | BackendError::InvalidPart { .. });
+    let error =
+        from_backend(error, target.bucket().map(BucketName::as_str), target.key().map(ObjectKey::as_str));
+    match upload {
+        Some(id) if about_upload => error.detail("UploadId", id),
+        _ => error,
     }
 }

@@ -104,7 +104,7 @@ async fn perform(
         operation,
         requester,
         body,
-        payload,
+        payload: Some(payload),
     };
     ops::dispatch(call).await
 }

@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use backend::Result;
 use rustix::fd::OwnedFd;
 use rustix::fs::AtFlags;
+use rustix::io::Errno;
 
 use super::own::open;
 use super::{Check, ProblemKind};
@@ -20,7 +21,7 @@ use crate::error::Op;
 use crate::file_info;
 use crate::files;
 use crate::keymap::OWN_DIRECTORY;
-use crate::record::{self, OVERFLOW, OverflowId};
+use crate::record::{self, OVERFLOW, OverflowId, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::tools::Progress;
@@ -32,6 +33,8 @@ pub(super) struct Named {
     ids: Mutex<HashSet<OverflowId>>,
     /// There are names that the walk passes over, since they are no text: they may have companions too.
     not_all: AtomicBool,
+    /// Something could not be read.
+    unreadable: AtomicBool,
 }
 
 impl Named {
@@ -68,6 +71,7 @@ pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()>
             note(check.bucket.store, &again, found);
         })?;
         orphans.retain(|(id, _)| !again.has(*id));
+        check.report.unreadable.fetch_or(again.unreadable.load(Relaxed), Relaxed);
     }
     for (id, name) in orphans {
         tell(check, &directory, id, &name, again.not_all.load(Relaxed));
@@ -102,9 +106,47 @@ fn note(store: &Store, named: &Named, found: Found) {
             record::of_directory(store, &directory)
         }
         Found::Entry { directory, name, kind } if kind.is_file() => record::read(store, &directory, &name),
-        _ => return,
+        Found::Entry { .. } => return,
+        Found::Unreadable(..) => return named.unreadable.store(true, Relaxed),
     };
-    if let Ok(Some(id)) = record.map(|record| record.and_then(|record| record.overflow)) {
-        named.add(id);
+    match record {
+        Ok(Some(Record { overflow: Some(id), .. })) => named.add(id),
+        // What was removed meanwhile has none.
+        Ok(_) | Err(Errno::NOENT) => {}
+        Err(_) => named.unreadable.store(true, Relaxed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::BackendError;
+
+    use super::*;
+    use crate::testing::Scene;
+
+    /// As on a disk that fails between the two walks.
+    #[test]
+    fn what_could_not_be_read_is_noted() {
+        let scene = Scene::new();
+        scene.put("a", b"1").unwrap();
+        let directory = scene.bucket().directory("").unwrap();
+        let entry = |name: &str| Found::Entry {
+            directory: directory.clone(),
+            name: name.to_owned(),
+            kind: rustix::fs::FileType::RegularFile,
+        };
+        let found = [
+            (entry("a"), false),
+            (entry("gone"), false),
+            // No file system looks it up.
+            (entry(&"x".repeat(300)), true),
+            (Found::Unreadable("d".to_owned(), BackendError::Conflict), true),
+        ];
+        for (found, unreadable) in found {
+            let named = Named::default();
+            let what = format!("{found:?}");
+            note(&scene.store, &named, found);
+            assert_eq!(named.unreadable.load(Relaxed), unreadable, "{what}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use s3_wire::{ErrorCode, Result, S3Error, limits};
 
 use super::upload_id;
 use crate::ops::{Operation, slow};
-use crate::pipeline::{Call, from_backend};
+use crate::pipeline::Call;
 use crate::reply::Reply;
 
 /// CompleteMultipartUpload.
@@ -46,12 +46,9 @@ impl<'a> Operation<'a> for CompleteMultipartUpload {
         };
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
         let (backend, cx, location) = (call.gateway.backend.clone(), call.backend_context(), location(&call));
+        let failed = call.failed_later();
         let work = async move {
             let upload = UploadRef { object: ObjectRef { bucket: &bucket, key: &key }, id: &self.id };
-            let failed = |e| {
-                from_backend(e, Some(bucket.as_str()), Some(key.as_str()))
-                    .detail("UploadId", self.id.as_str())
-            };
             let attributes = backend.head_upload(&cx, upload).await;
             if let Ok(UploadAttributes { checksum: Some((_, kept)), .. }) = attributes {
                 check_type(self.whole.checksum_type, kept)?;
