@@ -52,6 +52,19 @@ def test_a_tree_remembers(bucket, make_server):
     assert json.loads(done.stdout)["record"]["sidecar"] is True
 
 
+def test_a_tree_with_records_in_attributes_is_not_hidden(make_server, tmp_path):
+    """Their objects would look as if another program had made them, and get new records."""
+    first = make_server("--metadata", "xattr")
+    bucket = Bucket(first, "lab").create()
+    bucket.put("a", b"1", headers={"x-amz-meta-k": "v"})
+    with pytest.raises(StartFailed, match="lab/a has its record in an attribute"):
+        make_server("--metadata", "sidecar", tree=first.tree)
+    assert bucket.head("a").headers["x-amz-meta-k"] == "v"
+    (tmp_path / "other" / "lab").mkdir(parents=True)
+    (tmp_path / "other" / "lab" / "foreign").write_bytes(b"1")
+    make_server("--metadata", "sidecar", tree=tmp_path / "other")
+
+
 def test_parts(bucket):
     parts = [os.urandom(5 * MIB), os.urandom(5 * MIB), b"end"]
     upload = bucket.create_upload("big")

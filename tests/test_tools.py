@@ -436,6 +436,18 @@ class TestImport:
         assert expect.ok(raw.head("/lab/folder/")).etag == '"d41d8cd98f00b204e9800998ecf8427e"'
         assert raw.head("/lab/edited").etag.startswith('"foreign-')
 
+    def test_rehash_keeps_what_versitygw_noted(self, peers, make_server):
+        """Also of a file that import leaves, since it was edited."""
+        tree, _ = peers
+        raw = make_server("--metadata", "xattr", tree=tree.parent).raw
+        shown = ["content-type", "cache-control", "x-amz-meta-colour"]
+        before = {key: expect.ok(raw.head(f"/lab/{key}")) for key in ["edited", "dir/plain"]}
+        run("rehash", "--tree", tree.parent, tree.parent)
+        for key, old in before.items():
+            now = expect.ok(raw.head(f"/lab/{key}"))
+            assert [now.headers.get(name) for name in shown] == [old.headers.get(name) for name in shown]
+            assert old.etag.startswith('"foreign-') and now.etag == f'"{md5((tree / key).read_bytes())}"'
+
     def test_kept_attributes_and_trust(self, peers):
         tree, _ = peers
         said = run("import", "versitygw", "--keep-attributes", "--trust-etags", tree.parent)

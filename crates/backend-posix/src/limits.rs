@@ -128,6 +128,8 @@ pub(crate) const PEER_VALUE_BYTES_MAX: usize = 8 << 10;
 pub(crate) const LISTING_READ_BYTES: usize = 120 << 10;
 /// The same where directories are small.
 pub(crate) const ENTRIES_READ_BYTES: usize = 32 << 10;
+/// So many names of the root, and of each bucket, are looked at for records in attributes before a tree is served with records in files.
+pub(crate) const METADATA_LOOKS_MAX: usize = 1000;
 /// A page is made so often while files become directories; then these wait for it.
 pub(crate) const LISTING_TRIES: usize = 4;
 /// A listing keeps so many directories open, however deep it is.

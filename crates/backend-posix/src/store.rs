@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Access, AtFlags, Mode, OFlags, XattrFlags};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, RawDir, XattrFlags};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
 
@@ -15,12 +15,12 @@ use crate::file_info::{self, FileInfo};
 use crate::files;
 use crate::journal;
 use crate::keymap::OWN_DIRECTORY;
-use crate::limits::{KNOWN_RECORDS_SHARE, UPLOAD_INDEX_SHARE};
+use crate::limits::{ENTRIES_READ_BYTES, KNOWN_RECORDS_SHARE, METADATA_LOOKS_MAX, UPLOAD_INDEX_SHARE};
 use crate::listing::{IndexCache, KnownRecords};
 use crate::object::ObjectCache;
 use crate::options::{Metadata, Options};
-use crate::record::{ATTRIBUTE, write_whole};
-use crate::resolve::{self, DIRECTORY};
+use crate::record::{self, ATTRIBUTE, write_whole};
+use crate::resolve::{self, DIRECTORY, PLACE};
 use crate::upload::{Founded, UploadIndexes};
 
 /// Why a directory can't be served.
@@ -46,6 +46,11 @@ enum OpenReason {
     NoAttributes,
     #[error("cannot be served with records in attributes: it was served with --metadata sidecar before")]
     HasSidecars,
+    #[error(
+        "cannot be served with --metadata sidecar: {0} has its record in an attribute, which would not be seen any more. Serve it \
+         without that option, or copy its objects to another tree through S3"
+    )]
+    HasAttributes(String),
     #[error("cannot be served: {0} says {1:?} of where records are kept, which this version does not know")]
     UnknownMetadata(String, String),
     #[error("cannot be served: that its records are in files cannot be noted in {0}: {1}")]
@@ -155,6 +160,10 @@ impl Store {
         let noted = noted_metadata(&fd).map_err(fail)?;
         let sidecars = match (options.metadata, noted) {
             (Some(Metadata::Xattr), Some(Metadata::Sidecar)) => return Err(fail(OpenReason::HasSidecars)),
+            (Some(Metadata::Sidecar), None) => match has_attributes(&fd).map_err(opened)? {
+                Some(path) => return Err(fail(OpenReason::HasAttributes(path))),
+                None => true,
+            },
             (wanted, noted) => wanted.or(noted) == Some(Metadata::Sidecar),
         };
         let indexes = IndexCache::new(options.index_cache_bytes);
@@ -287,6 +296,39 @@ fn noted_metadata(root: &OwnedFd) -> Result<Option<Metadata>, OpenReason> {
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(errno) => Err(OpenReason::Open(errno)),
     }
+}
+
+/// Something at the top of a bucket that has its record in an attribute, among the first that are met.
+fn has_attributes(root: &OwnedFd) -> Io<Option<String>> {
+    for bucket in names(root)? {
+        let Ok(directory) = resolve::plain(root, &bucket, DIRECTORY) else { continue };
+        for name in names(&directory)? {
+            let place = resolve::plain(&directory, &name, PLACE);
+            if place.is_ok_and(|place| matches!(record::peek_place(place), Ok(Some(_)))) {
+                return Ok(Some(join(&bucket, &name)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The first names in a directory.
+fn names(directory: &OwnedFd) -> Io<Vec<String>> {
+    let mut buffer = Vec::with_capacity(ENTRIES_READ_BYTES);
+    let mut entries = RawDir::new(resolve::plain(directory, "", DIRECTORY)?, buffer.spare_capacity_mut());
+    let mut names = Vec::new();
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        if let Ok(name) = entry.file_name().to_str().map(str::to_owned)
+            && !matches!(&*name, "." | "..")
+        {
+            names.push(name);
+        }
+        if names.len() == METADATA_LOOKS_MAX {
+            break;
+        }
+    }
+    Ok(names)
 }
 
 /// Sees to it that no one looks for records in attributes from now on.

@@ -11,9 +11,10 @@ use super::locate::Located;
 use super::tree::{self, Found};
 use super::{CAN_BE_REPEATED, Progress, for_each_bucket, open};
 use crate::bucket::{Bucket, Directory, join};
+use crate::foreign::{self, Peer};
+use crate::keymap;
 use crate::record::{self, Raw};
 use crate::store::Store;
-use crate::{foreign, keymap};
 
 /// How to go about it.
 #[derive(Debug, Clone)]
@@ -117,10 +118,13 @@ pub(super) fn rehash_file(
         return Ok(Some(Rehashed::Done));
     }
     let digests = file.digest_by_default(progress)?;
+    // What S3 shows of it now: by its name, and by what versitygw noted.
+    let peer = Peer::for_reads(&bucket.store.options);
+    let metadata = foreign::attributes_of(&file.file, None, &file.info, key, peer).metadata;
     let record = record::Record {
         etag: Some(digests.etag),
         checksum: digests.checksum,
-        metadata: foreign::metadata(key),
+        metadata,
         // A newer version's, such as a hold that some lawyer wants kept.
         unknown: old.unknown,
         ..record::Record::default()
