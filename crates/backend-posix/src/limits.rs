@@ -145,6 +145,8 @@ pub(crate) const KNOWN_RECORD_BYTES: usize = 256;
 pub(crate) const INDEX_BUILD_LOCKS: usize = 16;
 /// A directory that changes while it is read is read so often.
 pub(crate) const DIRECTORY_READS_MAX: usize = 3;
+/// How long a listing waits where a name may be missing between two calls of a FUSE daemon or an NFS client.
+pub(crate) const HIDDEN_PAUSE: Duration = Duration::from_millis(2);
 /// So many names that changed are looked up again, one by one, before a directory is read anew.
 pub(crate) const WATCH_NAMES_MAX: usize = 4096;
 /// What is read of the queue of changes at a time.

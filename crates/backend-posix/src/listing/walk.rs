@@ -55,7 +55,7 @@ pub(crate) struct Found {
 }
 
 /// Where the attributes of an object are, relative to its directory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Source {
     /// At a path below it.
     File(String),
@@ -249,6 +249,11 @@ impl<'a> Walk<'a> {
                 } else {
                     (info.is_directory() && its_own()).then(own)
                 }
+            }
+            _ if self.bucket.store.names_may_blink(directory) => {
+                // FUSE may not know a file any more that has this name for the kernel still; whether there is another one the page finds out.
+                let place = resolve::plain(directory, &own(), PLACE).ok()?;
+                file_info::of(place).map_or(true, |info| info.is_file()).then(own)
             }
             _ => file_info::at(directory, &own()).is_ok_and(|info| info.is_file()).then(own),
         }
