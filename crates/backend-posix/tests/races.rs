@@ -310,3 +310,41 @@ async fn what_is_replaced_is_listed_all_the_while() {
         writers.shutdown().await;
     }
 }
+
+/// Parts that are uploaded again, each by one client, are in every listing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn parts_that_are_uploaded_again_are_listed_all_the_while() {
+    let root = tempfile::tempdir().unwrap();
+    let gateways = two(root.path()).await;
+    let (cx, name) = (Context::default(), key("object"));
+    let object = gateways[0].object(&name);
+    let id = gateways[0].backend.create_upload(&cx, object, backend::NewUpload::default()).await.unwrap();
+    // Without their length announced they are files of their own, one taking the name of the other.
+    let put = |gateway: Arc<Fixture>, number: u32, id: s3_types::UploadId| async move {
+        let (cx, name) = (Context::default(), key("object"));
+        let upload = backend::UploadRef { object: gateway.object(&name), id: &id };
+        let mut writer = gateway.backend.put_part(&cx, upload, number, None).await.unwrap();
+        writer.write(b"part".to_vec().into()).await.unwrap();
+        writer.commit(digests(b"part")).await.unwrap();
+    };
+    for number in 1..=16 {
+        put(Arc::clone(&gateways[0]), number, id.clone()).await;
+    }
+    let mut writers = JoinSet::new();
+    for n in 0..4 {
+        let (gateway, id) = (Arc::clone(&gateways[0]), id.clone());
+        writers.spawn(async move {
+            for round in 0.. {
+                put(Arc::clone(&gateway), 1 + (round * 4 + n) % 16, id.clone()).await;
+            }
+        });
+    }
+    let upload = backend::UploadRef { object, id: &id };
+    for _ in 0..200 {
+        let query = backend::ListPartsQuery { after: 0, max_parts: 1000 };
+        let page = gateways[1].backend.list_parts(&cx, upload, query).await.unwrap();
+        let numbers: Vec<_> = page.parts.iter().map(|part| part.part_number).collect();
+        assert_eq!(numbers, (1..=16).collect::<Vec<_>>());
+    }
+    writers.shutdown().await;
+}
