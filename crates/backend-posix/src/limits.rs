@@ -15,6 +15,8 @@ pub(crate) const NOTE_BYTES_MAX: usize = 1023;
 pub(crate) const PATH_BYTES_MAX: usize = 4000;
 /// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link (and see `resolve`).
 pub(crate) const UNSURE_TRIES: usize = 32;
+/// How long the first pause is where FUSE knows a name whose file is gone; others are so many times as long.
+pub(crate) const UNSURE_PAUSE: Duration = Duration::from_micros(50);
 
 // Races.
 /// Each try can only fail because someone else made progress, so that this many in a row mean that something is wrong
