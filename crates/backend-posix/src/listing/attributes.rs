@@ -17,7 +17,7 @@ use crate::keymap::{DIRECTORY_DATA, SELF};
 use crate::limits::{READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL};
 use crate::place::{directory_record, leads_nowhere};
 use crate::record;
-use crate::resolve;
+use crate::resolve::{self, PLACE};
 use crate::unchanged::State;
 
 /// Threads that read attributes besides those of the listings.
@@ -89,9 +89,14 @@ fn summary(bucket: &Bucket<'_>, found: &Found, begun_ns: i128) -> Result<Option<
     let Found { key, directory, source } = found;
     let look = || attributes(bucket, directory, key, source, begun_ns);
     let mut attributes = look();
-    if seems_gone(&attributes) && bucket.store.names_may_blink(directory) {
+    // Elsewhere only what is known to be replaced while it was looked at.
+    let doubtful = |attributes: &Io<Option<ObjectAttributes>>| {
+        matches!(attributes, Err(Errno::STALE))
+            || (seems_gone(attributes) && bucket.store.names_may_blink(directory))
+    };
+    if doubtful(&attributes) {
         attributes = look();
-        if seems_gone(&attributes) {
+        if doubtful(&attributes) {
             let directory = directory.path.clone();
             return Ok(Some(Seen::Doubtful(Doubt { key: key.clone(), directory, source: source.clone() })));
         }
@@ -237,6 +242,13 @@ fn open(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<Opened> {
 fn attributes_of(bucket: &Bucket<'_>, opened: &Opened, key: &str) -> Io<Option<ObjectAttributes>> {
     let Opened { file, path, info } = opened;
     let record = record::of(bucket.store, &bucket.fd, path, file)?;
+    // Beside a file that has lost its name meanwhile, there is none, or another's.
+    if bucket.store.sidecars() && record.as_ref().is_none_or(|record| record.stamp != Some(info.stamp)) {
+        let named = resolve::plain(&bucket.fd, path, PLACE).and_then(file_info::of);
+        if !named.is_ok_and(|named| (named.device, named.inode) == (info.device, info.inode)) {
+            return Err(Errno::STALE);
+        }
+    }
     let peer = Peer::for_etags(&bucket.store.options);
     Ok(Some(foreign::attributes_of(file, record, info, key, peer)))
 }
@@ -249,6 +261,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::options::{Metadata, Options};
     use crate::testing::Scene;
 
     /// What is found under one name, after that was taken away.
@@ -284,6 +297,23 @@ mod tests {
 
         fs::remove_file(scene.path().join("b")).unwrap();
         assert!(settle(&scene.bucket(), &doubt(&scene, "b")).unwrap().is_none());
+    }
+
+    /// Its record was removed after it, or is of another file by now: that makes it no foreign one.
+    #[test]
+    fn an_open_object_that_lost_its_name_is_not_foreign() {
+        let scene = Scene::with(Options { metadata: Some(Metadata::Sidecar), ..Options::default() });
+        scene.put("a", b"1").unwrap();
+        let bucket = scene.bucket();
+        let directory = bucket.directory("").unwrap();
+        let opened = open(&bucket, &directory, "a").unwrap();
+        assert!(attributes_of(&bucket, &opened, "a").unwrap().is_some());
+        crate::object::delete(&scene.store, &scene.target("a")).unwrap();
+        assert!(matches!(attributes_of(&bucket, &opened, "a"), Err(Errno::STALE)));
+        fs::write(scene.path().join("a"), b"2").unwrap();
+        assert!(matches!(attributes_of(&bucket, &opened, "a"), Err(Errno::STALE)));
+        let foreign = attributes_of(&bucket, &open(&bucket, &directory, "a").unwrap(), "a").unwrap();
+        assert!(foreign.is_some_and(|attributes| foreign::is_foreign(&attributes.etag)));
     }
 
     /// Elsewhere a name that is missing is gone, and costs nothing more.
