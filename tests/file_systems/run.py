@@ -51,7 +51,7 @@ SLOW = {"bindfs": ["depths"], "sshfs": ["depths"]}
 # Nor are there keys of hundreds of levels in other suites, but for `depths`.
 SHALLOW = {"SLIPWAY_SHALLOW": "1"}
 # A request is a hundred messages there, one after the other: fewer rounds.
-FEWER = {"SLIPWAY_RACE_ROUNDS": "40", "SLIPWAY_MODEL_ROUNDS": "12"}
+FEWER = {"SLIPWAY_RACE_ROUNDS": "40", "SLIPWAY_RACE_SHARE": "5", "SLIPWAY_MODEL_ROUNDS": "12"}
 MORE_ENV = {"bindfs": SHALLOW, "moosefs": SHALLOW, "sshfs": SHALLOW | FEWER}
 # No file may be deeper than a path is long, which the Rust suites find out for themselves.
 BOUNDED = ["bindfs", "bindfs-plain", "sshfs"]

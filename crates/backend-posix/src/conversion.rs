@@ -11,13 +11,13 @@
 
 use backend::BackendError;
 use rustix::fd::AsFd;
-use rustix::fs::AtFlags;
+use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 
 use crate::bucket::{Bucket, Directory, join};
-use crate::error::{Fail, Op};
+use crate::error::{Fail, Op, retrying};
 use crate::keymap::{self, SELF};
-use crate::limits::LISTING_TRIES;
+use crate::limits::{LISTING_TRIES, UNSURE_TRIES};
 use crate::lock::Lock;
 use crate::place::leads_nowhere;
 use crate::resolve::{self, DIRECTORY};
@@ -116,10 +116,14 @@ pub(crate) fn undisturbed<T>(
             break;
         }
     }
-    let lock = settle(bucket);
-    if let Err(error) = &lock {
-        tracing::warn!(?error, "a listing may miss a file that is becoming a directory");
-    }
+    let _lock = match retrying(|| settle(bucket)) {
+        // Who may not write here can have no lock.
+        Err(error @ (BackendError::ReadOnly | BackendError::Denied { .. })) => {
+            tracing::warn!(?error, "a listing may miss a file that is becoming a directory");
+            None
+        }
+        lock => Some(lock?),
+    };
     work()
 }
 
@@ -169,12 +173,22 @@ fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
         result => result.op("read an announcement")?,
     };
-    match rustix::fs::readlinkat(own, ANNOUNCEMENT, Vec::new()) {
-        Ok(text) => Ok(Some(text.to_string_lossy().into_owned())),
-        // EINVAL: someone put something else there than a link, which announces nothing.
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::INVAL) => Ok(None),
-        Err(errno) => Err(errno).op("read an announcement"),
+    for tries in 1..=UNSURE_TRIES {
+        match rustix::fs::readlinkat(&own, ANNOUNCEMENT, Vec::new()) {
+            Ok(text) => return Ok(Some(text.to_string_lossy().into_owned())),
+            // FUSE says so too of one that is being replaced: then it is there for whoever only looks for the name.
+            Err(Errno::NOENT | Errno::STALE) => {
+                match resolve::plain(&own, ANNOUNCEMENT, resolve::PLACE | OFlags::NOFOLLOW) {
+                    Err(Errno::NOENT) => return Ok(None),
+                    _ => resolve::pause(tries),
+                }
+            }
+            // EINVAL: someone put something else there than a link, which announces nothing.
+            Err(Errno::NOTDIR | Errno::INVAL) => return Ok(None),
+            Err(errno) => return Err(errno).op("read an announcement"),
+        }
     }
+    Err(BackendError::Busy("an announcement that is being replaced all the while"))
 }
 
 /// The prepared directory and the path of the file, while one becomes the other. Whoever may write in the bucket may have written

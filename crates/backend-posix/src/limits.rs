@@ -15,6 +15,8 @@ pub(crate) const NOTE_BYTES_MAX: usize = 1023;
 pub(crate) const PATH_BYTES_MAX: usize = 4000;
 /// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link (and see `resolve`).
 pub(crate) const UNSURE_TRIES: usize = 32;
+/// How long the first pause is where FUSE knows a name whose file is gone; others are so many times as long.
+pub(crate) const UNSURE_PAUSE: Duration = Duration::from_micros(50);
 
 // Races.
 /// Each try can only fail because someone else made progress, so that this many in a row mean that something is wrong
@@ -156,6 +158,8 @@ pub(crate) const KNOWN_RECORD_BYTES: usize = 256;
 pub(crate) const INDEX_BUILD_LOCKS: usize = 16;
 /// A directory that changes while it is read is read so often.
 pub(crate) const DIRECTORY_READS_MAX: usize = 3;
+/// How long a listing waits where a name may be missing between two calls of a FUSE daemon or an NFS client.
+pub(crate) const HIDDEN_PAUSE: Duration = Duration::from_millis(2);
 /// So many names that changed are looked up again, one by one, before a directory is read anew.
 pub(crate) const WATCH_NAMES_MAX: usize = 4096;
 /// What is read of the queue of changes at a time.

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::error::Io;
 use crate::file_info;
 use crate::keymap::{OWN_DIRECTORY, RECORDS};
-use crate::limits::{PATH_BYTES_MAX, UNSURE_TRIES};
+use crate::limits::{PATH_BYTES_MAX, UNSURE_PAUSE, UNSURE_TRIES};
 
 /// How files are opened for reading: never waiting, should it be a FIFO after all, never becoming the terminal's owner.
 pub(crate) const READ: OFlags =
@@ -64,8 +64,26 @@ pub(crate) fn following(directory: impl AsFd, path: &str, flags: OFlags) -> Io<(
 
 /// Opens the file or directory at a path that has no symbolic links; ENXIO if it is anything else. See [`reopen`].
 pub(crate) fn content(directory: impl AsFd, path: &str) -> Io<OwnedFd> {
-    let place = plain(&directory, path, PLACE)?;
-    reopen(&place, || plain(&directory, path, READ))
+    let open = || {
+        let place = plain(&directory, path, PLACE)?;
+        reopen(&place, || plain(&directory, path, READ)).map(Some).or_else(|errno| match errno {
+            // FUSE, of a file that was replaced since its name was looked up.
+            Errno::NOENT | Errno::STALE => Ok(None),
+            errno => Err(errno),
+        })
+    };
+    for tries in 1..UNSURE_TRIES {
+        if let Some(file) = open()? {
+            return Ok(file);
+        }
+        pause(tries);
+    }
+    open()?.ok_or(Errno::NOENT)
+}
+
+/// Lets those come on who are in the middle of replacing a name; longer each time, about 25 ms in all.
+pub(crate) fn pause(tries: usize) {
+    std::thread::sleep(UNSURE_PAUSE.saturating_mul(u32::try_from(tries).unwrap_or(u32::MAX)));
 }
 
 /// Opens what a [`PLACE`] holds, if it is a file or directory; ENXIO if not. Anything else is never opened: that would wake who waits to

@@ -27,7 +27,7 @@ async fn two(root: &Path) -> [Arc<Fixture>; 2] {
 async fn if_none_match_has_one_winner() {
     let root = tempfile::tempdir().unwrap();
     let gateways = two(root.path()).await;
-    for round in 0..50 {
+    for round in 0..fixture::rounds(50) {
         // A new name, the name of a directory, and a directory's own.
         let name = match round % 3 {
             0 => format!("new/{round}"),
@@ -58,7 +58,7 @@ async fn if_none_match_has_one_winner() {
 /// Increments that all count, against unconditional writes of the same value that must not undo any.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn if_match_loses_no_update() {
-    const EACH: usize = 25;
+    let each = fixture::rounds(25);
     let root = tempfile::tempdir().unwrap();
     let gateways = two(root.path()).await;
     for name in ["counter", "d/", "shared"] {
@@ -69,7 +69,7 @@ async fn if_match_loses_no_update() {
             let gateway = Arc::clone(&gateways[n % 2]);
             tasks.spawn(async move {
                 let mut done = 0;
-                while done < EACH {
+                while done < each {
                     let read = gateway.read(name, ReadSelector::Whole, &Conditions::default()).await.unwrap();
                     let etag = read.attributes.etag.clone();
                     let value: u32 = String::from_utf8(collect(read.body).await).unwrap().parse().unwrap();
@@ -83,7 +83,7 @@ async fn if_match_loses_no_update() {
             });
         }
         tasks.join_all().await;
-        assert_eq!(gateways[0].get(name).await, Some((8 * EACH).to_string().into_bytes()), "{name}");
+        assert_eq!(gateways[0].get(name).await, Some((8 * each).to_string().into_bytes()), "{name}");
     }
 }
 
@@ -100,7 +100,7 @@ async fn directories_that_come_and_go_lose_nothing() {
             // Each key is one task's own; the directories, and the files that become directories, are everyone's.
             let names = ["a", "a/", "a/b", "a/b/c", "a/b/c/d", "a/b/"];
             let name = names[n];
-            for round in 0..60 {
+            for round in 0..fixture::rounds(60) {
                 let body = format!("{name} {round}").into_bytes();
                 let body = if round % 3 == 0 && name.ends_with('/') { Vec::new() } else { body };
                 gateway.put(name, &body).await;
@@ -129,7 +129,7 @@ async fn directories_that_come_and_go_leave_no_notes() {
         let gateway = Arc::clone(&gateways[n % 2]);
         tasks.spawn(async move {
             let name = ["d/a/b", "d/a/", "d/a/c", "d/a"][n / 2];
-            for _ in 0..200 {
+            for _ in 0..fixture::rounds(200) {
                 gateway.put(name, b"").await;
                 gateway.delete(name, &Conditions::default()).await.unwrap();
             }
@@ -146,7 +146,7 @@ async fn a_file_that_becomes_a_directory_is_never_missed() {
     let root = tempfile::tempdir().unwrap();
     let gateways = two(root.path()).await;
     let none = Conditions::default();
-    for round in 0..60 {
+    for round in 0..fixture::rounds(60) {
         let [name, first, second] = ["", "/1", "/2"].map(|end| format!("d/{round}{end}"));
         gateways[0].put(&name, b"whole").await;
         let looking = async {
@@ -187,7 +187,7 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
     let bucket = BucketName::new("bucket").unwrap();
     let cx = Context::default();
     let (mut deleted, mut kept) = (0, 0);
-    for round in 0..200 {
+    for round in 0..fixture::rounds(200) {
         match first.create_bucket(&cx, &bucket).await {
             Ok(()) | Err(BackendError::BucketExists) => {}
             Err(error) => panic!("{error}"),
@@ -296,7 +296,7 @@ async fn what_is_replaced_is_listed_all_the_while() {
                 }
             });
         }
-        for round in 0..150 {
+        for round in 0..fixture::rounds(150) {
             // Now and then one that knows nothing of the directory.
             let reader = if round % 10 == 0 {
                 let bucket = gateways[0].bucket.clone();
@@ -309,4 +309,42 @@ async fn what_is_replaced_is_listed_all_the_while() {
         }
         writers.shutdown().await;
     }
+}
+
+/// Parts that are uploaded again, each by one client, are in every listing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn parts_that_are_uploaded_again_are_listed_all_the_while() {
+    let root = tempfile::tempdir().unwrap();
+    let gateways = two(root.path()).await;
+    let (cx, name) = (Context::default(), key("object"));
+    let object = gateways[0].object(&name);
+    let id = gateways[0].backend.create_upload(&cx, object, backend::NewUpload::default()).await.unwrap();
+    // Without their length announced they are files of their own, one taking the name of the other.
+    let put = |gateway: Arc<Fixture>, number: u32, id: s3_types::UploadId| async move {
+        let (cx, name) = (Context::default(), key("object"));
+        let upload = backend::UploadRef { object: gateway.object(&name), id: &id };
+        let mut writer = gateway.backend.put_part(&cx, upload, number, None).await.unwrap();
+        writer.write(b"part".to_vec().into()).await.unwrap();
+        writer.commit(digests(b"part")).await.unwrap();
+    };
+    for number in 1..=16 {
+        put(Arc::clone(&gateways[0]), number, id.clone()).await;
+    }
+    let mut writers = JoinSet::new();
+    for n in 0..4 {
+        let (gateway, id) = (Arc::clone(&gateways[0]), id.clone());
+        writers.spawn(async move {
+            for round in 0.. {
+                put(Arc::clone(&gateway), 1 + (round * 4 + n) % 16, id.clone()).await;
+            }
+        });
+    }
+    let upload = backend::UploadRef { object, id: &id };
+    for _ in 0..fixture::rounds(200) {
+        let query = backend::ListPartsQuery { after: 0, max_parts: 1000 };
+        let page = gateways[1].backend.list_parts(&cx, upload, query).await.unwrap();
+        let numbers: Vec<_> = page.parts.iter().map(|part| part.part_number).collect();
+        assert_eq!(numbers, (1..=16).collect::<Vec<_>>());
+    }
+    writers.shutdown().await;
 }

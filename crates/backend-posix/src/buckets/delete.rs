@@ -19,7 +19,7 @@ use super::{entries, head, mark, sync_root};
 use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Op, is_of_one, retrying};
 use crate::keymap::{self, OWN_DIRECTORY, RECORDS};
-use crate::limits::STAGING_WAITS;
+use crate::limits::{STAGING_WAITS, UNSURE_TRIES};
 use crate::listing::read_names;
 use crate::options::SweepOptions;
 use crate::record;
@@ -54,7 +54,14 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
         let done = matches!(removed, Ok(Removal::Done));
         let marked = if !done && store.sidecars() { mark(&bucket, created) } else { Ok(()) };
         drop(locks);
-        sweep::remove_tree(&store.root, &old_locks);
+        let blinks = store.names_may_blink(&store.root);
+        // FUSE may have yet to hear that they are closed, and keeps them until then. What stays the sweep removes.
+        let mut tries = 1..if blinks { UNSURE_TRIES } else { 1 };
+        while !sweep::remove_tree(&store.root, &old_locks)
+            && let Some(tries) = tries.next()
+        {
+            resolve::pause(tries);
+        }
         if matches!(removed, Ok(Removal::Done)) {
             sync_root(store)?;
             sweep::remove_tree(&store.root, &aside.name);

@@ -14,7 +14,7 @@ use crate::bucket::{Bucket, Directory};
 use crate::error::Io;
 use crate::file_info;
 use crate::keymap::{self, Name};
-use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX};
+use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE, LISTING_OPEN_MAX};
 use crate::place::{directory_record, leads_nowhere};
 use crate::resolve::{self, DIRECTORY};
 
@@ -127,10 +127,16 @@ impl Below<'_, '_> {
         };
         let mut before = changed(&directory)?;
         for _ in 1..DIRECTORY_READS_MAX {
-            let frame = self.look_once(&directory, prefix_bytes, own)?;
+            let mut lingers = false;
+            let frame = self.look_once(&directory, prefix_bytes, own, &mut lingers)?;
             let after = changed(&directory)?;
-            if frame.is_none() || after == before {
+            // As in [`DirectoryIndex::read`](super::index).
+            let hides = lingers && self.bucket.store.names_may_blink(&*directory);
+            if frame.is_none() || (after == before && !hides) {
                 return Ok(frame);
+            }
+            if hides {
+                std::thread::sleep(HIDDEN_PAUSE);
             }
             self.above.pop();
             before = after;
@@ -139,10 +145,16 @@ impl Below<'_, '_> {
             let Some(again) = unless_removed(again)? else { continue };
             directory = Arc::new(Directory { fd: Arc::new(again), path: directory.path.clone() });
         }
-        self.look_once(&directory, prefix_bytes, own)
+        self.look_once(&directory, prefix_bytes, own, &mut false)
     }
 
-    fn look_once(&mut self, directory: &Arc<Directory>, prefix_bytes: usize, own: bool) -> Io<Option<Frame>> {
+    fn look_once(
+        &mut self,
+        directory: &Arc<Directory>,
+        prefix_bytes: usize,
+        own: bool,
+        lingers: &mut bool,
+    ) -> Io<Option<Frame>> {
         let (mut found, mut cut) = (false, Cut::default());
         let mut children = Vec::new();
         read_names(&**directory, |name, kind| {
@@ -159,7 +171,8 @@ impl Below<'_, '_> {
                         found |= note(component, Some(kind), prefix_bytes, &mut children, &mut cut);
                     }
                 }
-                Name::LastPiece(_) | Name::Hidden => {}
+                Name::Hidden => *lingers |= name.to_str().is_ok_and(keymap::is_lingering),
+                Name::LastPiece(_) => {}
             }
             if kind == FileType::Symlink {
                 self.budget.step();

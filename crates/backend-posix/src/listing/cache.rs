@@ -84,14 +84,13 @@ impl IndexCache {
     ) -> Io<Arc<DirectoryIndex>> {
         // Others may be reading as well, and each has both the names and the index in memory for a moment.
         let bytes_max = (self.bytes_max / 4).max(INDEX_BYTES_MIN);
-        let read = |entries_max| {
-            DirectoryIndex::read(bucket, directory, &directory.path, from, bytes_max, entries_max)
-        };
+        let read =
+            |entries_max, times| DirectoryIndex::read(bucket, directory, from, bytes_max, entries_max, times);
         // Most directories are small, and cost no more than this.
         let mut before = *info;
         for _ in 0..DIRECTORY_READS_MAX {
             let began_ns = file_info::now_ns();
-            let Some(small) = read(INDEX_ENTRIES_MIN)? else { break };
+            let Some(small) = read(INDEX_ENTRIES_MIN, 1)? else { break };
             let after = file_info::fresh(directory)?;
             if after.changed_ns == before.changed_ns
                 && bucket.store.shows_changes(directory, &after, began_ns)
@@ -100,13 +99,14 @@ impl IndexCache {
             }
             before = after;
         }
-        let read = || read(usize::MAX).map(Option::unwrap_or_default);
+        let read = |times| move || read(usize::MAX, times).map(Option::unwrap_or_default);
         for _ in 1..DIRECTORY_READS_MAX {
-            if let (Some(index), _) = self.read_watched(bucket, directory, read)? {
+            if let (Some(index), _) = self.read_watched(bucket, directory, read(1))? {
                 return Ok(index);
             }
         }
-        let (index, last) = self.read_watched(bucket, directory, read)?;
+        // It changes all the while: then whatever is there at any time may be there still, which a page finds out.
+        let (index, last) = self.read_watched(bucket, directory, read(DIRECTORY_READS_MAX))?;
         Ok(index.unwrap_or(last))
     }
 

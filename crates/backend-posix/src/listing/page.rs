@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use backend::{ListItem, ListPage, ListPosition, Result};
 use s3_types::BucketName;
 
-use super::attributes::summaries;
+use super::attributes::{Seen, settle, summaries};
 use super::walk::{Found, Hit, Walk, lower_bound};
 use crate::bucket::Bucket;
 use crate::conversion;
@@ -23,10 +23,33 @@ pub(crate) struct Query {
     pub max_items: usize,
 }
 
+/// A page before all that seems to be gone was looked at again.
+struct Draft {
+    items: Vec<Item>,
+    next: Option<ListPosition>,
+}
+
+enum Item {
+    Object(Seen),
+    CommonPrefix(String),
+}
+
 /// One page of keys, unless it is `abandoned` meanwhile: then whatever there is.
 pub(crate) fn list_unless(store: &Store, query: &Query, abandoned: &AtomicBool) -> Result<ListPage> {
     let bucket = store.bucket(&query.bucket)?;
-    conversion::undisturbed(&bucket, || page(&bucket, query, abandoned))
+    let draft = conversion::undisturbed(&bucket, || page(&bucket, query, abandoned))?;
+    let mut items = Vec::with_capacity(draft.items.len());
+    for item in draft.items {
+        match item {
+            // Only now, since no one waits for the lock of a key with the lock on conversions. What existed all the while is found later, too.
+            Item::Object(Seen::Doubtful(doubt)) => {
+                items.extend(settle(&bucket, &doubt)?.map(ListItem::Object));
+            }
+            Item::Object(Seen::Object(object)) => items.push(ListItem::Object(object)),
+            Item::CommonPrefix(prefix) => items.push(ListItem::CommonPrefix(prefix)),
+        }
+    }
+    Ok(ListPage { items, next: draft.next })
 }
 
 /// [`list_unless`], for those who wait.
@@ -35,7 +58,7 @@ pub(crate) fn list(store: &Store, query: &Query) -> Result<ListPage> {
     list_unless(store, query, &AtomicBool::new(false))
 }
 
-fn page(bucket: &Bucket<'_>, query: &Query, abandoned: &AtomicBool) -> Result<ListPage> {
+fn page(bucket: &Bucket<'_>, query: &Query, abandoned: &AtomicBool) -> Result<Draft> {
     let from = lower_bound(query.start.as_ref());
     let delimiter = query.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty());
     let mut walk = Walk::new(bucket, &query.prefix, delimiter, from, abandoned)?;
@@ -46,33 +69,34 @@ fn page(bucket: &Bucket<'_>, query: &Query, abandoned: &AtomicBool) -> Result<Li
             let last = page.items.last().map(position_after);
             let positions = [query.start.clone(), Some(position), last].into_iter().flatten();
             let next = positions.max_by_key(|position| lower_bound(Some(position)));
-            return Ok(ListPage { items: page.items, next });
+            return Ok(Draft { items: page.items, next });
         }
         if page.items.len() + page.found.len() >= query.max_items {
             page.read_found()?;
             // Some may be gone meanwhile, which makes room.
             if page.items.len() >= query.max_items {
                 let next = page.items.last().map(position_after);
-                return Ok(ListPage { items: page.items, next });
+                return Ok(Draft { items: page.items, next });
             }
         }
         page.add(hit)?;
     }
     page.read_found()?;
-    Ok(ListPage { items: page.items, next: None })
+    Ok(Draft { items: page.items, next: None })
 }
 
-fn position_after(item: &ListItem) -> ListPosition {
+fn position_after(item: &Item) -> ListPosition {
     match item {
-        ListItem::Object(object) => ListPosition::AfterKey(object.key.as_str().to_owned()),
-        ListItem::CommonPrefix(prefix) => ListPosition::AfterPrefix(prefix.clone()),
+        Item::Object(Seen::Object(object)) => ListPosition::AfterKey(object.key.as_str().to_owned()),
+        Item::Object(Seen::Doubtful(doubt)) => ListPosition::AfterKey(doubt.key.clone()),
+        Item::CommonPrefix(prefix) => ListPosition::AfterPrefix(prefix.clone()),
     }
 }
 
 /// A page that is being filled.
 struct Page<'a> {
     bucket: &'a Bucket<'a>,
-    items: Vec<ListItem>,
+    items: Vec<Item>,
     /// Comes behind the items; attributes are still to be read.
     found: Vec<Found>,
     /// How many directories these keep open.
@@ -84,7 +108,7 @@ impl Page<'_> {
         match hit {
             Hit::CommonPrefix(prefix) => {
                 self.read_found()?;
-                self.items.push(ListItem::CommonPrefix(prefix));
+                self.items.push(Item::CommonPrefix(prefix));
             }
             Hit::Object(found) => {
                 if self.found.last().is_none_or(|last| !Arc::ptr_eq(&last.directory, &found.directory)) {
@@ -103,7 +127,7 @@ impl Page<'_> {
     fn read_found(&mut self) -> Result<()> {
         let found = std::mem::take(&mut self.found);
         self.directories = 0;
-        self.items.extend(summaries(self.bucket, &found)?.into_iter().map(ListItem::Object));
+        self.items.extend(summaries(self.bucket, &found)?.into_iter().map(Item::Object));
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Io, Op};
 use crate::file_info;
 use crate::keymap::{self, SELF};
-use crate::limits::LISTING_OPEN_MAX;
+use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX};
 use crate::place::{directory_record, leads_nowhere};
 use crate::resolve::{self, PLACE};
 
@@ -55,7 +55,7 @@ pub(crate) struct Found {
 }
 
 /// Where the attributes of an object are, relative to its directory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Source {
     /// At a path below it.
     File(String),
@@ -131,7 +131,7 @@ impl<'a> Walk<'a> {
                 Err(errno) if leads_nowhere(errno) || errno == Errno::NAMETOOLONG => {}
                 result => {
                     let directory = result.op("open a directory")?;
-                    unless_removed(walk.enter(directory, top.to_owned())).op("read a directory")?;
+                    walk.enter_unless_removed(directory, top).op("read a directory")?;
                 }
             }
         }
@@ -190,7 +190,7 @@ impl<'a> Walk<'a> {
     /// What an entry of the directory that the walk is in comes to, if anything.
     fn look(&mut self, key: String, text: &str, kind: Kind) -> Io<Option<Hit>> {
         if kind.is_directory() {
-            return self.enter_child(key, text, kind);
+            return self.enter_child(&key, text, kind);
         }
         if key.len() > KEY_BYTES_MAX {
             self.note_cut(Cut::length);
@@ -250,6 +250,11 @@ impl<'a> Walk<'a> {
                     (info.is_directory() && its_own()).then(own)
                 }
             }
+            _ if self.bucket.store.names_may_blink(directory) => {
+                // FUSE may not know a file any more that has this name for the kernel still; whether there is another one the page finds out.
+                let place = resolve::plain(directory, &own(), PLACE).ok()?;
+                file_info::of(place).map_or(true, |info| info.is_file()).then(own)
+            }
             _ => file_info::at_path(directory, &own()).is_ok_and(|info| info.is_file()).then(own),
         }
     }
@@ -297,13 +302,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Enters a directory, or finds out that all in it comes down to one common prefix.
-    fn enter_child(&mut self, key: String, text: &str, kind: Kind) -> Io<Option<Hit>> {
+    fn enter_child(&mut self, key: &str, text: &str, kind: Kind) -> Io<Option<Hit>> {
         let Some(frame) = self.frames.last() else { return Ok(None) };
         if key.len() > KEY_BYTES_MAX {
             self.note_cut(Cut::length);
             return Ok(None);
         }
-        let Some(directory) = frame.directory.clone().filter(|_| after_all(&key) > self.from) else {
+        let Some(directory) = frame.directory.clone().filter(|_| after_all(key) > self.from) else {
             return Ok(None);
         };
         let component = text.strip_suffix('/').unwrap_or(text);
@@ -323,11 +328,11 @@ impl<'a> Walk<'a> {
                 .is_new(&child, &mut cut)?;
             if !new {
                 self.note_cut(|all| all.merge(cut));
-                self.passed = behind_all(&key);
+                self.passed = behind_all(key);
                 return Ok(None);
             }
         }
-        let rolled = self.delimiter.and_then(|delimiter| common_prefix(&key, self.prefix, delimiter));
+        let rolled = self.delimiter.and_then(|delimiter| common_prefix(key, self.prefix, delimiter));
         if let Some(prefix) = rolled
             && key.as_bytes() >= self.from.as_slice()
             && !self.search_budget.is_used_up()
@@ -337,7 +342,7 @@ impl<'a> Walk<'a> {
             match below.has_object(child, key.len(), false)? {
                 Outcome::Object => return Ok(Some(self.roll_up(prefix))),
                 Outcome::Nothing => {
-                    self.passed = behind_all(&key);
+                    self.passed = behind_all(key);
                     return Ok(None);
                 }
                 // In the order of keys it can be gone on with by the next page.
@@ -345,11 +350,28 @@ impl<'a> Walk<'a> {
             }
             return match opened() {
                 Err(errno) if leads_nowhere(errno) || errno == Errno::ACCESS => Ok(None),
-                child => unless_removed(self.enter(child?, key)).map(|_| None),
+                child => self.enter_unless_removed(child?, key).map(|()| None),
             };
         }
-        unless_removed(self.enter(child, key))?;
+        self.enter_unless_removed(child, key)?;
         Ok(None)
+    }
+
+    /// FUSE also says that something is gone that was replaced, such as the directory's record: then the directory is there.
+    fn enter_unless_removed(&mut self, mut directory: Directory, key: &str) -> Io<()> {
+        for _ in 1..DIRECTORY_READS_MAX {
+            let place = directory.path.clone();
+            match self.enter(directory, key.to_owned()) {
+                Err(Errno::NOENT | Errno::STALE) if place.is_empty() => return Ok(()),
+                Err(Errno::NOENT | Errno::STALE) => {}
+                result => return result,
+            }
+            directory = match self.bucket.directory(&place) {
+                Err(errno) if leads_nowhere(errno) => return Ok(()),
+                result => result?,
+            };
+        }
+        self.enter(directory, key.to_owned())
     }
 
     fn enter(&mut self, directory: Directory, key: String) -> Io<()> {

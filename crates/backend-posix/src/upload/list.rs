@@ -1,16 +1,19 @@
 //! ListParts and ListMultipartUploads.
 
+use std::thread::sleep;
+
 use backend::{ListPartsQuery, PartPage, PartSummary, Result, UploadPage, UploadPosition};
 use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
 use super::index::{Bound, UploadIndex, is_in_progress};
-use super::part::{Part, part_number};
+use super::part::{Part, part_name, part_number};
 use super::{UPLOADS, Upload, UploadName};
 use crate::bucket::Bucket;
 use crate::buckets::entries;
 use crate::error::{Op, is_of_one};
 use crate::file_info;
+use crate::limits::{PART_TRIES, PART_TRIES_STEP};
 use crate::listing::{after_all, common_prefix};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
@@ -26,6 +29,10 @@ pub(crate) fn list_parts(store: &Store, name: &UploadName, query: ListPartsQuery
         .filter(|number| *number > query.after)
         .collect();
     numbers.sort_unstable();
+    // Of a part that is being uploaded again, FUSE may say for a moment that there is none, and other machines may have cached some of
+    // the old one. So many looks more for all of the page.
+    let its_own = store.times_are_final(file_info::stat(&directory)?.device);
+    let mut looks = if its_own { 0 } else { PART_TRIES };
     let mut page = PartPage::default();
     for number in numbers {
         if page.parts.len() >= query.max_parts {
@@ -33,7 +40,18 @@ pub(crate) fn list_parts(store: &Store, name: &UploadName, query: ListPartsQuery
             break;
         }
         // `None` if the upload ended meanwhile.
-        let part = Part::read(store, &upload.directory, number).op("read a part")?;
+        let part = loop {
+            let part = match Part::read(store, &upload.directory, number) {
+                Err(Errno::STALE) if looks > 0 => None,
+                result => result.op("read a part")?,
+            };
+            if part.is_some() || looks == 0 {
+                break part;
+            }
+            looks -= 1;
+            sleep(PART_TRIES_STEP);
+            let _ = file_info::fresh_at(&upload.directory, &part_name(number));
+        };
         page.parts.extend(part.map(|part| PartSummary {
             part_number: part.number,
             size_bytes: part.size_bytes,
