@@ -179,22 +179,10 @@ impl Attributes {
 
     /// True if a record has all that they say, but for the checksum, for which a record may have another.
     pub fn are_in(&self, record: &Record) -> bool {
-        let fields = |metadata: &ObjectMetadata| {
-            [
-                &metadata.content_type,
-                &metadata.content_encoding,
-                &metadata.content_language,
-                &metadata.content_disposition,
-                &metadata.cache_control,
-                &metadata.expires,
-                &metadata.website_redirect_location,
-            ]
-            .map(Clone::clone)
-        };
-        let same = |(theirs, ours): (Option<String>, Option<String>)| theirs.is_none() || theirs == ours;
+        let same = |(theirs, ours): (Option<&str>, Option<&str>)| theirs.is_none() || theirs == ours;
         record.etag.as_ref() == Some(&self.etag)
             && (self.parts.is_none() || self.parts == record.parts)
-            && fields(&self.metadata).into_iter().zip(fields(&record.metadata)).all(same)
+            && self.metadata.headers().into_iter().zip(record.metadata.headers()).all(same)
             && self.metadata.user.iter().all(|pair| record.metadata.user.contains(pair))
     }
 

@@ -18,3 +18,30 @@ pub struct ObjectMetadata {
     /// `x-amz-meta-*`: lower-case names without the prefix, with values, in the order given.
     pub user: Vec<(String, String)>,
 }
+
+impl ObjectMetadata {
+    /// The values of all headers but those of the user, in a fixed order.
+    pub fn headers(&self) -> [Option<&str>; 7] {
+        // In full, so that none is forgotten that is added.
+        let Self {
+            content_type,
+            content_encoding,
+            content_language,
+            content_disposition,
+            cache_control,
+            expires,
+            website_redirect_location,
+            user: _,
+        } = self;
+        [
+            content_type,
+            content_encoding,
+            content_language,
+            content_disposition,
+            cache_control,
+            expires,
+            website_redirect_location,
+        ]
+        .map(Option::as_deref)
+    }
+}

@@ -39,27 +39,8 @@ impl Entry {
 
 /// What metadata take beside the structure itself, an allocation for each text included.
 fn metadata_bytes(metadata: &ObjectMetadata) -> usize {
-    let ObjectMetadata {
-        content_type,
-        content_encoding,
-        content_language,
-        content_disposition,
-        cache_control,
-        expires,
-        website_redirect_location,
-        user,
-    } = metadata;
-    let headers = [
-        content_type,
-        content_encoding,
-        content_language,
-        content_disposition,
-        cache_control,
-        expires,
-        website_redirect_location,
-    ];
-    let headers: usize = headers.into_iter().flatten().map(|text| text.len() + 16).sum();
-    headers + user.iter().map(|(name, value)| name.len() + value.len() + 80).sum::<usize>()
+    let headers: usize = metadata.headers().into_iter().flatten().map(|text| text.len() + 16).sum();
+    headers + metadata.user.iter().map(|(name, value)| name.len() + value.len() + 80).sum::<usize>()
 }
 
 #[derive(Debug, Clone)]

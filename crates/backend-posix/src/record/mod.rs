@@ -104,16 +104,7 @@ impl Record {
 
 /// True for metadata that a record may hold.
 pub(crate) fn fits(metadata: &ObjectMetadata) -> bool {
-    let headers = [
-        &metadata.content_type,
-        &metadata.content_encoding,
-        &metadata.content_language,
-        &metadata.content_disposition,
-        &metadata.cache_control,
-        &metadata.expires,
-        &metadata.website_redirect_location,
-    ];
-    let headers = headers.into_iter().flatten().map(String::len);
+    let headers = metadata.headers().into_iter().flatten().map(str::len);
     let user = metadata.user.iter().map(|(name, value)| name.len() + value.len());
     metadata.user.len() <= METADATA_ENTRIES_MAX && headers.chain(user).sum::<usize>() <= METADATA_BYTES_MAX
 }
