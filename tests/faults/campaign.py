@@ -32,11 +32,18 @@ LEAVES = {"unlinkat": "what could not be removed is still there"}
 FOR_THE_SWEEP = {
     # The object is gone, and a note tells of the directories that could not be removed after it.
     r"delete-.*": r"\.slipway/staging/\*|[^.].*/",
-    # The journal, by which who asks again, or the sweep, ends what may be published already (decision 0007).
-    r"complete-.*": r"\.slipway/uploads/\*/completing",
+    # The journal, by which who asks again, or the sweep, ends what may be published already (decision 0007); or parts that nobody can
+    # find any more, in a directory that could not be read.
+    r"complete.*": r"\.slipway/uploads/\*/.*",
     # Parts stay as long as a power cut might bring the upload back.
     r"abort": r"\.slipway/uploads/\*/.*",
+    # The old object's companion, when a power cut might bring its name back, or when it could not be read whether it is another's too.
+    r"(delete|overwrite-of|overwrite-by)-big-record": r"\.slipway/overflow/\* \(of no object\)",
+    # What was the bucket, with what could not be read of it.
+    r"delete-bucket": r"\.slipway,deleting,.*",
 }
+# The same where the error was that something could not be read: a record beside its file, and a note of it.
+UNREAD = r"\.slipway,records/.* \(of nothing\)|\.slipway/staging/\*"
 WRITES = {"pwrite64", "pwritev", "pwritev2"}
 
 
@@ -185,7 +192,7 @@ class Campaign:
         if fault is not KILLED:
             problems += self.check_answer(call, response, answer, now)
             if call.name not in LEAVES:
-                problems += [f"before any sweep, {problem}" for problem in self.leftovers(now, at_once=True)]
+                problems += [f"before any sweep, {problem}" for problem in self.leftovers(now, fault)]
         if self.case.once and now != "old" and self.case.once in (state or {}):
             return problems + self.check_once(fault, self.case.once, made)
         self.sweep()
@@ -264,15 +271,16 @@ class Campaign:
             return "between"
         return "neither"
 
-    def leftovers(self, now: str, *, at_once: bool = False) -> list[str]:
-        """What is there and should not be, or the other way round; `at_once` without what is for the sweep."""
+    def leftovers(self, now: str, fault: Fault | None = None) -> list[str]:
+        """What is there and should not be, or the other way round; right after a fault without what is for the sweep."""
         found = shape(self.tree, self.bucket.name)
-        if at_once:
+        if fault is not None:
             designs = [left for case, left in FOR_THE_SWEEP.items() if re.fullmatch(case, self.case.name)]
+            designs += [UNREAD] if fault.reads else []
             found = {name for name in found if not any(re.fullmatch(left, name) for left in designs)}
         wanted = {"old": self.old_shape, "new": self.new_shape}.get(now, self.old_shape | self.new_shape)
         extra, missing = sorted(found - wanted), sorted(wanted - found)
-        if now == "between" or at_once:
+        if now == "between" or fault is not None:
             missing = []
         return ([f"left over: {extra}"] if extra else []) + ([f"missing: {missing}"] if missing else [])
 
