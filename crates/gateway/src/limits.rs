@@ -3,7 +3,8 @@
 //! Memory that a client can bind:
 //!
 //! - a connection: what hyper reads into ([`READ_BUFFER_BYTES`], which it allocates as needed), and TLS buffers of some 40 KiB;
-//! - a download in progress: one piece of [`FILE_CHUNK_BYTES`], and as much again in hyper's write buffer, or kept to be filled again;
+//! - a download in progress: one piece of [`FILE_CHUNK_BYTES`], and as much again in hyper's write buffer, or kept to be filled again; or
+//!   nothing, where the page cache has its file;
 //! - an upload in progress: what its writer gathers before it writes (for files, `backend_posix` says how much: 1 MiB, and
 //!   1 MiB on its way to the disk; far less once all uploads hold 8 MiB), which is also what waits for its MD5 ([`MD5_STREAM_BYTES_MAX`]);
 //! - a listing: a page of at most 1000 keys (1 MiB and attributes, at the very most), and pieces of its document of
@@ -54,6 +55,14 @@ pub const DOCUMENT_PIECE_BYTES: usize = 512 << 10;
 pub const FILE_CHUNKS_KEPT: usize = 2;
 /// How much of an object is read from its file at a time.
 pub const FILE_CHUNK_BYTES: u64 = 256 << 10;
+/// Most of a file that goes to the socket at a time without being read (`sendfile`).
+pub const FILE_PART_BYTES: usize = 1 << 20;
+/// The same, of file systems that have no `sendfile`.
+pub const FILE_COPY_BYTES: usize = 64 << 10;
+/// The end of each download is read, and held back until the file is known to be what it was.
+pub const FILE_END_BYTES: u64 = 64 << 10;
+/// So far apart it is looked whether the page cache has a part of a file.
+pub const FILE_PROBE_BYTES: usize = 256 << 10;
 /// How much of an unwanted request body is read and dropped to keep the connection; beyond, it is closed.
 pub const DRAIN_BYTES_MAX: usize = 64 << 10;
 /// How long that may take.

@@ -89,6 +89,7 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
         tls: certificates.as_ref().map(Certificates::acceptor).transpose()?,
         timeouts: Timeouts { header: options.header_timeout, stall: options.stall_timeout },
         idle_timeout: options.idle_timeout,
+        sendfile: options.sendfile,
     };
     let server = Server::new(settings, options.max_connections);
     let names: Vec<_> = listeners.iter().map(Listener::name).collect();

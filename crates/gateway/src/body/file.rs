@@ -10,13 +10,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use backend::FileStamp;
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use rustix::io::{Errno, ReadWriteFlags};
 use tokio::task::JoinHandle;
 
-use crate::limits::{FILE_CHUNK_BYTES, FILE_CHUNKS_KEPT};
+use super::response::Piece;
+use crate::limits::{FILE_CHUNK_BYTES, FILE_CHUNKS_KEPT, FILE_END_BYTES, FILE_PART_BYTES, FILE_PROBE_BYTES};
+use crate::server::FileParts;
 
-/// Reads a range of a file piece by piece: at once where the page cache has it, else on the blocking pool.
+/// What statfs(2) calls tmpfs.
+const TMPFS: i64 = 0x0102_1994;
+
+/// A range of a file, piece by piece: sent from the page cache or read from it (decision 0015), or read on the blocking pool.
 ///
 /// The file must look as it did when its attributes were sent; the last piece is held back until that has been
 /// checked, so that a client never takes a mixture of two versions for a whole object.
@@ -24,17 +29,27 @@ pub struct FileBody {
     file: Arc<File>,
     left: Range<u64>,
     stamp: FileStamp,
-    /// False once the file system has said that it cannot tell what it has in memory.
-    cached_reads: bool,
+    in_memory: InMemory,
     reading: Option<JoinHandle<io::Result<Bytes>>>,
     /// Pieces that were handed out. Once they are sent, their memory serves again: it is in the processor's caches, and need not be zeroed.
     sent: Vec<Bytes>,
 }
 
+/// What is known of which bytes can be read without waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InMemory {
+    /// The kernel says so (`RWF_NOWAIT`).
+    Asked,
+    /// All can, on a file system that has nothing elsewhere.
+    All,
+    /// Nobody knows.
+    Unknown,
+}
+
 impl FileBody {
     /// Will read `range` of `file`.
     pub const fn new(file: Arc<File>, range: Range<u64>, stamp: FileStamp) -> Self {
-        Self { file, left: range, stamp, cached_reads: true, reading: None, sent: Vec::new() }
+        Self { file, left: range, stamp, in_memory: InMemory::Asked, reading: None, sent: Vec::new() }
     }
 
     /// How many bytes have not been handed out.
@@ -42,11 +57,56 @@ impl FileBody {
         self.left.end - self.left.start
     }
 
-    /// The next piece; `None` at the end.
-    pub fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+    /// The next piece; `None` at the end. With `parts`, what the page cache has need not be read.
+    pub fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+        parts: Option<&FileParts>,
+    ) -> Poll<Option<io::Result<Piece>>> {
         if self.left.is_empty() {
             return Poll::Ready(None);
         }
+        if let Some(parts) = parts
+            && let Some(part) = self.cached_part()
+        {
+            let piece = parts.push(self.file.clone(), &part);
+            self.left.start += piece.remaining() as u64;
+            return Poll::Ready(Some(Ok(Piece::Part(piece))));
+        }
+        self.poll_read(cx).map(|read| read.map(|read| read.map(Piece::Bytes)))
+    }
+
+    /// What comes next, if it is much, is in memory, and is not the end.
+    fn cached_part(&mut self) -> Option<Range<u64>> {
+        let end = self.left.end.saturating_sub(FILE_END_BYTES).min(self.left.start + FILE_PART_BYTES as u64);
+        let part = self.left.start..end;
+        if self.reading.is_some() || self.bytes_left() < 4 * FILE_END_BYTES {
+            return None;
+        }
+        let last = std::iter::once(part.end - 1);
+        let mut probes = part.clone().step_by(FILE_PROBE_BYTES).chain(last);
+        probes.all(|offset| matches!(self.read_now(&mut [0], offset), Ok(1))).then_some(part)
+    }
+
+    /// Reads what is in memory, if that is known; EAGAIN if not.
+    fn read_now(&mut self, buffer: &mut [u8], offset: u64) -> rustix::io::Result<usize> {
+        if self.in_memory == InMemory::Asked {
+            let into = &mut [IoSliceMut::new(buffer)];
+            match rustix::io::preadv2(&self.file, into, offset, ReadWriteFlags::NOWAIT) {
+                Err(Errno::OPNOTSUPP) => {
+                    let system = rustix::fs::fstatfs(&self.file)?;
+                    self.in_memory = if system.f_type == TMPFS { InMemory::All } else { InMemory::Unknown };
+                }
+                result => return result,
+            }
+        }
+        match self.in_memory {
+            InMemory::All => rustix::io::pread(&self.file, buffer, offset),
+            _ => Err(Errno::AGAIN),
+        }
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if self.reading.is_none()
             && let Some(outcome) = self.read_cached()
         {
@@ -90,19 +150,12 @@ impl FileBody {
 
     /// Reads without waiting; `None` where that is not possible.
     fn read_cached(&mut self) -> Option<io::Result<Bytes>> {
-        if !self.cached_reads {
+        if self.in_memory == InMemory::Unknown {
             return None;
         }
         let piece = next_piece(&self.left);
         let mut buffer = self.buffer(&piece);
-        let into = &mut [IoSliceMut::new(&mut buffer)];
-        let read = match rustix::io::preadv2(&self.file, into, piece.start, ReadWriteFlags::NOWAIT) {
-            Ok(read) => read,
-            Err(errno) => {
-                self.cached_reads = errno != Errno::OPNOTSUPP;
-                0
-            }
-        };
+        let read = self.read_now(&mut buffer, piece.start).unwrap_or(0);
         if read == 0 {
             self.sent.push(buffer.freeze());
             return None;
@@ -149,8 +202,8 @@ mod tests {
 
     async fn read_all(body: &mut FileBody) -> io::Result<Vec<u8>> {
         let mut all = Vec::new();
-        while let Some(piece) = std::future::poll_fn(|cx| body.poll_piece(cx)).await {
-            all.extend_from_slice(&piece?);
+        while let Some(piece) = std::future::poll_fn(|cx| body.poll_piece(cx, None)).await {
+            all.extend_from_slice(piece?.chunk());
         }
         Ok(all)
     }

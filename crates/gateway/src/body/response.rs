@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use backend::ObjectBody;
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use futures_util::stream::{BoxStream, StreamExt as _};
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::file::FileBody;
 use crate::request_id::RequestId;
-use crate::server::Phase;
+use crate::server::{Phase, StandIn};
 
 /// Held while a response is produced: its end frees the place of the request.
 pub struct InProgress {
@@ -32,6 +32,38 @@ impl InProgress {
 impl Drop for InProgress {
     fn drop(&mut self) {
         self.phase.response_ends();
+    }
+}
+
+/// A piece of a body.
+#[derive(Debug)]
+pub enum Piece {
+    /// Its bytes.
+    Bytes(Bytes),
+    /// What stands for a part of a file.
+    Part(StandIn),
+}
+
+impl Buf for Piece {
+    fn remaining(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.remaining(),
+            Self::Part(part) => part.remaining(),
+        }
+    }
+
+    fn chunk(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes.chunk(),
+            Self::Part(part) => part.chunk(),
+        }
+    }
+
+    fn advance(&mut self, count: usize) {
+        match self {
+            Self::Bytes(bytes) => bytes.advance(count),
+            Self::Part(part) => part.advance(count),
+        }
     }
 }
 
@@ -89,17 +121,24 @@ impl ResponseBody {
 }
 
 impl Body for ResponseBody {
-    type Data = Bytes;
+    type Data = Piece;
     type Error = io::Error;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Piece>>>> {
         let this = self.get_mut();
         let piece = match &mut this.content {
             Content::Empty => return Poll::Ready(None),
             Content::Bytes(bytes) if bytes.is_empty() => return Poll::Ready(None),
-            Content::Bytes(bytes) => return Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Content::File(file) => ready!(file.poll_piece(cx)),
-            Content::Stream { stream, .. } => ready!(stream.poll_next_unpin(cx)),
+            Content::Bytes(bytes) => {
+                return Poll::Ready(Some(Ok(Frame::data(Piece::Bytes(std::mem::take(bytes))))));
+            }
+            Content::File(file) => {
+                let parts = this.in_progress.as_ref().map(|in_progress| &in_progress.phase.file_parts);
+                ready!(file.poll_piece(cx, parts.filter(|parts| parts.are_possible())))
+            }
+            Content::Stream { stream, .. } => {
+                ready!(stream.poll_next_unpin(cx)).map(|piece| piece.map(Piece::Bytes))
+            }
         };
         if let (Some(Err(error)), Some(in_progress)) = (&piece, &this.in_progress) {
             // The head is on its way: all that is left is to break off, and to say here why.

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::bench::BenchOptions;
 use crate::commands::fsck::FsckOptions;
@@ -134,6 +134,7 @@ pub struct SweepOptions {
 
 /// Options of `slipway serve`.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct ServeOptions {
     /// The directory to serve: each directory in it is a bucket. It is made if it does not exist. `null:` stores
     /// nothing and answers at once, for measuring
@@ -241,6 +242,12 @@ pub struct ServeOptions {
     /// file is still the same; only for ext4, XFS, btrfs and tmpfs
     #[arg(long, value_name = "MIB", env = "SLIPWAY_OBJECT_CACHE", default_value = "16")]
     pub object_cache: usize,
+
+    /// Send what the page cache has of large files from there (sendfile), without TLS. `off` reads them first, which costs more, and tells a file
+    /// that is overwritten in place at the very end of a download too (see SEMANTICS.md)
+    #[arg(long, value_name = "on|off", env = "SLIPWAY_SENDFILE", value_parser = BoolishValueParser::new(),
+        action = ArgAction::Set, default_value = "on")]
+    pub sendfile: bool,
 
     /// Most connections at a time; further ones are answered 503 SlowDown and closed
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_CONNECTIONS", default_value = "10000", value_parser = at_least_one)]

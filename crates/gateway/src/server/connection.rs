@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::drained;
 use super::io::{ConnectionIo, Phase, Timeouts};
-use super::listener::Stream;
+use super::listener::{Plain, Stream};
 use super::refusal;
 use crate::gateway::Gateway;
 use crate::limits::{HEADER_LINES_MAX, READ_BUFFER_BYTES, READ_BUFFER_BYTES_CROWDED};
@@ -29,6 +29,8 @@ pub struct ConnectionSettings {
     pub timeouts: Timeouts,
     /// Between two requests.
     pub idle_timeout: std::time::Duration,
+    /// Whether files go from the page cache to the socket.
+    pub sendfile: bool,
 }
 
 /// Where a connection comes from.
@@ -66,7 +68,7 @@ pub async fn serve(
     }
 }
 
-async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
     settings: &ConnectionSettings,
     stream: S,
     peer: Peer,
@@ -74,6 +76,9 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     mut draining: watch::Receiver<bool>,
 ) {
     let phase = Arc::new(Phase::default());
+    if settings.sendfile && stream.plain().is_some() {
+        phase.file_parts.allow();
+    }
     let io = ConnectionIo::new(stream, settings.gateway.clone(), phase.clone(), settings.timeouts);
     let service = service_fn(|request| {
         let gateway = settings.gateway.clone();

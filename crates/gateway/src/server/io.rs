@@ -11,7 +11,9 @@ use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use super::listener::Plain;
 use super::refusal;
+use super::send_file::FileParts;
 use crate::gateway::Gateway;
 use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, LINGER_BYTES_MAX, LINGER_TIME_MAX};
 
@@ -22,6 +24,8 @@ pub struct Phase {
     /// Some of the last response may still be on its way, although it has been produced.
     unflushed: AtomicBool,
     body_unread: AtomicBool,
+    /// What its bodies have of files.
+    pub file_parts: FileParts,
 }
 
 const IDLE: u8 = 0;
@@ -234,7 +238,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ConnectionIo<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionIo<S> {
+impl<S: AsyncRead + AsyncWrite + Plain + Unpin> AsyncWrite for ConnectionIo<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let outcome = this.poll_write_or_refuse(cx, buf);
@@ -250,6 +254,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionIo<S> {
         let outcome = if this.refusal.is_some() || !this.phase.answering() {
             let first = bufs.iter().find(|buf| !buf.is_empty());
             this.poll_write_or_refuse(cx, first.map_or(&[], |buf| buf))
+        } else if let Some(outcome) =
+            this.stream.plain().and_then(|stream| this.phase.file_parts.poll_write(cx, stream, bufs))
+        {
+            outcome
         } else {
             Pin::new(&mut this.stream).poll_write_vectored(cx, bufs)
         };

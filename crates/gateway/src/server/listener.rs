@@ -3,13 +3,15 @@
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
+use tokio_rustls::server::TlsStream;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 4096;
@@ -135,6 +137,60 @@ macro_rules! on_stream {
             Stream::Unix($stream) => $do,
         }
     };
+}
+
+impl Stream {
+    /// Calls `send` once the socket takes bytes, until it does not say that it would have to wait.
+    pub fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        mut send: impl FnMut() -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let outcome = match self {
+                Self::Tcp(stream) => {
+                    ready!(stream.poll_write_ready(cx))?;
+                    stream.try_io(Interest::WRITABLE, &mut send)
+                }
+                Self::Unix(stream) => {
+                    ready!(stream.poll_write_ready(cx))?;
+                    stream.try_io(Interest::WRITABLE, &mut send)
+                }
+            };
+            match outcome {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                outcome => return Poll::Ready(outcome),
+            }
+        }
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
+        }
+    }
+}
+
+/// A stream that may be a socket's bytes as they are.
+pub trait Plain {
+    /// The socket, unless what is written is not what it sends.
+    fn plain(&self) -> Option<&Stream>;
+}
+
+impl Plain for Stream {
+    fn plain(&self) -> Option<&Stream> {
+        Some(self)
+    }
+}
+
+impl Plain for TlsStream<Stream> {
+    fn plain(&self) -> Option<&Stream> {
+        None
+    }
 }
 
 impl AsyncRead for Stream {

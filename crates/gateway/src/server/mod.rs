@@ -4,6 +4,7 @@ mod connection;
 mod io;
 mod listener;
 mod refusal;
+mod send_file;
 mod tls;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 pub use connection::{ConnectionSettings, Peer};
 pub use io::{Phase, Timeouts};
 pub use listener::{ListenAddress, Listener};
+pub use send_file::{FileParts, StandIn};
 pub use tls::Certificates;
 
 use crate::limits::CONNECTIONS_FEW;

@@ -1,0 +1,216 @@
+//! Parts of files that go from the page cache to the socket (`sendfile`), past hyper and without a copy in between.
+//!
+//! hyper writes what it can read. So a response's body gives it, in the place of a part of a file, as many bytes of [`stand_in`], which
+//! it queues between the others; the connection knows them by their address when they are to be written, and sends the part instead.
+//! Whichever part it is stands in the connection's [`FileParts`], in the same order.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Buf;
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+
+use super::listener::Stream;
+use crate::limits::{FILE_COPY_BYTES, FILE_PART_BYTES};
+
+/// Never read or written, so that it takes address space only.
+static STAND_IN: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; FILE_PART_BYTES].into_boxed_slice());
+
+/// So many bytes that stand for as many of a file.
+#[derive(Debug)]
+pub struct StandIn(usize);
+
+impl Buf for StandIn {
+    fn remaining(&self) -> usize {
+        self.0
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &STAND_IN[..self.0]
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.0 = self.0.saturating_sub(bytes);
+    }
+}
+
+fn is_stand_in(bytes: &[u8]) -> bool {
+    STAND_IN.as_ptr_range().contains(&bytes.as_ptr())
+}
+
+/// What of files a connection is about to send.
+#[derive(Debug, Default)]
+pub struct FileParts {
+    /// The connection can send parts of files, and the kernel has not refused to.
+    possible: AtomicBool,
+    queue: Mutex<VecDeque<(Arc<File>, Range<u64>)>>,
+}
+
+impl FileParts {
+    /// Whether the connection can send any.
+    pub fn are_possible(&self) -> bool {
+        self.possible.load(Relaxed)
+    }
+
+    /// Says so.
+    pub fn allow(&self) {
+        self.possible.store(true, Relaxed);
+    }
+
+    /// Takes the first [`FILE_PART_BYTES`] of `part`, or all of it if it is less. Returns what hyper gets for it.
+    pub fn push(&self, file: Arc<File>, part: &Range<u64>) -> StandIn {
+        let length = length(part).min(FILE_PART_BYTES);
+        self.queue().push_back((file, part.start..part.start + length as u64));
+        StandIn(length)
+    }
+
+    fn queue(&self) -> MutexGuard<'_, VecDeque<(Arc<File>, Range<u64>)>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what comes before the next part of a file, or of that; `None` if none waits.
+    pub fn poll_write(
+        &self,
+        cx: &mut Context<'_>,
+        stream: &Stream,
+        bufs: &[IoSlice<'_>],
+    ) -> Option<Poll<io::Result<usize>>> {
+        let mut queue = self.queue();
+        let (file, part) = queue.front_mut()?;
+        // Should hyper ever copy what it is given, this must not be sent for the object.
+        if !bufs.iter().any(|buf| is_stand_in(buf)) {
+            return Some(Poll::Ready(Err(io::Error::other("a part of a file lost its place in a response"))));
+        }
+        let next = bufs.iter().find(|buf| !buf.is_empty()).map_or(&[][..], |buf| buf);
+        if !is_stand_in(next) {
+            return Some(stream.poll_send(cx, || {
+                Ok(rustix::net::send(stream, next, SendFlags::MORE | SendFlags::NOSIGNAL)?)
+            }));
+        }
+        let most = next.len().min(length(part));
+        let sent = stream.poll_send(cx, || self.send(stream, file, part.start, most));
+        if let Poll::Ready(Ok(sent)) = sent {
+            part.start += sent as u64;
+            if part.is_empty() {
+                queue.pop_front();
+            }
+        }
+        Some(sent)
+    }
+
+    fn send(&self, stream: &Stream, file: &File, mut offset: u64, most: usize) -> io::Result<usize> {
+        let sent = match rustix::fs::sendfile(stream, file, Some(&mut offset), most) {
+            // Not of this file system.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                self.possible.store(false, Relaxed);
+                let mut bytes = vec![0; most.min(FILE_COPY_BYTES)];
+                let read = file.read_at(&mut bytes, offset)?;
+                rustix::net::send(stream, &bytes[..read], SendFlags::NOSIGNAL)
+            }
+            result => result,
+        };
+        match sent? {
+            // The file has become shorter.
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            sent => Ok(sent),
+        }
+    }
+}
+
+fn length(part: &Range<u64>) -> usize {
+    usize::try_from(part.end - part.start).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    /// What arrives of `head` and then parts of files, written as hyper does.
+    async fn sent(parts: &FileParts, head: &[u8], stand_ins: Vec<StandIn>) -> io::Result<Vec<u8>> {
+        let (ours, mut theirs) = UnixStream::pair()?;
+        let ours = Stream::Unix(ours);
+        let reading = tokio::spawn(async move {
+            let mut all = Vec::new();
+            theirs.read_to_end(&mut all).await.map(|_| all)
+        });
+        let mut queue: VecDeque<_> = stand_ins.into();
+        let mut head = head;
+        while !(head.is_empty() && queue.is_empty()) {
+            let mut bufs = vec![IoSlice::new(head)];
+            bufs.extend(queue.iter().map(|stand_in| IoSlice::new(stand_in.chunk())));
+            let written =
+                std::future::poll_fn(|cx| parts.poll_write(cx, &ours, &bufs).unwrap_or(Poll::Ready(Ok(0))));
+            let written = written.await?;
+            assert!(written > 0);
+            if head.is_empty() {
+                queue[0].advance(written);
+                if queue[0].remaining() == 0 {
+                    queue.pop_front();
+                }
+            } else {
+                head = &head[written..];
+            }
+        }
+        assert!(parts.queue().is_empty());
+        drop(ours);
+        reading.await?
+    }
+
+    fn numbers(from: u32) -> Vec<u8> {
+        (from..from + 300_000).flat_map(u32::to_le_bytes).collect()
+    }
+
+    #[tokio::test]
+    async fn parts_of_files_are_sent_where_they_stand() {
+        let (parts, data) = (FileParts::default(), numbers(0));
+        parts.allow();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&data).unwrap();
+        let file = Arc::new(file);
+        let ranges = [1..1000, 2000..2001, 5..data.len() as u64];
+        let stand_ins: Vec<_> = ranges.iter().map(|range| parts.push(file.clone(), range)).collect();
+        assert_eq!(stand_ins.iter().map(Buf::remaining).collect::<Vec<_>>(), [999, 1, FILE_PART_BYTES]);
+        let wanted = [b"head", &data[1..1000], &data[2000..2001], &data[5..5 + FILE_PART_BYTES]].concat();
+        assert!(sent(&parts, b"head", stand_ins).await.unwrap() == wanted);
+        assert!(parts.are_possible());
+        // It became shorter.
+        let stand_ins = vec![parts.push(file, &(data.len() as u64 - 10..data.len() as u64 + 10))];
+        let error = sent(&parts, b"", stand_ins).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    /// As with some files of /proc.
+    #[tokio::test]
+    async fn what_has_no_sendfile_is_copied() {
+        let parts = FileParts::default();
+        parts.allow();
+        let data = std::fs::read("/proc/self/auxv").unwrap();
+        let file = Arc::new(File::open("/proc/self/auxv").unwrap());
+        let stand_ins = vec![parts.push(file, &(16..data.len() as u64))];
+        assert_eq!(sent(&parts, b"head", stand_ins).await.unwrap(), [b"head", &data[16..]].concat());
+        assert!(!parts.are_possible());
+    }
+
+    #[tokio::test]
+    async fn nothing_else_is_sent_for_a_part() {
+        let parts = FileParts::default();
+        let _ = parts.push(Arc::new(tempfile::tempfile().unwrap()), &(0..10));
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let ours = Stream::Unix(ours);
+        let written =
+            std::future::poll_fn(|cx| parts.poll_write(cx, &ours, &[IoSlice::new(b"0123456789")]).unwrap());
+        assert!(written.await.is_err());
+    }
+}
