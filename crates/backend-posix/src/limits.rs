@@ -42,8 +42,9 @@ pub(crate) const LOCK_WAIT_MAX: Duration =
 /// How long a sweep of a bucket waits for all the locks it takes.
 pub(crate) const LOCK_SWEEP_WAIT_MAX: Duration = Duration::from_secs(3);
 /// So many threads may wait for locks of one bucket, and of all; further ones are turned away (`Busy`). Of a gateway's 256.
-pub(crate) const LOCK_WAITERS_MAX: usize = 64;
-pub(crate) const LOCK_WAITERS_OF_ALL: usize = 128;
+/// On a busy machine the requests of one bucket may all wait for those that have its locks: then its share of the threads is the limit.
+pub(crate) const LOCK_WAITERS_MAX: usize = BUCKET_THREADS_MAX;
+pub(crate) const LOCK_WAITERS_OF_ALL: usize = 224;
 /// Pauses between tries for a lock, from the first to the last. No one but the first in a line tries.
 pub(crate) const LOCK_PAUSE_MIN: Duration = Duration::from_micros(50);
 pub(crate) const LOCK_PAUSE_MAX: Duration = Duration::from_millis(2);

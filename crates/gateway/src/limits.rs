@@ -2,7 +2,8 @@
 //!
 //! Memory that a client can bind:
 //!
-//! - a connection: what hyper reads into ([`READ_BUFFER_BYTES`], which it allocates as needed), and TLS buffers of some 40 KiB;
+//! - a connection: some 3 KiB, unless it asks for something, or did in the last second ([`PARK_AFTER`]); then what hyper reads into as well
+//!   ([`READ_BUFFER_BYTES`], which it allocates as needed). TLS buffers of some 40 KiB;
 //! - a download in progress: one piece of [`FILE_CHUNK_BYTES`], and as much again in hyper's write buffer, or kept to be filled again; or
 //!   nothing, where the page cache has its file;
 //! - an upload in progress: what its writer gathers before it writes (for files, `backend_posix` says how much: 1 MiB, and
@@ -23,6 +24,12 @@ pub const READ_BUFFER_BYTES: usize = 64 << 10;
 pub const READ_BUFFER_BYTES_CROWDED: usize = 36 << 10;
 /// See [`READ_BUFFER_BYTES_CROWDED`].
 pub const CONNECTIONS_FEW: usize = 100;
+/// How much is read of a request at first, where a connection has waited for it without buffers.
+pub const FIRST_BYTES_MAX: usize = 2 << 10;
+/// A connection that is idle gives up its buffers after one to two of these.
+pub const PARK_AFTER: Duration = Duration::from_millis(500);
+/// Beyond so many, a connection gives them up after each answer, which costs some CPU: memory that so many had once is not given back.
+pub const CONNECTIONS_MANY: usize = 1000;
 /// Most header lines of a request; more are refused (`RequestHeaderSectionTooLarge`, connection closed).
 pub const HEADER_LINES_MAX: usize = 200;
 /// Up to this size, the MD5 of a body is computed where it is received; a larger one goes to `body::md5`.

@@ -1,22 +1,34 @@
 //! One connection, from accept to close.
 
+use std::convert::Infallible;
+use std::future::{Future as _, poll_fn};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
+use bytes::Bytes;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use s3_wire::ErrorCode;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::watch;
+use tokio::time::{Instant, Sleep};
 use tokio_rustls::TlsAcceptor;
 
 use super::drained;
 use super::io::{ConnectionIo, Phase, Timeouts};
 use super::listener::{Plain, Stream};
 use super::refusal;
+use crate::body::ResponseBody;
 use crate::gateway::Gateway;
-use crate::limits::{HEADER_LINES_MAX, READ_BUFFER_BYTES, READ_BUFFER_BYTES_CROWDED};
+use crate::limits::{
+    CONNECTIONS_FEW, CONNECTIONS_MANY, HEADER_LINES_MAX, PARK_AFTER, READ_BUFFER_BYTES,
+    READ_BUFFER_BYTES_CROWDED,
+};
 use crate::pipeline;
 
 /// What every connection of a server shares.
@@ -28,7 +40,7 @@ pub struct ConnectionSettings {
     /// How long what may take.
     pub timeouts: Timeouts,
     /// Between two requests.
-    pub idle_timeout: std::time::Duration,
+    pub idle_timeout: Duration,
     /// Whether files go from the page cache to the socket.
     pub sendfile: bool,
 }
@@ -42,72 +54,168 @@ pub struct Peer {
     pub tls: bool,
 }
 
-/// Serves `stream` until it is closed, or until `draining` turns true and the request in progress is answered. With less memory where it is
-/// `crowded`.
+/// How much memory a connection may take, by how many there are.
+#[derive(Debug, Clone, Copy)]
+pub struct Crowd {
+    buffer_bytes: usize,
+    park_after: Duration,
+}
+
+impl Crowd {
+    /// With so many connections.
+    pub const fn of(connections: usize) -> Self {
+        let few = connections <= CONNECTIONS_FEW;
+        let many = connections > CONNECTIONS_MANY;
+        Self {
+            buffer_bytes: if few { READ_BUFFER_BYTES } else { READ_BUFFER_BYTES_CROWDED },
+            park_after: if many { Duration::ZERO } else { PARK_AFTER },
+        }
+    }
+}
+
+/// Serves `stream` until it is closed, or until `draining` turns true and the request in progress is answered.
 pub async fn serve(
     settings: Arc<ConnectionSettings>,
     stream: Stream,
     address: Option<SocketAddr>,
-    crowded: bool,
+    crowd: Crowd,
     draining: watch::Receiver<bool>,
 ) {
-    let buffer_bytes = if crowded { READ_BUFFER_BYTES_CROWDED } else { READ_BUFFER_BYTES };
     match &settings.tls {
         // TLS over a local socket protects nothing; proxies speak plain HTTP there.
         Some(tls) if address.is_some() => {
             let handshake = tokio::time::timeout(settings.timeouts.header, tls.accept(stream)).await;
             match handshake {
                 Ok(Ok(stream)) => {
-                    serve_http(&settings, stream, Peer { address, tls: true }, buffer_bytes, draining).await;
+                    serve_http(&settings, stream, Peer { address, tls: true }, crowd, draining).await;
                 }
                 Ok(Err(error)) => tracing::debug!(?address, %error, "TLS handshake failed"),
                 Err(_) => tracing::debug!(?address, "TLS handshake timed out"),
             }
         }
-        _ => serve_http(&settings, stream, Peer { address, tls: false }, buffer_bytes, draining).await,
+        _ => serve_http(&settings, stream, Peer { address, tls: false }, crowd, draining).await,
     }
 }
 
 async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
-    settings: &ConnectionSettings,
+    settings: &Arc<ConnectionSettings>,
     stream: S,
     peer: Peer,
-    buffer_bytes: usize,
+    crowd: Crowd,
     mut draining: watch::Receiver<bool>,
 ) {
     let phase = Arc::new(Phase::default());
     if settings.sendfile && stream.plain().is_some() {
         phase.file_parts.allow();
     }
-    let io = ConnectionIo::new(stream, settings.gateway.clone(), phase.clone(), settings.timeouts);
-    let service = service_fn(|request| {
-        let gateway = settings.gateway.clone();
-        let phase = phase.clone();
-        async move {
-            phase.request_begins();
-            Ok::<_, std::convert::Infallible>(pipeline::handle(&gateway, peer, phase, request).await)
-        }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        // This one runs from the end of a response; a head that has begun has its own, shorter one (ConnectionIo).
-        .header_read_timeout(settings.idle_timeout.max(settings.timeouts.header))
-        .max_buf_size(buffer_bytes)
-        .max_headers(HEADER_LINES_MAX)
-        // A client may shut down its sending side after the request and still read the answer.
-        .half_close(true)
-        .serve_connection(TokioIo::new(io), service);
-    tokio::pin!(connection);
-    let outcome = tokio::select! {
-        outcome = connection.as_mut() => outcome,
-        () = drained(&mut draining) => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
+    let mut io = ConnectionIo::new(stream, settings.gateway.clone(), phase.clone(), settings.timeouts);
+    let idle_timeout = settings.idle_timeout.max(settings.timeouts.header);
+    let service = || {
+        let (settings, phase) = (settings.clone(), phase.clone());
+        service_fn(move |request| {
+            let (gateway, phase) = (settings.gateway.clone(), phase.clone());
+            async move {
+                phase.request_begins();
+                Ok::<_, Infallible>(pipeline::handle(&gateway, peer, phase, request).await)
+            }
+        })
     };
-    if let Err(error) = outcome {
-        tracing::debug!(?peer.address, %error, "connection ended");
+    loop {
+        let more = tokio::select! {
+            more = tokio::time::timeout(idle_timeout, io.has_more()) => more.unwrap_or(false),
+            () = drained(&mut draining) => false,
+        };
+        if !more {
+            // As above: there may be nobody left to tell.
+            let _ = io.shutdown().await;
+            return;
+        }
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            // This one runs from the end of a response; a head that has begun has its own, shorter one (ConnectionIo).
+            .header_read_timeout(idle_timeout)
+            .max_buf_size(crowd.buffer_bytes)
+            .max_headers(HEADER_LINES_MAX)
+            // A client may shut down its sending side after the request and still read the answer.
+            .half_close(true)
+            .serve_connection(TokioIo::new(io), service());
+        match drive(Box::new(connection), &phase, crowd.park_after, &mut draining).await {
+            Ok(Some((parked, unread))) => {
+                io = parked;
+                io.put_back(&unread);
+            }
+            Ok(None) => return,
+            Err(error) => {
+                tracing::debug!(?peer.address, %error, "connection ended");
+                return;
+            }
+        }
     }
+}
+
+/// Tells when a connection has been idle for long enough.
+struct Parking {
+    /// None to park at once.
+    tick: Option<Pin<Box<Sleep>>>,
+    after: Duration,
+    idle_before: Option<u32>,
+}
+
+impl Parking {
+    fn new(after: Duration) -> Self {
+        let tick = (!after.is_zero()).then(|| Box::pin(tokio::time::sleep(after)));
+        Self { tick, after, idle_before: None }
+    }
+
+    /// True if nothing was asked for from one tick to the next. So the timer is not touched by requests.
+    fn is_due(&mut self, cx: &mut Context<'_>, phase: &Phase) -> bool {
+        let Some(tick) = &mut self.tick else { return phase.idle_after().is_some() };
+        while tick.as_mut().poll(cx).is_ready() {
+            let idle = phase.idle_after();
+            if idle.is_some() && idle == self.idle_before {
+                return true;
+            }
+            self.idle_before = idle;
+            tick.as_mut().reset(Instant::now() + self.after);
+        }
+        false
+    }
+}
+
+/// Serves requests until the connection ends, or has been idle for a while: then returns what is left of it, without hyper's buffers of
+/// some 16 KiB.
+async fn drive<S, V>(
+    mut connection: Box<http1::Connection<TokioIo<ConnectionIo<S>>, V>>,
+    phase: &Phase,
+    park_after: Duration,
+    draining: &mut watch::Receiver<bool>,
+) -> hyper::Result<Option<(ConnectionIo<S>, Bytes)>>
+where
+    S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static,
+    V: HttpService<Incoming, ResBody = ResponseBody, Error = Infallible>,
+{
+    let mut drain = Box::pin(drained(draining));
+    let (mut parking, mut graceful) = (Parking::new(park_after), false);
+    let ended = poll_fn(|cx| {
+        if let Poll::Ready(result) = Pin::new(&mut *connection).poll(cx) {
+            return Poll::Ready(result.map(|()| true));
+        }
+        if !graceful && drain.as_mut().poll(cx).is_ready() {
+            graceful = true;
+            Pin::new(&mut *connection).graceful_shutdown();
+            cx.waker().wake_by_ref();
+        }
+        if !graceful && parking.is_due(cx, phase) {
+            return Poll::Ready(Ok(false));
+        }
+        Poll::Pending
+    })
+    .await?;
+    if ended {
+        return Ok(None);
+    }
+    let parts = connection.into_parts();
+    Ok(Some((parts.io.into_inner(), parts.read_buf)))
 }
 
 /// Tells a client that there are too many connections, and closes.

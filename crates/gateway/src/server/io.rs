@@ -3,7 +3,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -15,7 +15,9 @@ use super::listener::Plain;
 use super::refusal;
 use super::send_file::FileParts;
 use crate::gateway::Gateway;
-use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, LINGER_BYTES_MAX, LINGER_TIME_MAX};
+use crate::limits::{
+    BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, FIRST_BYTES_MAX, LINGER_BYTES_MAX, LINGER_TIME_MAX,
+};
 
 /// Where a connection is between two requests. Shared by its IO and its service, which run in one task.
 #[derive(Debug, Default)]
@@ -24,6 +26,9 @@ pub struct Phase {
     /// Some of the last response may still be on its way, although it has been produced.
     unflushed: AtomicBool,
     body_unread: AtomicBool,
+    closing: AtomicBool,
+    /// How many requests have begun; may wrap.
+    requests: AtomicU32,
     /// What its bodies have of files.
     pub file_parts: FileParts,
 }
@@ -37,6 +42,7 @@ impl Phase {
     pub fn request_begins(&self) {
         self.state.store(BUSY, Relaxed);
         self.unflushed.store(true, Relaxed);
+        self.requests.fetch_add(1, Relaxed);
     }
 
     /// Its response has been produced.
@@ -47,6 +53,15 @@ impl Phase {
     /// The client may still be sending a body that nobody wants: linger before closing.
     pub fn leave_body_unread(&self) {
         self.body_unread.store(true, Relaxed);
+    }
+
+    /// Between two requests, how many there were: all that was asked for is answered and sent, and nothing was asked since.
+    pub fn idle_after(&self) -> Option<u32> {
+        let idle = self.state.load(Relaxed) == IDLE
+            && !self.answering()
+            && !self.body_unread.load(Relaxed)
+            && !self.closing.load(Relaxed);
+        idle.then(|| self.requests.load(Relaxed))
     }
 
     /// True if these are the first bytes of a head.
@@ -88,6 +103,8 @@ pub struct Timeouts {
 /// a while, since closing at once would reset the connection before the client has read the response.
 pub struct ConnectionIo<S> {
     stream: S,
+    /// What was read of it already.
+    first: Bytes,
     phase: Arc<Phase>,
     timeouts: Timeouts,
     timer: Option<Pin<Box<Sleep>>>,
@@ -123,6 +140,7 @@ impl<S> ConnectionIo<S> {
     pub fn new(stream: S, gateway: Arc<Gateway>, phase: Arc<Phase>, timeouts: Timeouts) -> Self {
         Self {
             stream,
+            first: Bytes::new(),
             phase,
             timeouts,
             timer: None,
@@ -149,6 +167,27 @@ impl<S> ConnectionIo<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
+    /// Waits for the first bytes of a request, with no buffer meanwhile. False if none will come.
+    pub async fn has_more(&mut self) -> bool {
+        if self.first.is_empty() {
+            self.first = std::future::poll_fn(|cx| self.poll_first(cx)).await;
+        }
+        !self.first.is_empty()
+    }
+
+    fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
+        let mut bytes = [0; FIRST_BYTES_MAX];
+        let mut buffer = ReadBuf::new(&mut bytes);
+        // An error is told by the next read or write as well.
+        let _ = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer));
+        Poll::Ready(Bytes::copy_from_slice(buffer.filled()))
+    }
+
+    /// Puts bytes back that were read.
+    pub fn put_back(&mut self, bytes: &[u8]) {
+        self.first = Bytes::copy_from_slice(bytes);
+    }
+
     /// Fails once a write has made no progress for the stall timeout, or a response has been read too slowly for long.
     fn after_write<T>(
         &mut self,
@@ -224,7 +263,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ConnectionIo<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buf.filled().len();
-        let outcome = Pin::new(&mut this.stream).poll_read(cx, buf);
+        let outcome = if this.first.is_empty() {
+            Pin::new(&mut this.stream).poll_read(cx, buf)
+        } else {
+            buf.put_slice(&this.first.split_to(this.first.len().min(buf.remaining())));
+            Poll::Ready(Ok(()))
+        };
         if outcome.is_ready() {
             if buf.filled().len() > before && this.phase.bytes_arrived() {
                 (this.timed, this.reader) = (Timed::Nothing, None);
@@ -280,6 +324,7 @@ impl<S: AsyncRead + AsyncWrite + Plain + Unpin> AsyncWrite for ConnectionIo<S> {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        this.phase.closing.store(true, Relaxed);
         if this.linger.is_none() {
             let outcome = Pin::new(&mut this.stream).poll_shutdown(cx);
             ready!(this.after_write(cx, outcome, |()| 0))?;

@@ -12,13 +12,12 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, watch};
 
+use connection::Crowd;
 pub use connection::{ConnectionSettings, Peer};
 pub use io::{Phase, Timeouts};
 pub use listener::{ListenAddress, Listener};
 pub use send_file::{FileParts, StandIn};
 pub use tls::Certificates;
-
-use crate::limits::CONNECTIONS_FEW;
 
 /// Returns once the server is to stop.
 async fn drained(draining: &mut watch::Receiver<bool>) {
@@ -73,11 +72,11 @@ impl Server {
                 };
                 let (settings, draining, alive) = (settings.clone(), draining.clone(), alive.clone());
                 let permit = connections.clone().try_acquire_owned();
-                let crowded = max_connections - connections.available_permits() > CONNECTIONS_FEW;
+                let crowd = Crowd::of(max_connections - connections.available_permits());
                 tokio::spawn(async move {
                     match permit {
                         Ok(permit) => {
-                            connection::serve(settings, stream, address, crowded, draining).await;
+                            connection::serve(settings, stream, address, crowd, draining).await;
                             drop(permit);
                         }
                         Err(_) => {
