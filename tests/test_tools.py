@@ -3,6 +3,7 @@
 import fcntl
 import gzip
 import hashlib
+import contextlib
 import json
 import os
 import random
@@ -51,6 +52,42 @@ class TestStat:
         text = run("stat", bucket.file("a/b.txt"))
         for said in (str(bucket.file("a/b.txt")), md5(b"12345"), "x-amz-meta-colour", "its stamp matches"):
             assert said in text
+
+    def test_what_is_not_shown(self, bucket):
+        bucket.put("key", b"1")
+        deep = bucket.tree / "/".join("d" * 250 for _ in range(5))
+        try:
+            deep.mkdir(parents=True)
+            (deep / "file").write_bytes(b"1")
+        except OSError:
+            deep = bucket.tree
+        hidden = bucket.tree / ".fuse_hidden0123456789abcdef"
+        hidden.write_bytes(b"1")
+        odd = os.fsencode(bucket.tree) + b"/\xff"
+        with contextlib.suppress(OSError):
+            Path(os.fsdecode(odd)).write_bytes(b"1")
+        with contextlib.suppress(OSError):
+            os.mkfifo(bucket.tree / "fifo")
+        wanted = {os.fsencode(hidden)} | {name for name in (odd, os.fsencode(bucket.tree / "fifo")) if os.path.lexists(name)}
+        wanted |= {os.fsencode(deep / "file")} if deep != bucket.tree else set()
+        how = ("fsck", "--json", "--not-shown", "--bucket", bucket.name, bucket.server.tree)
+        *notes, summary = [json.loads(line) for line in run(*how).splitlines()]
+        assert (summary["problems"], summary["not_shown"]) == (0, len(wanted))
+        told = {note["path"] for note in notes if note["problem"] == "not-shown" and note["state"] == "note"}
+        assert told == {path.decode(errors="replace") for path in wanted}
+        text = run("fsck", "--bucket", bucket.name, bucket.server.tree)
+        assert f"0 problems; {len(wanted)} not shown by S3 (--not-shown lists them)" in text
+        for path in wanted - {odd}:
+            (found,) = stat(Path(os.fsdecode(path)))
+            assert (found["is"], found["key"], found["object"]) == ("no object", None, None), found
+        assert bucket.keys() == ["key"]
+
+    def test_a_tree_without_traces(self, tmp_path):
+        (tmp_path / "bucket").mkdir()
+        (tmp_path / "bucket" / "file").write_bytes(b"1")
+        for command in ("fsck", "sweep"):
+            done = subprocess.run([binary(), command, tmp_path], capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0 and "shows no trace of a gateway" in done.stderr
 
     def test_parts_and_upload(self, bucket):
         upload = bucket.create_upload("big")

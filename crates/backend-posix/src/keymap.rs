@@ -21,6 +21,8 @@
 
 use std::borrow::Cow;
 
+use s3_types::limits::KEY_BYTES_MAX;
+
 use crate::limits::{NAME_BYTES_MAX, PIECE_BYTES_MAX};
 
 /// The bucket's own directory, and the stem of all reserved names.
@@ -186,6 +188,18 @@ pub(crate) fn key_of_file(path: &str) -> Option<String> {
         // A key that ends in `/` has its bytes elsewhere.
         SELF => decode(directory).filter(|key| !key.is_empty() && !key.ends_with('/')),
         _ => decode(path).filter(|key| !key.is_empty() && !key.ends_with('/')),
+    }
+}
+
+/// Why S3 does not show the file at `path`; `None` if it does, were it a regular file.
+pub(crate) fn hidden_because(path: &str) -> Option<&'static str> {
+    match key_of_file(path) {
+        Some(key) if key.len() > KEY_BYTES_MAX => Some("its key would have more than 1024 bytes"),
+        Some(_) => None,
+        None if path.split('/').any(is_lingering) => {
+            Some("a name that file systems give to what is removed while it is open")
+        }
+        None => Some("a name on its way is reserved"),
     }
 }
 

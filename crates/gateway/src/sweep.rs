@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use backend::{Backend, BackendError, Context, ListBucketsQuery, Result, SweepReport};
 use backend_posix::PosixBackend;
+use backend_posix::tools::has_traces;
 
 use crate::config::SweepOptions;
 
@@ -45,6 +46,12 @@ pub fn once(options: &SweepOptions) -> std::result::Result<(), String> {
         std::io::stdout(),
         "Removed {staging} unfinished writes, {completed} receipts of completed uploads, {uploads} uploads"
     );
+    if !has_traces(&options.dir) {
+        tracing::warn!(
+            "{} shows no trace of a gateway: is it the directory that is served?",
+            options.dir.display()
+        );
+    }
     if unswept == 0 { Ok(()) } else { Err(says(&format_args!("not all could be swept: see above"))) }
 }
 

@@ -84,6 +84,8 @@ pub enum Standing {
         /// A PUT made it.
         made: bool,
     },
+    /// A file that no key leads to; why.
+    NotShown(&'static str),
     /// Neither file nor directory.
     Other,
 }
@@ -122,6 +124,9 @@ pub struct Companion {
 /// Looks at `path`; of a directory, also at the files in it that hold its own bytes and those of the key of its name. Changes nothing.
 /// Fails with a sentence.
 pub fn inspect(path: &Path, tree: Option<&Path>) -> Result<Vec<Inspection>, String> {
+    if path.to_str().is_none() {
+        return Err(LocateError::NotText(path.to_owned()).to_string());
+    }
     let located = match locate::locate(path, tree) {
         Ok(located) => Some(located),
         Err(LocateError::Unknown(_)) => None,
@@ -206,6 +211,11 @@ fn fill(
     }
     inspection.standing = standing(inspection, decoded.as_ref(), stored_bytes.is_some(), newer, located);
     inspection.upload_id = decoded.as_ref().and_then(|record| record.upload_id.clone());
+    let hidden = in_bucket.and_then(|at| keymap::hidden_because(&at.path));
+    if let (Kind::File, Some(why)) = (inspection.kind, hidden) {
+        (inspection.key, inspection.standing) = (None, Standing::NotShown(why));
+        return Ok(());
+    }
     inspection.attributes = if inspection.kind == Kind::Directory {
         decoded.as_ref().and_then(Record::directory_attributes)
     } else {

@@ -90,6 +90,13 @@ pub fn locate(path: &Path, tree: Option<&Path>) -> Result<Located, LocateError> 
     Ok(Located { path: path.ok_or_else(not_text)?, root, bucket })
 }
 
+/// True if a gateway has left a trace in the tree at `root`: nothing else tells it from any other directory.
+pub fn has_traces(root: &Path) -> bool {
+    let own = root.join(OWN_DIRECTORY).exists();
+    own || std::fs::read_dir(root)
+        .is_ok_and(|children| children.flatten().any(|child| is_bucket(&child.path())))
+}
+
 /// The outermost directory above `place`, or itself, that is a tree's root or has a bucket. What is below it may be anyone's who may
 /// write to a bucket, traces of a gateway too; what is above it is not.
 fn find_root(place: &Path) -> Option<PathBuf> {

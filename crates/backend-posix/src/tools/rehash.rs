@@ -86,7 +86,7 @@ impl Rehash<'_> {
             Found::Unreadable(path, error) => {
                 (self.report)(&self.path(&path), Rehashed::Failed(error.to_string()));
             }
-            Found::Directory(_) | Found::Entry { .. } => {}
+            Found::Directory(_) | Found::Entry { .. } | Found::NotText(_) => {}
         })
     }
 

@@ -24,6 +24,8 @@ pub(crate) enum Found {
     Directory(Directory),
     /// Anything but a directory that the walk enters.
     Entry { directory: Directory, name: String, kind: FileType },
+    /// What has a name that no key has, for the reason that it is not UTF-8. Here it is with what can be shown of it.
+    NotText(String),
     /// What can't be read, or even looked at.
     Unreadable(String, BackendError),
 }
@@ -80,8 +82,9 @@ impl Iterator for Tree<'_> {
                     return Some(Found::Unreadable(path, storage_error("read a directory", errno)));
                 }
             };
-            // Other names are no key's.
-            let Ok(name) = entry.file_name().to_str() else { continue };
+            let Ok(name) = entry.file_name().to_str() else {
+                return Some(Found::NotText(join(&directory.path, &entry.file_name().to_string_lossy())));
+            };
             if matches!(name, "." | "..") || (directory.path.is_empty() && name == keymap::OWN_DIRECTORY) {
                 continue;
             }
@@ -176,6 +179,7 @@ mod tests {
                 Found::Directory(directory) => directory.path + "/",
                 Found::Entry { directory, name, .. } => join(&directory.path, &name),
                 Found::Unreadable(path, error) => panic!("{path}: {error}"),
+                Found::NotText(path) => panic!("{path}"),
             };
             // Where records are in files, each directory of objects has a folder of them.
             if !(path.ends_with(RECORDS) && scene.store.sidecars()) {

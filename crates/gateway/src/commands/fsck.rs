@@ -32,6 +32,11 @@ pub struct FsckOptions {
     #[arg(long, value_name = "SECONDS", default_value_t = SweepOptions::default().staging_age.as_secs())]
     pub min_age: u64,
 
+    /// Also list what S3 does not show: files whose names are not UTF-8 or too long for a key, FIFOs, sockets and devices. They
+    /// are counted in any case, and no problem
+    #[arg(long)]
+    pub not_shown: bool,
+
     /// Files at a time
     #[command(flatten)]
     pub jobs: Jobs,
@@ -48,7 +53,7 @@ fn bucket(name: &str) -> Result<BucketName, String> {
 /// Checks a tree.
 pub fn run(options: &FsckOptions) -> ExitCode {
     let (console, progress) = (Console::new(), Progress::default());
-    let (found, left) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (found, left, not_shown) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let how = Checking {
         repair: options.repair,
         buckets: options.bucket.clone(),
@@ -57,28 +62,44 @@ pub fn run(options: &FsckOptions) -> ExitCode {
     };
     let outcome = console.watch(&progress, || {
         fsck(&options.dir, &how, &progress, &|problem| {
-            found.fetch_add(1, Ordering::Relaxed);
-            left.fetch_add(u64::from(problem.state != ProblemState::Repaired), Ordering::Relaxed);
+            if problem.state == ProblemState::Note {
+                not_shown.fetch_add(1, Ordering::Relaxed);
+                if !options.not_shown {
+                    return;
+                }
+            } else {
+                found.fetch_add(1, Ordering::Relaxed);
+                left.fetch_add(u64::from(problem.state != ProblemState::Repaired), Ordering::Relaxed);
+            }
             console.say(&if options.json { as_json(&problem) } else { as_text(&problem) });
         })
     });
     if let Err(message) = outcome {
         return console.fail(&message);
     }
-    let (found, left) = (found.into_inner(), left.into_inner());
+    let (found, left, not_shown) = (found.into_inner(), left.into_inner(), not_shown.into_inner());
     if options.json {
         let entries = progress.entries();
-        console.say(&json!({ "entries": entries, "problems": found, "left": left }).to_string());
+        console.say(
+            &json!({ "entries": entries, "problems": found, "left": left, "not_shown": not_shown })
+                .to_string(),
+        );
     } else {
         let repaired = if options.repair { format!(", {} repaired", found - left) } else { String::new() };
-        console.say(&format!("{} looked at: {found} problems{repaired}", progress.entries()));
+        let hidden = match not_shown {
+            0 => String::new(),
+            n if options.not_shown => format!("; {n} not shown by S3"),
+            n => format!("; {n} not shown by S3 (--not-shown lists them)"),
+        };
+        console.say(&format!("{} looked at: {found} problems{repaired}{hidden}", progress.entries()));
     }
+    console.note_if_untouched(&options.dir);
     if left == 0 { OK.into() } else { FOUND.into() }
 }
 
 fn as_text(problem: &Problem) -> String {
     let state = match &problem.state {
-        ProblemState::Repairable => String::new(),
+        ProblemState::Repairable | ProblemState::Note => String::new(),
         ProblemState::Manual => " [left: for a person to decide]".to_owned(),
         ProblemState::Repaired => " [repaired]".to_owned(),
         ProblemState::Failed(error) => format!(" [not repaired: {error}]"),
@@ -90,6 +111,7 @@ fn as_json(problem: &Problem) -> String {
     let (state, error) = match &problem.state {
         ProblemState::Repairable => ("repairable", None),
         ProblemState::Manual => ("manual", None),
+        ProblemState::Note => ("note", None),
         ProblemState::Repaired => ("repaired", None),
         ProblemState::Failed(error) => ("failed", Some(error)),
     };

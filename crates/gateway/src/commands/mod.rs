@@ -19,7 +19,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use backend_posix::tools::Progress;
+use backend_posix::tools::{Progress, has_traces};
 use clap::Args;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -74,6 +74,16 @@ impl Console {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.clear();
         eprintln!("slipway: {}", visible(line, false));
+    }
+
+    /// Says so if no gateway has ever written to a tree: perhaps another one was meant.
+    fn note_if_untouched(&self, tree: &Path) {
+        if !has_traces(tree) {
+            let tree = tree.display();
+            self.complain(&format!(
+                "{tree} shows no trace of a gateway: is it the directory that is served?"
+            ));
+        }
     }
 
     /// Ends a command that could not begin, or not go on.

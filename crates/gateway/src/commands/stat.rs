@@ -69,6 +69,7 @@ fn verdict(inspection: &Inspection) -> (&'static str, Option<String>) {
             ("directory", Some("a PUT made it: it goes with its last object".to_owned()))
         }
         Standing::Directory { made: false } => ("directory", Some("a person made it: it stays".to_owned())),
+        Standing::NotShown(why) => ("no object", Some(format!("S3 does not show it: {why}"))),
         Standing::Other => ("no object", Some("only regular files and directories are".to_owned())),
     }
 }

@@ -29,12 +29,11 @@ pub fn reference() -> String {
             .map(|d| format!("`{}`", d.to_string_lossy()))
             .unwrap_or_default();
         let mut meaning = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        // Those of a switch stand above the table.
         let choices: Vec<_> = arg
             .get_possible_values()
             .iter()
-            .map(|v| {
-                format!("`{}` ({})", v.get_name(), v.get_help().map(ToString::to_string).unwrap_or_default())
-            })
+            .filter_map(|v| Some(format!("`{}` ({})", v.get_name(), v.get_help()?)))
             .collect();
         if !choices.is_empty() {
             let _ = write!(meaning, ": {}", choices.join("; "));

@@ -106,7 +106,7 @@ fn note(store: &Store, named: &Named, found: Found) {
             record::of_directory(store, &directory)
         }
         Found::Entry { directory, name, kind } if kind.is_file() => record::read(store, &directory, &name),
-        Found::Entry { .. } => return,
+        Found::Entry { .. } | Found::NotText(_) => return,
         Found::Unreadable(..) => return named.unreadable.store(true, Relaxed),
     };
     match record {

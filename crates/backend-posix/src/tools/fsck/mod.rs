@@ -78,6 +78,8 @@ pub enum ProblemKind {
     Stranger,
     /// What can't be read can't be checked.
     Unreadable,
+    /// A file that no key leads to. No problem of the tree's.
+    NotShown,
 }
 
 impl ProblemKind {
@@ -102,6 +104,7 @@ impl ProblemKind {
             Self::EmptyDirectory => "empty-directory",
             Self::Stranger => "stranger",
             Self::Unreadable => "unreadable",
+            Self::NotShown => "not-shown",
         }
     }
 }
@@ -130,6 +133,8 @@ pub enum ProblemState {
     Repaired,
     /// It could not be repaired.
     Failed(String),
+    /// It is none.
+    Note,
 }
 
 /// Checks the tree at `root`. `report` hears of each problem, from several threads. Fails with a sentence if the check could not
@@ -213,6 +218,13 @@ impl Check<'_> {
     /// Tells of a problem at a path of the bucket. Without `repair`, it is left to a person.
     fn problem(&self, kind: ProblemKind, path: &str, explanation: &str, repair: Option<Repair<'_>>) {
         self.report.problem(kind, self.path.join(path), explanation.to_owned(), repair);
+    }
+
+    fn not_shown(&self, path: &str, explanation: &str) {
+        let path = self.path.join(path);
+        let explanation = format!("S3 does not show it: {explanation}");
+        let (kind, state) = (ProblemKind::NotShown, ProblemState::Note);
+        (self.report.report)(Problem { kind, path, explanation, state });
     }
 
     fn unreadable(&self, path: &str, error: &BackendError) {

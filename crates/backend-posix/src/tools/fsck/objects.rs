@@ -20,6 +20,7 @@ use crate::{directories, foreign};
 pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
     let (path, result) = match found {
         Found::Unreadable(path, error) => (path, Err(error)),
+        Found::NotText(path) => return check.not_shown(&path, "its name is not UTF-8"),
         Found::Directory(directory) => (directory.path.clone(), check_directory(check, named, &directory)),
         Found::Entry { directory, name, kind: FileType::Directory }
             if name == RECORDS && check.bucket.store.sidecars() =>
@@ -29,6 +30,14 @@ pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
         Found::Entry { directory, name, kind } => {
             let path = join(&directory.path, &name);
             check_name(check, &directory, &name, kind);
+            // Of reserved names it has told.
+            match kind {
+                FileType::RegularFile if !name.starts_with(OWN_DIRECTORY) => {
+                    keymap::hidden_because(&path).inspect(|why| check.not_shown(&path, why));
+                }
+                FileType::RegularFile | FileType::Directory | FileType::Symlink => {}
+                _ => check.not_shown(&path, "neither file nor directory"),
+            }
             let is_object = kind == FileType::RegularFile && keymap::key_of_file(&path).is_some();
             let result = if is_object { check_file(check, named, &directory, &name, &path) } else { Ok(()) };
             (path, result)

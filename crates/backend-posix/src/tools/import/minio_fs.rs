@@ -122,7 +122,7 @@ impl Import<'_> {
             let (path, result) = match found {
                 Found::Unreadable(path, error) => (path, Err(error)),
                 // Directories were no objects of its own: it showed those that are empty.
-                Found::Directory(_) => return,
+                Found::Directory(_) | Found::NotText(_) => return,
                 Found::Entry { directory, name, kind } => {
                     let path = join(&directory.path, &name);
                     if kind != FileType::RegularFile || keymap::key_of_file(&path).is_none() {

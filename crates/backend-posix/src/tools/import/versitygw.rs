@@ -63,6 +63,7 @@ impl Import<'_> {
         let bucket = store.bucket(self.name)?;
         tree::for_each(&bucket, "", self.options.jobs, self.progress, &|found| {
             let (path, result) = match found {
+                Found::NotText(_) => return,
                 Found::Unreadable(path, error) => (path, Err(error)),
                 Found::Directory(directory) if directory.path.is_empty() => {
                     (String::new(), self.bucket_attributes(&directory).map(|()| None))
