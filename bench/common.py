@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -42,9 +43,15 @@ def presign(method: str, host: str, path: str, keys: tuple[str, str], query: dic
     return f"{path}?{text}&X-Amz-Signature={hmac.digest(key, to_sign.encode(), 'sha256').hex()}"
 
 
-def request(method: str, host: str, path: str, keys: tuple[str, str], body: bytes | None = None) -> None:
-    url = f"http://{host}{presign(method, host, path, keys)}"
-    with urllib.request.urlopen(urllib.request.Request(url, data=body, method=method), timeout=30) as answer:
+def request(
+    method: str, host: str, path: str, keys: tuple[str, str], body: bytes | None = None, *, tls: bool = False
+) -> None:
+    """Sends one request. No certificate is checked."""
+    url = f"http{'s' * tls}://{host}{presign(method, host, path, keys)}"
+    context = ssl._create_unverified_context() if tls else None
+    with urllib.request.urlopen(
+        urllib.request.Request(url, data=body, method=method), timeout=30, context=context
+    ) as answer:
         answer.read()
 
 
@@ -74,18 +81,18 @@ def resident_mib(pid: int) -> float:
 
 
 @contextlib.contextmanager
-def server(options: argparse.Namespace, work: pathlib.Path):
-    """Yields host and pid of a server on a fresh directory."""
+def server(options: argparse.Namespace, work: pathlib.Path, *more: str):
+    """Yields host and pid of a server on a fresh directory, with `more` options."""
     binary = pathlib.Path(options.binary)
     if not binary.exists():
         sys.exit(f"{binary} does not exist: cargo build --release")
     where = "null:" if options.null else str(work / "data")
-    command = [binary, "serve", "--listen", "127.0.0.1:0", "--durability", options.durability, where]
+    command = [binary, "serve", "--listen", "127.0.0.1:0", "--durability", options.durability, *more, where]
     env = dict(os.environ, SLIPWAY_ROOT_ACCESS_KEY=ACCESS_KEY, SLIPWAY_ROOT_SECRET_KEY=SECRET_KEY)
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
     try:
         for line in process.stdout:
-            if found := re.search(r"endpoint\s+http://(\S+)", line):
+            if found := re.search(r"endpoint\s+https?://(\S+)", line):
                 yield found[1], process.pid
                 break
         else:

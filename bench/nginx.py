@@ -3,6 +3,7 @@
 
     cargo build --release && bench/nginx.py --dir /mnt/x
     bench/nginx.py --sizes 1m 64m --connections 8
+    bench/nginx.py --tls                    # both with TLS 1.3 and the same certificate; needs openssl
 
 Needs nginx and wrk. nginx knows nothing of S3: it does no signatures, no metadata, no conditions. Prints the least of all rounds.
 """
@@ -25,9 +26,17 @@ events {{ worker_connections 1024; }}
 http {{
   access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; default_type application/octet-stream;
   client_body_temp_path {work}/t1; proxy_temp_path {work}/t2; fastcgi_temp_path {work}/t3; uwsgi_temp_path {work}/t4; scgi_temp_path {work}/t5;
-  server {{ listen 127.0.0.1:{port}; root {data}; }}
+  server {{ listen 127.0.0.1:{port}{tls}; root {data}; }}
 }}
 """
+
+
+def make_certificate(work: pathlib.Path) -> tuple[str, str]:
+    certificate, key = str(work / "tls.pem"), str(work / "tls.key")
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([*command, *names, "-out", certificate, "-keyout", key], check=True, capture_output=True)
+    return certificate, key
 
 
 def workers(pid: int) -> list[int]:
@@ -51,6 +60,7 @@ def main() -> None:
     parser.add_argument("--binary", default=ROOT / "target/release/slipway")
     parser.add_argument("--durability", default="none")
     parser.add_argument("--sizes", nargs="+", default=["1k", "128k", "1m", "64m"])
+    parser.add_argument("--tls", action="store_true", help="with TLS")
     parser.add_argument("--connections", type=int, default=20)
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
@@ -60,23 +70,29 @@ def main() -> None:
         work = pathlib.Path(directory)
         (work / "data").mkdir()
         work.chmod(0o755)
-        with server(options, work) as (host, pid), socket.socket() as probe:
+        tls, more = "", []
+        if options.tls:
+            certificate, key = make_certificate(work)
+            tls = f" ssl; ssl_certificate {certificate}; ssl_certificate_key {key}; ssl_protocols TLSv1.3"
+            more = ["--tls-cert", certificate, "--tls-key", key]
+        scheme = "https" if options.tls else "http"
+        with server(options, work, *more) as (host, pid), socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
             probe.close()
-            (work / "nginx.conf").write_text(CONF.format(work=work, port=port, data=work / "data"))
+            (work / "nginx.conf").write_text(CONF.format(work=work, port=port, data=work / "data", tls=tls))
             nginx = subprocess.Popen(["nginx", "-c", work / "nginx.conf", "-e", work / "error.log"])
             try:
                 time.sleep(1)
-                request("PUT", host, "/bench", KEYS)
+                request("PUT", host, "/bench", KEYS, tls=options.tls)
                 for size in options.sizes:
                     path, length = f"/bench/{size}", int(size[:-1]) * UNITS[size[-1]]
-                    request("PUT", host, path, KEYS, b"x" * length)
+                    request("PUT", host, path, KEYS, b"x" * length, tls=options.tls)
                     time.sleep(0.2)
                     ours, theirs = [], []
                     for _ in range(options.rounds):
-                        ours.append(wrk(f"http://{host}{presign('GET', host, path, KEYS)}", options, [pid]))
-                        theirs.append(wrk(f"http://127.0.0.1:{port}{path}", options, workers(nginx.pid)))
+                        ours.append(wrk(f"{scheme}://{host}{presign('GET', host, path, KEYS)}", options, [pid]))
+                        theirs.append(wrk(f"{scheme}://127.0.0.1:{port}{path}", options, workers(nginx.pid)))
                     mine, other = min(ours), min(theirs)
                     print(f"GET {size:5} slipway {mine:9.1f} us  nginx {other:9.1f} us  {mine / other:5.2f} x", flush=True)
             finally:

@@ -40,7 +40,7 @@ FOR_THE_SWEEP = {
     # The old object's companion, when a power cut might bring its name back, or when it could not be read whether it is another's too.
     r"(delete|overwrite-of|overwrite-by)-big-record": r"\.slipway/overflow/\* \(of no object\)",
     # What was the bucket, with what could not be read of it.
-    r"delete-bucket": r"\.slipway,deleting,.*",
+    r"delete-(empty-)?bucket": r"\.slipway,deleting,.*",
 }
 # The same where the error was that something could not be read: a record beside its file, and a note of it.
 UNREAD = r"\.slipway,records/.* \(of nothing\)|\.slipway/staging/\*"

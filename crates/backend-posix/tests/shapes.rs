@@ -43,8 +43,18 @@ fn make(bucket: &Path, path: &str, shape: Shape) {
             symlink(format!("{up}target"), at).unwrap();
         }
         Shape::LinkOut => symlink("/etc/hostname", at).unwrap(),
-        Shape::Fifo => mknodat(CWD, at, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap(),
+        Shape::Fifo => make_fifo(&at).unwrap(),
     }
+}
+
+fn make_fifo(at: &Path) -> rustix::io::Result<()> {
+    mknodat(CWD, at, FileType::Fifo, Mode::from_raw_mode(0o600), 0)
+}
+
+/// sshfs has no FIFOs.
+fn can_be_made(shape: Shape) -> bool {
+    let directory = tempfile::tempdir().unwrap();
+    shape != Shape::Fifo || make_fifo(&directory.path().join("fifo")).is_ok()
 }
 
 /// A bucket in which something stands at a key's place.
@@ -169,7 +179,7 @@ impl Scene {
 }
 
 async fn check_all(metadata: Metadata) {
-    for shape in SHAPES {
+    for shape in SHAPES.into_iter().filter(|shape| can_be_made(*shape)) {
         Scene { key: "a", path: "a", shape, bare: false }.check(metadata).await;
         Scene { key: "a", path: "a/.slipway,self", shape, bare: false }.check(metadata).await;
         for bare in [false, true] {
