@@ -77,19 +77,20 @@ impl Bucket<'_> {
         }
     }
 
-    /// [`Bucket::open`] for reading, if it is a file or directory; ENXIO if not.
-    pub fn content(&self, path: &str) -> Io<OwnedFd> {
-        self.content_at(path).map(|(file, _)| file)
+    /// [`Bucket::open`] for reading, if it is a file or directory; ENXIO if not. Also tells where links led.
+    pub fn content_at(&self, path: &str) -> Io<(OwnedFd, String)> {
+        self.content_after(path, |_| ()).map(|(file, path, ())| (file, path))
     }
 
-    /// [`Bucket::content`], which also tells where links led.
-    pub fn content_at(&self, path: &str) -> Io<(OwnedFd, String)> {
+    /// [`Bucket::content_at`], after a `look` at the place, whose outcome is returned too.
+    pub fn content_after<T>(&self, path: &str, look: impl FnOnce(&OwnedFd) -> T) -> Io<(OwnedFd, String, T)> {
         let (place, path) = match resolve::plain(&self.fd, path, PLACE) {
             Err(Errno::LOOP) => self.follow(path, PLACE)?,
             result => (result?, path.to_owned()),
         };
+        let seen = look(&place);
         let file = resolve::reopen(&place, || resolve::plain(&self.fd, &path, READ))?;
-        Ok((file, path))
+        Ok((file, path, seen))
     }
 
     /// Opens a directory of the bucket; "" is the bucket.

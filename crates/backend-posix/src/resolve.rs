@@ -64,9 +64,20 @@ pub(crate) fn following(directory: impl AsFd, path: &str, flags: OFlags) -> Io<(
 
 /// Opens the file or directory at a path that has no symbolic links; ENXIO if it is anything else. See [`reopen`].
 pub(crate) fn content(directory: impl AsFd, path: &str) -> Io<OwnedFd> {
+    content_after(directory, path, |_| ()).map(|(file, ())| file)
+}
+
+/// [`content`], after a `look` at the place, whose outcome is returned too.
+pub(crate) fn content_after<T>(
+    directory: impl AsFd,
+    path: &str,
+    look: impl Fn(&OwnedFd) -> T,
+) -> Io<(OwnedFd, T)> {
     let open = || {
         let place = plain(&directory, path, PLACE)?;
-        reopen(&place, || plain(&directory, path, READ)).map(Some).or_else(|errno| match errno {
+        let seen = look(&place);
+        let file = reopen(&place, || plain(&directory, path, READ));
+        file.map(|file| Some((file, seen))).or_else(|errno| match errno {
             // FUSE, of a file that was replaced since its name was looked up.
             Errno::NOENT | Errno::STALE => Ok(None),
             errno => Err(errno),

@@ -2,9 +2,11 @@
 
 mod delete;
 
+use std::collections::HashMap;
+
 use backend::{BackendError, BucketAttributes, BucketPage, ListBucketsQuery, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FileType, Mode, RawDir, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, RawDir, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 use s3_types::{BucketName, Timestamp, UnixAccount};
 
@@ -159,27 +161,33 @@ fn sync_root(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// The names in a directory and their types, where they are text. Read again if it changed meanwhile (see
+/// The names in a directory and their types, where they are text. Read again if it changed meanwhile; if it changes all the
+/// while, what was there at any time, since a name that is replaced may be missing in each reading (see
 /// [`IndexCache`](crate::listing)).
 pub(crate) fn entries(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
     let mut before = file_info::of(directory)?.changed_ns;
     let mut found = entries_once(directory)?;
+    let mut seen = HashMap::new();
     for _ in 1..DIRECTORY_READS_MAX {
         let after = file_info::of(directory)?.changed_ns;
         if after == before {
-            break;
+            return Ok(found);
         }
         before = after;
+        seen.extend(found);
         // Opened anew: not all file systems go back to the beginning.
-        match resolve::plain(directory, "", DIRECTORY) {
-            Err(Errno::NOENT) => break,
-            again => found = entries_once(&again?)?,
-        }
+        found = match resolve::plain(directory, "", DIRECTORY) {
+            Err(Errno::NOENT) => return Ok(Vec::new()),
+            again => entries_once(&again?)?,
+        };
     }
-    Ok(found)
+    seen.extend(found);
+    Ok(seen.into_iter().collect())
 }
 
 fn entries_once(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
+    // As in [`read_names`](crate::listing::read_names).
+    rustix::fs::seek(directory, SeekFrom::Start(0))?;
     let mut buffer = Vec::with_capacity(ENTRIES_READ_BYTES);
     let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
     let mut found = Vec::new();

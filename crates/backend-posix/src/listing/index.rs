@@ -5,7 +5,7 @@ use std::mem::size_of;
 use std::sync::Arc;
 
 use rustix::fd::AsFd;
-use rustix::fs::{FileType, SeekFrom};
+use rustix::fs::FileType;
 
 use super::build::Builder;
 use super::names::{Kind, chain, known_type, read_names};
@@ -297,9 +297,6 @@ fn read_once(
     // It may have been read already, and sshfs does not go back to the beginning.
     let anew = blinks.then(|| resolve::plain(directory, "", DIRECTORY)).transpose()?;
     let directory = anew.as_ref().map_or(directory.as_fd(), AsFd::as_fd);
-    if anew.is_none() {
-        rustix::fs::seek(directory, SeekFrom::Start(0))?;
-    }
     read_names(directory, |name, kind| {
         match keymap::classify(name.to_bytes()) {
             Name::Component(component) => {

@@ -1,5 +1,7 @@
 //! Opening an object for reading.
 
+use std::path::Path;
+
 use backend::{BackendError, ObjectAttributes, Result};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -14,7 +16,7 @@ use crate::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF};
 use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
 use crate::lock::Lock;
 use crate::place::{existing_directory, leads_nowhere};
-use crate::record::{self, Record};
+use crate::record::{self, Raw, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 
@@ -124,27 +126,52 @@ pub(super) struct Found {
     pub bare: bool,
 }
 
+/// A file or directory that was opened, and its record as it was before that, where that has to be known.
+struct Held {
+    file: OwnedFd,
+    before: Option<Io<Option<Vec<u8>>>>,
+}
+
+impl Held {
+    /// The record. On FUSE, an open file may be asked for attributes by its name, which has another file by now. As with sidecars
+    /// ([`beside`]), a record that was the same before the file was opened and is so after it is the file's.
+    fn record(&self) -> Result<Option<Record>, Fail> {
+        match &self.before {
+            None => record::peek(&self.file).attempt("read a record"),
+            // There is no /proc by which to ask.
+            Some(Err(Errno::NOENT)) if !Path::new("/proc/self/fd").exists() => {
+                record::peek(&self.file).attempt("read a record")
+            }
+            Some(before) => {
+                let before = before.as_ref().map_err(|errno| *errno).attempt("read a record")?;
+                let after = record::raw_attribute(&self.file).attempt("read a record")?;
+                if *before == after { Ok(Raw::from(after).record()) } else { Err(Fail::Retry) }
+            }
+        }
+    }
+}
+
 /// Finds an object's file, and its record in the file's attribute.
 fn find(store: &Store, bucket: &BucketName, place: &ObjectPath) -> Result<Found, Fail> {
-    let (mut file, bare) = open_place(store, bucket, place)?;
-    let mut info = file_info::of(&file).attempt("stat a file")?;
+    let (mut held, bare) = open_place(store, bucket, place)?;
+    let mut info = file_info::of(&held.file).attempt("stat a file")?;
     if info.is_directory() && !bare {
-        file = inside(&file, SELF)?.ok_or(BackendError::NoSuchKey)?;
-        info = file_info::of(&file).attempt("stat a file")?;
+        held = inside(store, &held.file, SELF)?.ok_or(BackendError::NoSuchKey)?;
+        info = file_info::of(&held.file).attempt("stat a file")?;
     }
-    let record = record::peek(&file).attempt("read a record")?;
-    Ok(Found { file, info, record, bare })
+    let record = held.record()?;
+    Ok(Found { file: held.file, info, record, bare })
 }
 
 /// Opens the object's file; or its directory, and then says so, if it is a directory object without bytes.
-fn open_place(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<(OwnedFd, bool), Fail> {
+fn open_place(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<(Held, bool), Fail> {
     let Some(opened) = open_path(store, name, place)? else {
         // What is missing may be the bucket.
         store.bucket(name)?;
         return Err(BackendError::NoSuchKey.into());
     };
     if place.directory {
-        return Ok(match inside(&opened, DIRECTORY_DATA)? {
+        return Ok(match inside(store, &opened.file, DIRECTORY_DATA)? {
             Some(file) => (file, false),
             None => (opened, true),
         });
@@ -153,9 +180,16 @@ fn open_place(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<(O
 }
 
 /// Opens the file of one of our own names. Anything else there is nothing, a symbolic link too.
-fn inside(directory: &OwnedFd, name: &str) -> Result<Option<OwnedFd>, Fail> {
-    let Some(file) = found(resolve::content(directory, name))? else { return Ok(None) };
-    Ok(file_info::of(&file).attempt("stat a file")?.is_file().then_some(file))
+fn inside(store: &Store, directory: &OwnedFd, name: &str) -> Result<Option<Held>, Fail> {
+    let opened = resolve::content_after(directory, name, |place| before(store, place));
+    let Some((file, before)) = found(opened)? else { return Ok(None) };
+    let is_file = file_info::of(&file).attempt("stat a file")?.is_file();
+    Ok(is_file.then_some(Held { file, before }))
+}
+
+/// The record of what is about to be opened, where an open file may be another than the one that is asked for it.
+fn before(store: &Store, place: &OwnedFd) -> Option<Io<Option<Vec<u8>>>> {
+    store.names_may_blink(place).then(|| record::raw_of_place(place))
 }
 
 /// `None` for what leads to no object.
@@ -168,17 +202,21 @@ pub(super) fn found<T>(opened: Io<T>) -> Result<Option<T>, Fail> {
 }
 
 /// By way of the root, so that the bucket need not be opened for itself.
-fn open_path(store: &Store, bucket: &BucketName, place: &ObjectPath) -> Result<Option<OwnedFd>, Fail> {
+fn open_path(store: &Store, bucket: &BucketName, place: &ObjectPath) -> Result<Option<Held>, Fail> {
     let (path, whole) = (&*place.path, format!("{bucket}/{}", place.path));
-    found(if place.directory {
-        match resolve::plain(&store.root, &whole, DIRECTORY) {
+    if place.directory {
+        let file = match resolve::plain(&store.root, &whole, DIRECTORY) {
             Err(Errno::LOOP) => store.bucket(bucket)?.open(path, DIRECTORY),
             result => result,
+        };
+        return Ok(found(file)?.map(|file| Held { file, before: None }));
+    }
+    let look = |place: &OwnedFd| before(store, place);
+    let opened = match resolve::content_after(&store.root, &whole, look) {
+        Err(Errno::LOOP) => {
+            store.bucket(bucket)?.content_after(path, look).map(|(file, _, before)| (file, before))
         }
-    } else {
-        match resolve::content(&store.root, &whole) {
-            Err(Errno::LOOP) => store.bucket(bucket)?.content(path),
-            result => result,
-        }
-    })
+        result => result,
+    };
+    Ok(found(opened)?.map(|(file, before)| Held { file, before }))
 }

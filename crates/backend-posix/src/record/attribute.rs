@@ -27,15 +27,7 @@ pub(crate) fn peek(file: impl AsFd) -> Io<Option<Record>> {
 
 /// Reads the attribute of an open file as it is; `None` where there is none.
 pub(crate) fn raw(file: impl AsFd) -> Io<Option<Vec<u8>>> {
-    let mut buffer = vec![0; RECORD_BYTES_MAX];
-    match rustix::fs::fgetxattr(file, ATTRIBUTE, &mut buffer[..]) {
-        Ok(length) => {
-            buffer.truncate(length);
-            Ok(Some(buffer))
-        }
-        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::PERM) => Ok(None),
-        Err(errno) => Err(errno),
-    }
+    whole(|buffer| rustix::fs::fgetxattr(file, ATTRIBUTE, buffer))
 }
 
 /// Removes the attribute.
@@ -43,6 +35,24 @@ pub(super) fn remove(file: impl AsFd) -> Io<()> {
     match rustix::fs::fremovexattr(file, ATTRIBUTE) {
         Err(Errno::NODATA) => Ok(()),
         result => result,
+    }
+}
+
+/// [`raw`] of what an `O_PATH` descriptor holds. Needs /proc.
+pub(crate) fn raw_of_place(place: impl AsFd) -> Io<Option<Vec<u8>>> {
+    let path = format!("/proc/self/fd/{}", place.as_fd().as_raw_fd());
+    whole(|buffer| rustix::fs::getxattr(&*path, ATTRIBUTE, buffer))
+}
+
+fn whole(get: impl FnOnce(&mut [u8]) -> Io<usize>) -> Io<Option<Vec<u8>>> {
+    let mut buffer = vec![0; RECORD_BYTES_MAX];
+    match get(&mut buffer) {
+        Ok(length) => {
+            buffer.truncate(length);
+            Ok(Some(buffer))
+        }
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::PERM) => Ok(None),
+        Err(errno) => Err(errno),
     }
 }
 

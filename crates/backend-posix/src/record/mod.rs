@@ -22,7 +22,9 @@ use backend::{ObjectAttributes, ObjectPart};
 use crate::file_info::{self, Stamp};
 use crate::limits::{ETAG_BYTES_MAX, METADATA_BYTES_MAX, METADATA_ENTRIES_MAX};
 
-pub(crate) use attribute::{ATTRIBUTE, peek, peek_place, peek_short, raw as raw_attribute, set_small};
+pub(crate) use attribute::{
+    ATTRIBUTE, peek, peek_place, peek_short, raw as raw_attribute, raw_of_place, set_small,
+};
 pub(crate) use companion::{
     OVERFLOW, companion_id, companion_path, complete, move_companion, release_companion, remove_companion,
     write_companion,
