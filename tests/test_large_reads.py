@@ -33,9 +33,9 @@ def content(size: int) -> bytes:
 def raw(request, make_server, tmp_path) -> RawClient:
     match request.param:
         case "socket":
-            raw = make_server().raw
+            raw = make_server("--access-pattern", "streaming").raw
         case "read first":
-            raw = make_server("--sendfile", "off").raw
+            raw = make_server("--sendfile", "off", "--access-pattern", "random").raw
         case "TLS":
             certificate, key = make_certificate(tmp_path, "local", "local.test")
             server = make_server("--tls-cert", str(certificate), "--tls-key", str(key))

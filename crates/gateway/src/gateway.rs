@@ -8,6 +8,7 @@ use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::sync::Semaphore;
 
 use crate::body::Md5Service;
+use crate::config::AccessPattern;
 use crate::request_id::{HostId, RequestIds};
 
 /// A gateway: a backend, who may use it, and under which names.
@@ -30,6 +31,8 @@ pub struct Gateway {
     pub md5: Arc<Md5Service>,
     /// Turns for large documents.
     pub large_documents: Semaphore,
+    /// What the kernel is told of files that are read.
+    pub access_pattern: AccessPattern,
     /// How long a body may make no progress.
     pub stall_timeout: std::time::Duration,
     /// Makes the ids of requests.

@@ -140,6 +140,7 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root) -> Ga
         requests: Arc::new(Semaphore::new(options.max_requests)),
         md5: Md5Service::new(),
         large_documents: Semaphore::new(LARGE_DOCUMENTS_MAX),
+        access_pattern: options.access_pattern,
         stall_timeout: options.stall_timeout,
         request_ids: RequestIds::new(),
         host_id: HostId::random(),

@@ -14,12 +14,14 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use rustix::fs::Advice;
 
 use crate::commands::bench::BenchOptions;
 use crate::commands::fsck::FsckOptions;
 use crate::commands::import::ImportCommand;
 use crate::commands::rehash::RehashOptions;
 use crate::commands::stat::StatOptions;
+use crate::limits::STREAM_BYTES_MIN;
 
 pub use reference::reference;
 pub(crate) use values::at_least_one;
@@ -97,6 +99,28 @@ pub enum Symlinks {
     FollowWithin,
     /// Never followed
     Refuse,
+}
+
+/// How files are mostly read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AccessPattern {
+    /// The kernel sees for itself, and reads twice as far ahead for 4 MiB and more
+    Automatic,
+    /// From the beginning to the end: it always does
+    Streaming,
+    /// In ranges here and there: it reads nothing that was not asked for
+    Random,
+}
+
+impl AccessPattern {
+    /// What the kernel is told of a file of which `bytes` are read from one end to the other.
+    pub const fn advice(self, bytes: u64) -> Option<Advice> {
+        match self {
+            Self::Automatic if bytes < STREAM_BYTES_MIN => None,
+            Self::Automatic | Self::Streaming => Some(Advice::Sequential),
+            Self::Random => Some(Advice::Random),
+        }
+    }
 }
 
 /// Which requests signed the old way are accepted.
@@ -248,6 +272,16 @@ pub struct ServeOptions {
     #[arg(long, value_name = "on|off", env = "SLIPWAY_SENDFILE", value_parser = BoolishValueParser::new(),
         action = ArgAction::Set, default_value = "on")]
     pub sendfile: bool,
+
+    /// How files are mostly read: tells the kernel how far to read ahead
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        env = "SLIPWAY_ACCESS_PATTERN",
+        value_enum,
+        default_value = "automatic"
+    )]
+    pub access_pattern: AccessPattern,
 
     /// Most connections at a time; further ones are answered 503 SlowDown and closed
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_CONNECTIONS", default_value = "10000", value_parser = at_least_one)]

@@ -134,7 +134,15 @@ impl<'a> Operation<'a> for GetObject {
         let (object, arguments) = (call.object()?, self.0);
         let (backend, cx) = (call.backend(), call.backend_context());
         match backend.get_object(&cx, object, arguments.selector, &arguments.conditions).await {
-            Ok(read) => Ok(arguments.reply(read)),
+            Ok(read) => {
+                if let ObjectBody::File { file, range, .. } = &read.body
+                    && let Some(advice) = call.gateway.access_pattern.advice(range.end - range.start)
+                {
+                    // A file system that takes none reads as it would without.
+                    let _ = rustix::fs::fadvise(file, 0, None, advice);
+                }
+                Ok(arguments.reply(read))
+            }
             Err(error) => arguments.error(&call, error),
         }
     }
