@@ -47,4 +47,6 @@ def sweep(tree: Path) -> None:
     done = subprocess.run(
         [binary(), "sweep", "--age", "0", str(tree)], capture_output=True, text=True, timeout=120, check=False
     )
-    assert done.returncode == 0 and not done.stderr, done
+    # Said of a bucket in which nothing was written yet.
+    said = [line for line in done.stderr.splitlines() if "shows no trace of a gateway" not in line]
+    assert done.returncode == 0 and not said, done

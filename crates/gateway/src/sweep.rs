@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use backend::{Backend, BackendError, Context, ListBucketsQuery, Result, SweepReport};
 use backend_posix::PosixBackend;
-use backend_posix::tools::has_traces;
+use backend_posix::tools::may_be_served;
 
 use crate::config::SweepOptions;
 
@@ -46,7 +46,7 @@ pub fn once(options: &SweepOptions) -> std::result::Result<(), String> {
         std::io::stdout(),
         "Removed {staging} unfinished writes, {completed} receipts of completed uploads, {uploads} uploads"
     );
-    if !has_traces(&options.dir) {
+    if !may_be_served(&options.dir) {
         tracing::warn!(
             "{} shows no trace of a gateway: is it the directory that is served?",
             options.dir.display()

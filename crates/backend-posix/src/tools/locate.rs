@@ -90,11 +90,12 @@ pub fn locate(path: &Path, tree: Option<&Path>) -> Result<Located, LocateError> 
     Ok(Located { path: path.ok_or_else(not_text)?, root, bucket })
 }
 
-/// True if a gateway has left a trace in the tree at `root`: nothing else tells it from any other directory.
-pub fn has_traces(root: &Path) -> bool {
-    let own = root.join(OWN_DIRECTORY).exists();
-    own || std::fs::read_dir(root)
-        .is_ok_and(|children| children.flatten().any(|child| is_bucket(&child.path())))
+/// False if there are directories in `root` of which none has a trace of a gateway: nothing else tells a tree that is served from
+/// any other directory.
+pub fn may_be_served(root: &Path) -> bool {
+    let Ok(children) = std::fs::read_dir(root) else { return true };
+    let paths: Vec<_> = children.flatten().map(|child| child.path()).filter(|path| path.is_dir()).collect();
+    paths.is_empty() || paths.iter().any(|path| path.ends_with(OWN_DIRECTORY) || is_bucket(path))
 }
 
 /// The outermost directory above `place`, or itself, that is a tree's root or has a bucket. What is below it may be anyone's who may

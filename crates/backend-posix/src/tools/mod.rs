@@ -29,7 +29,7 @@ pub(crate) use lazy::LazyRehash;
 pub use fsck::{FsckOptions, Problem, ProblemKind, ProblemState, fsck};
 pub use import::{ImportOptions, Imported, import_minio_fs, import_versitygw};
 pub use inspect::{Companion, Inspection, Kind, Standing, StoredRecord, inspect};
-pub use locate::{LocateError, Located, has_traces, locate};
+pub use locate::{LocateError, Located, locate, may_be_served};
 pub use rehash::{RehashOptions, Rehashed, rehash};
 
 /// How far a tool has come, for someone who watches.

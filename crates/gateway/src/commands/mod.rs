@@ -19,7 +19,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use backend_posix::tools::{Progress, has_traces};
+use backend_posix::tools::{Progress, may_be_served};
 use clap::Args;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -78,7 +78,7 @@ impl Console {
 
     /// Says so if no gateway has ever written to a tree: perhaps another one was meant.
     fn note_if_untouched(&self, tree: &Path) {
-        if !has_traces(tree) {
+        if !may_be_served(tree) {
             let tree = tree.display();
             self.complain(&format!(
                 "{tree} shows no trace of a gateway: is it the directory that is served?"
