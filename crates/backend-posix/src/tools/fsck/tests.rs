@@ -311,7 +311,9 @@ fn companions_that_a_name_that_is_no_text_may_have_stay() {
     fs::rename(scene.path().join("a"), scene.path().join(OsStr::from_bytes(b"\xff"))).unwrap();
     let found = run(&scene, true, Duration::ZERO);
     let states: Vec<_> = found.into_values().collect();
-    assert_eq!(states, [(ProblemKind::CompanionOrphaned, ProblemState::Manual)]);
+    let expected =
+        [(ProblemKind::CompanionOrphaned, ProblemState::Manual), (ProblemKind::NotShown, ProblemState::Note)];
+    assert_eq!(states, expected);
     fs::write(companion(&scene), "\x02newer").unwrap();
     fs::remove_file(scene.path().join(OsStr::from_bytes(b"\xff"))).unwrap();
     let found = run(&scene, true, Duration::ZERO);
