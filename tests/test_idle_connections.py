@@ -142,3 +142,53 @@ def test_many_take_little_memory(make_server):
         for connection in connections:
             connection.close()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+class TestManyConnections:
+    """Beyond a thousand, connections are parked after every answer. Nothing that was read may get lost by that."""
+
+    @pytest.fixture
+    def server(self, make_server):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard < 2500:
+            pytest.skip("so many files may not be open")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2500), hard))
+        server = make_server("--durability", "none")
+        expect.ok(server.raw.put("/bucket"))
+        idle = [server.raw.connect() for _ in range(1100)]
+        yield server
+        for connection in idle:
+            connection.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    @pytest.mark.parametrize("number", [20, 40, 60, 300])
+    def test_pipelined(self, server, number):
+        raw = server.raw
+        for key in range(5):
+            expect.ok(raw.put(f"/bucket/{key}", b"%d" % key))
+            # Answered from memory, without leaving the task.
+            for _ in range(3):
+                expect.ok(raw.get(f"/bucket/{key}"))
+                time.sleep(0.1)
+        requests = [raw.prepare("GET", f"/bucket/{n * n % 5}").bytes for n in range(number)]
+        with raw.connect() as connection:
+            connection.send(b"".join(requests))
+            for n in range(number):
+                assert expect.ok(connection.response()).body == b"%d" % (n * n % 5), n
+
+    def test_a_body_is_no_request(self, server):
+        """Bodies that are requests, between requests, are only stored."""
+        raw = server.raw
+        expect.ok(raw.put("/bucket/key", b"data"))
+        expect.ok(raw.put("/bucket/victim", b"data"))
+        body = raw.prepare("DELETE", "/bucket/victim").bytes * 5
+        for before in range(10, 34, 3):
+            requests = [raw.prepare("GET", "/bucket/key") for _ in range(before)]
+            requests.append(raw.prepare("PUT", "/bucket/saved", body=body))
+            requests += [raw.prepare("GET", "/bucket/key") for _ in range(20)]
+            with raw.connect() as connection:
+                connection.send(b"".join(request.bytes for request in requests))
+                for _ in requests:
+                    expect.ok(connection.response())
+            assert raw.get("/bucket/saved").body == body
+            expect.ok(raw.get("/bucket/victim"))

@@ -5,7 +5,7 @@ use std::io::IoSlice;
 use bytes::Bytes;
 use rustix::buffer::spare_capacity;
 use rustix::fd::AsFd;
-use rustix::fs::{AtFlags, RawDir};
+use rustix::fs::{AtFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use s3_types::UnixAccount;
@@ -105,6 +105,14 @@ pub(crate) fn read_through(file: impl AsFd, length: u64, mut each: impl FnMut(&[
         done += read as u64;
     }
     Ok(())
+}
+
+/// Goes to the beginning of a directory, if it has not been read yet or its file system can.
+pub(crate) fn rewind(directory: impl AsFd) -> Io<()> {
+    match rustix::fs::seek(directory, SeekFrom::Start(0)) {
+        Err(Errno::SPIPE) => Ok(()),
+        result => result.map(|_| ()),
+    }
 }
 
 /// `rmdir`. A server may only say that it failed, which sshfs takes for EPERM: then a look tells whether it did since something is in

@@ -41,10 +41,10 @@ pub(crate) const LOCK_WAIT_MAX: Duration =
     if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(20) };
 /// How long a sweep of a bucket waits for all the locks it takes.
 pub(crate) const LOCK_SWEEP_WAIT_MAX: Duration = Duration::from_secs(3);
-/// So many threads may wait for locks of one bucket, and of all; further ones are turned away (`Busy`). Of a gateway's 256.
-/// On a busy machine the requests of one bucket may all wait for those that have its locks: then its share of the threads is the limit.
-pub(crate) const LOCK_WAITERS_MAX: usize = BUCKET_THREADS_MAX;
-pub(crate) const LOCK_WAITERS_OF_ALL: usize = 224;
+/// So many threads may wait for locks of one bucket, and of all; further ones are turned away (`Busy`). Of a gateway's 256, of which large documents may
+/// hold 32 as well, and of the [`BUCKET_THREADS_MAX`] of a bucket, whose other requests go on. On a busy machine many of these may wait for the few that have its locks.
+pub(crate) const LOCK_WAITERS_MAX: usize = 128;
+pub(crate) const LOCK_WAITERS_OF_ALL: usize = 176;
 /// Pauses between tries for a lock, from the first to the last. No one but the first in a line tries.
 pub(crate) const LOCK_PAUSE_MIN: Duration = Duration::from_micros(50);
 pub(crate) const LOCK_PAUSE_MAX: Duration = Duration::from_millis(2);
@@ -207,4 +207,4 @@ const _: () = assert!(PART_BYTES_MAX < ASSEMBLY_BYTES_MAX);
 const _: () = assert!(ATTEMPTS_AT_ONCE < ATTEMPTS && COPY_ATTEMPTS < ATTEMPTS_AT_ONCE);
 // The way down to where a page goes on must leave most for what comes then.
 const _: () = assert!(LISTING_LINK_STEPS * KEY_BYTES_MAX < LISTING_STEPS_MAX / 2);
-const _: () = assert!(LOCK_WAITERS_MAX < LOCK_WAITERS_OF_ALL);
+const _: () = assert!(LOCK_WAITERS_MAX + 32 <= BUCKET_THREADS_MAX && LOCK_WAITERS_MAX < LOCK_WAITERS_OF_ALL);

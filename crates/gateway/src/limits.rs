@@ -70,8 +70,6 @@ pub const FILE_PART_BYTES: usize = 1 << 20;
 pub const FILE_COPY_BYTES: usize = 64 << 10;
 /// The end of each download is read, and held back until the file is known to be what it was.
 pub const FILE_END_BYTES: u64 = 64 << 10;
-/// So far apart it is looked whether the page cache has a part of a file.
-pub const FILE_PROBE_BYTES: usize = 256 << 10;
 /// How much of an unwanted request body is read and dropped to keep the connection; beyond, it is closed.
 pub const DRAIN_BYTES_MAX: usize = 64 << 10;
 /// How long that may take.

@@ -1,6 +1,7 @@
 //! System calls that rustix lacks, behind safe functions. The only unsafe code of the storage.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd as _};
 use std::sync::Once;
 
@@ -42,6 +43,29 @@ pub fn has_writer(file: impl AsFd) -> Option<bool> {
     }
 }
 
+/// True if the page cache has all of a part of a file, or has asked the device for it already (`cachestat`, Linux 6.5). An error where
+/// the kernel does not tell, or not those who may not write to the file.
+pub fn is_cached(file: impl AsFd, part: &Range<u64>) -> io::Result<bool> {
+    // From linux/mman.h, as are the arrays that stand for its structures.
+    const CACHESTAT: libc::c_long = 451;
+    let range = [part.start, part.end.saturating_sub(part.start)];
+    let mut counts = [0u64; 5];
+    // SAFETY: the call reads two numbers of 64 bits and writes five, which is what it is given; the descriptor is open as long as `file` is borrowed.
+    let result =
+        unsafe { libc::syscall(CACHESTAT, file.as_fd().as_raw_fd(), range.as_ptr(), counts.as_mut_ptr(), 0) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let page = page_bytes();
+    let pages = part.end.div_ceil(page).saturating_sub(part.start / page);
+    Ok(range[1] == 0 || counts[0] >= pages)
+}
+
+fn page_bytes() -> u64 {
+    // SAFETY: it takes and gives a number.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::File;
@@ -61,6 +85,26 @@ mod tests {
         drop(writer);
         assert_eq!((has_writer(&reader), has_writer(&another)), (Some(false), Some(false)));
         assert_eq!(has_writer(io::pipe().unwrap().0), None);
+    }
+
+    /// Neither before Linux 6.5 nor of a file whose file system is asked for nothing.
+    #[test]
+    fn what_is_cached_shows() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![1; 1 << 20]).unwrap();
+        match is_cached(&file, &(5000..1 << 20)) {
+            Err(error) => assert_eq!(error.raw_os_error(), Some(libc::ENOSYS)),
+            Ok(cached) => {
+                assert!(cached);
+                file.sync_all().unwrap();
+                // SAFETY: it takes a descriptor that is open, and numbers.
+                unsafe { libc::posix_fadvise(file.as_raw_fd(), 512 << 10, 4096, libc::POSIX_FADV_DONTNEED) };
+                let hole = is_cached(&file, &(0..1 << 20)).unwrap();
+                let whole = is_cached(&file, &(0..512 << 10)).unwrap();
+                // tmpfs has it all the same.
+                assert!(whole && (!hole || is_cached(&file, &((512 << 10)..(516 << 10))).unwrap()));
+            }
+        }
     }
 
     #[test]

@@ -6,12 +6,13 @@ use std::collections::HashMap;
 
 use backend::{BackendError, BucketAttributes, BucketPage, ListBucketsQuery, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FileType, Mode, RawDir, SeekFrom, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, RawDir, StatxFlags};
 use rustix::io::Errno;
 use s3_types::{BucketName, Timestamp, UnixAccount};
 
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op, is_of_one, retrying};
+use crate::files::rewind;
 use crate::keymap::OWN_DIRECTORY;
 use crate::limits::{DIRECTORY_READS_MAX, ENTRIES_READ_BYTES};
 use crate::record::{self, Record};
@@ -187,7 +188,7 @@ pub(crate) fn entries(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
 
 fn entries_once(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
     // As in [`read_names`](crate::listing::read_names).
-    rustix::fs::seek(directory, SeekFrom::Start(0))?;
+    rewind(directory)?;
     let mut buffer = Vec::with_capacity(ENTRIES_READ_BYTES);
     let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
     let mut found = Vec::new();

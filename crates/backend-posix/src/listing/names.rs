@@ -4,12 +4,13 @@ use std::ffi::CStr;
 use std::sync::Arc;
 
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{FileType, RawDir, SeekFrom};
+use rustix::fs::{FileType, RawDir};
 use rustix::io::Errno;
 
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::Io;
 use crate::file_info;
+use crate::files::rewind;
 use crate::keymap::{self, Name};
 use crate::limits::LISTING_READ_BYTES;
 use crate::resolve::{self, DIRECTORY, PLACE};
@@ -38,7 +39,7 @@ impl Kind {
 /// Calls `each` with every name and its type until it says false. From the beginning, on what was there when it began: btrfs reads up to
 /// the entry that was last when the directory was opened, or rewound, and a name that was replaced since is behind that.
 pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileType) -> Io<bool>) -> Io<()> {
-    rustix::fs::seek(&directory, SeekFrom::Start(0))?;
+    rewind(&directory)?;
     let mut buffer = Vec::with_capacity(LISTING_READ_BYTES);
     let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
     while let Some(entry) = entries.next() {

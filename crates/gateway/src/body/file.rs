@@ -15,7 +15,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 use tokio::task::JoinHandle;
 
 use super::response::Piece;
-use crate::limits::{FILE_CHUNK_BYTES, FILE_CHUNKS_KEPT, FILE_END_BYTES, FILE_PART_BYTES, FILE_PROBE_BYTES};
+use crate::limits::{FILE_CHUNK_BYTES, FILE_CHUNKS_KEPT, FILE_END_BYTES, FILE_PART_BYTES};
 use crate::server::FileParts;
 
 /// What statfs(2) calls tmpfs.
@@ -83,9 +83,10 @@ impl FileBody {
         if self.reading.is_some() || self.bytes_left() < 4 * FILE_END_BYTES {
             return None;
         }
-        let last = std::iter::once(part.end - 1);
-        let mut probes = part.clone().step_by(FILE_PROBE_BYTES).chain(last);
-        probes.all(|offset| matches!(self.read_now(&mut [0], offset), Ok(1))).then_some(part)
+        // It may be on its way only, but what comes last is there.
+        let is_there =
+            self.in_memory == InMemory::All || kernel_calls::is_cached(&self.file, &part).unwrap_or(false);
+        (is_there && matches!(self.read_now(&mut [0], part.end - 1), Ok(1))).then_some(part)
     }
 
     /// Reads what is in memory, if that is known; EAGAIN if not.

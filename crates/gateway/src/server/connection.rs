@@ -122,6 +122,8 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
     };
     loop {
         let more = tokio::select! {
+            // What had arrived before the server was told to stop is answered.
+            biased;
             more = tokio::time::timeout(idle_timeout, io.has_more()) => more.unwrap_or(false),
             () = drained(&mut draining) => false,
         };

@@ -27,6 +27,8 @@ pub struct Phase {
     unflushed: AtomicBool,
     body_unread: AtomicBool,
     closing: AtomicBool,
+    /// The last look found nothing to read.
+    waiting: AtomicBool,
     /// How many requests have begun; may wrap.
     requests: AtomicU32,
     /// What its bodies have of files.
@@ -55,12 +57,14 @@ impl Phase {
         self.body_unread.store(true, Relaxed);
     }
 
-    /// Between two requests, how many there were: all that was asked for is answered and sent, and nothing was asked since.
+    /// Between two requests, how many there were: all that was asked for is answered and sent, and whoever serves the connection waits for
+    /// more. (hyper also pauses between requests that it has read already.)
     pub fn idle_after(&self) -> Option<u32> {
         let idle = self.state.load(Relaxed) == IDLE
             && !self.answering()
             && !self.body_unread.load(Relaxed)
-            && !self.closing.load(Relaxed);
+            && !self.closing.load(Relaxed)
+            && self.waiting.load(Relaxed);
         idle.then(|| self.requests.load(Relaxed))
     }
 
@@ -183,9 +187,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
         Poll::Ready(Bytes::copy_from_slice(buffer.filled()))
     }
 
-    /// Puts bytes back that were read.
+    /// Puts bytes back that were read, before those that are still to be read.
     pub fn put_back(&mut self, bytes: &[u8]) {
-        self.first = Bytes::copy_from_slice(bytes);
+        self.first = [bytes, &self.first].concat().into();
     }
 
     /// Fails once a write has made no progress for the stall timeout, or a response has been read too slowly for long.
@@ -269,6 +273,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ConnectionIo<S> {
             buf.put_slice(&this.first.split_to(this.first.len().min(buf.remaining())));
             Poll::Ready(Ok(()))
         };
+        this.phase.waiting.store(outcome.is_pending(), Relaxed);
         if outcome.is_ready() {
             if buf.filled().len() > before && this.phase.bytes_arrived() {
                 (this.timed, this.reader) = (Timed::Nothing, None);
@@ -284,9 +289,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ConnectionIo<S> {
 
 impl<S: AsyncRead + AsyncWrite + Plain + Unpin> AsyncWrite for ConnectionIo<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        let outcome = this.poll_write_or_refuse(cx, buf);
-        this.after_write(cx, outcome, |n| *n)
+        self.poll_write_vectored(cx, &[io::IoSlice::new(buf)])
     }
 
     fn poll_write_vectored(
@@ -295,13 +298,13 @@ impl<S: AsyncRead + AsyncWrite + Plain + Unpin> AsyncWrite for ConnectionIo<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let outcome = if this.refusal.is_some() || !this.phase.answering() {
+        let in_plain =
+            this.stream.plain().and_then(|stream| this.phase.file_parts.poll_write(cx, stream, bufs));
+        let outcome = if let Some(outcome) = in_plain {
+            outcome
+        } else if this.refusal.is_some() || !this.phase.answering() {
             let first = bufs.iter().find(|buf| !buf.is_empty());
             this.poll_write_or_refuse(cx, first.map_or(&[], |buf| buf))
-        } else if let Some(outcome) =
-            this.stream.plain().and_then(|stream| this.phase.file_parts.poll_write(cx, stream, bufs))
-        {
-            outcome
         } else {
             Pin::new(&mut this.stream).poll_write_vectored(cx, bufs)
         };
