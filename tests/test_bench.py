@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from support.server import ACCESS_KEY, SECRET_KEY, Server, binary, objects_on_disk
+from support.transports import make_certificate
 from support.wire import poll
-from test_tls import make_certificate
 
 KEYS = {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
 QUICK = ("--duration", "1s", "--warm-up", "100ms")

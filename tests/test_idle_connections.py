@@ -2,16 +2,13 @@
 
 import resource
 import signal
-import ssl
 import time
 
 import pytest
-from test_tls import make_certificate
 
 from support import expect
 from support.data import MIB, pattern
-from support.server import ACCESS_KEY, SECRET_KEY
-from support.sigv4 import Signer
+from support.transports import client_over
 from support.wire import RawClient
 
 # Long enough for a connection to be parked.
@@ -20,18 +17,7 @@ IDLE_SECONDS = 1.3
 
 @pytest.fixture(params=["TCP", "TLS", "unix socket"])
 def raw(request, make_server, tmp_path) -> RawClient:
-    match request.param:
-        case "TCP":
-            raw = make_server().raw
-        case "TLS":
-            certificate, key = make_certificate(tmp_path, "local", "local.test")
-            server = make_server("--tls-cert", str(certificate), "--tls-key", str(key))
-            context = ssl.create_default_context(cafile=certificate)
-            raw = server.raw.with_(tls=context, server_name="local.test")
-        case _:
-            path = str(tmp_path / "s.sock")
-            make_server(listen=[f"unix:{path}", "127.0.0.1:0"])
-            raw = RawClient(path, Signer(ACCESS_KEY, SECRET_KEY))
+    raw = client_over(request.param, make_server, tmp_path)
     expect.ok(raw.put("/bucket"))
     return raw
 

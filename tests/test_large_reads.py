@@ -4,16 +4,13 @@ import contextlib
 import os
 import random
 import socket
-import ssl
 import time
 
 import pytest
-from test_tls import make_certificate
 
 from support import expect
 from support.data import MIB
-from support.server import ACCESS_KEY, SECRET_KEY
-from support.sigv4 import Signer
+from support.transports import client_over
 from support.wire import Closed, RawClient, poll
 
 KIB = 1 << 10
@@ -29,22 +26,19 @@ def content(size: int) -> bytes:
     return random.Random(size).randbytes(size)
 
 
-@pytest.fixture(params=["socket", "read first", "TLS", "unix socket"])
+# The last is read first: nothing goes from the page cache to the socket.
+WAYS = {
+    "TCP": ("TCP", "--access-pattern", "streaming"),
+    "TLS": ("TLS",),
+    "unix socket": ("unix socket",),
+    "read first": ("TCP", "--sendfile", "off", "--access-pattern", "random"),
+}
+
+
+@pytest.fixture(params=WAYS)
 def raw(request, make_server, tmp_path) -> RawClient:
-    match request.param:
-        case "socket":
-            raw = make_server("--access-pattern", "streaming").raw
-        case "read first":
-            raw = make_server("--sendfile", "off", "--access-pattern", "random").raw
-        case "TLS":
-            certificate, key = make_certificate(tmp_path, "local", "local.test")
-            server = make_server("--tls-cert", str(certificate), "--tls-key", str(key))
-            context = ssl.create_default_context(cafile=certificate)
-            raw = server.raw.with_(tls=context, server_name="local.test")
-        case _:
-            path = str(tmp_path / "s.sock")
-            make_server(listen=[f"unix:{path}", "127.0.0.1:0"])
-            raw = RawClient(path, Signer(ACCESS_KEY, SECRET_KEY))
+    transport, *options = WAYS[request.param]
+    raw = client_over(transport, make_server, tmp_path, *options)
     expect.ok(raw.put("/bucket"))
     return raw
 
