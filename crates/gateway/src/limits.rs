@@ -2,7 +2,7 @@
 //!
 //! Memory that a client can bind:
 //!
-//! - a connection: some 3 KiB, unless it asks for something, or did in the last second ([`PARK_AFTER`]); then what hyper reads into as well
+//! - a connection: about 8 KiB, unless it asks for something, or did in the last second ([`PARK_AFTER`]); then what hyper reads into as well
 //!   ([`READ_BUFFER_BYTES`], which it allocates as needed). TLS buffers of some 40 KiB;
 //! - a download in progress: one piece of [`FILE_CHUNK_BYTES`], and as much again in hyper's write buffer, or kept to be filled again; or
 //!   nothing, where the page cache has its file;

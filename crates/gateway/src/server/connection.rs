@@ -128,7 +128,7 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
             () = drained(&mut draining) => false,
         };
         if !more {
-            // As above: there may be nobody left to tell.
+            // There may be nobody left to tell.
             let _ = io.shutdown().await;
             return;
         }

@@ -1,6 +1,6 @@
 //! Parts of files that go from the page cache to the socket (`sendfile`), past hyper and without a copy in between.
 //!
-//! hyper writes what it can read. So a response's body gives it, in the place of a part of a file, as many bytes of [`stand_in`], which
+//! hyper writes what it can read. So a response's body gives it, in the place of a part of a file, as many bytes of [`STAND_IN`], which
 //! it queues between the others; the connection knows them by their address when they are to be written, and sends the part instead.
 //! Whichever part it is stands in the connection's [`FileParts`], in the same order.
 
