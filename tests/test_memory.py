@@ -153,3 +153,38 @@ def test_many_downloads_that_wait(lone):
     finally:
         for connection in connections:
             connection.close()
+
+
+# So many that a kilobyte left by each shows.
+REQUESTS = 3000
+GROWTH_KIB_MAX = REQUESTS
+SMALL, LARGE = pattern(40 << 10), pattern(300 << 10)
+
+
+@pytest.mark.parametrize(
+    ("method", "key", "query", "body"),
+    [
+        pytest.param("PUT", "new", {}, SMALL, id="PUT"),
+        pytest.param("GET", "large", {}, b"", id="GET"),
+        pytest.param("HEAD", "large", {}, b"", id="HEAD"),
+        pytest.param("GET", "", {"list-type": "2"}, b"", id="LIST"),
+        pytest.param("DELETE", "none", {}, b"", id="DELETE"),
+        pytest.param("GET", "none", {}, b"", id="refused"),
+    ],
+)
+def test_requests_leave_nothing(lone, method, key, query, body):
+    """What each leaves behind would add up for as long as a server runs."""
+    expect.ok(lone.put("large", LARGE))
+    path = lone.path(key) if key else lone.path()
+    request = lone.raw.prepare(method, path, query=query, body=body)
+    with Connection(lone.server.address, TIMEOUT) as connection:
+
+        def ask(times: int) -> None:
+            for _ in range(times):
+                connection.send(request.bytes)
+                connection.response(method)
+
+        ask(REQUESTS // 3)
+        before = lone.server.status_kib("RssAnon")
+        ask(REQUESTS)
+        assert lone.server.status_kib("RssAnon") - before < GROWTH_KIB_MAX

@@ -103,22 +103,21 @@ impl Md5Service {
 
     /// Digests until nothing is due.
     fn pass(&self) {
-        let mut pass = Pass { service: self, lanes: Vec::with_capacity(LANES) };
+        let mut pass = Pass { service: self, lanes: Vec::with_capacity(LANES), done: false };
         loop {
             let (mut wakers, mut used) = (Vec::new(), Vec::new());
             let mut state = self.lock();
             pass.lanes.retain_mut(|lane| state.settle(lane, &mut wakers, &mut used));
             state.fill(&mut pass.lanes);
-            let done = !pass.lanes.iter().any(|lane| lane.due);
-            if done {
+            pass.done = !pass.lanes.iter().any(|lane| lane.due);
+            if pass.done {
                 pass.lanes.drain(..).for_each(|lane| state.leave(lane));
                 state.passes -= 1;
             }
             drop(state);
             wakers.into_iter().for_each(Waker::wake);
             drop(used);
-            if done {
-                mem::forget(pass);
+            if pass.done {
                 return;
             }
             digest(&mut pass.lanes);
@@ -126,14 +125,18 @@ impl Md5Service {
     }
 }
 
-/// A pass that has not ended. Dropped, it has panicked: what was in its lanes is lost, and whoever waits for it is told.
+/// A pass. Dropped before it is done, it has panicked: what was in its lanes is lost, and whoever waits for it is told.
 struct Pass<'s> {
     service: &'s Md5Service,
     lanes: Vec<Lane>,
+    done: bool,
 }
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
+        if self.done {
+            return;
+        }
         let mut state = self.service.lock();
         state.passes -= 1;
         let lost: Vec<_> = self.lanes.iter().filter_map(|lane| state.streams.remove(&lane.id)).collect();
@@ -467,7 +470,7 @@ mod tests {
         while service.lock().streams.values().any(|stream| stream.waker.is_none()) {
             yield_now().await;
         }
-        drop(Pass { service: &service, lanes: vec![lane] });
+        drop(Pass { service: &service, lanes: vec![lane], done: false });
         assert_eq!(waiting.await.unwrap(), None);
         assert!(is_idle(&service));
     }
