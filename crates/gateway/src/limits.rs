@@ -22,6 +22,9 @@ use std::time::Duration;
 pub const READ_BUFFER_BYTES: usize = 64 << 10;
 /// The same where more than [`CONNECTIONS_FEW`] are open: a body that is received holds about three of these.
 pub const READ_BUFFER_BYTES_CROWDED: usize = 36 << 10;
+/// Most that is then read at a time, on connections that were made before, too: one byte less than what hyper goes on to
+/// allocate. All of a buffer is held as long as any piece of it is wanted.
+pub const READ_BYTES_CROWDED: u64 = (32 << 10) - 1;
 /// See [`READ_BUFFER_BYTES_CROWDED`].
 pub const CONNECTIONS_FEW: usize = 100;
 /// How much is read of a request at first, where a connection has waited for it without buffers.

@@ -15,7 +15,7 @@ use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use s3_wire::ErrorCode;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, Sleep};
 use tokio_rustls::TlsAcceptor;
 
@@ -27,7 +27,7 @@ use crate::body::ResponseBody;
 use crate::gateway::Gateway;
 use crate::limits::{
     CONNECTIONS_FEW, CONNECTIONS_MANY, HEADER_LINES_MAX, PARK_AFTER, READ_BUFFER_BYTES,
-    READ_BUFFER_BYTES_CROWDED,
+    READ_BUFFER_BYTES_CROWDED, READ_BYTES_CROWDED,
 };
 use crate::pipeline;
 
@@ -55,21 +55,38 @@ pub struct Peer {
 }
 
 /// How much memory a connection may take, by how many there are.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Crowd {
-    buffer_bytes: usize,
-    park_after: Duration,
+    places: Arc<Semaphore>,
+    places_max: usize,
 }
 
 impl Crowd {
-    /// With so many connections.
-    pub const fn of(connections: usize) -> Self {
-        let few = connections <= CONNECTIONS_FEW;
-        let many = connections > CONNECTIONS_MANY;
-        Self {
-            buffer_bytes: if few { READ_BUFFER_BYTES } else { READ_BUFFER_BYTES_CROWDED },
-            park_after: if many { Duration::ZERO } else { PARK_AFTER },
-        }
+    /// No connections, of which there may be so many.
+    pub fn new(places_max: usize) -> Self {
+        Self { places: Arc::new(Semaphore::new(places_max)), places_max }
+    }
+
+    /// Lets one more in, as long as it has what this returns.
+    pub fn enter(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).try_acquire_owned().ok()
+    }
+
+    fn connections(&self) -> usize {
+        self.places_max - self.places.available_permits()
+    }
+
+    fn buffer_bytes(&self) -> usize {
+        if self.connections() <= CONNECTIONS_FEW { READ_BUFFER_BYTES } else { READ_BUFFER_BYTES_CROWDED }
+    }
+
+    fn park_after(&self) -> Duration {
+        if self.connections() > CONNECTIONS_MANY { Duration::ZERO } else { PARK_AFTER }
+    }
+
+    /// Most that is read at a time.
+    pub fn read_bytes_max(&self) -> u64 {
+        if self.connections() <= CONNECTIONS_FEW { READ_BUFFER_BYTES as u64 } else { READ_BYTES_CROWDED }
     }
 }
 
@@ -108,7 +125,8 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
     if settings.sendfile && stream.plain().is_some() {
         phase.file_parts.allow();
     }
-    let mut io = ConnectionIo::new(stream, settings.gateway.clone(), phase.clone(), settings.timeouts);
+    let mut io =
+        ConnectionIo::new(stream, settings.gateway.clone(), phase.clone(), settings.timeouts, crowd.clone());
     let idle_timeout = settings.idle_timeout.max(settings.timeouts.header);
     let service = || {
         let (settings, phase) = (settings.clone(), phase.clone());
@@ -136,12 +154,12 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
             .timer(TokioTimer::new())
             // This one runs from the end of a response; a head that has begun has its own, shorter one (ConnectionIo).
             .header_read_timeout(idle_timeout)
-            .max_buf_size(crowd.buffer_bytes)
+            .max_buf_size(crowd.buffer_bytes())
             .max_headers(HEADER_LINES_MAX)
             // A client may shut down its sending side after the request and still read the answer.
             .half_close(true)
             .serve_connection(TokioIo::new(io), service());
-        match drive(Box::new(connection), &phase, crowd.park_after, &mut draining).await {
+        match drive(Box::new(connection), &phase, crowd.park_after(), &mut draining).await {
             Ok(Some((parked, unread))) => {
                 io = parked;
                 io.put_back(&unread);

@@ -8,9 +8,10 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use tokio::time::{Instant, Sleep};
 
+use super::connection::Crowd;
 use super::listener::Plain;
 use super::refusal;
 use super::send_file::FileParts;
@@ -106,7 +107,9 @@ pub struct Timeouts {
 /// A stream with timeouts, which puts our refusals in the place of hyper's, and lingers when it is shut down: what the client still sends is read and dropped for
 /// a while, since closing at once would reset the connection before the client has read the response.
 pub struct ConnectionIo<S> {
-    stream: S,
+    /// With a limit on each read.
+    stream: Take<S>,
+    crowd: Crowd,
     /// What was read of it already.
     first: Bytes,
     phase: Arc<Phase>,
@@ -139,11 +142,18 @@ struct Linger {
     timer: Pin<Box<Sleep>>,
 }
 
-impl<S> ConnectionIo<S> {
+impl<S: AsyncRead> ConnectionIo<S> {
     /// Wraps `stream`.
-    pub fn new(stream: S, gateway: Arc<Gateway>, phase: Arc<Phase>, timeouts: Timeouts) -> Self {
+    pub fn new(
+        stream: S,
+        gateway: Arc<Gateway>,
+        phase: Arc<Phase>,
+        timeouts: Timeouts,
+        crowd: Crowd,
+    ) -> Self {
         Self {
-            stream,
+            stream: stream.take(0),
+            crowd,
             first: Bytes::new(),
             phase,
             timeouts,
@@ -154,6 +164,13 @@ impl<S> ConnectionIo<S> {
             gateway,
             refusal: None,
         }
+    }
+
+    fn stream(&mut self) -> Pin<&mut S>
+    where
+        S: Unpin,
+    {
+        Pin::new(self.stream.get_mut())
     }
 
     /// Called where `what` cannot go on: fails once that has lasted for `limit`.
@@ -183,7 +200,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
         let mut bytes = [0; FIRST_BYTES_MAX];
         let mut buffer = ReadBuf::new(&mut bytes);
         // An error is told by the next read or write as well.
-        let _ = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer));
+        let _ = ready!(self.stream().poll_read(cx, &mut buffer));
         Poll::Ready(Bytes::copy_from_slice(buffer.filled()))
     }
 
@@ -230,9 +247,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
             // The client may be in the middle of its head, or of a body.
             self.phase.leave_body_unread();
         }
-        let Some(refusal) = &mut self.refusal else { return Pin::new(&mut self.stream).poll_write(cx, buf) };
+        let Some(refusal) = &mut self.refusal else { return self.stream().poll_write(cx, buf) };
         while !refusal.response.is_empty() {
-            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &refusal.response))?;
+            let written = ready!(Pin::new(self.stream.get_mut()).poll_write(cx, &refusal.response))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
@@ -252,7 +269,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
                 return Poll::Ready(Ok(()));
             }
             let mut buffer = ReadBuf::new(&mut scratch);
-            match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {
+            match ready!(Pin::new(self.stream.get_mut()).poll_read(cx, &mut buffer)) {
                 Ok(()) if !buffer.filled().is_empty() => {
                     linger.bytes_left = linger.bytes_left.saturating_sub(buffer.filled().len());
                 }
@@ -268,6 +285,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ConnectionIo<S> {
         let this = self.get_mut();
         let before = buf.filled().len();
         let outcome = if this.first.is_empty() {
+            this.stream.set_limit(this.crowd.read_bytes_max());
             Pin::new(&mut this.stream).poll_read(cx, buf)
         } else {
             buf.put_slice(&this.first.split_to(this.first.len().min(buf.remaining())));
@@ -298,26 +316,29 @@ impl<S: AsyncRead + AsyncWrite + Plain + Unpin> AsyncWrite for ConnectionIo<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let in_plain =
-            this.stream.plain().and_then(|stream| this.phase.file_parts.poll_write(cx, stream, bufs));
+        let in_plain = this
+            .stream
+            .get_ref()
+            .plain()
+            .and_then(|stream| this.phase.file_parts.poll_write(cx, stream, bufs));
         let outcome = if let Some(outcome) = in_plain {
             outcome
         } else if this.refusal.is_some() || !this.phase.answering() {
             let first = bufs.iter().find(|buf| !buf.is_empty());
             this.poll_write_or_refuse(cx, first.map_or(&[], |buf| buf))
         } else {
-            Pin::new(&mut this.stream).poll_write_vectored(cx, bufs)
+            this.stream().poll_write_vectored(cx, bufs)
         };
         this.after_write(cx, outcome, |n| *n)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.stream.get_ref().is_write_vectored()
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let outcome = Pin::new(&mut this.stream).poll_flush(cx);
+        let outcome = this.stream().poll_flush(cx);
         // hyper flushes only what it has written in full.
         if let Poll::Ready(Ok(())) = outcome {
             this.phase.flushed();
@@ -329,7 +350,7 @@ impl<S: AsyncRead + AsyncWrite + Plain + Unpin> AsyncWrite for ConnectionIo<S> {
         let this = self.get_mut();
         this.phase.closing.store(true, Relaxed);
         if this.linger.is_none() {
-            let outcome = Pin::new(&mut this.stream).poll_shutdown(cx);
+            let outcome = this.stream().poll_shutdown(cx);
             ready!(this.after_write(cx, outcome, |()| 0))?;
         }
         if this.phase.body_unread.load(Relaxed) { this.poll_linger(cx) } else { Poll::Ready(Ok(())) }

@@ -10,7 +10,7 @@ mod tls;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 
 use connection::Crowd;
 pub use connection::{ConnectionSettings, Peer};
@@ -28,8 +28,7 @@ async fn drained(draining: &mut watch::Receiver<bool>) {
 /// A running server.
 pub struct Server {
     settings: Arc<ConnectionSettings>,
-    connections: Arc<Semaphore>,
-    max_connections: usize,
+    crowd: Crowd,
     draining: watch::Sender<bool>,
     // Every task holds a clone; when the last is gone, `ended` yields.
     alive: mpsc::Sender<()>,
@@ -42,8 +41,7 @@ impl Server {
         let (alive, ended) = mpsc::channel(1);
         Self {
             settings: Arc::new(settings),
-            connections: Arc::new(Semaphore::new(max_connections)),
-            max_connections,
+            crowd: Crowd::new(max_connections),
             draining: watch::Sender::new(false),
             alive,
             ended,
@@ -52,9 +50,8 @@ impl Server {
 
     /// Accepts connections from `listener` in a task of its own.
     pub fn listen(&self, listener: Listener) {
-        let (settings, connections) = (self.settings.clone(), self.connections.clone());
+        let (settings, crowd) = (self.settings.clone(), self.crowd.clone());
         let (mut draining, alive) = (self.draining.subscribe(), self.alive.clone());
-        let max_connections = self.max_connections;
         tokio::spawn(async move {
             loop {
                 let accepted = tokio::select! {
@@ -71,15 +68,14 @@ impl Server {
                     }
                 };
                 let (settings, draining, alive) = (settings.clone(), draining.clone(), alive.clone());
-                let permit = connections.clone().try_acquire_owned();
-                let crowd = Crowd::of(max_connections - connections.available_permits());
+                let (crowd, place) = (crowd.clone(), crowd.enter());
                 tokio::spawn(async move {
-                    match permit {
-                        Ok(permit) => {
+                    match place {
+                        Some(place) => {
                             connection::serve(settings, stream, address, crowd, draining).await;
-                            drop(permit);
+                            drop(place);
                         }
-                        Err(_) => {
+                        None => {
                             connection::refuse(
                                 &settings.gateway,
                                 stream,
