@@ -1,6 +1,6 @@
 use aws_lc_rs::digest as sha;
 use crc_fast::CrcAlgorithm;
-use md5_lanes::Md5;
+use digest_lanes::Md5;
 use xxhash_rust::{xxh3::Xxh3, xxh64::Xxh64};
 
 use crate::combine;

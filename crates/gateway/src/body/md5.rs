@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use md5_lanes::{LANES, Md5, Update, update_together};
+use digest_lanes::{LANES, Md5, Update, update_together};
 
 use crate::limits::{
     MD5_CORES_PER_PASS, MD5_DUE_BYTES, MD5_SMALL_CHUNK_BYTES, MD5_STREAM_BYTES_MAX, MD5_STREAM_BYTES_MIN,

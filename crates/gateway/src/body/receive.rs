@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use backend::{BackendError, ObjectWriter};
 use bytes::Bytes;
-use md5_lanes::Md5;
+use digest_lanes::Md5;
 use s3_types::{ChecksumAlgorithm, Checksums, Digests, ETag, ETagSource};
 use s3_wire::headers::{ChecksumRequest, verify_checksum, verify_content_md5};
 use s3_wire::{ErrorCode, Result, S3Error};

@@ -1,11 +1,11 @@
-//! How fast each way of this machine is, by CPU time: `cargo run --release -p md5-lanes --example speed`.
+//! How fast each way of this machine is, by CPU time: `cargo run --release -p digest-lanes --example speed`.
 
 #![expect(clippy::cast_precision_loss, reason = "figures of three digits")]
 
 use std::hint::black_box;
 
+use digest_lanes::{Md5, Update, update_together};
 use md5::Digest as _;
-use md5_lanes::{Md5, Update, update_together};
 
 const BYTES: usize = 64 << 10;
 const ROUND_BYTES: usize = 16 << 20;

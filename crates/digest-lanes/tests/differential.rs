@@ -1,7 +1,7 @@
 //! Random streams in random pieces, alone and together, beside another implementation.
 
+use digest_lanes::{LANES, Md5, Update, update_together};
 use md5::Digest as _;
-use md5_lanes::{LANES, Md5, Update, update_together};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
