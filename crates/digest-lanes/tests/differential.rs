@@ -1,6 +1,9 @@
 //! Random streams in random pieces, alone and together, beside another implementation.
 
-use digest_lanes::{LANES, Md5, Update, update_together};
+use std::slice::Iter;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use digest_lanes::{Algorithm, LANES, Md5, Sha256, Stream, Update, update_together};
 use md5::Digest as _;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,81 +14,91 @@ fn stream() -> impl Strategy<Value = Vec<Vec<u8>>> {
     vec(length.prop_flat_map(|length| vec(any::<u8>(), length)), 0..8)
 }
 
-fn expected(pieces: &[Vec<u8>]) -> [u8; 16] {
-    md5::Md5::digest(pieces.concat()).into()
+fn md5(bytes: &[u8]) -> [u8; 16] {
+    md5::Md5::digest(bytes).into()
+}
+
+fn sha256(bytes: &[u8]) -> [u8; 32] {
+    digest(&SHA256, bytes).as_ref().try_into().expect("32 bytes")
+}
+
+fn alone<A: Algorithm>(mut stream: Stream<A>, pieces: &[Vec<u8>]) -> A::Output {
+    for piece in pieces {
+        stream.update(piece);
+    }
+    stream.finish()
+}
+
+/// A stream that has something to add, and its pieces after that.
+type Busy<'s, A> = (Update<'s, 's, Stream<A>>, Iter<'s, Vec<u8>>);
+
+/// As a server does it: a stream whose piece is used up goes on with its next, one that has ended makes room for another.
+fn together<A: Algorithm>(start: &Stream<A>, streams: &[Vec<Vec<u8>>], lanes: usize) -> Vec<A::Output> {
+    let mut digests = vec![start.clone(); streams.len()];
+    let mut left: Vec<_> =
+        digests.iter_mut().zip(streams).map(|(stream, pieces)| (stream, pieces.iter())).collect();
+    let mut busy: Vec<Busy<'_, A>> = Vec::new();
+    loop {
+        let mut again = Vec::new();
+        for (update, mut pieces) in busy {
+            if !update.bytes.is_empty() {
+                again.push((update, pieces));
+            } else if let Some(bytes) = pieces.next() {
+                again.push((Update { stream: update.stream, bytes }, pieces));
+            }
+        }
+        busy = again;
+        while busy.len() < lanes
+            && let Some((stream, pieces)) = left.pop()
+        {
+            busy.push((Update { stream, bytes: &[] }, pieces));
+        }
+        if busy.is_empty() {
+            break;
+        }
+        let before: usize = busy.iter().map(|(update, _)| update.bytes.len()).sum();
+        let mut updates: Vec<_> = busy
+            .iter_mut()
+            .map(|(update, _)| Update { stream: &mut *update.stream, bytes: update.bytes })
+            .collect();
+        update_together(&mut updates);
+        let rest: Vec<_> = updates.iter().map(|update| update.bytes).collect();
+        for ((update, _), bytes) in busy.iter_mut().zip(rest) {
+            update.bytes = bytes;
+        }
+        let after: usize = busy.iter().map(|(update, _)| update.bytes.len()).sum();
+        assert!(busy.iter().any(|(update, _)| update.bytes.is_empty()), "someone's bytes are used up");
+        assert!(after <= before);
+    }
+    digests.into_iter().map(Stream::finish).collect()
 }
 
 proptest! {
     #[test]
-    fn alone(pieces in stream()) {
-        let mut md5 = Md5::new();
-        for piece in &pieces {
-            md5.update(piece);
-        }
-        prop_assert_eq!(md5.finish(), expected(&pieces));
-        prop_assert_eq!(Md5::of(&pieces.concat()), expected(&pieces));
+    fn one_stream(pieces in stream()) {
+        let bytes = pieces.concat();
+        prop_assert_eq!(alone(Md5::new(), &pieces), md5(&bytes));
+        prop_assert_eq!(Md5::of(&bytes), md5(&bytes));
+        prop_assert_eq!(alone(Sha256::new(), &pieces), sha256(&bytes));
+        prop_assert_eq!(Sha256::of(&bytes), sha256(&bytes));
     }
 
-    /// As a server does it: a stream whose piece is used up goes on with its next, one that has ended makes room for another.
     #[test]
-    fn together(streams in vec(stream(), 1..40), lanes in 1..=LANES + 3) {
-        let mut md5s = vec![Md5::new(); streams.len()];
-        let mut left: Vec<_> = md5s.iter_mut().zip(&streams).map(|(md5, pieces)| (md5, pieces.iter())).collect();
-        let mut busy: Vec<(Update<'_, '_>, std::slice::Iter<'_, Vec<u8>>)> = Vec::new();
-        loop {
-            let mut again = Vec::new();
-            for (update, mut pieces) in busy {
-                if !update.bytes.is_empty() {
-                    again.push((update, pieces));
-                } else if let Some(bytes) = pieces.next() {
-                    again.push((Update { md5: update.md5, bytes }, pieces));
-                }
-            }
-            busy = again;
-            while busy.len() < lanes && let Some((md5, pieces)) = left.pop() {
-                busy.push((Update { md5, bytes: &[] }, pieces));
-            }
-            if busy.is_empty() {
-                break;
-            }
-            let before: usize = busy.iter().map(|(update, _)| update.bytes.len()).sum();
-            let mut updates: Vec<_> =
-                busy.iter_mut().map(|(update, _)| Update { md5: &mut *update.md5, bytes: update.bytes }).collect();
-            update_together(&mut updates);
-            let rest: Vec<_> = updates.iter().map(|update| update.bytes).collect();
-            for ((update, _), bytes) in busy.iter_mut().zip(rest) {
-                update.bytes = bytes;
-            }
-            let after: usize = busy.iter().map(|(update, _)| update.bytes.len()).sum();
-            prop_assert!(busy.iter().any(|(update, _)| update.bytes.is_empty()), "someone's bytes are used up");
-            prop_assert!(after <= before);
-        }
-        for (md5, pieces) in md5s.into_iter().zip(&streams) {
-            prop_assert_eq!(md5.finish(), expected(pieces));
-        }
+    fn several_streams(streams in vec(stream(), 1..40), lanes in 1..=LANES + 3) {
+        let bytes: Vec<_> = streams.iter().map(|pieces| pieces.concat()).collect();
+        let expected: Vec<_> = bytes.iter().map(|bytes| md5(bytes)).collect();
+        prop_assert_eq!(together(&Md5::new(), &streams, lanes), expected);
+        let expected: Vec<_> = bytes.iter().map(|bytes| sha256(bytes)).collect();
+        prop_assert_eq!(together(&Sha256::new(), &streams, lanes), expected);
     }
 }
 
 /// Long ones, of about the lengths that a server has.
 #[test]
 fn long_streams() {
-    let streams: Vec<Vec<u8>> = (0..16).map(|n| vec![n; 100_000 + usize::from(n) * 777]).collect();
-    let mut md5s = vec![Md5::new(); streams.len()];
-    let mut rest: Vec<&[u8]> = streams.iter().map(Vec::as_slice).collect();
-    while rest.iter().any(|bytes| !bytes.is_empty()) {
-        let mut updates: Vec<_> = md5s
-            .iter_mut()
-            .zip(&rest)
-            .filter(|(_, bytes)| !bytes.is_empty())
-            .map(|(md5, bytes)| Update { md5, bytes })
-            .collect();
-        update_together(&mut updates);
-        let left: Vec<usize> = updates.iter().map(|update| update.bytes.len()).collect();
-        for (bytes, left) in rest.iter_mut().filter(|bytes| !bytes.is_empty()).zip(left) {
-            *bytes = &bytes[bytes.len() - left..];
-        }
-    }
-    for (md5, bytes) in md5s.into_iter().zip(&streams) {
-        assert_eq!(md5.finish(), <[u8; 16]>::from(md5::Md5::digest(bytes)));
-    }
+    let streams: Vec<_> = (0..16).map(|n| vec![vec![n; 100_000 + usize::from(n) * 777]]).collect();
+    let expected: Vec<_> = streams.iter().map(|pieces| md5(&pieces[0])).collect();
+    assert_eq!(together(&Md5::new(), &streams, LANES), expected);
+    let expected: Vec<_> = streams.iter().map(|pieces| sha256(&pieces[0])).collect();
+    assert_eq!(together(&Sha256::new(), &streams, LANES), expected);
 }

@@ -149,7 +149,7 @@ impl Drop for Pass<'_> {
 fn digest(lanes: &mut [Lane]) {
     let mut updates: Vec<_> = lanes
         .iter_mut()
-        .map(|lane| Update { md5: &mut lane.md5, bytes: lane.chunks.front().map_or(&[], |chunk| chunk) })
+        .map(|lane| Update { stream: &mut lane.md5, bytes: lane.chunks.front().map_or(&[], |chunk| chunk) })
         .collect();
     update_together(&mut updates);
     let left: Vec<_> = updates.iter().map(|update| update.bytes.len()).collect();

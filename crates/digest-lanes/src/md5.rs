@@ -1,70 +1,91 @@
-//! The 64 steps of a block (RFC 1321, section 3.4), for whatever holds a word: a register, or one of each stream in a vector.
+//! MD5's steps (RFC 1321).
 
-/// One word of one stream, or of several.
-pub(crate) trait Word: Copy {
-    /// The same for all.
-    fn splat(constant: u32) -> Self;
-    /// Modulo 2^32.
-    fn add(self, other: Self) -> Self;
-    /// Rotates left by `LEFT`, which is 32 less `RIGHT`.
-    fn rotate<const LEFT: i32, const RIGHT: i32>(self) -> Self;
-    /// RFC 1321's function F of these, plus `sum`. Of the three words, `x` is the newest: a step waits for it, so that what does not depend on it comes first.
-    fn f(sum: Self, x: Self, y: Self, z: Self) -> Self;
-    /// Likewise G.
-    fn g(sum: Self, x: Self, y: Self, z: Self) -> Self;
-    /// Likewise H.
-    fn h(sum: Self, x: Self, y: Self, z: Self) -> Self;
-    /// Likewise I.
-    fn i(sum: Self, x: Self, y: Self, z: Self) -> Self;
-}
+use std::array::from_fn;
 
-impl Word for u32 {
+use crate::Block;
+use crate::algorithm::{Algorithm, add_scalar, bytes_of};
+use crate::lanes::{Kernel, Way};
+use crate::word::Word;
+
+/// Of [`Md5`](crate::Md5).
+#[derive(Debug, Clone)]
+pub struct Rfc1321;
+
+/// Two lanes already beat one stream after the other.
+const WAYS: &[Way] = &[
+    Way { kernel: Kernel::Avx512x16, fewest: 9 },
+    Way { kernel: Kernel::Avx512x8, fewest: 2 },
+    Way { kernel: Kernel::Avx2x8, fewest: 2 },
+];
+
+impl Algorithm for Rfc1321 {
+    type Output = [u8; 16];
+    type State<W: Word> = [W; 4];
+
+    const START: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
+    const BIG_ENDIAN: bool = false;
+
     #[inline(always)]
-    fn splat(constant: u32) -> Self {
-        constant
+    fn state<W: Word>(word: impl FnMut(usize) -> W) -> [W; 4] {
+        from_fn(word)
     }
 
     #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        self.wrapping_add(other)
+    fn block<W: Word>(state: [W; 4], words: &[W; 16]) -> [W; 4] {
+        block(state, words)
     }
 
-    #[inline(always)]
-    fn rotate<const LEFT: i32, const RIGHT: i32>(self) -> Self {
-        self.rotate_left(LEFT.unsigned_abs())
+    fn add_alone(state: &mut [u32; 4], blocks: &[Block]) {
+        // Its rotation and three-way logic make a step shorter than general registers can.
+        if Kernel::Avx512x1.is_available() {
+            Kernel::Avx512x1.add::<Self>(&mut [state], &[blocks], blocks.len());
+        } else {
+            add_scalar::<Self>(state, blocks);
+        }
     }
 
-    #[inline(always)]
-    fn f(sum: Self, x: Self, y: Self, z: Self) -> Self {
-        sum.add(x & (y ^ z) ^ z)
+    fn ways() -> &'static [Way] {
+        WAYS
     }
 
-    #[inline(always)]
-    fn g(sum: Self, x: Self, y: Self, z: Self) -> Self {
-        // The two halves have no bit in common, so that they can be added, and one is known early.
-        sum.add(y & !z).add(x & z)
-    }
-
-    #[inline(always)]
-    fn h(sum: Self, x: Self, y: Self, z: Self) -> Self {
-        sum.add((y ^ z) ^ x)
-    }
-
-    #[inline(always)]
-    fn i(sum: Self, x: Self, y: Self, z: Self) -> Self {
-        sum.add((x | !z) ^ y)
+    fn output(state: &[u32; 4]) -> [u8; 16] {
+        bytes_of::<Self, 16>(state)
     }
 }
 
-/// The state after a block, from that before it and the block's words.
+/// The function F of three words, plus `sum`. Of the three, `x` is the newest: a step waits for it, so that what does not depend on it comes first.
+#[inline(always)]
+fn f<W: Word>(sum: W, x: W, y: W, z: W) -> W {
+    sum.add(W::choose(x, y, z))
+}
+
+/// Likewise G.
+#[inline(always)]
+fn g<W: Word>(sum: W, x: W, y: W, z: W) -> W {
+    W::add_chosen(sum, z, x, y)
+}
+
+/// Likewise H.
+#[inline(always)]
+fn h<W: Word>(sum: W, x: W, y: W, z: W) -> W {
+    sum.add(W::parity(x, y, z))
+}
+
+/// Likewise I.
+#[inline(always)]
+fn i<W: Word>(sum: W, x: W, y: W, z: W) -> W {
+    sum.add(W::md5_i(x, y, z))
+}
+
+/// The 64 steps of a block (section 3.4).
 #[inline(always)]
 #[rustfmt::skip] // A step a line.
-pub(crate) fn block<W: Word>(state: [W; 4], word: &[W; 16]) -> [W; 4] {
+fn block<W: Word>(state: [W; 4], word: &[W; 16]) -> [W; 4] {
     let [mut a, mut b, mut c, mut d] = state;
     macro_rules! step {
         ($mix:ident, $a:ident, $b:ident, $c:ident, $d:ident, $n:literal, $left:literal, $constant:literal) => {
             let sum = $a.add(word[$n]).add(W::splat($constant));
-            $a = W::$mix(sum, $b, $c, $d).rotate::<$left, { 32 - $left }>().add($b);
+            $a = $mix(sum, $b, $c, $d).rotate::<$left, { 32 - $left }>().add($b);
         };
     }
     // Round 1

@@ -1,0 +1,64 @@
+//! What MD5 and SHA-256 differ in: the rest of this crate is the same for both.
+
+use std::array::from_fn;
+use std::fmt::Debug;
+
+use crate::Block;
+use crate::lanes::Way;
+use crate::word::Word;
+
+/// How a [`Stream`](crate::Stream) is digested: as [`Md5`](crate::Md5) or [`Sha256`](crate::Sha256), which are all there are.
+pub trait Algorithm: Clone + Debug + Send + Sync + 'static {
+    /// The digest's bytes.
+    type Output: AsRef<[u8]> + Copy + Debug + Eq + Send + Sync;
+    /// The words that each block changes.
+    #[doc(hidden)]
+    type State<W: Word>: AsRef<[W]> + AsMut<[W]> + Copy + Debug + Send + Sync;
+
+    /// Before the first block.
+    #[doc(hidden)]
+    const START: Self::State<u32>;
+    /// Whether words, and the length at the end, have their high byte first.
+    #[doc(hidden)]
+    const BIG_ENDIAN: bool;
+
+    /// A state of these words.
+    #[doc(hidden)]
+    fn state<W: Word>(word: impl FnMut(usize) -> W) -> Self::State<W>;
+
+    /// The state after a block, from that before it and the block's words.
+    #[doc(hidden)]
+    fn block<W: Word>(state: Self::State<W>, words: &[W; 16]) -> Self::State<W>;
+
+    /// Adds blocks to one state, in the best way that this processor has for one.
+    #[doc(hidden)]
+    fn add_alone(state: &mut Self::State<u32>, blocks: &[Block]);
+
+    /// The ways to add blocks to several states at once, best first.
+    #[doc(hidden)]
+    fn ways() -> &'static [Way];
+
+    /// The digest, from the state after the last block.
+    #[doc(hidden)]
+    fn output(state: &Self::State<u32>) -> Self::Output;
+}
+
+/// Adds blocks to one state, without vectors or special instructions.
+pub(crate) fn add_scalar<A: Algorithm>(state: &mut A::State<u32>, blocks: &[Block]) {
+    for block in blocks {
+        let (bytes, _) = block.as_chunks();
+        let word = |n: usize| {
+            if A::BIG_ENDIAN { u32::from_be_bytes(bytes[n]) } else { u32::from_le_bytes(bytes[n]) }
+        };
+        *state = A::block(*state, &from_fn(word));
+    }
+}
+
+/// The bytes of a state's words.
+pub(crate) fn bytes_of<A: Algorithm, const BYTES: usize>(state: &A::State<u32>) -> [u8; BYTES] {
+    let mut output = [0; BYTES];
+    for (bytes, word) in output.chunks_exact_mut(4).zip(state.as_ref()) {
+        bytes.copy_from_slice(&if A::BIG_ENDIAN { word.to_be_bytes() } else { word.to_le_bytes() });
+    }
+    output
+}

@@ -1,0 +1,86 @@
+//! One stream: what has begun of a block, and the padding at the end.
+
+use crate::algorithm::Algorithm;
+use crate::{BLOCK_BYTES, Block};
+
+/// A digest in progress.
+#[derive(Debug, Clone)]
+pub struct Stream<A: Algorithm> {
+    pub(crate) state: A::State<u32>,
+    /// The bytes of the block that has begun, and how many there are.
+    begun: Block,
+    begun_bytes: usize,
+    pub(crate) length_bytes: u64,
+}
+
+impl<A: Algorithm> Default for Stream<A> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<A: Algorithm> Stream<A> {
+    /// Starts with no bytes.
+    pub const fn new() -> Self {
+        Self { state: A::START, begun: [0; BLOCK_BYTES], begun_bytes: 0, length_bytes: 0 }
+    }
+
+    /// Adds bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        let bytes = self.end_block(bytes);
+        let (blocks, rest) = bytes.as_chunks();
+        self.add_blocks(blocks);
+        self.begin_block(rest);
+    }
+
+    /// The digest of all bytes added.
+    pub fn finish(mut self) -> A::Output {
+        let bits = self.length_bytes.wrapping_mul(8);
+        // One bit, zeros up to the last eight bytes of a block, and there the length.
+        let mut padding = [0; 2 * BLOCK_BYTES];
+        padding[0] = 0x80;
+        let left = BLOCK_BYTES - self.begun_bytes;
+        let end = if left > 8 { left } else { left + BLOCK_BYTES };
+        let bits = if A::BIG_ENDIAN { bits.to_be_bytes() } else { bits.to_le_bytes() };
+        padding[end - 8..end].copy_from_slice(&bits);
+        self.update(&padding[..end]);
+        A::output(&self.state)
+    }
+
+    /// The digest of `bytes`.
+    pub fn of(bytes: &[u8]) -> A::Output {
+        let mut stream = Self::new();
+        stream.update(bytes);
+        stream.finish()
+    }
+
+    /// Goes on with a block that has begun. Returns what is left of `bytes`: none, unless the block is whole.
+    pub(crate) fn end_block<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let begun = self.begun_bytes;
+        if begun == 0 {
+            return bytes;
+        }
+        let (now, rest) = bytes.split_at(bytes.len().min(BLOCK_BYTES - begun));
+        self.begun[begun..begun + now.len()].copy_from_slice(now);
+        self.length_bytes += now.len() as u64;
+        self.begun_bytes += now.len();
+        if self.begun_bytes == BLOCK_BYTES {
+            A::add_alone(&mut self.state, &[self.begun]);
+            self.begun_bytes = 0;
+        }
+        rest
+    }
+
+    pub(crate) fn add_blocks(&mut self, blocks: &[Block]) {
+        A::add_alone(&mut self.state, blocks);
+        self.length_bytes += blocks.as_flattened().len() as u64;
+    }
+
+    /// Keeps the beginning of a block.
+    pub(crate) fn begin_block(&mut self, bytes: &[u8]) {
+        let begun = self.begun_bytes;
+        self.begun[begun..begun + bytes.len()].copy_from_slice(bytes);
+        self.begun_bytes += bytes.len();
+        self.length_bytes += bytes.len() as u64;
+    }
+}

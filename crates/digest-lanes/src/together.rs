@@ -1,0 +1,72 @@
+//! Several streams at once.
+
+use crate::algorithm::Algorithm;
+use crate::lanes::Kernel;
+use crate::stream::Stream;
+use crate::{BLOCK_BYTES, Block, LANES};
+
+/// Bytes to be added to a stream: an [`Md5`](crate::Md5) or a [`Sha256`](crate::Sha256).
+#[derive(Debug)]
+pub struct Update<'s, 'b, D> {
+    /// The stream.
+    pub stream: &'s mut D,
+    /// Its next bytes. What is left of them when [`update_together`] is done.
+    pub bytes: &'b [u8],
+}
+
+/// Adds bytes to several streams, until those of one are used up: at once, if that is faster than one after the other.
+pub fn update_together<A: Algorithm>(updates: &mut [Update<'_, '_, Stream<A>>]) {
+    for update in &mut *updates {
+        update.bytes = update.stream.end_block(update.bytes);
+    }
+    let blocks = updates.iter().map(|update| update.bytes.len() / BLOCK_BYTES).min().unwrap_or(0);
+    if blocks > 0 {
+        let mut left = &mut *updates;
+        while let Some(kernel) = kernel_for::<A>(left.len()) {
+            let (now, later) = left.split_at_mut(kernel.lanes().min(left.len()));
+            add_blocks_together(kernel, now, blocks);
+            left = later;
+        }
+        for update in left {
+            let (now, rest) = split_blocks(update.bytes, blocks);
+            update.stream.add_blocks(now);
+            update.bytes = rest;
+        }
+    }
+    for update in updates {
+        if update.bytes.len() < BLOCK_BYTES {
+            update.stream.begin_block(update.bytes);
+            update.bytes = &[];
+        }
+    }
+}
+
+/// What is best for the first of so many streams; `None` if that is one after the other.
+fn kernel_for<A: Algorithm>(streams: usize) -> Option<Kernel> {
+    let mut ways = A::ways().iter();
+    ways.find(|way| streams >= way.fewest && way.kernel.is_available()).map(|way| way.kernel)
+}
+
+/// Adds so many blocks to each of no more streams than the kernel has lanes, which are all at the beginning of a block.
+fn add_blocks_together<A: Algorithm>(
+    kernel: Kernel,
+    updates: &mut [Update<'_, '_, Stream<A>>],
+    blocks: usize,
+) {
+    let mut inputs: [&[Block]; LANES] = [&[]; LANES];
+    let mut unused = [A::START; LANES];
+    let mut states: [&mut A::State<u32>; LANES] = unused.each_mut();
+    let count = updates.len();
+    for ((update, input), state) in updates.iter_mut().zip(&mut inputs).zip(&mut states) {
+        let (now, rest) = split_blocks(update.bytes, blocks);
+        (*input, update.bytes) = (now, rest);
+        update.stream.length_bytes += now.as_flattened().len() as u64;
+        *state = &mut update.stream.state;
+    }
+    kernel.add::<A>(&mut states[..count], &inputs[..count], blocks);
+}
+
+fn split_blocks(bytes: &[u8], blocks: usize) -> (&[Block], &[u8]) {
+    let (now, rest) = bytes.split_at(blocks * BLOCK_BYTES);
+    (now.as_chunks().0, rest)
+}
