@@ -57,6 +57,12 @@ class Uploads:
         )
         assert expect.ok(put).etag == self.etag(data)
 
+    def checksum(self, key: str, data: bytes) -> None:
+        headers = {header("SHA256"): checksum("SHA256", data)}
+        put = self.bucket.raw.put(self.bucket.path(key), data, payload="UNSIGNED-PAYLOAD", headers=headers)
+        assert expect.ok(put).etag == self.etag(data)
+        assert put.headers[header("SHA256")] == checksum("SHA256", data)
+
     def part(self, key: str, data: bytes) -> None:
         upload_id = self.bucket.create_upload(key)
         put = expect.ok(self.bucket.put_part(key, upload_id, 1, data))
@@ -66,6 +72,11 @@ class Uploads:
     def wrong(self, key: str, data: bytes) -> None:
         headers = {"content-md5": content_md5(b"x" + data)}
         expect.error(self.bucket.raw.put(self.bucket.path(key), data, headers=headers), "BadDigest")
+
+    def forged(self, key: str, data: bytes) -> None:
+        signed = hashlib.sha256(b"x" + data).hexdigest()
+        put = self.bucket.raw.put(self.bucket.path(key), data, payload=signed)
+        expect.error(put, "XAmzContentSHA256Mismatch")
 
     def aborted(self, key: str, data: bytes) -> None:
         """The client goes away when nearly all has been sent."""
@@ -80,8 +91,8 @@ class Uploads:
         connection.reset()
 
 
-GOOD = ["plain", "signed", "signed_chunks", "trailer", "part"]
-KINDS = [*GOOD, "wrong", "aborted"]
+GOOD = ["plain", "signed", "signed_chunks", "trailer", "checksum", "part"]
+KINDS = [*GOOD, "wrong", "forged", "aborted"]
 
 
 def all_at_once(bucket: Bucket, of) -> None:

@@ -7,7 +7,7 @@ use iam::{Authorizer, Identities};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::sync::Semaphore;
 
-use crate::body::Md5Service;
+use crate::body::DigestServices;
 use crate::config::AccessPattern;
 use crate::request_id::{HostId, RequestIds};
 
@@ -27,8 +27,8 @@ pub struct Gateway {
     pub domains: Vec<String>,
     /// Free places for requests in progress.
     pub requests: Arc<Semaphore>,
-    /// Computes the MD5 of bodies.
-    pub md5: Arc<Md5Service>,
+    /// Computes the MD5 and SHA-256 of bodies.
+    pub digests: DigestServices,
     /// Turns for large documents.
     pub large_documents: Semaphore,
     /// What the kernel is told of files that are read.

@@ -7,7 +7,7 @@
 //! - a download in progress: one piece of [`FILE_CHUNK_BYTES`], and as much again in hyper's write buffer, or kept to be filled again; or
 //!   nothing, where the page cache has its file;
 //! - an upload in progress: what its writer gathers before it writes (for files, `backend_posix` says how much: 1 MiB, and
-//!   1 MiB on its way to the disk; far less once all uploads hold 8 MiB), which is also what waits for its MD5 ([`MD5_STREAM_BYTES_MAX`]);
+//!   1 MiB on its way to the disk; far less once all uploads hold 8 MiB), which is also what waits for its digests ([`DIGEST_STREAM_BYTES_MAX`]);
 //! - a listing: a page of at most 1000 keys (1 MiB and attributes, at the very most), and pieces of its document of
 //!   [`DOCUMENT_PIECE_BYTES`];
 //! - a document: up to [`SMALL_DOCUMENT_BYTES_MAX`] whole, or pieces of a larger one ([`LARGE_DOCUMENTS_MAX`] at a time); and
@@ -35,20 +35,20 @@ pub const PARK_AFTER: Duration = Duration::from_millis(500);
 pub const CONNECTIONS_MANY: usize = 1000;
 /// Most header lines of a request; more are refused (`RequestHeaderSectionTooLarge`, connection closed).
 pub const HEADER_LINES_MAX: usize = 200;
-/// Up to this size, the MD5 of a body is computed where it is received; a larger one goes to `body::md5`.
-pub const MD5_INLINE_BYTES_MAX: u64 = 32 << 10;
+/// Up to this size, the MD5 and SHA-256 of a body are computed where it is received; a larger one goes to `body::digest_service`.
+pub const DIGEST_INLINE_BYTES_MAX: u64 = 32 << 10;
 /// Smaller chunks are put together, since each may hold a large network buffer.
-pub const MD5_SMALL_CHUNK_BYTES: usize = 4 << 10;
-/// Most that one body has waiting for its MD5, beside one chunk (it is read no further until there is room).
-pub const MD5_STREAM_BYTES_MAX: usize = 1 << 20;
+pub const DIGEST_SMALL_CHUNK_BYTES: usize = 4 << 10;
+/// Most that one body has waiting for its MD5, or its SHA-256, beside one chunk (it is read no further until there is room).
+pub const DIGEST_STREAM_BYTES_MAX: usize = 1 << 20;
 /// So much it may have waiting, however many there are.
-pub const MD5_STREAM_BYTES_MIN: usize = 32 << 10;
+pub const DIGEST_STREAM_BYTES_MIN: usize = 32 << 10;
 /// A body with so much waiting is digested at once, one with half of its room sooner.
-pub const MD5_DUE_BYTES: usize = 256 << 10;
+pub const DIGEST_DUE_BYTES: usize = 256 << 10;
 /// What all bodies have waiting, unless there are more than have so little each.
-pub const MD5_WAITING_BYTES_MAX: usize = 8 << 20;
+pub const DIGEST_WAITING_BYTES_MAX: usize = 8 << 20;
 /// One thread digests for so many cores; it does so at several times the rate that they receive.
-pub const MD5_CORES_PER_PASS: usize = 4;
+pub const DIGEST_CORES_PER_PASS: usize = 4;
 /// Documents above this are parsed while they come, each on a thread ([`LARGE_DOCUMENTS_MAX`] at a time; the rest wait).
 pub const SMALL_DOCUMENT_BYTES_MAX: usize = 1 << 20;
 /// See [`SMALL_DOCUMENT_BYTES_MAX`]. Few against [`BLOCKING_THREADS_MAX`], since a slow client holds its thread.
@@ -98,9 +98,10 @@ pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const _: () = assert!(
     READ_BUFFER_BYTES_CROWDED > s3_wire::limits::HEADER_SECTION_BYTES_MAX + s3_wire::limits::TARGET_BYTES_MAX
 );
-const _: () =
-    assert!(MD5_SMALL_CHUNK_BYTES < MD5_STREAM_BYTES_MIN && MD5_STREAM_BYTES_MIN <= MD5_STREAM_BYTES_MAX);
-const _: () = assert!(MD5_DUE_BYTES <= MD5_STREAM_BYTES_MAX / 2);
+const _: () = assert!(
+    DIGEST_SMALL_CHUNK_BYTES < DIGEST_STREAM_BYTES_MIN && DIGEST_STREAM_BYTES_MIN <= DIGEST_STREAM_BYTES_MAX
+);
+const _: () = assert!(DIGEST_DUE_BYTES <= DIGEST_STREAM_BYTES_MAX / 2);
 const _: () = assert!(DRAIN_BYTES_MAX <= LINGER_BYTES_MAX);
 const _: () = assert!(LARGE_DOCUMENTS_MAX * 8 <= BLOCKING_THREADS_MAX);
 const _: () = assert!(DOCUMENT_PIECE_BYTES <= 512 << 10, "with its last entry, a piece stays below 1 MiB");

@@ -13,7 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tracing_subscriber::EnvFilter;
 
-use crate::body::Md5Service;
+use crate::body::DigestServices;
 use crate::config::{self, LogFormat, ServeOptions};
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::Gateway;
@@ -138,7 +138,7 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root) -> Ga
         signing_keys: SigningKeyCache::new(),
         domains: options.domain.clone(),
         requests: Arc::new(Semaphore::new(options.max_requests)),
-        md5: Md5Service::new(),
+        digests: DigestServices::new(),
         large_documents: Semaphore::new(LARGE_DOCUMENTS_MAX),
         access_pattern: options.access_pattern,
         stall_timeout: options.stall_timeout,

@@ -130,7 +130,7 @@ pub struct Digester {
 impl Digester {
     /// Starts with no bytes.
     pub fn new(algorithm: Option<A>, etag: ETagSource) -> Self {
-        let checksums = Checksums::new(algorithm, etag, None);
+        let checksums = Checksums::new(algorithm, etag, false);
         Self { md5: checksums.needs_md5().then(Md5::new), checksums, length_bytes: 0 }
     }
 
@@ -150,15 +150,14 @@ impl Digester {
 
     /// The digests of all bytes added.
     pub fn finish(self) -> Digests {
-        self.checksums.finish(self.md5.map(Md5::finish).unwrap_or_default())
+        self.checksums.finish(self.md5.map(Md5::finish).unwrap_or_default(), None)
     }
 }
 
-/// [`Digester`] for a caller that computes the MD5 itself, and may know the SHA-256. Nothing is computed twice.
+/// [`Digester`] for a caller that computes the MD5 itself, and perhaps the SHA-256. Nothing is computed twice.
 pub struct Checksums {
     algorithm: Option<A>,
     etag: ETagSource,
-    sha256: Option<[u8; 32]>,
     /// By the algorithm, unless its value comes from elsewhere.
     checksum: Option<Checksummer>,
     /// CRC64NVME for the ETag, unless that is the algorithm.
@@ -166,13 +165,13 @@ pub struct Checksums {
 }
 
 impl Checksums {
-    /// Starts with no bytes. `sha256` is the SHA-256 that the stream will turn out to have.
-    pub fn new(algorithm: Option<A>, etag: ETagSource, sha256: Option<[u8; 32]>) -> Self {
-        let elsewhere = |a: &A| *a == A::Md5 || (*a == A::Sha256 && sha256.is_some());
+    /// Starts with no bytes. `knows_sha256` says that the caller will know the SHA-256 if that is the algorithm.
+    pub fn new(algorithm: Option<A>, etag: ETagSource, knows_sha256: bool) -> Self {
+        let elsewhere = |a: &A| *a == A::Md5 || (*a == A::Sha256 && knows_sha256);
         let checksum = algorithm.filter(|a| !elsewhere(a)).map(Checksummer::new);
         let crc = (etag == ETagSource::Checksum && algorithm != Some(A::Crc64Nvme))
             .then(|| Checksummer::new(A::Crc64Nvme));
-        Self { algorithm, etag, sha256, checksum, crc }
+        Self { algorithm, etag, checksum, crc }
     }
 
     /// Whether [`Checksums::finish`] needs the MD5.
@@ -187,12 +186,12 @@ impl Checksums {
         }
     }
 
-    /// The digests of all bytes added; `md5` is theirs too, if it is needed.
-    pub fn finish(self, md5: [u8; 16]) -> Digests {
+    /// The digests of all bytes added; `md5` is theirs too, if it is needed, and so is `sha256`.
+    pub fn finish(self, md5: [u8; 16], sha256: Option<[u8; 32]>) -> Digests {
         let computed = self.checksum.map(Checksummer::finish);
-        let value = self.algorithm.and_then(|algorithm| match (algorithm, self.sha256) {
-            (A::Md5, _) => ChecksumValue::new(A::Md5, &md5),
-            (A::Sha256, Some(sha256)) => ChecksumValue::new(A::Sha256, &sha256),
+        let value = self.algorithm.and_then(|algorithm| match algorithm {
+            A::Md5 => ChecksumValue::new(A::Md5, &md5),
+            A::Sha256 => computed.or_else(|| ChecksumValue::new(A::Sha256, &sha256?)),
             _ => computed,
         });
         let etag = match (self.etag, self.crc.map(Checksummer::finish).or(value)) {
@@ -249,11 +248,11 @@ mod tests {
                 bytes.chunks(4).for_each(|piece| digester.update(piece));
                 assert_eq!((digester.length_bytes(), digester.finish()), (9, expected.clone()));
                 for known in [None, Some(sha256)] {
-                    let mut checksums = Checksums::new(algorithm, etag, known);
+                    let mut checksums = Checksums::new(algorithm, etag, known.is_some());
                     checksums.update(bytes);
                     // What is not needed must not matter.
                     let md5 = if checksums.needs_md5() { md5 } else { [0; 16] };
-                    assert_eq!(checksums.finish(md5), expected);
+                    assert_eq!(checksums.finish(md5, known), expected);
                 }
             }
         }

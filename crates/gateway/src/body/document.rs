@@ -42,7 +42,7 @@ pub async fn read_document<T: Send + 'static>(
         while let Some(piece) = verifier.next(&mut body).await? {
             bytes.extend_from_slice(&piece);
         }
-        verifier.verify(&expected, &body.finish()?)?;
+        verifier.verify(&expected, &body.finish(None)?)?;
         return parse(&mut bytes.as_slice());
     }
     // A slow client holds a thread, and not for long.
@@ -73,7 +73,7 @@ async fn parse_while_it_comes<T: Send + 'static>(
             break;
         }
     }
-    verifier.verify(&expected, &body.finish()?)?;
+    verifier.verify(&expected, &body.finish(None)?)?;
     drop(pieces);
     parsing.await.unwrap_or_else(|panicked| Err(S3Error::new(ErrorCode::InternalError).caused_by(panicked)))
 }

@@ -133,8 +133,14 @@ impl DecodedBody<'_> {
         }
     }
 
-    /// Verifies signature, hash and length, and hands out the trailers.
-    pub fn finish(self) -> Result<Trailers> {
-        self.decoder.finish()
+    /// Leaves it to the caller to compute the SHA-256 that the client signed, and to hand it to [`DecodedBody::finish`]. False if there
+    /// is none.
+    pub fn leave_sha256(&mut self) -> bool {
+        self.decoder.leave_sha256()
+    }
+
+    /// Verifies signature, hash and length, and hands out the trailers. `sha256` is the payload's, where it was left to the caller.
+    pub fn finish(self, sha256: Option<[u8; 32]>) -> Result<Trailers> {
+        self.decoder.finish(sha256)
     }
 }

@@ -87,8 +87,17 @@ impl BodyDecoder {
     /// The SHA-256 of the payload, where the client signed it: good if [`finish`](Self::finish) succeeds.
     pub fn sha256(&self) -> Option<[u8; 32]> {
         match &self.framing {
-            Framing::Plain(plain) => plain.sha256.as_ref().map(|(_, expected)| *expected),
+            Framing::Plain(plain) => plain.sha256.as_ref().map(|signed| signed.expected),
             Framing::Chunked(_) => None,
+        }
+    }
+
+    /// Leaves the SHA-256 that the client signed to the caller, who computes it of what is handed out and gives it to
+    /// [`finish`](Self::finish). False if the client signed none, or the body has begun.
+    pub fn leave_sha256(&mut self) -> bool {
+        match &mut self.framing {
+            Framing::Plain(plain) => plain.leave_sha256(),
+            Framing::Chunked(_) => false,
         }
     }
 
@@ -108,15 +117,16 @@ impl BodyDecoder {
         }
     }
 
-    /// Ends the body: verifies that it is whole and right, and returns its trailers.
-    pub fn finish(mut self) -> Result<Trailers> {
+    /// Ends the body: verifies that it is whole and right, and returns its trailers. `sha256` is that of the payload, where it was
+    /// [left](Self::leave_sha256) to the caller.
+    pub fn finish(mut self, sha256: Option<[u8; 32]>) -> Result<Trailers> {
         // What is left is framing, or more than the caller wanted to know.
         if let Some(piece) = self.next_chunk()? {
             return Err(S3Error::new(ErrorCode::InternalError)
                 .caused_by(format!("{} bytes of payload were not taken out", piece.len())));
         }
         match self.framing {
-            Framing::Plain(plain) => plain.finish(),
+            Framing::Plain(plain) => plain.finish(sha256),
             Framing::Chunked(chunked) => chunked.finish(),
         }
     }
@@ -163,7 +173,14 @@ impl Input {
 struct Plain {
     length: u64,
     provided: u64,
-    sha256: Option<(digest::Context, [u8; 32])>,
+    sha256: Option<Signed>,
+}
+
+/// The SHA-256 that a client signed.
+struct Signed {
+    expected: [u8; 32],
+    /// None if the caller computes it.
+    here: Option<digest::Context>,
 }
 
 impl Plain {
@@ -180,8 +197,16 @@ impl Plain {
             }
             None => return Err(ErrorCode::MissingContentLength.into()),
         };
-        let sha256 = expected_sha256.map(|hash| (digest::Context::new(&digest::SHA256), hash));
+        let sha256 = expected_sha256.map(|expected| {
+            let here = Some(digest::Context::new(&digest::SHA256));
+            Signed { expected, here }
+        });
         Ok(Self { length, provided: 0, sha256 })
+    }
+
+    fn leave_sha256(&mut self) -> bool {
+        let signed = self.sha256.as_mut().filter(|_| self.provided == 0);
+        signed.is_some_and(|signed| signed.here.take().is_some())
     }
 
     fn next_chunk(&mut self, input: &mut Input) -> Result<Option<Bytes>> {
@@ -193,18 +218,23 @@ impl Plain {
         if self.provided > self.length {
             return Err(incomplete(self.length, self.provided));
         }
-        if let Some((context, _)) = &mut self.sha256 {
+        if let Some(Signed { here: Some(context), .. }) = &mut self.sha256 {
             context.update(&piece);
         }
         Ok(Some(piece))
     }
 
-    fn finish(self) -> Result<Trailers> {
+    fn finish(self, sha256: Option<[u8; 32]>) -> Result<Trailers> {
         if self.provided != self.length {
             return Err(incomplete(self.length, self.provided));
         }
-        let Some((context, expected)) = self.sha256 else { return Ok(Trailers::default()) };
-        let calculated = array(&context.finish());
+        let Some(Signed { expected, here }) = self.sha256 else { return Ok(Trailers::default()) };
+        let calculated = match here {
+            Some(context) => array(&context.finish()),
+            None => sha256.ok_or_else(|| {
+                S3Error::new(ErrorCode::InternalError).caused_by("the SHA-256 of a body was not computed")
+            })?,
+        };
         if verify_slices_are_equal(&calculated, &expected).is_err() {
             return Err(S3Error::new(ErrorCode::XAmzContentSHA256Mismatch)
                 .detail("ClientComputedContentSHA256", hex_str(&hex(&expected)))

@@ -108,7 +108,7 @@ fn decode(mut decoder: BodyDecoder, body: &[u8], sizes: &[usize]) -> Result<(Vec
             payload.extend_from_slice(&data);
         }
     }
-    decoder.finish().map(|trailers| (payload, trailers))
+    decoder.finish(None).map(|trailers| (payload, trailers))
 }
 
 fn whole(decoder: BodyDecoder, body: &[u8]) -> Result<(Vec<u8>, Trailers)> {
@@ -337,11 +337,37 @@ fn plain_bodies() {
     assert_eq!(code(decode(PayloadMode::Sha256(hash), 0, b"")), ErrorCode::XAmzContentSHA256Mismatch);
 }
 
+/// A hash that nobody computed is no match.
+#[test]
+fn sha256_that_is_left_to_the_caller() {
+    let hash = crate::auth::encoding::sha256(b"hello");
+    let finish = |calculated| {
+        let mut decoder = BodyDecoder::new(PayloadMode::Sha256(hash), &HeaderMap::new(), Some(5)).unwrap();
+        assert!(decoder.leave_sha256());
+        assert_eq!(decoder.sha256(), Some(hash));
+        decoder.push(Bytes::from_static(b"hello"));
+        assert_eq!(decoder.next_chunk().unwrap().unwrap(), "hello");
+        assert!(!decoder.leave_sha256(), "the body has begun");
+        decoder.finish(calculated).map_err(|error| error.code())
+    };
+    assert!(finish(Some(hash)).is_ok());
+    assert_eq!(finish(Some([0; 32])).unwrap_err(), ErrorCode::XAmzContentSHA256Mismatch);
+    assert_eq!(finish(None).unwrap_err(), ErrorCode::InternalError);
+
+    let mut unsigned = BodyDecoder::new(PayloadMode::Unsigned, &HeaderMap::new(), Some(0)).unwrap();
+    assert!(!unsigned.leave_sha256());
+    let mut begun = BodyDecoder::new(PayloadMode::Sha256(hash), &HeaderMap::new(), Some(5)).unwrap();
+    begun.push(Bytes::from_static(b"hello"));
+    begun.next_chunk().unwrap();
+    assert!(!begun.leave_sha256());
+    assert!(begun.finish(Some([0; 32])).is_ok(), "what it computed itself counts");
+}
+
 #[test]
 fn payload_that_is_left_behind_is_not_a_whole_body() {
     let mut decoder = BodyDecoder::new(PayloadMode::Unsigned, &HeaderMap::new(), Some(5)).unwrap();
     decoder.push(Bytes::from_static(b"hello"));
-    assert_eq!(decoder.finish().unwrap_err().code(), ErrorCode::InternalError);
+    assert_eq!(decoder.finish(None).unwrap_err().code(), ErrorCode::InternalError);
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! The MD5 of bodies, many at once.
+//! The MD5 and SHA-256 of bodies, many at once.
 //!
-//! A stream hands over what it receives ([`Md5Stream::update`]) and goes on. Its bytes wait until there are many of them, or it
+//! A stream hands over what it receives ([`DigestStream::push`]) and goes on. Its bytes wait until there are many of them, or it
 //! ends: it is *due* then, and a *pass* on a thread of the blocking pool digests it, along with what other streams have waiting, each in a lane of
 //! the processor's vectors. Those others cost next to nothing in the same pass, and need none of their own later: the more uploads
 //! there are, the less CPU each takes. A stream that is alone is due as soon as any, and never waits for company.
@@ -14,23 +14,22 @@ use std::num::NonZero;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use bytes::{Buf as _, Bytes, BytesMut};
-use digest_lanes::{LANES, Md5, Update, update_together};
+use bytes::{Buf as _, Bytes};
+use digest_lanes::{Algorithm, LANES, Stream as Digest, Update, update_together};
 
 use crate::limits::{
-    MD5_CORES_PER_PASS, MD5_DUE_BYTES, MD5_SMALL_CHUNK_BYTES, MD5_STREAM_BYTES_MAX, MD5_STREAM_BYTES_MIN,
-    MD5_WAITING_BYTES_MAX,
+    DIGEST_CORES_PER_PASS, DIGEST_DUE_BYTES, DIGEST_STREAM_BYTES_MAX, DIGEST_STREAM_BYTES_MIN,
+    DIGEST_WAITING_BYTES_MAX,
 };
 
 /// Digests streams.
-pub struct Md5Service {
-    state: Mutex<State>,
+pub struct DigestService<A: Algorithm> {
+    state: Mutex<State<A>>,
     passes_max: usize,
 }
 
-#[derive(Default)]
-struct State {
-    streams: HashMap<u64, Stream>,
+struct State<A: Algorithm> {
+    streams: HashMap<u64, Stream<A>>,
     last_id: u64,
     /// Those that are due, in turn; one that is gone may still be named.
     due: VecDeque<u64>,
@@ -39,9 +38,9 @@ struct State {
     passes: usize,
 }
 
-struct Stream {
+struct Stream<A: Algorithm> {
     /// `None` while it is in a lane.
-    md5: Option<Md5>,
+    digest: Option<Digest<A>>,
     chunks: VecDeque<Bytes>,
     /// Of `chunks`, and of what is in a lane.
     waiting_bytes: usize,
@@ -53,29 +52,36 @@ struct Stream {
 }
 
 /// A stream whose turn it is.
-struct Lane {
+struct Lane<A: Algorithm> {
     id: u64,
-    md5: Md5,
+    digest: Digest<A>,
     chunks: VecDeque<Bytes>,
     digested_bytes: usize,
     due: bool,
 }
 
-impl Md5Service {
+impl<A: Algorithm> DigestService<A> {
     /// For all bodies of a gateway.
     pub fn new() -> Arc<Self> {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let passes_max = cores.div_ceil(MD5_CORES_PER_PASS);
-        Arc::new(Self { state: Mutex::default(), passes_max })
+        let passes_max = cores.div_ceil(DIGEST_CORES_PER_PASS);
+        let state = State {
+            streams: HashMap::new(),
+            last_id: 0,
+            due: VecDeque::new(),
+            others: BTreeSet::new(),
+            passes: 0,
+        };
+        Arc::new(Self { state: Mutex::new(state), passes_max })
     }
 
     /// Starts a stream with no bytes.
-    pub fn stream(self: &Arc<Self>) -> Md5Stream {
+    pub fn stream(self: &Arc<Self>) -> DigestStream<A> {
         let mut state = self.lock();
         state.last_id += 1;
         let id = state.last_id;
         let stream = Stream {
-            md5: Some(Md5::new()),
+            digest: Some(Digest::new()),
             chunks: VecDeque::new(),
             waiting_bytes: 0,
             ended: false,
@@ -83,16 +89,16 @@ impl Md5Service {
             waker: None,
         };
         state.streams.insert(id, stream);
-        Md5Stream { service: Arc::clone(self), id, small: BytesMut::new() }
+        DigestStream { service: Arc::clone(self), id }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<A>> {
         // What a panic elsewhere left is still whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a pass if there is work for one.
-    fn start_pass(self: &Arc<Self>, state: &mut State) {
+    fn start_pass(self: &Arc<Self>, state: &mut State<A>) {
         let wanted = state.passes == 0 || (state.passes < self.passes_max && state.due.len() >= LANES);
         if wanted && !state.due.is_empty() {
             state.passes += 1;
@@ -126,13 +132,13 @@ impl Md5Service {
 }
 
 /// A pass. Dropped before it is done, it has panicked: what was in its lanes is lost, and whoever waits for it is told.
-struct Pass<'s> {
-    service: &'s Md5Service,
-    lanes: Vec<Lane>,
+struct Pass<'s, A: Algorithm> {
+    service: &'s DigestService<A>,
+    lanes: Vec<Lane<A>>,
     done: bool,
 }
 
-impl Drop for Pass<'_> {
+impl<A: Algorithm> Drop for Pass<'_, A> {
     fn drop(&mut self) {
         if self.done {
             return;
@@ -146,10 +152,13 @@ impl Drop for Pass<'_> {
 }
 
 /// Digests the first chunk of each lane, until that of one is used up.
-fn digest(lanes: &mut [Lane]) {
+fn digest<A: Algorithm>(lanes: &mut [Lane<A>]) {
     let mut updates: Vec<_> = lanes
         .iter_mut()
-        .map(|lane| Update { stream: &mut lane.md5, bytes: lane.chunks.front().map_or(&[], |chunk| chunk) })
+        .map(|lane| Update {
+            stream: &mut lane.digest,
+            bytes: lane.chunks.front().map_or(&[], |chunk| chunk),
+        })
         .collect();
     update_together(&mut updates);
     let left: Vec<_> = updates.iter().map(|update| update.bytes.len()).collect();
@@ -161,16 +170,16 @@ fn digest(lanes: &mut [Lane]) {
     }
 }
 
-impl State {
+impl<A: Algorithm> State<A> {
     /// How much a stream may have waiting: its share, so that all together have not too much.
     fn room_bytes(&self) -> usize {
-        let share = MD5_WAITING_BYTES_MAX / self.streams.len().max(1);
-        share.clamp(MD5_STREAM_BYTES_MIN, MD5_STREAM_BYTES_MAX)
+        let share = DIGEST_WAITING_BYTES_MAX / self.streams.len().max(1);
+        share.clamp(DIGEST_STREAM_BYTES_MIN, DIGEST_STREAM_BYTES_MAX)
     }
 
     /// How much it may have waiting before it is due.
     fn due_bytes(&self) -> usize {
-        (self.room_bytes() / 2).min(MD5_DUE_BYTES)
+        (self.room_bytes() / 2).min(DIGEST_DUE_BYTES)
     }
 
     /// Notes that a stream has more waiting, or has ended.
@@ -178,7 +187,7 @@ impl State {
         let due_bytes = self.due_bytes();
         let Some(stream) = self.streams.get_mut(&id) else { return };
         // Whoever has it in a lane looks for more.
-        if stream.md5.is_none() || stream.due {
+        if stream.digest.is_none() || stream.due {
             return;
         }
         if stream.ended || stream.waiting_bytes >= due_bytes {
@@ -191,7 +200,7 @@ impl State {
     }
 
     /// Accounts for what was digested in a lane, and gives it its stream's next chunks. False if the lane is free.
-    fn settle(&mut self, lane: &mut Lane, wakers: &mut Vec<Waker>, used: &mut Vec<Bytes>) -> bool {
+    fn settle(&mut self, lane: &mut Lane<A>, wakers: &mut Vec<Waker>, used: &mut Vec<Bytes>) -> bool {
         let (room_bytes, due_bytes) = (self.room_bytes(), self.due_bytes());
         let Some(stream) = self.streams.get_mut(&lane.id) else {
             used.extend(lane.chunks.drain(..));
@@ -209,7 +218,7 @@ impl State {
         lane.due |= stream.ended || stream.waiting_bytes >= due_bytes;
         let free = lane.chunks.is_empty();
         if free {
-            stream.md5 = Some(mem::take(&mut lane.md5));
+            stream.digest = Some(mem::take(&mut lane.digest));
         }
         if (free && stream.ended) || (!stream.ended && stream.waiting_bytes < room_bytes) {
             wakers.extend(stream.waker.take());
@@ -218,7 +227,7 @@ impl State {
     }
 
     /// Gives lanes that are free to streams that are due, and the rest to others.
-    fn fill(&mut self, lanes: &mut Vec<Lane>) {
+    fn fill(&mut self, lanes: &mut Vec<Lane<A>>) {
         while lanes.len() < LANES {
             let Some(id) = self.due.pop_front() else { break };
             lanes.extend(self.enter(id, true));
@@ -231,7 +240,7 @@ impl State {
         }
     }
 
-    fn enter(&mut self, id: u64, due: bool) -> Option<Lane> {
+    fn enter(&mut self, id: u64, due: bool) -> Option<Lane<A>> {
         let stream = self.streams.get_mut(&id)?;
         stream.due = false;
         if stream.chunks.is_empty() {
@@ -239,7 +248,7 @@ impl State {
         }
         Some(Lane {
             id,
-            md5: stream.md5.take()?,
+            digest: stream.digest.take()?,
             chunks: mem::take(&mut stream.chunks),
             digested_bytes: 0,
             due,
@@ -247,42 +256,24 @@ impl State {
     }
 
     /// Puts back a stream that was not done with.
-    fn leave(&mut self, mut lane: Lane) {
+    fn leave(&mut self, mut lane: Lane<A>) {
         let Some(stream) = self.streams.get_mut(&lane.id) else { return };
         lane.chunks.append(&mut stream.chunks);
         stream.chunks = lane.chunks;
-        stream.md5 = Some(lane.md5);
+        stream.digest = Some(lane.digest);
         self.note(lane.id);
     }
 }
 
-/// The MD5 of one body. Dropped, it takes what it has waiting with it.
-pub struct Md5Stream {
-    service: Arc<Md5Service>,
+/// The digest of one body. Dropped, it takes what it has waiting with it.
+pub struct DigestStream<A: Algorithm> {
+    service: Arc<DigestService<A>>,
     id: u64,
-    /// Small chunks, put together: each may hold a large buffer, and is work of its own.
-    small: BytesMut,
 }
 
-impl Md5Stream {
+impl<A: Algorithm> DigestStream<A> {
     /// Adds bytes; waits while there are too many already.
-    pub async fn update(&mut self, chunk: Bytes) {
-        if chunk.len() < MD5_SMALL_CHUNK_BYTES {
-            self.small.extend_from_slice(&chunk);
-            if self.small.len() >= MD5_SMALL_CHUNK_BYTES {
-                let small = self.small.split().freeze();
-                self.push(small).await;
-            }
-            return;
-        }
-        if !self.small.is_empty() {
-            let small = self.small.split().freeze();
-            self.push(small).await;
-        }
-        self.push(chunk).await;
-    }
-
-    async fn push(&self, mut chunk: Bytes) {
+    pub async fn push(&self, mut chunk: Bytes) {
         poll_fn(|cx| {
             let mut state = self.service.lock();
             let room_bytes = state.room_bytes();
@@ -301,10 +292,9 @@ impl Md5Stream {
         .await;
     }
 
-    /// The MD5 of all bytes added; `None` if the service lost them, which is its fault.
-    pub async fn finish(mut self) -> Option<[u8; 16]> {
-        let mut rest = self.small.split().freeze();
-        let md5 = poll_fn(|cx| {
+    /// Adds what is left, and gives the digest of all; `None` if the service lost it, which is its fault.
+    pub async fn finish(self, mut rest: Bytes) -> Option<A::Output> {
+        let digest = poll_fn(|cx| {
             let mut state = self.service.lock();
             let Some(stream) = state.streams.get_mut(&self.id) else { return Poll::Ready(None) };
             if !rest.is_empty() {
@@ -313,9 +303,9 @@ impl Md5Stream {
             }
             stream.ended = true;
             if stream.chunks.is_empty()
-                && let Some(md5) = stream.md5.take()
+                && let Some(digest) = stream.digest.take()
             {
-                return Poll::Ready(Some(md5));
+                return Poll::Ready(Some(digest));
             }
             stream.waker = Some(cx.waker().clone());
             state.note(self.id);
@@ -323,11 +313,11 @@ impl Md5Stream {
             Poll::Pending
         })
         .await;
-        md5.map(Md5::finish)
+        digest.map(Digest::finish)
     }
 }
 
-impl Drop for Md5Stream {
+impl<A: Algorithm> Drop for DigestStream<A> {
     fn drop(&mut self) {
         let mut state = self.service.lock();
         let stream = state.streams.remove(&self.id);
@@ -342,6 +332,7 @@ impl Drop for Md5Stream {
 mod tests {
     use std::time::Duration;
 
+    use digest_lanes::{Fips180, Md5, Rfc1321};
     use tokio::task::{JoinSet, yield_now};
     use tokio::time::timeout;
 
@@ -358,12 +349,12 @@ mod tests {
         (0..count).map(chunk).collect()
     }
 
-    fn is_idle(service: &Md5Service) -> bool {
+    fn is_idle<A: Algorithm>(service: &DigestService<A>) -> bool {
         let state = service.lock();
         state.streams.is_empty() && state.others.is_empty() && state.passes == 0
     }
 
-    async fn until_idle(service: &Md5Service) {
+    async fn until_idle<A: Algorithm>(service: &DigestService<A>) {
         let idle = async {
             while !is_idle(service) {
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -374,14 +365,19 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn many_streams_of_any_length() {
-        let service = Md5Service::new();
+        many_streams::<Rfc1321>().await;
+        many_streams::<Fips180>().await;
+    }
+
+    async fn many_streams<A: Algorithm>() {
+        let service = DigestService::<A>::new();
         let mut tasks = JoinSet::new();
         for seed in 0..200 {
-            let mut stream = service.stream();
+            let stream = service.stream();
             tasks.spawn(async move {
                 let body = chunks(seed, seed % 41);
                 for (n, chunk) in body.iter().enumerate() {
-                    stream.update(chunk.clone()).await;
+                    stream.push(chunk.clone()).await;
                     if n % 5 == seed % 5 {
                         yield_now().await;
                     }
@@ -390,7 +386,8 @@ mod tests {
                         return;
                     }
                 }
-                assert_eq!(stream.finish().await, Some(Md5::of(&body.concat())), "stream {seed}");
+                let digest = stream.finish(Bytes::new()).await;
+                assert_eq!(digest, Some(Digest::<A>::of(&body.concat())), "stream {seed}");
             });
         }
         timeout(Duration::from_mins(1), async {
@@ -404,30 +401,30 @@ mod tests {
     /// With nobody to digest, each takes its share and stops.
     #[tokio::test]
     async fn a_stream_waits_for_room() {
-        let service = Md5Service::new();
+        let service = DigestService::<Rfc1321>::new();
         service.lock().passes = service.passes_max;
         let mut streams: Vec<_> = (0..100).map(|_| service.stream()).collect();
         let chunk = Bytes::from(vec![7; 16 << 10]);
         for stream in &mut streams {
             let more = async {
                 loop {
-                    stream.update(chunk.clone()).await;
+                    stream.push(chunk.clone()).await;
                 }
             };
             assert!(timeout(Duration::from_millis(1), more).await.is_err());
         }
-        let share = MD5_WAITING_BYTES_MAX / 100;
-        assert!(share > MD5_STREAM_BYTES_MIN, "another number of streams is needed");
+        let share = DIGEST_WAITING_BYTES_MAX / 100;
+        assert!(share > DIGEST_STREAM_BYTES_MIN, "another number of streams is needed");
         let waiting: Vec<_> = service.lock().streams.values().map(|stream| stream.waiting_bytes).collect();
         assert!(waiting.iter().all(|bytes| (share..share + chunk.len()).contains(bytes)), "{waiting:?}");
         drop(streams.split_off(1));
         assert_eq!(service.lock().streams.len(), 1);
         // Somebody comes: the one that is left goes on.
         service.lock().passes = 0;
-        let mut stream = streams.remove(0);
-        stream.update(chunk.clone()).await;
+        let stream = streams.remove(0);
+        stream.push(chunk.clone()).await;
         let expected = Md5::of(&vec![7; waiting[0] + chunk.len()]);
-        assert_eq!(stream.finish().await, Some(expected));
+        assert_eq!(stream.finish(Bytes::new()).await, Some(expected));
         until_idle(&service).await;
         assert!(service.lock().due.is_empty());
     }
@@ -435,38 +432,38 @@ mod tests {
     /// One stream that is due takes others along, and leaves them where they are when it is done.
     #[tokio::test]
     async fn others_come_along() {
-        let service = Md5Service::new();
+        let service = DigestService::<Rfc1321>::new();
         let chunk = Bytes::from(vec![9; 16 << 10]);
         let mut streams: Vec<_> = (0..LANES).map(|_| service.stream()).collect();
         for stream in &mut streams[1..] {
-            stream.update(chunk.clone()).await;
+            stream.push(chunk.clone()).await;
         }
         let others = service.lock().others.len();
         assert!(others == LANES - 1 && service.lock().passes == 0, "none is due");
-        let mut first = streams.remove(0);
-        for _ in 0..MD5_STREAM_BYTES_MAX / chunk.len() {
-            first.update(chunk.clone()).await;
+        let first = streams.remove(0);
+        for _ in 0..DIGEST_STREAM_BYTES_MAX / chunk.len() {
+            first.push(chunk.clone()).await;
         }
-        let digest = first.finish().await;
-        assert_eq!(digest, Some(Md5::of(&vec![9; MD5_STREAM_BYTES_MAX])));
+        let digest = first.finish(Bytes::new()).await;
+        assert_eq!(digest, Some(Md5::of(&vec![9; DIGEST_STREAM_BYTES_MAX])));
         while service.lock().passes > 0 {
             yield_now().await;
         }
         assert!(service.lock().streams.values().all(|stream| stream.waiting_bytes == 0));
         for stream in streams {
-            assert_eq!(stream.finish().await, Some(Md5::of(&chunk)));
+            assert_eq!(stream.finish(Bytes::new()).await, Some(Md5::of(&chunk)));
         }
     }
 
     /// What a panic takes with it is not waited for.
     #[tokio::test]
     async fn lost_streams_are_told() {
-        let service = Md5Service::new();
-        let mut stream = service.stream();
+        let service = DigestService::<Rfc1321>::new();
+        let stream = service.stream();
         service.lock().passes = 1;
-        stream.update(Bytes::from(vec![1; MD5_SMALL_CHUNK_BYTES])).await;
+        stream.push(Bytes::from(vec![1; DIGEST_STREAM_BYTES_MIN])).await;
         let lane = service.lock().enter(stream.id, false).unwrap();
-        let waiting = tokio::spawn(stream.finish());
+        let waiting = tokio::spawn(stream.finish(Bytes::new()));
         while service.lock().streams.values().any(|stream| stream.waker.is_none()) {
             yield_now().await;
         }

@@ -1,0 +1,171 @@
+//! The digests of a body that becomes an object or a part.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use digest_lanes::{Fips180, Md5, Rfc1321};
+use s3_types::{ChecksumAlgorithm, Checksums, Digests, ETagSource};
+use s3_wire::headers::ChecksumRequest;
+use s3_wire::{ErrorCode, Result, S3Error};
+use tokio::join;
+
+use super::DecodedBody;
+use super::digest_service::{DigestService, DigestStream};
+use crate::gateway::Gateway;
+use crate::limits::{DIGEST_INLINE_BYTES_MAX, DIGEST_SMALL_CHUNK_BYTES};
+
+/// Digests the bodies of a gateway that are not small.
+pub struct DigestServices {
+    md5: Arc<DigestService<Rfc1321>>,
+    sha256: Arc<DigestService<Fips180>>,
+}
+
+impl DigestServices {
+    /// For all bodies of a gateway.
+    pub fn new() -> Self {
+        Self { md5: DigestService::new(), sha256: DigestService::new() }
+    }
+}
+
+/// Which digests a body gets besides those that the client asks to be verified.
+#[derive(Clone, Copy)]
+pub struct DigestPlan<'a> {
+    /// Whether the backend keeps any.
+    pub wanted: bool,
+    /// What the ETag is made of.
+    pub etag: ETagSource,
+    /// The checksum where the client chose none.
+    pub default: ChecksumAlgorithm,
+    /// Who computes those of bodies that are not small.
+    pub services: &'a DigestServices,
+}
+
+impl<'a> DigestPlan<'a> {
+    /// What the backend wants.
+    pub fn of(gateway: &'a Gateway) -> Self {
+        let capabilities = gateway.backend.capabilities();
+        Self {
+            wanted: capabilities.digests,
+            etag: capabilities.etag,
+            default: capabilities.default_checksum,
+            services: &gateway.digests,
+        }
+    }
+
+    /// Begins to digest a body.
+    pub(super) fn begin(self, body: &mut DecodedBody<'_>, expected: &ChecksumRequest) -> BodyDigests {
+        let algorithm = expected.algorithm.unwrap_or(self.default);
+        let large = body.length() > DIGEST_INLINE_BYTES_MAX;
+        let signed = body.sha256();
+        let checksums = Checksums::new(Some(algorithm), self.etag, large || signed.is_some());
+        let needs_md5 = checksums.needs_md5() || expected.content_md5.is_some();
+        let slow = if large {
+            let needs_sha256 = body.leave_sha256() || algorithm == ChecksumAlgorithm::Sha256;
+            Slow::Elsewhere(Elsewhere {
+                md5: needs_md5.then(|| self.services.md5.stream()),
+                sha256: needs_sha256.then(|| self.services.sha256.stream()),
+                small: BytesMut::new(),
+            })
+        } else {
+            Slow::Here(needs_md5.then(Md5::new))
+        };
+        BodyDigests { slow, signed, checksums }
+    }
+}
+
+/// The digests of a body that is being received.
+pub(super) struct BodyDigests {
+    slow: Slow,
+    /// The SHA-256 that the client signed.
+    signed: Option<[u8; 32]>,
+    checksums: Checksums,
+}
+
+/// What [`BodyDigests`] has computed.
+pub(super) struct Computed {
+    /// What is kept.
+    pub digests: Digests,
+    /// All zeros if nothing needed it.
+    pub md5: [u8; 16],
+    /// The payload's, where the decoder left it to us.
+    pub sha256: Option<[u8; 32]>,
+}
+
+/// MD5 and SHA-256.
+enum Slow {
+    /// The decoder has the SHA-256.
+    Here(Option<Md5>),
+    Elsewhere(Elsewhere),
+}
+
+impl BodyDigests {
+    pub async fn update(&mut self, piece: &Bytes) {
+        match &mut self.slow {
+            Slow::Here(None) => {}
+            Slow::Here(Some(md5)) => md5.update(piece),
+            Slow::Elsewhere(elsewhere) => elsewhere.update(piece).await,
+        }
+        self.checksums.update(piece);
+    }
+
+    pub async fn finish(self) -> Result<Computed> {
+        let (md5, sha256) = match self.slow {
+            Slow::Here(md5) => (md5.map(Md5::finish), None),
+            Slow::Elsewhere(elsewhere) => {
+                let lost = || S3Error::new(ErrorCode::InternalError).caused_by("a digest was lost");
+                elsewhere.finish().await.ok_or_else(lost)?
+            }
+        };
+        let md5 = md5.unwrap_or_default();
+        // What was signed and is not what came is found out by whoever verifies it.
+        let digests = self.checksums.finish(md5, sha256.or(self.signed));
+        Ok(Computed { digests, md5, sha256 })
+    }
+}
+
+struct Elsewhere {
+    md5: Option<DigestStream<Rfc1321>>,
+    sha256: Option<DigestStream<Fips180>>,
+    /// Small pieces, put together: each may hold a large network buffer, and is work of its own.
+    small: BytesMut,
+}
+
+impl Elsewhere {
+    async fn update(&mut self, piece: &Bytes) {
+        let is_small = piece.len() < DIGEST_SMALL_CHUNK_BYTES;
+        if is_small {
+            self.small.extend_from_slice(piece);
+        }
+        if !self.small.is_empty() && (!is_small || self.small.len() >= DIGEST_SMALL_CHUNK_BYTES) {
+            let small = self.small.split().freeze();
+            self.push(small).await;
+        }
+        if !is_small {
+            self.push(piece.clone()).await;
+        }
+    }
+
+    async fn push(&self, piece: Bytes) {
+        if let Some(sha256) = &self.sha256 {
+            sha256.push(piece.clone()).await;
+        }
+        if let Some(md5) = &self.md5 {
+            md5.push(piece).await;
+        }
+    }
+
+    /// What there is of both; `None` if one was lost.
+    async fn finish(mut self) -> Option<(Option<[u8; 16]>, Option<[u8; 32]>)> {
+        let rest = self.small.split().freeze();
+        let md5 = async {
+            let Some(md5) = self.md5 else { return Some(None) };
+            md5.finish(rest.clone()).await.map(Some)
+        };
+        let sha256 = async {
+            let Some(sha256) = self.sha256 else { return Some(None) };
+            sha256.finish(rest.clone()).await.map(Some)
+        };
+        let (md5, sha256) = join!(md5, sha256);
+        Some((md5?, sha256?))
+    }
+}
