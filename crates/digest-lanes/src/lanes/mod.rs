@@ -1,5 +1,7 @@
 //! Blocks of several streams at once, each stream in a lane of vector registers.
 
+#[cfg(target_arch = "aarch64")]
+mod neon;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -17,6 +19,7 @@ pub enum Kernel {
     Avx512x8,
     Avx512x16,
     Avx2x8,
+    Neonx8,
 }
 
 /// A kernel, and from how many streams it is better than what comes after it: the next way, or one stream after the other.
@@ -28,37 +31,44 @@ pub struct Way {
 
 impl Kernel {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 4] = [Self::Avx512x1, Self::Avx512x8, Self::Avx512x16, Self::Avx2x8];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Avx512x1, Self::Avx512x8, Self::Avx512x16, Self::Avx2x8, Self::Neonx8];
 
     /// How many streams it takes.
     pub fn lanes(self) -> usize {
         match self {
             Self::Avx512x1 => 1,
-            Self::Avx512x8 | Self::Avx2x8 => 8,
+            Self::Avx512x8 | Self::Avx2x8 | Self::Neonx8 => 8,
             Self::Avx512x16 => 16,
         }
     }
 
     /// Whether this processor has what it needs.
     pub fn is_available(self) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        return match self {
+        match self {
+            #[cfg(target_arch = "x86_64")]
             Self::Avx512x1 | Self::Avx512x8 | Self::Avx512x16 => {
                 is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl")
             }
+            #[cfg(target_arch = "x86_64")]
             Self::Avx2x8 => is_x86_feature_detected!("avx2"),
-        };
-        #[cfg(not(target_arch = "x86_64"))]
-        return false;
+            #[cfg(target_arch = "aarch64")]
+            Self::Neonx8 => true,
+            _ => false,
+        }
     }
 
     /// Adds so many blocks, which each input must have, to each state; these are no more than there are lanes.
     pub fn add<A: Algorithm>(self, states: &mut [&mut A::State<u32>], inputs: &[&[Block]], blocks: usize) {
-        assert!(self.is_available());
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the processor has what it needs.
-        unsafe {
-            x86::add::<A>(self, states, inputs, blocks);
+        assert!(self.is_available(), "no {self:?}");
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the processor has what it needs.
+            _ => unsafe { x86::add::<A>(self, states, inputs, blocks) },
+            #[cfg(target_arch = "aarch64")]
+            Self::Neonx8 => add::<A, neon::Eight, _>(states, inputs, blocks),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => unreachable!("no {self:?}"),
         }
     }
 }

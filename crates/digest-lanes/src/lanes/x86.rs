@@ -29,6 +29,7 @@ pub(super) unsafe fn add<A: Algorithm>(
             Kernel::Avx512x1 => avx512_1::<A>(states, inputs, blocks),
             Kernel::Avx512x8 => avx512_8::<A>(states, inputs, blocks),
             Kernel::Avx512x16 => avx512_16::<A>(states, inputs, blocks),
+            Kernel::Neonx8 => unreachable!("not on this processor"),
         }
     }
 }
