@@ -271,18 +271,18 @@ class TestDrain:
             assert reader.read(len(data)) == data
         assert bucket.server.wait() == 0
 
+    @staticmethod
+    def begin_upload(bucket: Bucket, writer: Connection) -> None:
+        """Of 8 bytes, whose head has been read."""
+        headers = {"content-length": "8", "expect": "100-continue"}
+        put = bucket.raw.prepare("PUT", bucket.path("key"), payload="UNSIGNED-PAYLOAD", headers=headers)
+        writer.send(put.head)
+        assert writer.head().status == 100
+
     def test_an_upload_in_progress_is_finished(self, make_server):
         bucket = Bucket(make_server(), "bucket").create()
         with bucket.raw.connect() as writer:
-            writer.send(
-                bucket.raw.prepare(
-                    "PUT",
-                    bucket.path("key"),
-                    payload="UNSIGNED-PAYLOAD",
-                    headers={"content-length": "8", "expect": "100-continue"},
-                ).head
-            )
-            assert writer.head().status == 100
+            self.begin_upload(bucket, writer)
             bucket.server.signal(signal.SIGTERM)
             poll(lambda: self.refuses_connections(bucket.server))
             writer.send(b"complete")
@@ -294,15 +294,7 @@ class TestDrain:
     def test_but_not_for_ever(self, make_server):
         bucket = Bucket(make_server("--drain-timeout", "1"), "bucket").create()
         with bucket.raw.connect() as writer:
-            writer.send(
-                bucket.raw.prepare(
-                    "PUT",
-                    bucket.path("key"),
-                    payload="UNSIGNED-PAYLOAD",
-                    headers={"content-length": "8", "expect": "100-continue"},
-                ).head
-            )
-            assert writer.head().status == 100
+            self.begin_upload(bucket, writer)
             bucket.server.signal(signal.SIGTERM)
             bucket.server.wait(10)
         assert not bucket.file("key").exists()

@@ -176,41 +176,24 @@ pub(super) fn remove_folder(directory: impl AsFd) -> Io<()> {
 /// Puts a sidecar in its place, whole and, if the durability level says so, on disk.
 fn replace(bucket: &Bucket<'_>, directory: impl AsFd, name: &str, bytes: &[u8]) -> Result<(), Fail> {
     let folder = folder(bucket, &directory)?;
-    let durability = bucket.store.options.durability;
-    let staged = unique::name();
-    let staging = staging_directory(bucket)?;
-    let file = super::create_whole(
-        &staging,
-        &staged,
-        bytes,
-        bucket.store.options.file_mode,
-        durability.syncs_data(),
-    )?;
-    let owned = give_away(bucket, &directory, &file);
-    let placed = owned.and_then(|()| rustix::fs::renameat(&staging, &*staged, &folder, name));
-    if placed.is_err() {
-        let _ = rustix::fs::unlinkat(&staging, &*staged, AtFlags::empty());
-    }
-    if placed == Err(Errno::XDEV) {
-        // Something is mounted inside the bucket. What a crash leaves here, `fsck` finds.
-        let staged = scattered_name();
-        let file = super::create_whole(
-            &folder,
-            &staged,
-            bytes,
-            bucket.store.options.file_mode,
-            durability.syncs_data(),
-        )?;
+    let place = |from: &OwnedFd, staged: &str| -> Result<Io<()>, Fail> {
+        let options = &bucket.store.options;
+        let sync = options.durability.syncs_data();
+        let file = super::create_whole(from, staged, bytes, options.file_mode, sync)?;
         let owned = give_away(bucket, &directory, &file);
-        let placed = owned.and_then(|()| rustix::fs::renameat(&folder, &*staged, &folder, name));
+        let placed = owned.and_then(|()| rustix::fs::renameat(from, staged, &folder, name));
         if placed.is_err() {
-            let _ = rustix::fs::unlinkat(&folder, &*staged, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(from, staged, AtFlags::empty());
         }
-        placed.attempt("place a record")?;
-    } else {
-        placed.attempt("place a record")?;
-    }
-    if durability.syncs_names() {
+        Ok(placed)
+    };
+    let placed = match place(&staging_directory(bucket)?, &unique::name())? {
+        // Something is mounted inside the bucket. What a crash leaves here, `fsck` finds.
+        Err(Errno::XDEV) => place(&folder, &scattered_name())?,
+        placed => placed,
+    };
+    placed.attempt("place a record")?;
+    if bucket.store.options.durability.syncs_names() {
         rustix::fs::fsync(&folder).attempt("sync a directory")?;
     }
     Ok(())

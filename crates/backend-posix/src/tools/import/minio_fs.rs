@@ -5,7 +5,7 @@
 //! the bytes are asked whether the ETag is theirs. Whoever can write the tree can write it, so that nothing in it is believed to be
 //! well-formed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use backend::{ObjectPart, Result};
@@ -15,7 +15,7 @@ use s3_types::limits::PARTS_MAX;
 use s3_types::{BucketName, ETag, ObjectMetadata};
 use serde::Deserialize;
 
-use super::{ImportOptions, Imported, proof};
+use super::{ImportOptions, Imported, Teller, proof};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Io, Op};
 use crate::limits::PEER_VALUE_BYTES_MAX;
@@ -83,7 +83,9 @@ pub fn import_minio_fs(
             report(&root.join(path), Imported::Left(format!("{what}: not taken over")));
         }
     }
-    let work = |name: &BucketName, path: &Path| Import { options, progress, report, path, name }.run(&store);
+    let work = |name: &BucketName, path: &Path| {
+        Import { options, progress, teller: Teller { report, path }, name }.run(&store)
+    };
     for_each_bucket(&store, root, work, |path, error| report(path, Imported::Failed(error.to_string())))
 }
 
@@ -106,8 +108,7 @@ fn check_format(store: &Store) -> Result<(), String> {
 struct Import<'a> {
     options: &'a ImportOptions,
     progress: &'a Progress,
-    report: &'a (dyn Fn(&Path, Imported) + Sync),
-    path: &'a Path,
+    teller: Teller<'a>,
     name: &'a BucketName,
 }
 
@@ -116,7 +117,7 @@ impl Import<'_> {
         let bucket = store.bucket(self.name)?;
         let own = format!("{OWN}/buckets/{}", self.name);
         if file_info::at_path(&store.root, &join(&own, ".metadata.bin")).is_ok() {
-            self.tell("", Imported::Left("the bucket's configuration: not taken over".to_owned()));
+            self.teller.tell("", Imported::Left("the bucket's configuration: not taken over".to_owned()));
         }
         tree::for_each(&bucket, "", self.options.jobs, self.progress, &|found| {
             let (path, result) = match found {
@@ -132,17 +133,8 @@ impl Import<'_> {
                     (path, self.file(&bucket, &directory, &name, &meta))
                 }
             };
-            match result {
-                Ok(Some(done)) => self.tell(&path, done),
-                Ok(None) => {}
-                Err(error) => self.tell(&path, Imported::Failed(error.to_string())),
-            }
+            self.teller.tell_any(&path, result);
         })
-    }
-
-    fn tell(&self, path: &str, done: Imported) {
-        let place: PathBuf = if path.is_empty() { self.path.to_owned() } else { self.path.join(path) };
-        (self.report)(&place, done);
     }
 
     /// `None` if the file is gone.
@@ -180,7 +172,7 @@ impl Import<'_> {
         };
         if !theirs.left.is_empty() {
             let path = join(&directory.path, name);
-            self.tell(&path, Imported::Left(format!("not taken over: {}", theirs.left.join(", "))));
+            self.teller.tell(&path, Imported::Left(format!("not taken over: {}", theirs.left.join(", "))));
         }
         let done = self.options.dry_run || file.adopt(&record)?;
         Ok(Some(if done { Imported::Done } else { Imported::Changed }))

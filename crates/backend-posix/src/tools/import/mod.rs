@@ -4,7 +4,9 @@ mod minio_fs;
 mod proof;
 mod versitygw;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use backend::Result;
 
 pub use minio_fs::import_minio_fs;
 pub use versitygw::import_versitygw;
@@ -41,4 +43,28 @@ pub enum Imported {
     Failed(String),
     /// Something that has no place here, and stays where it is.
     Left(String),
+}
+
+/// Tells what became of what is in a bucket.
+struct Teller<'a> {
+    report: &'a (dyn Fn(&Path, Imported) + Sync),
+    /// The bucket's.
+    path: &'a Path,
+}
+
+impl Teller<'_> {
+    /// Of what has this path in the bucket, which is "".
+    fn tell(&self, path: &str, done: Imported) {
+        let place = if path.is_empty() { self.path.to_owned() } else { self.path.join(path) };
+        (self.report)(&place, done);
+    }
+
+    /// The same, unless there is nothing to tell.
+    fn tell_any(&self, path: &str, done: Result<Option<Imported>>) {
+        match done {
+            Ok(Some(done)) => self.tell(path, done),
+            Ok(None) => {}
+            Err(error) => self.tell(path, Imported::Failed(error.to_string())),
+        }
+    }
 }

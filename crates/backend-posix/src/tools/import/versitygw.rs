@@ -3,14 +3,14 @@
 //! Its attributes do not say which bytes they belong to. So the bytes are asked: an MD5 that is the ETag, MD5s of the parts that
 //! make up the ETag, or a checksum of the whole that is the one noted, prove that they are still those that were uploaded.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use backend::Result;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode};
 use s3_types::{BucketName, Digester, ETagSource};
 
-use super::{ImportOptions, Imported, proof};
+use super::{ImportOptions, Imported, Teller, proof};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Op, retrying};
 use crate::keymap::{self, DIRECTORY_DATA, Name, SELF};
@@ -44,7 +44,8 @@ pub fn import_versitygw(
         None => None,
     };
     let work = |name: &BucketName, path: &Path| {
-        Import { options, progress, report, path, name, sidecar: sidecar.as_ref() }.run(&store)
+        Import { options, progress, teller: Teller { report, path }, name, sidecar: sidecar.as_ref() }
+            .run(&store)
     };
     for_each_bucket(&store, root, work, |path, error| report(path, Imported::Failed(error.to_string())))
 }
@@ -52,8 +53,7 @@ pub fn import_versitygw(
 struct Import<'a> {
     options: &'a ImportOptions,
     progress: &'a Progress,
-    report: &'a (dyn Fn(&Path, Imported) + Sync),
-    path: &'a Path,
+    teller: Teller<'a>,
     name: &'a BucketName,
     sidecar: Option<&'a OwnedFd>,
 }
@@ -78,17 +78,8 @@ impl Import<'_> {
                     (path, self.file(&bucket, &directory, &name))
                 }
             };
-            match result {
-                Ok(Some(done)) => self.tell(&path, done),
-                Ok(None) => {}
-                Err(error) => self.tell(&path, Imported::Failed(error.to_string())),
-            }
+            self.teller.tell_any(&path, result);
         })
-    }
-
-    fn tell(&self, path: &str, done: Imported) {
-        let place: PathBuf = if path.is_empty() { self.path.to_owned() } else { self.path.join(path) };
-        (self.report)(&place, done);
     }
 
     /// The attributes of a file or directory; `None` if it has none, or if versitygw could not have made it.
@@ -118,7 +109,7 @@ impl Import<'_> {
     fn tell_left(&self, path: &str, names: &[String]) {
         let left = versitygw::not_carried(names);
         if !left.is_empty() {
-            self.tell(path, Imported::Left(format!("not taken over: {}", left.join(", "))));
+            self.teller.tell(path, Imported::Left(format!("not taken over: {}", left.join(", "))));
         }
     }
 
