@@ -103,12 +103,23 @@ def test_they_do_not_keep_the_server(make_server):
         connection.close()
 
 
-def test_many_take_little_memory(make_server):
-    number = 4000
+@pytest.fixture
+def open_files():
+    """Lets this process, and those that it starts, have so many files open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard < number + 500:
-        pytest.skip("so many files may not be open")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, number + 500), hard))
+
+    def let(number: int) -> None:
+        if hard < number:
+            pytest.skip("so many files may not be open")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, number), hard))
+
+    yield let
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_many_take_little_memory(make_server, open_files):
+    number = 4000
+    open_files(number + 500)
     server = make_server()
     expect.ok(server.raw.put("/bucket"))
     head = server.raw.prepare("HEAD", "/bucket").bytes
@@ -127,25 +138,20 @@ def test_many_take_little_memory(make_server):
     finally:
         for connection in connections:
             connection.close()
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 class TestManyConnections:
     """Beyond a thousand, connections are parked after every answer. Nothing that was read may get lost by that."""
 
     @pytest.fixture
-    def server(self, make_server):
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if hard < 2500:
-            pytest.skip("so many files may not be open")
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2500), hard))
+    def server(self, make_server, open_files):
+        open_files(2500)
         server = make_server("--durability", "none")
         expect.ok(server.raw.put("/bucket"))
         idle = [server.raw.connect() for _ in range(1100)]
         yield server
         for connection in idle:
             connection.close()
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
     @pytest.mark.parametrize("number", [20, 40, 60, 300])
     def test_pipelined(self, server, number):

@@ -112,7 +112,11 @@ class Campaign:
         self.report = Report(case.name)
         self.buckets = itertools.count()
         self.start()
-        self.reference()
+        try:
+            self.reference()
+        except BaseException:
+            self.server.kill()
+            raise
 
     def start(self) -> None:
         self.layer = FaultLayer()

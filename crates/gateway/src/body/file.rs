@@ -30,6 +30,8 @@ pub struct FileBody {
     left: Range<u64>,
     stamp: FileStamp,
     in_memory: InMemory,
+    /// The kernel tells whether all of a part is in memory (`cachestat`).
+    tells_parts: bool,
     reading: Option<JoinHandle<io::Result<Bytes>>>,
     /// Pieces that were handed out. Once they are sent, their memory serves again: it is in the processor's caches, and need not be zeroed.
     sent: Vec<Bytes>,
@@ -49,7 +51,15 @@ enum InMemory {
 impl FileBody {
     /// Will read `range` of `file`.
     pub const fn new(file: Arc<File>, range: Range<u64>, stamp: FileStamp) -> Self {
-        Self { file, left: range, stamp, in_memory: InMemory::Asked, reading: None, sent: Vec::new() }
+        Self {
+            file,
+            left: range,
+            stamp,
+            in_memory: InMemory::Asked,
+            tells_parts: true,
+            reading: None,
+            sent: Vec::new(),
+        }
     }
 
     /// How many bytes have not been handed out.
@@ -84,9 +94,20 @@ impl FileBody {
             return None;
         }
         // It may be on its way only, but what comes last is there.
-        let is_there =
-            self.in_memory == InMemory::All || kernel_calls::is_cached(&self.file, &part).unwrap_or(false);
-        (is_there && matches!(self.read_now(&mut [0], part.end - 1), Ok(1))).then_some(part)
+        (self.is_there(&part) && matches!(self.read_now(&mut [0], part.end - 1), Ok(1))).then_some(part)
+    }
+
+    fn is_there(&mut self, part: &Range<u64>) -> bool {
+        match self.in_memory {
+            InMemory::All => true,
+            InMemory::Unknown => false,
+            InMemory::Asked => {
+                let is_cached =
+                    self.tells_parts.then(|| kernel_calls::is_cached(&self.file, part).ok()).flatten();
+                self.tells_parts = is_cached.is_some();
+                is_cached.unwrap_or(false)
+            }
+        }
     }
 
     /// Reads what is in memory, if that is known; EAGAIN if not.
