@@ -108,17 +108,20 @@ impl<A: Algorithm> DigestService<A> {
     }
 
     /// Digests until nothing is due.
-    fn pass(&self) {
-        let mut pass = Pass { service: self, lanes: Vec::with_capacity(LANES), done: false };
+    fn pass(self: Arc<Self>) {
+        let mut pass = Pass { service: Arc::clone(&self), lanes: Vec::with_capacity(LANES), done: false };
         loop {
             let (mut wakers, mut used) = (Vec::new(), Vec::new());
             let mut state = self.lock();
             pass.lanes.retain_mut(|lane| state.settle(lane, &mut wakers, &mut used));
             state.fill(&mut pass.lanes);
-            pass.done = !pass.lanes.iter().any(|lane| lane.due);
-            if pass.done {
+            if !pass.lanes.iter().any(|lane| lane.due) {
                 pass.lanes.drain(..).for_each(|lane| state.leave(lane));
-                state.passes -= 1;
+                // Nobody else would see to what is due once there is no pass.
+                if state.due.is_empty() {
+                    pass.done = true;
+                    state.passes -= 1;
+                }
             }
             drop(state);
             wakers.into_iter().for_each(Waker::wake);
@@ -132,13 +135,13 @@ impl<A: Algorithm> DigestService<A> {
 }
 
 /// A pass. Dropped before it is done, it has panicked: what was in its lanes is lost, and whoever waits for it is told.
-struct Pass<'s, A: Algorithm> {
-    service: &'s DigestService<A>,
+struct Pass<A: Algorithm> {
+    service: Arc<DigestService<A>>,
     lanes: Vec<Lane<A>>,
     done: bool,
 }
 
-impl<A: Algorithm> Drop for Pass<'_, A> {
+impl<A: Algorithm> Drop for Pass<A> {
     fn drop(&mut self) {
         if self.done {
             return;
@@ -146,6 +149,7 @@ impl<A: Algorithm> Drop for Pass<'_, A> {
         let mut state = self.service.lock();
         state.passes -= 1;
         let lost: Vec<_> = self.lanes.iter().filter_map(|lane| state.streams.remove(&lane.id)).collect();
+        self.service.start_pass(&mut state);
         drop(state);
         lost.into_iter().filter_map(|stream| stream.waker).for_each(Waker::wake);
     }
@@ -228,8 +232,16 @@ impl<A: Algorithm> State<A> {
 
     /// Gives lanes that are free to streams that are due, and the rest to others.
     fn fill(&mut self, lanes: &mut Vec<Lane<A>>) {
-        while lanes.len() < LANES {
-            let Some(id) = self.due.pop_front() else { break };
+        while let Some(id) = self.due.pop_front() {
+            if lanes.len() == LANES {
+                // Whoever only came along makes room.
+                let Some(other) = lanes.iter().position(|lane| !lane.due) else {
+                    self.due.push_front(id);
+                    break;
+                };
+                let other = lanes.swap_remove(other);
+                self.leave(other);
+            }
             lanes.extend(self.enter(id, true));
         }
         if lanes.iter().any(|lane| lane.due) {
@@ -455,6 +467,46 @@ mod tests {
         }
     }
 
+    /// With all lanes taken, one that is due takes the place of one that is not: there may be nobody later to see to it.
+    #[tokio::test]
+    async fn one_that_is_due_finds_a_lane() {
+        let service = DigestService::<Rfc1321>::new();
+        service.lock().passes = service.passes_max;
+        let streams: Vec<_> = (0..LANES).map(|_| service.stream()).collect();
+        let chunk = Bytes::from(vec![9; 16 << 10]);
+        for _ in 0..DIGEST_DUE_BYTES / chunk.len() {
+            streams[0].push(chunk.clone()).await;
+        }
+        for stream in &streams[1..] {
+            stream.push(chunk.clone()).await;
+        }
+        let mut lanes = Vec::new();
+        service.lock().fill(&mut lanes);
+        assert!(lanes.len() == LANES && lanes[0].due && lanes[1..].iter().all(|lane| !lane.due));
+        // While they are digested, one more is due, and the first brings a little more.
+        let late = service.stream();
+        let ended = tokio::spawn(late.finish(chunk.clone()));
+        while service.lock().due.is_empty() {
+            yield_now().await;
+        }
+        streams[0].push(chunk.clone()).await;
+        lanes[0].digested_bytes = lanes[0].chunks.drain(..).map(|chunk| chunk.len()).sum();
+        {
+            let mut state = service.lock();
+            lanes.retain_mut(|lane| state.settle(lane, &mut Vec::new(), &mut Vec::new()));
+            assert!(lanes.len() == LANES && !lanes.iter().any(|lane| lane.due));
+            state.fill(&mut lanes);
+            assert_eq!(lanes.iter().filter(|lane| lane.due).count(), 1);
+            lanes.drain(..).for_each(|lane| state.leave(lane));
+            state.passes = 0;
+            service.start_pass(&mut state);
+        }
+        let digest = timeout(Duration::from_secs(20), ended).await.unwrap().unwrap();
+        assert_eq!(digest, Some(Md5::of(&chunk)));
+        drop(streams);
+        until_idle(&service).await;
+    }
+
     /// What a panic takes with it is not waited for.
     #[tokio::test]
     async fn lost_streams_are_told() {
@@ -467,7 +519,7 @@ mod tests {
         while service.lock().streams.values().any(|stream| stream.waker.is_none()) {
             yield_now().await;
         }
-        drop(Pass { service: &service, lanes: vec![lane], done: false });
+        drop(Pass { service: Arc::clone(&service), lanes: vec![lane], done: false });
         assert_eq!(waiting.await.unwrap(), None);
         assert!(is_idle(&service));
     }

@@ -99,7 +99,7 @@ impl RequestBody {
     /// The payload inside, with everything about it verified by [`DecodedBody::finish`].
     pub fn decode(&mut self, mode: PayloadMode, headers: &HeaderMap) -> Result<DecodedBody<'_>> {
         let decoder = BodyDecoder::new(mode, headers, self.content_length)?;
-        Ok(DecodedBody { body: self, decoder })
+        Ok(DecodedBody { body: self, decoder, raw_bytes: 0 })
     }
 }
 
@@ -107,6 +107,8 @@ impl RequestBody {
 pub struct DecodedBody<'a> {
     body: &'a mut RequestBody,
     decoder: BodyDecoder,
+    /// What came last from the connection.
+    raw_bytes: usize,
 }
 
 impl DecodedBody<'_> {
@@ -124,10 +126,15 @@ impl DecodedBody<'_> {
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
             if let Some(piece) = self.decoder.next_chunk()? {
-                return Ok(Some(piece));
+                // A piece holds all that came with it, which may be framing without end.
+                let is_little = piece.len() < self.raw_bytes / 2;
+                return Ok(Some(if is_little { Bytes::copy_from_slice(&piece) } else { piece }));
             }
             match self.body.next_raw().await? {
-                Some(raw) => self.decoder.push(raw),
+                Some(raw) => {
+                    self.raw_bytes = raw.len();
+                    self.decoder.push(raw);
+                }
                 None => return Ok(None),
             }
         }
