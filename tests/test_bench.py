@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import html.parser
+import http.server
 import json
 import os
 import pty
@@ -10,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -104,6 +106,11 @@ def own_server(make_server) -> Server:
             None,
         ),
         (
+            ["mixed", "--size", "3k", "--objects", "5", "--count", "300"],
+            {"PutObject", "GetObject", "HeadObject", "DeleteObject"},
+            None,
+        ),
+        (
             ["multipart", "--size", "16m", "--part-size", "5m"],
             {"CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload"},
             None,
@@ -138,6 +145,8 @@ def test_operations(own_server, tmp_path, arguments, operations, bytes_each):
         assert watched["threads_max"] > 1 and watched["open_files_max"] > 3
     if arguments[0] == "delete":
         assert [r["answers"] for r in report["rounds"]] == [150, 150]
+    if arguments[0] == "mixed" and "--count" in arguments:
+        assert [r["answers"] for r in report["rounds"]] == [300, 300]
     for operation in operations:
         assert operation in run.out
     assert errors(report) == {} and report["problems"] == [] and not report["interrupted"]
@@ -158,9 +167,11 @@ def test_a_given_bucket_keeps_what_it_has(own_server, tmp_path):
     raw = own_server.raw
     assert raw.put("/mine").status == 200
     assert raw.put("/mine/kept", body=b"1").status == 200
-    for arguments in (["mixed", "--size", "1k"], ["multipart", "--size", "6m", "--part-size", "5m"]):
-        arguments += ["--bucket", "mine", "--objects", "40"]
-        report = Run(tmp_path, own_server.endpoint, *arguments, *QUICK).end()
+    for arguments in (
+        ["mixed", "--size", "1k", "--objects", "40"],
+        ["multipart", "--size", "6m", "--part-size", "5m"],
+    ):
+        report = Run(tmp_path, own_server.endpoint, *arguments, "--bucket", "mine", *QUICK).end()
         assert report["rounds"][0]["answers"] > 0
         assert objects_on_disk(own_server.tree / "mine") == ["kept"]
         assert sorted(path.name for path in (own_server.tree / "mine").iterdir()) == [".slipway", "kept"]
@@ -202,6 +213,14 @@ class TestErrors:
             ["http://127.0.0.1:9000", "put", "--payload", "signed", "--duration", "20m"],
             ["http://127.0.0.1:9000", "multipart", "--size", "1t", "--part-size", "5m"],
             ["http://127.0.0.1:9000", "get", "--preset", "head"],
+            ["http://127.0.0.1:9000", "get", "--scale", "0.1"],
+            ["http://127.0.0.1:9000", "put", "--range", "4k"],
+            ["http://127.0.0.1:9000", "get", "--mix", "get=1"],
+            ["http://127.0.0.1:9000", "get", "--size", "0", "--range", "4k"],
+            ["http://127.0.0.1:9000", "list", "--objects", "20001"],
+            ["http://127.0.0.1:9000", "multipart", "--rate", "10"],
+            ["http://127.0.0.1:9000", "--preset", "multipart-10g", "--rate", "10"],
+            ["http://127.0.0.1:9000", "get", "--html", "/nonexistent/report.html"],
             ["http://127.0.0.1:9000", "--preset", "other"],
             ["http://127.0.0.1:9000"],
         ],
@@ -264,13 +283,80 @@ class TestErrors:
         assert "could not remove all of slipway-bench-" in problem and "connection refused" in problem
 
 
-def test_an_early_end(own_server, tmp_path):
+    @pytest.mark.parametrize(
+        ("uploads", "listed"),
+        [
+            ("", "precious/report.pdf"),
+            ("", "../other/0000001-1"),
+            ("", "put-1/0000001-1024"),
+            ("x HTTP/1.1&#13;&#10;host: evil&#13;&#10;&#13;&#10;DELETE /b HTTP/1.1&#13;&#10;a: ", ""),
+            ("precious/report.pdf", ""),
+            ("/", ""),
+        ],
+        ids=str,
+    )
+    def test_a_server_that_lists_what_is_not_asked_for(self, tmp_path, uploads, listed):
+        """Nothing is deleted that this run has not made, nor what a given bucket has beside its prefix."""
+        asked: list[str] = []
+
+        class Liar(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self):
+                asked.append(self.requestline)
+                self.rfile.read(int(self.headers.get("content-length", 0)))
+                key = uploads if "uploads=" in self.path else listed if "max-keys=1000" in self.path else ""
+                entry = f"<Contents><Key>{key}</Key><UploadId>1</UploadId></Contents>" if key else ""
+                body = f"<R>{entry}</R>".encode()
+                self.send_response(200)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_PUT = do_DELETE = answer
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Liar) as liar:
+            threading.Thread(target=liar.serve_forever, daemon=True).start()
+            endpoint = f"http://127.0.0.1:{liar.server_port}"
+            arguments = ("put", "--size", "1k", "--count", "4", "-c", "2", "--bucket", "mine", *QUICK)
+            report = Run(tmp_path, endpoint, *arguments).end(status=1)
+            liar.shutdown()
+        assert "not of this run's making" in report["problems"][0]
+        assert [line for line in asked if not line.startswith(("PUT", "GET"))] == []
+
+    def test_an_endpoint_that_is_not_there(self, own_server, make_server, tmp_path):
+        (tmp_path / "other").mkdir()
+        other = make_server("--durability", "none", tree=tmp_path / "other")
+        run = Run(tmp_path, f"{own_server.endpoint},{other.endpoint}", "put", *QUICK)
+        run.end(status=2)
+        assert "the endpoints have different buckets" in run.err and buckets(own_server) == []
+        other.stop()
+        run = Run(tmp_path, f"{own_server.endpoint},{other.endpoint}", "put", *QUICK)
+        run.end(status=2)
+        assert "connection refused" in run.err and buckets(own_server) == []
+
+    def test_one_server_of_two_that_dies(self, own_server, make_server, tmp_path):
+        other = make_server("--durability", "none", tree=own_server.tree)
+        arguments = ("put", "--size", "1k", "-c", "4", "-d", "2s", "--warm-up", "0s")
+        run = Run(tmp_path, f"{other.endpoint},{own_server.endpoint}", *arguments)
+        poll(lambda: made(own_server, "put-*/*"), 10)
+        other.kill()
+        report = run.end(status=1)
+        assert errors(report) and report["problems"] == [] and buckets(own_server) == []
+        assert report["rounds"][0]["server_cpu_us"] is None, "not that of one server for the answers of two"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_early_end(own_server, tmp_path, number):
     arguments = ("put", "--size", "1k", "-c", "1,2", "-d", "40s", "--warm-up", "0s")
     run = Run(tmp_path, own_server.endpoint, *arguments)
     poll(lambda: made(own_server, "put-*/*"), 10)
     time.sleep(1)
     began = time.monotonic()
-    run.process.send_signal(signal.SIGINT)
+    run.process.send_signal(number)
     report = run.end(status=1)
     assert time.monotonic() - began < 15
     (round_,) = report["rounds"]
@@ -284,6 +370,29 @@ def test_an_open_loop_keeps_its_rate(own_server, tmp_path):
     report = Run(tmp_path, own_server.endpoint, *arguments).end()
     (of,) = report["rounds"][0]["operations"]
     assert of["latency"]["requests"] == 200 and 150 <= of["answers"] <= 200
+
+
+def test_an_open_loop_that_is_too_much_ends(own_server, tmp_path):
+    arguments = ("head", "--objects", "5", "-c", "2", "--rate", "1000000", "-d", "1s", "--warm-up", "0s")
+    began = time.monotonic()
+    report = Run(tmp_path, own_server.endpoint, *arguments).end(status=1)
+    assert time.monotonic() - began < 12
+    (of,) = report["rounds"][0]["operations"]
+    unsent = report["rounds"][0]["errors_outside"]["due, and never sent"]
+    # Those that were sent late are among the latencies.
+    assert unsent + of["latency"]["requests"] == pytest.approx(1_000_000, abs=4)
+
+
+def test_what_stays_is_told(own_server, tmp_path):
+    run = Run(tmp_path, own_server.endpoint, "put", "--size", "1k", "--keep", *QUICK)
+    report = run.end()
+    (left,) = buckets(own_server)
+    assert f"left: {left}" in run.out and report["settings"]["bucket"] == left
+
+
+def test_the_default_region_counts(make_server, tmp_path):
+    server = make_server("--region", "eu-lab-1")
+    Run(tmp_path, server.endpoint, "head", *QUICK, keys={**KEYS, "AWS_DEFAULT_REGION": "eu-lab-1"}).end()
 
 
 def test_an_open_loop_counts_from_when_requests_were_due(own_server, tmp_path):
@@ -354,7 +463,7 @@ def test_a_terminal_shows_how_far_it_is(own_server, tmp_path):
             shown += piece
     os.close(ours)
     assert run.process.wait(20) == 0
-    for part in (b"warming up", b"step 1 of 1: head 1 MiB, 16 at once: 0 s, ", b"cleaning up"):
+    for part in (b"warming up", b"step 1 of 1: head 1 MiB, 16 at once: 0 of 1 s, ", b"cleaning up"):
         assert part in shown
     assert shown.endswith(b"\r\x1b[K")
 
@@ -422,8 +531,14 @@ def test_reports_and_comparison(own_server, tmp_path):
     compared = compare(run.json, tmp_path / "twice.json")
     lines = re.findall(r"^ +(?:1|3) (?:Get|Put|Head|Delete)Object +2\.00.? +1\.00~", compared, re.MULTILINE)
     assert len(lines) >= 6, compared
-    (tmp_path / "bad.json").write_text('{"format": 1}')
-    assert "not written by slipway bench" in compare(run.json, tmp_path / "bad.json", status=2)
+    for text, said in [
+        ('{"format": 2}', "not written by slipway bench"),
+        ('{"format": 1}', "of format 1"),
+        ("x", "not written by slipway bench"),
+        (json.dumps({**report, "rounds": []}), "no step in common"),
+    ]:
+        (tmp_path / "bad.json").write_text(text)
+        assert said in compare(run.json, tmp_path / "bad.json", status=2)
 
 
 def compare(first: Path, second: Path, status: int = 0) -> str:

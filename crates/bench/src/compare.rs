@@ -2,12 +2,16 @@
 
 use std::fmt::Write as _;
 
+use crate::Result;
 use crate::report::Report;
 use crate::summary::{FIGURES, Row, Spread, rows};
 
-/// A table of ratios, second by first: medians of all rounds. `~` marks those that may be noise.
-pub fn compare(first: &Report, second: &Report) -> String {
+/// A table of ratios, second by first: medians of all rounds. `~` marks those that may be noise. An error if there is nothing to compare.
+pub fn compare(first: &Report, second: &Report) -> Result<String> {
     let (first_rows, second_rows) = (rows(first), rows(second));
+    if !first_rows.iter().any(|a| second_rows.iter().any(|b| a.key == b.key)) {
+        return Err("the two have no step in common".to_owned());
+    }
     let mut out = format!("A: {}\nB: {}\n", about(first), about(second));
     if (&first.machine.processor, first.machine.processors, &first.machine.kernel)
         != (&second.machine.processor, second.machine.processors, &second.machine.kernel)
@@ -44,7 +48,7 @@ pub fn compare(first: &Report, second: &Report) -> String {
         }
     }
     out.truncate(out.trim_end().len());
-    out
+    Ok(out)
 }
 
 fn about(report: &Report) -> String {

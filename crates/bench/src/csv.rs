@@ -1,18 +1,25 @@
-//! Results for spreadsheets (RFC 4180): a line for each operation of each step and round.
+//! Results for spreadsheets (RFC 4180): a line for each operation of each step and round. What is of all operations of a step says so in
+//! its name.
 
 use std::fmt::Write as _;
 
+use crate::process::ProcessUse;
 use crate::report::Report;
 
 /// All of a report's figures.
 pub fn csv(report: &Report) -> String {
     let mut out = String::from(
         "title,concurrency,endpoints,round,seconds,operation,answers,per_second,bytes_per_second,min_us,mean_us,p50_us,p90_us,p99_us,\
-         p999_us,max_us,errors,server_cpu_us,client_cpu_us,server_resident_bytes_max\r\n",
+         p999_us,max_us,errors,step_errors_outside,step_server_cpu_us,step_client_cpu_us,server_resident_bytes_max,server_minor_faults,\
+         server_major_faults\r\n",
     );
     for round in &report.rounds {
         let number = |n: Option<f64>| n.map_or_else(String::new, |n| format!("{n:.3}"));
-        let resident: u64 = round.servers.iter().map(|server| server.resident_bytes_max).sum();
+        let of_servers = |figure: fn(&ProcessUse) -> u64| round.servers.iter().map(figure).sum::<u64>();
+        let resident = of_servers(|server| server.resident_bytes_max);
+        let (minor, major) =
+            (of_servers(|server| server.minor_faults), of_servers(|server| server.major_faults));
+        let outside: u64 = round.errors_outside.values().sum();
         for of in &round.operations {
             let latency = of.latency.as_ref();
             let _ = write!(
@@ -41,7 +48,7 @@ pub fn csv(report: &Report) -> String {
             }
             let errors: u64 = of.errors.values().sum();
             let (server, client) = (number(round.server_cpu_us), number(round.client_cpu_us));
-            let _ = write!(out, ",{errors},{server},{client},{resident}\r\n");
+            let _ = write!(out, ",{errors},{outside},{server},{client},{resident},{minor},{major}\r\n");
         }
     }
     out

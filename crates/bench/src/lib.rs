@@ -33,7 +33,7 @@ pub use endpoint::{Endpoint, Trust};
 pub use html::html;
 pub use load::{Stop, default_threads};
 pub use machine::Machine;
-pub use plan::{Plan, Step, Test};
+pub use plan::{Plan, SIGNED_MAX, Step, Test};
 pub use presets::{PRESETS, Preset, steps as preset_steps};
 pub use report::{FORMAT, Latency, OperationResult, Report, Round, Settings};
 pub use request::{Operation, Payload};

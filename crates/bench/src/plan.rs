@@ -9,8 +9,8 @@ use crate::request::Payload;
 use crate::units::{Mix, show_size};
 
 /// The most requests that are signed beforehand for one step.
-const SIGNED_MAX: u64 = 20_000;
-/// About how much data is put into a bucket for one step.
+pub const SIGNED_MAX: u64 = 20_000;
+/// About how much data is put into a bucket for one step, unless each object is large, or its number given.
 const DATA: u64 = 1 << 30;
 
 /// What a step does.
@@ -101,10 +101,12 @@ impl Step {
             Test::Multipart => 1,
             Test::Mixed => fitting.clamp(1, 1000),
         };
-        let wanted = given.map_or(default, |given| given as u64);
-        // A mix has keys of its own for each lane, and two uploads to one key would wait for each other.
-        let least = if self.test == Test::Mixed { 2 * lanes } else { 1 };
-        usize::try_from(wanted.clamp(least, SIGNED_MAX.max(least))).unwrap_or(usize::MAX)
+        given.unwrap_or_else(|| usize::try_from(default).unwrap_or(usize::MAX))
+    }
+
+    /// How many keys a mix writes: of those that each lane has for itself one is being written, and one deleted.
+    pub(crate) fn keys_of_mix(&self, objects: usize) -> usize {
+        objects.max(2 * self.concurrency)
     }
 
     /// The ranges of one object: first byte and last. If there are too many to sign, only every so many-th.
@@ -178,7 +180,8 @@ mod tests {
         assert_eq!(step(Test::Put, 1 << 30).objects(None), 64);
         assert_eq!(step(Test::Get, 10 << 30).objects(None), 1);
         assert_eq!(step(Test::Get, 1024).objects(Some(7)), 7);
-        assert_eq!(step(Test::Mixed, 1 << 30).objects(Some(1)), 128);
+        let mixed = step(Test::Mixed, 1 << 30);
+        assert_eq!((mixed.objects(Some(1)), mixed.keys_of_mix(1)), (1, 128));
         assert_eq!(step(Test::Head, 0).objects(None), 1000);
     }
 }

@@ -57,10 +57,17 @@ pub fn steps(name: &str, endpoints: usize, scale: f64, concurrency: Option<&[usi
     };
     Some(match name {
         "put-1m" => swept(&[100, 150, 200, 250, 300, 350], &|c| step(Test::Put, MIB, c, endpoints)),
-        "multipart-10g" => swept(&[1, 2, 4, 8, 16, 32, 64, 100], &|c| Step {
-            most: Some(1),
-            ..step(Test::Multipart, large(64 * MIB), c, endpoints)
-        }),
+        "multipart-10g" => {
+            let size = large(64 * MIB);
+            let mut steps = swept(&[1, 2, 4, 8, 16, 32, 64, 100], &|c| Step {
+                most: Some(1),
+                ..step(Test::Multipart, size, c, endpoints)
+            });
+            // Where it was made smaller, no more parts at once than there are.
+            let parts = size / (64 * MIB);
+            steps.retain(|step| step.concurrency as u64 <= parts || concurrency.is_some());
+            steps
+        }
         "head" => swept(&[1, 2, 4, 8, 12, 16, 20], &|c| step(Test::Head, 4 * KIB, c, endpoints)),
         "ranged-10g" => swept(&[1, 2, 4, 8, 16], &|c| Step {
             range: Some(64 * MIB),

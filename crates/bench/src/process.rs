@@ -20,7 +20,7 @@ pub struct ProcessUse {
     pub cpu_seconds: f64,
     /// The most resident memory that was seen.
     pub resident_bytes_max: u64,
-    /// Page faults without and with a wait for a disk.
+    /// Page faults that did not wait for a disk.
     pub minor_faults: u64,
     /// Page faults that waited for a disk.
     pub major_faults: u64,

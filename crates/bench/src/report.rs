@@ -11,7 +11,7 @@ use crate::request::Operation;
 use crate::units::float;
 
 /// The version of the format.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// All of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,8 +45,10 @@ pub struct Settings {
     pub signed_payload: bool,
     /// Threads that sent.
     pub threads: usize,
-    /// Seconds that each step was to take.
-    pub seconds: u64,
+    /// The bucket that was worked in.
+    pub bucket: String,
+    /// Milliseconds that each step was to take.
+    pub duration_ms: u64,
     /// Milliseconds before that.
     pub warm_up_ms: u64,
     /// Requests a second, in an open loop.
@@ -78,7 +80,7 @@ pub struct Round {
     pub server_cpu_us: Option<f64>,
     /// The servers that were watched.
     pub servers: Vec<ProcessUse>,
-    /// Errors before the measured time.
+    /// Errors before the measured time, and what was due in it and never sent.
     pub errors_outside: BTreeMap<String, u64>,
 }
 

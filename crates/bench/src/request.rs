@@ -175,6 +175,9 @@ impl<'a> Signing<'a> {
             "" => format!("/{}", subject.bucket),
             key => format!("/{}/{key}", subject.bucket),
         };
+        if !path.bytes().chain(subject.query.bytes()).all(is_safe) {
+            return Err(format!("{path:?} and {:?} are no request", subject.query));
+        }
         let has_body = matches!(method, Method::PUT | Method::POST);
         let mut headers = HeaderMap::new();
         headers.insert(HOST, HeaderValue::from_str(&endpoint.authority).map_err(|e| e.to_string())?);
@@ -219,6 +222,11 @@ impl<'a> Signing<'a> {
         let wanted = Wanted { no_body: operation == Operation::HeadObject, ..Wanted::default() };
         Ok(Prepared { operation, head: head.into(), body, wanted, expected_bytes: None })
     }
+}
+
+/// True for what may stand in a request's target as it is. Some of it is what servers said.
+fn is_safe(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~/%=&".contains(&byte)
 }
 
 #[cfg(test)]

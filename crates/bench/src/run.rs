@@ -1,7 +1,6 @@
 //! Runs a plan, step by step.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use s3_types::Timestamp;
@@ -28,18 +27,23 @@ pub enum Event<'a> {
     Progress(String),
     /// A step is done.
     Done(&'a Round),
+    /// The bucket, or the prefix in one, that is worked in; removed in the end, unless it is to stay.
+    Made(String),
+    /// What was made stays there, as was asked for.
+    Left(String),
 }
 
 /// Runs all of a plan. What went wrong with requests is in the report; the error is for a run that could not be made.
 pub fn run(plan: &Plan, stop: &Stop, observe: &dyn Fn(Event<'_>)) -> Result<Report> {
     observe(Event::Progress("looking at the endpoints".to_owned()));
     let store = Store::open(plan)?;
+    observe(Event::Made(store.place()));
     let mut report = Report {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         began: s3_wire::time::format_iso8601(Timestamp::now()),
         machine: Machine::find(),
-        settings: settings(plan),
+        settings: settings(plan, &store.bucket),
         rounds: Vec::new(),
         interrupted: false,
         problems: Vec::new(),
@@ -62,7 +66,7 @@ pub fn run(plan: &Plan, stop: &Stop, observe: &dyn Fn(Event<'_>)) -> Result<Repo
     }
     report.interrupted = stop.is_stopped();
     if plan.keep {
-        observe(Event::Progress(format!("left: {}", store.place())));
+        observe(Event::Left(store.place()));
     } else {
         observe(Event::Progress("cleaning up".to_owned()));
         report.problems.extend(store.close().err());
@@ -70,17 +74,22 @@ pub fn run(plan: &Plan, stop: &Stop, observe: &dyn Fn(Event<'_>)) -> Result<Repo
     Ok(report)
 }
 
-fn settings(plan: &Plan) -> Settings {
+fn settings(plan: &Plan, bucket: &str) -> Settings {
     Settings {
         endpoints: plan.endpoints.iter().map(|endpoint| endpoint.url.clone()).collect(),
         preset: plan.preset.clone(),
         signed_payload: plan.payload == Payload::Signed,
         threads: plan.threads,
-        seconds: plan.duration.as_secs(),
-        warm_up_ms: u64::try_from(plan.warm_up.as_millis()).unwrap_or(u64::MAX),
+        bucket: bucket.to_owned(),
+        duration_ms: milliseconds(plan.duration),
+        warm_up_ms: milliseconds(plan.warm_up),
         rate: plan.rate,
         repeat: plan.repeat,
     }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 struct Runner<'a> {
@@ -135,7 +144,7 @@ impl Runner<'_> {
     /// Prepares what a step needs.
     fn work(&mut self, step: &Step, written: &str) -> Result<Work> {
         let (count, size) = (step.objects(self.plan.objects), step.size);
-        let ring = |sets, most| Work::Ring { sets, next: AtomicU64::new(0), most };
+        let ring = Work::ring;
         let store = self.store;
         let read = format!("data-{size}");
         Ok(match step.test {
@@ -165,15 +174,17 @@ impl Runner<'_> {
             }
             Test::Mixed => {
                 self.fill(&read, count, size)?;
-                Work::Mixed(Mixed {
+                let keys = step.keys_of_mix(count);
+                let mixed = Mixed {
                     mix: step.mix,
                     get: store.sets(Operation::GetObject, &read, count, size)?,
                     head: store.sets(Operation::HeadObject, &read, count, size)?,
                     list: store.page_sets(&read, count, size, step.page)?,
-                    put: store.sets(Operation::PutObject, written, count, size)?,
-                    delete: store.sets(Operation::DeleteObject, written, count, size)?,
+                    put: store.sets(Operation::PutObject, written, keys, size)?,
+                    delete: store.sets(Operation::DeleteObject, written, keys, size)?,
                     lanes: step.concurrency,
-                })
+                };
+                Work::mixed(mixed, step.most)
             }
         })
     }
@@ -239,7 +250,7 @@ impl Runner<'_> {
             if moment.over {
                 result = watch.take().map(Watch::end);
             }
-            (self.observe)(Event::Progress(shown(step, place, moment, before)));
+            (self.observe)(Event::Progress(shown(step, place, moment, before, self.plan.duration)));
         })?;
         let (servers, own) = result.unwrap_or_default();
         Ok((measured, servers, own))
@@ -274,23 +285,30 @@ impl Runner<'_> {
             operations: operations.collect(),
             answers,
             client_cpu_us: each(own),
-            server_cpu_us: if servers.is_empty() {
-                None
-            } else {
-                each(servers.iter().map(|s| s.cpu_seconds).sum())
-            },
+            server_cpu_us: server_cpu_seconds(&servers).and_then(each),
             servers,
             errors_outside: measured.tally.outside.clone(),
         }
     }
 }
 
-fn shown(step: &Step, place: &str, moment: &Moment, before: u64) -> String {
+/// What all servers took; `None` if that is less than can be seen, or if one is no more.
+fn server_cpu_seconds(servers: &[process::ProcessUse]) -> Option<f64> {
+    let sum: f64 = servers.iter().map(|server| server.cpu_seconds).sum();
+    (sum > 0.0 && !servers.iter().any(|server| server.ended)).then_some(sum)
+}
+
+fn shown(step: &Step, place: &str, moment: &Moment, before: u64, duration: Duration) -> String {
     let (title, at_once) = (step.title(), step.concurrency);
     if !moment.measuring {
         return format!("{place}: {title}, {at_once} at once: warming up");
     }
     let errors = if moment.errors > 0 { format!(", {} errors", moment.errors) } else { String::new() };
     let rate = shown_rate(moment.answers.saturating_sub(before), moment.elapsed);
-    format!("{place}: {title}, {at_once} at once: {:.0} s, {rate}/s{errors}", moment.elapsed.as_secs_f64())
+    let of = match step.test {
+        Test::Multipart => String::new(),
+        _ => format!(" of {}", duration.as_secs_f64()),
+    };
+    let elapsed = moment.elapsed.as_secs_f64();
+    format!("{place}: {title}, {at_once} at once: {elapsed:.0}{of} s, {rate}/s{errors}")
 }

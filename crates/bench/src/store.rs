@@ -1,8 +1,10 @@
 //! The bucket that a run works in: made, filled, emptied, removed.
 
-use std::sync::atomic::AtomicU64;
+use std::collections::HashSet;
+use std::ops::Range;
 use std::time::Duration;
 
+use s3_types::limits::PARTS_MAX;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::Result;
@@ -17,6 +19,8 @@ use crate::xml;
 
 /// Requests at once while objects are made and removed.
 const AT_ONCE: usize = 16;
+/// Parts at once of an object that is made in parts.
+const PARTS_AT_ONCE: usize = 4;
 /// From what size on objects are made in parts, and how large those are.
 const PARTS_FROM: u64 = 256 << 20;
 const PART: u64 = 32 << 20;
@@ -53,13 +57,20 @@ impl<'a> Store<'a> {
         };
         let store = Self { plan, block: Block::new(), bucket, prefix, own, runtime, never: Stop::default() };
         if own {
-            store.call(Operation::CreateBucket, "", "")?;
+            store.call_at(0, Operation::CreateBucket, "", "")?;
         }
         // Also shows that all endpoints have the bucket, and know the keys.
-        for endpoint in 0..plan.endpoints.len() {
-            store.call_at(endpoint, Operation::ListObjectsV2, "", "list-type=2&max-keys=1")?;
+        let looks = (0..plan.endpoints.len()).map(|endpoint| store.look(endpoint));
+        match looks.collect::<Result<()>>() {
+            Ok(()) => Ok(store),
+            Err(wrong) => {
+                Err(store.close().err().map_or_else(|| wrong.clone(), |left| format!("{wrong}; {left}")))
+            }
         }
-        Ok(store)
+    }
+
+    fn look(&self, endpoint: usize) -> Result<()> {
+        self.call_at(endpoint, Operation::ListObjectsV2, "", "list-type=2&max-keys=1").map(drop)
     }
 
     /// The key of an object in a group. Its size is in it for servers that store nothing (`slipway serve null:`).
@@ -132,8 +143,20 @@ impl<'a> Store<'a> {
     }
 
     fn sign(&self, requests: impl Fn(usize, &mut Signing<'_>) -> Result<Vec<Prepared>>) -> Result<Sets> {
+        self.sign_for(self.all_endpoints(), requests)
+    }
+
+    fn sign_for(
+        &self,
+        endpoints: Range<usize>,
+        requests: impl Fn(usize, &mut Signing<'_>) -> Result<Vec<Prepared>>,
+    ) -> Result<Sets> {
         let mut signing = Signing::new(&self.plan.credentials, self.plan.payload, &self.block);
-        (0..self.plan.endpoints.len()).map(|endpoint| requests(endpoint, &mut signing)).collect()
+        endpoints.map(|endpoint| requests(endpoint, &mut signing)).collect()
+    }
+
+    fn all_endpoints(&self) -> Range<usize> {
+        0..self.plan.endpoints.len()
     }
 
     /// Makes the objects of a group.
@@ -147,7 +170,7 @@ impl<'a> Store<'a> {
     ) -> Result<()> {
         if size < PARTS_FROM {
             let sets = self.sets(Operation::PutObject, group, count, size)?;
-            return self.all(sets, stop, watch);
+            return self.all(sets, self.all_endpoints(), stop, watch);
         }
         for number in 0..count {
             let uploads = Uploads {
@@ -157,26 +180,37 @@ impl<'a> Store<'a> {
                 bucket: &self.bucket,
                 key: &self.key(group, number, size),
                 size,
-                // S3 allows ten thousand parts.
-                part_size: PART.max(size.div_ceil(10_000)),
+                part_size: PART.max(size.div_ceil(u64::from(PARTS_MAX))),
                 most: Some(1),
                 duration: ENDLESS,
             };
-            self.run(Job::Uploads(&uploads), 4, stop, |_| {})?;
+            self.run(Job::Uploads(&uploads), PARTS_AT_ONCE, self.all_endpoints(), stop, |_| {})?;
         }
         Ok(())
     }
 
-    /// Sends each request of a set once. All must go well.
-    fn all(&self, sets: Sets, stop: &Stop, watch: impl FnMut(&Moment)) -> Result<()> {
+    /// Sends each request of a set once, to these endpoints. All must go well.
+    fn all(
+        &self,
+        sets: Sets,
+        endpoints: Range<usize>,
+        stop: &Stop,
+        watch: impl FnMut(&Moment),
+    ) -> Result<()> {
         let most = sets.first().map(|set| set.len() as u64);
-        let work = Work::Ring { sets, next: AtomicU64::new(0), most };
-        self.run(Job::Requests(&work), AT_ONCE, stop, watch)
+        self.run(Job::Requests(&Work::ring(sets, most)), AT_ONCE, endpoints, stop, watch)
     }
 
-    fn run(&self, job: Job<'_>, concurrency: usize, stop: &Stop, watch: impl FnMut(&Moment)) -> Result<()> {
+    fn run(
+        &self,
+        job: Job<'_>,
+        concurrency: usize,
+        endpoints: Range<usize>,
+        stop: &Stop,
+        watch: impl FnMut(&Moment),
+    ) -> Result<()> {
         let load = Load {
-            endpoints: &self.plan.endpoints,
+            endpoints: &self.plan.endpoints[endpoints],
             block: &self.block,
             concurrency,
             threads: 1,
@@ -195,46 +229,57 @@ impl<'a> Store<'a> {
         if failed.is_empty() { Ok(()) } else { Err(failed.join(", ")) }
     }
 
+    /// An endpoint that answers: not all need to be there still.
+    fn answering(&self) -> usize {
+        self.all_endpoints().find(|endpoint| self.look(*endpoint).is_ok()).unwrap_or_default()
+    }
+
     /// Removes the objects of a group, and uploads in progress; of all groups if it is empty.
     pub fn empty(&self, group: &str) -> Result<()> {
         let prefix = if group.is_empty() { self.prefix.clone() } else { format!("{}{group}/", self.prefix) };
-        let uploads = self.call(Operation::ListMultipartUploads, "", &format!("prefix={prefix}&uploads="));
+        let endpoint = self.answering();
+        let uploads =
+            self.call_at(endpoint, Operation::ListMultipartUploads, "", &format!("prefix={prefix}&uploads="));
         // Not every server lists uploads of which there are none.
         let uploads = uploads.unwrap_or_default();
         for (key, id) in xml::all(&uploads, "Key").iter().zip(xml::all(&uploads, "UploadId")) {
-            self.call(
-                Operation::AbortMultipartUpload,
-                key,
-                &format!("uploadId={}", load::multipart::encoded(&id)),
-            )?;
+            self.check_ours(key, &prefix)?;
+            let query = format!("uploadId={}", load::multipart::encoded(&id));
+            self.call_at(endpoint, Operation::AbortMultipartUpload, key, &query)?;
         }
+        let mut deleted = HashSet::new();
         loop {
-            let page = self.call(
-                Operation::ListObjectsV2,
-                "",
-                &format!("list-type=2&max-keys=1000&prefix={prefix}"),
-            )?;
-            let keys = xml::all(&page, "Key");
+            let query = format!("list-type=2&max-keys=1000&prefix={prefix}");
+            let page = self.call_at(endpoint, Operation::ListObjectsV2, "", &query)?;
+            let mut keys = xml::all(&page, "Key");
             if keys.is_empty() {
                 return Ok(());
             }
-            if let Some(other) = keys.iter().find(|key| !is_ours(key)) {
-                return Err(format!("{}/{other} is not of this run's making", self.bucket));
+            keys.iter().try_for_each(|key| self.check_ours(key, &prefix))?;
+            keys.retain(|key| deleted.insert(key.clone()));
+            if keys.is_empty() {
+                return Err("the server goes on to list what was deleted".to_owned());
             }
-            let sets = self.sign(|endpoint, signing| {
+            // By whoever has them: another endpoint may have other buckets.
+            let sets = self.sign_for(endpoint..endpoint + 1, |endpoint, signing| {
                 let one = |key: &String| {
                     let subject = Subject { bucket: &self.bucket, key, ..Subject::default() };
-                    signing.request(
-                        &self.plan.endpoints[endpoint],
-                        Operation::DeleteObject,
-                        &subject,
-                        Body::Block(0),
-                    )
+                    let at = &self.plan.endpoints[endpoint];
+                    signing.request(at, Operation::DeleteObject, &subject, Body::Block(0))
                 };
                 keys.iter().map(one).collect()
             })?;
-            self.all(sets, &self.never, |_| {})?;
+            self.all(sets, endpoint..endpoint + 1, &self.never, |_| {})?;
         }
+    }
+
+    /// Fails for a key that no run can have made, or not below `prefix`: what a server lists is not always what it was asked for.
+    fn check_ours(&self, key: &str, prefix: &str) -> Result<()> {
+        let rest = key.strip_prefix(prefix).and(key.strip_prefix(&*self.prefix));
+        if rest.is_some_and(is_made_by_us) {
+            return Ok(());
+        }
+        Err(format!("{}/{key} is listed, and not of this run's making", self.bucket))
     }
 
     /// Removes all that was made.
@@ -243,7 +288,8 @@ impl<'a> Store<'a> {
         let left = |e| format!("could not remove all of {place}: {e}");
         self.empty("").map_err(left)?;
         if self.own {
-            self.call(Operation::DeleteBucket, "", "").map_err(left)?;
+            let endpoint = self.answering();
+            self.call_at(endpoint, Operation::DeleteBucket, "", "").map_err(left)?;
         }
         Ok(())
     }
@@ -251,10 +297,6 @@ impl<'a> Store<'a> {
     /// Where what was made is.
     pub fn place(&self) -> String {
         if self.own { self.bucket.clone() } else { format!("{}/{}", self.bucket, self.prefix) }
-    }
-
-    fn call(&self, operation: Operation, key: &str, query: &str) -> Result<Vec<u8>> {
-        self.call_at(0, operation, key, query)
     }
 
     /// Sends one request to an endpoint; the body of the answer, or what is wrong.
@@ -292,27 +334,49 @@ impl<'a> Store<'a> {
             endpoint.url,
             operation.name(),
             answer.status,
-            hint(code.as_deref())
+            hint(code.as_deref(), self.own)
         ))
     }
 }
 
-/// Keys of our making need no encoding.
-fn is_ours(key: &str) -> bool {
-    key.bytes().all(|b| b.is_ascii_alphanumeric() || b"-./".contains(&b))
+/// True for what [`Store::key`] makes, without the prefix: `put-1/0000007-1024`.
+fn is_made_by_us(key: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let Some((group, name)) = key.split_once('/') else { return false };
+    !group.is_empty()
+        && group.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && name.split_once('-').is_some_and(|(at, size)| number(at) && number(size))
 }
 
 /// What may be done about an error.
-fn hint(code: Option<&str>) -> &'static str {
+fn hint(code: Option<&str>, own_bucket: bool) -> &'static str {
     match code {
         Some("InvalidAccessKeyId" | "SignatureDoesNotMatch") => {
             " (keys are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or --credentials-file)"
         }
         Some("AuthorizationHeaderMalformed" | "AuthorizationQueryParametersError") => {
-            " (the region is AWS_REGION, or --region)"
+            " (the region is AWS_REGION or AWS_DEFAULT_REGION, or --region)"
         }
         Some("RequestTimeTooSkewed") => " (the clocks differ)",
+        Some("NoSuchBucket") if own_bucket => " (it was made just now: the endpoints have different buckets)",
         Some("NoSuchBucket") => " (without --bucket, one is made)",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_made_is_told_apart() {
+        for ours in ["put-1/0000007-1024", "list/0000000-0", "data-1048576/12345678-1048576"] {
+            assert!(is_made_by_us(ours), "{ours}");
+        }
+        for other in
+            ["", "/", "put-1/", "/0000007-1", "../x/0000007-1", "a/../1-1", "a/1-1/x", "a/1-", "a b/1-1"]
+        {
+            assert!(!is_made_by_us(other), "{other}");
+        }
     }
 }

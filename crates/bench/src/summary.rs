@@ -12,6 +12,13 @@ pub(crate) struct Key {
     pub operation: Operation,
 }
 
+impl Key {
+    /// True if both are operations of one step.
+    pub fn is_of_step(&self, other: &Self) -> bool {
+        (&self.title, self.concurrency, self.endpoints) == (&other.title, other.concurrency, other.endpoints)
+    }
+}
+
 /// A figure over all rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {

@@ -158,13 +158,17 @@ pub(crate) fn whole(number: f64) -> u64 {
     number.clamp(0.0, 9e15).round() as u64
 }
 
-/// A size for people: `1 MiB`, `1.5 KiB`, `100 B`.
+/// A size for people, to the byte: `1 MiB`, `1.5 KiB`, `100 B`, `1500 B`.
 pub fn show_size(bytes: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.into_iter().find(|(shift, _)| bytes >> shift > 0) {
         None => format!("{bytes} B"),
         Some((shift, unit)) if bytes.is_multiple_of(1 << shift) => format!("{} {unit}", bytes >> shift),
-        Some((shift, unit)) => format!("{:.1} {unit}", float(bytes) / float(1 << shift)),
+        Some((shift, unit)) if (bytes * 10).is_multiple_of(1 << shift) => {
+            format!("{:.1} {unit}", float(bytes) / float(1 << shift))
+        }
+        // Results are told apart by it.
+        Some(_) => format!("{bytes} B"),
     }
 }
 
@@ -207,9 +211,14 @@ mod tests {
             assert!(parse_size(bad).is_err(), "{bad}");
         }
         assert_eq!(parse_sizes("1k,2k"), Ok(vec![1024, 2048]));
-        for (bytes, text) in
-            [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (1 << 20, "1 MiB"), (5 << 40, "5 TiB")]
-        {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1500, "1500 B"),
+            (1536, "1.5 KiB"),
+            (1 << 20, "1 MiB"),
+            (5 << 40, "5 TiB"),
+        ] {
             assert_eq!(show_size(bytes), text);
         }
     }

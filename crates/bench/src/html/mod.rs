@@ -5,7 +5,7 @@ mod chart;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::report::Report;
+use crate::report::{Report, Round};
 use crate::request::Operation;
 use crate::summary::{Row, rows};
 use crate::units::{MIB, float, show_number, show_time};
@@ -61,6 +61,7 @@ pub fn html(report: &Report) -> String {
     facts(&mut out, report);
     table(&mut out, &rows);
     errors(&mut out, report);
+    servers(&mut out, report);
     let operations: BTreeSet<Operation> = rows.iter().map(|row| row.key.operation).collect();
     for operation in operations {
         let of: Vec<&Row<'_>> = rows.iter().filter(|row| row.key.operation == operation).collect();
@@ -84,11 +85,7 @@ pub fn html(report: &Report) -> String {
     // CPU is of a step, whatever the operations in it: once for each.
     let mut steps: Vec<&Row<'_>> = Vec::new();
     for row in &rows {
-        let same = |other: &&Row<'_>| {
-            (&other.key.title, other.key.concurrency, other.key.endpoints)
-                == (&row.key.title, row.key.concurrency, row.key.endpoints)
-        };
-        if !steps.iter().any(same) {
+        if !steps.iter().any(|other| other.key.is_of_step(&row.key)) {
             steps.push(row);
         }
     }
@@ -125,7 +122,8 @@ fn facts(out: &mut String, report: &Report) {
             "Load",
             format!(
                 "{kind}; threads: {}; {} s a step; {rounds}; payload {payload}",
-                settings.threads, settings.seconds
+                settings.threads,
+                show_number(float(settings.duration_ms) / 1e3)
             ),
         ),
         ("Load generator", report.machine.sentence()),
@@ -160,8 +158,10 @@ fn table(out: &mut String, rows: &[Row<'_>]) {
         let _ = write!(out, "<th>{head}</th>");
     }
     out.push_str("</tr>\n");
-    for row in rows {
+    for (index, row) in rows.iter().enumerate() {
         let key = &row.key;
+        // CPU is of a step, whatever the operations in it.
+        let first = !rows[..index].iter().any(|other| other.key.is_of_step(key));
         let _ = write!(
             out,
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td>",
@@ -188,9 +188,55 @@ fn table(out: &mut String, rows: &[Row<'_>]) {
         }
         let errors: u64 = row.rounds.iter().flat_map(|(_, of)| of.errors.values()).sum();
         cell(Some(errors.to_string()));
-        cell(row.figure(|round, _| round.server_cpu_us).map(|s| show_time(s.median)));
-        cell(row.figure(|round, _| round.client_cpu_us).map(|s| show_time(s.median)));
+        for cpu in [|round: &Round| round.server_cpu_us, |round: &Round| round.client_cpu_us] {
+            let figure = row.figure(|round, _| cpu(round)).map(|s| show_time(s.median));
+            cell(if first { figure } else { Some(String::new()) });
+        }
         out.push_str("</tr>\n");
+    }
+    out.push_str("</table></div>\n");
+}
+
+/// What was sampled of the servers' processes.
+fn servers(out: &mut String, report: &Report) {
+    if report.rounds.iter().all(|round| round.servers.is_empty()) {
+        return;
+    }
+    out.push_str("<h2>Servers</h2>\n<div class=\"wide\"><table><tr>");
+    for head in [
+        "Step",
+        "Server",
+        "At once",
+        "Round",
+        "CPU seconds",
+        "Resident MiB",
+        "Threads",
+        "Open files",
+        "Page faults",
+        "that waited",
+    ] {
+        let _ = write!(out, "<th>{head}</th>");
+    }
+    out.push_str("</tr>\n");
+    for round in &report.rounds {
+        for server in &round.servers {
+            let ended = if server.ended { ", ended" } else { "" };
+            let _ = writeln!(
+                out,
+                "<tr><td>{}</td><td>{} (pid {}{ended})</td><td>{}</td><td>{}</td><td>{:.2}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                escaped(&round.title),
+                escaped(&server.name),
+                server.pid,
+                round.concurrency,
+                round.round,
+                server.cpu_seconds,
+                server.resident_bytes_max >> 20,
+                server.threads_max,
+                server.open_files_max,
+                server.minor_faults,
+                server.major_faults,
+            );
+        }
     }
     out.push_str("</table></div>\n");
 }
@@ -271,15 +317,11 @@ fn latencies(rows: &[&Row<'_>]) -> String {
     if series.is_empty() {
         return String::new();
     }
-    Lines {
-        title: "Latency by quantile",
-        x_name: "quantile",
-        x: Scale::Nines,
-        y: Scale::Log,
-        show: show_time,
-        series,
-    }
-    .svg()
+    let title = match every {
+        1 => "Latency by quantile".to_owned(),
+        every => format!("Latency by quantile, one step of {every}"),
+    };
+    Lines { title: &title, x_name: "quantile", x: Scale::Nines, y: Scale::Log, show: show_time, series }.svg()
 }
 
 #[cfg(test)]

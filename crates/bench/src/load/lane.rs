@@ -131,10 +131,16 @@ impl Lane {
     }
 }
 
+/// A code as S3 has them. Other texts could have any length, and be all different.
+fn error_code(text: &str) -> String {
+    let is_code = text.len() <= 64 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.');
+    if is_code { text.to_owned() } else { "(no code of S3's)".to_owned() }
+}
+
 /// Whether an answer is what the request is for.
 fn judge(connection: &Connection, request: &Prepared) -> Result<u64, String> {
     let answer = &connection.answer;
-    let code = || xml::first(&answer.kept, "Code");
+    let code = || xml::first(&answer.kept, "Code").map(|code| error_code(&code));
     if answer.status >= 300 {
         let code = code().map(|code| format!(" {code}")).unwrap_or_default();
         return Err(format!("{}{code}", answer.status));

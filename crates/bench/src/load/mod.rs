@@ -26,12 +26,12 @@ use work::{Picker, Work};
 
 /// How long connecting may take before the clock starts all the same.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long requests in flight may go on once someone wants an end.
+/// How long requests in flight may go on once someone wants an end, and what is due may be sent when the time is over.
 const GRACE: Duration = Duration::from_secs(2);
+/// How often it is looked whether someone wants an end.
+const LOOK: Duration = Duration::from_millis(100);
 /// Longer than anything is measured.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
-/// How often it is looked whether someone does.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Ends a run before its time.
 #[derive(Debug, Clone, Default)]
@@ -250,7 +250,16 @@ impl Common<'_> {
                     return;
                 }
             }
-            if began >= context.window.until {
+            let until = context.window.until;
+            if began >= until {
+                return;
+            }
+            if let Some(pace) = &pace
+                && Instant::now() >= until + GRACE
+            {
+                let mut tally = context.tally.borrow_mut();
+                let unsent = pace.due_before(began, until);
+                *tally.outside.entry("due, and never sent".to_owned()).or_default() += unsent;
                 return;
             }
             let Some(request) = picker.next(lane.endpoint) else {

@@ -11,6 +11,8 @@ use rustix::time::{
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 
+use crate::units;
+
 /// The times of one lane.
 pub(crate) struct Pace {
     /// The timerfd: to the runtime it is one more thing to read from.
@@ -22,16 +24,22 @@ pub(crate) struct Pace {
 impl Pace {
     /// `rate` a second by all `lanes` together, evenly spaced.
     pub fn new(start: Instant, rate: f64, lane: usize, lanes: usize) -> io::Result<Self> {
-        let every = Duration::from_secs_f64(crate::units::float(lanes as u64) / rate);
+        let every = Duration::from_secs_f64(units::float(lanes as u64) / rate);
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        let offset = every.mul_f64(crate::units::float(lane as u64) / crate::units::float(lanes as u64));
+        let offset = every.mul_f64(units::float(lane as u64) / units::float(lanes as u64));
         Ok(Self { timer: Receiver::from_file_unchecked(File::from(timer))?, next: start + offset, every })
     }
 
     /// When the next request is due.
     pub fn due(&self) -> Instant {
         self.next
+    }
+
+    /// How many are due from `first` on, which is one, and before `until`.
+    pub fn due_before(&self, first: Instant, until: Instant) -> u64 {
+        let left = until.saturating_duration_since(first);
+        units::whole((left.as_secs_f64() / self.every.as_secs_f64()).ceil())
     }
 
     /// Waits until then, or not at all if that is past.
@@ -74,6 +82,9 @@ mod tests {
             let before = Instant::now();
             pace.wait().await.unwrap();
             assert!(pace.due() < before);
+            let due = pace.due();
+            assert_eq!(pace.due_before(due, due + Duration::from_millis(9)), 5);
+            assert_eq!(pace.due_before(due, due), 0);
         });
     }
 }

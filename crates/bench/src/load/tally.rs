@@ -53,6 +53,14 @@ pub(crate) struct Tally {
     pub exhausted: bool,
 }
 
+/// Names are what servers say: no more than so many are told apart.
+const ERROR_NAMES_MAX: usize = 100;
+
+fn count_error(errors: &mut BTreeMap<String, u64>, name: String) {
+    let is_new = errors.len() >= ERROR_NAMES_MAX && !errors.contains_key(&name);
+    *errors.entry(if is_new { "other errors".to_owned() } else { name }).or_default() += 1;
+}
+
 impl Tally {
     fn of(&mut self, operation: Operation) -> &mut Counts {
         let slot = &mut self.operations[operation.index()];
@@ -96,7 +104,7 @@ impl Tally {
         } else {
             &mut self.of(operation).errors
         };
-        *errors.entry(name).or_default() += 1;
+        count_error(errors, name);
     }
 
     pub fn merge(&mut self, other: Self) {

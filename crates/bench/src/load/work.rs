@@ -9,12 +9,34 @@ use crate::units::Mix;
 /// Requests by endpoint, since each has its own signature. All endpoints have as many.
 pub(crate) type Sets = Vec<Vec<Prepared>>;
 
-/// What is to be done.
-pub(crate) enum Work {
-    /// Requests in their order, by all lanes together, over and over or up to a number.
-    Ring { sets: Sets, next: AtomicU64, most: Option<u64> },
+/// What is to be done, by all lanes together, over and over or up to a number of requests.
+pub(crate) struct Work {
+    kind: Kind,
+    taken: AtomicU64,
+    most: Option<u64>,
+}
+
+enum Kind {
+    /// Requests in their order.
+    Ring(Sets),
     /// A mix of operations.
     Mixed(Mixed),
+}
+
+impl Work {
+    pub fn ring(sets: Sets, most: Option<u64>) -> Self {
+        Self { kind: Kind::Ring(sets), taken: AtomicU64::new(0), most }
+    }
+
+    pub fn mixed(mixed: Mixed, most: Option<u64>) -> Self {
+        Self { kind: Kind::Mixed(mixed), taken: AtomicU64::new(0), most }
+    }
+
+    /// The number of the next request; `None` if there is no more.
+    fn take(&self) -> Option<u64> {
+        let number = self.taken.fetch_add(1, Ordering::Relaxed);
+        self.most.is_none_or(|most| number < most).then_some(number)
+    }
 }
 
 /// A mix of operations. GetObject and HeadObject are for objects that stay; PutObject and DeleteObject for others.
@@ -30,31 +52,26 @@ pub(crate) struct Mixed {
 }
 
 /// What one lane does next.
-pub(crate) enum Picker<'a> {
-    Ring(&'a Work),
-    Mixed(Box<MixedPicker<'a>>),
+pub(crate) struct Picker<'a> {
+    work: &'a Work,
+    mixed: Option<Box<MixedPicker<'a>>>,
 }
 
 impl<'a> Picker<'a> {
     pub fn new(work: &'a Work, lane: usize) -> Self {
-        match work {
-            Work::Ring { .. } => Self::Ring(work),
-            Work::Mixed(mixed) => Self::Mixed(Box::new(MixedPicker::new(mixed, lane))),
-        }
+        let mixed = match &work.kind {
+            Kind::Ring(_) => None,
+            Kind::Mixed(mixed) => Some(Box::new(MixedPicker::new(mixed, lane))),
+        };
+        Self { work, mixed }
     }
 
     /// The next request; `None` if there is no more.
     pub fn next(&mut self, endpoint: usize) -> Option<&'a Prepared> {
-        match self {
-            Self::Ring(Work::Ring { sets, next, most }) => {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if most.is_some_and(|most| number >= most) {
-                    return None;
-                }
-                around(sets.get(endpoint)?, number)
-            }
-            Self::Ring(Work::Mixed(_)) => None,
-            Self::Mixed(mixed) => mixed.next(endpoint),
+        let number = self.work.take()?;
+        match (&self.work.kind, &mut self.mixed) {
+            (Kind::Ring(sets), _) => around(sets.get(endpoint)?, number),
+            (Kind::Mixed(_), mixed) => mixed.as_mut()?.next(endpoint),
         }
     }
 }
@@ -135,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_ring_ends() {
-        let work = Work::Ring { sets: set(Operation::GetObject, 3), next: AtomicU64::new(0), most: Some(4) };
+        let work = Work::ring(set(Operation::GetObject, 3), Some(4));
         let (mut one, mut other) = (Picker::new(&work, 0), Picker::new(&work, 1));
         let mut taken = Vec::new();
         while let Some(request) = one.next(0) {
@@ -156,7 +173,7 @@ mod tests {
             delete: set(Operation::DeleteObject, 100),
             lanes: 7,
         };
-        let work = Work::Mixed(mixed);
+        let work = Work::mixed(mixed, Some(100_000));
         let mut counts = BTreeMap::<_, u32>::new();
         let mut there = BTreeSet::new();
         let mut picker = Picker::new(&work, 3);
@@ -183,5 +200,6 @@ mod tests {
             let found = counts[&operation];
             assert!(found.abs_diff(percent * 1000) < 600, "{operation:?}: {found}");
         }
+        assert!(picker.next(0).is_none());
     }
 }

@@ -1,17 +1,21 @@
 //! `slipway bench`.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bench::units::{Mix, parse_duration, parse_size, parse_sizes, parse_sweep, show_size};
 use bench::{
-    Credentials, Endpoint, Event, FORMAT, PRESETS, Payload, Plan, Report, Step, Stop, Test, Trust,
-    preset_steps, table,
+    Credentials, Endpoint, Event, FORMAT, PRESETS, Payload, Plan, Report, SIGNED_MAX, Step, Stop, Test,
+    Trust, preset_steps, table,
 };
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
+use s3_types::limits::PARTS_MAX;
+use serde::Deserialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Console, FOUND, OK};
@@ -85,6 +89,14 @@ fn positive_duration(text: &str) -> Result<Duration, String> {
         .and_then(|time| if time.is_zero() { Err("more than nothing".to_owned()) } else { Ok(time) })
 }
 
+fn objects(text: &str) -> Result<usize, String> {
+    // Their requests are signed beforehand.
+    match at_least_one(text)? {
+        many if many as u64 > SIGNED_MAX => Err(format!("at most {SIGNED_MAX}")),
+        objects => Ok(objects),
+    }
+}
+
 fn scale(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
@@ -128,7 +140,7 @@ pub struct BenchOptions {
     pub preset: Option<String>,
 
     /// For presets: make objects of gigabytes smaller, 0.1 to a tenth
-    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = scale)]
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = scale, requires = "preset")]
     pub scale: f64,
 
     /// Tell what the presets do
@@ -155,7 +167,8 @@ pub struct BenchOptions {
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeat: u32,
 
-    /// Send so many requests a second, whether answers come or not (open loop). Latencies count from when requests are due
+    /// Send so many requests a second, whether answers come or not (open loop). Latencies count from when requests are due; what is
+    /// due and not sent two seconds after the end is an error
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub rate: Option<u64>,
 
@@ -163,25 +176,25 @@ pub struct BenchOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
 
-    /// Objects to read, to list or to delete, or keys to write in turn
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    /// Objects to read, to list or to delete, or keys to write in turn; at most 20000
+    #[arg(long, value_name = "N", value_parser = objects)]
     pub objects: Option<usize>,
 
     /// For get: read ranges of this length
     #[arg(long, value_name = "SIZE", value_parser = positive_size)]
     pub range: Option<u64>,
 
-    /// For multipart: the size of parts
-    #[arg(long, value_name = "SIZE", default_value = "64m", value_parser = positive_size)]
-    pub part_size: u64,
+    /// For multipart: the size of parts [default: 64m]
+    #[arg(long, value_name = "SIZE", value_parser = positive_size)]
+    pub part_size: Option<u64>,
 
-    /// For mixed: how often each operation occurs
-    #[arg(long, value_name = "MIX", default_value = "get=45,put=15,head=30,delete=10", value_parser = Mix::parse)]
-    pub mix: Mix,
+    /// For mixed: how often each operation occurs [default: get=45,put=15,head=30,delete=10]
+    #[arg(long, value_name = "MIX", value_parser = Mix::parse)]
+    pub mix: Option<Mix>,
 
-    /// For list: keys on a page
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub page: u16,
+    /// For list, and mixed: keys on a page [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub page: Option<u16>,
 
     /// Whether bodies are signed
     #[arg(long, value_name = "HOW", value_enum, default_value = "unsigned")]
@@ -195,9 +208,9 @@ pub struct BenchOptions {
     #[arg(long)]
     pub keep: bool,
 
-    /// The region to sign for
-    #[arg(long, value_name = "NAME", env = "AWS_REGION", default_value = "us-east-1")]
-    pub region: String,
+    /// The region to sign for. Without it that is AWS_DEFAULT_REGION, or us-east-1
+    #[arg(long, value_name = "NAME", env = "AWS_REGION")]
+    pub region: Option<String>,
 
     /// A TOML file with access_key and secret_key, readable by its owner only. Without it they are AWS_ACCESS_KEY_ID,
     /// AWS_SECRET_ACCESS_KEY and maybe AWS_SESSION_TOKEN
@@ -216,7 +229,7 @@ pub struct BenchOptions {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = positive_duration)]
     pub timeout: Duration,
 
-    /// Threads that send; half as many as there are processors unless given
+    /// Threads that send, but for multipart; half as many as there are processors, and at most 8, unless given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
 
@@ -260,14 +273,20 @@ pub fn run(options: &BenchOptions) -> ExitCode {
         Ok(plan) => plan,
         Err(message) => return console.fail(&message),
     };
+    if let Err(message) = try_reports(options) {
+        return console.fail(&message);
+    }
     let stop = Stop::default();
-    if let Err(e) = stop_on_signals(&stop) {
+    let place = Arc::<OnceLock<String>>::default();
+    if let Err(e) = stop_on_signals(&stop, &place) {
         return console.fail(&format!("signals: {e}"));
     }
     allow_many_files();
     let shown = std::cell::RefCell::new(String::new());
     let report = bench::run(&plan, &stop, &|event| match event {
         Event::Progress(line) => console.show(&line),
+        Event::Made(made) => drop(place.set(made)),
+        Event::Left(left) => console.say(&format!("left: {left}")),
         Event::Done(round) => {
             let title = table::title(round);
             if shown.borrow().is_empty() {
@@ -296,39 +315,66 @@ pub fn run(options: &BenchOptions) -> ExitCode {
     if let Err(message) = write_reports(options, &report) {
         return console.fail(&message);
     }
-    let well = report.errors() == 0 && report.problems.is_empty() && !report.interrupted;
+    let unanswered = report.rounds.iter().any(|round| round.answers == 0);
+    if unanswered {
+        console.complain("nothing was answered in the time of a step; --duration makes it longer");
+    }
+    let well = report.errors() == 0 && report.problems.is_empty() && !report.interrupted && !unanswered;
     if well { OK.into() } else { FOUND.into() }
 }
 
-fn write_reports(options: &BenchOptions, report: &Report) -> Result<(), String> {
-    let write = |path: &Path, text: String| {
-        std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
-    };
-    if let Some(path) = &options.json {
-        let text = serde_json::to_string_pretty(report).map_err(|e| e.to_string())?;
-        write(path, text + "\n")?;
-    }
-    if let Some(path) = &options.csv {
-        write(path, bench::csv(report))?;
-    }
-    if let Some(path) = &options.html {
-        write(path, bench::html(report))?;
+/// Fails before anything is measured if what is measured can't be written.
+fn try_reports(options: &BenchOptions) -> Result<(), String> {
+    for path in [&options.json, &options.csv, &options.html].into_iter().flatten() {
+        let is_new = !path.exists();
+        let opened = File::options().append(true).create(true).open(path);
+        opened.map_err(|e| format!("{}: {e}", path.display()))?;
+        if is_new {
+            // Nothing is left there by a run that fails.
+            let _ = std::fs::remove_file(path);
+        }
     }
     Ok(())
+}
+
+/// Writes all that can be written.
+fn write_reports(options: &BenchOptions, report: &Report) -> Result<(), String> {
+    let mut failed = Vec::new();
+    let mut write = |path: &Path, text: Result<String, String>| {
+        let written = text.and_then(|text| std::fs::write(path, text).map_err(|e| e.to_string()));
+        failed.extend(written.err().map(|e| format!("{}: {e}", path.display())));
+    };
+    if let Some(path) = &options.json {
+        let text = serde_json::to_string_pretty(report).map_err(|e| e.to_string());
+        write(path, text.map(|text| text + "\n"));
+    }
+    if let Some(path) = &options.csv {
+        write(path, Ok(bench::csv(report)));
+    }
+    if let Some(path) = &options.html {
+        write(path, Ok(bench::html(report)));
+    }
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
 fn compare(first: &Path, second: &Path) -> Result<String, String> {
     let read = |path: &Path| {
         let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-        let report: Report = serde_json::from_str(&text)
-            .map_err(|e| format!("{}: not written by slipway bench --json: {e}", path.display()))?;
-        if report.format == FORMAT {
-            Ok(report)
-        } else {
-            Err(format!("{}: of format {}; this program knows {FORMAT}", path.display(), report.format))
+        let other = |e| format!("{}: not written by slipway bench --json: {e}", path.display());
+        match serde_json::from_str(&text).map_err(other)? {
+            ReportHead { format: FORMAT } => serde_json::from_str::<Report>(&text).map_err(other),
+            ReportHead { format } => {
+                Err(format!("{}: of format {format}; this program knows {FORMAT}", path.display()))
+            }
         }
     };
-    Ok(bench::compare(&read(first)?, &read(second)?))
+    bench::compare(&read(first)?, &read(second)?)
+}
+
+/// What a report of any format has.
+#[derive(Deserialize)]
+struct ReportHead {
+    format: u32,
 }
 
 fn plan(options: &BenchOptions) -> Result<Plan, String> {
@@ -370,30 +416,34 @@ fn steps(options: &BenchOptions, endpoints: usize) -> Result<Vec<Step>, String> 
     let swept = options.concurrency.as_ref().map(|sweep| sweep.0.as_slice());
     if let Some(preset) = &options.preset {
         let steps = preset_steps(preset, endpoints, options.scale, swept);
-        return steps.ok_or_else(|| format!("no preset {preset}"));
+        let steps = steps.ok_or_else(|| format!("no preset {preset}"))?;
+        steps.iter().try_for_each(|step| refuse_foreign(options, step.test))?;
+        return Ok(steps);
     }
     let Some(test) = options.operation.map(Operation::test) else {
         return Err("nothing to measure".to_owned());
     };
+    refuse_foreign(options, test)?;
+    let (part_size, page) = (options.part_size.unwrap_or(64 << 20), options.page.unwrap_or(1000));
     let default = if test == Test::Multipart { 1 << 30 } else { 1 << 20 };
     let sizes = options.size.as_ref().map_or_else(|| vec![default], |sizes| sizes.0.clone());
     let mut steps = Vec::new();
     for &size in &sizes {
-        if size.div_ceil(options.part_size) > 10_000 && test == Test::Multipart {
-            return Err(format!(
-                "{} in parts of {}: S3 allows 10000 parts",
-                show_size(size),
-                show_size(options.part_size)
-            ));
+        if size.div_ceil(part_size) > PARTS_MAX.into() && test == Test::Multipart {
+            let (size, part_size) = (show_size(size), show_size(part_size));
+            return Err(format!("{size} in parts of {part_size}: S3 allows {PARTS_MAX} parts"));
+        }
+        if size == 0 && options.range.is_some() {
+            return Err("an empty object has no ranges".to_owned());
         }
         for &concurrency in swept.unwrap_or(&[16]) {
             steps.push(Step {
                 test,
                 size,
-                range: options.range.filter(|_| test == Test::Get),
-                part_size: options.part_size,
-                mix: options.mix,
-                page: options.page.into(),
+                range: options.range,
+                part_size,
+                mix: options.mix.unwrap_or_default(),
+                page: page.into(),
                 concurrency,
                 endpoints,
                 most: options.count,
@@ -403,8 +453,31 @@ fn steps(options: &BenchOptions, endpoints: usize) -> Result<Vec<Step>, String> 
     Ok(steps)
 }
 
+/// Options that say nothing of this test were meant for another.
+fn refuse_foreign(options: &BenchOptions, test: Test) -> Result<(), String> {
+    let listing = [Test::List, Test::Mixed].as_slice();
+    let all_but_multipart =
+        [Test::Put, Test::Get, Test::Head, Test::List, Test::Delete, Test::Mixed].as_slice();
+    for (given, name, of) in [
+        (options.range.is_some(), "range", [Test::Get].as_slice()),
+        (options.part_size.is_some(), "part-size", &[Test::Multipart]),
+        (options.mix.is_some(), "mix", &[Test::Mixed]),
+        (options.page.is_some(), "page", listing),
+        (options.objects.is_some(), "objects", all_but_multipart),
+        (options.threads.is_some(), "threads", all_but_multipart),
+        (options.rate.is_some(), "rate", all_but_multipart),
+    ] {
+        if given && !of.contains(&test) {
+            return Err(format!("--{name} says nothing of {}", test.name()));
+        }
+    }
+    Ok(())
+}
+
 fn keys(options: &BenchOptions) -> Result<Credentials, String> {
-    let region = options.region.clone();
+    let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let region = options.region.clone().filter(|region| !region.is_empty());
+    let region = region.or_else(|| variable("AWS_DEFAULT_REGION")).unwrap_or_else(|| "us-east-1".to_owned());
     if let Some(file) = &options.credentials_file {
         let credential = credentials::find(Some(file), |_| None, None)?.credential;
         return Ok(Credentials {
@@ -414,7 +487,6 @@ fn keys(options: &BenchOptions) -> Result<Credentials, String> {
             region,
         });
     }
-    let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
     let needed = |name: &str| {
         variable(name).ok_or_else(|| {
             format!("{name} is not set; it is one of the keys to sign with (see --credentials-file, too)")
@@ -428,18 +500,26 @@ fn keys(options: &BenchOptions) -> Result<Credentials, String> {
     })
 }
 
-/// The first Ctrl-C asks for an end with a report; the second is one.
-fn stop_on_signals(stop: &Stop) -> std::io::Result<()> {
+/// The first Ctrl-C asks for an end with a report; the second is one, and tells what it leaves.
+fn stop_on_signals(stop: &Stop, place: &Arc<OnceLock<String>>) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let stop = stop.clone();
-    let (mut interrupt, mut terminate) = runtime.block_on(async {
-        Ok::<_, std::io::Error>((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?))
+    let (stop, place) = (stop.clone(), Arc::clone(place));
+    let (mut interrupt, mut terminate, mut hangup) = runtime.block_on(async {
+        let of = |kind| signal(kind);
+        Ok::<_, std::io::Error>((
+            of(SignalKind::interrupt())?,
+            of(SignalKind::terminate())?,
+            of(SignalKind::hangup())?,
+        ))
     })?;
     std::thread::spawn(move || {
         runtime.block_on(async {
             loop {
-                tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+                tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {}, _ = hangup.recv() => {} }
                 if stop.is_stopped() {
+                    if let Some(place) = place.get() {
+                        eprintln!("\nslipway: left: {place}");
+                    }
                     std::process::exit(130);
                 }
                 stop.stop();

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser as _};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use rustix::fs::Advice;
 
@@ -269,8 +269,8 @@ pub struct ServeOptions {
 
     /// Send what the page cache has of large files from there (sendfile), without TLS. `off` reads them first, which costs more, and tells a file
     /// that is overwritten in place at the very end of a download too (see SEMANTICS.md)
-    #[arg(long, value_name = "on|off", env = "SLIPWAY_SENDFILE", value_parser = BoolishValueParser::new(),
-        action = ArgAction::Set, default_value = "on")]
+    #[arg(long, value_name = "on|off", env = "SLIPWAY_SENDFILE", action = ArgAction::Set, default_value = "on",
+        value_parser = PossibleValuesParser::new(["on", "off"]).map(|text| text == "on"))]
     pub sendfile: bool,
 
     /// How files are mostly read: tells the kernel how far to read ahead
@@ -283,7 +283,7 @@ pub struct ServeOptions {
     )]
     pub access_pattern: AccessPattern,
 
-    /// Most connections at a time; further ones are answered 503 SlowDown and closed
+    /// Most connections at a time; further ones are answered 503 SlowDown (without TLS) and closed
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_CONNECTIONS", default_value = "10000", value_parser = at_least_one)]
     pub max_connections: usize,
 

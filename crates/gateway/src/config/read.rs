@@ -107,6 +107,9 @@ fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<(String, Vec<
                 return Err(says(&format_args!("{key}: expected one value, not a list")));
             }
             toml::Value::Boolean(on) if is_switch(command, id) => vec![on.to_string().into()],
+            toml::Value::Boolean(on) if is_on_or_off(command, id) => {
+                vec![if *on { "on" } else { "off" }.into()]
+            }
             toml::Value::Array(items) => {
                 items.iter().map(|item| value(key, item)).collect::<Result<Vec<_>, _>>()?
             }
@@ -128,9 +131,17 @@ fn is_switch(command: &clap::Command, id: &str) -> bool {
     has_action(command, id, |action| matches!(action, clap::ArgAction::SetTrue))
 }
 
+fn is_on_or_off(command: &clap::Command, id: &str) -> bool {
+    has(command, id, |arg| arg.get_possible_values().iter().any(|value| value.get_name() == "off"))
+}
+
 fn has_action(command: &clap::Command, id: &str, is: impl Fn(&clap::ArgAction) -> bool) -> bool {
+    has(command, id, |arg| is(arg.get_action()))
+}
+
+fn has(command: &clap::Command, id: &str, is: impl Fn(&clap::Arg) -> bool) -> bool {
     let mut serve = command.find_subcommand("serve").map(clap::Command::get_arguments).into_iter().flatten();
-    serve.any(|arg| arg.get_id() == id && is(arg.get_action()))
+    serve.any(|arg| arg.get_id() == id && is(arg))
 }
 
 #[cfg(test)]
