@@ -7,7 +7,7 @@ terminal and to PRESET-SERVER.txt.
 
     cargo build --release && bench/study.py --dir /mnt/x
     bench/study.py --presets put-1m head small --seconds 10 --scale 1
-    bench/study.py --server 'peer=versitygw --port {address} posix {dir}'     # keys: ROOT_ACCESS_KEY, ROOT_SECRET_KEY
+    bench/study.py --server 'peer=versitygw --port {address} --keep-alive posix {dir}'     # keys: ROOT_ACCESS_KEY, ROOT_SECRET_KEY
 """
 
 import argparse

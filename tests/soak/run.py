@@ -3,7 +3,7 @@
 .venv/bin/python tests/soak/run.py --minutes 30
 
 Each round asks for everything in turn, with clients that go away in the middle, and ends with a rest. A round of its own
-before the first warms up. What a gateway has at rest may not grow from then on: memory, descriptors, threads. At the end
+before the first warms up. What a gateway has at rest may not grow from then on: memory, descriptors. At the end
 the tree is checked, and has to be empty.
 """
 

@@ -24,10 +24,7 @@ pub(crate) struct Share(
 impl Share {
     /// Waits for one; [`BackendError::Busy`] if that takes too long. Some buckets have theirs together with others.
     pub async fn of(bucket: &BucketName) -> Result<Self> {
-        static SHARES: LazyLock<[Arc<Semaphore>; BUCKET_SHARES]> =
-            LazyLock::new(|| array::from_fn(|_| Arc::new(Semaphore::new(BUCKET_THREADS_MAX))));
-        let at = lock::hash(bucket.as_str().as_bytes()) % BUCKET_SHARES as u64;
-        let shares = Arc::clone(&SHARES[usize::try_from(at).unwrap_or_default()]);
+        let shares = Self::turns(bucket);
         if let Ok(share) = Arc::clone(&shares).try_acquire_owned() {
             return Ok(Self(share));
         }
@@ -35,6 +32,14 @@ impl Share {
             Ok(Ok(share)) => Ok(Self(share)),
             _ => Err(BackendError::Busy("patience with a bucket that has no thread to spare")),
         }
+    }
+
+    /// All those of a bucket.
+    pub fn turns(bucket: &BucketName) -> Arc<Semaphore> {
+        static SHARES: LazyLock<[Arc<Semaphore>; BUCKET_SHARES]> =
+            LazyLock::new(|| array::from_fn(|_| Arc::new(Semaphore::new(BUCKET_THREADS_MAX))));
+        let at = lock::hash(bucket.as_str().as_bytes()) % BUCKET_SHARES as u64;
+        Arc::clone(&SHARES[usize::try_from(at).unwrap_or_default()])
     }
 }
 

@@ -154,6 +154,7 @@ use crate::publish::Target;
 use crate::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
 
+pub use limits::{BUCKET_THREADS_MAX, LOCK_WAITERS_OF_ALL};
 pub use options::{Durability, Metadata, Options, SweepOptions, Symlinks};
 pub use store::OpenError;
 

@@ -44,7 +44,8 @@ pub(crate) const LOCK_SWEEP_WAIT_MAX: Duration = Duration::from_secs(3);
 /// So many threads may wait for locks of one bucket, and of all; further ones are turned away (`Busy`). Of a gateway's 256, of which large documents may
 /// hold 32 as well, and of the [`BUCKET_THREADS_MAX`] of a bucket, whose other requests go on. On a busy machine many of these may wait for the few that have its locks.
 pub(crate) const LOCK_WAITERS_MAX: usize = 128;
-pub(crate) const LOCK_WAITERS_OF_ALL: usize = 176;
+/// See [`LOCK_WAITERS_MAX`].
+pub const LOCK_WAITERS_OF_ALL: usize = 176;
 /// Pauses between tries for a lock, from the first to the last. No one but the first in a line tries.
 pub(crate) const LOCK_PAUSE_MIN: Duration = Duration::from_micros(50);
 pub(crate) const LOCK_PAUSE_MAX: Duration = Duration::from_millis(2);
@@ -58,7 +59,7 @@ pub(crate) const CACHED_OBJECT_BYTES_MAX: usize = 64 << 10;
 pub(crate) const CACHED_OBJECT_OVERHEAD_BYTES: usize = 512;
 /// Threads that work on one bucket may have, of the 256 that there are for all; work waits so long for one of them. Buckets are
 /// spread over so many shares.
-pub(crate) const BUCKET_THREADS_MAX: usize = 160;
+pub const BUCKET_THREADS_MAX: usize = 160;
 pub(crate) const BUCKET_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
 pub(crate) const BUCKET_SHARES: usize = 64;
 /// Up to this size, bodies are written at their commit.

@@ -8,6 +8,7 @@ use s3_types::{
     BucketName, ByteRange, Checksum, ChecksumAlgorithm, ChecksumValue, Conditions, ETag, ObjectKey,
     ObjectMetadata, Timestamp,
 };
+use tokio::sync::Semaphore;
 
 use crate::Result;
 
@@ -84,6 +85,8 @@ pub enum ObjectBody {
         range: Range<u64>,
         /// What the file must still look like once they were read.
         stamp: FileStamp,
+        /// A read that may wait for a disk takes one of these while it does: so many threads may do so for one bucket.
+        turns: Arc<Semaphore>,
     },
     /// From elsewhere.
     Stream(BoxStream<'static, Result<Bytes>>),

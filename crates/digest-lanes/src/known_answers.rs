@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::algorithm::add_scalar;
 use crate::lanes::Kernel;
-use crate::md5::Rfc1321;
-use crate::sha256::Fips180;
+use crate::md5::Md5Steps;
+use crate::sha256::Sha256Steps;
 use crate::{Algorithm, Block, LANES, Stream, Update, update_together};
 
 /// RFC 1321, appendix A.5.
@@ -92,9 +92,9 @@ fn check_together<A: Algorithm>(answers: &[(&str, &str)]) {
 #[test]
 fn md5() {
     for (text, expected) in MD5 {
-        check::<Rfc1321>(text, expected);
+        check::<Md5Steps>(text, expected);
     }
-    check_together::<Rfc1321>(&MD5);
+    check_together::<Md5Steps>(&MD5);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn sha256() {
     let million = "a".repeat(1_000_000);
     let answers = [&SHA256[..], &[(&million, MILLION_A)]].concat();
     for (text, expected) in &answers {
-        check::<Fips180>(text, expected);
+        check::<Sha256Steps>(text, expected);
     }
-    check_together::<Fips180>(&answers);
+    check_together::<Sha256Steps>(&answers);
 }

@@ -17,16 +17,16 @@ mod together;
 mod word;
 
 pub use algorithm::Algorithm;
-pub use md5::Rfc1321;
-pub use sha256::Fips180;
+pub use md5::Md5Steps;
+pub use sha256::Sha256Steps;
 pub use stream::Stream;
 pub use together::{Update, update_together};
 
 /// An MD5 in progress.
-pub type Md5 = Stream<Rfc1321>;
+pub type Md5 = Stream<Md5Steps>;
 
 /// A SHA-256 in progress.
-pub type Sha256 = Stream<Fips180>;
+pub type Sha256 = Stream<Sha256Steps>;
 
 /// How many streams are of use to [`update_together`]; a multiple of what any processor takes at once.
 pub const LANES: usize = 16;

@@ -9,7 +9,7 @@ use crate::word::Word;
 
 /// Of [`Md5`](crate::Md5).
 #[derive(Debug, Clone)]
-pub struct Rfc1321;
+pub struct Md5Steps;
 
 /// Two lanes of x86 already beat one stream after the other. Four of NEON do, if what is known of its cores' latencies is true: decision 0012.
 const WAYS: &[Way] = &[
@@ -19,7 +19,7 @@ const WAYS: &[Way] = &[
     Way { kernel: Kernel::Neonx8, fewest: 4 },
 ];
 
-impl Algorithm for Rfc1321 {
+impl Algorithm for Md5Steps {
     type Output = [u8; 16];
     type State<W: Word> = [W; 4];
 

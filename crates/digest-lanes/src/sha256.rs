@@ -9,7 +9,7 @@ use crate::word::Word;
 
 /// Of [`Sha256`](crate::Sha256).
 #[derive(Debug, Clone)]
-pub struct Fips180;
+pub struct Sha256Steps;
 
 /// Where the processor has no instructions for SHA-256. How many streams each way takes was measured: decision 0012.
 const WAYS: &[Way] = &[
@@ -22,7 +22,7 @@ const WAYS: &[Way] = &[
 const WAYS_BESIDE_INSTRUCTIONS: &[Way] =
     &[Way { kernel: Kernel::Avx512x16, fewest: 11 }, Way { kernel: Kernel::Avx512x8, fewest: 6 }];
 
-impl Algorithm for Fips180 {
+impl Algorithm for Sha256Steps {
     type Output = [u8; 32];
     type State<W: Word> = [W; 8];
 

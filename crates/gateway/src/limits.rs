@@ -14,6 +14,9 @@
 //!   what it says: 1000 keys, or 10,000 parts.
 //!
 //! The number of connections and of requests in progress is limited by configuration.
+//!
+//! On a machine with many cores and much memory, what to raise together: [`DIGEST_WAITING_BYTES_MAX`] (of MD5 and of SHA-256 each; passes are as many as
+//! cores ask for) and `HELD_BYTES_MAX` of `backend_posix`, [`CONNECTIONS_FEW`], [`BLOCKING_THREADS_MAX`] with `BUCKET_THREADS_MAX` and `LOCK_WAITERS_MAX`.
 
 use std::time::Duration;
 
@@ -45,9 +48,9 @@ pub const DIGEST_STREAM_BYTES_MAX: usize = 1 << 20;
 pub const DIGEST_STREAM_BYTES_MIN: usize = 32 << 10;
 /// A body with so much waiting is digested at once, one with half of its room sooner.
 pub const DIGEST_DUE_BYTES: usize = 256 << 10;
-/// What all bodies have waiting, unless there are more than have so little each.
+/// What all bodies have waiting for their MD5, or for their SHA-256, unless there are more than have so little each.
 pub const DIGEST_WAITING_BYTES_MAX: usize = 8 << 20;
-/// One thread digests for so many cores; it does so at several times the rate that they receive.
+/// One thread digests for so many cores, MD5 and SHA-256 each; it does so at several times the rate that they receive.
 pub const DIGEST_CORES_PER_PASS: usize = 4;
 /// Documents above this are parsed while they come, each on a thread ([`LARGE_DOCUMENTS_MAX`] at a time; the rest wait).
 pub const SMALL_DOCUMENT_BYTES_MAX: usize = 1 << 20;
@@ -67,6 +70,10 @@ pub const FILE_CHUNKS_KEPT: usize = 2;
 pub const FILE_CHUNK_BYTES: u64 = 256 << 10;
 /// What is read in one go from so many bytes on is read ahead.
 pub const STREAM_BYTES_MIN: u64 = 4 << 20;
+/// A download of which so much is left, or more, goes on from the page cache if it is there.
+pub const SENDFILE_BYTES_MIN: u64 = 256 << 10;
+/// How long a piece of a download waits for one of its bucket's threads (the connection is closed).
+pub const FILE_TURN_WAIT: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
 /// Most of a file that goes to the socket at a time without being read (`sendfile`).
 pub const FILE_PART_BYTES: usize = 1 << 20;
 /// The same, of file systems that have no `sendfile`.
@@ -106,3 +113,8 @@ const _: () = assert!(DRAIN_BYTES_MAX <= LINGER_BYTES_MAX);
 const _: () = assert!(LARGE_DOCUMENTS_MAX * 8 <= BLOCKING_THREADS_MAX);
 const _: () = assert!(DOCUMENT_PIECE_BYTES <= 512 << 10, "with its last entry, a piece stays below 1 MiB");
 const _: () = assert!(FILE_CHUNK_BYTES <= 1 << 20);
+const _: () = assert!(SENDFILE_BYTES_MIN <= FILE_CHUNK_BYTES, "what is left and not sent is one read");
+const _: () = assert!(FILE_END_BYTES < SENDFILE_BYTES_MIN);
+// Work on one bucket, waiting for locks of all, and documents together leave threads to others.
+const _: () = assert!(backend_posix::BUCKET_THREADS_MAX + LARGE_DOCUMENTS_MAX < BLOCKING_THREADS_MAX);
+const _: () = assert!(backend_posix::LOCK_WAITERS_OF_ALL + LARGE_DOCUMENTS_MAX < BLOCKING_THREADS_MAX);

@@ -13,6 +13,7 @@ use s3_types::{BucketName, Conditions, ReadVerdict};
 
 use super::cache::Entry;
 use super::open::open;
+use crate::blocking::Share;
 use crate::error::{Io, Op};
 use crate::file_info::{self, FileInfo, Stamp};
 use crate::files;
@@ -214,7 +215,12 @@ fn answer(
     let body = match file {
         _ if !request.body || wanted.is_empty() => ObjectBody::Empty,
         _ if !bytes.is_empty() => ObjectBody::Bytes(bytes),
-        Some(file) => ObjectBody::File { file: Arc::new(File::from(file)), range: wanted, stamp },
+        Some(file) => ObjectBody::File {
+            file: Arc::new(File::from(file)),
+            range: wanted,
+            stamp,
+            turns: Share::turns(&request.bucket),
+        },
         None => ObjectBody::Empty,
     };
     ObjectRead { attributes, range, body }

@@ -116,8 +116,8 @@ fn add<A: Algorithm, V: Vector<LANES>, const LANES: usize>(
 mod tests {
     use crate::BLOCK_BYTES;
     use crate::algorithm::add_scalar;
-    use crate::md5::Rfc1321;
-    use crate::sha256::Fips180;
+    use crate::md5::Md5Steps;
+    use crate::sha256::Sha256Steps;
 
     use super::*;
 
@@ -168,11 +168,11 @@ mod tests {
 
     #[test]
     fn md5_kernels_agree() {
-        agree::<Rfc1321>();
+        agree::<Md5Steps>();
     }
 
     #[test]
     fn sha256_kernels_agree() {
-        agree::<Fips180>();
+        agree::<Sha256Steps>();
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use digest_lanes::{Fips180, Md5, Rfc1321};
+use digest_lanes::{Md5, Md5Steps, Sha256Steps};
 use s3_types::{ChecksumAlgorithm, Checksums, Digests, ETagSource};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::{ErrorCode, Result, S3Error};
@@ -16,8 +16,8 @@ use crate::limits::{DIGEST_INLINE_BYTES_MAX, DIGEST_SMALL_CHUNK_BYTES};
 
 /// Digests the bodies of a gateway that are not small.
 pub struct DigestServices {
-    md5: Arc<DigestService<Rfc1321>>,
-    sha256: Arc<DigestService<Fips180>>,
+    md5: Arc<DigestService<Md5Steps>>,
+    sha256: Arc<DigestService<Sha256Steps>>,
 }
 
 impl DigestServices {
@@ -124,8 +124,8 @@ impl BodyDigests {
 }
 
 struct Elsewhere {
-    md5: Option<DigestStream<Rfc1321>>,
-    sha256: Option<DigestStream<Fips180>>,
+    md5: Option<DigestStream<Md5Steps>>,
+    sha256: Option<DigestStream<Sha256Steps>>,
     /// Small pieces, put together: each may hold a large network buffer, and is work of its own.
     small: BytesMut,
 }

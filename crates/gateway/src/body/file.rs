@@ -12,10 +12,14 @@ use std::task::{Context, Poll, ready};
 use backend::FileStamp;
 use bytes::{Buf as _, Bytes, BytesMut};
 use rustix::io::{Errno, ReadWriteFlags};
-use tokio::task::JoinHandle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
 
 use super::response::Piece;
-use crate::limits::{FILE_CHUNK_BYTES, FILE_CHUNKS_KEPT, FILE_END_BYTES, FILE_PART_BYTES};
+use crate::limits::{
+    FILE_CHUNK_BYTES, FILE_CHUNKS_KEPT, FILE_END_BYTES, FILE_PART_BYTES, FILE_TURN_WAIT, SENDFILE_BYTES_MIN,
+};
 use crate::server::FileParts;
 
 /// What statfs(2) calls tmpfs.
@@ -29,6 +33,8 @@ pub struct FileBody {
     file: Arc<File>,
     left: Range<u64>,
     stamp: FileStamp,
+    /// One is held by each read on the blocking pool.
+    turns: Arc<Semaphore>,
     in_memory: InMemory,
     /// The kernel tells whether all of a part is in memory (`cachestat`).
     tells_parts: bool,
@@ -50,11 +56,12 @@ enum InMemory {
 
 impl FileBody {
     /// Will read `range` of `file`.
-    pub const fn new(file: Arc<File>, range: Range<u64>, stamp: FileStamp) -> Self {
+    pub const fn new(file: Arc<File>, range: Range<u64>, stamp: FileStamp, turns: Arc<Semaphore>) -> Self {
         Self {
             file,
             left: range,
             stamp,
+            turns,
             in_memory: InMemory::Asked,
             tells_parts: true,
             reading: None,
@@ -90,7 +97,7 @@ impl FileBody {
     fn cached_part(&mut self) -> Option<Range<u64>> {
         let end = self.left.end.saturating_sub(FILE_END_BYTES).min(self.left.start + FILE_PART_BYTES as u64);
         let part = self.left.start..end;
-        if self.reading.is_some() || self.bytes_left() < 4 * FILE_END_BYTES {
+        if self.reading.is_some() || self.bytes_left() < SENDFILE_BYTES_MIN {
             return None;
         }
         // It may be on its way only, but what comes last is there.
@@ -138,8 +145,8 @@ impl FileBody {
             let (file, piece) = (self.file.clone(), next_piece(&self.left));
             let stamp = (piece.end == self.left.end).then_some(self.stamp);
             let buffer = self.buffer(&piece);
-            self.reading =
-                Some(tokio::task::spawn_blocking(move || read_exactly(&file, piece, buffer, stamp)));
+            let read = move || read_exactly(&file, piece, buffer, stamp);
+            self.reading = Some(in_turn(&self.turns, read));
         }
         let Some(reading) = &mut self.reading else { return Poll::Pending };
         let outcome = ready!(Pin::new(reading).poll(cx));
@@ -190,6 +197,31 @@ impl FileBody {
         }
         Some(Ok(buffer.freeze()))
     }
+}
+
+/// Reads on the blocking pool, as soon as there is a turn.
+fn in_turn(
+    turns: &Arc<Semaphore>,
+    read: impl FnOnce() -> io::Result<Bytes> + Send + 'static,
+) -> JoinHandle<io::Result<Bytes>> {
+    let read_and_leave = |turn: OwnedSemaphorePermit| {
+        move || {
+            let _turn = turn;
+            read()
+        }
+    };
+    if let Ok(turn) = Arc::clone(turns).try_acquire_owned() {
+        return spawn_blocking(read_and_leave(turn));
+    }
+    let waiting = timeout(FILE_TURN_WAIT, Arc::clone(turns).acquire_owned());
+    tokio::spawn(async move {
+        match waiting.await {
+            Ok(Ok(turn)) => {
+                spawn_blocking(read_and_leave(turn)).await.unwrap_or_else(|e| Err(io::Error::other(e)))
+            }
+            _ => Err(io::Error::other("the bucket has no thread to spare for a download")),
+        }
+    })
 }
 
 fn next_piece(left: &Range<u64>) -> Range<u64> {
@@ -245,10 +277,47 @@ mod tests {
         file.write_all(&data).unwrap();
         let before = stamp(&file);
         let shared = Arc::new(file.try_clone().unwrap());
-        let mut body = FileBody::new(shared.clone(), 1000..999_999, before);
+        let turns = Arc::new(Semaphore::new(1));
+        let mut body = FileBody::new(shared.clone(), 1000..999_999, before, turns.clone());
         assert_eq!(read_all(&mut body).await.unwrap(), data[1000..999_999]);
         file.write_all(b"more").unwrap();
-        let mut body = FileBody::new(shared, 0..1_000_000, before);
+        let mut body = FileBody::new(shared, 0..1_000_000, before, turns);
         assert!(read_all(&mut body).await.is_err());
+    }
+
+    /// What is in memory is not read, but for its end.
+    #[tokio::test]
+    async fn what_is_in_memory_goes_from_there() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![7; 3 << 20]).unwrap();
+        let stamp = stamp(&file);
+        let tells = kernel_calls::is_cached(&file, &(0..1)).is_ok();
+        let (parts, turns) = (FileParts::default(), Arc::new(Semaphore::new(0)));
+        let mut body = FileBody::new(Arc::new(file), 0..3 << 20, stamp, turns);
+        let (mut sent, mut read) = (0, 0);
+        while let Some(piece) = std::future::poll_fn(|cx| body.poll_piece(cx, Some(&parts))).await {
+            match piece.unwrap() {
+                Piece::Part(part) => sent += part.remaining(),
+                Piece::Bytes(bytes) => read += bytes.len() as u64,
+            }
+        }
+        assert_eq!(sent as u64 + read, 3 << 20);
+        // Before Linux 6.5 nobody tells.
+        assert!(read <= if tells { SENDFILE_BYTES_MIN } else { 3 << 20 }, "{read} bytes were read");
+    }
+
+    /// A bucket whose file system has stopped takes no more threads than it may have.
+    #[tokio::test]
+    async fn a_read_waits_for_its_turn() {
+        let turns = Arc::new(Semaphore::new(0));
+        let reading = in_turn(&turns, || Ok(Bytes::from_static(b"1")));
+        tokio::time::sleep(FILE_TURN_WAIT / 2).await;
+        assert!(!reading.is_finished());
+        turns.add_permits(1);
+        assert_eq!(reading.await.unwrap().unwrap(), "1");
+        assert_eq!(turns.available_permits(), 1);
+        turns.forget_permits(1);
+        let never = in_turn(&turns, || Ok(Bytes::new()));
+        assert!(never.await.unwrap().is_err());
     }
 }

@@ -103,7 +103,9 @@ impl ResponseBody {
         let content = match body {
             ObjectBody::Empty => Content::Empty,
             ObjectBody::Bytes(bytes) => Content::Bytes(bytes),
-            ObjectBody::File { file, range, stamp } => Content::File(FileBody::new(file, range, stamp)),
+            ObjectBody::File { file, range, stamp, turns } => {
+                Content::File(FileBody::new(file, range, stamp, turns))
+            }
             ObjectBody::Stream(stream) => Content::Stream {
                 stream: stream.map(|piece| piece.map_err(io::Error::other)).boxed(),
                 length: Some(length),
