@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from common import ROOT, Client, cpu_seconds, resident_mib, server
+from common import ROOT, Client, cpu_seconds, peak_resident_mib, server
 
 BUCKET = "bench"
 
@@ -92,7 +92,7 @@ def measure(options: argparse.Namespace, work: pathlib.Path) -> None:
     with server(options, work) as (host, pid):
         client = Client(host)
         client.send("GET", "/", {})
-        before = resident_mib(pid)
+        before = peak_resident_mib(pid)
         drop_caches()
         print(f"{options.files} files")
         expected = options.files
@@ -103,7 +103,7 @@ def measure(options: argparse.Namespace, work: pathlib.Path) -> None:
             if listed != expected:
                 sys.exit(f"{listed} keys were listed, {expected} are there")
             tell(what, first, later, cpu_seconds(pid) - cpu_before)
-        print(f"resident growth            {resident_mib(pid) - before:.1f} MiB")
+        print(f"resident growth            {peak_resident_mib(pid) - before:.1f} MiB")
     drop_caches()
     print(f"baseline (scandir + sort + stat, this program)  cold {baseline(directory):.2f} s, warm {baseline(directory):.2f} s")
 

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from common import ACCESS_KEY, KEYS, ROOT, SECRET_KEY, presign, request, resident_mib, server
+from common import ACCESS_KEY, KEYS, ROOT, SECRET_KEY, peak_resident_mib, presign, request, server
 
 UPLOADS, CONNECTIONS = 350, 10_000
 # MiB
@@ -42,7 +42,7 @@ def uploads(options: argparse.Namespace, host: str, pid: int) -> float:
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
-    return resident_mib(pid)
+    return peak_resident_mib(pid)
 
 
 def connections(_: argparse.Namespace, host: str, pid: int) -> float:

@@ -20,7 +20,7 @@ import subprocess
 import tempfile
 import time
 
-from common import KEYS, ROOT, cpu_seconds, presign, resident_mib, server
+from common import KEYS, ROOT, cpu_seconds, peak_resident_mib, presign, server
 
 BUCKET = "bench"
 MIB = 1 << 20
@@ -103,7 +103,7 @@ def main() -> None:
             if "<ETag>" not in text:
                 raise SystemExit(text)
             print(f"completed in {milliseconds:.1f} ms; the server wrote {written(pid) - before:,} bytes meanwhile "
-                  f"(peak memory {resident_mib(pid):.0f} MiB)")
+                  f"(peak memory {peak_resident_mib(pid):.0f} MiB)")
             file = work / "data" / BUCKET / "object"
             if file.stat().st_size != sum(sizes):
                 raise SystemExit("the object has another size")

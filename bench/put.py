@@ -22,7 +22,7 @@ import subprocess
 import tempfile
 import time
 
-from common import ACCESS_KEY, ROOT, SECRET_KEY, resident_mib
+from common import ACCESS_KEY, ROOT, SECRET_KEY, peak_resident_mib
 
 BINARY = ROOT / "target/release/slipway"
 
@@ -101,7 +101,7 @@ def main() -> None:
                 f"  {found['rate']:7.0f}/s  p50 {found['p50'] / 1e3:6.1f} ms"
             )
         for name, (_, pid) in running.items():
-            print(f"{name:12} peak resident memory {resident_mib(pid):.0f} MiB")
+            print(f"{name:12} peak resident memory {peak_resident_mib(pid):.0f} MiB")
 
 
 if __name__ == "__main__":

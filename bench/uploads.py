@@ -14,7 +14,7 @@ import statistics
 import tempfile
 import time
 
-from common import ROOT, Client, cpu_seconds, resident_mib, server
+from common import ROOT, Client, cpu_seconds, peak_resident_mib, server
 
 BUCKET = "bench"
 
@@ -60,13 +60,13 @@ def main() -> None:
             for number in range(options.uploads):
                 spread = number * 7919 % options.uploads
                 client.send("POST", f"/{BUCKET}/run{spread % 100:02}/measurement-{spread:08}", {"uploads": ""})
-            before = resident_mib(pid)
+            before = peak_resident_mib(pid)
             run(client, "all", pid)
             run(client, "all, again", pid)
             run(client, "an upload before each page", pid, writes=True)
             run(client, "one prefix of a hundred", pid, prefix="run42/")
             run(client, "rolled up", pid, delimiter="/")
-            print(f"resident growth {resident_mib(pid) - before:.1f} MiB")
+            print(f"resident growth {peak_resident_mib(pid) - before:.1f} MiB")
 
 
 main()

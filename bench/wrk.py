@@ -22,7 +22,7 @@ import subprocess
 import tempfile
 import time
 
-from common import ACCESS_KEY, ROOT, SECRET_KEY, cpu_seconds, presign, request, resident_mib, server
+from common import ACCESS_KEY, ROOT, SECRET_KEY, cpu_seconds, peak_resident_mib, presign, request, server
 
 SIZES = {"1KiB": 1 << 10, "16KiB": 16 << 10, "1MiB": 1 << 20}
 BUCKET = "bench"
@@ -138,9 +138,9 @@ def main() -> None:
                 print(f"{row['method']:5}{row['size']:>7}{row['per_second']:>10.0f}{row['cpu_us']:>9.1f}"
                       f"{row['p50']:>10}{row['p99']:>10}{bad}", flush=True)
         if options.json:
-            print(json.dumps({"rows": rows, "peak_resident_mib": resident_mib(pid)}, indent=1))
+            print(json.dumps({"rows": rows, "peak_resident_mib": peak_resident_mib(pid)}, indent=1))
         else:
-            print(f"peak resident {resident_mib(pid):.0f} MiB")
+            print(f"peak resident {peak_resident_mib(pid):.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -61,12 +61,13 @@ impl<'a> Store<'a> {
         }
         // Also shows that all endpoints have the bucket, and know the keys.
         let looks = (0..plan.endpoints.len()).map(|endpoint| store.look(endpoint));
-        match looks.collect::<Result<()>>() {
-            Ok(()) => Ok(store),
-            Err(wrong) => {
-                Err(store.close().err().map_or_else(|| wrong.clone(), |left| format!("{wrong}; {left}")))
-            }
-        }
+        let Err(wrong) = looks.collect::<Result<()>>() else { return Ok(store) };
+        // Nothing was made in a bucket that was there.
+        let left = if own { store.close().err() } else { None };
+        Err(match left {
+            Some(left) => format!("{wrong}; {left}"),
+            None => wrong,
+        })
     }
 
     fn look(&self, endpoint: usize) -> Result<()> {

@@ -4,7 +4,7 @@ use std::array::from_fn;
 use std::fmt::Debug;
 
 use crate::Block;
-use crate::lanes::Way;
+use crate::sys::Way;
 use crate::word::Word;
 
 /// A digest of MD4's family: blocks of 64 bytes, one after another, and at the end the length. (One that is parallel in itself, such as BLAKE3, belongs beside this crate, not in it.)

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::algorithm::add_scalar;
-use crate::lanes::Kernel;
 use crate::md5::Md5Steps;
 use crate::sha256::Sha256Steps;
+use crate::sys::Kernel;
 use crate::{Algorithm, Block, LANES, Stream, Update, update_together};
 
 /// RFC 1321, appendix A.5.

@@ -9,10 +9,10 @@
 mod algorithm;
 #[cfg(test)]
 mod known_answers;
-mod lanes;
 mod md5;
 mod sha256;
 mod stream;
+mod sys;
 mod together;
 mod word;
 

@@ -4,7 +4,7 @@ use std::array::from_fn;
 
 use crate::Block;
 use crate::algorithm::{Algorithm, bytes_of};
-use crate::lanes::{Kernel, Way};
+use crate::sys::{Kernel, Way};
 use crate::word::Word;
 
 /// Of [`Sha256`](crate::Sha256).

@@ -1,8 +1,8 @@
 //! Several streams at once.
 
 use crate::algorithm::Algorithm;
-use crate::lanes::Kernel;
 use crate::stream::Stream;
+use crate::sys::Kernel;
 use crate::{BLOCK_BYTES, Block, LANES};
 
 /// Bytes to be added to a stream: an [`Md5`](crate::Md5) or a [`Sha256`](crate::Sha256).

@@ -29,7 +29,7 @@ const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 /// Serves until SIGTERM or SIGINT.
 pub fn run(options: ServeOptions) -> Result<(), String> {
     start_log(&options)?;
-    raise_descriptor_limit(options.max_connections);
+    allow_connections(options.max_connections);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS_MAX)
@@ -109,12 +109,17 @@ async fn bind(addresses: &[ListenAddress]) -> Result<Vec<Listener>, String> {
     Ok(listeners)
 }
 
-/// Takes as many file descriptors as the system allows, and warns where they are too few for the connections.
-fn raise_descriptor_limit(max_connections: usize) {
+/// Takes as many file descriptors as the system allows. Returns how many those are, unless there is no limit.
+pub fn raise_descriptor_limit() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    // Without permission the limit stays, and the warning says the rest.
-    let current = if setrlimit(Resource::Nofile, most).is_ok() { limit.maximum } else { limit.current };
+    // Without permission the limit stays.
+    if setrlimit(Resource::Nofile, most).is_ok() { limit.maximum } else { limit.current }
+}
+
+/// [`raise_descriptor_limit`], with a warning where there are too few for the connections.
+fn allow_connections(max_connections: usize) {
+    let current = raise_descriptor_limit();
     let needed = max_connections as u64 * 2;
     if current.is_some_and(|current| current < needed) {
         tracing::warn!(

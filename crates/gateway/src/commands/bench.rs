@@ -21,6 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{Console, FOUND, OK};
 use crate::config::at_least_one;
 use crate::credentials;
+use crate::serve::raise_descriptor_limit;
 
 /// What `slipway bench` measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -281,7 +282,8 @@ pub fn run(options: &BenchOptions) -> ExitCode {
     if let Err(e) = stop_on_signals(&stop, &place) {
         return console.fail(&format!("signals: {e}"));
     }
-    allow_many_files();
+    // Each connection takes one. Too few show when connections fail, with the system's reason.
+    raise_descriptor_limit();
     let shown = std::cell::RefCell::new(String::new());
     let report = bench::run(&plan, &stop, &|event| match event {
         Event::Progress(line) => console.show(&line),
@@ -527,12 +529,4 @@ fn stop_on_signals(stop: &Stop, place: &Arc<OnceLock<String>>) -> std::io::Resul
         });
     });
     Ok(())
-}
-
-/// Each connection takes a descriptor.
-fn allow_many_files() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    // Not to be allowed more shows when connections fail, with the system's reason.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
