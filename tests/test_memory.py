@@ -1,6 +1,7 @@
 """Bodies are streamed: however large they are, the server stays small."""
 
 import hashlib
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from support import expect
 from support.bucket import Bucket
 from support.data import MIB, pattern
+from support.sigv4 import STREAMING_UNSIGNED_TRAILER
 from support.wire import Connection
 
 GIB = 1 << 30
@@ -150,6 +152,35 @@ def test_many_downloads_that_wait(lone):
             assert connection.head().status == 200
         per_connection = (lone.server.status_kib("VmRSS") - before) / count
         assert per_connection < 1024, f"{per_connection:.0f} KiB each"
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def test_framing_is_not_held(lone):
+    """What a piece of payload came with may be far more than the piece: chunks of one byte, with headers that say nothing."""
+    count, rounds, piece = 150, 12, pattern(4200)
+    filler = (b"1;" + b"e" * 230 + b"\r\nx\r\n") * 132
+    unit = b"%x\r\n" % len(piece) + piece + b"\r\n" + filler
+    headers = {
+        "content-encoding": "aws-chunked",
+        "content-length": str(10 * MIB),
+        "x-amz-decoded-content-length": str(rounds * (len(piece) + 132) + 1),
+        "x-amz-trailer": "x-amz-checksum-crc32",
+    }
+    connections = [lone.raw.connect() for _ in range(count)]
+    try:
+        for number, connection in enumerate(connections):
+            path = lone.path(f"k{number}")
+            connection.send(
+                lone.raw.prepare("PUT", path, payload=STREAMING_UNSIGNED_TRAILER, headers=headers).head
+            )
+        before = lone.server.status_kib("VmRSS")
+        for _ in range(rounds):
+            for connection in connections:
+                connection.send(unit)
+            time.sleep(0.1)
+        assert (lone.server.status_kib("VmRSS") - before) / count < 200
     finally:
         for connection in connections:
             connection.close()
