@@ -3,6 +3,7 @@
 
     cargo build --release && bench/nginx.py --dir /mnt/x
     bench/nginx.py --sizes 1m 64m --connections 8
+    bench/nginx.py --sizes 64m --range 1000000-2048575      # a piece of each
     bench/nginx.py --tls                    # both with TLS 1.3 and the same certificate; needs openssl
 
 Needs nginx and wrk. nginx knows nothing of S3: it does no signatures, no metadata, no conditions. Prints the least of all rounds.
@@ -48,6 +49,8 @@ def wrk(url: str, options: argparse.Namespace, pids: list[int]) -> float:
     """CPU us a request."""
     before = sum(map(cpu_seconds, pids))
     command = ["wrk", "-t1", f"-c{options.connections}", f"-d{options.seconds}s", url]
+    if options.range:
+        command[1:1] = ["-H", f"Range: bytes={options.range}"]
     out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
     if "Non-2xx" in out:
         raise SystemExit(out)
@@ -59,6 +62,7 @@ def main() -> None:
     parser.add_argument("--dir", help="where to put the data (default: the system's temporary directory)")
     parser.add_argument("--binary", default=ROOT / "target/release/slipway")
     parser.add_argument("--durability", default="none")
+    parser.add_argument("--range", metavar="FIRST-LAST", help="read only these bytes of each")
     parser.add_argument("--sizes", nargs="+", default=["1k", "128k", "1m", "64m"])
     parser.add_argument("--tls", action="store_true", help="with TLS")
     parser.add_argument("--connections", type=int, default=20)
