@@ -291,8 +291,12 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&vec![7; 3 << 20]).unwrap();
         let stamp = stamp(&file);
-        let tells = kernel_calls::is_cached(&file, &(0..1)).is_ok();
-        let (parts, turns) = (FileParts::default(), Arc::new(Semaphore::new(0)));
+        // Before Linux 6.5, and of some file systems (overlayfs), nobody tells.
+        let at_once = rustix::io::preadv2(&file, &mut [IoSliceMut::new(&mut [0])], 0, ReadWriteFlags::NOWAIT);
+        let is_tmpfs = rustix::fs::fstatfs(&file).unwrap().f_type == TMPFS;
+        let tells =
+            kernel_calls::is_cached(&file, &(0..3 << 20)).unwrap_or(false) && (is_tmpfs || at_once == Ok(1));
+        let (parts, turns) = (FileParts::default(), Arc::new(Semaphore::new(1)));
         let mut body = FileBody::new(Arc::new(file), 0..3 << 20, stamp, turns);
         let (mut sent, mut read) = (0, 0);
         while let Some(piece) = std::future::poll_fn(|cx| body.poll_piece(cx, Some(&parts))).await {
@@ -302,7 +306,6 @@ mod tests {
             }
         }
         assert_eq!(sent as u64 + read, 3 << 20);
-        // Before Linux 6.5 nobody tells.
         assert!(read <= if tells { SENDFILE_BYTES_MIN } else { 3 << 20 }, "{read} bytes were read");
     }
 
