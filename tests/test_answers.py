@@ -47,7 +47,7 @@ class TestIds:
         server = make_server("--log", "debug")
         expect.error(server.raw.get("/bucket/a%0A2032-01-01%20ERROR%20forged%0D%0A"), "NoSuchBucket")
         expect.error(
-            server.raw.get("/bucket/key", query={"versionId": "x\nforged line"}),
+            server.raw.get("/bucket", query={"website": "x\nforged line"}),
             "InvalidArgument",
             re.compile("."),
         )
@@ -57,7 +57,7 @@ class TestIds:
 class TestErrorDocuments:
     def test_form(self, bucket):
         response = bucket.get("a b/ü&<c>")
-        expect.error(response, "NoSuchKey", Key="a b/ü&<c>", Resource=bucket.path("a b/ü&<c>"))
+        expect.error(response, "NoSuchKey", Key="a b/ü&<c>")
         assert response.body.startswith(b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>')
         assert int(response.headers["content-length"]) == len(response.body)
 
@@ -86,24 +86,39 @@ WRONG_SECRET = {"secret_key": "wrong"}
 
 
 class TestOrder:
-    """Path, route, signature, parameters, permission, existence, body: the first that is wrong is told."""
+    """Conflicts and integers, signature, names, method, bucket, permission and parameters, key, body: the first that is
+    wrong is told (docs/decisions/0002-order-of-checks.md)."""
 
     def bad(self, bucket):
         return bucket.raw.signer.with_(secret_key="wrong")
 
-    def test_path_before_signature(self, bucket):
-        expect.error(bucket.raw.get("/A_B/key", signer=self.bad(bucket)), "InvalidBucketName")
-        path = bucket.path("k" * 1025)
-        expect.error(bucket.raw.get(path, signer=self.bad(bucket)), "KeyTooLongError")
+    @pytest.mark.parametrize("path", ["/A_B/key", "/abc/" + "k" * 1025, "/%2Fabc/key"])
+    def test_signature_before_names(self, bucket, path):
+        response = bucket.raw.get(path, signer=self.bad(bucket))
+        expect.error(response, "SignatureDoesNotMatch")
+        assert bucket.raw.get(path).code in ("InvalidBucketName", "KeyTooLongError")
 
-    def test_route_before_signature(self, bucket):
-        expect.error(
-            bucket.raw.request("PATCH", bucket.path("key"), signer=self.bad(bucket)), "MethodNotAllowed"
-        )
+    def test_signature_before_method(self, bucket):
+        response = bucket.raw.request("PATCH", bucket.path("key"), signer=self.bad(bucket))
+        expect.error(response, "SignatureDoesNotMatch")
+        response = bucket.raw.request("PATCH", bucket.path("key"), anonymous=True)
+        expect.error(response, "MethodNotAllowed")
 
     def test_signature_before_parameters(self, bucket):
-        response = bucket.raw.get(bucket.path(), query={"max-keys": "x"}, signer=self.bad(bucket))
+        response = bucket.raw.get(bucket.path(), query={"encoding-type": "x"}, signer=self.bad(bucket))
         expect.error(response, "SignatureDoesNotMatch")
+
+    @pytest.mark.parametrize(
+        "query, name",
+        [
+            ("max-keys=x", "max-keys"),
+            ("versions&max-keys=x", "max-keys"),
+            ("uploads&max-uploads=x", "max-uploads"),
+        ],
+    )
+    def test_integers_before_signature(self, bucket, query, name):
+        response = bucket.raw.get(bucket.path(), query=query, signer=self.bad(bucket))
+        expect.error(response, "InvalidArgument", re.compile(name), ArgumentName=name)
 
     def test_signature_before_existence(self, bucket):
         response = bucket.raw.get("/no-such-bucket/key", signer=self.bad(bucket))
@@ -113,13 +128,26 @@ class TestOrder:
         response = bucket.raw.get(bucket.path(), query={"max-keys": "x"}, anonymous=True)
         assert response.code in ("InvalidArgument", "AccessDenied"), response
 
-    def test_parameters_before_existence(self, raw):
-        response = raw.get("/no-such-bucket", query={"max-keys": "x"})
-        expect.error(response, "InvalidArgument", re.compile("max-keys"), ArgumentName="max-keys")
+    def test_bucket_before_parameters(self, raw):
+        response = raw.get("/no-such-bucket", query={"encoding-type": "x"})
+        expect.error(response, "NoSuchBucket")
+        response = raw.put("/no-such-bucket/key", b"data", headers={"content-md5": "x"})
+        expect.error(response, "NoSuchBucket")
 
-    def test_permission_before_existence(self, raw):
-        expect.error(raw.get("/no-such-bucket/key", anonymous=True), "AccessDenied")
-        expect.head_error(raw.head("/no-such-bucket/key", anonymous=True), 403)
+    def test_bucket_before_permission(self, bucket):
+        expect.error(bucket.raw.get("/no-such-bucket/key", anonymous=True), "NoSuchBucket")
+        expect.head_error(bucket.raw.head("/no-such-bucket/key", anonymous=True), 404)
+        expect.error(bucket.raw.put("/no-such-bucket/key", anonymous=True), "NoSuchBucket")
+        expect.error(bucket.get("key", anonymous=True), "AccessDenied")
+        expect.head_error(bucket.head("key", anonymous=True), 403)
+
+    def test_bucket_before_what_is_not_implemented(self, bucket):
+        expect.error(bucket.raw.put("/no-such-bucket", query="policy"), "NoSuchBucket")
+        expect.error(bucket.raw.put(bucket.path(), query="policy", anonymous=True), "AccessDenied")
+
+    def test_strangers_make_no_buckets(self, raw):
+        message = "Anonymous users cannot invoke this API. Please authenticate."
+        expect.error(raw.put("/a-new-bucket", anonymous=True), "AccessDenied", message)
 
     def test_existence_before_body(self, bucket):
 

@@ -78,7 +78,7 @@ MALFORMED = {
     "chunk size that is none": b"PUT /abc/b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
 }
 # Refused before its body is looked at.
-MALFORMED_CODES = {"chunk size that is none": "AccessDenied"}
+MALFORMED_CODES = {"chunk size that is none": "NoSuchBucket"}
 
 
 def test_malformed_behind_a_good_one(bucket):

@@ -176,9 +176,9 @@ class TestApi:
         assert bucket.read("k") == b"the part"
 
     def test_what_is_not_implemented(self, aws, bucket):
-        assert "(NotImplemented)" in aws.run(
-            "s3api", "get-bucket-policy", "--bucket", bucket.name, status=255
-        )
+        policy = ["--bucket", bucket.name]
+        assert "(NoSuchBucketPolicy)" in aws.run("s3api", "get-bucket-policy", *policy, status=255)
+        assert "(NotImplemented)" in aws.run("s3api", "delete-bucket-policy", *policy, status=255)
 
 
 def test_wrong_keys(aws, bucket):

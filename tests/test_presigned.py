@@ -62,16 +62,52 @@ class TestV4:
         assert bucket.is_untouched()
 
     def test_headers_moved_into_the_query(self, bucket):
-        """As SDKs do when they presign; the checksum counts."""
-
-        def target(data: bytes) -> str:
-            query = [("x-amz-checksum-crc32", checksum("CRC32", data)), ("x-amz-meta-a", "1")]
-            return presign(bucket, "PUT", "new", query=query)
-
-        expect.error(bucket.raw.fetch(target(b"other"), "PUT", b"data"), "BadDigest", re.compile("CRC32"))
-        assert bucket.is_untouched()
-        expect.ok(bucket.raw.fetch(target(b"data"), "PUT", b"data"))
+        """As SDKs do when they presign."""
+        target = presign(bucket, "PUT", "new", query=[("x-amz-meta-a", "1")])
+        expect.ok(bucket.raw.fetch(target, "PUT", b"data"))
         assert bucket.head("new").headers["x-amz-meta-a"] == "1"
+
+    def test_checksums_in_the_query_are_passed_over(self, bucket):
+        """SDKs put that of an empty body there, since they sign before there is one. S3 does not look at it."""
+        query = [("x-amz-checksum-crc32", "AAAAAA=="), ("x-amz-sdk-checksum-algorithm", "CRC32")]
+        query.append(("X-Amz-Checksum-Sha256", "no checksum"))
+        expect.ok(bucket.raw.fetch(presign(bucket, "PUT", "new", query=query), "PUT", b"data"))
+        assert bucket.read("new") == b"data"
+        # One that is sent as a header, and signed, counts.
+        header = ("x-amz-checksum-crc32", checksum("CRC32", b"other"))
+        target = presign(bucket, "PUT", "next", headers=[header])
+        response = bucket.raw.fetch(target, "PUT", b"data", headers=dict([header]))
+        expect.error(response, "BadDigest", re.compile("CRC32"))
+        assert not bucket.exists("next")
+
+    @pytest.mark.parametrize("name", ["If-None-Match", "if-none-match"])
+    def test_conditions_in_the_query_count(self, bucket, name):
+        target = presign(bucket, "PUT", "new", query=[(name, "*")])
+        expect.ok(bucket.raw.fetch(target, "PUT", b"data"))
+        expect.error(bucket.raw.fetch(target, "PUT", b"evil"), "PreconditionFailed")
+        assert bucket.read("new") == b"data"
+        stale = [(name.replace("None-", "").replace("none-", ""), '"00000000000000000000000000000000"')]
+        target = presign(bucket, "PUT", "new", query=stale)
+        expect.error(bucket.raw.fetch(target, "PUT", b"evil"), "PreconditionFailed")
+        target = presign(bucket, "DELETE", "new", query=stale)
+        expect.error(bucket.raw.fetch(target, "DELETE"), "PreconditionFailed")
+        assert bucket.read("new") == b"data"
+
+    def test_the_hash_of_the_body_need_not_be_signed(self, bucket):
+        """A header beside a URL that says by itself how the body is protected."""
+        unsigned = {"x-amz-content-sha256": "UNSIGNED-PAYLOAD"}
+        expect.ok(bucket.raw.fetch(presign(bucket, "PUT", "new"), "PUT", b"data", headers=unsigned))
+        assert bucket.read("new") == b"data"
+        pair = ("x-amz-content-sha256", "UNSIGNED-PAYLOAD")
+        target = presign(bucket, "PUT", "new", headers=[pair])
+        expect.ok(bucket.raw.fetch(target, "PUT", b"data", headers=unsigned))
+        # Signed, it must be there.
+        expect.error(bucket.raw.fetch(target, "PUT", b"evil"), "SignatureDoesNotMatch")
+        others = {**unsigned, "x-amz-meta-a": "1"}
+        response = bucket.raw.fetch(presign(bucket, "PUT", "new"), "PUT", b"evil", headers=others)
+        message = "There were headers present in the request which were not signed"
+        expect.error(response, "AccessDenied", message, HeadersNotSigned="x-amz-meta-a")
+        assert bucket.read("new") == b"data"
 
     @pytest.mark.parametrize("query", [("x-amz-tagging", "a=b"), ("x-amz-server-side-encryption", "AES256")])
     def test_meaning_in_the_query_is_not_lost(self, bucket, query):

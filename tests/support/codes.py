@@ -10,6 +10,7 @@ from pathlib import Path
 EXPECTED: dict[str, tuple[int, str]] = {
     "AccessControlListNotSupported": (400, "The bucket does not allow ACLs"),
     "AccessDenied": (403, "Access Denied"),
+    "AccessForbidden": (403, "CORSResponse: CORS is not enabled for this bucket."),
     "AuthorizationHeaderMalformed": (
         400,
         "The authorization header is malformed; the authorization header requires three components: "
@@ -70,6 +71,7 @@ EXPECTED: dict[str, tuple[int, str]] = {
     "InvalidToken": (400, "The provided token is malformed or otherwise invalid."),
     "InvalidURI": (400, "Couldn't parse the specified URI."),
     "KeyTooLongError": (400, "Your key is too long"),
+    "MalformedContinuationToken": (400, "The continuation-token you provided invalid."),
     "MalformedTrailerError": (
         400,
         "The request contained trailing data that was not well-formed or did not conform to our published "
@@ -80,19 +82,34 @@ EXPECTED: dict[str, tuple[int, str]] = {
         "The XML you provided was not well-formed or did not validate against our published schema",
     ),
     "MaxMessageLengthExceeded": (400, "Your request was too big."),
+    "MetadataConfigurationNotFound": (404, "The metadata configuration was not found"),
     "MetadataTooLarge": (400, "Your metadata headers exceed the maximum allowed metadata size"),
     "MethodNotAllowed": (405, "The specified method is not allowed against this resource."),
     "MissingContentLength": (411, "You must provide the Content-Length HTTP header."),
     "MissingRequestBodyError": (400, "Request Body is empty"),
+    "NoLoggingStatusForKey": (400, "There is no such thing as the ?logging sub-resource for a key"),
+    "NoSuchAnnotation": (404, "The specified annotation does not exist."),
     "NoSuchBucket": (404, "The specified bucket does not exist"),
+    "NoSuchBucketPolicy": (404, "The bucket policy does not exist"),
+    "NoSuchCORSConfiguration": (404, "The CORS configuration does not exist"),
+    "NoSuchConfiguration": (404, "The specified configuration does not exist."),
     "NoSuchKey": (404, "The specified key does not exist."),
+    "NoSuchLifecycleConfiguration": (404, "The lifecycle configuration does not exist"),
+    "NoSuchTagSet": (404, "The TagSet does not exist"),
     "NoSuchUpload": (
         404,
         "The specified upload does not exist. The upload ID may be invalid, or the upload may have been "
         "aborted or completed.",
     ),
+    "NoSuchWebsiteConfiguration": (404, "The specified bucket does not have a website configuration"),
     "NotImplemented": (501, "A header you provided implies functionality that is not implemented"),
+    "ObjectLockConfigurationNotFoundError": (
+        404,
+        "Object Lock configuration does "
+        "not exist for this bucket",
+    ),
     "PreconditionFailed": (412, "At least one of the pre-conditions you specified did not hold"),
+    "ReplicationConfigurationNotFoundError": (404, "The replication configuration was not found"),
     "RequestHeaderSectionTooLarge": (400, "Your request header section exceeds the maximum allowed size."),
     "RequestTimeTooSkewed": (
         403,
@@ -103,12 +120,24 @@ EXPECTED: dict[str, tuple[int, str]] = {
         "Your socket connection to the server was not read from or written to within the timeout period. "
         "Idle connections will be closed.",
     ),
+    "ServerSideEncryptionConfigurationNotFoundError": (
+        404,
+        "The server side encryption "
+        "configuration was not found",
+    ),
     "SignatureDoesNotMatch": (
         403,
         "The request signature we calculated does not match the signature you provided. Check your key and "
         "signing method.",
     ),
     "SlowDown": (503, "Please reduce your request rate."),
+    "UserAnnotationNameMustBeSpecified": (400, "You must specify a user annotation name."),
+    "UserKeyMustBeSpecified": (400, "User key must be specified."),
+    "V1APIsNotAllowed": (
+        405,
+        "The V1 GetBucketMetadataTableConfiguration API operation isn't available for this "
+        "account. Use the corresponding V2 GetBucketMetadataConfiguration API operation instead.",
+    ),
     "XAmzContentSHA256Mismatch": (
         400,
         "The provided 'x-amz-content-sha256' header does not match what was computed.",

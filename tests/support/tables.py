@@ -16,7 +16,8 @@ class Operation:
     shape: str
     query: tuple[tuple[str, str], ...]
     header: str | None
-    implemented: bool
+    support: str
+    """`yes`, `no`, or `unset`: answered as S3 does where nothing is configured."""
 
     def __str__(self) -> str:
         return self.name
@@ -24,7 +25,7 @@ class Operation:
 
 _ROW = re.compile(
     r"^    (?P<name>\w+) (?P<method>Get|Head|Put|Post|Delete|Options) (?P<shape>Service|Bucket|Object) "
-    r"(?P<selector>\w+)(?:\((?P<words>[^)]*)\))?, \"(?P<action>[^\"]+)\" (?P<implemented>yes|no)$",
+    r"(?P<selector>\w+)(?:\((?P<words>[^)]*)\))?, \"(?P<action>[^\"]+)\" (?P<support>yes|unset|no)$",
     re.MULTILINE,
 )
 
@@ -53,11 +54,9 @@ def operations() -> list[Operation]:
     for row in _ROW.finditer(table[: table.index("\n}")]):
         query, header = _selector(row["selector"], re.findall(r'"([^"]*)"', row["words"] or ""))
         rows.append(
-            Operation(
-                row["name"], row["method"].upper(), row["shape"], query, header, row["implemented"] == "yes"
-            )
+            Operation(row["name"], row["method"].upper(), row["shape"], query, header, row["support"])
         )
-    expected = len(re.findall(r'" (?:yes|no)$', table, re.MULTILINE))
+    expected = len(re.findall(r'" (?:yes|unset|no)$', table, re.MULTILINE))
     assert rows and len(rows) == expected, f"{len(rows)} rows read of {expected}"
     return rows
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use s3_wire::operation::{OPERATIONS, Selector};
+use s3_wire::operation::{OPERATIONS, Selector, Support};
 use s3_wire::target::Shape;
 
 use crate::root;
@@ -42,7 +42,7 @@ fn compatibility() -> String {
     {
         let _ = write!(text, "\n### {title}\n\n| operation | request | |\n|---|---|---|\n");
         let mut rows: Vec<_> = OPERATIONS.iter().filter(|row| row.shape == shape).collect();
-        rows.sort_by_key(|row| (!row.implemented, row.name));
+        rows.sort_by_key(|row| (row.support as u8, row.name));
         for row in rows {
             let target = match row.shape {
                 Shape::Service => "/",
@@ -57,7 +57,11 @@ fn compatibility() -> String {
                 Selector::Header(h) => format!(" with {h}"),
                 Selector::SubBothHeader(a, b, h) => format!("?{a}&{b} with {h}"),
             };
-            let state = if row.implemented { "yes" } else { "501 `NotImplemented`" };
+            let state = match row.support {
+                Support::Full => "yes",
+                Support::Unset => "as where nothing is set",
+                Support::None => "501 `NotImplemented`",
+            };
             let _ = writeln!(text, "| {} | `{} {target}{asked}` | {state} |", row.name, row.method.as_str());
         }
     }

@@ -7,13 +7,16 @@
 pub mod auth;
 pub mod error;
 pub mod headers;
+pub mod honoured;
 pub mod limits;
 pub mod operation;
 pub mod payload;
 pub mod query;
 pub mod route;
+pub mod subresource;
 pub mod target;
 pub mod time;
+pub mod unset;
 pub mod xml;
 
 pub use error::{ErrorCode, S3Error};

@@ -1,4 +1,4 @@
-//! The operation table: everything that S3 names, with how a request asks for it.
+//! The operation table: everything that the S3 API model names, with how a request asks for it.
 
 use http::Method;
 
@@ -36,11 +36,22 @@ pub struct OperationInfo {
     pub selector: Selector,
     /// The IAM action that allows it (Service Authorization Reference, "Actions for Amazon S3").
     pub action: &'static str,
-    /// Whether this server performs it; otherwise it answers 501 `NotImplemented`.
-    pub implemented: bool,
+    /// What this server does of it.
+    pub support: Support,
 }
 
-/// The methods that S3 uses.
+/// What this server does of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// Performs it.
+    Full,
+    /// Answers as S3 does where nothing was ever configured: nothing can be, here ([`crate::unset`]).
+    Unset,
+    /// Refuses it: 501 `NotImplemented`.
+    None,
+}
+
+/// The methods that S3 has operations for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "HTTP's own names")]
 pub enum Verb {
@@ -49,11 +60,15 @@ pub enum Verb {
     Put,
     Post,
     Delete,
-    Options,
 }
 
 impl Verb {
-    /// `None` for a method that S3 does not use.
+    /// True for GET and HEAD, which change nothing.
+    pub const fn is_read(self) -> bool {
+        matches!(self, Self::Get | Self::Head)
+    }
+
+    /// `None` for a method that no operation has.
     pub fn from_method(method: &Method) -> Option<Self> {
         match *method {
             Method::GET => Some(Self::Get),
@@ -61,7 +76,6 @@ impl Verb {
             Method::PUT => Some(Self::Put),
             Method::POST => Some(Self::Post),
             Method::DELETE => Some(Self::Delete),
-            Method::OPTIONS => Some(Self::Options),
             _ => None,
         }
     }
@@ -74,13 +88,12 @@ impl Verb {
             Self::Put => "PUT",
             Self::Post => "POST",
             Self::Delete => "DELETE",
-            Self::Options => "OPTIONS",
         }
     }
 }
 
 macro_rules! operations {
-    ($($name:ident $method:ident $shape:ident $selector:expr, $action:literal $implemented:ident)*) => {
+    ($($name:ident $method:ident $shape:ident $selector:expr, $action:literal $support:ident)*) => {
         /// Everything that S3 names.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[allow(missing_docs, reason = "AWS's names; see the S3 API reference")]
@@ -94,11 +107,12 @@ macro_rules! operations {
             shape: Shape::$shape,
             selector: $selector,
             action: $action,
-            implemented: operations!(@ $implemented),
+            support: operations!(@ $support),
         },)*];
     };
-    (@ yes) => { true };
-    (@ no) => { false };
+    (@ yes) => { Support::Full };
+    (@ unset) => { Support::Unset };
+    (@ no) => { Support::None };
 }
 
 use Selector::{Header, Plain, Sub, SubBoth, SubBothHeader, SubValue};
@@ -117,73 +131,74 @@ operations! {
     DeleteObjects Post Bucket Sub("delete"), "s3:DeleteObject" yes
     PostObject Post Bucket Plain, "s3:PutObject" no
 
-    GetBucketAbac Get Bucket Sub("abac"), "s3:GetBucketAbac" no
+    GetBucketAbac Get Bucket Sub("abac"), "s3:GetBucketAbac" unset
     PutBucketAbac Put Bucket Sub("abac"), "s3:PutBucketAbac" no
-    GetBucketAccelerateConfiguration Get Bucket Sub("accelerate"), "s3:GetAccelerateConfiguration" no
+    GetBucketAccelerateConfiguration Get Bucket Sub("accelerate"), "s3:GetAccelerateConfiguration" unset
     PutBucketAccelerateConfiguration Put Bucket Sub("accelerate"), "s3:PutAccelerateConfiguration" no
-    GetBucketAcl Get Bucket Sub("acl"), "s3:GetBucketAcl" no
+    GetBucketAcl Get Bucket Sub("acl"), "s3:GetBucketAcl" unset
     PutBucketAcl Put Bucket Sub("acl"), "s3:PutBucketAcl" no
-    GetBucketAnalyticsConfiguration Get Bucket SubBoth("analytics", "id"), "s3:GetAnalyticsConfiguration" no
-    ListBucketAnalyticsConfigurations Get Bucket Sub("analytics"), "s3:GetAnalyticsConfiguration" no
+    GetBucketAnalyticsConfiguration Get Bucket SubBoth("analytics", "id"), "s3:GetAnalyticsConfiguration" unset
+    ListBucketAnalyticsConfigurations Get Bucket Sub("analytics"), "s3:GetAnalyticsConfiguration" unset
     PutBucketAnalyticsConfiguration Put Bucket Sub("analytics"), "s3:PutAnalyticsConfiguration" no
     DeleteBucketAnalyticsConfiguration Delete Bucket Sub("analytics"), "s3:PutAnalyticsConfiguration" no
-    GetBucketCors Get Bucket Sub("cors"), "s3:GetBucketCORS" no
+    GetBucketCors Get Bucket Sub("cors"), "s3:GetBucketCORS" unset
     PutBucketCors Put Bucket Sub("cors"), "s3:PutBucketCORS" no
     DeleteBucketCors Delete Bucket Sub("cors"), "s3:PutBucketCORS" no
-    GetBucketEncryption Get Bucket Sub("encryption"), "s3:GetEncryptionConfiguration" no
+    GetBucketEncryption Get Bucket Sub("encryption"), "s3:GetEncryptionConfiguration" unset
     PutBucketEncryption Put Bucket Sub("encryption"), "s3:PutEncryptionConfiguration" no
     DeleteBucketEncryption Delete Bucket Sub("encryption"), "s3:PutEncryptionConfiguration" no
-    GetBucketIntelligentTieringConfiguration Get Bucket SubBoth("intelligent-tiering", "id"), "s3:GetIntelligentTieringConfiguration" no
-    ListBucketIntelligentTieringConfigurations Get Bucket Sub("intelligent-tiering"), "s3:GetIntelligentTieringConfiguration" no
+    GetBucketIntelligentTieringConfiguration Get Bucket SubBoth("intelligent-tiering", "id"), "s3:GetIntelligentTieringConfiguration" unset
+    ListBucketIntelligentTieringConfigurations Get Bucket Sub("intelligent-tiering"), "s3:GetIntelligentTieringConfiguration" unset
     PutBucketIntelligentTieringConfiguration Put Bucket Sub("intelligent-tiering"), "s3:PutIntelligentTieringConfiguration" no
     DeleteBucketIntelligentTieringConfiguration Delete Bucket Sub("intelligent-tiering"), "s3:PutIntelligentTieringConfiguration" no
-    GetBucketInventoryConfiguration Get Bucket SubBoth("inventory", "id"), "s3:GetInventoryConfiguration" no
-    ListBucketInventoryConfigurations Get Bucket Sub("inventory"), "s3:GetInventoryConfiguration" no
+    GetBucketInventoryConfiguration Get Bucket SubBoth("inventory", "id"), "s3:GetInventoryConfiguration" unset
+    ListBucketInventoryConfigurations Get Bucket Sub("inventory"), "s3:GetInventoryConfiguration" unset
     PutBucketInventoryConfiguration Put Bucket Sub("inventory"), "s3:PutInventoryConfiguration" no
     DeleteBucketInventoryConfiguration Delete Bucket Sub("inventory"), "s3:PutInventoryConfiguration" no
-    GetBucketLifecycleConfiguration Get Bucket Sub("lifecycle"), "s3:GetLifecycleConfiguration" no
+    GetBucketLifecycleConfiguration Get Bucket Sub("lifecycle"), "s3:GetLifecycleConfiguration" unset
     PutBucketLifecycleConfiguration Put Bucket Sub("lifecycle"), "s3:PutLifecycleConfiguration" no
     DeleteBucketLifecycle Delete Bucket Sub("lifecycle"), "s3:PutLifecycleConfiguration" no
-    GetBucketLogging Get Bucket Sub("logging"), "s3:GetBucketLogging" no
+    GetBucketLogging Get Bucket Sub("logging"), "s3:GetBucketLogging" unset
     PutBucketLogging Put Bucket Sub("logging"), "s3:PutBucketLogging" no
-    GetBucketMetadataConfiguration Get Bucket Sub("metadataConfiguration"), "s3:GetBucketMetadataTableConfiguration" no
+    GetBucketMetadataConfiguration Get Bucket Sub("metadataConfiguration"), "s3:GetBucketMetadataTableConfiguration" unset
     CreateBucketMetadataConfiguration Post Bucket Sub("metadataConfiguration"), "s3:CreateBucketMetadataTableConfiguration" no
     DeleteBucketMetadataConfiguration Delete Bucket Sub("metadataConfiguration"), "s3:DeleteBucketMetadataTableConfiguration" no
+    UpdateBucketMetadataAnnotationTableConfiguration Put Bucket Sub("metadataAnnotationTable"), "s3:UpdateBucketMetadataAnnotationTableConfiguration" no
     UpdateBucketMetadataInventoryTableConfiguration Put Bucket Sub("metadataInventoryTable"), "s3:UpdateBucketMetadataInventoryTableConfiguration" no
     UpdateBucketMetadataJournalTableConfiguration Put Bucket Sub("metadataJournalTable"), "s3:UpdateBucketMetadataJournalTableConfiguration" no
-    GetBucketMetadataTableConfiguration Get Bucket Sub("metadataTable"), "s3:GetBucketMetadataTableConfiguration" no
+    GetBucketMetadataTableConfiguration Get Bucket Sub("metadataTable"), "s3:GetBucketMetadataTableConfiguration" unset
     CreateBucketMetadataTableConfiguration Post Bucket Sub("metadataTable"), "s3:CreateBucketMetadataTableConfiguration" no
     DeleteBucketMetadataTableConfiguration Delete Bucket Sub("metadataTable"), "s3:DeleteBucketMetadataTableConfiguration" no
-    GetBucketMetricsConfiguration Get Bucket SubBoth("metrics", "id"), "s3:GetMetricsConfiguration" no
-    ListBucketMetricsConfigurations Get Bucket Sub("metrics"), "s3:GetMetricsConfiguration" no
+    GetBucketMetricsConfiguration Get Bucket SubBoth("metrics", "id"), "s3:GetMetricsConfiguration" unset
+    ListBucketMetricsConfigurations Get Bucket Sub("metrics"), "s3:GetMetricsConfiguration" unset
     PutBucketMetricsConfiguration Put Bucket Sub("metrics"), "s3:PutMetricsConfiguration" no
     DeleteBucketMetricsConfiguration Delete Bucket Sub("metrics"), "s3:PutMetricsConfiguration" no
-    GetBucketNotificationConfiguration Get Bucket Sub("notification"), "s3:GetBucketNotification" no
+    GetBucketNotificationConfiguration Get Bucket Sub("notification"), "s3:GetBucketNotification" unset
     PutBucketNotificationConfiguration Put Bucket Sub("notification"), "s3:PutBucketNotification" no
-    GetObjectLockConfiguration Get Bucket Sub("object-lock"), "s3:GetBucketObjectLockConfiguration" no
+    GetObjectLockConfiguration Get Bucket Sub("object-lock"), "s3:GetBucketObjectLockConfiguration" unset
     PutObjectLockConfiguration Put Bucket Sub("object-lock"), "s3:PutBucketObjectLockConfiguration" no
-    GetBucketOwnershipControls Get Bucket Sub("ownershipControls"), "s3:GetBucketOwnershipControls" no
+    GetBucketOwnershipControls Get Bucket Sub("ownershipControls"), "s3:GetBucketOwnershipControls" unset
     PutBucketOwnershipControls Put Bucket Sub("ownershipControls"), "s3:PutBucketOwnershipControls" no
     DeleteBucketOwnershipControls Delete Bucket Sub("ownershipControls"), "s3:PutBucketOwnershipControls" no
-    GetBucketPolicy Get Bucket Sub("policy"), "s3:GetBucketPolicy" no
+    GetBucketPolicy Get Bucket Sub("policy"), "s3:GetBucketPolicy" unset
     PutBucketPolicy Put Bucket Sub("policy"), "s3:PutBucketPolicy" no
     DeleteBucketPolicy Delete Bucket Sub("policy"), "s3:DeleteBucketPolicy" no
-    GetBucketPolicyStatus Get Bucket Sub("policyStatus"), "s3:GetBucketPolicyStatus" no
-    GetPublicAccessBlock Get Bucket Sub("publicAccessBlock"), "s3:GetBucketPublicAccessBlock" no
+    GetBucketPolicyStatus Get Bucket Sub("policyStatus"), "s3:GetBucketPolicyStatus" unset
+    GetPublicAccessBlock Get Bucket Sub("publicAccessBlock"), "s3:GetBucketPublicAccessBlock" unset
     PutPublicAccessBlock Put Bucket Sub("publicAccessBlock"), "s3:PutBucketPublicAccessBlock" no
     DeletePublicAccessBlock Delete Bucket Sub("publicAccessBlock"), "s3:PutBucketPublicAccessBlock" no
-    GetBucketReplication Get Bucket Sub("replication"), "s3:GetReplicationConfiguration" no
+    GetBucketReplication Get Bucket Sub("replication"), "s3:GetReplicationConfiguration" unset
     PutBucketReplication Put Bucket Sub("replication"), "s3:PutReplicationConfiguration" no
     DeleteBucketReplication Delete Bucket Sub("replication"), "s3:PutReplicationConfiguration" no
-    GetBucketRequestPayment Get Bucket Sub("requestPayment"), "s3:GetBucketRequestPayment" no
+    GetBucketRequestPayment Get Bucket Sub("requestPayment"), "s3:GetBucketRequestPayment" unset
     PutBucketRequestPayment Put Bucket Sub("requestPayment"), "s3:PutBucketRequestPayment" no
     CreateSession Get Bucket Sub("session"), "s3express:CreateSession" no
-    GetBucketTagging Get Bucket Sub("tagging"), "s3:GetBucketTagging" no
+    GetBucketTagging Get Bucket Sub("tagging"), "s3:GetBucketTagging" unset
     PutBucketTagging Put Bucket Sub("tagging"), "s3:PutBucketTagging" no
     DeleteBucketTagging Delete Bucket Sub("tagging"), "s3:PutBucketTagging" no
-    GetBucketVersioning Get Bucket Sub("versioning"), "s3:GetBucketVersioning" no
+    GetBucketVersioning Get Bucket Sub("versioning"), "s3:GetBucketVersioning" unset
     PutBucketVersioning Put Bucket Sub("versioning"), "s3:PutBucketVersioning" no
-    GetBucketWebsite Get Bucket Sub("website"), "s3:GetBucketWebsite" no
+    GetBucketWebsite Get Bucket Sub("website"), "s3:GetBucketWebsite" unset
     PutBucketWebsite Put Bucket Sub("website"), "s3:PutBucketWebsite" no
     DeleteBucketWebsite Delete Bucket Sub("website"), "s3:DeleteBucketWebsite" no
 
@@ -200,16 +215,20 @@ operations! {
     AbortMultipartUpload Delete Object Sub("uploadId"), "s3:AbortMultipartUpload" yes
     ListParts Get Object Sub("uploadId"), "s3:ListMultipartUploadParts" yes
 
-    GetObjectAcl Get Object Sub("acl"), "s3:GetObjectAcl" no
+    GetObjectAcl Get Object Sub("acl"), "s3:GetObjectAcl" unset
     PutObjectAcl Put Object Sub("acl"), "s3:PutObjectAcl" no
-    GetObjectLegalHold Get Object Sub("legal-hold"), "s3:GetObjectLegalHold" no
+    GetObjectAnnotation Get Object SubBoth("annotation", "annotationName"), "s3:GetObjectAnnotation" unset
+    ListObjectAnnotations Get Object Sub("annotation"), "s3:ListObjectAnnotations" unset
+    PutObjectAnnotation Put Object Sub("annotation"), "s3:PutObjectAnnotation" no
+    DeleteObjectAnnotation Delete Object Sub("annotation"), "s3:DeleteObjectAnnotation" no
+    GetObjectLegalHold Get Object Sub("legal-hold"), "s3:GetObjectLegalHold" unset
     PutObjectLegalHold Put Object Sub("legal-hold"), "s3:PutObjectLegalHold" no
-    GetObjectRetention Get Object Sub("retention"), "s3:GetObjectRetention" no
+    GetObjectRetention Get Object Sub("retention"), "s3:GetObjectRetention" unset
     PutObjectRetention Put Object Sub("retention"), "s3:PutObjectRetention" no
-    GetObjectTagging Get Object Sub("tagging"), "s3:GetObjectTagging" no
+    GetObjectTagging Get Object Sub("tagging"), "s3:GetObjectTagging" unset
     PutObjectTagging Put Object Sub("tagging"), "s3:PutObjectTagging" no
     DeleteObjectTagging Delete Object Sub("tagging"), "s3:DeleteObjectTagging" no
-    GetObjectTorrent Get Object Sub("torrent"), "s3:GetObjectTorrent" no
+    GetObjectTorrent Get Object Sub("torrent"), "s3:GetObjectTorrent" unset
     RenameObject Put Object Sub("renameObject"), "s3:PutObject" no
     RestoreObject Post Object Sub("restore"), "s3:RestoreObject" no
     SelectObjectContent Post Object Sub("select"), "s3:GetObject" no

@@ -1,109 +1,284 @@
 //! From method, shape, query and headers to one operation, or S3's refusal.
+//!
+//! A request with a subresource is never done as the plain verb: what S3 would destroy or hand out by it is not what was
+//! meant (docs/decisions/0017-refused-not-guessed.md).
 
-use std::sync::LazyLock;
-
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method};
 
 use crate::Result;
 use crate::error::{ErrorCode, S3Error};
+use crate::headers::check_integer;
 use crate::operation::{OPERATIONS, Operation, OperationInfo, Selector, Verb};
 use crate::query::Query;
+use crate::subresource::{self, Subresource};
 use crate::target::Shape;
 
-/// Finds the operation that a request asks for.
+/// Where a request goes.
+#[derive(Debug)]
+pub enum Route {
+    /// To this operation.
+    Operation(Operation),
+    /// It is refused, once its signature is found right.
+    Refused(S3Error),
+    /// It is refused, once its signature is found right and its bucket exists.
+    RefusedInBucket(S3Error),
+}
+
+/// Finds the operation that a request asks for. An error is S3's answer even to a request whose signature is wrong.
 ///
-/// The most specific row of the table wins. A subresource that S3 knows, but not for this method and shape, gives
-/// `MethodNotAllowed`; so does a plain verb that S3 lacks. Nothing with a subresource is ever treated as the plain
-/// verb. Query parameters without a meaning in S3 are ignored.
-pub fn route(method: &Method, shape: Shape, query: &Query<'_>, headers: &HeaderMap) -> Result<Operation> {
-    let verb = Verb::from_method(method).ok_or_else(|| refuse(method, shape))?;
-    let named: Vec<&str> =
-        query.iter().map(|(name, _)| name).filter(|name| is_subresource(name, shape)).collect();
-    let rows = OPERATIONS.iter().filter(|row| row.method == verb && row.shape == shape);
-    let best =
-        rows.filter(|row| matches(row, &named, query, headers)).max_by_key(|row| specificity(row.selector));
-    let found = best.ok_or_else(|| refuse(method, shape))?;
-    let explained = subresource_of(found.selector);
-    // `partNumber` selects a part on GET and HEAD; there it is an argument, not a subresource.
-    let explains = |name: &str| {
-        explained.contains(&Some(name)) || (name == "partNumber" && matches!(verb, Verb::Get | Verb::Head))
+/// The most specific row of the table wins. A subresource that means nothing here is passed over on GET and HEAD, as S3
+/// does, and refused on other methods. Parameters without a meaning in S3 do not matter here ([`crate::honoured`]).
+pub fn route(method: &Method, shape: Shape, query: &Query<'_>, headers: &HeaderMap) -> Result<Route> {
+    let Some(verb) = Verb::from_method(method) else {
+        return match *method {
+            Method::PATCH => Ok(Route::Refused(not_allowed(method, shape, Asked::Plain))),
+            _ => Err(ErrorCode::BadRequest.into()),
+        };
     };
-    match named.into_iter().find(|name| !explains(name)) {
-        None => Ok(found.operation),
-        Some("uploadId" | "partNumber") if shape == Shape::Object && verb == Verb::Put => {
-            Err(S3Error::new(ErrorCode::InvalidRequest))
+    let found = subresource::named(query, shape);
+    let asked = asked(verb, shape, query, &found)?;
+    if (verb, shape, asked) == (Verb::Post, Shape::Bucket, Asked::Plain) && !is_form(headers) {
+        return Err(S3Error::new(ErrorCode::PreconditionFailed)
+            .detail("Condition", "Bucket POST must be of the enclosure-type multipart/form-data"));
+    }
+    check_version(verb, shape, asked, query)?;
+    check_website(query)?;
+    if let Some(meaningless) = found.iter().find(|row| row.resource_type(shape).is_none())
+        && !verb.is_read()
+    {
+        return Ok(Route::Refused(not_here(meaningless.name, shape)));
+    }
+    if let Some(copied) = headers.get(COPY_SOURCE).filter(|_| verb != Verb::Put) {
+        let value = String::from_utf8_lossy(copied.as_bytes());
+        let message = "You can only specify a copy source header for copy requests.";
+        return Ok(Route::Refused(S3Error::invalid_argument(COPY_SOURCE, value, message)));
+    }
+    if let Some(refusal) = refused_in_bucket(method, verb, shape, asked) {
+        return Ok(Route::RefusedInBucket(refusal));
+    }
+    let row = match asked {
+        Asked::Sub(row) if shape == Shape::Object && row.is_of_bucket() && verb == Verb::Get => {
+            best(verb, Shape::Bucket, asked, query, headers)
         }
-        Some(_) if explained[0].is_some() => Err(S3Error::invalid_argument(
-            "ResourceType",
-            explained[0].unwrap_or_default(),
-            "Conflicting query string parameters",
-        )),
-        Some(_) => Err(refuse(method, shape)),
-    }
-}
-
-/// `named` are the subresources that the query has; `list-type` and `id`, which alone ask for nothing, are only in the query.
-fn matches(row: &OperationInfo, named: &[&str], query: &Query<'_>, headers: &HeaderMap) -> bool {
-    let has = |name: &str| if is_argument(name) { query.has(name) } else { named.contains(&name) };
-    match row.selector {
-        Selector::Plain => true,
-        Selector::Sub(name) => has(name),
-        Selector::SubValue(name, value) => has(name) && query.get(name) == Some(value),
-        Selector::SubBoth(a, b) => has(a) && has(b),
-        Selector::Header(name) => headers.contains_key(name),
-        Selector::SubBothHeader(a, b, name) => has(a) && has(b) && headers.contains_key(name),
-    }
-}
-
-const fn specificity(selector: Selector) -> u8 {
-    match selector {
-        Selector::Plain => 0,
-        Selector::Header(_) => 1,
-        Selector::Sub(_) | Selector::SubValue(..) => 2,
-        Selector::SubBoth(..) => 3,
-        Selector::SubBothHeader(..) => 4,
-    }
-}
-
-const fn subresource_of(selector: Selector) -> [Option<&'static str>; 2] {
-    match selector {
-        Selector::Plain | Selector::Header(_) => [None, None],
-        Selector::Sub(name) | Selector::SubValue(name, _) => [Some(name), None],
-        Selector::SubBoth(a, b) | Selector::SubBothHeader(a, b, _) => [Some(a), Some(b)],
-    }
-}
-
-/// True for `list-type` and `id`: alone they ask for nothing.
-fn is_argument(name: &str) -> bool {
-    matches!(name, "list-type" | "id")
-}
-
-/// True if some operation of this shape is asked for by `name`.
-fn is_subresource(name: &str, shape: Shape) -> bool {
-    /// Of each shape, sorted.
-    static NAMES: LazyLock<[Vec<&str>; 3]> = LazyLock::new(|| {
-        [Shape::Service, Shape::Bucket, Shape::Object].map(|shape| {
-            let rows = OPERATIONS.iter().filter(|row| row.shape == shape);
-            let mut names: Vec<_> = rows
-                .flat_map(|row| subresource_of(row.selector))
-                .flatten()
-                .filter(|name| !is_argument(name))
-                .collect();
-            names.sort_unstable();
-            names.dedup();
-            names
-        })
-    });
-    NAMES.get(shape as usize).is_some_and(|names| names.binary_search(&name).is_ok())
-}
-
-fn refuse(method: &Method, shape: Shape) -> S3Error {
-    let allow = match shape {
-        Shape::Service => "GET",
-        Shape::Bucket => "DELETE, GET, HEAD, POST, PUT",
-        Shape::Object => "DELETE, GET, HEAD, POST, PUT",
+        _ => best(verb, shape, asked, query, headers),
     };
-    S3Error::method_not_allowed(method, shape.resource_type(), allow)
+    Ok(match row {
+        Some(row) => {
+            check_integers(row.operation, query)?;
+            Route::Operation(row.operation)
+        }
+        None => Route::Refused(not_allowed(method, shape, asked)),
+    })
+}
+
+/// Page sizes and positions that are no integers are told to anyone, as S3 does.
+fn check_integers(operation: Operation, query: &Query<'_>) -> Result<()> {
+    use Operation as Op;
+    match operation {
+        Op::ListBuckets => check_integer(query, "max-buckets"),
+        Op::ListObjects | Op::ListObjectsV2 | Op::ListObjectVersions => check_integer(query, "max-keys"),
+        Op::ListMultipartUploads => check_integer(query, "max-uploads"),
+        Op::ListParts => {
+            check_integer(query, "max-parts")?;
+            check_integer(query, "part-number-marker")
+        }
+        _ => Ok(()),
+    }
+}
+
+const COPY_SOURCE: &str = "x-amz-copy-source";
+
+/// What the query asks for.
+#[derive(Debug, Clone, Copy)]
+enum Asked {
+    /// Nothing: the plain verb.
+    Plain,
+    /// A subresource.
+    Sub(&'static Subresource),
+    /// A part of an upload: `partNumber` and `uploadId`.
+    Part,
+}
+
+impl Asked {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Sub(row) => row.name,
+            Self::Part => "partNumber",
+        }
+    }
+}
+
+impl PartialEq for Asked {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+/// Finds the one thing that the query asks for; two are a conflict.
+///
+/// `partNumber` beside `uploadId` is a part. Alone it selects a part of an object on GET and HEAD of a key; on a bucket's path
+/// it is refused.
+fn asked(verb: Verb, shape: Shape, query: &Query<'_>, found: &[&'static Subresource]) -> Result<Asked> {
+    let meant = |row: &&&Subresource| row.resource_type(shape).is_some();
+    let mut names: Vec<&str> = found.iter().filter(meant).map(|row| row.name).collect();
+    let part = shape != Shape::Service && query.has("partNumber");
+    match (names.as_slice(), part) {
+        ([], false) => return Ok(Asked::Plain),
+        ([], true) if shape == Shape::Bucket => {
+            let message = "Object must have a valid key name.";
+            return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
+        }
+        ([], true) if verb == Verb::Put => {
+            let message = "This operation does not accept partNumber without uploadId";
+            return Err(S3Error::invalid_argument("partNumber", "partNumber", message));
+        }
+        ([], true) => return Ok(Asked::Plain),
+        (["uploadId"], true) => return Ok(Asked::Part),
+        ([_], false) => {}
+        _ => {
+            if part {
+                names.push("partNumber");
+                names.sort_unstable();
+            }
+            let message = format!("Conflicting query string parameters: {}", names.join(", "));
+            let first = names.first().copied().unwrap_or_default();
+            return Err(S3Error::invalid_argument("ResourceType", first, message));
+        }
+    }
+    Ok(found.iter().find(|row| meant(row)).map_or(Asked::Plain, |row| Asked::Sub(row)))
+}
+
+/// Refuses a `versionId` where no operation takes one.
+fn check_version(verb: Verb, shape: Shape, asked: Asked, query: &Query<'_>) -> Result<()> {
+    let Some(version) = query.get("versionId").filter(|_| shape != Shape::Service) else { return Ok(()) };
+    let message = match (shape, asked) {
+        (Shape::Bucket, Asked::Sub(row)) if row.name == "acl" && verb != Verb::Delete => {
+            "Invalid version id specified"
+        }
+        (Shape::Bucket, _) | (_, Asked::Part) => "This operation does not accept a version-id.",
+        (_, Asked::Sub(row))
+            if row.is_of_bucket() || matches!(row.name, "torrent" | "uploadId" | "uploads") =>
+        {
+            "This operation does not accept a version-id."
+        }
+        (_, Asked::Plain) if verb == Verb::Put => "This operation does not accept a version-id.",
+        _ if version.is_empty() => "Version id cannot be the empty string",
+        _ => return Ok(()),
+    };
+    Err(S3Error::invalid_argument("versionId", version, message))
+}
+
+fn check_website(query: &Query<'_>) -> Result<()> {
+    match query.get_non_empty("website") {
+        None => Ok(()),
+        Some(value) => {
+            Err(S3Error::invalid_argument("website", value, "The website parameter must not have a value"))
+        }
+    }
+}
+
+/// What S3 refuses only where the bucket exists, and what this server refuses in its place.
+fn refused_in_bucket(method: &Method, verb: Verb, shape: Shape, asked: Asked) -> Option<S3Error> {
+    let Asked::Sub(row) = asked else { return None };
+    let invalid = |message| S3Error::with_message(ErrorCode::InvalidRequest, message);
+    Some(match (shape, verb, row.name) {
+        (Shape::Bucket, Verb::Get, "torrent") => not_allowed(method, shape, asked),
+        (Shape::Bucket, Verb::Get | Verb::Post | Verb::Delete, "uploadId") => {
+            invalid("A key must be specified")
+        }
+        (Shape::Bucket, Verb::Post, "restore") => ErrorCode::UserKeyMustBeSpecified.into(),
+        (Shape::Object, Verb::Get, "uploads") => {
+            invalid("Key is not expected for the GET method ?uploads subresource")
+        }
+        (Shape::Object, Verb::Get, "versions") => {
+            invalid("There is no such thing as the ?versions sub-resource for a key")
+        }
+        (Shape::Object, Verb::Get, "logging") => ErrorCode::NoLoggingStatusForKey.into(),
+        // S3 does the bucket's operation, whatever the key. Who names a key may mean the object.
+        (Shape::Object, Verb::Put | Verb::Post | Verb::Delete, name)
+            if (row.is_of_bucket() || name == "delete")
+                && rows(verb, Shape::Bucket).any(|other| subresource_of(other.selector) == Some(name)) =>
+        {
+            not_here(name, shape)
+        }
+        _ => return None,
+    })
+}
+
+fn rows(verb: Verb, shape: Shape) -> impl Iterator<Item = &'static OperationInfo> {
+    OPERATIONS.iter().filter(move |row| row.method == verb && row.shape == shape)
+}
+
+/// The most specific row that is asked for.
+fn best(
+    verb: Verb,
+    shape: Shape,
+    asked: Asked,
+    query: &Query<'_>,
+    headers: &HeaderMap,
+) -> Option<&'static OperationInfo> {
+    let fits = |row: &&OperationInfo| match (row.selector, asked) {
+        (Selector::Plain, Asked::Plain) => true,
+        (Selector::Header(name), Asked::Plain) => headers.contains_key(name),
+        (Selector::SubValue(name, value), Asked::Plain) => query.get(name) == Some(value),
+        (Selector::Sub(name), Asked::Sub(sub)) => name == sub.name,
+        (Selector::SubBoth(name, other), Asked::Sub(sub)) => name == sub.name && query.has(other),
+        (Selector::SubBoth("partNumber", _), Asked::Part) => true,
+        (Selector::SubBothHeader(.., header), Asked::Part) => headers.contains_key(header),
+        _ => false,
+    };
+    rows(verb, shape).filter(fits).max_by_key(|row| match row.selector {
+        Selector::Plain => 0,
+        Selector::Header(_) | Selector::Sub(_) | Selector::SubValue(..) => 1,
+        Selector::SubBoth(..) => 2,
+        Selector::SubBothHeader(..) => 3,
+    })
+}
+
+const fn subresource_of(selector: Selector) -> Option<&'static str> {
+    match selector {
+        Selector::Plain | Selector::Header(_) | Selector::SubValue(..) => None,
+        Selector::Sub(name) | Selector::SubBoth(name, _) | Selector::SubBothHeader(name, ..) => Some(name),
+    }
+}
+
+fn is_form(headers: &HeaderMap) -> bool {
+    let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    text.get(..19).is_some_and(|start| start.eq_ignore_ascii_case("multipart/form-data"))
+}
+
+/// `NotImplemented`, for a subresource that S3 passes over or takes for the bucket's.
+fn not_here(name: &str, shape: Shape) -> S3Error {
+    let path = if shape == Shape::Object { "key" } else { "bucket" };
+    let message = format!("The {name} subresource is not implemented on the path of a {path}.");
+    S3Error::with_message(ErrorCode::NotImplemented, message)
+}
+
+/// `MethodNotAllowed`, with what S3 calls the subresource and the methods that it has.
+fn not_allowed(method: &Method, shape: Shape, asked: Asked) -> S3Error {
+    let (kind, name) = match asked {
+        Asked::Plain => (shape.resource_type(), None),
+        Asked::Part => ("PART", Some("partNumber")),
+        Asked::Sub(row) => (row.resource_type(shape).unwrap_or(shape.resource_type()), Some(row.name)),
+    };
+    let home = match asked {
+        Asked::Sub(row) if row.is_of_bucket() => Shape::Bucket,
+        _ => shape,
+    };
+    let mut methods: Vec<&str> = OPERATIONS
+        .iter()
+        .filter(|row| row.shape == home && name.is_none_or(|_| subresource_of(row.selector) == name))
+        .map(|row| row.method.as_str())
+        .collect();
+    methods.sort_unstable();
+    methods.dedup();
+    if name.is_none() && shape == Shape::Object {
+        // A key takes POST only with a subresource.
+        methods.retain(|method| *method != "POST");
+    }
+    S3Error::method_not_allowed(method, kind, &methods.join(", "))
 }
 
 #[cfg(test)]
@@ -111,20 +286,23 @@ mod tests {
     use super::*;
     use http::HeaderValue;
 
-    fn ask(
-        method: &str,
-        shape: Shape,
-        query: &str,
-        header: Option<&'static str>,
-    ) -> std::result::Result<&'static str, String> {
+    /// The operation's name, or the code of the refusal.
+    fn ask(method: &str, shape: Shape, query: &str, header: Option<&'static str>) -> String {
         let mut headers = HeaderMap::new();
         if let Some(name) = header {
             headers.insert(name, HeaderValue::from_static("x"));
         }
+        refer(method, shape, query, &headers)
+    }
+
+    fn refer(method: &str, shape: Shape, query: &str, headers: &HeaderMap) -> String {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
-        route(&method, shape, &Query::parse(query).unwrap(), &headers)
-            .map(Operation::name)
-            .map_err(|e| <&str>::from(e.code()).to_owned())
+        match route(&method, shape, &Query::parse(query).unwrap(), headers) {
+            Ok(Route::Operation(operation)) => operation.name().to_owned(),
+            Ok(Route::Refused(error)) => <&str>::from(error.code()).to_owned(),
+            Ok(Route::RefusedInBucket(error)) => format!("in bucket: {}", <&str>::from(error.code())),
+            Err(error) => format!("unsigned: {}", <&str>::from(error.code())),
+        }
     }
 
     #[test]
@@ -138,36 +316,108 @@ mod tests {
                 Selector::Header(h) => (String::new(), Some(h)),
                 Selector::SubBothHeader(a, b, h) => (format!("{a}=1&{b}=x"), Some(h)),
             };
-            assert_eq!(ask(row.method.as_str(), row.shape, &query, header), Ok(row.name), "{}", row.name);
+            let got = if row.operation == Operation::PostObject {
+                let mut headers = HeaderMap::new();
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static("Multipart/form-data; boundary=x"));
+                refer("POST", row.shape, "", &headers)
+            } else {
+                ask(row.method.as_str(), row.shape, &query, header)
+            };
+            assert_eq!(got, row.name);
         }
     }
 
     #[test]
     fn a_subresource_is_never_a_plain_verb() {
         use Shape::{Bucket, Object, Service};
-        let refused = Err("MethodNotAllowed".to_owned());
-        assert_eq!(ask("DELETE", Bucket, "acl", None), refused);
-        assert_eq!(ask("PUT", Object, "torrent", None), refused);
-        assert_eq!(ask("PUT", Object, "uploads", None), refused);
-        assert_eq!(ask("HEAD", Object, "acl", None), refused);
-        assert_eq!(ask("PATCH", Object, "", None), refused);
-        assert_eq!(ask("POST", Object, "", None), refused);
-        assert_eq!(ask("PUT", Service, "", None), refused);
-        assert_eq!(ask("PUT", Object, "uploadId=x", None), Err("InvalidRequest".to_owned()));
-        assert_eq!(ask("GET", Bucket, "acl&policy", None), Err("InvalidArgument".to_owned()));
+        for (method, shape, query, answer) in [
+            ("DELETE", Bucket, "acl", "MethodNotAllowed"),
+            ("PUT", Object, "torrent", "MethodNotAllowed"),
+            ("PUT", Object, "uploads", "MethodNotAllowed"),
+            ("HEAD", Object, "acl", "MethodNotAllowed"),
+            ("HEAD", Object, "policy", "MethodNotAllowed"),
+            ("PATCH", Object, "", "MethodNotAllowed"),
+            ("POST", Object, "", "MethodNotAllowed"),
+            ("PUT", Service, "", "MethodNotAllowed"),
+            ("PUT", Object, "uploadId=x", "MethodNotAllowed"),
+            ("TRACE", Object, "", "unsigned: BadRequest"),
+            ("PUT", Object, "partNumber=1", "unsigned: InvalidArgument"),
+            ("PUT", Object, "versionId=x", "unsigned: InvalidArgument"),
+            ("POST", Bucket, "", "unsigned: PreconditionFailed"),
+            ("GET", Bucket, "acl&policy", "unsigned: InvalidArgument"),
+            ("DELETE", Bucket, "uploadId=x", "in bucket: InvalidRequest"),
+            ("DELETE", Bucket, "versionId=x", "unsigned: InvalidArgument"),
+            ("PUT", Bucket, "partNumber=1&uploadId=x", "MethodNotAllowed"),
+            ("PUT", Bucket, "partNumber=1", "unsigned: InvalidRequest"),
+            ("PUT", Bucket, "legal-hold", "NotImplemented"),
+            ("PUT", Bucket, "renameObject", "NotImplemented"),
+            ("DELETE", Bucket, "annotation", "NotImplemented"),
+            ("PUT", Object, "policy", "in bucket: NotImplemented"),
+            ("DELETE", Object, "policy", "in bucket: NotImplemented"),
+            ("POST", Object, "policy", "MethodNotAllowed"),
+            ("POST", Object, "delete", "in bucket: NotImplemented"),
+            ("DELETE", Object, "publicAccessBlock", "NotImplemented"),
+            ("PUT", Object, "annotation&annotationName=n", "PutObjectAnnotation"),
+            ("PUT", Object, "website=x", "unsigned: InvalidArgument"),
+        ] {
+            assert_eq!(ask(method, shape, query, None), answer, "{method} {shape:?} {query}");
+        }
+    }
+
+    #[test]
+    fn reads_of_a_key_with_a_buckets_subresource() {
+        use Shape::Object;
+        for (query, answer) in [
+            ("versioning", "GetBucketVersioning"),
+            ("location", "GetBucketLocation"),
+            ("versions", "in bucket: InvalidRequest"),
+            ("logging", "in bucket: NoLoggingStatusForKey"),
+            ("uploads", "in bucket: InvalidRequest"),
+            // These mean nothing on a key's path.
+            ("analytics", "GetObject"),
+            ("policyStatus", "GetObject"),
+            ("versioning&versionId=x", "unsigned: InvalidArgument"),
+            ("acl&versionId=x", "GetObjectAcl"),
+        ] {
+            assert_eq!(ask("GET", Object, query, None), answer, "{query}");
+        }
+        assert_eq!(ask("GET", Shape::Bucket, "legal-hold", None), "ListObjects");
+    }
+
+    #[test]
+    fn a_405_names_the_subresource_and_its_methods() {
+        let refused = |method: Method, shape, query| {
+            let query = Query::parse(query).unwrap();
+            match route(&method, shape, &query, &HeaderMap::new()) {
+                Ok(Route::Refused(error)) => {
+                    (error.details()[1].1.clone(), error.headers()[0].1.to_str().unwrap().to_owned())
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        let pair = |kind: &str, allow: &str| (kind.to_owned(), allow.to_owned());
+        assert_eq!(refused(Method::POST, Shape::Bucket, "acl"), pair("ACL", "GET, PUT"));
+        assert_eq!(refused(Method::POST, Shape::Object, "policy"), pair("BUCKETPOLICY", "DELETE, GET, PUT"));
+        assert_eq!(refused(Method::PUT, Shape::Object, "uploadId=x"), pair("UPLOAD", "DELETE, GET, POST"));
+        assert_eq!(refused(Method::DELETE, Shape::Object, "uploadId=x&partNumber=1"), pair("PART", "PUT"));
+        assert_eq!(refused(Method::POST, Shape::Object, ""), pair("OBJECT", "DELETE, GET, HEAD, PUT"));
+        assert_eq!(refused(Method::PUT, Shape::Service, ""), pair("SERVICE", "GET"));
     }
 
     #[test]
     fn arguments_are_no_subresources() {
         use Shape::{Bucket, Object};
-        assert_eq!(ask("GET", Object, "partNumber=2", None), Ok("GetObject"));
-        assert_eq!(ask("HEAD", Object, "partNumber=2", None), Ok("HeadObject"));
+        assert_eq!(ask("GET", Object, "partNumber=2", None), "GetObject");
+        assert_eq!(ask("HEAD", Object, "partNumber=2", None), "HeadObject");
         // Nor do they hide one.
-        for query in ["acl&tagging", "acl&partNumber=2&tagging"] {
-            assert_eq!(ask("GET", Object, query, None), Err("InvalidArgument".to_owned()), "{query}");
+        for query in ["acl&tagging", "acl&partNumber=2&tagging", "partNumber=2&tagging"] {
+            assert_eq!(ask("GET", Object, query, None), "unsigned: InvalidArgument", "{query}");
         }
-        assert_eq!(ask("GET", Object, "foo=bar&x-id=GetObject", None), Ok("GetObject"));
-        assert_eq!(ask("GET", Bucket, "list-type=3", None), Ok("ListObjects"));
-        assert_eq!(ask("PUT", Object, "x-id=PutObject", Some("x-amz-copy-source")), Ok("CopyObject"));
+        assert_eq!(ask("GET", Object, "foo=bar&x-id=GetObject", None), "GetObject");
+        assert_eq!(ask("GET", Bucket, "list-type=3", None), "ListObjects");
+        assert_eq!(ask("GET", Bucket, "versions&list-type=2", None), "ListObjectVersions");
+        assert_eq!(ask("GET", Bucket, "id=x", None), "ListObjects");
+        assert_eq!(ask("PUT", Object, "x-id=PutObject", Some("x-amz-copy-source")), "CopyObject");
+        assert_eq!(ask("GET", Object, "", Some("x-amz-copy-source")), "InvalidArgument");
     }
 }

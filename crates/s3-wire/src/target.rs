@@ -121,11 +121,16 @@ pub fn bucket_of_host(host: &str, domains: &[String]) -> Option<String> {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => host,
     };
-    let host = host.to_ascii_lowercase();
-    domains.iter().find_map(|domain| {
-        let bucket = host.strip_suffix(domain.as_str())?.strip_suffix('.')?;
-        (!bucket.is_empty()).then(|| bucket.to_owned())
-    })
+    let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    if domains.contains(&host) {
+        return None;
+    }
+    // Of domains that lie below each other the longest is meant.
+    let below = |domain: &&String| {
+        host.strip_suffix(domain.as_str()).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
+    };
+    let domain = domains.iter().filter(below).max_by_key(|domain| domain.len())?;
+    host.get(..host.len() - domain.len() - 1).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -158,6 +163,21 @@ mod tests {
         assert_eq!(parse("h", "/abc//x"), Ok(pair("abc", "/x")));
         assert_eq!(parse("h", "/abc/a%2Fb%20c+d"), Ok(pair("abc", "a/b c+d")));
         assert_eq!(parse("h", "/abc/../x"), Ok(pair("abc", "../x")));
+    }
+
+    #[test]
+    fn the_longest_domain_counts() {
+        for domains in [["lab.example", "s3.lab.example"], ["s3.lab.example", "lab.example"]] {
+            let domains = domains.map(str::to_owned);
+            let bucket = |host| bucket_of_host(host, &domains);
+            assert_eq!(bucket("s3.lab.example"), None);
+            assert_eq!(bucket("s3.lab.example:9000"), None);
+            assert_eq!(bucket("s3.lab.example.:9000"), None);
+            assert_eq!(bucket("abc.S3.lab.example."), Some("abc".to_owned()));
+            assert_eq!(bucket("abc.lab.example"), Some("abc".to_owned()));
+            assert_eq!(bucket(".lab.example"), None);
+            assert_eq!(bucket("xlab.example"), None);
+        }
     }
 
     #[test]

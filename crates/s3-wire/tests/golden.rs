@@ -415,7 +415,7 @@ fn attributes() {
 
 #[test]
 fn an_error_behind_white_space() {
-    let error = S3Error::new(ErrorCode::InternalError).render("/bkt/a&b", "id", "host");
+    let error = S3Error::new(ErrorCode::InternalError).render("id", "host");
     render("error.internal", &error);
     assert!(without_declaration(&error).starts_with("<Error><Code>InternalError</Code>"));
 }

@@ -2,14 +2,18 @@
 
 mod bucket;
 mod object;
+mod refused;
 mod slow;
+mod unset;
 mod upload;
 
-use std::future::{Future, ready};
+use std::future::Future;
 
 use futures_util::future::BoxFuture;
 use s3_wire::headers::{expected_bucket_owner, source_expected_bucket_owner};
-use s3_wire::operation::Operation as Op;
+use s3_wire::honoured;
+use s3_wire::operation::{Operation as Op, Support};
+use s3_wire::payload::PayloadMode;
 use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::pipeline::{Call, Permission};
@@ -36,11 +40,34 @@ trait Operation<'a>: Sized + Send {
 /// hold the largest.
 fn run<'a, O: Operation<'a> + 'a>(call: Call<'a>) -> BoxFuture<'a, Result<Reply>> {
     Box::pin(async move {
-        check_expected_owner(&call)?;
-        let operation = O::parse(&call)?;
-        authorize(&call, operation.permissions(&call)).await?;
-        operation.perform(call).await
+        match prepare::<O>(&call).await {
+            Ok(operation) => operation.perform(call).await,
+            Err(error) => Err(call.in_bucket(error).await),
+        }
     })
+}
+
+/// All that is checked before the work begins.
+async fn prepare<'a, O: Operation<'a>>(call: &Call<'a>) -> Result<O> {
+    let served = call.operation.info().support == Support::Full;
+    if served {
+        honoured::check(call.operation, call.query, call.headers, call.signed)?;
+    }
+    check_trailer(call)?;
+    check_expected_owner(call)?;
+    let operation = O::parse(call)?;
+    authorize(call, operation.permissions(call)).await?;
+    Ok(operation)
+}
+
+/// Only uploads have a checksum behind their body.
+fn check_trailer(call: &Call<'_>) -> Result<()> {
+    let trailer = matches!(call.payload, Some(PayloadMode::Streaming { trailer: true, .. }));
+    if trailer && !matches!(call.operation, Op::PutObject | Op::UploadPart) {
+        let message = "The value of x-amz-content-sha256 header is invalid.";
+        return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
+    }
+    Ok(())
 }
 
 async fn authorize(call: &Call<'_>, permissions: Vec<Permission<'_>>) -> Result<()> {
@@ -75,10 +102,8 @@ pub fn dispatch(call: Call<'_>) -> BoxFuture<'_, Result<Reply>> {
         Op::AbortMultipartUpload => run::<upload::abort::AbortMultipartUpload>(call),
         Op::ListParts => run::<upload::list_parts::ListParts>(call),
         Op::ListMultipartUploads => run::<upload::list::ListMultipartUploads>(call),
-        other => {
-            let message = format!("{} is not implemented.", other.name());
-            Box::pin(ready(Err(S3Error::with_message(ErrorCode::NotImplemented, message))))
-        }
+        other if other.info().support == Support::Unset => run::<unset::Unset>(call),
+        _ => run::<refused::Refused>(call),
     }
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use http::HeaderMap;
 use iam::Requester;
 use s3_wire::auth::{self, Authorization, SignedRequest};
+use s3_wire::honoured::Signed;
 use s3_wire::payload::PayloadMode;
 use s3_wire::{ErrorCode, Result, headers};
 
@@ -19,6 +20,8 @@ pub struct Authenticated<'a> {
     pub payload: PayloadMode,
     /// The headers, with what SDKs move into the query when they presign.
     pub headers: Cow<'a, HeaderMap>,
+    /// Where the signature is.
+    pub signed: Signed,
 }
 
 /// Verifies the signature, if there is one.
@@ -34,6 +37,7 @@ pub fn authenticate<'a>(
             requester: Requester::Anonymous,
             payload,
             headers: Cow::Borrowed(request.headers),
+            signed: Signed::Headers,
         });
     };
     // There are no temporary credentials yet, so no token is one.
@@ -44,12 +48,14 @@ pub fn authenticate<'a>(
     let secret_key = identity.credential.secret_key.expose();
     let payload = auth::verify(&authorization, request, secret_key, &gateway.signing_keys)?;
     let mut all = Cow::Borrowed(request.headers);
+    let signed = match &authorization {
+        _ if !authorization.is_presigned() => Signed::Headers,
+        Authorization::SigV4(_) => Signed::UrlV4,
+        _ => Signed::UrlV2,
+    };
     // SigV4 signs the whole query; SigV2 does not, and has its own way (`auth::effective_headers`).
-    if matches!(authorization, Authorization::SigV4(_))
-        && authorization.is_presigned()
-        && headers::is_hoisted(request.query)
-    {
+    if signed == Signed::UrlV4 && headers::is_hoisted(request.query) {
         headers::hoist_query(request.query, all.to_mut())?;
     }
-    Ok(Authenticated { requester: Requester::Identity(identity.clone()), payload, headers: all })
+    Ok(Authenticated { requester: Requester::Identity(identity.clone()), payload, headers: all, signed })
 }

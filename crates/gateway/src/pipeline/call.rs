@@ -8,6 +8,7 @@ use iam::{Action, Decision, RequestFacts, Requester};
 use s3_types::limits::PART_BYTES_MAX;
 use s3_types::{BucketName, ObjectKey};
 use s3_wire::headers::ChecksumRequest;
+use s3_wire::honoured::Signed;
 use s3_wire::operation::Operation;
 use s3_wire::payload::PayloadMode;
 use s3_wire::xml::Owner;
@@ -35,6 +36,8 @@ pub struct Call<'a> {
     pub operation: Operation,
     /// By whom.
     pub requester: Requester,
+    /// Where their signature is.
+    pub signed: Signed,
     /// The body.
     pub body: &'a mut RequestBody,
     /// How the body will be verified; `None` once it is decoded.
@@ -110,7 +113,25 @@ impl<'a> Call<'a> {
         };
         match self.gateway.authorizer.decide(&facts, &action).await {
             Decision::Allow => Ok(()),
+            Decision::Deny if self.requester.is_anonymous() && self.operation == Operation::CreateBucket => {
+                let message = "Anonymous users cannot invoke this API. Please authenticate.";
+                Err(S3Error::with_message(ErrorCode::AccessDenied, message))
+            }
             Decision::Deny => Err(S3Error::new(ErrorCode::AccessDenied)),
+        }
+    }
+
+    /// What a request that is refused is told: that its bucket does not exist, if it does not, else `error`.
+    ///
+    /// S3 looks for the bucket before it asks whether the requester may and whether the arguments are right. Looking here
+    /// costs nothing where nothing is refused.
+    pub async fn in_bucket(&self, error: S3Error) -> S3Error {
+        let Some(bucket) = self.target.bucket().filter(|_| self.operation != Operation::CreateBucket) else {
+            return error;
+        };
+        match self.backend().head_bucket(&self.backend_context(), bucket).await {
+            Err(missing @ BackendError::NoSuchBucket) => self.failed()(missing),
+            _ => error,
         }
     }
 

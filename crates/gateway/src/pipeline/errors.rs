@@ -33,7 +33,7 @@ impl ErrorSite {
     /// Logs an error, and writes its document.
     pub fn document(&self, error: &S3Error) -> String {
         self.log(error);
-        error.render(&self.path, self.id.as_str(), self.host_id.as_str())
+        error.render(self.id.as_str(), self.host_id.as_str())
     }
 
     /// Logs an error: aloud if it is the server's, or its operator's.

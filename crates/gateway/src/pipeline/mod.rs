@@ -3,18 +3,20 @@
 mod authenticate;
 mod call;
 mod errors;
+mod preflight;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, header};
+use http::{HeaderValue, Method, Request, StatusCode, Version, header};
 use hyper::body::Incoming;
 use s3_types::Timestamp;
 use s3_wire::auth::{self, SignedRequest};
 use s3_wire::operation::Operation;
+use s3_wire::route::{Route, route};
 use s3_wire::target::bucket_of_host;
-use s3_wire::{ErrorCode, Query, Result, S3Error, Target, limits, route};
+use s3_wire::{ErrorCode, Query, Result, S3Error, Target, limits};
 
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -22,11 +24,12 @@ pub use call::{Call, Permission};
 pub use errors::{ErrorSite, from_backend};
 
 use authenticate::{Authenticated, authenticate};
+use preflight::preflight;
 
 use crate::body::{InProgress, RequestBody, ResponseBody};
 use crate::gateway::Gateway;
 use crate::ops;
-use crate::reply::Reply;
+use crate::reply::{self, Reply};
 use crate::request_id::RequestId;
 use crate::server::{Peer, Phase};
 
@@ -83,8 +86,17 @@ async fn perform(
     let (host, raw_path) = (host(head), head.uri.path());
     let virtual_bucket = host.and_then(|host| bucket_of_host(host, &gateway.domains));
     let virtual_bucket = virtual_bucket.as_deref();
-    let target = Target::parse(virtual_bucket, raw_path)?;
-    let operation = *known.insert(route::route(&head.method, target.shape(), &query, &headers)?);
+    let target = Target::parse(virtual_bucket, raw_path);
+    if head.method == Method::OPTIONS {
+        return Err(preflight(gateway, cx, target?.bucket(), &headers).await);
+    }
+    let route = match &target {
+        Ok(target) => Some(route(&head.method, target.shape(), &query, &headers)?),
+        Err(_) => None,
+    };
+    if let Some(Route::Operation(operation)) = &route {
+        *known = Some(*operation);
+    }
     let signed = SignedRequest {
         method: &head.method,
         raw_path,
@@ -93,7 +105,18 @@ async fn perform(
         host,
         virtual_bucket,
     };
-    let Authenticated { requester, payload, headers } = authenticate(gateway, cx, &signed)?;
+    let Authenticated { requester, payload, headers, signed } = authenticate(gateway, cx, &signed)?;
+    // S3 judges names once it knows who asks.
+    let target = target?;
+    if headers.contains_key(RDMA_TOKEN) {
+        return Ok(decline_rdma());
+    }
+    let (operation, refusal) = match route {
+        Some(Route::Operation(operation)) => (operation, None),
+        Some(Route::Refused(error)) => return Err(error),
+        Some(Route::RefusedInBucket(error)) => (Operation::HeadBucket, Some(error)),
+        None => return Err(ErrorCode::InvalidURI.into()),
+    };
     let call = Call {
         gateway,
         cx,
@@ -103,10 +126,26 @@ async fn perform(
         target: &target,
         operation,
         requester,
+        signed,
         body,
         payload: Some(payload),
     };
-    ops::dispatch(call).await
+    match refusal {
+        None => ops::dispatch(call).await,
+        Some(error) => Err(call.in_bucket(error).await),
+    }
+}
+
+/// What a client sends that would move the object by RDMA, and learns whether the server will from the header
+/// [`RDMA_REPLY`].
+const RDMA_TOKEN: &str = "x-amz-rdma-token";
+const RDMA_REPLY: &str = "x-amz-rdma-reply";
+
+/// Nothing was moved, stored or sent: the client asks again without RDMA.
+fn decline_rdma() -> Reply {
+    let mut reply = reply::empty(StatusCode::NOT_IMPLEMENTED);
+    reply::set(reply.headers_mut(), RDMA_REPLY, "501");
+    reply
 }
 
 /// The name the client used: the authority of an absolute URI (RFC 9112, section 3.2.2), or the `Host` header.
@@ -129,6 +168,10 @@ fn check_head(head: &Parts) -> Result<()> {
     let ambiguous = once.iter().any(|name| head.headers.get_all(name).iter().nth(1).is_some());
     if target > limits::TARGET_BYTES_MAX || ambiguous {
         return Err(ErrorCode::InvalidURI.into());
+    }
+    // RFC 9112, section 3.2.
+    if head.version == Version::HTTP_11 && host(head).is_none() {
+        return Err(ErrorCode::BadRequest.into());
     }
     let codings = head.headers.get_all(header::TRANSFER_ENCODING);
     if codings.iter().any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {

@@ -12,7 +12,7 @@ pub fn response(gateway: &Gateway, error: &S3Error) -> String {
     let (id, host_id) = (gateway.request_ids.next(), gateway.host_id.as_str());
     let status = error.status();
     tracing::debug!(id = id.as_str(), %status, "{error}");
-    let body = error.render("", id.as_str(), host_id);
+    let body = error.render(id.as_str(), host_id);
     let reason = status.canonical_reason().unwrap_or_default();
     let mut head = format!(
         "HTTP/1.1 {} {reason}\r\ncontent-type: application/xml\r\nserver: Slipway\r\nx-amz-request-id: {id}\r\n\

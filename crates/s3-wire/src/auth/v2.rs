@@ -13,62 +13,24 @@ use super::window::{check_expiry, check_skew, request_time};
 use super::{SignedRequest, anonymous_payload, header, mismatch};
 use crate::error::{ErrorCode, S3Error};
 use crate::payload::PayloadMode;
+use crate::subresource::Subresource;
 use crate::{Query, Result};
 
-/// The parameters that select a resource or change the response, and so are signed: what botocore signs, and every
-/// other subresource of the operation table, so that none can be added to a signed URL.
-const SIGNED_PARAMETERS: [&str; 50] = [
-    "abac",
-    "accelerate",
-    "acl",
-    "analytics",
-    "attributes",
-    "cors",
-    "defaultObjectAcl",
-    "delete",
-    "encryption",
-    "intelligent-tiering",
-    "inventory",
-    "legal-hold",
-    "lifecycle",
-    "location",
-    "logging",
-    "metadataConfiguration",
-    "metadataInventoryTable",
-    "metadataJournalTable",
-    "metadataTable",
-    "metrics",
-    "notification",
-    "object-lock",
-    "ownershipControls",
-    "partNumber",
-    "policy",
-    "policyStatus",
-    "publicAccessBlock",
-    "renameObject",
-    "replication",
-    "requestPayment",
-    "response-cache-control",
-    "response-content-disposition",
-    "response-content-encoding",
-    "response-content-language",
-    "response-content-type",
-    "response-expires",
-    "restore",
-    "retention",
-    "select",
-    "select-type",
-    "session",
-    "storageClass",
-    "tagging",
-    "torrent",
-    "uploadId",
-    "uploads",
-    "versionId",
-    "versioning",
-    "versions",
-    "website",
-];
+/// True for parameters that select a resource or change the response, and so are signed: what botocore signs, and every
+/// subresource, so that none can be added to a signed URL.
+fn is_signed(parameter: &str) -> bool {
+    Subresource::named(parameter).is_some()
+        || parameter.starts_with("response-")
+        || matches!(
+            parameter,
+            "annotationName"
+                | "defaultObjectAcl"
+                | "partNumber"
+                | "select-type"
+                | "storageClass"
+                | "versionId"
+        )
+}
 
 /// A SigV2 signature as the client sent it: well formed and timely, but not yet verified.
 #[derive(Debug, Clone)]
@@ -254,7 +216,7 @@ fn write_resource(request: &SignedRequest<'_>, path: &str, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(path.as_bytes());
     let mut parameters: Vec<(&str, &str)> =
-        request.query.iter().filter(|(name, _)| SIGNED_PARAMETERS.contains(name)).collect();
+        request.query.iter().filter(|(name, _)| is_signed(name)).collect();
     parameters.sort_by_key(|(name, _)| *name);
     for (index, (name, value)) in parameters.into_iter().enumerate() {
         out.push(if index == 0 { b'?' } else { b'&' });
@@ -281,7 +243,7 @@ mod tests {
                 Selector::Plain | Selector::Header(_) | Selector::SubValue(..) => vec![],
             };
             for name in names {
-                assert!(name == "id" || SIGNED_PARAMETERS.contains(&name), "{name}");
+                assert!(name == "id" || is_signed(name), "{name}");
             }
         }
     }

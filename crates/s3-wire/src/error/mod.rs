@@ -97,15 +97,14 @@ impl S3Error {
     }
 
     /// `MethodNotAllowed` (405), with what S3 calls the resource (`OBJECT`, `BUCKET`, `SERVICE`, ...).
-    pub fn method_not_allowed(
-        method: &http::Method,
-        resource_type: &'static str,
-        allow: &'static str,
-    ) -> Self {
-        Self::new(ErrorCode::MethodNotAllowed)
+    pub fn method_not_allowed(method: &http::Method, resource_type: &'static str, allow: &str) -> Self {
+        let error = Self::new(ErrorCode::MethodNotAllowed)
             .detail("Method", method.as_str())
-            .detail("ResourceType", resource_type)
-            .header(http::header::ALLOW, HeaderValue::from_static(allow))
+            .detail("ResourceType", resource_type);
+        match HeaderValue::try_from(allow) {
+            Ok(allow) if !allow.is_empty() => error.header(http::header::ALLOW, allow),
+            _ => error,
+        }
     }
 
     /// The code.
@@ -133,8 +132,8 @@ impl S3Error {
         &self.inner.headers
     }
 
-    /// The XML document. `resource` is the raw path of the request.
-    pub fn render(&self, resource: &str, request_id: &str, host_id: &str) -> String {
+    /// The XML document. It has no `Resource`: the API reference shows one, Amazon S3 sends none.
+    pub fn render(&self, request_id: &str, host_id: &str) -> String {
         let mut xml = String::with_capacity(512);
         xml.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error>");
         let code: &str = self.inner.code.into();
@@ -147,7 +146,6 @@ impl S3Error {
         for (name, text) in &self.inner.details {
             element(name, text);
         }
-        element("Resource", resource);
         element("RequestId", request_id);
         element("HostId", host_id);
         xml.push_str("</Error>");

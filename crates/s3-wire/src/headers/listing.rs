@@ -239,6 +239,11 @@ fn integer(query: &Query<'_>, name: &'static str, name_of_negative: &'static str
     })
 }
 
+/// Refuses a parameter that is no integer. S3 does so before it looks at the signature; the range comes later.
+pub(crate) fn check_integer(query: &Query<'_>, name: &'static str) -> Result<()> {
+    query.get_non_empty(name).map_or(Ok(()), |text| java_int(name, text).map(drop))
+}
+
 /// Digits with an optional minus, and no plus.
 fn java_int(name: &'static str, text: &str) -> Result<i32> {
     let number = if text.starts_with('+') { None } else { text.parse().ok() };

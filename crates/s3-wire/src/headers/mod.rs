@@ -23,6 +23,7 @@ pub use checksum::{
 pub use conditions::{copy_source_conditions, delete_conditions, read_conditions, write_conditions};
 pub use copy_source::{CopySourceRef, copy_source};
 pub use list_versions::ListVersions;
+pub(crate) use listing::check_integer;
 pub use listing::{
     ListBuckets, ListObjects, ListObjectsV2, ListParts, ListUploads, check_optional_attributes,
 };
@@ -30,7 +31,7 @@ pub use metadata::{MetadataDirective, metadata_directive, object_metadata};
 pub use range::{Selection, content_range, copy_source_range, part_number, range, selection};
 pub use response::{ObjectHeaders, ResponseOverrides, append_checksum, etag_value};
 pub use semantics::{
-    expected_bucket_owner, hoist_query, is_hoisted, refuse_unimplemented, source_expected_bucket_owner,
+    check_value, expected_bucket_owner, hoist_query, is_condition, is_hoisted, source_expected_bucket_owner,
 };
 pub use token::ListStart;
 

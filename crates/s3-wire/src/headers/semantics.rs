@@ -4,18 +4,17 @@ use super::ascii;
 use crate::error::{ErrorCode, S3Error};
 use crate::{Query, Result};
 
-/// Refuses headers that mean something which this server lacks. To pass over them would store in the clear what is to
+/// Refuses a value that means something which this server lacks. To pass over it would store in the clear what is to
 /// be encrypted, or leave unlocked what is to be locked.
 ///
 /// Most are `NotImplemented`. ACLs are refused as by a bucket with S3's default, where they are switched off
 /// (`AccessControlListNotSupported`), but for the two that change nothing; a storage class other than STANDARD is
 /// `InvalidStorageClass`.
-pub fn refuse_unimplemented(headers: &HeaderMap) -> Result<()> {
-    for (name, value) in headers {
-        let Some(rest) = name.as_str().strip_prefix("x-amz-") else { continue };
-        check(name, rest, value.to_str().unwrap_or("?").trim())?;
+pub fn check_value(name: &HeaderName, value: &HeaderValue) -> Result<()> {
+    match name.as_str().strip_prefix("x-amz-") {
+        Some(rest) => check(name, rest, value.to_str().unwrap_or("?").trim()),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn check(name: &HeaderName, rest: &str, value: &str) -> Result<()> {
@@ -60,9 +59,18 @@ pub fn is_hoisted(query: &Query<'_>) -> bool {
     query.iter().any(|(parameter, _)| is_header(parameter))
 }
 
+/// True for a parameter that stands for a condition of a write, in whatever case: S3 honours both in a signed query.
+pub fn is_condition(parameter: &str) -> bool {
+    ["if-match", "if-none-match"].iter().any(|name| parameter.eq_ignore_ascii_case(name))
+}
+
 /// True for a parameter that stands for a header, and is no part of the signature itself.
+///
+/// S3 passes over checksums in the query: SDKs put the checksum of an empty body there, as they sign before there is one.
 fn is_header(parameter: &str) -> bool {
-    const SIGNATURE: [&str; 8] = [
+    /// What a checksum is chosen by; the others are values.
+    const CHOOSES: [&str; 3] = ["x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"];
+    const SIGNATURE: [&str; 9] = [
         "x-amz-algorithm",
         "x-amz-credential",
         "x-amz-date",
@@ -71,15 +79,20 @@ fn is_header(parameter: &str) -> bool {
         "x-amz-signature",
         "x-amz-security-token",
         "x-amz-content-sha256",
+        "x-amz-sdk-checksum-algorithm",
     ];
-    parameter.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"))
-        && !SIGNATURE.iter().any(|name| parameter.eq_ignore_ascii_case(name))
+    let is = |name: &&str| parameter.eq_ignore_ascii_case(name);
+    if !parameter.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-")) {
+        return is_condition(parameter);
+    }
+    let of_checksum = parameter.get(6..15).is_some_and(|word| word.eq_ignore_ascii_case("checksum-"));
+    if of_checksum { CHOOSES.iter().any(is) } else { !SIGNATURE.iter().any(is) }
 }
 
-/// Makes headers of the `x-amz-*` parameters of a presigned URL, where no such header was sent.
+/// Makes headers of the `x-amz-*` parameters and conditions of a presigned URL, where no such header was sent.
 ///
-/// SDKs move headers into the query when they presign (`x-amz-checksum-crc32`, `x-amz-meta-*`, `x-amz-acl`, ...), and S3
-/// reads them there. The parameters of the signature itself stay what they are.
+/// SDKs move headers into the query when they presign (`x-amz-meta-*`, `x-amz-acl`, `If-None-Match`, ...), and S3 reads
+/// them there. The parameters of the signature itself stay what they are.
 ///
 /// To be called once the signature is verified, since the parameters count as signed. By then the operation is chosen:
 /// `x-amz-copy-source`, which would make it another one, is `NotImplemented` here. A value that no header can have is
@@ -109,7 +122,8 @@ mod tests {
     fn refused(name: &'static str, value: &'static str) -> Option<(ErrorCode, Option<String>)> {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_static(value));
-        let error = refuse_unimplemented(&headers).err()?;
+        let (name, value) = headers.iter().next()?;
+        let error = check_value(name, value).err()?;
         Some((error.code(), error.details().first().map(|(_, text)| text.clone())))
     }
 
@@ -166,18 +180,20 @@ mod tests {
 
     #[test]
     fn presigned_headers_count() {
-        let text = "X-Amz-Algorithm=AWS4&X-Amz-Signature=0&x-amz-acl=public-read&X-Amz-Meta-A=%C3%A9&x-amz-checksum-crc32=a\
+        let text = "X-Amz-Algorithm=AWS4&X-Amz-Signature=0&x-amz-acl=public-read&X-Amz-Meta-A=%C3%A9&x-amz-checksum-crc32=a&x-amz-meta-b=a&If-None-Match=*\
                     &prefix=x&x-amz-a%20b=1&\u{e9}\u{e9}\u{e9}=1";
         let query = Query::parse(text).unwrap();
         let mut headers = HeaderMap::new();
-        headers.insert("x-amz-checksum-crc32", HeaderValue::from_static("b"));
+        headers.insert("x-amz-meta-b", HeaderValue::from_static("b"));
         hoist_query(&query, &mut headers).unwrap();
-        assert_eq!(headers.len(), 3);
+        assert_eq!(headers.len(), 4);
+        assert_eq!(headers["if-none-match"], "*");
         assert_eq!(headers["x-amz-acl"], "public-read");
         assert_eq!(headers["x-amz-meta-a"], "é".as_bytes());
-        assert_eq!(headers["x-amz-checksum-crc32"], "b");
+        assert_eq!(headers["x-amz-meta-b"], "b");
+        assert!(!headers.contains_key("x-amz-checksum-crc32"));
         for (text, code) in [
-            ("x-amz-meta-b=%0D%0AX:1", ErrorCode::InvalidArgument),
+            ("x-amz-meta-c=%0D%0AX:1", ErrorCode::InvalidArgument),
             ("x-amz-copy-source=b/k", ErrorCode::NotImplemented),
         ] {
             let query = Query::parse(text).unwrap();

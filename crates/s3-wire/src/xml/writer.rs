@@ -21,7 +21,7 @@ pub struct Writer {
 
 impl Writer {
     /// Begins a document.
-    pub(super) fn document(root: &'static str, capacity: usize) -> Self {
+    pub(crate) fn document(root: &'static str, capacity: usize) -> Self {
         let mut out = String::with_capacity(capacity + 256);
         for piece in [DECLARATION, "<", root, " xmlns=\"", NAMESPACE, "\">"] {
             out.push_str(piece);
@@ -54,21 +54,38 @@ impl Writer {
         self.tail = self.out.split_off(entries_begin);
     }
 
-    pub(super) fn open(&mut self, name: &str) {
+    pub(crate) fn open(&mut self, name: &str) {
         self.out.push('<');
         self.out.push_str(name);
         self.out.push('>');
     }
 
-    pub(super) fn close(&mut self, name: &str) {
+    pub(crate) fn close(&mut self, name: &str) {
         self.out.push_str("</");
         self.out.push_str(name);
         self.out.push('>');
     }
 
-    pub(super) fn text(&mut self, name: &str, text: &str) {
+    pub(crate) fn text(&mut self, name: &str, text: &str) {
         self.open(name);
         push_escaped(&mut self.out, text);
+        self.close(name);
+    }
+
+    /// An element without content.
+    pub(crate) fn empty(&mut self, name: &str) {
+        self.out.push('<');
+        self.out.push_str(name);
+        self.out.push_str("/>");
+    }
+
+    /// Whom a grant is for.
+    pub(crate) fn canonical_user(&mut self, name: &str, user: Owner<'_>) {
+        self.out.push('<');
+        self.out.push_str(name);
+        self.out
+            .push_str(" xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"CanonicalUser\">");
+        self.text("ID", user.id);
         self.close(name);
     }
 
@@ -77,7 +94,7 @@ impl Writer {
         push_escaped(&mut self.out, text);
     }
 
-    pub(super) fn optional_text(&mut self, name: &str, text: Option<&str>) {
+    pub(crate) fn optional_text(&mut self, name: &str, text: Option<&str>) {
         if let Some(text) = text {
             self.text(name, text);
         }
@@ -130,7 +147,7 @@ impl Writer {
         self.close(name);
     }
 
-    pub(super) fn owner(&mut self, name: &str, owner: Owner<'_>) {
+    pub(crate) fn owner(&mut self, name: &str, owner: Owner<'_>) {
         self.open(name);
         self.text("ID", owner.id);
         self.optional_text("DisplayName", owner.display_name);

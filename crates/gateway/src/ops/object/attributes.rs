@@ -1,5 +1,5 @@
 use backend::{ObjectAttributes, ObjectPart, ReadSelector};
-use s3_wire::headers::{AttributesRequest, read_conditions, refuse_unimplemented};
+use s3_wire::headers::{AttributesRequest, read_conditions};
 use s3_wire::xml::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
 use s3_wire::{Result, time};
 
@@ -14,7 +14,6 @@ pub struct GetObjectAttributes(AttributesRequest);
 
 impl<'a> Operation<'a> for GetObjectAttributes {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        refuse_unimplemented(call.headers)?;
         check_version(call.query.get("versionId"))?;
         AttributesRequest::parse(call.headers).map(Self)
     }

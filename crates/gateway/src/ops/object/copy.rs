@@ -4,7 +4,7 @@ use backend::{
 use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata};
 use s3_wire::headers::{
     CopySourceRef, MetadataDirective, copy_checksum, copy_source, copy_source_conditions, metadata_directive,
-    object_metadata, refuse_unimplemented, write_conditions,
+    object_metadata, write_conditions,
 };
 use s3_wire::xml::CopyObjectResult;
 use s3_wire::{ErrorCode, Result, S3Error};
@@ -25,7 +25,6 @@ pub struct CopyObject {
 impl<'a> Operation<'a> for CopyObject {
     fn parse(call: &Call<'a>) -> Result<Self> {
         let headers = call.headers;
-        refuse_unimplemented(headers)?;
         let source = copy_source(headers)?;
         check_version(source.version_id.as_deref())?;
         let metadata = match metadata_directive(headers)? {

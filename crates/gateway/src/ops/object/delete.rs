@@ -2,7 +2,6 @@ use http::StatusCode;
 use s3_types::Conditions;
 use s3_wire::Result;
 use s3_wire::headers::delete_conditions;
-use s3_wire::headers::refuse_unimplemented;
 
 use crate::ops::{Operation, check_version};
 use crate::pipeline::Call;
@@ -15,7 +14,6 @@ pub struct DeleteObject {
 
 impl<'a> Operation<'a> for DeleteObject {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        refuse_unimplemented(call.headers)?;
         check_version(call.query.get("versionId"))?;
         Ok(Self { conditions: delete_conditions(call.headers)? })
     }

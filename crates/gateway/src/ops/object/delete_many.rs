@@ -1,7 +1,7 @@
 use backend::ObjectRef;
 use futures_util::stream::{self, StreamExt as _};
 use s3_types::BucketName;
-use s3_wire::headers::{ChecksumRequest, refuse_unimplemented};
+use s3_wire::headers::ChecksumRequest;
 use s3_wire::xml::{DeleteEntry, DeleteOutcome, DeleteRequest, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
@@ -17,7 +17,6 @@ pub struct DeleteObjects {
 
 impl<'a> Operation<'a> for DeleteObjects {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        refuse_unimplemented(call.headers)?;
         let checksum = ChecksumRequest::parse(call.headers)?;
         // S3 wants a digest of this body: it is the one that destroys.
         if checksum.algorithm.is_none() && checksum.content_md5.is_none() {

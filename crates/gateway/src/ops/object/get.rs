@@ -5,7 +5,7 @@ use http::{HeaderMap, StatusCode, header};
 use s3_types::{Checksum, ChecksumType, Conditions};
 use s3_wire::headers::{
     ObjectHeaders, ResponseOverrides, Selection, checksum_mode_enabled, content_range, read_conditions,
-    refuse_unimplemented, selection,
+    selection,
 };
 use s3_wire::{Result, S3Error};
 
@@ -31,7 +31,6 @@ struct ReadArguments {
 
 impl ReadArguments {
     fn parse(call: &Call<'_>) -> Result<Self> {
-        refuse_unimplemented(call.headers)?;
         check_version(call.query.get("versionId"))?;
         let signed = !call.requester.is_anonymous();
         let (selector, range) = match selection(call.headers, call.query)? {

@@ -2,9 +2,7 @@ use backend::{WriteOptions, WriteReceipt};
 use http::StatusCode;
 use s3_types::{Checksum, Conditions, ETag, ObjectMetadata};
 use s3_wire::Result;
-use s3_wire::headers::{
-    ChecksumRequest, append_checksum, etag_value, object_metadata, refuse_unimplemented, write_conditions,
-};
+use s3_wire::headers::{ChecksumRequest, append_checksum, etag_value, object_metadata, write_conditions};
 
 use crate::body::{DigestPlan, receive};
 use crate::ops::Operation;
@@ -20,7 +18,6 @@ pub struct PutObject {
 
 impl<'a> Operation<'a> for PutObject {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        refuse_unimplemented(call.headers)?;
         Ok(Self {
             metadata: object_metadata(call.headers)?,
             conditions: write_conditions(call.headers)?,

@@ -1,8 +1,6 @@
 use backend::{CompleteUpload, CompletedPart, ObjectRef, UploadAttributes, UploadRef};
 use s3_types::{ChecksumType, Conditions, UploadId};
-use s3_wire::headers::{
-    ChecksumRequest, CompleteChecksum, complete_checksum, refuse_unimplemented, write_conditions,
-};
+use s3_wire::headers::{ChecksumRequest, CompleteChecksum, complete_checksum, write_conditions};
 use s3_wire::xml::{CompleteUploadRequest, CompleteUploadResult};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
@@ -20,7 +18,6 @@ pub struct CompleteMultipartUpload {
 
 impl<'a> Operation<'a> for CompleteMultipartUpload {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        refuse_unimplemented(call.headers)?;
         Ok(Self {
             id: upload_id(call)?,
             conditions: write_conditions(call.headers)?,

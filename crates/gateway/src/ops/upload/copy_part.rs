@@ -2,9 +2,7 @@ use std::ops::Range;
 
 use backend::{BackendError, CopyPartRequest, CopySource, ObjectRef, PartReceipt, UploadRef};
 use s3_types::{Conditions, UploadId};
-use s3_wire::headers::{
-    CopySourceRef, copy_source, copy_source_conditions, copy_source_range, refuse_unimplemented,
-};
+use s3_wire::headers::{CopySourceRef, copy_source, copy_source_conditions, copy_source_range};
 use s3_wire::xml::CopyPartResult;
 use s3_wire::{Result, S3Error};
 
@@ -27,7 +25,6 @@ pub struct UploadPartCopy {
 
 impl<'a> Operation<'a> for UploadPartCopy {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        refuse_unimplemented(call.headers)?;
         let part_number = part_number(call)?;
         let source = copy_source(call.headers)?;
         check_version(source.version_id.as_deref())?;

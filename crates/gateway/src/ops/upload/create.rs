@@ -1,6 +1,6 @@
 use backend::NewUpload;
 use s3_wire::Result;
-use s3_wire::headers::{object_metadata, refuse_unimplemented, upload_checksum};
+use s3_wire::headers::{object_metadata, upload_checksum};
 use s3_wire::xml::InitiateUploadResult;
 
 use crate::ops::Operation;
@@ -14,7 +14,6 @@ pub struct CreateMultipartUpload {
 
 impl<'a> Operation<'a> for CreateMultipartUpload {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        refuse_unimplemented(call.headers)?;
         let upload =
             NewUpload { metadata: object_metadata(call.headers)?, checksum: upload_checksum(call.headers)? };
         Ok(Self { upload })

@@ -1,7 +1,7 @@
 use backend::{UploadAttributes, UploadRef};
 use http::StatusCode;
 use s3_types::{ChecksumType, UploadId};
-use s3_wire::headers::{ChecksumRequest, refuse_unimplemented};
+use s3_wire::headers::ChecksumRequest;
 use s3_wire::{ErrorCode, Result, S3Error};
 
 use super::{part_number, upload_id};
@@ -20,7 +20,6 @@ pub struct UploadPart {
 
 impl<'a> Operation<'a> for UploadPart {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        refuse_unimplemented(call.headers)?;
         let part_number = part_number(call)?;
         Ok(Self { id: upload_id(call)?, part_number, checksum: ChecksumRequest::parse(call.headers)? })
     }

@@ -1,0 +1,44 @@
+//! `OPTIONS`: what browsers ask before a request to another origin.
+
+use backend::{BackendError, Context};
+use http::HeaderMap;
+use http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
+use s3_types::BucketName;
+use s3_wire::{ErrorCode, S3Error};
+
+use super::RequestContext;
+use crate::gateway::Gateway;
+
+/// S3's refusal: no bucket has a CORS configuration. Nobody signs such a request.
+pub async fn preflight(
+    gateway: &Gateway,
+    cx: &RequestContext,
+    bucket: Option<&BucketName>,
+    headers: &HeaderMap,
+) -> S3Error {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).filter(|text| !text.is_empty());
+    if text(ORIGIN).is_none() {
+        let message = "Insufficient information. Origin request header needed.";
+        return S3Error::with_message(ErrorCode::BadRequest, message);
+    }
+    let method = text(ACCESS_CONTROL_REQUEST_METHOD).unwrap_or("OPTIONS");
+    if !["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"].contains(&method) {
+        let message = format!("Invalid Access-Control-Request-Method: {method}");
+        return S3Error::with_message(ErrorCode::BadRequest, message);
+    }
+    let error = match bucket {
+        Some(bucket) => {
+            let cx = Context { request_id: cx.id.as_str().into(), unix_account: None };
+            match gateway.backend.head_bucket(&cx, bucket).await {
+                Err(BackendError::NoSuchBucket) => missing_bucket(),
+                _ => ErrorCode::AccessForbidden.into(),
+            }
+        }
+        None => missing_bucket(),
+    };
+    error.detail("Method", method).detail("ResourceType", "BUCKET")
+}
+
+fn missing_bucket() -> S3Error {
+    S3Error::with_message(ErrorCode::AccessForbidden, "CORSResponse: Bucket not found")
+}

@@ -1,0 +1,229 @@
+//! Which `x-amz-*` headers and which parameters an operation honours.
+//!
+//! A write with anything else is refused: a client that asks for what this server does not know would get something else
+//! than it asked for, and lose what was there (docs/decisions/0017-refused-not-guessed.md). Reads
+//! destroy nothing: there only what would have to change the answer is refused, and the rest is passed over, as S3
+//! does.
+
+use http::HeaderMap;
+use s3_types::ChecksumAlgorithm;
+
+use crate::Result;
+use crate::error::{ErrorCode, S3Error};
+use crate::headers::{check_value, is_condition};
+use crate::operation::Operation;
+use crate::query::Query;
+
+/// Where the signature of a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signed {
+    /// In the headers, or nowhere.
+    Headers,
+    /// In the query, by SigV4: the whole query is under it.
+    UrlV4,
+    /// In the query, by SigV2: what it does not know is not under it.
+    UrlV2,
+}
+
+/// Refuses what the operation does not honour: `NotImplemented`, with the name.
+///
+/// `headers` are those to perform the request with: a presigned URL's parameters that stand for headers are among them.
+pub fn check(operation: Operation, query: &Query<'_>, headers: &HeaderMap, signed: Signed) -> Result<()> {
+    let is_read = operation.info().method.is_read();
+    for (name, value) in headers {
+        let Some(rest) = name.as_str().strip_prefix("x-amz-") else { continue };
+        if is_common(rest) {
+            continue;
+        }
+        if is_read {
+            if reads_differ(operation, rest) {
+                return Err(S3Error::header_not_implemented(name.as_str()));
+            }
+            continue;
+        }
+        check_value(name, value)?;
+        if !honours_header(operation, rest) {
+            return Err(S3Error::header_not_implemented(name.as_str()));
+        }
+    }
+    if is_read {
+        return Ok(());
+    }
+    match query.iter().map(|(name, _)| name).find(|name| !honours_parameter(operation, name, signed)) {
+        None => Ok(()),
+        Some(name) => {
+            let message = "A parameter you provided implies functionality that is not implemented.";
+            Err(S3Error::with_message(ErrorCode::NotImplemented, message).detail("Parameter", name))
+        }
+    }
+}
+
+/// True for headers of every request: its signature, its framing, what SDKs say of themselves.
+///
+/// `request-payer` only says that the client would pay, which nobody asks it to here.
+fn is_common(rest: &str) -> bool {
+    matches!(
+        rest,
+        "date"
+            | "content-sha256"
+            | "security-token"
+            | "user-agent"
+            | "decoded-content-length"
+            | "trailer"
+            | "sdk-checksum-algorithm"
+            | "expected-bucket-owner"
+            | "request-payer"
+    )
+}
+
+/// True for a header that a read would have to heed, and that this server lacks: keys that the client keeps (SSE-C).
+fn reads_differ(operation: Operation, rest: &str) -> bool {
+    use Operation as Op;
+    rest.starts_with("server-side-encryption")
+        && matches!(operation, Op::GetObject | Op::HeadObject | Op::GetObjectAttributes | Op::ListParts)
+}
+
+/// True if `operation`, a write, honours the header `x-amz-<rest>`.
+fn honours_header(operation: Operation, rest: &str) -> bool {
+    use Operation as Op;
+    let creates_object = matches!(operation, Op::PutObject | Op::CopyObject | Op::CreateMultipartUpload);
+    let copies = matches!(operation, Op::CopyObject | Op::UploadPartCopy);
+    match rest {
+        "acl" => creates_object || operation == Op::CreateBucket,
+        "storage-class" | "tagging" | "website-redirect-location" => creates_object,
+        // PutObject and UploadPart: clients name the algorithm of their trailer here too, which S3 passes over.
+        "checksum-algorithm" => creates_object || operation == Op::UploadPart,
+        "checksum-type" => {
+            matches!(operation, Op::CreateMultipartUpload | Op::CompleteMultipartUpload | Op::PutObject)
+        }
+        "mp-object-size" => operation == Op::CompleteMultipartUpload,
+        "if-match-initiated-time" => operation == Op::AbortMultipartUpload,
+        "copy-source"
+        | "copy-source-if-match"
+        | "copy-source-if-none-match"
+        | "copy-source-if-modified-since"
+        | "copy-source-if-unmodified-since"
+        | "source-expected-bucket-owner" => copies,
+        "copy-source-range" => operation == Op::UploadPartCopy,
+        "metadata-directive" | "tagging-directive" => operation == Op::CopyObject,
+        "if-match-size" | "if-match-last-modified-time" => operation == Op::DeleteObject,
+        "bypass-governance-retention" => matches!(operation, Op::DeleteObject | Op::DeleteObjects),
+        "object-ownership" | "bucket-namespace" | "bucket-object-lock-enabled" => {
+            operation == Op::CreateBucket
+        }
+        _ if rest.starts_with("meta-") => creates_object,
+        _ => match rest.strip_prefix("checksum-") {
+            // One that is unknown is refused where checksums are read.
+            Some(algorithm) => {
+                takes_body(operation)
+                    && (ChecksumAlgorithm::from_name(algorithm).is_some() || algorithm != "mode")
+            }
+            None => false,
+        },
+    }
+}
+
+/// True if the operation verifies its body.
+fn takes_body(operation: Operation) -> bool {
+    use Operation as Op;
+    matches!(
+        operation,
+        Op::PutObject
+            | Op::UploadPart
+            | Op::CompleteMultipartUpload
+            | Op::CreateMultipartUpload
+            | Op::DeleteObjects
+            | Op::CreateBucket
+    )
+}
+
+/// True if `operation`, a write, honours the parameter, or may pass over it.
+fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
+    use Operation as Op;
+    match name {
+        "x-id" => true,
+        "versionId" => operation == Op::DeleteObject,
+        "uploads" => operation == Op::CreateMultipartUpload,
+        "delete" => operation == Op::DeleteObjects,
+        "partNumber" => matches!(operation, Op::UploadPart | Op::UploadPartCopy),
+        "uploadId" => matches!(
+            operation,
+            Op::UploadPart | Op::UploadPartCopy | Op::CompleteMultipartUpload | Op::AbortMultipartUpload
+        ),
+        // SigV2's, with the two headers that it puts into URLs.
+        "AWSAccessKeyId" | "Signature" | "Expires" | "content-md5" | "content-type" => {
+            signed == Signed::UrlV2
+        }
+        _ => match name.get(..2) {
+            // SigV4's, and what stands for a header, which was looked at as one.
+            Some(start) if start.eq_ignore_ascii_case("x-") => {
+                let reserved = name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"));
+                // Others that begin so are for the access log alone (S3 User Guide, "Adding custom fields").
+                signed != Signed::Headers || !reserved
+            }
+            _ => signed == Signed::UrlV4 && is_condition(name),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{HeaderName, HeaderValue};
+
+    fn ask(operation: Operation, query: &str, header: &str, signed: Signed) -> &'static str {
+        let mut headers = HeaderMap::new();
+        if let Some((name, value)) = header.split_once(": ") {
+            headers.insert(HeaderName::try_from(name).unwrap(), HeaderValue::from_str(value).unwrap());
+        }
+        match check(operation, &Query::parse(query).unwrap(), &headers, signed) {
+            Ok(()) => "",
+            Err(error) => error.code().into(),
+        }
+    }
+
+    #[test]
+    fn writes_refuse_what_they_do_not_know() {
+        use Operation::{DeleteObject, PutObject, UploadPart};
+        for (operation, query, header, answer) in [
+            (PutObject, "", "x-amz-meta-a: b", ""),
+            (PutObject, "", "x-amz-checksum-crc32: AAAAAA==", ""),
+            (PutObject, "", "x-amz-frob: 1", "NotImplemented"),
+            (PutObject, "", "x-amz-if-match-size: 1", "NotImplemented"),
+            (PutObject, "", "x-amz-acl: public-read", "AccessControlListNotSupported"),
+            (UploadPart, "partNumber=1&uploadId=x", "x-amz-meta-a: b", "NotImplemented"),
+            (DeleteObject, "versionId=null", "x-amz-if-match-size: 1", ""),
+            (DeleteObject, "", "x-amz-mfa: 1 2", "NotImplemented"),
+            (PutObject, "x-id=PutObject", "", ""),
+            (PutObject, "x-whatever=1", "", ""),
+            (PutObject, "frob", "", "NotImplemented"),
+            (PutObject, "frob=1", "", "NotImplemented"),
+            (PutObject, "x-amz-meta-a=1", "", "NotImplemented"),
+            (PutObject, "if-none-match=*", "", "NotImplemented"),
+            (PutObject, "AWSAccessKeyId=1", "", "NotImplemented"),
+        ] {
+            assert_eq!(
+                ask(operation, query, header, Signed::Headers),
+                answer,
+                "{} {query} {header}",
+                operation.name()
+            );
+        }
+        assert_eq!(ask(PutObject, "If-None-Match=*&X-Amz-Date=1", "", Signed::UrlV4), "");
+        assert_eq!(ask(PutObject, "AWSAccessKeyId=1&Signature=x&Expires=1", "", Signed::UrlV2), "");
+        assert_eq!(ask(PutObject, "If-None-Match=*", "", Signed::UrlV2), "NotImplemented");
+        assert_eq!(ask(PutObject, "frob=*", "", Signed::UrlV4), "NotImplemented");
+    }
+
+    #[test]
+    fn reads_pass_over_noise() {
+        use Operation::{GetObject, ListObjects};
+        assert_eq!(ask(GetObject, "frob&x=1", "x-amz-frob: 1", Signed::Headers), "");
+        assert_eq!(ask(GetObject, "", "x-amz-acl: public-read", Signed::Headers), "");
+        assert_eq!(
+            ask(GetObject, "", "x-amz-server-side-encryption-customer-key: k", Signed::Headers),
+            "NotImplemented"
+        );
+        assert_eq!(ask(ListObjects, "", "x-amz-server-side-encryption-customer-key: k", Signed::Headers), "");
+    }
+}
