@@ -30,15 +30,22 @@ class TestWhole:
         expect.ok(bucket.put_signed_chunks("key", data, size=size))
         assert bucket.read("key") == data
 
-    @pytest.mark.parametrize("size", [1, 100, 65536])
+    @pytest.mark.parametrize("size", [8192, 10_000, 65536])
     def test_unsigned(self, bucket, size):
-        data = DATA[:1000]
+        expect.ok(self.put_unsigned(bucket, size))
+        assert bucket.read("key") == DATA[:30_000]
+
+    @pytest.mark.parametrize("size", [1, 100, 8191])
+    def test_unsigned_and_small(self, bucket, size):
+        response = self.put_unsigned(bucket, size)
+        expect.error(response, "InvalidChunkSizeError", Chunk="2", BadChunkSize=str(size))
+        assert not bucket.exists("key")
+
+    def put_unsigned(self, bucket, size):
+        data = DATA[:30_000]
         framed = frame(data, size, trailers=[("x-amz-checksum-crc32", checksum("CRC32", data))])
-        response = bucket.put_chunked(
-            "key", framed, 1000, STREAMING_UNSIGNED_TRAILER, headers={"x-amz-trailer": "x-amz-checksum-crc32"}
-        )
-        expect.ok(response)
-        assert bucket.read("key") == data
+        named = {"x-amz-trailer": "x-amz-checksum-crc32"}
+        return bucket.put_chunked("key", framed, len(data), STREAMING_UNSIGNED_TRAILER, headers=named)
 
     def test_unsigned_without_any_trailer(self, bucket):
         expect.ok(bucket.put_chunked("key", frame(b"data", trailers=[]), 4, STREAMING_UNSIGNED_TRAILER))
@@ -140,10 +147,14 @@ class TestSpoiled:
         response = bucket.put_signed_chunks("key", DATA, size=8191)
         expect.error(response, "InvalidChunkSizeError", Chunk="2", BadChunkSize="8191")
 
-    @pytest.mark.parametrize("declared, expected", [(199_999, "199999"), (200_001, "200001"), (0, "0")])
-    def test_decoded_length(self, bucket, declared, expected):
+    def test_less_than_announced(self, bucket):
+        response = bucket.put_signed_chunks("key", DATA, length=200_001)
+        expect.error(response, "IncompleteBody", NumberBytesExpected="200001")
+
+    @pytest.mark.parametrize("declared", [0, 199_999])
+    def test_more_than_announced(self, bucket, declared):
         response = bucket.put_signed_chunks("key", DATA, length=declared)
-        expect.error(response, "IncompleteBody", NumberBytesExpected=expected)
+        expect.error(response, "IncompleteBody", "The request body terminated unexpectedly")
 
     def test_without_a_decoded_length(self, bucket):
         response = bucket.put_chunked("key", frame(b"data", trailers=[]), None, STREAMING_UNSIGNED_TRAILER)

@@ -123,15 +123,18 @@ impl Chunked {
             let mut extensions = extensions.split(';').map(str::trim);
             let signature = extensions.find_map(|extension| extension.strip_prefix("chunk-signature="));
             signed.signature = signature.and_then(|s| s.as_bytes().try_into().ok()).ok_or_else(malformed)?;
-            if let Some(bad) = self.last_size.filter(|last| *last < CHUNK_BYTES_MIN && size > 0) {
-                return Err(S3Error::new(ErrorCode::InvalidChunkSizeError)
-                    .detail("Chunk", self.chunk_number.to_string())
-                    .detail("BadChunkSize", bad.to_string()));
-            }
+        }
+        if let Some(bad) = self.last_size.filter(|last| *last < CHUNK_BYTES_MIN && size > 0) {
+            return Err(S3Error::new(ErrorCode::InvalidChunkSizeError)
+                .detail("Chunk", self.chunk_number.to_string())
+                .detail("BadChunkSize", bad.to_string()));
         }
         self.last_size = Some(size);
         let sent = self.provided.saturating_add(size);
-        if sent > self.decoded_length || (size == 0 && sent < self.decoded_length) {
+        if sent > self.decoded_length {
+            return Err(malformed());
+        }
+        if size == 0 && sent < self.decoded_length {
             return Err(incomplete(self.decoded_length, sent));
         }
         if size > 0 {
@@ -177,9 +180,7 @@ impl Chunked {
     }
 
     pub(super) fn finish(mut self) -> Result<Trailers> {
-        // The last empty line is not missed where all that matters has come.
-        let ended = self.state == State::Done || (self.state == State::Trailers && self.line.is_empty());
-        if !ended {
+        if self.state != State::Done {
             return Err(malformed());
         }
         let Some(trailers) = self.trailers else { return Ok(Trailers::default()) };

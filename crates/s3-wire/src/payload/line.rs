@@ -37,9 +37,4 @@ impl LineReader {
             }
         }
     }
-
-    /// True if no line has begun.
-    pub(super) fn is_empty(&self) -> bool {
-        self.partial.is_empty()
-    }
 }
