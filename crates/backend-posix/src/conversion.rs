@@ -1,7 +1,7 @@
 //! A file becomes a directory where the file system has no `RENAME_EXCHANGE`.
 //!
-//! It takes two steps then: the file's name is removed, and the directory that was prepared with the file in it is renamed to there.
-//! In between the name is missing. Writers, and readers who found nothing, look again with the key's lock, which the converter has. A
+//! It takes two steps then: the file is renamed into the directory that was prepared with a link to it, and that is renamed to where the
+//! file was. If another program has put a newer file there, that is what the directory holds then. In between the name is missing. Writers, and readers who found nothing, look again with the key's lock, which the converter has. A
 //! listing reads names without locks, so it is told: the symbolic link `.slipway/converting` has another text before the first step
 //! (`<unique>:<the prepared directory>:<path>`) and after the last (`<unique>`), and a page during which it changed is made again.
 //!
@@ -10,42 +10,45 @@
 //! everywhere; then it can't be converted: `KeyNotStorable`.)
 
 use backend::BackendError;
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Op, retrying};
+use crate::file_info::FileInfo;
 use crate::keymap::{self, SELF};
 use crate::limits::{LISTING_TRIES, UNSURE_TRIES};
 use crate::lock::Lock;
 use crate::place::leads_nowhere;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{is_scattered, staging_directory};
-use crate::{file_info, unique};
+use crate::{exchange, file_info, unique};
 
 /// In `.slipway`.
 pub(crate) const ANNOUNCEMENT: &str = "converting";
 
-/// Turns the file at `path` into the directory `prepared`, in which it is as [`SELF`]. The caller holds the lock of the file.
+/// Where the file is, in the directory that was prepared, until it is known to be the one that was expected.
+pub(crate) const OUT: &str = ".slipway,out";
+
+/// Puts a directory in the place of the file that is in it as [`SELF`]. The caller holds the lock of the file.
 pub(crate) fn swap_by_steps(
     bucket: &Bucket<'_>,
-    parent: &Directory,
-    name: &str,
-    staging: impl AsFd,
-    prepared: &str,
+    (parent, name): (&Directory, &str),
+    (staging, prepared): (&OwnedFd, &str),
 ) -> Result<(), Fail> {
     let path = join(&parent.path, name);
     let _lock = settle(bucket)?;
     // The sweep may have taken it for a leftover. It does that with the same lock.
-    let directory = resolve::plain(&staging, prepared, DIRECTORY).attempt("look up a name")?;
-    file_info::at(directory, SELF).attempt("look up a name")?;
+    let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("look up a name")?;
+    file_info::at(&directory, SELF).attempt("look up a name")?;
     if bucket.store.options.durability.syncs_names() {
-        rustix::fs::fsync(&staging).attempt("sync a directory")?;
+        rustix::fs::fsync(staging).attempt("sync a directory")?;
     }
     announce(bucket, &format!("{}:{prepared}:{path}", unique::name()))?;
-    let removed = rustix::fs::unlinkat(parent, name, AtFlags::empty()).attempt("remove a name");
-    let placed = removed.and_then(|()| place(&staging, prepared, parent, name));
+    // Not removed: another program may have put a newer one there.
+    let taken = rustix::fs::renameat(parent, name, &directory, OUT).attempt("take a name away");
+    let placed = taken.and_then(|()| place(staging, prepared, parent, name));
     // If the directory can't have the name, the next who comes upon the announcement tries again.
     if placed.is_ok() || file_info::at(parent, name).is_ok() {
         let _ = announce(bucket, &unique::name());
@@ -139,7 +142,8 @@ fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> 
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
         result => result.attempt("open a directory")?,
     };
-    if !file_info::at(&directory, SELF).is_ok_and(|info| info.is_file()) {
+    let Ok(own) = file_info::at(&directory, SELF) else { return Ok(()) };
+    if !own.is_file() || !sort_out(&directory, &own, parent, name)? {
         return Ok(());
     }
     let done = |result| match result {
@@ -154,6 +158,31 @@ fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> 
         }
         result => result.map(drop).attempt("look up a name"),
     }
+}
+
+/// Decides what becomes of [`OUT`]: it goes if it is the same file as [`SELF`], and takes the place of that if it is a newer one. Anything else
+/// goes back to where it was; then the directory is not to be placed (false).
+fn sort_out(directory: &OwnedFd, own: &FileInfo, parent: &Directory, name: &str) -> Result<bool, Fail> {
+    let out = match file_info::at(directory, OUT) {
+        Err(Errno::NOENT) => return Ok(true),
+        result => result.attempt("look up a name")?,
+    };
+    if (out.device, out.inode) == (own.device, own.inode) {
+        rustix::fs::unlinkat(directory, OUT, AtFlags::empty()).attempt("remove a name")?;
+    } else if out.is_file() {
+        rustix::fs::renameat(directory, OUT, directory, SELF).attempt("replace a file")?;
+    } else {
+        if matches!(file_info::at(parent, name), Err(Errno::NOENT)) {
+            rustix::fs::renameat(directory, OUT, parent, name).attempt("put a name back")?;
+        }
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// True if a directory that was prepared may have the only name of something.
+pub(crate) fn holds_something(directory: &OwnedFd) -> bool {
+    !matches!(file_info::at(directory, OUT), Err(Errno::NOENT))
 }
 
 fn announce(bucket: &Bucket<'_>, text: &str) -> Result<(), Fail> {
@@ -195,7 +224,7 @@ fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
 /// this: only a name that staging gives leads anywhere.
 fn under_way(text: &str) -> Option<(&str, &str)> {
     let (prepared, path) = text.split_once(':')?.1.split_once(':')?;
-    (is_scattered(prepared) || unique::is_name(prepared)).then_some((prepared, path))
+    (is_scattered(prepared) || exchange::is_in_staging(prepared)).then_some((prepared, path))
 }
 
 #[cfg(test)]
@@ -206,7 +235,7 @@ mod tests {
     use s3_types::Conditions;
 
     use super::*;
-    use crate::directories::prepare;
+    use crate::exchange::{Prepared, prepare};
     use crate::options::SweepOptions;
     use crate::testing::Scene;
     use crate::{listing, object, sweep};
@@ -224,28 +253,38 @@ mod tests {
     enum After {
         Prepared,
         Announced,
+        Taken,
         Removed,
         Placed,
     }
 
-    const PREPARED: &str = "00000000000000000000000000000001";
+    const PREPARED: &str = "x00000000000000000000000000000001";
 
-    const CRASHES: [After; 4] = [After::Prepared, After::Announced, After::Removed, After::Placed];
+    fn prepared<'p>(bucket: &Bucket<'_>, parent: &'p Directory, staging: &'p OwnedFd) -> Prepared<'p> {
+        let file = file_info::at(parent, "a").unwrap();
+        prepare(bucket, (parent, "a"), &file, None, (staging, PREPARED)).unwrap()
+    }
+
+    const CRASHES: [After; 5] =
+        [After::Prepared, After::Announced, After::Taken, After::Removed, After::Placed];
 
     fn crash(scene: &Scene, after: After) {
         let bucket = scene.bucket();
         let parent = bucket.directory("").unwrap();
         let staging = staging_directory(&bucket).unwrap();
-        prepare(&bucket, &parent, "a", None, (&staging, PREPARED)).unwrap();
+        prepared(&bucket, &parent, &staging);
         if after != After::Prepared {
             announce(&bucket, &format!("1:{PREPARED}:a")).unwrap();
+        }
+        let staged = scene.path().join(".slipway/staging").join(PREPARED);
+        if after == After::Taken {
+            fs::rename(scene.path().join("a"), staged.join(OUT)).unwrap();
         }
         if matches!(after, After::Removed | After::Placed) {
             fs::remove_file(scene.path().join("a")).unwrap();
         }
         if after == After::Placed {
-            fs::rename(scene.path().join(format!(".slipway/staging/{PREPARED}")), scene.path().join("a"))
-                .unwrap();
+            fs::rename(staged, scene.path().join("a")).unwrap();
         }
     }
 
@@ -269,8 +308,8 @@ mod tests {
         let scene = scene();
         let bucket = scene.bucket();
         let (parent, staging) = (bucket.directory("").unwrap(), staging_directory(&bucket).unwrap());
-        prepare(&bucket, &parent, "a", None, (&staging, PREPARED)).unwrap();
-        swap_by_steps(&bucket, &parent, "a", &staging, PREPARED).unwrap();
+        prepared(&bucket, &parent, &staging);
+        swap_by_steps(&bucket, (&parent, "a"), (&staging, PREPARED)).unwrap();
         assert_eq!(scene.get("a").unwrap(), b"1");
         scene.put("a/b", b"2").unwrap();
         assert_eq!(scene.get("a/b").unwrap(), b"2");
@@ -332,7 +371,7 @@ mod tests {
         fs::write(outside.join("p/.slipway,self"), "secret").unwrap();
         let staging = scene.path().join(".slipway/staging");
         fs::create_dir_all(&staging).unwrap();
-        let name = unique::name();
+        let name = exchange::name_in_staging();
         std::os::unix::fs::symlink(outside.join("p"), staging.join(&name)).unwrap();
         for text in ["1:../../../outside/p:stolen", "2:../../outside:stolen", &format!("3:{name}:stolen")] {
             announce(&scene.bucket(), text).unwrap();
@@ -350,7 +389,7 @@ mod tests {
     #[test]
     fn one_whose_directory_is_gone_keeps_no_one() {
         let scene = scene();
-        announce(&scene.bucket(), &format!("1:{}:gone/y", unique::name())).unwrap();
+        announce(&scene.bucket(), &format!("1:{}:gone/y", exchange::name_in_staging())).unwrap();
         scene.put("b/c", b"2").unwrap();
         sweep(&scene);
         assert_eq!(keys(&scene), ["a", "b", "b/c"]);

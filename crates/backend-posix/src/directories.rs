@@ -5,23 +5,23 @@ use std::sync::Arc;
 
 use backend::{BackendError, Result};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, RawDir, RenameFlags};
+use rustix::fs::{AtFlags, Mode, RawDir};
 use rustix::io::Errno;
 use s3_types::UnixAccount;
 
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op};
-use crate::keymap::{self, RECORDS, SELF};
+use crate::file_info::FileInfo;
+use crate::keymap::{self, RECORDS};
 use crate::note::Note;
 use crate::place::{directory_record, obstacle};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{scattered, staging_directory};
-use crate::sweep::remove_tree;
-use crate::{conversion, file_info, files, orphans, unique};
+use crate::{exchange, file_info, files, orphans};
 
-/// Opens the directory at `path`, making what is missing. A file that stands where a directory must be becomes the
-/// [`SELF`] of one.
+/// Opens the directory at `path`, making what is missing. A file that stands where a directory must be becomes part of
+/// one ([`exchange`]).
 /// Whoever makes some has a `note` of them, to be kept until they are not empty any more.
 pub(crate) fn ensure(
     bucket: &Bucket<'_>,
@@ -141,8 +141,7 @@ fn mark_made(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
     record::put_of_directory(bucket, directory, &record)
 }
 
-/// Turns the file `name` into a directory that holds it as [`SELF`]. The directory is prepared in staging and swapped with
-/// the file, so that no reader ever misses the object.
+/// Turns the file `name` into a directory that holds it as [`SELF`](crate::keymap::SELF); see [`exchange`].
 fn make_way(
     bucket: &Bucket<'_>,
     parent: &Directory,
@@ -159,7 +158,7 @@ fn make_way(
         return Err(obstacle());
     }
     let note = Note::of_record(bucket, &path);
-    let result = convert_somewhere(bucket, parent, name, owner);
+    let result = convert_somewhere(bucket, (parent, name), &file, owner);
     // It may be in the directory also if something failed after that.
     let settled = match file_info::at(parent, name) {
         Ok(info) => !info.is_directory() || record::forget(bucket.store, parent, name),
@@ -174,97 +173,28 @@ fn make_way(
 /// In staging, if what is made there is the same as in `parent`.
 fn convert_somewhere(
     bucket: &Bucket<'_>,
-    parent: &Directory,
-    name: &str,
+    (parent, name): (&Directory, &str),
+    file: &FileInfo,
     owner: Option<UnixAccount>,
 ) -> Result<(), Fail> {
+    let convert = |staging: &OwnedFd, prepared: &str| {
+        exchange::prepare(bucket, (parent, name), file, owner, (staging, prepared))?.swap(bucket)
+    };
     if !leaves_traits(parent) {
-        let staging = Arc::new(staging_directory(bucket)?);
-        match convert(bucket, parent, name, owner, (&staging, &unique::name())) {
+        match convert(&staging_directory(bucket)?, &exchange::name_in_staging()) {
             Err(Fail::Storage(BackendError::Io { source, .. }))
                 if source.kind() == ErrorKind::CrossesDevices => {}
             result => return result,
         }
     }
-    let (staging, prepared) = scattered(bucket, parent)?;
-    convert(bucket, parent, name, owner, (&staging, &prepared))
+    let (staging, _) = scattered(bucket, parent)?;
+    convert(&staging, &exchange::scattered_name())
 }
 
 /// True if what is made in a directory gets more from it than its place: its group, or an ACL.
 fn leaves_traits(directory: &Directory) -> bool {
     rustix::fs::fstat(directory).is_ok_and(|info| Mode::from_raw_mode(info.st_mode).contains(Mode::SGID))
         || rustix::fs::fgetxattr(directory, "system.posix_acl_default", &mut [0u8; 0]).is_ok()
-}
-
-fn convert(
-    bucket: &Bucket<'_>,
-    parent: &Directory,
-    name: &str,
-    owner: Option<UnixAccount>,
-    (staging, prepared): (&OwnedFd, &str),
-) -> Result<(), Fail> {
-    let result = prepare(bucket, parent, name, owner, (staging, prepared))
-        .and_then(|()| swap(bucket, parent, name, staging, prepared));
-    if result.is_err() {
-        remove_prepared(parent, name, staging, prepared);
-    }
-    result
-}
-
-/// Makes a marked directory in staging with the file in it.
-pub(crate) fn prepare(
-    bucket: &Bucket<'_>,
-    parent: &Directory,
-    name: &str,
-    owner: Option<UnixAccount>,
-    (staging, prepared): (&OwnedFd, &str),
-) -> Result<(), Fail> {
-    let options = &bucket.store.options;
-    rustix::fs::mkdirat(staging, prepared, Mode::from_raw_mode(options.directory_mode))
-        .attempt("make a directory")?;
-    let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("open a directory")?;
-    files::give(&directory, owner).attempt("give a directory its owner")?;
-    record::mark(bucket, &directory, &Record::made_directory())?;
-    record::take_along(bucket, (parent, name), (&directory, SELF))?;
-    rustix::fs::linkat(parent, name, &directory, SELF, AtFlags::empty()).attempt("link a file")?;
-    if options.durability.syncs_names() {
-        rustix::fs::fsync(&directory).attempt("sync a directory")?;
-    }
-    Ok(())
-}
-
-fn swap(
-    bucket: &Bucket<'_>,
-    parent: &Directory,
-    name: &str,
-    staging: &OwnedFd,
-    prepared: &str,
-) -> Result<(), Fail> {
-    match rustix::fs::renameat_with(staging, prepared, parent, name, RenameFlags::EXCHANGE) {
-        // The old name of the file is in staging now.
-        Ok(()) => rustix::fs::unlinkat(staging, prepared, AtFlags::empty()).attempt("remove a name")?,
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            conversion::swap_by_steps(bucket, parent, name, staging, prepared)?;
-        }
-        Err(errno) => return Err(errno).attempt("swap a file for a directory"),
-    }
-    if bucket.store.options.durability.syncs_names() {
-        rustix::fs::fsync(parent).attempt("sync a directory")?;
-    }
-    Ok(())
-}
-
-/// Undoes [`prepare`], unless the file in the prepared directory has no other name.
-fn remove_prepared(parent: &Directory, name: &str, staging: &OwnedFd, prepared: &str) {
-    let Ok(directory) = resolve::plain(staging, prepared, DIRECTORY) else { return };
-    if let (Ok(original), Ok(own)) = (file_info::at(parent, name), file_info::at(&directory, SELF))
-        && (original.inode, original.device) == (own.inode, own.device)
-    {
-        let _ = rustix::fs::unlinkat(&directory, SELF, AtFlags::empty());
-    }
-    if matches!(file_info::at(&directory, SELF), Err(Errno::NOENT)) {
-        remove_tree(staging, prepared);
-    }
 }
 
 /// Removes the directory at `path` and those above it, as long as they are empty, were made by PUTs and are no objects.

@@ -34,7 +34,8 @@ pub(crate) const DIRECTORY_DATA: &str = ".slipway,dir";
 /// The folder of a directory's records, where they are not attributes.
 pub(crate) const RECORDS: &str = ".slipway,records";
 
-const RESERVED: &str = ".slipway,";
+/// What other reserved names begin with.
+pub(crate) const RESERVED: &str = ".slipway,";
 const EMPTY: &str = ".slipway,empty";
 const DOT: &str = ".slipway,dot";
 const DOT_DOT: &str = ".slipway,dotdot";

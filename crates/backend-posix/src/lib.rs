@@ -21,6 +21,7 @@
 //!       locks/00 .. locks/3f       locks on keys, by hash; locks/40: see `conversion`
 //!       converting                 the last file that became a directory by steps, where there is no `RENAME_EXCHANGE`
 //!       staging/                   files on their way to a name that is taken; notes of directories (`note`)
+//!       staging/xID, nID           a file that is becoming a directory, and a note of it (`exchange`)
 //!       scattered/HASH             where else things are staged: in directories that are mounted inside the bucket
 //!       overflow/ID                records that do not fit an attribute
 //!       uploads/ID/upload, /00001  uploads in progress: what was asked for, and the parts
@@ -71,7 +72,8 @@
 //! - *Directories may go at any time.* The kernel refuses to make a name in a directory that was removed, and to remove
 //!   one that has a name in it. Whoever loses that race starts over (`error::retrying`).
 //! - *`a` and `a/b`.* A name is a file or a directory, so the object `a` is `a` or `a/.slipway,self`, never both. A
-//!   directory with the file in it is prepared in staging and takes the file's place by `RENAME_EXCHANGE`. It stays as it is
+//!   directory with the file in it is prepared in staging and takes the file's place by `RENAME_EXCHANGE`; what comes out is looked at before it goes, since another
+//!   program may have renamed a newer file there ([`exchange`]). It stays as it is
 //!   when the last `a/...` goes: turning it back would win nothing but a shorter path.
 //! - *One lock at a time.* No operation waits for a lock while it has one, except DeleteBucket and the search for lost
 //!   companions, which take all in order, whoever turns a file into a directory by steps ([`conversion`]), and CompleteMultipartUpload, which has its upload's. That one no one waits for: whoever finds it taken answers `Conflict`.
@@ -90,7 +92,7 @@
 //!
 //! # Modules
 //! [`keymap`] (keys to paths), [`record`] (the attribute), [`resolve`] and [`bucket`] (opening paths), [`place`] (where an object is),
-//! [`staging`] and [`publish`] (writing), [`directories`] (making, converting and pruning them), [`conversion`] (the same by steps), [`object`], [`listing`] and [`upload`]
+//! [`staging`] and [`publish`] (writing), [`directories`] (making and pruning them), [`exchange`] (files that become some), [`conversion`] (the same by steps), [`object`], [`listing`] and [`upload`]
 //! (S3's operations), [`sweep`] (leftovers), [`tools`] (what an operator runs on a tree).
 
 #![forbid(unsafe_code)]
@@ -108,6 +110,7 @@ mod companions;
 mod conversion;
 mod directories;
 mod error;
+mod exchange;
 mod file_info;
 mod files;
 mod foreign;

@@ -17,10 +17,11 @@ use s3_types::UnixAccount;
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, Stamp};
+use crate::keymap::RESERVED;
 use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
 use crate::record::{self, Record, Rest};
 use crate::upload::Slot;
-use crate::{files, lock, unique};
+use crate::{exchange, files, lock, unique};
 
 pub(crate) const STAGING: &str = "staging";
 /// Has a note for each directory that something was ever staged in.
@@ -30,8 +31,8 @@ const SCATTERED_PREFIX: &str = ".slipway,t";
 
 /// True for the name of something staged in a directory of keys, but not for one that a person might think of.
 pub(crate) fn is_scattered(name: &str) -> bool {
-    let unique = name.strip_prefix(SCATTERED_PREFIX);
-    unique.is_some_and(|name| name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit()))
+    let file = name.strip_prefix(SCATTERED_PREFIX).is_some_and(unique::is_name);
+    file || (exchange::id_of(name).is_some() && name.starts_with(RESERVED))
 }
 
 /// A file that is being written. Dropping it removes it.

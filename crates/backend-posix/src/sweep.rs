@@ -14,6 +14,7 @@ use crate::buckets::entries;
 use crate::companions;
 use crate::conversion;
 use crate::error::{Fail, Io, Op};
+use crate::exchange;
 use crate::file_info::{self, FileInfo};
 use crate::files;
 use crate::keymap::{self, OWN_DIRECTORY};
@@ -164,6 +165,9 @@ pub(crate) fn remove_staged(
     name: &str,
     all_locked: bool,
 ) -> Result<bool, Fail> {
+    if exchange::id_of(name).is_some() {
+        return exchange::settle(bucket, staging, name, all_locked);
+    }
     if file_info::at(staging, name).is_ok_and(|info| info.kind == FileType::Symlink) {
         let text = rustix::fs::readlinkat(staging, name, Vec::new()).attempt("read a note")?;
         return Ok(note::settle(bucket, &text.to_string_lossy(), all_locked)?
