@@ -63,12 +63,15 @@ class TestStat:
             deep = bucket.tree
         hidden = bucket.tree / ".fuse_hidden0123456789abcdef"
         hidden.write_bytes(b"1")
+        snapshots = bucket.tree / "d" / ".snapshots"
+        snapshots.mkdir(parents=True)
+        (snapshots / "file").write_bytes(b"1")
         odd = os.fsencode(bucket.tree) + b"/\xff"
         with contextlib.suppress(OSError):
             Path(os.fsdecode(odd)).write_bytes(b"1")
         with contextlib.suppress(OSError):
             os.mkfifo(bucket.tree / "fifo")
-        wanted = {os.fsencode(hidden)} | {name for name in (odd, os.fsencode(bucket.tree / "fifo")) if os.path.lexists(name)}
+        wanted = {os.fsencode(hidden), os.fsencode(snapshots)} | {name for name in (odd, os.fsencode(bucket.tree / "fifo")) if os.path.lexists(name)}
         wanted |= {os.fsencode(deep / "file")} if deep != bucket.tree else set()
         how = ("fsck", "--json", "--not-shown", "--bucket", bucket.name, bucket.server.tree)
         *notes, summary = [json.loads(line) for line in run(*how).splitlines()]
@@ -80,6 +83,8 @@ class TestStat:
         for path in wanted - {odd}:
             (found,) = stat(Path(os.fsdecode(path)))
             assert (found["is"], found["key"], found["object"]) == ("no object", None, None), found
+        (found,) = stat(snapshots / "file")
+        assert (found["is"], found["key"]) == ("no object", None) and "snapshots" in found["why"]
         assert bucket.keys() == ["key"]
 
     def test_a_tree_without_traces(self, tmp_path):

@@ -103,7 +103,8 @@ fn find_moved(bucket: &Bucket<'_>, lost: &mut HashMap<OverflowId, String>) -> Re
             result => result.attempt("open a directory")?,
         };
         for (name, kind) in entries(&directory).attempt("read a directory")? {
-            if path.is_empty() && name == OWN_DIRECTORY {
+            // Snapshots keep companions of their own.
+            if (path.is_empty() && name == OWN_DIRECTORY) || keymap::is_of_file_system(&name) {
                 continue;
             }
             let child = join(&path, &name);

@@ -9,6 +9,7 @@
 //! | `.` and `..` | `.slipway,dot`, `.slipway,dotdot` |
 //! | `.slipway`, or starts with `.slipway,` | `.slipway,=` + component |
 //! | like a name that a file gets which is removed while it is open ([`is_lingering`]) | `.slipway,=` + component |
+//! | a name that file systems keep for themselves ([`is_of_file_system`]) | `.slipway,=` + component |
 //! | holds a NUL | `.slipway,%` + component with NUL as `%00` and `%` as `%25` |
 //! | any whose name would exceed 255 bytes | a chain: pieces of up to 240 bytes of the component (NUL and `%` escaped as above), each but the last a directory `.slipway,+PIECE`, the last `.slipway,.PIECE` |
 //!
@@ -55,6 +56,31 @@ pub(crate) fn is_lingering(name: &str) -> bool {
         _ => return false,
     };
     digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// True for the names of what is a file system's own, or of those who take snapshots of it: directories that show how a tree was before, and
+/// so what was deleted since; what a repair found; whatever NFS clients keep for a while. Such a name on disk is part of no key.
+pub(crate) fn is_of_file_system(name: &str) -> bool {
+    match name.as_bytes().first() {
+        Some(b'.') => {
+            matches!(name, ".snapshot" | ".snapshots" | ".snap" | ".zfs") || name.starts_with(".nfs")
+        }
+        Some(b'l') => name == "lost+found",
+        _ => false,
+    }
+}
+
+/// True for plain names that no component has on disk.
+fn is_reserved(name: &str) -> bool {
+    match name.as_bytes().first() {
+        Some(b'.') => {
+            name == OWN_DIRECTORY
+                || name.starts_with(RESERVED)
+                || is_lingering(name)
+                || is_of_file_system(name)
+        }
+        _ => is_of_file_system(name),
+    }
 }
 
 /// Where a key's object is, relative to its bucket.
@@ -104,9 +130,7 @@ pub(crate) fn component_path(component: &str) -> Cow<'_, str> {
         "." => Cow::Borrowed(DOT),
         ".." => Cow::Borrowed(DOT_DOT),
         c if c.contains('\0') => Cow::Owned(format!("{PERCENT}{}", percent_escape(c))),
-        c if c == OWN_DIRECTORY || c.starts_with(RESERVED) || is_lingering(c) => {
-            Cow::Owned(format!("{LITERAL}{c}"))
-        }
+        c if is_reserved(c) => Cow::Owned(format!("{LITERAL}{c}")),
         c => Cow::Borrowed(c),
     };
     if name.len() <= NAME_BYTES_MAX { name } else { Cow::Owned(chain(&percent_escape(component))) }
@@ -152,7 +176,7 @@ pub(crate) enum Name<'n> {
 pub(crate) fn classify(name: &[u8]) -> Name<'_> {
     let Ok(name) = str::from_utf8(name) else { return Name::Hidden };
     if !name.starts_with(OWN_DIRECTORY) {
-        let hidden = matches!(name, "." | "..") || is_lingering(name);
+        let hidden = matches!(name, "." | "..") || is_reserved(name);
         return if hidden { Name::Hidden } else { Name::Component(name.into()) };
     }
     let component = match name {
@@ -199,6 +223,9 @@ pub(crate) fn hidden_because(path: &str) -> Option<&'static str> {
         Some(_) => None,
         None if path.split('/').any(is_lingering) => {
             Some("a name that file systems give to what is removed while it is open")
+        }
+        None if path.split('/').any(is_of_file_system) => {
+            Some("a name on its way is that of snapshots, or of a file system's own files")
         }
         None => Some("a name on its way is reserved"),
     }
@@ -275,6 +302,9 @@ mod tests {
         assert_eq!(path("a\0%"), ".slipway,%a%00%25");
         assert_eq!(path(".fuse_hidden0012ab3400000001"), ".slipway,=.fuse_hidden0012ab3400000001");
         assert_eq!(path(".fuse_hidden0012ab34"), ".fuse_hidden0012ab34");
+        assert_eq!(path("a/.snapshot/b"), "a/.slipway,=.snapshot/b");
+        assert_eq!(path("lost+found/.nfsrc"), ".slipway,=lost+found/.slipway,=.nfsrc");
+        assert_eq!(path("lost+found.txt/.snapshotted/.zfs2"), "lost+found.txt/.snapshotted/.zfs2");
         let long = "é".repeat(200);
         assert_eq!(path(&long), format!(".slipway,+{}/.slipway,.{}", "é".repeat(120), "é".repeat(80)));
         assert_eq!(directory_path("a//"), "a/.slipway,empty");
@@ -296,6 +326,12 @@ mod tests {
             ".slipway,dotdotdot",
             ".fuse_hidden0012ab3400000001",
             ".nfs0000000000a1b2c300000001",
+            ".nfs",
+            ".snapshot",
+            ".snapshots",
+            ".snap",
+            ".zfs",
+            "lost+found",
         ] {
             assert_eq!(classify(name.as_bytes()), Name::Hidden, "{name}");
         }
@@ -327,6 +363,8 @@ mod tests {
             4 => "[a-c.%]{0,3}",
             1 => Just(".slipway".to_owned()),
             1 => "\\.fuse_hidden[0-9a-f]{16}",
+            1 => "\\.(snap(shots?)?|zfs|nfs)[0-9a]{0,2}",
+            1 => "(\\.slipway,=)?lost\\+found",
             1 => "\\.slipway,?[a-z=%+.]{0,8}",
             1 => "[\0%a0-9]{0,12}",
             1 => "\\PC{0,8}",

@@ -2,7 +2,7 @@
 //!
 //! Everything is opened by `openat2`, beneath a directory that is open already. The common case forbids symbolic
 //! links altogether, which one call decides. Only a path that has one takes the slow way: resolved beneath the bucket, and
-//! then asked of /proc where it led, so that a link can't lead into `.slipway`.
+//! then asked of /proc where it led, so that a link can't lead into `.slipway`, nor into snapshots.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::error::Io;
 use crate::file_info;
-use crate::keymap::{OWN_DIRECTORY, RECORDS};
+use crate::keymap::{self, OWN_DIRECTORY, RECORDS};
 use crate::limits::{PATH_BYTES_MAX, UNSURE_PAUSE, UNSURE_TRIES};
 
 /// How files are opened for reading: never waiting, should it be a FIFO after all, never becoming the terminal's owner.
@@ -46,15 +46,19 @@ pub(crate) fn cached(directory: impl AsFd, path: &str, flags: OFlags) -> Io<Owne
     rustix::fs::openat2(directory, path, flags, Mode::empty(), resolve)
 }
 
-/// Opens a path that may have symbolic links, as long as they stay in `directory` and out of its own `.slipway`. Also
+/// Opens a path that may have symbolic links, as long as they stay in `directory` and out of its own `.slipway` and
+/// of what no key leads to. Also
 /// tells where it led, relative to `directory`.
 pub(crate) fn following(directory: impl AsFd, path: &str, flags: OFlags) -> Io<(OwnedFd, String)> {
     let directory = directory.as_fd();
     let opened = by_pieces(directory, path, flags, Mode::empty(), BENEATH)?;
     let (top, place) = (place_of(directory)?, place_of(&opened)?);
     let inside = Path::new(place.as_os_str()).strip_prefix(&top).map_err(|_| Errno::XDEV)?;
-    let own =
-        |c: Component<'_>| [OWN_DIRECTORY, RECORDS].map(|own| Component::Normal(own.as_ref())).contains(&c);
+    let own = |c: Component<'_>| {
+        c.as_os_str()
+            .to_str()
+            .is_some_and(|name| matches!(name, OWN_DIRECTORY | RECORDS) || keymap::is_of_file_system(name))
+    };
     if inside.components().any(own) {
         return Err(Errno::XDEV);
     }

@@ -88,6 +88,41 @@ async fn a_file_is_an_object_whoever_made_it() {
     fixture.finish().await;
 }
 
+/// What a file system, or a program that takes snapshots, keeps among the files of a bucket is no part of it.
+#[tokio::test]
+async fn what_is_the_file_systems_own_has_no_keys() {
+    let Tree { fixture, bucket, root: _root, .. } = tree().await;
+    let theirs = [
+        ".snapshot/daily/a",
+        "d/.snapshots/1/a",
+        "d/.snap/x/a",
+        ".zfs/snapshot/x/a",
+        "lost+found/#12",
+        ".nfsx",
+    ];
+    for path in theirs {
+        fs::create_dir_all(bucket.join(path).parent().unwrap()).unwrap();
+        fs::write(bucket.join(path), b"deleted long ago").unwrap();
+        assert_eq!(fixture.get(path).await, None, "{path}");
+    }
+    symlink(".snapshot/daily", bucket.join("link")).unwrap();
+    assert_eq!(fixture.get("link/a").await, None);
+    assert_eq!(fixture.keys().await, Vec::<String>::new());
+    for path in theirs {
+        fixture.put(path, b"through S3").await;
+        assert_eq!(fixture.get(path).await.unwrap(), b"through S3", "{path}");
+        assert_eq!(fixture.keys().await, [path]);
+        assert!(fixture.delete(path, &Conditions::default()).await.unwrap());
+        assert_eq!(fs::read(bucket.join(path)).unwrap(), b"deleted long ago", "{path}");
+    }
+    assert_eq!(fixture.keys().await, Vec::<String>::new());
+    let deleted = fixture.backend.delete_bucket(&fixture.cx, &fixture.bucket).await;
+    assert!(matches!(deleted, Err(BackendError::BucketHoldsFiles)), "{deleted:?}");
+    for path in theirs {
+        assert_eq!(fs::read(bucket.join(path)).unwrap(), b"deleted long ago", "{path}");
+    }
+}
+
 #[tokio::test]
 async fn an_edited_file_has_nothing_of_the_old_one() {
     let Tree { fixture, bucket, root: _root, .. } = tree().await;

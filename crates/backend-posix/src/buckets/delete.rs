@@ -106,6 +106,9 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
                 // Where there are no files, they are of nothing.
                 (Ok(RECORDS), FileType::Directory | FileType::Unknown) => {}
                 (Ok(name), _) if keymap::is_lingering(name) => {}
+                (Ok(name), _) if keymap::is_of_file_system(name) => {
+                    refusal = Some(BackendError::BucketHoldsFiles);
+                }
                 // Of what kind an unknown one is turns out when it is opened.
                 (Ok(name), FileType::Directory | FileType::Unknown) => paths.push(join(&path, name)),
                 (Ok(_), FileType::RegularFile) => refusal = Some(BackendError::BucketNotEmpty),
@@ -144,6 +147,9 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
                 // Of a client that is gone. Where it is not, the file gets another such name, and goes when it is closed.
                 let _ = rustix::fs::unlinkat(&directory, &*name, AtFlags::empty());
                 continue;
+            }
+            if keymap::is_of_file_system(&name) {
+                return Err(BackendError::BucketHoldsFiles.into());
             }
             let child = join(&path, &name);
             let opened = open_directory(bucket, &child)?;

@@ -13,7 +13,7 @@ use s3_types::{BucketName, Timestamp, UnixAccount};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op, is_of_one, retrying};
 use crate::files::rewind;
-use crate::keymap::OWN_DIRECTORY;
+use crate::keymap::{self, OWN_DIRECTORY};
 use crate::limits::{DIRECTORY_READS_MAX, ENTRIES_READ_BYTES};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
@@ -66,7 +66,7 @@ pub(crate) fn unserved(store: &Store) -> Result<Vec<String>> {
         .op("read the root")?
         .into_iter()
         // Those with a dot in front are meant not to be seen; ours is one.
-        .filter(|(name, _)| !name.starts_with('.'))
+        .filter(|(name, _)| !name.starts_with('.') && !keymap::is_of_file_system(name))
         .filter(|(name, kind)| match kind {
             FileType::Directory => BucketName::new(name).is_err(),
             kind => *kind == FileType::Symlink,

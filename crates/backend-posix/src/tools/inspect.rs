@@ -212,7 +212,8 @@ fn fill(
     inspection.standing = standing(inspection, decoded.as_ref(), stored_bytes.is_some(), newer, located);
     inspection.upload_id = decoded.as_ref().and_then(|record| record.upload_id.clone());
     let hidden = in_bucket.and_then(|at| keymap::hidden_because(&at.path));
-    if let (Kind::File, Some(why)) = (inspection.kind, hidden) {
+    let own = |at: &Located| at.path.split('/').any(keymap::is_of_file_system);
+    if let Some(why) = hidden.filter(|_| inspection.kind == Kind::File || located.is_some_and(own)) {
         (inspection.key, inspection.standing) = (None, Standing::NotShown(why));
         return Ok(());
     }

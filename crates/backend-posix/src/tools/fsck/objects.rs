@@ -35,6 +35,9 @@ pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
                 FileType::RegularFile if !name.starts_with(OWN_DIRECTORY) => {
                     keymap::hidden_because(&path).inspect(|why| check.not_shown(&path, why));
                 }
+                FileType::Directory if keymap::is_of_file_system(&name) => {
+                    keymap::hidden_because(&path).inspect(|why| check.not_shown(&path, why));
+                }
                 FileType::RegularFile | FileType::Directory | FileType::Symlink => {}
                 _ => check.not_shown(&path, "neither file nor directory"),
             }
