@@ -16,8 +16,8 @@ use crate::options::Symlinks;
 use crate::resolve::{self, DIRECTORY, PLACE, READ};
 use crate::store::Store;
 
-/// A bucket's directory. Opened anew by each operation, so that a bucket which was renamed, deleted or mounted over
-/// meanwhile is never written to by its old name.
+/// A bucket's directory. Opened anew by each operation, and once more after a body has come, so that a bucket which was renamed,
+/// deleted or mounted over meanwhile is not written to by its old name.
 pub(crate) struct Bucket<'s> {
     pub store: &'s Store,
     pub fd: Arc<OwnedFd>,
@@ -52,18 +52,11 @@ impl Store {
             Err(errno) => Err(errno).op("open a bucket"),
         }
     }
-}
 
-impl Store {
-    /// A bucket that was opened before, or else opens it.
-    pub fn bucket_again(&self, name: &BucketName, opened: Option<Arc<OwnedFd>>) -> Result<Bucket<'_>> {
-        opened.map_or_else(|| self.bucket(name), |fd| Ok(Bucket { store: self, fd }))
-    }
-
-    /// Opens a bucket, if that takes no waiting.
-    pub fn bucket_inline(&self, name: &BucketName) -> Option<Arc<OwnedFd>> {
-        let inline = self.reads_inline();
-        inline.then(|| resolve::cached(&self.root, name.as_str(), DIRECTORY).ok())?.map(Arc::new)
+    /// True if a bucket is known to be there without any waiting.
+    pub fn has_bucket_inline(&self, name: &BucketName) -> bool {
+        self.reads_inline()
+            && resolve::cached(&self.root, name.as_str(), PLACE.union(OFlags::DIRECTORY)).is_ok()
     }
 }
 

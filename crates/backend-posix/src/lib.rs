@@ -30,8 +30,8 @@
 //! ```
 //!
 //! # A PUT, call by call
-//! The bucket is opened before the body, without waiting if it is cached (on the pool if 1 MiB or more are announced, which are compared with the
-//! free space). A body of up to 256 KiB is kept in memory, so that the
+//! The bucket is looked for before the body, without waiting if it is cached (on the pool if 1 MiB or more are announced, which are compared with the
+//! free space), and opened after it: it may have been renamed meanwhile. A body of up to 256 KiB is kept in memory, so that the
 //! rest is one hop to the blocking pool:
 //! ```text
 //! openat2(root, "bucket")                    the bucket, beneath which the rest is resolved
@@ -225,7 +225,6 @@ impl PosixBackend {
             place: ObjectPath::of(object.key.as_str()),
             conditions: conditions.clone(),
             owner: self.owner(cx),
-            opened: None,
         }
     }
 
@@ -320,14 +319,13 @@ impl Backend for PosixBackend {
         object: ObjectRef<'_>,
         options: WriteOptions,
     ) -> Result<Box<dyn ObjectWriter>> {
-        let mut target = self.target(cx, object, &options.conditions);
-        if options.conditions.is_empty() && !options.size_hint.is_some_and(object::is_much) {
-            target.opened = self.store.bucket_inline(&target.bucket);
-        }
-        if target.opened.is_none() {
-            let (key, announced) = (object.key.clone(), options.size_hint);
-            let begin = move |store: &Store| object::begin(store, target, key.as_str(), announced);
-            target = self.run_in(object.bucket, begin).await?;
+        let target = self.target(cx, object, &options.conditions);
+        let nothing_to_check =
+            options.conditions.is_empty() && !options.size_hint.is_some_and(object::is_much);
+        if !(nothing_to_check && self.store.has_bucket_inline(&target.bucket)) {
+            let (target, key, announced) = (target.clone(), object.key.clone(), options.size_hint);
+            let begin = move |store: &Store| object::begin(store, &target, key.as_str(), announced);
+            self.run_in(object.bucket, begin).await?;
         }
         let destination = Destination::Object(Box::new((target, options.metadata)));
         Ok(Box::new(Writer::new(Arc::clone(&self.store), destination, options.size_hint)))

@@ -1,9 +1,7 @@
 //! Making a staged file the object, in one atomic step.
 
-use std::sync::Arc;
-
 use backend::Result;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::AsFd;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use s3_types::{BucketName, Conditions, UnixAccount};
@@ -27,8 +25,6 @@ pub(crate) struct Target {
     pub conditions: Conditions,
     /// Whom the file, and directories that it needs, are given to; the gateway's own user if nobody.
     pub owner: Option<UnixAccount>,
-    /// The bucket, if the request opened it already. Only good for a first try: it may have been deleted since.
-    pub opened: Option<Arc<OwnedFd>>,
 }
 
 /// A staged file, and what was opened for it.
@@ -57,9 +53,8 @@ impl Target {
         store: &'s Store,
         mut file: impl FnMut(&Bucket<'s>, &Directory) -> Result<F, Fail>,
     ) -> Result<Stage<'s, F>> {
-        let mut opened = self.opened.clone();
         let staged = retrying(|| {
-            let bucket = store.bucket_again(&self.bucket, opened.take())?;
+            let bucket = store.bucket(&self.bucket)?;
             let wanted = self.directory_path();
             let mut path = wanted;
             loop {
@@ -108,10 +103,9 @@ impl Target {
     pub fn publish_empty_directory(&self, store: &Store, record: Record) -> Result<i64> {
         let now = file_info::now_ns();
         let record = Record { directory_object: true, time_ns: Some(now), ..record };
-        let mut opened = self.opened.clone();
         let mut note = None;
         let result = retrying(|| {
-            let bucket = store.bucket_again(&self.bucket, opened.take())?;
+            let bucket = store.bucket(&self.bucket)?;
             let directory = directories::ensure(&bucket, self.directory_path(), self.owner, &mut note)?;
             self.publish_directory(&bucket, &directory, Content::Nothing(&record))
         });

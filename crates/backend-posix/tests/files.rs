@@ -123,6 +123,35 @@ async fn what_is_the_file_systems_own_has_no_keys() {
     }
 }
 
+/// What is acknowledged is in the bucket that has the name then, however large it is.
+#[tokio::test]
+async fn a_put_whose_bucket_is_renamed_meanwhile_is_not_lost() {
+    for (size, made_anew, name) in [1000, 3 << 20]
+        .into_iter()
+        .flat_map(|size| [(size, true, "a"), (size, true, "d/a"), (size, false, "a"), (size, false, "d/a")])
+    {
+        let Tree { fixture, bucket, root, .. } = tree().await;
+        fs::create_dir(bucket.join("d")).unwrap();
+        let (key, body) = (key(name), vec![7; size]);
+        let options = WriteOptions::default();
+        let mut writer =
+            fixture.backend.put_object(&fixture.cx, fixture.object(&key), options).await.unwrap();
+        writer.write(body.clone().into()).await.unwrap();
+        fs::rename(&bucket, root.path().join("renamed")).unwrap();
+        if made_anew {
+            fs::create_dir(&bucket).unwrap();
+        }
+        let done = writer.commit(digests(&body)).await;
+        if made_anew {
+            done.unwrap();
+            assert_eq!(fixture.get(name).await.unwrap(), body, "{size} {name}");
+        } else {
+            assert!(matches!(done, Err(BackendError::NoSuchBucket)), "{size} {name} {done:?}");
+        }
+        assert_eq!(paths(&root.path().join("renamed")), ["d/"], "{size} {name}");
+    }
+}
+
 #[tokio::test]
 async fn an_edited_file_has_nothing_of_the_old_one() {
     let Tree { fixture, bucket, root: _root, .. } = tree().await;

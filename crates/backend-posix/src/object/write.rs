@@ -279,14 +279,14 @@ pub(crate) fn is_much(announced: u64) -> bool {
     announced >= ANNOUNCED_BYTES_MIN
 }
 
-/// Opens the bucket, and reports what fails already, before a body is received.
-pub(crate) fn begin(store: &Store, target: Target, key: &str, announced: Option<u64>) -> Result<Target> {
+/// Reports what fails already, before a body is received.
+pub(crate) fn begin(store: &Store, target: &Target, key: &str, announced: Option<u64>) -> Result<()> {
     let bucket = store.bucket(&target.bucket)?;
     check_space(&bucket.fd, announced)?;
     if !target.conditions.is_empty() {
-        check_early(store, &target, key)?;
+        check_early(store, target, key)?;
     }
-    Ok(Target { opened: Some(bucket.fd), ..target })
+    Ok(())
 }
 
 /// Reports conditions that fail already, before a body is received.

@@ -262,7 +262,6 @@ fn target_of(upload: &UploadName) -> Target {
         place: ObjectPath::of(&upload.key),
         conditions: Conditions::default(),
         owner: None,
-        opened: None,
     }
 }
 
