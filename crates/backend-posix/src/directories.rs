@@ -17,8 +17,8 @@ use crate::note::Note;
 use crate::place::{directory_record, obstacle};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::{scattered, staging_directory};
-use crate::{exchange, file_info, files, orphans};
+use crate::staging::{self, scattered, staging_directory};
+use crate::{exchange, file_info, files, orphans, unique};
 
 /// Opens the directory at `path`, making what is missing. A file that stands where a directory must be becomes part of
 /// one ([`exchange`]).
@@ -76,15 +76,18 @@ fn make(
     name: &str,
     owner: Option<UnixAccount>,
 ) -> Result<Directory, Fail> {
-    let options = &bucket.store.options;
     let made = {
         // A name that is missing only until the directory with its file is in place must not be taken.
         let blinks = bucket.store.names_may_blink(parent);
         let _lock = blinks.then(|| bucket.lock(&join(&parent.path, name))).transpose()?;
-        rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(options.directory_mode))
+        match owner {
+            Some(_) => make_for(bucket, parent, name, owner)?.map(Some),
+            None => rustix::fs::mkdirat(parent, name, mode(bucket)).map(|()| None),
+        }
     };
-    match made {
-        Ok(()) => {}
+    let directory = match made {
+        Ok(Some(directory)) => directory,
+        Ok(None) => finish(bucket, parent, name)?,
         // Someone else was faster, unless it is a link to nowhere.
         Err(Errno::EXIST) => {
             let info = file_info::at(parent, name).attempt("look up a name")?;
@@ -95,42 +98,97 @@ fn make(
             };
         }
         Err(errno) => return Err(errno).attempt("make a directory"),
-    }
-    let finished = finish(bucket, parent, name, owner);
-    if finished.is_err() {
-        // Unmarked it would stay for ever.
-        if let Ok(directory) = resolve::plain(parent, name, DIRECTORY) {
-            let _ = record::clear(bucket.store, &directory);
-        }
-        let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
-    }
-    let directory = finished?;
-    if options.durability.syncs_names() {
+    };
+    if bucket.store.options.durability.syncs_names() {
         rustix::fs::fsync(parent).attempt("sync a directory")?;
     }
     Ok(directory)
 }
 
-/// Gives a new directory its owner and its mark.
-fn finish(
+fn mode(bucket: &Bucket<'_>) -> Mode {
+    Mode::from_raw_mode(bucket.store.options.directory_mode)
+}
+
+/// Makes a directory for its owner; EEXIST if the name is taken. It gets the name when it has owner and mark: as soon as others see it they put
+/// objects in it, and then it can't be told any more from one that someone put in its place to have it given away.
+fn make_for(
     bucket: &Bucket<'_>,
     parent: &Directory,
     name: &str,
     owner: Option<UnixAccount>,
-) -> Result<Directory, Fail> {
-    // No link, and nothing that someone put in its place: who may write there must not have another's directory given away.
-    let fd = resolve::plain(parent, name, DIRECTORY).attempt("open a directory")?;
-    let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
-    if owner.is_some() {
+) -> Result<Io<Directory>, Fail> {
+    if !leaves_traits(parent) {
+        let staging = Directory { fd: Arc::new(staging_directory(bucket)?), path: String::new() };
+        match make_and_move(bucket, (&staging, &unique::name()), (parent, name), owner)? {
+            // Something is mounted inside the bucket.
+            Err(Errno::XDEV) => {}
+            made => return Ok(made),
+        }
+    }
+    let prepared = staging::scattered_name();
+    // Only for the sweep after a crash.
+    let note = Note::of_scattered(bucket, &join(&parent.path, &prepared));
+    let made = make_and_move(bucket, (parent, &prepared), (parent, name), owner);
+    if let Some(note) = note {
+        note.remove();
+    }
+    made
+}
+
+fn make_and_move(
+    bucket: &Bucket<'_>,
+    (from, prepared): (&Directory, &str),
+    (parent, name): (&Directory, &str),
+    owner: Option<UnixAccount>,
+) -> Result<Io<Directory>, Fail> {
+    rustix::fs::mkdirat(from, prepared, mode(bucket)).attempt("make a directory")?;
+    let build = || {
+        let fd = resolve::plain(from, prepared, DIRECTORY).attempt("open a directory")?;
+        let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
+        // In `parent`, who may write there can put another directory in its place: theirs must not be given away.
         let uid = rustix::fs::fstat(&directory).attempt("stat a directory")?.st_uid;
         let opened = resolve::plain(&directory, "", DIRECTORY).attempt("open a directory")?;
         if uid != rustix::process::geteuid().as_raw() || !is_empty(opened).attempt("read a directory")? {
             return Err(Fail::Retry);
         }
         files::give(&directory, owner).attempt("give a directory its owner")?;
+        record::mark(bucket, &directory, &Record::made_directory())?;
+        Ok(directory)
+    };
+    let moved = build().map(|directory| {
+        match staging::move_to_free(from, prepared, parent, name) {
+            // Where the file system can't be told not to replace.
+            Err(Errno::NOTEMPTY | Errno::NOTDIR) => Err(Errno::EXIST),
+            result => result.map(|()| directory),
+        }
+    });
+    if !matches!(moved, Ok(Ok(_))) {
+        remove_new(bucket, from, prepared);
     }
-    mark_made(bucket, &directory)?;
-    Ok(directory)
+    moved
+}
+
+/// Removes a directory that was made just now, if nothing is in it: unmarked it would stay for ever.
+pub(crate) fn remove_new(bucket: &Bucket<'_>, parent: &Directory, name: &str) {
+    if let Ok(directory) = resolve::plain(parent, name, DIRECTORY) {
+        let _ = record::clear(bucket.store, &directory);
+    }
+    let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+}
+
+/// Gives a new directory its mark.
+fn finish(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Directory, Fail> {
+    let mark = || {
+        let fd = resolve::plain(parent, name, DIRECTORY).attempt("open a directory")?;
+        let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
+        mark_made(bucket, &directory)?;
+        Ok(directory)
+    };
+    let marked = mark();
+    if marked.is_err() {
+        remove_new(bucket, parent, name);
+    }
+    marked
 }
 
 /// Under the lock, since by now it may be someone's directory object, whose record has to stay.

@@ -13,11 +13,13 @@ use crate::error::Fail;
 use crate::limits::NOTE_BYTES_MAX;
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::staging_directory;
+use crate::staging::{is_scattered, staging_directory};
 use crate::{keymap, orphans, unique};
 
 /// Begins a note of a record beside a file, before the path.
 const OF_RECORD: &str = "record:";
+/// Begins a note of a directory that is prepared where it will be, before the path.
+const OF_SCATTERED: &str = "scattered:";
 
 /// One that is not removed stays for the sweep.
 #[derive(Debug)]
@@ -53,6 +55,11 @@ impl Note {
         if bucket.store.sidecars() { Self::write(bucket, format!("{OF_RECORD}{path}")) } else { None }
     }
 
+    /// Notes that the directory at `path`, which has a name of our own, is being prepared.
+    pub fn of_scattered(bucket: &Bucket<'_>, path: &str) -> Option<Self> {
+        Self::write(bucket, format!("{OF_SCATTERED}{path}"))
+    }
+
     /// Notes that the directory at `path` may become empty.
     pub fn to_empty(bucket: &Bucket<'_>, path: &str) -> Option<Self> {
         Self::to_make(bucket, path, path)
@@ -71,6 +78,15 @@ pub(crate) fn settle(bucket: &Bucket<'_>, text: &str, all_locked: bool) -> Resul
             }
             _ => Ok(true),
         };
+    }
+    if let Some(path) = text.strip_prefix(OF_SCATTERED) {
+        let (above, name) = keymap::split(path);
+        if is_scattered(name)
+            && let Ok(parent) = bucket.directory(above)
+        {
+            directories::remove_new(bucket, &parent, name);
+        }
+        return Ok(true);
     }
     let Some((existing, path)) = text.split_once(':') else { return Ok(true) };
     let Ok(existing) = existing.parse::<usize>() else { return Ok(true) };

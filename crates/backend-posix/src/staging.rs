@@ -400,8 +400,8 @@ fn link_unnamed(file: &OwnedFd, directory: impl AsFd, name: &str) -> Io<()> {
     }
 }
 
-/// Moves a file to a name that is free; EEXIST if it is not.
-fn move_to_free(from: impl AsFd, from_name: &str, to: impl AsFd, name: &str) -> Io<()> {
+/// Moves a file or directory to a name that is free; EEXIST if it is not.
+pub(crate) fn move_to_free(from: impl AsFd, from_name: &str, to: impl AsFd, name: &str) -> Io<()> {
     match rustix::fs::renameat_with(&from, from_name, &to, name, RenameFlags::NOREPLACE) {
         // Where a file system lacks that, all who make objects have the lock of the key (`Store::names_may_blink`).
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}

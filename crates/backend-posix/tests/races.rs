@@ -3,17 +3,23 @@
 
 mod fixture;
 
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
 use backend::conformance::{Fixture, collect, digests, if_absent, if_match, key};
 use backend::{Backend, BackendError, Context, ObjectRef, ReadSelector, WriteOptions};
 use backend_posix::{Durability, Options, PosixBackend};
-use s3_types::{BucketName, Conditions};
+use s3_types::{BucketName, Conditions, UnixAccount};
 use tokio::task::JoinSet;
 
 fn open(root: &Path) -> Arc<dyn Backend> {
-    let options = Options { durability: Durability::None, ..fixture::options() };
+    open_with(root, false)
+}
+
+fn open_with(root: &Path, chown: bool) -> Arc<dyn Backend> {
+    let options = Options { durability: Durability::None, chown, ..fixture::options() };
     Arc::new(PosixBackend::open(root, options).unwrap())
 }
 
@@ -87,6 +93,45 @@ async fn if_match_loses_no_update() {
     }
 }
 
+/// Whoever is first: the directories are the requesters', and go with their last objects.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn new_directories_belong_to_who_made_them() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("\n*** SKIPPED: only root may give files away, so owners are NOT tested ***\n");
+    }
+    for setgid in [false, true] {
+        let root = tempfile::tempdir().unwrap();
+        let gateways = two(root.path()).await;
+        let at = root.path().join("conformance-races");
+        if setgid {
+            fs::set_permissions(&at, fs::Permissions::from_mode(0o2770)).unwrap();
+        }
+        let account = Context { unix_account: UnixAccount::new(1234, 4321), ..Context::default() };
+        for round in 0..fixture::rounds(100) {
+            let mut tasks = JoinSet::new();
+            for n in 0..8 {
+                let gateway = Fixture {
+                    backend: open_with(root.path(), true),
+                    cx: account.clone(),
+                    bucket: gateways[0].bucket.clone(),
+                };
+                tasks.spawn(async move { gateway.put(&format!("{round}/d/{n}"), b"").await });
+            }
+            tasks.join_all().await;
+            for directory in [at.join(format!("{round}")), at.join(format!("{round}/d"))] {
+                let info = fs::metadata(&directory).unwrap();
+                assert_eq!((info.uid(), info.gid()), (1234, 4321), "{}", directory.display());
+                assert_eq!(info.mode() & 0o2000 != 0, setgid);
+            }
+            for n in 0..8 {
+                assert!(gateways[0].delete(&format!("{round}/d/{n}"), &Conditions::default()).await.unwrap());
+            }
+            assert!(!at.join(format!("{round}")).exists(), "{round}");
+        }
+        assert_eq!(fs::read_dir(at.join(".slipway/staging")).unwrap().count(), 0);
+    }
+}
+
 /// Puts and deletes below shared directories, which come and go all the time. What was acknowledged is there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn directories_that_come_and_go_lose_nothing() {
@@ -137,7 +182,7 @@ async fn directories_that_come_and_go_leave_no_notes() {
     }
     tasks.join_all().await;
     let staging = root.path().join(gateways[0].bucket.as_str()).join(".slipway/staging");
-    assert_eq!(std::fs::read_dir(staging).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(staging).unwrap().count(), 0);
 }
 
 /// Files that become directories while everyone looks. Where that takes two steps, no one may come between them.
