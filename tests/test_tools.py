@@ -1,27 +1,30 @@
 """`slipway stat`, `rehash`, `fsck` and `import`, on trees that a server has open."""
 
+import contextlib
 import fcntl
 import gzip
 import hashlib
-import contextlib
 import json
 import os
 import random
+import shutil
 import subprocess
 import tempfile
 import threading
 import time
 from base64 import b64encode
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support import expect
+from support.bucket import Bucket
 from support.checksums import checksum
 from support.data import MIB, pattern
 from support.marks import needs_attributes
 from support.peers import versitygw_file
-from support.server import NOBODY, RECORDS, SIDECARS, binary
+from support.server import NOBODY, RECORDS, SIDECARS, binary, remove_tree
 from support.tools import CHECKED, RECORD, md5, run, stat
 
 # More than an attribute holds on ext4, so that the record overflows there.
@@ -227,6 +230,59 @@ class TestRehash:
         own = [place / ".slipway", *(place / ".slipway").rglob("*")]
         assert len(own) >= 3
         assert {path.stat().st_uid for path in own} == {NOBODY}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act for another")
+class TestSweepByRoot:
+    """Of a tree that another user serves."""
+
+    @pytest.fixture
+    def served(self, make_server) -> Iterator[Bucket]:
+        # Where that user may go.
+        place = Path(tempfile.mkdtemp(prefix="slipway-sweep-", dir="/tmp"))
+        place.chmod(0o755)
+        program = place / "slipway"
+        shutil.copy(binary(), program)
+        tree = place / "tree"
+        tree.mkdir()
+        os.chown(tree, NOBODY, NOBODY)
+        yield Bucket(make_server(tree=tree, as_nobody=True, program=program), "bucket").create()
+        remove_tree(place)
+
+    def test_it_hands_over(self, served):
+        for number in range(200):
+            served.put(f"k{number}")
+        own = served.tree / ".slipway"
+        own.mkdir(exist_ok=True)
+        for name in ("staging", "overflow"):
+            (own / name).mkdir(exist_ok=True)
+        # A crash left a note of directories, and the rest of a record.
+        os.symlink("0:gone", own / "staging" / "note")
+        (own / "overflow" / "00000000000000000000000000000007").write_bytes(b"\x01")
+        for path in (own, own / "staging", own / "overflow", *own.glob("*/*")):
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+        run("sweep", "--age", "0", served.server.tree)
+        assert not (own / "staging" / "note").is_symlink()
+        assert len(os.listdir(own / "locks")) >= 64
+        owners = {path.stat().st_uid for path in [own, *own.rglob("*")]}
+        assert owners == {NOBODY}
+        for number in range(200):
+            served.put(f"k{number}", b"again")
+            expect.ok(served.delete(f"k{number}"), 204)
+
+    def test_a_lock_of_another_is_told(self, served):
+        served.put("key")
+        locks = served.tree / ".slipway" / "locks"
+        locks.mkdir(parents=True, exist_ok=True)
+        for number in range(65):
+            (locks / f"{number:02x}").touch(mode=0o600)
+            os.chown(locks / f"{number:02x}", 0, 0)
+        for path in (locks.parent, locks):
+            os.chown(path, NOBODY, NOBODY)
+        expect.error(served.raw.put(served.path("key"), b"x"), "AccessDenied")
+        log = served.server.log
+        assert f"path={locks}/" in log and "owner=0" in log and f"gateway={NOBODY}" in log
+        assert "belongs to another user" in log
 
 
 def fsck(bucket, *options: str, status: int) -> list[dict]:

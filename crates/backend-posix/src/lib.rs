@@ -128,6 +128,7 @@ mod place;
 mod publish;
 mod record;
 mod resolve;
+mod seldom;
 mod staging;
 mod store;
 mod sweep;
@@ -181,6 +182,12 @@ impl PosixBackend {
         let start = || tools::LazyRehash::start(Arc::clone(&store)).map(Arc::new);
         let rehash = rehash_on_read.then(start).transpose().map_err(|e| OpenError::no_thread(root, e))?;
         Ok(Self { store, rehash })
+    }
+
+    /// [`PosixBackend::open`] for a command that root may run on a tree which another user serves: what it makes of the gateway's own goes to
+    /// the owner of the tree, and nothing is tried but whether objects can be kept there.
+    pub fn open_as_tool(root: &Path, options: Options) -> Result<Self, OpenError> {
+        Ok(Self { store: Arc::new(Store::open_as_tool(root, options)?), rehash: None })
     }
 
     /// What is under the root and might be taken for buckets, but is none: directories whose names are no bucket names, and

@@ -13,15 +13,16 @@
 //! the name, and where a name may be missing for a moment ([`conversion`]).
 
 use backend::BackendError;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
 use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Io, Op};
-use crate::keymap::{DIRECTORY_DATA, SELF};
+use crate::keymap::{DIRECTORY_DATA, OWN_DIRECTORY, SELF};
 use crate::limits::LOCKS;
 use crate::lock_wait::Released;
+use crate::seldom::Seldom;
 use crate::{conversion, file_info, lock_wait, resolve};
 
 /// Where lock files are, in `.slipway`.
@@ -124,6 +125,9 @@ impl Bucket<'_> {
             }
             result => result,
         };
+        if let Err(Errno::ACCESS | Errno::PERM) = file {
+            tell_whose(self, &path);
+        }
         let file = file.attempt("open a lock")?;
         self.hand_over_if_new(&file).attempt("give a lock to its owner")?;
         lock_file(self, &file)?;
@@ -131,6 +135,26 @@ impl Bucket<'_> {
         let id = named(&file, &self.fd, &path).attempt("stat a lock")?.ok_or(Fail::Retry)?;
         Ok(Lock { file, released: Released(id) })
     }
+}
+
+/// Tells the operator of a lock, or of a directory on the way there, that belongs to another user, if one does: no one else can mend that.
+fn tell_whose(bucket: &Bucket<'_>, path: &str) {
+    static TOLD: Seldom = Seldom::new(4);
+    let ours = rustix::process::geteuid().as_raw();
+    let above = [path, path.rsplit_once('/').map_or(OWN_DIRECTORY, |(above, _)| above), OWN_DIRECTORY];
+    let theirs = above.into_iter().find_map(|path| {
+        let stat = resolve::plain(&bucket.fd, path, resolve::PLACE).and_then(rustix::fs::fstat).ok()?;
+        (stat.st_uid != ours).then_some((path, stat.st_uid))
+    });
+    let Some((path, owner)) = theirs.filter(|_| TOLD.is_due()) else { return };
+    let place = std::fs::read_link(format!("/proc/self/fd/{}", bucket.fd.as_raw_fd())).unwrap_or_default();
+    tracing::error!(
+        path = %place.join(path).display(),
+        owner,
+        gateway = ours,
+        "belongs to another user, so that keys which need it as a lock can be neither replaced nor deleted: give it to the \
+         gateway's user (chown)"
+    );
 }
 
 /// True if an open file still has the name by which it was opened.

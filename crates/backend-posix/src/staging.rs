@@ -365,13 +365,13 @@ impl Sealed {
 /// the target's file system. It is noted where the sweep will look.
 pub(crate) fn scattered(bucket: &Bucket<'_>, target: &Directory) -> Result<(Arc<OwnedFd>, String), Fail> {
     let notes = bucket.own_directory(SCATTERED)?;
-    note_scattered(&notes, &target.path)?;
+    note_scattered(bucket, &notes, &target.path)?;
     Ok((Arc::clone(&target.fd), scattered_name()))
 }
 
 /// Notes that something may be staged in the directory at `path` itself.
-pub(crate) fn note_scattered(notes: &OwnedFd, path: &str) -> Result<(), Fail> {
-    match record::write_whole(notes, &scattered_note(path), path.as_bytes(), false) {
+pub(crate) fn note_scattered(bucket: &Bucket<'_>, notes: &OwnedFd, path: &str) -> Result<(), Fail> {
+    match record::write_own(bucket, notes, &scattered_note(path), path.as_bytes(), false) {
         Err(Fail::Storage(BackendError::Io { source, .. })) if source.kind() == ErrorKind::AlreadyExists => {
             Ok(())
         }

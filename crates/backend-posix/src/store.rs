@@ -147,6 +147,16 @@ impl Store {
         Ok(Self { clocks, ..store })
     }
 
+    /// [`Store::open`] for a command that root may run on a tree which another user serves.
+    pub fn open_as_tool(root: &Path, options: Options) -> Result<Self, OpenError> {
+        Self::open(root, options).map(Self::handing_over)
+    }
+
+    /// Whatever is made in `.slipway` goes to its owner from now on, if this is root.
+    pub fn handing_over(self) -> Self {
+        Self { hands_over: rustix::process::geteuid().is_root(), ..self }
+    }
+
     /// [`Store::open`] for those who may only look: without the check, which writes.
     pub fn attach(root: &Path, options: Options) -> Result<Self, OpenError> {
         let fail = |reason| OpenError { path: root.to_owned(), reason };

@@ -131,7 +131,7 @@ fn scattered_path(notes: &OwnedFd, name: &str) -> Option<String> {
 fn forget_scattered(bucket: &Bucket<'_>, notes: &OwnedFd, name: &str, path: &str) -> Result<(), Fail> {
     let _ = rustix::fs::unlinkat(notes, name, AtFlags::empty());
     // Who made it again meanwhile may have found the note.
-    if bucket.directory(path).is_ok() { note_scattered(notes, path) } else { Ok(()) }
+    if bucket.directory(path).is_ok() { note_scattered(bucket, notes, path) } else { Ok(()) }
 }
 
 /// A directory in `.slipway`, if the bucket ever had it.
@@ -349,7 +349,7 @@ mod tests {
         let own = scene.bucket().own_directory(SCATTERED).unwrap();
         fs::create_dir(scene.path().join("there")).unwrap();
         for path in ["there", "gone"] {
-            note_scattered(&own, path).unwrap();
+            note_scattered(&scene.bucket(), &own, path).unwrap();
         }
         let leftover = scene.path().join("there").join(crate::staging::scattered_name());
         fs::write(&leftover, "").unwrap();

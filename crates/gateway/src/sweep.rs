@@ -37,7 +37,7 @@ pub fn once(options: &SweepOptions) -> std::result::Result<(), String> {
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", options.dir.display());
     let sweep = backend_posix::SweepOptions { staging_age: options.age, ..Default::default() };
     let posix = backend_posix::Options { sweep, ..Default::default() };
-    let backend = PosixBackend::open(&options.dir, posix).map_err(|e| e.to_string())?;
+    let backend = PosixBackend::open_as_tool(&options.dir, posix).map_err(|e| e.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| says(&e))?;
     let SweepReport { staging, completed, uploads, unswept } =
         runtime.block_on(sweep_all(&backend)).map_err(|e| says(&e))?;

@@ -8,7 +8,7 @@
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use super::{OverflowId, Record, codec, create_whole, write_whole};
+use super::{OverflowId, Record, codec, write_own};
 use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Io, Op};
 use crate::keymap::{OWN_DIRECTORY, SELF};
@@ -60,10 +60,8 @@ pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: 
     let directory = bucket.own_directory(OVERFLOW)?;
     let record = Record { key: Some(path.to_owned()), ..companion.record.clone() };
     let name = format!("{:032x}", companion.id);
-    let file = create_whole(&directory, &name, &codec::encode(&record), 0o600, durability.syncs_data())?;
-    let handed_over = bucket.hand_over(&file);
-    let synced = handed_over
-        .and_then(|()| if durability.syncs_names() { rustix::fs::fsync(&directory) } else { Ok(()) });
+    write_own(bucket, &directory, &name, &codec::encode(&record), durability.syncs_data())?;
+    let synced = if durability.syncs_names() { rustix::fs::fsync(&directory) } else { Ok(()) };
     if synced.is_err() {
         remove_companion(bucket, Some(companion.id));
     }
@@ -93,7 +91,8 @@ pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) ->
     let directory = bucket.own_directory(OVERFLOW)?;
     // A leftover of this name is no companion's, and goes with the next sweep.
     let (old, new) = (format!("{id:032x}"), format!("{id:032x},{}", unique::name()));
-    write_whole(&directory, &new, &codec::encode(&record), bucket.store.options.durability.syncs_data())?;
+    let sync = bucket.store.options.durability.syncs_data();
+    write_own(bucket, &directory, &new, &codec::encode(&record), sync)?;
     rustix::fs::renameat(&directory, &*new, &directory, &*old).attempt("replace a companion")
 }
 

@@ -34,7 +34,7 @@ pub(crate) use sidecar::{OF_DIRECTORY, Sidecar, write as write_sidecar};
 use store::create_whole;
 pub(crate) use store::{
     Rest, clear, forget, from_bytes, is_newer, mark, of, of_directory, put, put_of_directory, put_staged,
-    raw_of, raw_of_directory, read, remove, take_along, to_bytes, write_whole,
+    raw_of, raw_of_directory, read, remove, take_along, to_bytes, write_own, write_whole,
 };
 
 /// Names a companion file.

@@ -5,6 +5,8 @@
 //! that was last written through us, the second of the one that it replaces: a crash in between leaves that one in place. Which
 //! one counts is told by its stamp.
 
+use std::borrow::Cow;
+
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
@@ -179,9 +181,11 @@ fn replace(bucket: &Bucket<'_>, directory: impl AsFd, name: &str, bytes: &[u8]) 
     let place = |from: &OwnedFd, staged: &str| -> Result<Io<()>, Fail> {
         let options = &bucket.store.options;
         let sync = options.durability.syncs_data();
-        let file = super::create_whole(from, staged, bytes, options.file_mode, sync)?;
-        let owned = give_away(bucket, &directory, &file);
-        let placed = owned.and_then(|()| rustix::fs::renameat(from, staged, &folder, name));
+        super::create_whole(from, staged, options.file_mode, sync, |file| {
+            give_away(bucket, &directory, file)?;
+            Ok(Cow::Borrowed(bytes))
+        })?;
+        let placed = rustix::fs::renameat(from, staged, &folder, name);
         if placed.is_err() {
             let _ = rustix::fs::unlinkat(from, staged, AtFlags::empty());
         }

@@ -4,6 +4,8 @@
 //! named by an open directory and a path below it, since a record beside a file is found by the name; where the
 //! file is open, its attribute is read through that.
 
+use std::borrow::Cow;
+
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
@@ -166,27 +168,39 @@ pub(crate) fn put_staged(store: &Store, file: impl AsFd, record: Record) -> Io<O
 
 /// Writes a small file of our own under a name that is free.
 pub(crate) fn write_whole(directory: impl AsFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fail> {
-    create_whole(directory, name, bytes, 0o600, sync).map(drop)
+    create_whole(directory, name, 0o600, sync, |_| Ok(Cow::Borrowed(bytes)))
 }
 
-/// [`write_whole`], with the file's mode.
-pub(super) fn create_whole(
+/// [`write_whole`] in a bucket's `.slipway`. It belongs to the owner of that, also if this is root on behalf of another.
+pub(crate) fn write_own(
+    bucket: &Bucket<'_>,
     directory: impl AsFd,
     name: &str,
     bytes: &[u8],
+    sync: bool,
+) -> Result<(), Fail> {
+    let content = |file: &OwnedFd| bucket.hand_over(file).map(|()| Cow::Borrowed(bytes));
+    create_whole(directory, name, 0o600, sync, content)
+}
+
+/// [`write_whole`], with the file's mode. `content` is asked once the file is there.
+pub(super) fn create_whole<'c>(
+    directory: impl AsFd,
+    name: &str,
     mode: u32,
     sync: bool,
-) -> Result<OwnedFd, Fail> {
+    content: impl FnOnce(&OwnedFd) -> Io<Cow<'c, [u8]>>,
+) -> Result<(), Fail> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file =
         rustix::fs::openat(&directory, name, flags, Mode::from_raw_mode(mode)).attempt("create a file")?;
-    let written =
-        files::write_all(&file, bytes, 0).and_then(|()| if sync { rustix::fs::fsync(&file) } else { Ok(()) });
+    let written = content(&file)
+        .and_then(|bytes| files::write_all(&file, &bytes, 0))
+        .and_then(|()| if sync { rustix::fs::fsync(&file) } else { Ok(()) });
     if written.is_err() {
         let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
     }
-    written.attempt("write a file")?;
-    Ok(file)
+    written.attempt("write a file")
 }
 
 /// A record as the content of a file of our own.

@@ -65,10 +65,12 @@ pub(crate) const CAN_BE_REPEATED: Durability = Durability::None;
 /// Opens a tree; one that will only be looked at is not written to, not even for a moment.
 pub(crate) fn open(root: &Path, only_look: bool, durability: Durability) -> Result<Store, String> {
     let options = Options { durability, ..Options::default() };
-    let opened = if only_look { Store::attach(root, options) } else { Store::open(root, options) };
-    let mut store = opened.map_err(|e| e.to_string())?;
-    store.hands_over = rustix::process::geteuid().is_root();
-    Ok(store)
+    let opened = if only_look {
+        Store::attach(root, options).map(Store::handing_over)
+    } else {
+        Store::open_as_tool(root, options)
+    };
+    opened.map_err(|e| e.to_string())
 }
 
 /// Does `work` with each bucket of a tree, and tells `failed` of those where it failed. Fails with a sentence if the buckets can't be
