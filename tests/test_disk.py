@@ -202,6 +202,32 @@ def test_no_inodes_left(tmp_path, make_server):
         subprocess.run(["umount", "--lazy", tmp_path / "disk"], check=True)
 
 
+def test_btrfs_compresses(tmp_path, make_server):
+    """Space that is reserved ahead would be written as it is."""
+    if not shutil.which("mkfs.btrfs") or not shutil.which("filefrag"):
+        pytest.skip("needs mkfs.btrfs and filefrag")
+    image, where = tmp_path / "image", tmp_path / "disk"
+    where.mkdir()
+    with open(image, "wb") as file:
+        file.truncate(256 * MIB)
+    subprocess.run(["mkfs.btrfs", "-q", image], check=True)
+    subprocess.run(["mount", "-o", "loop,compress=zstd", image, where], check=True)
+    try:
+        bucket = Bucket(make_server(tree=where / "tree"), "bucket").create()
+        bucket.put("small", b"abcd" * (MIB // 8))
+        bucket.put("large", b"abcd" * (3 * MIB))
+        bucket.upload("parted", [b"abcd" * (2 * MIB), b"abcd" * (2 * MIB)])
+        os.sync()
+        for key in ("small", "large", "parted"):
+            done = subprocess.run(
+                ["filefrag", "-v", bucket.file(key)], capture_output=True, text=True, check=True
+            )
+            extents = [line for line in done.stdout.splitlines() if re.match(r"\s*\d+:", line)]
+            assert extents and all("encoded" in line for line in extents), done.stdout
+    finally:
+        subprocess.run(["umount", "--lazy", where], check=True)
+
+
 def test_a_read_only_file_system(tmp_path, make_server):
     mount("ext4", tmp_path)
     disk = tmp_path / "disk"

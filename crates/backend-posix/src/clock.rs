@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::file_info::{self, FileInfo};
 use crate::limits::{SETTLED_COARSE, SETTLED_FINE, SETTLED_REMOTE, SETTLED_UNKNOWN};
-use crate::store::FileSystem;
+use crate::volume::FileSystem;
 
 /// How file systems tell time here.
 #[derive(Debug)]

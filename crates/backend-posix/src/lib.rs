@@ -139,6 +139,7 @@ mod unchanged;
 mod unique;
 mod upload;
 mod versitygw;
+mod volume;
 
 use std::path::Path;
 use std::sync::Arc;

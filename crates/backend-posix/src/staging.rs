@@ -20,6 +20,7 @@ use crate::file_info::{self, Stamp};
 use crate::keymap::RESERVED;
 use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
 use crate::record::{self, Record, Rest};
+use crate::store::Store;
 use crate::upload::Slot;
 use crate::{exchange, files, lock, unique};
 
@@ -124,9 +125,9 @@ impl Staged {
     }
 
     /// Reserves space for `more` bytes and some of what was announced to follow them, where that is possible.
-    pub fn reserve(&mut self, more: u64, announced: Option<u64>) -> Result<()> {
+    pub fn reserve(&mut self, store: &Store, more: u64, announced: Option<u64>) -> Result<()> {
         let (end, announced) = (self.size_bytes + more, announced.unwrap_or(0));
-        if announced < ANNOUNCED_BYTES_MIN || end <= self.reserved_bytes {
+        if !store.reserves() || announced < ANNOUNCED_BYTES_MIN || end <= self.reserved_bytes {
             return Ok(());
         }
         let target = announced.min(end + RESERVE_AHEAD_BYTES);

@@ -22,6 +22,7 @@ use crate::options::{Metadata, Options};
 use crate::record::{self, ATTRIBUTE, write_whole};
 use crate::resolve::{self, DIRECTORY, PLACE};
 use crate::upload::{Founded, UploadIndexes};
+use crate::volume::{FileSystem, Volume};
 
 /// Why a directory can't be served.
 #[derive(Debug, thiserror::Error)]
@@ -79,8 +80,8 @@ pub(crate) struct Store {
     pub root: OwnedFd,
     pub options: Options,
     /// `st_dev` of the root; a bucket that is a mount point has another.
-    device: u64,
-    file_system: FileSystem,
+    pub device: u64,
+    pub volume: Volume,
     /// See [`Store::keeps_order`].
     ordered: bool,
     clocks: Clocks,
@@ -92,45 +93,6 @@ pub(crate) struct Store {
     pub founded: Founded,
     /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on trees that someone else serves.
     pub hands_over: bool,
-}
-
-/// What is known of a kind of file system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileSystem {
-    /// Local, and `RWF_NOWAIT` tells whether a read would wait.
-    Local,
-    /// The same, but old versions of it lack `RENAME_EXCHANGE`.
-    Swapless,
-    /// As [`FileSystem::Local`], and with multigrain timestamps where the kernel has them.
-    Multigrain,
-    /// Local, with multigrain timestamps, and reads never wait for a disk.
-    Memory,
-    /// Anything else: calls may take the time of a network.
-    Other,
-}
-
-impl FileSystem {
-    /// True if nobody but this machine changes it.
-    pub fn is_local(self) -> bool {
-        self != Self::Other
-    }
-
-    /// That which a file is on.
-    pub fn of(file: impl AsFd) -> Io<Self> {
-        // From linux/magic.h, and ZFS's own.
-        let kind = rustix::fs::fstatfs(file)?.f_type;
-        Ok(match u32::try_from(kind & 0xffff_ffff).unwrap_or(0) {
-            // ext2/3/4, XFS, btrfs
-            0xef53 | 0x5846_5342 | 0x9123_683e => Self::Multigrain,
-            // F2FS, bcachefs
-            0xf2f5_2010 | 0xca45_1a4e => Self::Local,
-            // ZFS
-            0x2fc1_2fc1 => Self::Swapless,
-            // tmpfs
-            0x0102_1994 => Self::Memory,
-            _ => Self::Other,
-        })
-    }
 }
 
 impl Store {
@@ -165,7 +127,7 @@ impl Store {
         resolve::plain(&fd, "", DIRECTORY).map_err(|e| fail(OpenReason::NoOpenat2(e)))?;
         let opened = |e| fail(OpenReason::Open(e));
         let device = file_info::of(&fd).map_err(opened)?.device;
-        let file_system = FileSystem::of(&fd).map_err(opened)?;
+        let volume = Volume::of(&fd).map_err(opened)?;
         let ordered = journal::keeps_order(&fd, device).map_err(opened)?;
         let noted = noted_metadata(&fd).map_err(fail)?;
         let sidecars = match (options.metadata, noted) {
@@ -185,7 +147,7 @@ impl Store {
             root: fd,
             options,
             device,
-            file_system,
+            volume,
             ordered,
             clocks,
             indexes,
@@ -203,7 +165,7 @@ impl Store {
         match error {
             // Of a path that is too long, by sshfs. Elsewhere, of blocks whose checksum is wrong.
             BackendError::Io { ref source, .. }
-                if self.file_system == FileSystem::Other
+                if self.volume.kind == FileSystem::Other
                     && Errno::from_io_error(source) == Some(Errno::BADMSG) =>
             {
                 storage_error("", Errno::NAMETOOLONG)
@@ -231,7 +193,7 @@ impl Store {
 
     fn file_system_of(&self, directory: impl AsFd, info: &FileInfo) -> Option<FileSystem> {
         // Another one may be mounted in a bucket, or as one.
-        if info.device == self.device { Some(self.file_system) } else { FileSystem::of(directory).ok() }
+        if info.device == self.device { Some(self.volume.kind) } else { FileSystem::of(directory).ok() }
     }
 
     /// True if what happens to names and files on `device` is on disk in the order in which it happened: whatever is flushed has all that came
@@ -240,36 +202,41 @@ impl Store {
         self.ordered && device == self.device
     }
 
+    /// True if space may be reserved ahead of bytes, by what the root is on: elsewhere a bucket's own volume loses little either way.
+    pub fn reserves(&self) -> bool {
+        self.volume.reserves
+    }
+
     /// True if reads may be tried on the caller's own thread.
     pub fn reads_inline(&self) -> bool {
-        self.file_system != FileSystem::Other && !self.sidecars
+        self.volume.kind != FileSystem::Other && !self.sidecars
     }
 
     /// True if cached reads of the root's file system never wait, so that they need no `RWF_NOWAIT` (which it refuses).
     pub fn reads_never_wait(&self) -> bool {
-        self.file_system == FileSystem::Memory
+        self.volume.kind == FileSystem::Memory
     }
 
     /// True if a file on `device` gets its time when it is written, not when it is flushed to a server.
     pub fn times_are_final(&self, device: u64) -> bool {
-        device == self.device && self.file_system != FileSystem::Other
+        device == self.device && self.volume.kind != FileSystem::Other
     }
 
     /// True if a file on `device` that gets a name, or another one, gets the present as its ctime.
     pub fn names_show_on(&self, device: u64) -> bool {
-        device == self.device && matches!(self.file_system, FileSystem::Multigrain | FileSystem::Memory)
+        device == self.device && matches!(self.volume.kind, FileSystem::Multigrain | FileSystem::Memory)
     }
 
     /// As if the tree were on a file system that may lack `RENAME_EXCHANGE`.
     #[cfg(test)]
     pub fn assume_swapless(&mut self) {
-        self.file_system = FileSystem::Swapless;
+        self.volume.kind = FileSystem::Swapless;
     }
 
     /// As if the tree were on a file system that machines share.
     #[cfg(test)]
     pub fn assume_shared(&mut self) {
-        self.file_system = FileSystem::Other;
+        self.volume.kind = FileSystem::Other;
     }
 
     /// True if the file system of a directory may lack `RENAME_EXCHANGE`, so that a name in it may be missing for a moment.
@@ -282,7 +249,7 @@ impl Store {
     pub fn names_may_blink_on(&self, device: u64, directory: impl AsFd) -> bool {
         let may = |kind| matches!(kind, FileSystem::Other | FileSystem::Swapless);
         // Another one may be mounted in a bucket, or as one.
-        may(self.file_system) || (device != self.device && FileSystem::of(directory).map_or(true, may))
+        may(self.volume.kind) || (device != self.device && FileSystem::of(directory).map_or(true, may))
     }
 }
 

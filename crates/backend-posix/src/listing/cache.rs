@@ -14,7 +14,7 @@ use crate::bucket::{Bucket, Directory};
 use crate::error::Io;
 use crate::file_info::{self, FileInfo};
 use crate::limits::{DIRECTORY_READS_MAX, INDEX_BUILD_LOCKS, INDEX_BYTES_MIN, INDEX_ENTRIES_MIN};
-use crate::store::FileSystem;
+use crate::volume::FileSystem;
 
 /// Indexes of directories, the least recently used of which are forgotten where they become too many.
 #[derive(Debug)]

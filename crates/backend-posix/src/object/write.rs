@@ -211,7 +211,8 @@ impl Writer {
         self.hop = Some(Hop::Under(blocking::spawn(move || {
             let mut staged =
                 if let Some(staged) = staged { staged } else { destination.stage(&store)?.staged };
-            staged.reserve(chunks.iter().map(|chunk| chunk.len() as u64).sum(), size_hint)?;
+            let more = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+            staged.reserve(&store, more, size_hint)?;
             staged.append(&chunks)?;
             drop((chunks, held, share));
             Ok(staged)
