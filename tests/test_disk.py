@@ -202,6 +202,21 @@ def test_no_inodes_left(tmp_path, make_server):
         subprocess.run(["umount", "--lazy", tmp_path / "disk"], check=True)
 
 
+@pytest.mark.parametrize("size", ["0", str(DISK)])
+def test_a_file_system_without_a_limit(tmp_path, make_server, size):
+    """It says that it has no blocks, and none that are free."""
+    where = tmp_path / "disk"
+    where.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", where], check=True)
+    try:
+        bucket = Bucket(make_server(tree=where), "bucket").create()
+        bucket.put("key", pattern(2 * MIB))
+        bucket.upload("parted", [pattern(PART), pattern(2 * MIB)])
+        assert bucket.read("key") == pattern(2 * MIB)
+    finally:
+        subprocess.run(["umount", "--lazy", where], check=True)
+
+
 def test_btrfs_compresses(tmp_path, make_server):
     """Space that is reserved ahead would be written as it is."""
     if not shutil.which("mkfs.btrfs") or not shutil.which("filefrag"):

@@ -271,6 +271,10 @@ impl ObjectWriter for Writer {
 pub(crate) fn check_space(directory: impl AsFd, announced: Option<u64>) -> Result<()> {
     let Some(announced) = announced.filter(|bytes| is_much(*bytes)) else { return Ok(()) };
     let space = rustix::fs::fstatvfs(directory).op("ask for free space")?;
+    // One without blocks has no limit (tmpfs), or does not say (FUSE).
+    if space.f_blocks == 0 {
+        return Ok(());
+    }
     let free = space.f_bavail.saturating_mul(space.f_frsize);
     if announced > free { Err(BackendError::OutOfSpace) } else { Ok(()) }
 }
