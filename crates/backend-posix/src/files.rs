@@ -142,13 +142,23 @@ pub(crate) fn read_own(directory: impl AsFd, path: &str) -> Io<Vec<u8>> {
 
 /// [`read_own`], up to another length.
 pub(crate) fn read_own_up_to(directory: impl AsFd, path: &str, most: usize) -> Io<Vec<u8>> {
+    read_own_and(directory, path, most).map(|(bytes, _)| bytes)
+}
+
+/// [`read_own`]; also tells the file's inode number.
+pub(crate) fn read_own_and_inode(directory: impl AsFd, path: &str) -> Io<(Vec<u8>, u64)> {
+    read_own_and(directory, path, OWN_FILE_BYTES_MAX)
+}
+
+fn read_own_and(directory: impl AsFd, path: &str, most: usize) -> Io<(Vec<u8>, u64)> {
     let file = match resolve::content(directory, path) {
         // None of ours, and not to be opened: as if it were empty.
-        Err(Errno::NXIO) => return Ok(Vec::new()),
+        Err(Errno::NXIO) => return Ok((Vec::new(), 0)),
         result => result?,
     };
-    let length = usize::try_from(rustix::fs::fstat(&file)?.st_size).unwrap_or(usize::MAX);
-    read_at(file, 0, length.min(most))
+    let stat = rustix::fs::fstat(&file)?;
+    let length = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
+    Ok((read_at(file, 0, length.min(most))?, stat.st_ino))
 }
 
 #[cfg(test)]

@@ -268,16 +268,18 @@ impl Sealed {
                 record::write_companion(bucket, companion, &join(&directory.path, name))
             }
             Some(Rest::Sidecar(record)) => {
+                let identity = |info| bucket.store.identity(directory, &info);
                 let current = match file_info::at(directory, name) {
-                    Ok(info) => info.is_file().then_some(info.stamp),
+                    Ok(info) => info.is_file().then(|| identity(info)),
                     Err(Errno::NOENT) => None,
                     Err(errno) => return Err(errno).attempt("look up a name"),
                 };
-                if current == Some(self.stamp) {
+                if current.is_some_and(|current| current.stamp == self.stamp) {
                     self.stamp = set_apart(&self.staged.file, self.stamp)?;
                     record.stamp = Some(self.stamp);
                 }
-                record::write_sidecar(bucket, directory, name, record, current)
+                let own = identity(file_info::of(&self.staged.file).attempt("stat a file")?);
+                record::write_sidecar(bucket, directory, name, (record, own.inode), current)
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::limits::{ENTRIES_READ_BYTES, KNOWN_RECORDS_SHARE, METADATA_LOOKS_MAX,
 use crate::listing::{IndexCache, KnownRecords};
 use crate::object::ObjectCache;
 use crate::options::{Metadata, Options};
-use crate::record::{self, ATTRIBUTE, write_whole};
+use crate::record::{self, ATTRIBUTE, Identity, write_whole};
 use crate::resolve::{self, DIRECTORY, PLACE};
 use crate::upload::{Founded, UploadIndexes};
 use crate::volume::{FileSystem, Volume};
@@ -200,6 +200,20 @@ impl Store {
     /// before it on disk too, but for bytes that were not written out.
     pub fn keeps_order(&self, device: u64) -> bool {
         self.ordered && device == self.device
+    }
+
+    /// True if inode numbers tell files apart, by one of them.
+    pub fn inodes_last(&self, file: impl AsFd, info: &FileInfo) -> bool {
+        if info.device == self.device {
+            return self.volume.inodes_last;
+        }
+        Volume::of(file).is_ok_and(|volume| volume.inodes_last)
+    }
+
+    /// What tells a file from others; `file` is it, or its directory.
+    pub fn identity(&self, file: impl AsFd, info: &FileInfo) -> Identity {
+        let inode = if self.inodes_last(file, info) { info.inode } else { 0 };
+        Identity { stamp: info.stamp, inode }
     }
 
     /// True if space may be reserved ahead of bytes, by what the root is on: elsewhere a bucket's own volume loses little either way.

@@ -41,7 +41,8 @@ fn find_file(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail> {
     if info.is_directory() {
         return find_reserved(bucket, &join(&path, SELF));
     }
-    let record = sidecar.and_then(|sidecar| sidecar.record(Some(info.stamp)));
+    let identity = bucket.store.identity(&file, &info);
+    let record = sidecar.and_then(|sidecar| sidecar.record(Some(identity)));
     Ok(Some(Found { file, info, record, bare: false }))
 }
 
@@ -54,7 +55,8 @@ fn find_reserved(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail>
     else {
         return Ok(None);
     };
-    let record = sidecar.and_then(|sidecar| sidecar.record(Some(info.stamp)));
+    let identity = bucket.store.identity(&file, &info);
+    let record = sidecar.and_then(|sidecar| sidecar.record(Some(identity)));
     Ok(Some(Found { file, info, record, bare: false }))
 }
 

@@ -28,7 +28,8 @@ pub(crate) fn read(store: &Store, directory: impl AsFd, name: &str) -> Io<Option
     if !info.is_file() {
         return Ok(None);
     }
-    Ok(Sidecar::read(directory, name)?.and_then(|sidecar| sidecar.brief(Some(info.stamp))))
+    let identity = store.identity(&directory, &info);
+    Ok(Sidecar::read(directory, name)?.and_then(|sidecar| sidecar.brief(Some(identity))))
 }
 
 /// The record of an open file that has this name. `None` where there is none, or none that can be understood.
@@ -37,7 +38,8 @@ pub(crate) fn of(store: &Store, directory: impl AsFd, path: &str, file: impl AsF
         return attribute::peek(file);
     }
     let Some(sidecar) = Sidecar::read(directory, path)? else { return Ok(None) };
-    Ok(sidecar.record(Some(file_info::of(file)?.stamp)))
+    let info = file_info::of(&file)?;
+    Ok(sidecar.record(Some(store.identity(file, &info))))
 }
 
 /// [`of`], as it is.
@@ -46,7 +48,8 @@ pub(crate) fn raw_of(store: &Store, directory: impl AsFd, path: &str, file: impl
         return attribute::raw(file).map(Raw::from);
     }
     let Some(sidecar) = Sidecar::read(directory, path)? else { return Ok(Raw::Absent) };
-    Ok(sidecar.raw(Some(file_info::of(file)?.stamp)))
+    let info = file_info::of(&file)?;
+    Ok(sidecar.raw(Some(store.identity(file, &info))))
 }
 
 /// The record of an open directory. `None` where there is none, or none that can be understood.
@@ -75,7 +78,9 @@ pub(crate) fn put(
     record: &Record,
 ) -> Result<(), Fail> {
     if bucket.store.sidecars() {
-        return sidecar::write(bucket, directory, name, record, None);
+        let info = file_info::of(&file).attempt("stat a file")?;
+        let inode = bucket.store.identity(file, &info).inode;
+        return sidecar::write(bucket, directory, name, (record, inode), None);
     }
     put_attribute(bucket, &join(&directory.path, name), file, record)
 }

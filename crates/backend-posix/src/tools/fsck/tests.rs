@@ -293,9 +293,9 @@ fn damaged_sidecars_go_and_newer_ones_stay() {
             fs::write(&place, damaged).unwrap();
             expect(&scene, path, ProblemKind::RecordDamaged, true);
         }
-        for at in [0, 21] {
+        for (at, version) in [(0, 3), (37, 2)] {
             let mut newer = whole.clone();
-            newer[at] = 2;
+            newer[at] = version;
             fs::write(&place, newer).unwrap();
             expect(&scene, path, ProblemKind::RecordNewer, false);
         }
