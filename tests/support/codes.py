@@ -125,6 +125,7 @@ EXPECTED: dict[str, tuple[int, str]] = {
         "The server side encryption "
         "configuration was not found",
     ),
+    "ServiceUnavailable": (503, "Service is unable to handle request."),
     "SignatureDoesNotMatch": (
         403,
         "The request signature we calculated does not match the signature you provided. Check your key and "

@@ -1,5 +1,6 @@
 //! What the kernel tells of a file, in the types used here.
 
+use std::path::Path;
 use std::time::Duration;
 
 use backend::BackendError;
@@ -62,6 +63,11 @@ fn file_info(stat: &Stat) -> FileInfo {
 /// `fstat`.
 pub(crate) fn of(file: impl AsFd) -> Io<FileInfo> {
     rustix::fs::fstat(file).map(|stat| file_info(&stat))
+}
+
+/// `stat` of a path that an operator named, through links.
+pub(crate) fn of_path(path: &Path) -> Io<FileInfo> {
+    rustix::fs::stat(path).map(|stat| file_info(&stat))
 }
 
 /// `fstat` past what a network file system or FUSE has cached.

@@ -125,6 +125,7 @@ mod object;
 mod options;
 mod orphans;
 mod place;
+mod presence;
 mod publish;
 mod record;
 mod resolve;
@@ -180,6 +181,7 @@ impl PosixBackend {
     pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
         let rehash_on_read = options.rehash_on_read;
         let store = Arc::new(Store::open(root, options)?);
+        presence::watch(&store).map_err(|e| OpenError::no_thread(root, e))?;
         let start = || tools::LazyRehash::start(Arc::clone(&store)).map(Arc::new);
         let rehash = rehash_on_read.then(start).transpose().map_err(|e| OpenError::no_thread(root, e))?;
         Ok(Self { store, rehash })
@@ -208,6 +210,7 @@ impl PosixBackend {
         &self,
         work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.store.presence.check()?;
         let store = Arc::clone(&self.store);
         blocking::run(None, move || work(&store).map_err(|error| store.explain(error))).await
     }
@@ -218,6 +221,7 @@ impl PosixBackend {
         bucket: &BucketName,
         work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.store.presence.check()?;
         let store = Arc::clone(&self.store);
         blocking::run(Some(bucket), move || work(&store).map_err(|error| store.explain(error))).await
     }
@@ -251,6 +255,7 @@ impl PosixBackend {
             conditions: conditions.clone(),
             body,
         };
+        self.store.presence.check()?;
         if let Some(result) = object::read_inline(&self.store, &request) {
             return result;
         }
@@ -327,6 +332,7 @@ impl Backend for PosixBackend {
         object: ObjectRef<'_>,
         options: WriteOptions,
     ) -> Result<Box<dyn ObjectWriter>> {
+        self.store.presence.check()?;
         let target = self.target(cx, object, &options.conditions);
         let nothing_to_check =
             options.conditions.is_empty() && !options.size_hint.is_some_and(object::is_much);

@@ -47,9 +47,12 @@ pub enum Metadata {
 
 /// How a tree is served.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Options {
     /// Where records are kept; `None` for what the tree says, which is attributes where it says nothing.
     pub metadata: Option<Metadata>,
+    /// The directory is to be where something is mounted, or it is not served.
+    pub require_mount: bool,
     /// What is on disk before a write is acknowledged.
     pub durability: Durability,
     /// What becomes of symbolic links.
@@ -78,6 +81,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             metadata: None,
+            require_mount: false,
             durability: Durability::default(),
             symlinks: Symlinks::default(),
             file_mode: 0o666,

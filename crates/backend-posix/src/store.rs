@@ -19,6 +19,7 @@ use crate::limits::{ENTRIES_READ_BYTES, KNOWN_RECORDS_SHARE, METADATA_LOOKS_MAX,
 use crate::listing::{IndexCache, KnownRecords};
 use crate::object::ObjectCache;
 use crate::options::{Metadata, Options};
+use crate::presence::{self, Presence};
 use crate::record::{self, ATTRIBUTE, Identity, write_whole};
 use crate::resolve::{self, DIRECTORY, PLACE};
 use crate::upload::{Founded, UploadIndexes};
@@ -45,6 +46,8 @@ enum OpenReason {
          (mount it with user_xattr, use another file system, or keep records in files with --metadata sidecar)"
     )]
     NoAttributes,
+    #[error("cannot be served: nothing is mounted there, which --require-mount asks for")]
+    NotMounted,
     #[error("cannot be served with records in attributes: it was served with --metadata sidecar before")]
     HasSidecars,
     #[error(
@@ -61,7 +64,7 @@ enum OpenReason {
          them, CAP_DAC_OVERRIDE; root has both"
     )]
     NoChown,
-    #[error("cannot be served: no thread for rehashing: {0}")]
+    #[error("cannot be served: no thread for what goes on in the background: {0}")]
     NoThread(std::io::Error),
     #[error("cannot be served: its extended attributes cannot be written: {0}")]
     Attributes(Errno),
@@ -93,6 +96,7 @@ pub(crate) struct Store {
     pub founded: Founded,
     /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on trees that someone else serves.
     pub hands_over: bool,
+    pub presence: Presence,
 }
 
 impl Store {
@@ -107,6 +111,11 @@ impl Store {
         checked.map_err(|reason| OpenError { path: root.to_owned(), reason })?;
         let clocks = Clocks::new(before, file_info::fresh(&store.root).ok());
         Ok(Self { clocks, ..store })
+    }
+
+    /// What is to be looked at now and then, while the tree is served.
+    pub fn look_after(&self) {
+        self.presence.look(&self.root);
     }
 
     /// [`Store::open`] for a command that root may run on a tree which another user serves.
@@ -126,6 +135,9 @@ impl Store {
         let fd = rustix::fs::open(root, flags, Mode::empty()).map_err(|e| fail(OpenReason::Open(e)))?;
         resolve::plain(&fd, "", DIRECTORY).map_err(|e| fail(OpenReason::NoOpenat2(e)))?;
         let opened = |e| fail(OpenReason::Open(e));
+        if options.require_mount && !presence::is_mount_point(&fd).map_err(opened)? {
+            return Err(fail(OpenReason::NotMounted));
+        }
         let device = file_info::of(&fd).map_err(opened)?.device;
         let volume = Volume::of(&fd).map_err(opened)?;
         let ordered = journal::keeps_order(&fd, device).map_err(opened)?;
@@ -143,6 +155,7 @@ impl Store {
         let known_records = KnownRecords::new(options.index_cache_bytes / KNOWN_RECORDS_SHARE);
         let objects = ObjectCache::new(options.object_cache_bytes);
         let clocks = Clocks::new(None, None);
+        let presence = Presence::new(root, volume.inodes_last);
         Ok(Self {
             root: fd,
             options,
@@ -157,6 +170,7 @@ impl Store {
             sidecars,
             founded: Founded::default(),
             hands_over: false,
+            presence,
         })
     }
 

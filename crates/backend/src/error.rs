@@ -89,6 +89,9 @@ pub enum BackendError {
     /// The process or machine has run out of what a call takes (file descriptors, ...); trying again later helps.
     #[error("busy: out of {0}")]
     Busy(&'static str),
+    /// The storage is not there at the moment (503); an operator has to see to it.
+    #[error("not available: {0}")]
+    Unavailable(&'static str),
     /// The storage is full, or a quota is.
     #[error("out of space")]
     OutOfSpace,

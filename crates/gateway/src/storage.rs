@@ -22,10 +22,11 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     }
     let dir = Path::new(&options.dir);
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", dir.display());
-    if !dir.exists() {
+    if !dir.exists() && !options.require_mount {
         std::fs::create_dir_all(dir).map_err(|e| says(&e))?;
     }
     let posix = backend_posix::Options {
+        require_mount: options.require_mount,
         metadata: options.metadata.map(|metadata| match metadata {
             config::Metadata::Xattr => backend_posix::Metadata::Xattr,
             config::Metadata::Sidecar => backend_posix::Metadata::Sidecar,

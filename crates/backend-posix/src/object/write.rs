@@ -246,6 +246,7 @@ impl ObjectWriter for Writer {
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
         let bucket = self.destination.bucket();
         blocking::run(Some(bucket), move || {
+            store.presence.check()?;
             let mut stage = match staged {
                 Some(staged) => Some(destination.reopen(&store, staged)?),
                 None if chunks.is_empty() && destination.is_directory() => None,

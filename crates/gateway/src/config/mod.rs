@@ -165,6 +165,11 @@ pub struct ServeOptions {
     #[arg(value_name = "DIR", env = "SLIPWAY_DIR")]
     pub dir: OsString,
 
+    /// Serve DIR only if something is mounted there: not the empty directory that is there when a disk was not found. (Whether or not this is
+    /// given, requests are answered 503 from the moment at which DIR leads elsewhere than at the start.)
+    #[arg(long, env = "SLIPWAY_REQUIRE_MOUNT", value_parser = BoolishValueParser::new())]
+    pub require_mount: bool,
+
     /// Read options from this TOML file; its keys are the names of these flags
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CONFIG")]
     pub config: Option<PathBuf>,

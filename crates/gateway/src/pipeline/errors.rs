@@ -120,6 +120,8 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         B::OutOfSpace => {
             S3Error::new(ErrorCode::InsufficientStorage).caused_by("the file system is full, or a quota is")
         }
+        // It is in the log once, not for each request.
+        B::Unavailable(_) => ErrorCode::ServiceUnavailable.into(),
         B::Busy(what) => S3Error::new(ErrorCode::SlowDown).caused_by(what),
         B::ReadOnly => {
             S3Error::with_message(ErrorCode::AccessDenied, "The storage is read-only.").caused_by(B::ReadOnly)

@@ -94,6 +94,7 @@ codes! {
     RequestTimeTooSkewed 403 "The difference between the request time and the current time is too large."
     RequestTimeout 400 "Your socket connection to the server was not read from or written to within the timeout period. Idle connections will be closed."
     ServerSideEncryptionConfigurationNotFoundError 404 "The server side encryption configuration was not found"
+    ServiceUnavailable 503 "Service is unable to handle request."
     SignatureDoesNotMatch 403 "The request signature we calculated does not match the signature you provided. Check your key and signing method."
     SlowDown 503 "Please reduce your request rate."
     UserAnnotationNameMustBeSpecified 400 "You must specify a user annotation name."

@@ -1,0 +1,182 @@
+"""What is mounted over what is served, and file systems that can't do what is asked of them."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from support import expect
+from support.bucket import Bucket
+from support.data import MIB, pattern
+from support.server import StartFailed
+from support.wire import poll
+
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount file systems")
+REFUSED = "another directory is there than the one that was opened at the start"
+
+
+@pytest.fixture
+def mount(make_server) -> Iterator[Callable[..., Path]]:
+    """`mount("-t", ..., where)`, until the test ends: before the servers' trees are removed."""
+    with ExitStack() as stack:
+
+        def make(*arguments: str | Path, command: str = "mount") -> Path:
+            done = subprocess.run([command, *map(str, arguments)], capture_output=True, text=True)
+            if done.returncode:
+                pytest.skip(f"this machine does not mount that: {done.stderr.strip()}")
+            where = Path(arguments[-1])
+            stack.callback(unmount, where)
+            return where
+
+        yield make
+
+
+def unmount(where: Path) -> None:
+    subprocess.run(["umount", "--lazy", where], capture_output=True)
+
+
+def image(path: Path, size: int = 64 * MIB) -> Path:
+    with open(path, "wb") as file:
+        file.truncate(size)
+    return path
+
+
+def await_refusal(bucket: Bucket) -> None:
+    poll(lambda: bucket.head("old").status == 503, 10)
+
+
+def await_service(bucket: Bucket) -> None:
+    poll(lambda: bucket.head("old").status == 200, 10)
+
+
+def check_refused(bucket: Bucket) -> None:
+    for response in (
+        bucket.get("old"),
+        bucket.raw.put(bucket.path("new"), b"x"),
+        bucket.raw.put(bucket.path("large"), pattern(3 * MIB)),
+        bucket.delete("old"),
+        bucket.raw.get(bucket.path(), query={"list-type": "2"}),
+        bucket.raw.post(bucket.path("new"), query={"uploads": ""}),
+        bucket.raw.get("/"),
+        bucket.raw.put("/another"),
+    ):
+        expect.error(response, "ServiceUnavailable")
+    assert bucket.server.log.count(REFUSED) == 1
+
+
+@pytest.fixture
+def bucket(make_server) -> Bucket:
+    bucket = Bucket(make_server(), "bucket").create()
+    bucket.put("old", b"data")
+    return bucket
+
+
+def test_another_directory_has_the_path(bucket):
+    tree = bucket.server.tree
+    aside = tree.with_name("aside")
+    tree.rename(aside)
+    shutil.copytree(aside, tree)
+    await_refusal(bucket)
+    check_refused(bucket)
+    assert sorted(os.listdir(tree / "bucket")) == sorted(os.listdir(aside / "bucket"))
+    shutil.rmtree(tree)
+    check_refused(bucket)
+    aside.rename(tree)
+    await_service(bucket)
+    assert bucket.read("old") == b"data"
+    bucket.put("new", b"x")
+
+
+@only_root
+class TestOver:
+    def test_the_tree(self, bucket, mount):
+        """As where a volume is mounted after the server was started."""
+        tree = bucket.server.tree
+        below = sorted(os.listdir(tree / "bucket"))
+        mount("-t", "tmpfs", "tmpfs", tree)
+        await_refusal(bucket)
+        check_refused(bucket)
+        assert os.listdir(tree) == []
+        unmount(tree)
+        await_service(bucket)
+        assert sorted(os.listdir(tree / "bucket")) == below
+        assert bucket.read("old") == b"data"
+
+    def test_while_a_body_arrives(self, bucket, mount):
+        body = pattern(3 * MIB)
+        request = bucket.raw.prepare("PUT", bucket.path("new"), body=body)
+        with bucket.raw.connect() as connection:
+            connection.send(request.head + body[: 2 * MIB])
+            mount("-t", "tmpfs", "tmpfs", bucket.server.tree)
+            await_refusal(bucket)
+            connection.send(body[2 * MIB :])
+            expect.error(connection.response(), "ServiceUnavailable")
+        unmount(bucket.server.tree)
+        await_service(bucket)
+        assert bucket.keys() == ["old"]
+
+    def test_unmounted_lazily(self, tmp_path, mount, make_server):
+        tree = tmp_path / "tree"
+        tree.mkdir()
+        mount("-t", "tmpfs", "tmpfs", tree)
+        bucket = Bucket(make_server("--require-mount", tree=tree), "bucket").create()
+        bucket.put("old", b"data")
+        unmount(tree)
+        await_refusal(bucket)
+        check_refused(bucket)
+        assert os.listdir(tree) == []
+
+    def test_a_bucket(self, bucket, mount):
+        """Opened by its name each time: what is there is what is served."""
+        mount("-t", "tmpfs", "tmpfs", bucket.tree)
+        expect.error(bucket.get("old"), "NoSuchKey")
+        bucket.put("new", b"x")
+        bucket.put("large", pattern(3 * MIB))
+        assert bucket.keys() == ["large", "new"]
+        unmount(bucket.tree)
+        assert bucket.keys() == ["old"]
+
+    def test_many_other_mounts(self, bucket, mount, tmp_path):
+        for number in range(50):
+            (tmp_path / f"m{number}").mkdir()
+            mount("-t", "tmpfs", "tmpfs", tmp_path / f"m{number}")
+        assert bucket.read("old") == b"data"
+
+
+class TestRequireMount:
+    def test_nothing_is_mounted(self, tmp_path, make_server):
+        (tmp_path / "tree").mkdir()
+        with pytest.raises(StartFailed, match="nothing is mounted there, which --require-mount asks for"):
+            make_server("--require-mount", tree=tmp_path / "tree")
+        with pytest.raises(StartFailed, match="cannot be served"):
+            make_server("--require-mount", tree=tmp_path / "missing")
+        assert not (tmp_path / "missing").exists()
+
+
+@only_root
+def test_twins_of_one_second(tmp_path, mount, make_server):
+    """Times in whole seconds, and two objects of one size: `mv` gives one the other's name, not its record."""
+    disk, place = image(tmp_path / "image"), tmp_path / "disk"
+    place.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", "-I", "128", disk], check=True, capture_output=True)
+    mount("-o", "loop", disk, place)
+    bucket = Bucket(make_server("--metadata", "sidecar", tree=place / "tree"), "bucket").create()
+
+    def twins() -> bool:
+        etags = [bucket.put(key, body).etag for key, body in (("a", b"one"), ("b", b"two"))]
+        assert etags == [bucket.head(key).etag for key in ("a", "b")]
+        return bucket.file("a").stat().st_mtime_ns == bucket.file("b").stat().st_mtime_ns
+
+    poll(twins, 10)
+    before = bucket.head("b").etag
+    os.rename(bucket.file("a"), bucket.file("b"))
+    got = bucket.get("b")
+    assert got.body == b"one" and got.etag != before
+    assert [c["ETag"] for c in bucket.page().all("Contents")] == [got.headers["etag"]]
+    bucket.put("b", b"six")
+    assert bucket.head("b").etag == bucket.put("c", b"six").etag
