@@ -465,7 +465,11 @@ impl Backend for PosixBackend {
 
     async fn sweep_orphans(&self, _: &Context) -> Result<SweepReport> {
         let options = self.store.options.sweep.clone();
-        let uploads = self.run(move |store| buckets::sweep_asides(store, &options)).await?;
+        let work = move |store: &Store| {
+            store.measure_clocks();
+            buckets::sweep_asides(store, &options)
+        };
+        let uploads = self.run(work).await?;
         Ok(SweepReport { uploads, ..SweepReport::default() })
     }
 

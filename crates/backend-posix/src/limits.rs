@@ -176,6 +176,9 @@ pub(crate) const SETTLED_FINE: Duration = Duration::from_millis(20);
 pub(crate) const SETTLED_COARSE: Duration = Duration::from_secs(2);
 pub(crate) const SETTLED_REMOTE: Duration = Duration::from_secs(3);
 pub(crate) const SETTLED_UNKNOWN: Duration = Duration::from_mins(1);
+/// A clock that is set by more than so much is measured anew: much less than [`SETTLED_REMOTE`], much more than clocks drift in a second.
+pub(crate) const CLOCK_STEP_MIN: Duration = Duration::from_millis(500);
+
 // Tools.
 /// How many foreign files that were read wait to be rehashed; further ones are met again.
 pub(crate) const LAZY_QUEUE_LENGTH: usize = 4096;

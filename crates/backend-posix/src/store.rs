@@ -22,6 +22,7 @@ use crate::options::{Metadata, Options};
 use crate::presence::{self, Presence};
 use crate::record::{self, ATTRIBUTE, Identity, write_whole};
 use crate::resolve::{self, DIRECTORY, PLACE};
+use crate::unique;
 use crate::upload::{Founded, UploadIndexes};
 use crate::volume::{FileSystem, Volume};
 
@@ -106,16 +107,34 @@ impl Store {
             return Err(OpenError { path: root.to_owned(), reason: OpenReason::NoChown });
         }
         let store = Self::attach(root, options)?;
-        let before = file_info::fresh(&store.root).ok();
         let checked = if store.sidecars { note_sidecars(&store.root) } else { check_attributes(&store.root) };
         checked.map_err(|reason| OpenError { path: root.to_owned(), reason })?;
-        let clocks = Clocks::new(before, file_info::fresh(&store.root).ok());
-        Ok(Self { clocks, ..store })
+        store.measure_clocks();
+        Ok(store)
+    }
+
+    /// Compares this machine's clock with the one that sets times in the tree, if that may be another. What was known counts until then.
+    pub fn measure_clocks(&self) {
+        if self.volume.kind.is_local() {
+            return;
+        }
+        let changed_ns = || file_info::fresh(&self.root).ok().map(|info| info.changed_ns);
+        self.clocks.measure(if self.sidecars {
+            time_of_new_file(&self.root).ok()
+        } else {
+            let before = changed_ns();
+            // A change that leaves nothing.
+            let _ = check_attributes(&self.root);
+            changed_ns().filter(|after| Some(*after) != before)
+        });
     }
 
     /// What is to be looked at now and then, while the tree is served.
     pub fn look_after(&self) {
         self.presence.look(&self.root);
+        if self.clocks.was_set() {
+            self.measure_clocks();
+        }
     }
 
     /// [`Store::open`] for a command that root may run on a tree which another user serves.
@@ -154,7 +173,7 @@ impl Store {
         let upload_indexes = UploadIndexes::new(options.index_cache_bytes / UPLOAD_INDEX_SHARE);
         let known_records = KnownRecords::new(options.index_cache_bytes / KNOWN_RECORDS_SHARE);
         let objects = ObjectCache::new(options.object_cache_bytes);
-        let clocks = Clocks::new(None, None);
+        let clocks = Clocks::new();
         let presence = Presence::new(root, volume.inodes_last);
         Ok(Self {
             root: fd,
@@ -358,6 +377,18 @@ fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
         Err(_) if rustix::fs::accessat(root, ".", Access::WRITE_OK, AtFlags::EACCESS).is_err() => Ok(()),
         Err(why) => Err(OpenReason::Note(join(OWN_DIRECTORY, METADATA), why)),
     }
+}
+
+/// What time a new file in `.slipway` gets.
+fn time_of_new_file(root: &OwnedFd) -> Io<i128> {
+    let own = resolve::plain(root, OWN_DIRECTORY, DIRECTORY)?;
+    let name = unique::name();
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::openat(&own, &name, flags, Mode::from_raw_mode(0o600))?;
+    let info = file_info::fresh(&file);
+    drop(file);
+    let _ = rustix::fs::unlinkat(&own, &name, AtFlags::empty());
+    Ok(info?.changed_ns)
 }
 
 fn check_attributes(root: &OwnedFd) -> Result<(), OpenReason> {
