@@ -158,6 +158,72 @@ class TestRequireMount:
         assert not (tmp_path / "missing").exists()
 
 
+def with_exfat(place: Path, mount) -> Path:
+    """No hard links, no attributes, no case."""
+    if not shutil.which("mkfs.exfat") or not shutil.which("mount.exfat-fuse"):
+        pytest.skip("needs mkfs.exfat and mount.exfat-fuse")
+    place.mkdir(exist_ok=True)
+    disk = image(place.with_name(f"{place.name}.img"))
+    subprocess.run(["mkfs.exfat", disk], check=True, capture_output=True)
+    # Not of a file. It is given back once it is unmounted.
+    done = subprocess.run(["losetup", "--find", "--show", disk], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"no loop device: {done.stderr.strip()}")
+    device = done.stdout.strip()
+    try:
+        return mount(device, place, command="mount.exfat-fuse")
+    finally:
+        subprocess.run(["losetup", "--detach", device], capture_output=True)
+
+
+def with_ntfs(place: Path, mount, options: str) -> Path:
+    if not shutil.which("mkfs.ntfs") or not shutil.which("lowntfs-3g"):
+        pytest.skip("needs mkfs.ntfs and lowntfs-3g")
+    place.mkdir(exist_ok=True)
+    disk = image(place.with_name(f"{place.name}.img"))
+    subprocess.run(["mkfs.ntfs", "--force", "--quick", disk], check=True, capture_output=True)
+    return mount("-o", options, disk, place, command="lowntfs-3g")
+
+
+@only_root
+class TestLacking:
+    """Said at the start, not in the middle of a request."""
+
+    @pytest.mark.parametrize("options", [(), ("--allow-same-names",)])
+    def test_exfat(self, tmp_path, mount, make_server, options):
+        tree = with_exfat(tmp_path / "tree", mount)
+        says = "KEY and key are one name" if not options else "no hard links"
+        with pytest.raises(StartFailed, match=says):
+            make_server("--metadata", "sidecar", *options, tree=tree)
+        assert [name for name in os.listdir(tree) if name != ".slipway"] == []
+
+    def test_a_bucket_of_exfat(self, tmp_path, mount, make_server):
+        bucket = Bucket(make_server("--metadata", "sidecar"), "bucket").create()
+        shutil.rmtree(bucket.tree)
+        with_exfat(bucket.tree, mount)
+        for body in (b"x", pattern(3 * MIB)):
+            response = bucket.raw.put(bucket.path("key"), body)
+            expect.error(response, "NotImplemented", "The storage cannot do this.")
+        assert bucket.keys() == []
+        assert "KEY and key are one name" in bucket.server.log
+
+    def test_without_case(self, tmp_path, mount, make_server):
+        tree = with_ntfs(tmp_path / "tree", mount, "ignore_case")
+        with pytest.raises(StartFailed, match="KEY and key are one name"):
+            make_server("--metadata", "sidecar", tree=tree)
+        asked = make_server("--metadata", "sidecar", "--allow-same-names", tree=tree)
+        bucket = Bucket(asked, "bucket").create()
+        bucket.put("key", b"one")
+        assert bucket.read("KEY") == b"one"
+
+    def test_with_case(self, tmp_path, mount, make_server):
+        tree = with_ntfs(tmp_path / "tree", mount, "big_writes")
+        bucket = Bucket(make_server("--metadata", "sidecar", tree=tree), "bucket").create()
+        bucket.put("key", b"one")
+        bucket.put("KEY", b"two")
+        assert (bucket.read("key"), bucket.read("KEY")) == (b"one", b"two")
+
+
 @only_root
 def test_twins_of_one_second(tmp_path, mount, make_server):
     """Times in whole seconds, and two objects of one size: `mv` gives one the other's name, not its record."""

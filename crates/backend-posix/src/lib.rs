@@ -126,6 +126,7 @@ mod options;
 mod orphans;
 mod place;
 mod presence;
+mod probes;
 mod publish;
 mod record;
 mod resolve;
@@ -181,6 +182,7 @@ impl PosixBackend {
     pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
         let rehash_on_read = options.rehash_on_read;
         let store = Arc::new(Store::open(root, options)?);
+        store.try_root(root)?;
         presence::watch(&store).map_err(|e| OpenError::no_thread(root, e))?;
         let start = || tools::LazyRehash::start(Arc::clone(&store)).map(Arc::new);
         let rehash = rehash_on_read.then(start).transpose().map_err(|e| OpenError::no_thread(root, e))?;

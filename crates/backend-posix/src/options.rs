@@ -53,6 +53,8 @@ pub struct Options {
     pub metadata: Option<Metadata>,
     /// The directory is to be where something is mounted, or it is not served.
     pub require_mount: bool,
+    /// A tree is served although its file system takes different names for one (`KEY` and `key`).
+    pub allow_same_names: bool,
     /// What is on disk before a write is acknowledged.
     pub durability: Durability,
     /// What becomes of symbolic links.
@@ -82,6 +84,7 @@ impl Default for Options {
         Self {
             metadata: None,
             require_mount: false,
+            allow_same_names: false,
             durability: Durability::default(),
             symlinks: Symlinks::default(),
             file_mode: 0o666,

@@ -207,12 +207,14 @@ impl Staged {
             return Ok(Sealed { slot: self.slot.take(), ..note });
         }
         let mut info = file_info::stat(&self.file)?;
+        bucket.store.try_device(bucket, info.device)?;
         if !bucket.store.times_are_final(info.device) {
             rustix::fs::fsync(&self.file).op("sync a file")?;
             let time_ns = file_info::stat(&self.file)?.stamp.modified_ns;
             // Even now MooseFS may have another time for it than it says here, to those who look from elsewhere or later.
             set_time(&self.file, time_ns).op("set a file's time")?;
-            info = file_info::stat(&self.file)?;
+            // What was kept of it: a server may round to what it has room for.
+            info = file_info::fresh(&self.file).op("stat a file")?;
         }
         files::give(&self.file, owner).op("give a file its owner")?;
         if info.stamp.size_bytes != self.size_bytes {

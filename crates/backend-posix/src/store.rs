@@ -1,6 +1,8 @@
 //! The tree as a whole: its root, and what its file system can do.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
@@ -20,6 +22,7 @@ use crate::listing::{IndexCache, KnownRecords};
 use crate::object::ObjectCache;
 use crate::options::{Metadata, Options};
 use crate::presence::{self, Presence};
+use crate::probes::{Lack, Tried};
 use crate::record::{self, ATTRIBUTE, Identity, write_whole};
 use crate::resolve::{self, DIRECTORY, PLACE};
 use crate::unique;
@@ -47,6 +50,8 @@ enum OpenReason {
          (mount it with user_xattr, use another file system, or keep records in files with --metadata sidecar)"
     )]
     NoAttributes,
+    #[error("cannot be served: {}", .0.sentence())]
+    Lacks(Lack),
     #[error("cannot be served: nothing is mounted there, which --require-mount asks for")]
     NotMounted,
     #[error("cannot be served with records in attributes: it was served with --metadata sidecar before")]
@@ -67,11 +72,23 @@ enum OpenReason {
     NoChown,
     #[error("cannot be served: no thread for what goes on in the background: {0}")]
     NoThread(std::io::Error),
+    #[error("cannot be served: what its file system can do cannot be tried: {0}")]
+    Trial(Errno),
     #[error("cannot be served: its extended attributes cannot be written: {0}")]
     Attributes(Errno),
 }
 
 impl OpenError {
+    /// Where the file system can't do what is asked of it.
+    pub(crate) fn lacking(root: &Path, lack: Lack) -> Self {
+        Self { path: root.to_owned(), reason: OpenReason::Lacks(lack) }
+    }
+
+    /// Where that can't be found out.
+    pub(crate) fn no_trial(root: &Path, errno: Errno) -> Self {
+        Self { path: root.to_owned(), reason: OpenReason::Trial(errno) }
+    }
+
     /// Where there is no thread to be had.
     pub(crate) fn no_thread(root: &Path, error: std::io::Error) -> Self {
         Self { path: root.to_owned(), reason: OpenReason::NoThread(error) }
@@ -98,6 +115,8 @@ pub(crate) struct Store {
     /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on trees that someone else serves.
     pub hands_over: bool,
     pub presence: Presence,
+    /// What was found out about devices that are not the root's.
+    pub tried: Mutex<HashMap<u64, Tried>>,
 }
 
 impl Store {
@@ -190,6 +209,7 @@ impl Store {
             founded: Founded::default(),
             hands_over: false,
             presence,
+            tried: Mutex::default(),
         })
     }
 

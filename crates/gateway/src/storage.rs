@@ -27,6 +27,7 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     }
     let posix = backend_posix::Options {
         require_mount: options.require_mount,
+        allow_same_names: options.allow_same_names,
         metadata: options.metadata.map(|metadata| match metadata {
             config::Metadata::Xattr => backend_posix::Metadata::Xattr,
             config::Metadata::Sidecar => backend_posix::Metadata::Sidecar,

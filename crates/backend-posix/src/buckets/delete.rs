@@ -46,7 +46,7 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
         remove_directories(&bucket)?;
         let created = head(store, name)?.created;
         let aside = Aside::take(&bucket, name)?;
-        let old_locks = format!("{ASIDE},{}", unique::name());
+        let old_locks = aside_of_nothing();
         let removed = remove_own(&bucket, &old_locks, &mut waits).and_then(|()| {
             sweep::remove_tree(&bucket.fd, RECORDS);
             remove(store, name)
@@ -282,6 +282,9 @@ pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<usiz
     Ok(removed)
 }
 
+/// A name in the root for what is removed at once, or by the sweep.
+pub(crate) fn aside_of_nothing() -> String {
+    format!("{ASIDE},{}", unique::name())
 /// The names of uploads that were set aside and that no DeleteBucket in progress has set aside.
 pub(crate) fn asides(root: &OwnedFd, age: Duration) -> Result<Vec<String>> {
     let names = entries(root).op("read the root")?.into_iter().map(|(name, _)| name);

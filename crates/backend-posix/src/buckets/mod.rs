@@ -21,7 +21,7 @@ use crate::staging::STAGING;
 use crate::store::Store;
 
 use crate::{file_info, files};
-pub(crate) use delete::{Ended, asides, delete, end_aside, sweep_asides};
+pub(crate) use delete::{Ended, aside_of_nothing, asides, delete, end_aside, sweep_asides};
 
 /// ListBuckets.
 pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage> {

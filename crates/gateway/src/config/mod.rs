@@ -170,6 +170,11 @@ pub struct ServeOptions {
     #[arg(long, env = "SLIPWAY_REQUIRE_MOUNT", value_parser = BoolishValueParser::new())]
     pub require_mount: bool,
 
+    /// Serve DIR although its file system takes different names for one: `KEY` and `key` (SMB, exFAT, casefold), or two ways to write an accented
+    /// letter. Of two such keys, the one that is written last replaces the other
+    #[arg(long, env = "SLIPWAY_ALLOW_SAME_NAMES", value_parser = BoolishValueParser::new())]
+    pub allow_same_names: bool,
+
     /// Read options from this TOML file; its keys are the names of these flags
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CONFIG")]
     pub config: Option<PathBuf>,
