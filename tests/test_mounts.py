@@ -224,6 +224,72 @@ class TestLacking:
         assert (bucket.read("key"), bucket.read("KEY")) == (b"one", b"two")
 
 
+def debugfs(disk: Path, command: str) -> str:
+    done = subprocess.run(["debugfs", "-w", "-R", command, disk], capture_output=True, text=True, check=True)
+    # The first line tells the version.
+    assert done.stderr.count("\n") <= 1, done.stderr
+    return done.stdout
+
+
+def damage_attributes(disk: Path, path: str) -> None:
+    block = re.search(r"File ACL: (\d+)", debugfs(disk, f"stat {path}"))[1]
+    assert block != "0"
+    debugfs(disk, f"zap_block -p 0xa5 {block}")
+
+
+@only_root
+class TestDamage:
+    """What can't be read hides nothing else."""
+
+    @pytest.fixture
+    def damaged(self, tmp_path, mount, make_server) -> Bucket:
+        if not shutil.which("debugfs"):
+            pytest.skip("needs debugfs")
+        disk, place = image(tmp_path / "image"), tmp_path / "disk"
+        place.mkdir()
+        subprocess.run(["mkfs.ext4", "-q", "-b", "4096", "-O", "^has_journal", disk], check=True)
+        mount("-o", "loop", disk, place)
+        server = make_server("--metadata", "xattr", tree=place / "tree")
+        bucket = Bucket(server, "bucket").create()
+        for key in ("a", "bad", "bad-dir/deep/x", "d/bad", "d/gone", "d/good", "z"):
+            # More than an inode has room for.
+            bucket.put(key, key.encode(), headers={"x-amz-meta-long": "x" * 1500})
+        server.stop()
+        subprocess.run(["umount", place], check=True)
+        top = "tree/bucket"
+        for path in ("bad", "d/bad"):
+            damage_attributes(disk, f"{top}/{path}")
+        # What can't even be looked at, and what can't be looked into.
+        debugfs(disk, f"set_inode_field {top}/d/gone file_acl 0xfffffff")
+        debugfs(disk, f"set_inode_field {top}/bad-dir/deep block[0] 0")
+        subprocess.run(["mount", "-o", "loop", disk, place], check=True)
+        return Bucket(make_server("--metadata", "xattr", tree=place / "tree"), "bucket")
+
+    def test_listings(self, damaged):
+        with pytest.raises(OSError):
+            os.getxattr(damaged.file("bad"), "user.slipway")
+        with pytest.raises(OSError):
+            os.listdir(damaged.file("bad-dir/deep"))
+        with pytest.raises(OSError):
+            damaged.file("d/gone").stat()
+        assert damaged.keys() == ["a", "bad", "d/bad", "d/good", "z"]
+        assert damaged.keys(prefix="d/") == ["d/bad", "d/good"]
+        page = damaged.page(delimiter="/")
+        assert [c["Key"] for c in page.all("Contents")] == ["a", "bad", "z"]
+        shown = {c["Key"]: c for c in page.all("Contents")}
+        assert shown["bad"]["Size"] == "3"
+        assert shown["bad"]["ETag"].strip('"').startswith("foreign-")
+        assert not shown["a"]["ETag"].strip('"').startswith("foreign-")
+        assert [p["Prefix"] for p in page.all("CommonPrefixes")] == ["d/"]
+        log = damaged.server.log
+        for told in ('key="bad"', 'key="d/bad"', 'key="d/gone"', 'key="bad-dir/deep/"'):
+            assert told in log
+
+    def test_who_asks_for_it_alone_is_told(self, damaged):
+        response = damaged.raw.get(damaged.path(), query={"list-type": "2", "prefix": "bad-dir/deep/"})
+        expect.error(response, "InternalError")
+
+
 @only_root
 def test_twins_of_one_second(tmp_path, mount, make_server):
     """Times in whole seconds, and two objects of one size: `mv` gives one the other's name, not its record."""

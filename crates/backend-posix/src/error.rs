@@ -78,6 +78,25 @@ pub(crate) fn is_of_one(error: &BackendError) -> bool {
     matches!(error, BackendError::Denied { .. } | BackendError::Io { .. })
 }
 
+/// The same of an errno: what a damaged inode or block says, a disk that fails, something mounted inside a bucket whose server is gone or that
+/// keeps no attributes, or permissions. Not what tells of this process or machine (no memory, no descriptors).
+pub(crate) fn is_of_one_file(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::ACCESS
+            | Errno::PERM
+            | Errno::IO
+            | Errno::BADMSG
+            | Errno::UCLEAN
+            | Errno::REMOTEIO
+            | Errno::NOTCONN
+            | Errno::TIMEDOUT
+            | Errno::HOSTDOWN
+            | Errno::HOSTUNREACH
+            | Errno::OPNOTSUPP
+    )
+}
+
 /// Repeats an attempt that lost a race.
 pub(crate) fn retrying<T>(attempt: impl FnMut() -> Result<T, Fail>) -> Result<T> {
     retrying_times(ATTEMPTS, attempt)

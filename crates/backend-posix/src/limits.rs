@@ -170,6 +170,8 @@ pub(crate) const WATCH_READ_BYTES: usize = 16 << 10;
 pub(crate) const SUMMARIES_EACH_MIN: usize = 125;
 pub(crate) const SUMMARY_THREADS_MAX: usize = 8;
 pub(crate) const SUMMARY_THREADS_OF_ALL: usize = 64;
+/// How many objects and directories that a listing can't read are told in the log, of each kind and in a minute.
+pub(crate) const LISTING_UNREAD_TOLD: u32 = 20;
 /// How long a directory must not have changed before it was read, for its time to tell the next change: where times have
 /// fractions of a second, where they have none, and where another machine's clock makes them, known or not.
 pub(crate) const SETTLED_FINE: Duration = Duration::from_millis(20);

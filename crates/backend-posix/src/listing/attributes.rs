@@ -13,14 +13,17 @@ use super::known::Shown;
 use super::names;
 use super::walk::{Found, Source};
 use crate::bucket::{Bucket, Directory, join};
-use crate::error::{Io, Op, retrying};
-use crate::file_info::{self, FileInfo};
+use crate::error::{Io, Op, is_of_one_file, retrying};
+use crate::file_info::{self, FileInfo, Stamp};
 use crate::foreign::{self, Peer};
 use crate::keymap::{DIRECTORY_DATA, SELF};
-use crate::limits::{READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL};
+use crate::limits::{
+    LISTING_UNREAD_TOLD, READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL,
+};
 use crate::place::{directory_record, leads_nowhere};
 use crate::record;
 use crate::resolve::{self, PLACE};
+use crate::seldom::Seldom;
 use crate::unchanged::State;
 
 /// Threads that read attributes besides those of the listings.
@@ -104,7 +107,7 @@ fn summary(bucket: &Bucket<'_>, found: &Found, begun_ns: i128) -> Result<Option<
             return Ok(Some(Seen::Doubtful(Doubt { key: key.clone(), directory, source: source.clone() })));
         }
     }
-    Ok(summarized(key, attributes)?.map(Seen::Object))
+    Ok(summarized(bucket, found, attributes)?.map(Seen::Object))
 }
 
 /// FUSE says ENOENT or ESTALE also of a file that was replaced since its name was looked up, and for as long as the call that replaced it
@@ -116,14 +119,39 @@ fn seems_gone(attributes: &Io<Option<Shown>>) -> bool {
     }
 }
 
-fn summarized(key: &str, attributes: Io<Option<Shown>>) -> Result<Option<ObjectSummary>> {
+fn summarized(
+    bucket: &Bucket<'_>,
+    found: &Found,
+    attributes: Io<Option<Shown>>,
+) -> Result<Option<ObjectSummary>> {
     let attributes = match attributes {
         Err(errno) if leads_nowhere(errno) => None,
+        // One object that can't be read must not hide all others.
+        Err(errno) if is_of_one_file(errno) => unread(bucket, found, errno),
         result => result.op("read an object's attributes")?,
     };
-    let (Some(attributes), Ok(key)) = (attributes, ObjectKey::new(key)) else { return Ok(None) };
+    let (Some(attributes), Ok(key)) = (attributes, ObjectKey::new(&*found.key)) else { return Ok(None) };
     let Shown { size_bytes, last_modified, etag, checksum } = attributes;
     Ok(Some(ObjectSummary { key, size_bytes, last_modified, etag, checksum }))
+}
+
+/// What tells of an object whose record can't be read, as if it had none; `None` if not even that can be read. The operator is told which.
+fn unread(bucket: &Bucket<'_>, found: &Found, errno: Errno) -> Option<Shown> {
+    static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
+    let Found { key, directory, source } = found;
+    let file = |path: &str| bucket.open(&join(&directory.path, path), PLACE).and_then(file_info::of);
+    let info = match source {
+        Source::File(path) => file(path).ok().filter(FileInfo::is_file),
+        Source::Directory => file(DIRECTORY_DATA).ok().filter(FileInfo::is_file).or_else(|| {
+            let info = file_info::of(directory).ok()?;
+            Some(FileInfo { stamp: Stamp { size_bytes: 0, ..info.stamp }, ..info })
+        }),
+    };
+    if TOLD.is_due() {
+        let shown = info.is_some();
+        tracing::error!(key, directory = directory.path, %errno, shown, "an object's record cannot be read by a listing");
+    }
+    info.map(|info| foreign::attributes(&info, key).into())
 }
 
 /// Looks again with the key's lock, which whoever replaces the object or makes a directory of it has until its name is there again. `None` if
@@ -133,7 +161,7 @@ pub(crate) fn settle(bucket: &Bucket<'_>, doubt: &Doubt) -> Result<Option<Object
     retrying(|| {
         let directory = match bucket.directory(directory) {
             Err(errno) if leads_nowhere(errno) => return Ok(None),
-            result => result.attempt("open a directory")?,
+            result => Arc::new(result.attempt("open a directory")?),
         };
         let _lock = match source {
             Source::Directory => bucket.lock_for_look(&format!("{}/", directory.path)),
@@ -150,7 +178,7 @@ pub(crate) fn settle(bucket: &Bucket<'_>, doubt: &Doubt) -> Result<Option<Object
             }
             attributes = self::attributes(bucket, &directory, key, source, begun_ns);
         }
-        Ok(summarized(key, attributes)?)
+        Ok(summarized(bucket, &Found { key: key.clone(), directory, source: source.clone() }, attributes)?)
     })
 }
 

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use rustix::fd::AsFd;
 use rustix::fs::FileType;
-use rustix::io::Errno;
 use s3_types::limits::KEY_BYTES_MAX;
 
 use super::budget::{Barren, Budget, Cut, Id};
 use super::names::{Kind, chain, child, kind_of, known_type, read_names};
-use super::walk::unless_removed;
+use super::walk::{leaves_out, unless_removed};
 use crate::bucket::{Bucket, Directory};
 use crate::error::Io;
 use crate::file_info;
@@ -76,13 +75,7 @@ impl Below<'_, '_> {
             self.budget.step();
             let prefix_bytes = frame.prefix_bytes + component.len() + 1;
             let child = match self.open(frame, &component) {
-                Err(errno)
-                    if leads_nowhere(errno)
-                        || errno == Errno::ACCESS
-                        || resolve::is_too_long(&self.bucket.fd, errno) =>
-                {
-                    continue;
-                }
+                Err(errno) if leads_nowhere(errno) || leaves_out(self.bucket, errno) => continue,
                 result => result?,
             };
             if prefix_bytes > KEY_BYTES_MAX {
@@ -92,9 +85,12 @@ impl Below<'_, '_> {
             if kind == Kind::DirectoryLink && !self.is_new(&child, &mut frame.cut)? {
                 continue;
             }
-            match self.look(child, prefix_bytes, !component.is_empty())? {
-                Some(frame) => frames.push(frame),
-                None => return Ok(Outcome::Object),
+            let depth = self.above.len();
+            match self.look(child, prefix_bytes, !component.is_empty()) {
+                Ok(Some(frame)) => frames.push(frame),
+                Ok(None) => return Ok(Outcome::Object),
+                Err(errno) if leaves_out(self.bucket, errno) => self.above.truncate(depth),
+                Err(errno) => return Err(errno),
             }
             if let Some(below) = frames.len().checked_sub(LISTING_OPEN_MAX + 1) {
                 frames[below].directory = None;

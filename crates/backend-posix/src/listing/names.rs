@@ -8,7 +8,7 @@ use rustix::fs::{FileType, RawDir};
 use rustix::io::Errno;
 
 use crate::bucket::{Bucket, Directory, join};
-use crate::error::Io;
+use crate::error::{Io, is_of_one_file};
 use crate::file_info;
 use crate::files::rewind;
 use crate::keymap::{self, Name};
@@ -64,6 +64,8 @@ pub(crate) fn known_type(directory: impl AsFd, name: &CStr, kind: FileType) -> I
     match file_info::at(&directory, name) {
         Ok(info) => Ok(Some(info.kind)),
         Err(Errno::NOENT) => Ok(None),
+        // The page that it comes to finds out what can be shown of it.
+        Err(errno) if is_of_one_file(errno) => Ok(Some(FileType::RegularFile)),
         Err(errno) => Err(errno),
     }
 }

@@ -14,12 +14,13 @@ use super::index::{DirectoryIndex, Position};
 use super::names::{self, Kind};
 use super::page::common_prefix;
 use crate::bucket::{Bucket, Directory, join};
-use crate::error::{Io, Op};
+use crate::error::{Io, Op, is_of_one_file};
 use crate::file_info;
 use crate::keymap::{self, SELF};
-use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX};
+use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX, LISTING_UNREAD_TOLD, READ_CHANGES_MAX};
 use crate::place::{directory_record, leads_nowhere};
 use crate::resolve::{self, PLACE};
+use crate::seldom::Seldom;
 
 /// The least string that comes after all that start with `prefix`. Not UTF-8, so that no key equals it.
 pub(crate) fn after_all(prefix: &str) -> Vec<u8> {
@@ -156,10 +157,7 @@ impl<'a> Walk<'a> {
             let index = Arc::clone(&frame.index);
             let Some((text, kind)) = index.get(frame.position) else {
                 // What has no more is not opened again for that.
-                if index.rest().is_none()
-                    || !self.reopen()?
-                    || !unless_removed(self.refill(&index))?.unwrap_or(false)
-                {
+                if index.rest().is_none() || !self.reopen()? || !self.refill_readable(&index)? {
                     self.leave();
                 }
                 continue;
@@ -211,10 +209,25 @@ impl<'a> Walk<'a> {
             match self.bucket.directory(&frame.place) {
                 Ok(directory) => frame.directory = Some(Arc::new(directory)),
                 Err(errno) if leads_nowhere(errno) => return Ok(false),
+                Err(errno) if self.frames.len() > 1 && leaves_out(self.bucket, errno) => {
+                    let _: Option<Hit> = left_out(&self.path, errno);
+                    return Ok(false);
+                }
                 Err(errno) => return Err(errno),
             }
         }
         Ok(true)
+    }
+
+    /// [`Walk::refill`]; false too if the directory is gone, or what is left of it can't be read. Where the listing begins, that is an error.
+    fn refill_readable(&mut self, index: &DirectoryIndex) -> Io<bool> {
+        match unless_removed(self.refill(index)) {
+            Err(errno) if self.frames.len() > 1 && leaves_out(self.bucket, errno) => {
+                let _: Option<Hit> = left_out(&self.path, errno);
+                Ok(false)
+            }
+            more => Ok(more?.unwrap_or(false)),
+        }
     }
 
     /// Goes back to the directory above.
@@ -312,14 +325,11 @@ impl<'a> Walk<'a> {
             return Ok(None);
         };
         let component = text.strip_suffix('/').unwrap_or(text);
-        let opened = || names::child(self.bucket, &directory, &keymap::component_path(component));
+        let opened = || persistently(self.bucket, &directory, &keymap::component_path(component));
         let child = match opened() {
             // Removed meanwhile, or private to someone (`lost+found`): nothing that could be read is in it.
             Err(errno) if leads_nowhere(errno) => return Ok(None),
-            Err(errno) if errno == Errno::ACCESS || resolve::is_too_long(&directory, errno) => {
-                tracing::warn!(key, %errno, "a directory cannot be read and is left out of the listing");
-                return Ok(None);
-            }
+            Err(errno) if leaves_out(self.bucket, errno) => return Ok(left_out(key, errno)),
             result => result?,
         };
         if kind == Kind::DirectoryLink {
@@ -339,22 +349,31 @@ impl<'a> Walk<'a> {
         {
             let prefix = prefix.to_owned();
             let mut below = below(self.bucket, &self.frames, &mut self.search_budget, &mut self.barren);
-            match below.has_object(child, key.len(), false)? {
-                Outcome::Object => return Ok(Some(self.roll_up(prefix))),
-                Outcome::Nothing => {
+            match below.has_object(child, key.len(), false) {
+                Ok(Outcome::Object) => return Ok(Some(self.roll_up(prefix))),
+                Ok(Outcome::Nothing) => {
                     self.passed = behind_all(key);
                     return Ok(None);
                 }
                 // In the order of keys it can be gone on with by the next page.
-                Outcome::Unknown => {}
+                Ok(Outcome::Unknown) => {}
+                Err(errno) if leaves_out(self.bucket, errno) => return Ok(left_out(key, errno)),
+                Err(errno) => return Err(errno),
             }
             return match opened() {
-                Err(errno) if leads_nowhere(errno) || errno == Errno::ACCESS => Ok(None),
-                child => self.enter_unless_removed(child?, key).map(|()| None),
+                Err(errno) if leads_nowhere(errno) || leaves_out(self.bucket, errno) => Ok(None),
+                child => self.enter_readable(child?, key),
             };
         }
-        self.enter_unless_removed(child, key)?;
-        Ok(None)
+        self.enter_readable(child, key)
+    }
+
+    /// Enters a directory, unless it can't be read.
+    fn enter_readable(&mut self, directory: Directory, key: &str) -> Io<Option<Hit>> {
+        match self.enter_unless_removed(directory, key) {
+            Err(errno) if leaves_out(self.bucket, errno) => Ok(left_out(key, errno)),
+            entered => entered.map(|()| None),
+        }
     }
 
     /// FUSE also says that something is gone that was replaced, such as the directory's record: then the directory is there.
@@ -405,6 +424,32 @@ impl<'a> Walk<'a> {
         }
         Ok(())
     }
+}
+
+/// True for what says that a directory can't be read: private to someone (`lost+found`), damaged, or too deep. A listing of what is above it does
+/// without it.
+pub(super) fn leaves_out(bucket: &Bucket<'_>, errno: Errno) -> bool {
+    is_of_one_file(errno) || resolve::is_too_long(&bucket.fd, errno)
+}
+
+/// Opens a directory in another. FUSE says EIO for a moment of one that was a file until just now, by another mount.
+fn persistently(bucket: &Bucket<'_>, above: &Directory, name: &str) -> Io<Directory> {
+    for tries in 1..READ_CHANGES_MAX {
+        match names::child(bucket, above, name) {
+            Err(Errno::IO) if bucket.store.names_may_blink(above) => resolve::pause(tries),
+            result => return result,
+        }
+    }
+    names::child(bucket, above, name)
+}
+
+/// Tells the operator of a directory that is left out.
+fn left_out(key: &str, errno: Errno) -> Option<Hit> {
+    static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
+    if TOLD.is_due() {
+        tracing::warn!(key, %errno, "a directory cannot be read and is left out of the listing");
+    }
+    None
 }
 
 /// A search below the directory that a walk is in.
