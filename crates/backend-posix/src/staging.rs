@@ -1,7 +1,7 @@
 //! Files that no one sees yet.
 //!
 //! A staged file has no name (`O_TMPFILE`), so that a crash leaves nothing. Where the file system lacks that, it has one
-//! in `.slipway/staging` and is locked as long as it is in use, by which the sweep knows it from a leftover. A part of an
+//! in `.slipway/staging` (or in its own directory, where that leaves a group or an ACL to its files) and is locked as long as it is in use, by which the sweep knows it from a leftover. A part of an
 //! upload may also be written to its place in a file that it shares with others ([`Slot`]).
 
 use std::io::ErrorKind;
@@ -17,12 +17,12 @@ use s3_types::UnixAccount;
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, Stamp};
-use crate::keymap::RESERVED;
+use crate::keymap::{OWN_DIRECTORY, RESERVED};
 use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
 use crate::record::{self, Record, Rest};
 use crate::store::Store;
 use crate::upload::Slot;
-use crate::{exchange, files, lock, unique};
+use crate::{directories, exchange, files, lock, unique};
 
 pub(crate) const STAGING: &str = "staging";
 /// Has a note for each directory that something was ever staged in.
@@ -81,7 +81,7 @@ impl Staged {
             Ok(file) => Ok(Self::of(file, None)),
             // What kernels and file systems say that do not know it.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {
-                Self::create_named(bucket, mode)
+                Self::create_named(bucket, directory, mode)
             }
             // ext4 says EPERM of a directory that was removed.
             Err(Errno::PERM) if file_info::of(directory).is_ok_and(|info| info.links == 0) => {
@@ -91,9 +91,14 @@ impl Staged {
         }
     }
 
-    pub(crate) fn create_named(bucket: &Bucket<'_>, mode: Mode) -> Result<Self, Fail> {
-        let directory = Arc::new(bucket.own_directory(STAGING)?);
-        let name = unique::name();
+    /// [`Staged::create`] with a name: in the directory itself if that leaves something to its files, which a file that is made elsewhere and
+    /// moved would not have.
+    pub(crate) fn create_named(bucket: &Bucket<'_>, target: &Directory, mode: Mode) -> Result<Self, Fail> {
+        let (directory, name) = if !is_own(&target.path) && directories::leaves_traits(target) {
+            scattered(bucket, target)?
+        } else {
+            (Arc::new(bucket.own_directory(STAGING)?), unique::name())
+        };
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(&*directory, &name, flags, mode).attempt("make a staging file")?;
         let staged = Self::of(file, Some(StagedName { directory, name, keep: false }));
@@ -366,8 +371,13 @@ impl Sealed {
     }
 }
 
+/// True for a path in `.slipway`.
+fn is_own(path: &str) -> bool {
+    path.strip_prefix(OWN_DIRECTORY).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// A name for something staged in a directory itself: where something is mounted inside the bucket, only that is on
-/// the target's file system. It is noted where the sweep will look.
+/// the target's file system, and only there does a file get what the directory leaves to it. It is noted where the sweep will look.
 pub(crate) fn scattered(bucket: &Bucket<'_>, target: &Directory) -> Result<(Arc<OwnedFd>, String), Fail> {
     let notes = bucket.own_directory(SCATTERED)?;
     note_scattered(bucket, &notes, &target.path)?;

@@ -24,6 +24,7 @@ use crate::listing::read_names;
 use crate::options::SweepOptions;
 use crate::record;
 use crate::resolve::{self, DIRECTORY};
+use crate::staging::is_scattered;
 use crate::store::Store;
 use crate::upload::UPLOADS;
 use crate::{conversion, files, place, sweep, unique};
@@ -98,7 +99,7 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
         if place::directory_record(bucket, &directory).attempt("read a record")?.directory_object {
             return Err(BackendError::BucketNotEmpty.into());
         }
-        let mut refusal = None;
+        let (mut refusal, mut staged) = (None, Vec::new());
         let read = read_names(&directory, |name, kind| {
             match (name.to_str(), kind) {
                 (Ok("." | ".."), _) => {}
@@ -111,6 +112,7 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
                 }
                 // Of what kind an unknown one is turns out when it is opened.
                 (Ok(name), FileType::Directory | FileType::Unknown) => paths.push(join(&path, name)),
+                (Ok(name), FileType::RegularFile) if is_scattered(name) => staged.push(name.to_owned()),
                 (Ok(_), FileType::RegularFile) => refusal = Some(BackendError::BucketNotEmpty),
                 _ => refusal = Some(BackendError::BucketHoldsFiles),
             }
@@ -119,6 +121,12 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
         read.attempt("read a directory")?;
         if let Some(refusal) = refusal {
             return Err(refusal.into());
+        }
+        for name in staged {
+            // One that is held is a PUT under way.
+            if !sweep::remove_staged(bucket, &directory, &name, false)? {
+                return Err(BackendError::BucketNotEmpty.into());
+            }
         }
     }
     Ok(())
@@ -285,6 +293,8 @@ pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<usiz
 /// A name in the root for what is removed at once, or by the sweep.
 pub(crate) fn aside_of_nothing() -> String {
     format!("{ASIDE},{}", unique::name())
+}
+
 /// The names of uploads that were set aside and that no DeleteBucket in progress has set aside.
 pub(crate) fn asides(root: &OwnedFd, age: Duration) -> Result<Vec<String>> {
     let names = entries(root).op("read the root")?.into_iter().map(|(name, _)| name);
