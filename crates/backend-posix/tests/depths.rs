@@ -33,6 +33,7 @@ fn plain_names(directory: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "no other test is in this process")]
 async fn depth_costs_neither_stack_nor_descriptors() {
     let root = tempfile::tempdir().unwrap();
     let deep = fixture::goes_beyond_paths(root.path());

@@ -3,14 +3,21 @@
 
 mod fixture;
 
+use std::ffi::CString;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use backend::conformance::{Fixture, if_match, key};
 use backend::{Backend, BackendError, WriteOptions};
 use backend_posix::{Metadata, Options, PosixBackend, SweepOptions};
+use rustix::mount::{MountFlags, UnmountFlags, mount_remount, unmount};
 use s3_types::Conditions;
+
+/// By a call: a program that is started shares the locks of all tests until it is under way.
+fn mount_tmpfs(directory: &Path, options: &str) -> rustix::io::Result<()> {
+    let options = CString::new(options).unwrap();
+    rustix::mount::mount("tmpfs", directory, "tmpfs", MountFlags::empty(), options.as_c_str())
+}
 
 /// A mounted tmpfs; unmounted when dropped.
 struct Mount(tempfile::TempDir);
@@ -19,11 +26,7 @@ impl Mount {
     /// `None`, loudly, where mounting is not allowed.
     fn new(options: &str) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
-        let mount = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", options, "tmpfs"])
-            .arg(directory.path())
-            .status();
-        if mount.is_ok_and(|status| status.success()) {
+        if mount_tmpfs(directory.path(), options).is_ok() {
             return Some(Self(directory));
         }
         eprintln!("\n*** SKIPPED: cannot mount a tmpfs (not root?), so full disks are NOT tested ***\n");
@@ -37,7 +40,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
+        let _ = unmount(self.path(), UnmountFlags::DETACH);
     }
 }
 
@@ -179,8 +182,7 @@ async fn mounts_inside_a_bucket_are_part_of_it() {
     let fixture = Fixture::new(&shared, "space").await;
     let inner = mount.path().join("conformance-space/inner");
     std::fs::create_dir(&inner).unwrap();
-    let status = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(&inner).status();
-    assert!(status.unwrap().success());
+    mount_tmpfs(&inner, "size=4m").unwrap();
     for name in ["inner/a", "inner/a/b", "inner/a/", "inner/a/b/c"] {
         for body in [&b"1"[..], b"2"] {
             fixture.put(name, body).await;
@@ -199,7 +201,7 @@ async fn mounts_inside_a_bucket_are_part_of_it() {
     let left = std::fs::read_dir(&inner).unwrap().map(|entry| entry.unwrap().file_name());
     // A directory that a person made keeps its folder for records.
     assert!(left.collect::<Vec<_>>().iter().all(|name| fixture::sidecars() && name == ".slipway,records"));
-    assert!(Command::new("umount").arg(&inner).status().unwrap().success());
+    unmount(&inner, UnmountFlags::empty()).unwrap();
     std::fs::remove_dir(&inner).unwrap();
     fixture.finish().await;
 }
@@ -269,8 +271,7 @@ async fn a_read_only_tree_can_be_read() {
     let Some(mount) = Mount::new("size=4m") else { return };
     let written = fixture(&mount).await;
     let receipt = written.put("d/a", b"1").await;
-    let status = Command::new("mount").args(["-o", "remount,ro"]).arg(mount.path()).status();
-    assert!(status.unwrap().success());
+    mount_remount(mount.path(), MountFlags::RDONLY, c"").unwrap();
     let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(mount.path(), fixture::options()).unwrap());
     let fixture = Fixture { backend, cx: backend::Context::default(), bucket: written.bucket };
     assert_eq!(fixture.get("d/a").await.as_deref(), Some(&b"1"[..]));

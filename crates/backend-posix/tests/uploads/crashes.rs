@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use backend::{Backend, BackendError, CompletedPart, Context, WriteReceipt};
 use backend_posix::{Metadata, Options};
@@ -256,7 +255,7 @@ async fn crash_copying(crash: CopyCrash, metadata: Metadata) -> Crashed {
     let parts = vec![scene.put(1, &body).await];
     let (upload, object) = (scene.upload(), scene.object());
     let before = scene.root.path().join("before");
-    assert!(Command::new("cp").arg("-al").args([&upload, &before]).status().unwrap().success());
+    fixture::link_all(&upload, &before);
     let receipt = scene.complete(&parts).await.unwrap();
     let completed = scene.bucket().join(".slipway/completed").join(scene.id.as_str());
     fs::rename(&before, &upload).unwrap();

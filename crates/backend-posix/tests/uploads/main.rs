@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -295,7 +294,7 @@ async fn conditions_hold_for_what_is_in_place() {
 /// As backup tools make them.
 fn snapshot(scene: &Scene) -> PathBuf {
     let copy = scene.root.path().join("snapshot");
-    assert!(Command::new("cp").arg("-al").args([scene.upload(), copy.clone()]).status().unwrap().success());
+    fixture::link_all(&scene.upload(), &copy);
     copy
 }
 
