@@ -4,7 +4,7 @@ use std::array::from_fn;
 use std::fmt::Debug;
 
 use crate::Block;
-use crate::sys::Way;
+use crate::sys::{Kernel, Way};
 use crate::word::Word;
 
 /// A digest of MD4's family: blocks of 64 bytes, one after another, and at the end the length. (One that is parallel in itself, such as BLAKE3, belongs beside this crate, not in it.)
@@ -35,6 +35,11 @@ pub trait Algorithm: Clone + Debug + Send + Sync + 'static {
     /// Adds blocks to one state, in the best way that this processor has for one.
     #[doc(hidden)]
     fn add_alone(state: &mut Self::State<u32>, blocks: &[Block]);
+
+    /// [`Kernel::add`]. No generic function, so that this crate compiles it, with its own level of
+    /// optimization, and not whoever calls it: without that, no instruction is inlined.
+    #[doc(hidden)]
+    fn add_together(kernel: Kernel, states: &mut [&mut Self::State<u32>], inputs: &[&[Block]], blocks: usize);
 
     /// The ways to add blocks to several states at once, best first.
     #[doc(hidden)]

@@ -45,6 +45,11 @@ impl Algorithm for Md5Steps {
         }
     }
 
+    #[inline(never)]
+    fn add_together(kernel: Kernel, states: &mut [&mut [u32; 4]], inputs: &[&[Block]], blocks: usize) {
+        kernel.add::<Self>(states, inputs, blocks);
+    }
+
     fn ways() -> &'static [Way] {
         WAYS
     }

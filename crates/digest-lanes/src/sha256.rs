@@ -47,6 +47,11 @@ impl Algorithm for Sha256Steps {
         sha2::block_api::compress256(state, blocks);
     }
 
+    #[inline(never)]
+    fn add_together(kernel: Kernel, states: &mut [&mut [u32; 8]], inputs: &[&[Block]], blocks: usize) {
+        kernel.add::<Self>(states, inputs, blocks);
+    }
+
     fn ways() -> &'static [Way] {
         if has_instructions() { WAYS_BESIDE_INSTRUCTIONS } else { WAYS }
     }

@@ -63,7 +63,7 @@ fn add_blocks_together<A: Algorithm>(
         update.stream.length_bytes += now.as_flattened().len() as u64;
         *state = &mut update.stream.state;
     }
-    kernel.add::<A>(&mut states[..count], &inputs[..count], blocks);
+    A::add_together(kernel, &mut states[..count], &inputs[..count], blocks);
 }
 
 fn split_blocks(bytes: &[u8], blocks: usize) -> (&[Block], &[u8]) {

@@ -375,6 +375,34 @@ mod tests {
         timeout(Duration::from_secs(20), idle).await.unwrap();
     }
 
+    /// How long this thread has been at work, whatever else the machine does.
+    fn work_time() -> Duration {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
+    }
+
+    /// In an unoptimized build, too, of which digests are the part that is optimized: vectors whose
+    /// instructions are calls take thirty times as long, and tests of large bodies with them.
+    #[test]
+    fn streams_together_take_no_longer_than_alone() {
+        let bytes = vec![7; 1 << 20];
+        let time = |work: &dyn Fn() -> Vec<u8>| {
+            let before = work_time();
+            let first_bytes = work();
+            (work_time().saturating_sub(before), first_bytes)
+        };
+        let alone = || (0..8).map(|_| Md5::of(&bytes)[0]).collect::<Vec<u8>>();
+        let together = || {
+            let mut streams: Vec<Md5> = (0..8).map(|_| Md5::default()).collect();
+            let updates = streams.iter_mut().map(|stream| Update { stream, bytes: &bytes });
+            update_together(&mut updates.collect::<Vec<_>>());
+            streams.into_iter().map(|stream| stream.finish()[0]).collect()
+        };
+        let ((alone, expected), (together, found)) = (time(&alone), time(&together));
+        assert_eq!(found, expected);
+        assert!(together < alone * 3, "{together:?} {alone:?}");
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn many_streams_of_any_length() {
         many_streams::<Md5Steps>().await;
