@@ -1,23 +1,27 @@
-"""Programs and S3 clients at work on the very same names: nothing that a program has saved is lost, unless S3 was told to replace it.
+"""Programs and S3 clients at work on the very same names: nothing that a program has saved is lost,
+unless S3 was told to replace it.
 
-A round has a directory of its own, with a few names that are files and directories of one another (`a`, `a/b`, `a/b/c`, ...). Each name
-is written to by programs alone, by S3 clients alone, or by both. Programs save (a temporary file, renamed over the old one), write to
-files where they are, truncate, move and remove them, again and again as long as the clients are busy; these PUT, delete, copy and
-complete uploads, through two gateways. Then all is looked at by file and through both gateways, and must be explained: for each name there
-must be one order of all that was done to it, in which nothing comes before what had ended before it began, and in which all that was
-read is true (`support/history`). So
+A round has a directory of its own, with a few names that are files and directories of one another
+(`a`, `a/b`, `a/b/c`, ...). Each name is written to by programs alone, by S3 clients alone, or by
+both. Programs save (a temporary file, renamed over the old one), write to files where they are,
+truncate, move and remove them, again and again as long as the clients are busy; these PUT, delete,
+copy and complete uploads, through two gateways. Then all is looked at by file and through both
+gateways, and must be explained: for each name there must be one order of all that was done to it,
+in which nothing comes before what had ended before it began, and in which all that was read is true
+(`support/history`). So
 
 - what a program saved is there after its rename, until a later act on the same name;
-- S3 may replace or delete it only by an operation on that very key that had not ended before the save began. A PUT of `a/b` is no reason
-  for the loss of `a`;
-- a file that was removed or moved away stays so, a file that was cut stays cut, and what S3 has acknowledged is as safe from programs as these
-  are from it.
+- S3 may replace or delete it only by an operation on that very key that had not ended before the
+  save began. A PUT of `a/b` is no reason for the loss of `a`;
+- a file that was removed or moved away stays so, a file that was cut stays cut, and what S3 has
+  acknowledged is as safe from programs as these are from it.
 
-Bytes are compared, and nothing else. What is read during a round is read of names that no one writes to in place in it.
+Bytes are compared, and nothing else. What is read during a round is read of names that no one
+writes to in place in it.
 
-    ./test --tests-only tests/test_programs.py                                  # a quarter of a minute
+    ./test --tests-only tests/test_programs.py           # a quarter of a minute
     SLIPWAY_PROGRAMS_SECONDS=600 SLIPWAY_PROGRAMS_SEED=7 ./test --tests-only tests/test_programs.py
-    ./test --tests-only --slow tests/test_programs.py                           # also five minutes of a new seed
+    ./test --tests-only --slow tests/test_programs.py    # also five minutes of a new seed
 """
 
 import os
@@ -46,6 +50,8 @@ NAMES = ["a", "a/b", "a/b/c", "d", "d/e", "f"]
 # Below these there is nothing.
 LEAVES = {"a/b/c", "d/e", "f"}
 SIZES = [60, 3000, 100_000]
+CLIENT_ACTS = ["put"] * 5 + ["get"] * 2 + ["upload", "copy", "delete", "delete_many"]
+PROGRAM_ACTS = ["save", "save", "edit", "cut", "move", "remove", "directly"]
 # So many acts of a program in a round at the most.
 ACTS = 30
 
@@ -55,7 +61,8 @@ class Walk:
         self.gateways, self.seed = gateways, seed
         self.tree = gateways[0].tree
         self.versions = Versions()
-        self.programs = [Program(self.tree, tmp_path / f"program{n}", self.versions) for n in range(PROGRAMS)]
+        places = [tmp_path / f"program{number}" for number in range(PROGRAMS)]
+        self.programs = [Program(self.tree, place, self.versions) for place in places]
         self.clients = [ProgramsClient(gateways, self.versions) for _ in range(CLIENTS)]
         self.observer = ProgramsClient(gateways, self.versions)
         self.pool = ThreadPoolExecutor(CLIENTS + PROGRAMS)
@@ -111,7 +118,7 @@ class Round:
         writable, plan = self.of_kind("clients", "both"), []
         readable = [name for name in self.names if name not in self.edits]
         for _ in range(self.chance.randrange(1, 5)):
-            kind = self.chance.choice(["put"] * 5 + ["upload", "copy", "delete", "delete_many", "get", "get"])
+            kind = self.chance.choice(CLIENT_ACTS)
             gateway, name = self.gateway(), self.chance.choice(writable) if writable else None
             if kind == "get" or not name:
                 plan += [("get", gateway, self.chance.choice(readable))] if readable else []
@@ -133,7 +140,7 @@ class Round:
         own = self.of_kind("programs", "both")[number::PROGRAMS]
         plan: list[tuple] = []
         # Often the same few things again and again.
-        kinds = self.chance.choice([["save"], ["save", "save", "edit", "cut", "move", "remove", "directly"]])
+        kinds = self.chance.choice([["save"], PROGRAM_ACTS])
         for _ in range(ACTS if own else 0):
             name, other = self.chance.choice(own), self.chance.choice(own)
             kind = self.chance.choice(kinds)
@@ -184,13 +191,16 @@ class Round:
     # Looking at it.
 
     def settle(self) -> int:
-        """Looks at all names by file and through both gateways; returns how many files programs have saved."""
+        """Looks at all names by file and through both gateways; returns how many files programs
+        have saved.
+        """
         walk = self.walk
         steps: dict[str, list[Step]] = {name: [] for name in self.names}
         for name in self.names:
             start, path = time.monotonic(), file_of(walk.tree, name)
             body = path.read_bytes() if path else None
-            steps[name].append(reading(name, f"by file: {tell(body)}", start, time.monotonic(), has(body)))
+            end, label = time.monotonic(), f"by file: {tell(body)}"
+            steps[name].append(reading(name, label, start, end, has(body)))
             for gateway in range(len(walk.gateways)):
                 walk.observer.get(gateway, name)
         saved = 0
@@ -199,11 +209,12 @@ class Round:
                 steps[step.key].append(step)
             saved += len(actor.steps) if isinstance(actor, Program) else 0
             actor.steps = []
-        there = [name for name in self.names for state in explain(name, State(), steps[name]) if state.version]
+        ends = {name: explain(name, State(), steps[name]) for name in self.names}
+        there = [name for name, states in ends.items() if any(state.version for state in states)]
         for bucket in walk.gateways:
-            assert bucket.keys() == sorted(set(there)), "what is listed"
-        files = {path for path in (file_of(walk.tree, name) for name in self.names) if path}
-        assert walk.gateways[0].files() == sorted(str(path.relative_to(walk.tree)) for path in files)
+            assert bucket.keys() == sorted(there), "what is listed"
+        files = [str(file_of(walk.tree, name).relative_to(walk.tree)) for name in there]
+        assert walk.gateways[0].files() == sorted(files)
         return saved
 
     def clean_up(self) -> None:

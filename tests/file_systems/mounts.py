@@ -85,11 +85,9 @@ def mount(stack: ExitStack, *command: str | Path) -> None:
 def loop(place: Path, stack: ExitStack, kind: str, *options: str) -> Path:
     """A file system in an image file."""
     need(f"mkfs.{kind}")
-    image, target = place / f"{kind}.img", directory(place, "mnt")
-    with open(image, "wb") as file:
-        file.truncate(IMAGE_BYTES)
-    run(f"mkfs.{kind}", "-q", *options, image)
-    mount(stack, "mount", "-o", "loop", image, target)
+    disk, target = image(place, f"{kind}.img"), directory(place, "mnt")
+    run(f"mkfs.{kind}", "-q", *options, disk)
+    mount(stack, "mount", "-o", "loop", disk, target)
     return target
 
 
@@ -172,6 +170,72 @@ def sshfs(place: Path, stack: ExitStack) -> Mounted:
     return Mounted(target)
 
 
+PASSTHROUGH = Path(__file__).parent / "passthrough" / "passthrough.c"
+FUSE_HEADERS = Path("/usr/include/fuse3")
+
+
+def build_passthrough(place: Path) -> Path:
+    """Our own file system for tests, whose options are told at the beginning of its source."""
+    need("cc")
+    if not FUSE_HEADERS.is_dir() or not Path("/dev/fuse").exists():
+        raise Missing("needs Debian's libfuse3-dev, and /dev/fuse")
+    program = place / "passthrough"
+    headers = ["-D_FILE_OFFSET_BITS=64", f"-I{FUSE_HEADERS}"]
+    run("cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, PASSTHROUGH, *headers, "-lfuse3", "-lpthread")
+    return program
+
+
+def mount_passthrough(program: Path, stack: ExitStack, under: Path, target: Path, *options: str) -> None:
+    daemon(stack, program.with_suffix(".log"), program, *options, under, target)
+    wait_for(lambda: os.path.ismount(target), "passthrough")
+    stack.callback(unmount, target)
+
+
+def passthrough(*options: str, mounts: int = 1) -> Callable[[Path, ExitStack], Mounted]:
+    """On XFS, mounted once or twice."""
+
+    def make(place: Path, stack: ExitStack) -> Mounted:
+        program, under = build_passthrough(place), loop(place, stack, "xfs")
+        targets = [directory(place, name) for name in ("first", "second")[:mounts]]
+        for target in targets:
+            mount_passthrough(program, stack, under, target, *options)
+        return Mounted(*targets)
+
+    return make
+
+
+def image(place: Path, name: str) -> Path:
+    path = place / name
+    with open(path, "wb") as file:
+        file.truncate(IMAGE_BYTES)
+    return path
+
+
+def loop_device(disk: Path, stack: ExitStack) -> str:
+    made = subprocess.run(["losetup", "--find", "--show", disk], capture_output=True, text=True, check=True)
+    device = made.stdout.strip()
+    stack.callback(subprocess.run, ["losetup", "--detach", device], capture_output=True)
+    return device
+
+
+def exfat(place: Path, stack: ExitStack) -> Mounted:
+    """No case, links, owners, modes or attributes."""
+    need("mkfs.exfat", "mount.exfat-fuse")
+    disk, target = image(place, "exfat.img"), directory(place, "mnt")
+    run("mkfs.exfat", disk)
+    mount(stack, "mount.exfat-fuse", loop_device(disk, stack), target)
+    return Mounted(target)
+
+
+def ntfs(place: Path, stack: ExitStack) -> Mounted:
+    """By ntfs-3g, as it is without options."""
+    need("mkntfs", "ntfs-3g")
+    disk, target = image(place, "ntfs.img"), directory(place, "mnt")
+    run("mkntfs", "-F", "-Q", "-q", disk)
+    mount(stack, "ntfs-3g", loop_device(disk, stack), target)
+    return Mounted(target)
+
+
 NAMESPACE, HOST_LINK, LINK = "slipway-mfs", "swmfs0", "swmfs1"
 HOST_ADDRESS, MASTER_ADDRESS = "10.213.77.1", "10.213.77.2"
 
@@ -241,6 +305,17 @@ KINDS: dict[str, Callable[[Path, ExitStack], Mounted]] = {
     "bindfs-plain": bindfs_plain,
     "sshfs": sshfs,
     "moosefs": moosefs,
+    "passthrough": passthrough(mounts=2),
+    "no-case": passthrough("--no-case"),
+    "no-links": passthrough("--no-links"),
+    "nfs-locks": passthrough("--nfs-locks", mounts=2),
+    # Not those of the tests themselves: the storage works on threads of these names.
+    "lost-answers": passthrough("--lose=link,mkdir,unlink", "--share=5", "--for=slipway,tokio-rt-worker"),
+    "whole-seconds": passthrough("--whole-seconds"),
+    "changing-inodes": passthrough("--changing-inodes", mounts=2),
+    "no-statfs": passthrough("--no-statfs"),
+    "exfat": exfat,
+    "ntfs": ntfs,
 }
 
 

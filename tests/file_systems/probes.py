@@ -119,6 +119,21 @@ def locks(directory: Path, other: Path | None) -> str:
     return "do NOT hold"
 
 
+def case(directory: Path) -> str:
+    _file(directory / "name")
+    return "does not tell names apart" if (directory / "NAME").exists() else "tells names apart"
+
+
+def readers_lock(directory: Path) -> str:
+    """Whether who only reads may exclude others, which NFS refuses."""
+
+    def work() -> None:
+        with open(_file(directory / "read")) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    return _answer(work)
+
+
 def removed_while_open(directory: Path) -> str:
     """What becomes of the name."""
     (directory / "open").mkdir()
@@ -146,6 +161,9 @@ def table(directory: Path, other: Path | None = None) -> dict[str, str]:
             "ctime": ctime(place),
             "fallocate": fallocate(place),
             "flock": locks(place, other / "probes" if other else None),
+            "flock of a reader": readers_lock(place),
+            "case": case(place),
+            "free space": "told" if os.statvfs(place).f_blocks else "not told",
             "removed while open": removed_while_open(place),
         }
     finally:

@@ -24,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from file_systems import mounts, probes
-from support.server import Server, StartFailed, binary
+from support.server import KEYS, Server, StartFailed, binary
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LOGS = REPOSITORY / "target" / "file-systems"
@@ -52,12 +52,16 @@ SLOW = {"bindfs": ["depths"], "sshfs": ["depths"]}
 SHALLOW = {"SLIPWAY_SHALLOW": "1"}
 # A request is a hundred messages there, one after the other: fewer rounds.
 FEWER = {"SLIPWAY_RACE_ROUNDS": "40", "SLIPWAY_RACE_SHARE": "5", "SLIPWAY_MODEL_ROUNDS": "12"}
-MORE_ENV = {"bindfs": SHALLOW, "moosefs": SHALLOW, "sshfs": SHALLOW | FEWER}
+OURS = ["passthrough", "no-case", "no-links", "nfs-locks", "lost-answers", "whole-seconds", "changing-inodes", "no-statfs"]
+MORE_ENV = {"bindfs": SHALLOW, "moosefs": SHALLOW, "sshfs": SHALLOW | FEWER} | dict.fromkeys(OURS, SHALLOW)
 # No file may be deeper than a path is long, which the Rust suites find out for themselves.
 BOUNDED = ["bindfs", "bindfs-plain", "sshfs"]
 # They keep no extended attributes: served only with records in files, refused without.
 SIDECAR = {"SLIPWAY_METADATA": "sidecar"}
-WITHOUT_ATTRIBUTES = {"sshfs": "keeps no user extended attributes"}
+NO_ATTRIBUTES = "keeps no user extended attributes"
+WITHOUT_ATTRIBUTES = ["sshfs", "exfat"]
+# Where a gateway may refuse to serve at all, with a sentence that has this word. Then there is nothing else to test.
+MAY_REFUSE = {"no-case": "case", "no-links": "link", "exfat": "case"}
 
 
 def rust_suites(copies: Path) -> dict[str, Path]:
@@ -116,15 +120,17 @@ def suite(name: str, command: list[str], where: Path, log: Path, env: dict[str, 
     return found
 
 
-def refused(kind: str, directory: Path, log: Path) -> Counter[str]:
-    """Starts a gateway that must say why it does not serve the tree."""
+def refused(why: str, directory: Path, log: Path, env: dict[str, str], must: bool) -> Counter[str]:
+    """Starts a gateway, which must, or may, say why it does not serve the tree: `why` is part of that. Empty if it serves it, and may."""
     try:
-        Server(directory, log=log).stop()
+        Server(directory, log=log, env=KEYS | env).stop()
     except StartFailed as failure:
-        right = WITHOUT_ATTRIBUTES[kind] in str(failure)
-        print(f"  {'serve':<24} {'refused, as expected' if right else f'FAILED: {failure}'}")
+        right = why in str(failure)
+        print(f"  {'serve':<24} {'refused, as expected' if right else f'FAILED: {failure}'}", flush=True)
         return Counter(passed=1) if right else Counter(failed=1)
-    print(f"  {'serve':<24} FAILED: it was expected to be refused")
+    if not must:
+        return Counter()
+    print(f"  {'serve':<24} FAILED: it was expected to be refused", flush=True)
     return Counter(failed=1)
 
 
@@ -141,8 +147,13 @@ def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> 
             return Counter()
         results, env = [], {"TMPDIR": str(temporary), **MORE_ENV.get(kind, {})}
         if kind in WITHOUT_ATTRIBUTES and not SIDECAR.items() <= os.environ.items():
-            results.append(refused(kind, temporary, logs / "serve.log"))
+            results.append(refused(NO_ATTRIBUTES, temporary, logs / "serve.log", env, must=True))
             env |= SIDECAR
+        if kind in MAY_REFUSE:
+            tree = mounts.directory(temporary, "tree")
+            results.append(refused(MAY_REFUSE[kind], tree, logs / "serve.log", env, must=False))
+            if results[-1]:
+                return sum(results, Counter())
         wanted = options.only or [*programs, *BLACK_BOX]
         slow = [] if options.all or options.only else LONG + SLOW.get(kind, [])
         left_out = options.without + NOT_OF_FILES + LEFT_OUT.get(kind, []) + slow

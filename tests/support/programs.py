@@ -1,7 +1,9 @@
-"""Other programs: they save, edit, move and remove files by the names that S3 writes to at the same time.
+"""Other programs: they save, edit, move and remove files by the names that S3 writes to at the same
+time.
 
-Their acts are steps of histories (`history`), by what is in a file: its first bytes are unique, so that bytes tell which act of
-whom made them. A program that finds a directory in the place of its file, or nothing, has done nothing.
+Their acts are steps of histories (`history`), by what is in a file: its first bytes are unique, so
+that bytes tell which act of whom made them. A program that finds a directory in the place of its
+file, or nothing, has done nothing.
 """
 
 import contextlib
@@ -13,7 +15,7 @@ from pathlib import Path
 from . import expect
 from .actors import Actor, Client
 from .bucket import Bucket
-from .history import State, Step, Version, etag_of, reading
+from .history import State, Step, Version, reading
 
 # What may be in the way of an act by name: nothing is done then.
 OBSTACLES = (FileNotFoundError, IsADirectoryError, NotADirectoryError, FileExistsError)
@@ -40,7 +42,9 @@ def has(body: bytes | None) -> Callable[[Version | None], bool]:
 
 
 class ProgramsClient(Client):
-    """An S3 client that looks at bytes alone: a file that was moved or cut may have kept its record or not."""
+    """An S3 client that looks at bytes alone: a file that was moved or cut may have kept its record
+    or not.
+    """
 
     def __init__(self, gateways: list[Bucket], versions: Versions) -> None:
         super().__init__(gateways)
@@ -61,7 +65,8 @@ class ProgramsClient(Client):
         start, end, response = self.send(gateway, "PUT", target, headers=headers)
         if response.status != 200:
             expect.error(response, "NoSuchKey", Key=source)
-            self.steps.append(reading(source, f"copy to {target!r} of nothing", start, end, has(None)))
+            label = f"copy to {target!r} of nothing"
+            self.steps.append(reading(source, label, start, end, has(None)))
             return
         version = self.versions.with_etag(expect.ok(response).xml["ETag"])
         assert version, f"the copy of {source!r} has bytes that no one has written: {response}"
@@ -73,6 +78,10 @@ class ProgramsClient(Client):
 
 def becomes(version: Version | None) -> Callable[[State], list[State]]:
     return lambda state: [state._replace(version=version)]
+
+
+def goes(body: bytes) -> Callable[[State], list[State]]:
+    return lambda state: [State()] if has(body)(state.version) else []
 
 
 def tell(body: bytes | None) -> str:
@@ -91,7 +100,7 @@ class Program(Actor):
         self.steps: list[Step] = []
         self.temporaries = 0
 
-    def _step(self, key: str, what: str, start: float, rule: Callable[[State], list[State]]) -> None:
+    def _step(self, key: str, what: str, start: float, rule: Callable) -> None:
         self.steps.append(Step(key, what, start, time.monotonic(), rule, writes=True))
 
     def _temporary(self, directory: Path, body: bytes) -> Path:
@@ -101,7 +110,9 @@ class Program(Actor):
         return path
 
     def _try_below(self, key: str, act: Callable[[Path], None]) -> None:
-        """Does something in the directory of a key, which S3 may remove when it is empty, or put an object in its place."""
+        """Does something in the directory of a key, which S3 may remove when it is empty, or put an
+        object in its place.
+        """
         path = self.root / key
         for _ in range(MKDIR_TRIES):
             try:
@@ -140,7 +151,9 @@ class Program(Actor):
         self._try_below(key, act)
 
     def edit(self, key: str, body: bytes) -> None:
-        """Writes to the file itself, from its beginning, and makes it if it is missing. No one reads it meanwhile."""
+        """Writes to the file itself, from its beginning, and makes it if it is missing. No one
+        reads it meanwhile.
+        """
 
         def act(path: Path) -> None:
             start = time.monotonic()
@@ -176,9 +189,11 @@ class Program(Actor):
         self._step(key, "rm", start, lambda state: [State()] if state.version else [])
 
     def move(self, source: str, target: str | None) -> None:
-        """Takes a file away, whoever has written it, and puts it to another name. `None`: it stays away.
+        """Takes a file away, whoever has written it, and puts it to another name. `None`: it stays
+        away.
 
-        Over a file of its own, since only a file can be renamed to there: what has become a directory meanwhile stays.
+        Over a file of its own, since only a file can be renamed to there: what has become a
+        directory meanwhile stays.
         """
         away = self._temporary(self.outside, b"")
         start = time.monotonic()
@@ -188,21 +203,22 @@ class Program(Actor):
             away.unlink()
             return
         body = away.read_bytes()
-        self._step(
-            source, f"mv away: {tell(body)}", start, lambda state: [State()] if has(body)(state.version) else []
-        )
+        self._step(source, f"mv away: {tell(body)}", start, goes(body))
 
         def act(path: Path) -> None:
             start = time.monotonic()
             away.rename(path)
-            self._step(target, f"mv of {source!r}: {tell(body)}", start, becomes(self.versions.of(body)))
+            what = f"mv of {source!r}: {tell(body)}"
+            self._step(target, what, start, becomes(self.versions.of(body)))
 
         if target:
             self._try_below(target, act)
         away.unlink(missing_ok=True)
 
     def move_directly(self, source: str, target: str) -> None:
-        """The same in one step, for a file that no one else writes to, and that never is a directory."""
+        """The same in one step, for a file that no one else writes to, and that never is a
+        directory.
+        """
         try:
             body = (self.root / source).read_bytes()
         except OBSTACLES:
@@ -211,8 +227,9 @@ class Program(Actor):
         def act(path: Path) -> None:
             start = time.monotonic()
             os.rename(self.root / source, path)
-            self._step(source, f"mv to {target!r}", start, lambda state: [State()] if has(body)(state.version) else [])
-            self._step(target, f"mv of {source!r}: {tell(body)}", start, becomes(self.versions.of(body)))
+            self._step(source, f"mv to {target!r}", start, goes(body))
+            what = f"mv of {source!r}: {tell(body)}"
+            self._step(target, what, start, becomes(self.versions.of(body)))
 
         self._try_below(target, act)
 

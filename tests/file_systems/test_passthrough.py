@@ -1,0 +1,218 @@
+"""The file system that is made for tests does what it is asked for, and nothing else."""
+
+import errno
+import fcntl
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from file_systems import mounts, probes
+from support import expect
+from support.bucket import Bucket
+from support.wire import poll
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount it for others")
+    try:
+        return mounts.build_passthrough(tmp_path_factory.mktemp("program"))
+    except mounts.Missing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def show(program: Path, tmp_path: Path) -> Iterator[Callable[..., Path]]:
+    """Mounts a directory, always the same, with options."""
+    under = tmp_path / "under"
+    under.mkdir()
+    with ExitStack() as stack:
+
+        def mounted(*options: str) -> Path:
+            target = tmp_path / f"shown{len(list(tmp_path.iterdir()))}"
+            target.mkdir()
+            mounts.mount_passthrough(program, stack, under, target, *options)
+            return target
+
+        yield mounted
+
+
+def refusal(work: Callable[[], object]) -> str:
+    try:
+        work()
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return "none"
+
+
+def test_without_options(show):
+    first, second = show(), show()
+    found = probes.table(first, second)
+    assert found["O_TMPFILE"] == "ENOTSUP" and found["NOREPLACE"] == found["EXCHANGE"] == "EINVAL"
+    assert found["link"] == found["flock of a reader"] == "yes"
+    assert found["flock"] == "hold across mounts" and found["case"] == "tells names apart"
+    assert found["free space"] == "told" and found["removed while open"] == "goes"
+    (first / "d").mkdir()
+    path = first / "d" / "file"
+    path.write_bytes(b"12345")
+    os.truncate(path, 3)
+    path.chmod(0o640)
+    os.chown(path, 1234, 1235)
+    os.utime(path, ns=(5, 1_000_000_007))
+    (first / "link").symlink_to("d/file")
+    shown = (second / "link").stat()
+    assert (second / "link").read_bytes() == b"123" and os.readlink(second / "link") == "d/file"
+    assert (shown.st_mode & 0o777, shown.st_uid, shown.st_gid) == (0o640, 1234, 1235)
+    assert (shown.st_mtime_ns, shown.st_ino) == (1_000_000_007, path.stat().st_ino)
+    assert refusal((first / "d").rmdir) == "ENOTEMPTY"
+    directory = os.open(first / "d", os.O_RDONLY)
+    os.fsync(directory)
+    os.close(directory)
+    path.rename(first / "moved")
+    assert sorted(os.listdir(second)) == ["d", "link", "moved"]
+
+
+def test_many_at_once(show):
+    top = show()
+
+    def work(number: int) -> None:
+        for turn in range(50):
+            path = top / f"d{number % 3}"
+            path.mkdir(exist_ok=True)
+            file = path / f"{number}-{turn}"
+            file.write_bytes(b"x" * 70_000)
+            os.setxattr(file, "user.number", b"%d" % number)
+            file.rename(path / f"{number}")
+            assert len((path / f"{number}").read_bytes()) == 70_000
+            assert os.getxattr(path / f"{number}", "user.number") == b"%d" % number
+            assert str(number) in os.listdir(path)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+
+
+def test_who_makes_a_file_has_it(show):
+    top = show()
+    top.chmod(0o777)
+
+    def as_user(number: int, *command: str) -> bool:
+        user = ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"]
+        # From there: pytest's own directories are no one else's.
+        return subprocess.run([*user, *command], cwd=top, capture_output=True).returncode == 0
+
+    assert as_user(1234, "mkdir", "-m", "700", "theirs") and as_user(1234, "touch", "theirs/file")
+    for made in ("theirs", "theirs/file"):
+        assert ((top / made).stat().st_uid, (top / made).stat().st_gid) == (1234, 1234)
+    assert not as_user(4321, "touch", "theirs/file")
+
+
+def test_no_case(show):
+    top = show("--no-case")
+    (top / "Grüße").write_bytes(b"1")
+    assert (top / "gRÜßE").read_bytes() == b"1"
+    assert refusal(lambda: open(top / "GRÜßE", "x")) == "EEXIST"
+    (top / "d").mkdir()
+    assert refusal((top / "D").mkdir) == "EEXIST"
+    (top / "other").write_bytes(b"2")
+    (top / "OTHER").rename(top / "GRÜßE")
+    assert sorted(os.listdir(top)) == ["Grüße", "d"] and (top / "Grüße").read_bytes() == b"2"
+
+
+def test_no_links(show):
+    top = show("--no-links")
+    (top / "a").write_bytes(b"")
+    assert refusal(lambda: os.link(top / "a", top / "b")) == "EPERM"
+    assert os.listdir(top) == ["a"]
+
+
+def test_nfs_locks(show):
+    top = show("--nfs-locks")
+    (top / "a").write_bytes(b"")
+    with open(top / "a") as reader, open(top / "a", "ab") as writer:
+        assert refusal(lambda: fcntl.flock(reader, fcntl.LOCK_EX)) == "EBADF"
+        assert refusal(lambda: fcntl.flock(writer, fcntl.LOCK_SH)) == "EBADF"
+        fcntl.flock(reader, fcntl.LOCK_SH)
+        assert refusal(lambda: fcntl.flock(writer, fcntl.LOCK_EX | fcntl.LOCK_NB)) == "EAGAIN"
+        fcntl.flock(reader, fcntl.LOCK_UN)
+        fcntl.flock(writer, fcntl.LOCK_EX)
+
+
+def test_lost_answers(show):
+    top = show("--lose=link,mkdir,unlink", "--share=2")
+    (top / "a").write_bytes(b"")
+    refusals = [refusal(lambda n=n: os.link(top / "a", top / f"b{n}")) for n in range(4)]
+    assert refusals == ["none", "EEXIST"] * 2
+    assert [refusal((top / f"d{n}").mkdir) for n in range(2)] == ["none", "EEXIST"]
+    assert [refusal((top / f"b{n}").unlink) for n in range(4)] == ["none", "ENOENT"] * 2
+    assert sorted(os.listdir(top)) == ["a", "d0", "d1"], "all of it was done"
+    others = show("--lose=mkdir", "--share=1", "--for=someone-else")
+    (others / "d2").mkdir()
+
+
+def test_whole_seconds(show):
+    top = show("--whole-seconds")
+    (top / "a").write_bytes(b"")
+    os.utime(top / "a", ns=(5, 7_000_000_005))
+    shown = (top / "a").stat()
+    assert (shown.st_atime_ns, shown.st_mtime_ns) == (0, 7_000_000_000)
+    assert shown.st_ctime_ns % 1_000_000_000 == 0
+
+
+def test_changing_inodes(show):
+    first, second = show("--changing-inodes"), show("--changing-inodes")
+    path = first / "a"
+    path.write_bytes(b"")
+    number = path.stat().st_ino
+    assert (second / "a").stat().st_ino != number
+    poll(lambda: path.stat().st_ino != number, 5)
+    with open(path) as file:
+        number = os.fstat(file.fileno()).st_ino
+        time.sleep(0.3)
+        assert path.stat().st_ino == os.fstat(file.fileno()).st_ino == number, "while it is open"
+
+
+def test_no_statfs(show):
+    shown = os.statvfs(show("--no-statfs"))
+    assert (shown.f_blocks, shown.f_bavail, shown.f_files) == (0, 0, 0)
+
+
+def test_failures(show):
+    top = show("--fail=unlink:bad*", "--fail=fsync:bad", "--fail=getattr:worse", "--fail=link:?")
+    for name in ("bad", "good"):
+        (top / name).write_bytes(b"")
+    with open(top / "bad", "ab") as bad, open(top / "good", "ab") as good:
+        assert refusal(lambda: os.fsync(bad.fileno())) == "EIO"
+        os.fsync(good.fileno())
+    assert refusal((top / "bad").unlink) == "EIO" and (top / "bad").exists()
+    assert refusal(lambda: os.link(top / "good", top / "x")) == "EIO"
+    os.link(top / "good", top / "long")
+    (top / "good").unlink()
+
+
+@pytest.mark.parametrize("operation", ["open", "getattr", "getxattr", "read", "lookup"])
+def test_what_a_disk_does_not_give_is_no_answer(show, make_server, operation):
+    """A file that can't be read, or its record: neither missing, nor another object, nor in the way of others."""
+    plain = show()
+    shutil.rmtree(plain / "tree", ignore_errors=True)
+    (plain / "tree").mkdir()
+    first = Bucket(make_server(tree=plain / "tree"), "bucket").create()
+    for name in ("broken", "whole"):
+        first.put(name, b"1" * 5000, headers={"x-amz-meta-a": "b"})
+    assert first.server.stop() == 0
+    bad = show(f"--fail={operation}:broken", "--for=slipway,tokio-rt-worker")
+    bucket = Bucket(make_server(tree=bad / "tree"), "bucket")
+    expect.error(bucket.get("broken"), "InternalError")
+    if operation not in ("open", "read"):
+        assert bucket.head("broken").status == 500
+    assert bucket.read("whole") == b"1" * 5000
+    bucket.server.stop()
+    again = Bucket(make_server(tree=plain / "tree"), "bucket")
+    assert again.get("broken").headers["x-amz-meta-a"] == "b"
