@@ -124,6 +124,16 @@ class TestWrong:
         assert expect.ok(got).body == b"data"
 
 
+def test_a_wrong_signature_is_not_answered_at_length(bucket):
+    """Who knows an access key's id can make the server send no more than some KiB for a request of 20 KiB."""
+    wrong = bucket.raw.signer.with_(secret_key="wrong")
+    query = {f"x{number}": "y" * 200 for number in range(90)}
+    response = bucket.raw.get(bucket.path("key"), query=query, signer=wrong)
+    expect.error(response, "SignatureDoesNotMatch")
+    assert response.xml["CanonicalRequest"].startswith("GET\n")
+    assert len(response.body) < 24 << 10
+
+
 class TestTime:
     @pytest.mark.parametrize("minutes", [-16, -60, 16, 60 * 24])
     def test_too_far_away(self, bucket, minutes):

@@ -6,6 +6,8 @@ pub const HEADER_SECTION_BYTES_MAX: usize = 8 << 10;
 pub const TARGET_BYTES_MAX: usize = 24 << 10;
 /// Parameters of a query (`InvalidURI`).
 pub const QUERY_PARAMETERS_MAX: usize = 200;
+/// Of the text that should have been signed, as `SignatureDoesNotMatch` shows it, four bytes for each; the rest is left out.
+pub const SIGNED_TEXT_SHOWN_BYTES_MAX: usize = 4 << 10;
 /// Any XML body but the two below (`MaxMessageLengthExceeded`).
 pub const XML_BODY_BYTES_MAX: usize = 64 << 10;
 /// DeleteObjects: 1000 keys of up to 1024 bytes, each byte up to six characters of XML (`MaxMessageLengthExceeded`).

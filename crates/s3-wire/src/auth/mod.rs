@@ -22,7 +22,7 @@ mod tests;
 use std::borrow::Cow;
 
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderValue, Method};
 use s3_types::Timestamp;
 
 pub use chunk::ChunkSigner;
@@ -31,6 +31,7 @@ pub use v2::SigV2Authorization;
 pub use v4::SigV4Authorization;
 
 use crate::error::{ErrorCode, S3Error};
+use crate::limits::SIGNED_TEXT_SHOWN_BYTES_MAX;
 use crate::payload::PayloadMode;
 use crate::{Query, Result};
 
@@ -66,7 +67,7 @@ pub enum SigV2 {
 /// What signatures this server accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SigningPolicy {
-    /// The region that signatures must name. Empty or `*`: any.
+    /// The region that signatures must name.
     pub region: String,
     /// Whether SigV2 will do.
     pub sigv2: SigV2,
@@ -75,7 +76,7 @@ pub struct SigningPolicy {
 impl SigningPolicy {
     /// Clients without a region of their own say `auto`.
     fn accepts_region(&self, region: &str) -> bool {
-        region == self.region || region == "auto" || matches!(self.region.as_str(), "" | "*")
+        region == self.region || region == "auto"
     }
 }
 
@@ -94,9 +95,7 @@ impl Authorization {
     /// Reads the `Authorization` header or the parameters of a presigned URL, and checks all that needs no secret:
     /// form, region, service, time.
     pub fn parse(request: &SignedRequest<'_>, policy: &SigningPolicy, now: Timestamp) -> Result<Self> {
-        // An empty header is as good as none.
-        let header =
-            request.headers.get(AUTHORIZATION).filter(|value| !value.as_bytes().trim_ascii().is_empty());
+        let header = authorization_of(request.headers);
         let has = |names: &[&str]| request.query.iter().any(|(name, _)| names.contains(&name));
         let query_v4 = has(&["X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature"]);
         let query_v2 = has(&["Signature", "AWSAccessKeyId"]);
@@ -172,7 +171,7 @@ impl Authorization {
 /// To be called first; the rest of this module is given the result.
 pub fn effective_headers<'a>(query: &Query<'_>, headers: &'a HeaderMap) -> Result<Cow<'a, HeaderMap>> {
     // An `Authorization` header does not sign the query in this way.
-    if !query.has("AWSAccessKeyId") || headers.contains_key(AUTHORIZATION) {
+    if !query.has("AWSAccessKeyId") || authorization_of(headers).is_some() {
         return Ok(Cow::Borrowed(headers));
     }
     Ok(v2::headers_of_url(query, headers)?.map_or(Cow::Borrowed(headers), Cow::Owned))
@@ -206,13 +205,23 @@ pub fn invalid_access_key(access_key: &str) -> S3Error {
     S3Error::new(ErrorCode::InvalidAccessKeyId).detail("AWSAccessKeyId", access_key)
 }
 
+/// The `Authorization` header. An empty one is as good as none.
+fn authorization_of(headers: &HeaderMap) -> Option<&HeaderValue> {
+    headers.get(AUTHORIZATION).filter(|value| !value.as_bytes().trim_ascii().is_empty())
+}
+
+/// The beginning of a text that an error shows: an answer to a stranger must not be many times the request.
+fn shown(text: &[u8]) -> &[u8] {
+    text.get(..SIGNED_TEXT_SHOWN_BYTES_MAX).unwrap_or(text)
+}
+
 /// `SignatureDoesNotMatch`, with what we would have signed.
 fn mismatch(access_key: &str, string_to_sign: &[u8], signature_provided: &str) -> S3Error {
     S3Error::new(ErrorCode::SignatureDoesNotMatch)
         .detail("AWSAccessKeyId", access_key)
-        .detail("StringToSign", String::from_utf8_lossy(string_to_sign))
+        .detail("StringToSign", String::from_utf8_lossy(shown(string_to_sign)))
         .detail("SignatureProvided", signature_provided)
-        .detail("StringToSignBytes", encoding::spaced_hex(string_to_sign))
+        .detail("StringToSignBytes", encoding::spaced_hex(shown(string_to_sign)))
 }
 
 fn unsupported_mechanism() -> S3Error {

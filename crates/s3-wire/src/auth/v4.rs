@@ -13,7 +13,7 @@ use super::encoding::{Hex, hex, hex_str, normalised_path, sha256};
 use super::key::{Credential, SigningKey, SigningKeyCache};
 use super::scope::{Place, parse_credential};
 use super::window::{check_expiry, check_skew, request_time};
-use super::{SignedRequest, SigningPolicy, header, mismatch};
+use super::{SignedRequest, SigningPolicy, header, mismatch, shown};
 use crate::error::{ErrorCode, S3Error};
 use crate::limits::{CLOCK_SKEW_SECONDS_MAX, PRESIGNED_SECONDS_MAX};
 use crate::payload::PayloadMode;
@@ -205,8 +205,8 @@ impl SigV4Authorization {
         let to_sign = self.string_to_sign(&hex(&sha256(&as_sent))).concat();
         let error = mismatch(self.access_key(), to_sign.as_bytes(), &self.signature);
         Err(error
-            .detail("CanonicalRequest", String::from_utf8_lossy(&as_sent))
-            .detail("CanonicalRequestBytes", super::encoding::spaced_hex(&as_sent)))
+            .detail("CanonicalRequest", String::from_utf8_lossy(shown(&as_sent)))
+            .detail("CanonicalRequestBytes", super::encoding::spaced_hex(shown(&as_sent))))
     }
 
     fn matches(&self, canonical: &[u8], key: &SigningKey) -> Option<Hex> {

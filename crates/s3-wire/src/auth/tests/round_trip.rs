@@ -80,8 +80,8 @@ fn regions() {
     for (client, server, good) in [
         ("eu-west-1", "us-east-1", false),
         ("auto", "us-east-1", true),
-        ("eu-west-1", "", true),
-        ("eu-west-1", "*", true),
+        ("eu-west-1", "", false),
+        ("eu-west-1", "*", false),
         ("us-east-1", "us-east-1", true),
         ("", "us-east-1", false),
     ] {
