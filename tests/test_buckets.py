@@ -331,15 +331,6 @@ class TestList:
         expect.error(raw.get("/", anonymous=True), "AccessDenied")
 
 
-def test_expected_owner(bucket, raw):
-    owner = raw.get("/").xml.child("Owner")["ID"]
-    expect.ok(raw.head(bucket.path(), headers={"x-amz-expected-bucket-owner": owner}))
-    expect.head_error(raw.head(bucket.path(), headers={"x-amz-expected-bucket-owner": "111122223333"}), 403)
-    response = raw.put(bucket.path("a"), b"x", headers={"x-amz-expected-bucket-owner": "111122223333"})
-    expect.error(response, "AccessDenied")
-    assert bucket.is_untouched()
-
-
 @pytest.mark.parametrize(
     "operation", ["get", "head", "put", "delete", "list", "copy", "upload", "delete-many"]
 )

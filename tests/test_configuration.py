@@ -201,7 +201,7 @@ class TestCredentials:
         self.check(second, access_key, secret_key)
         assert access_key in second.output
         assert secret_key not in second.output + second.log
-        assert set(os.listdir(file.parent)) - {"metadata"} == {"credentials.toml"}
+        assert set(os.listdir(file.parent)) - {"metadata"} == {"account.toml", "credentials.toml"}
 
     def test_others_are_made_for_another_directory(self, make_server, tmp_path):
         trees = [tmp_path / name for name in ("one", "two")]

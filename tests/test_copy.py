@@ -233,11 +233,6 @@ class TestErrors:
         bucket.put("a", b"2")
         expect.error(copy(bucket, "copy", f"{bucket.name}/.slipway/staging"), "NoSuchKey")
 
-    def test_source_owner(self, bucket, source):
-        response = copy(bucket, "copy", x_amz_source_expected_bucket_owner="111122223333")
-        expect.error(response, "AccessDenied")
-        assert not bucket.exists("copy")
-
     @pytest.mark.parametrize(
         "name, value",
         [

@@ -48,6 +48,10 @@ EXPECTED: dict[str, tuple[int, str]] = {
     "InvalidAccessKeyId": (403, "The AWS Access Key Id you provided does not exist in our records."),
     "InvalidArgument": (400, "Invalid Argument"),
     "InvalidBucketName": (400, "The specified bucket is not valid."),
+    "InvalidBucketOwnerAWSAccountID": (
+        400,
+        "The value of the expected bucket owner parameter must be an AWS Account ID...",
+    ),
     "InvalidChunkSizeError": (403, "Only the last chunk is allowed to have a size less than 8192 bytes"),
     "InvalidDigest": (400, "The Content-MD5 you specified was invalid."),
     "InvalidLocationConstraint": (400, "The specified location-constraint is not valid"),

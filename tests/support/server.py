@@ -115,6 +115,11 @@ class Server:
         return "\n".join(self.lines)
 
     @property
+    def account(self) -> str:
+        """The id of the account that it serves for."""
+        return next(line.split()[1] for line in list(self.lines) if line.startswith("  account "))
+
+    @property
     def log(self) -> str:
         return self.log_file.read_text(errors="replace")
 

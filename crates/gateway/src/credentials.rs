@@ -1,14 +1,19 @@
 //! Where root's keys come from.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::io::Read as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use iam::{AccessKeyId, Credential, SecretKey};
 use s3_types::UnixAccount;
 use serde::Deserialize;
 use zeroize::Zeroizing;
+
+use crate::state_dir;
+
+/// Where keys that we made are kept, in the state directory.
+const FILE: &str = "credentials.toml";
 
 /// Variables that may hold root's keys: ours, and those that users of other servers have set already. Access key, and the
 /// names its secret may have.
@@ -78,12 +83,11 @@ fn find_keys(
         return Ok(root(credential, Origin::Given("from the environment")));
     }
     let Some(state_dir) = state_dir else { return Ok(root(generate()?, Origin::New(PathBuf::new()))) };
-    let path = state_dir.join("credentials.toml");
     check_state_dir(state_dir)?;
-    match fs::symlink_metadata(&path) {
-        Ok(metadata) if !metadata.is_file() => Err(format!("{}: not a plain file", path.display())),
-        Ok(_) => read(&path, Origin::Kept(path.clone())),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => keep(generate()?, state_dir, path),
+    let path = state_dir.join(FILE);
+    match state_dir::open(state_dir, FILE) {
+        Ok(Some(_)) => read(&path, Origin::Kept(path.clone())),
+        Ok(None) => keep(generate()?, state_dir, path),
         Err(e) => Err(format!("{}: {e}", path.display())),
     }
 }
@@ -178,31 +182,15 @@ fn generate() -> Result<Credential, String> {
 }
 
 fn keep(credential: Credential, state_dir: &Path, path: PathBuf) -> Result<Root, String> {
-    let says = |e: std::io::Error| format!("{}: {e}", path.display());
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(says)?;
     let text = Zeroizing::new(format!(
         "# Root's keys for this directory, made at the first start of slipway.\naccess_key = \"{}\"\nsecret_key = \"{}\"\n",
         credential.access_key,
         credential.secret_key.expose()
     ));
-    // Written whole under another name first: a crash must not leave half a file, and of two gateways that start at
-    // once on one tree, one wins and both use its keys.
-    // Under a name of its own: two gateways may well have the same process id, in two containers.
-    let mut unique = [0u8; 8];
-    aws_lc_rs::rand::fill(&mut unique).map_err(|_| "no random numbers to be had".to_owned())?;
-    let staging = state_dir.join(format!("credentials.{:016x}.tmp", u64::from_be_bytes(unique)));
-    let mut file =
-        fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&staging).map_err(says)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    let linked = written.and_then(|()| fs::hard_link(&staging, &path));
-    fs::remove_file(&staging).map_err(says)?;
-    match linked {
-        Ok(()) => {
-            fs::File::open(state_dir).and_then(|dir| dir.sync_all()).map_err(says)?;
-            Ok(Root { credential, unix_account: None, origin: Origin::New(path) })
-        }
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => read(&path, Origin::Kept(path.clone())),
-        Err(e) => Err(says(e)),
+    match state_dir::create(state_dir, FILE, text.as_bytes(), 0o600) {
+        Ok(true) => Ok(Root { credential, unix_account: None, origin: Origin::New(path) }),
+        Ok(false) => read(&path, Origin::Kept(path.clone())),
+        Err(e) => Err(format!("{}: {e}", path.display())),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Only this crate reads configuration, environment or clock.
 
+mod account;
 mod body;
 pub mod commands;
 pub mod config;
@@ -14,5 +15,6 @@ mod reply;
 mod request_id;
 pub mod serve;
 pub mod server;
+mod state_dir;
 mod storage;
 pub mod sweep;

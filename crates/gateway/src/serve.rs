@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend::Backend;
-use iam::{Authorizer, Identities};
+use iam::{Account, Authorizer, Identities};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tracing_subscriber::EnvFilter;
 
+use crate::account;
 use crate::body::DigestServices;
 use crate::config::{self, LogFormat, ServeOptions};
 use crate::credentials::{self, Origin, Root};
@@ -42,8 +43,9 @@ pub fn run(options: ServeOptions) -> Result<(), String> {
 }
 
 async fn serve(options: ServeOptions) -> Result<(), String> {
-    let Running { server, names, certificates, root } = start(&options).await?;
-    greet(&options, &names, certificates.is_some(), &root);
+    let running = start(&options).await?;
+    greet(&options, &running);
+    let Running { server, certificates, .. } = running;
     until_stopped(certificates.as_deref()).await?;
     tracing::info!("stopping; requests in progress may finish");
     tokio::select! {
@@ -65,6 +67,7 @@ pub struct Running {
     /// Where: `127.0.0.1:9000`, `unix:/run/s3`.
     pub names: Vec<String>,
     certificates: Option<Arc<Certificates>>,
+    account: Account,
     root: Root,
 }
 
@@ -78,12 +81,13 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
     let listeners = bind(&addresses).await?;
     let state_dir = (options.dir != NULL).then(|| Path::new(&options.dir).join(".slipway"));
     let env = |name: &str| std::env::var(name).ok();
+    let account = account::find(options.account_id.as_ref(), state_dir.as_deref())?;
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref())?;
 
     if options.chown && root.unix_account.is_none() {
         tracing::warn!("root has no uid and gid, so that with --chown its files belong to the server's user");
     }
-    let gateway = Arc::new(gateway(options, backend.clone(), &root));
+    let gateway = Arc::new(gateway(options, backend.clone(), &root, account.clone()));
     let settings = ConnectionSettings {
         gateway,
         tls: certificates.as_ref().map(Certificates::acceptor).transpose()?,
@@ -97,7 +101,7 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
         server.listen(listener);
     }
     tokio::spawn(sweep::regularly(backend));
-    Ok(Running { server, names, certificates, root })
+    Ok(Running { server, names, certificates, account, root })
 }
 
 async fn bind(addresses: &[ListenAddress]) -> Result<Vec<Listener>, String> {
@@ -129,7 +133,7 @@ fn allow_connections(max_connections: usize) {
     }
 }
 
-fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root) -> Gateway {
+fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, account: Account) -> Gateway {
     let sigv2 = match options.sigv2 {
         config::SigV2::Presigned => s3_wire::auth::SigV2::Presigned,
         config::SigV2::All => s3_wire::auth::SigV2::All,
@@ -137,7 +141,7 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root) -> Ga
     };
     Gateway {
         backend,
-        identities: Identities::root_only(root.credential.clone(), root.unix_account),
+        identities: Identities::root_only(account, root.credential.clone(), root.unix_account),
         authorizer: Authorizer,
         signing: SigningPolicy { region: options.region.clone(), sigv2 },
         signing_keys: SigningKeyCache::new(),
@@ -184,13 +188,14 @@ fn start_log(options: &ServeOptions) -> Result<(), String> {
 }
 
 /// Tells where the server is and, the first time, with which keys to reach it.
-fn greet(options: &ServeOptions, names: &[String], tls: bool, root: &Root) {
+fn greet(options: &ServeOptions, running: &Running) {
     // Nobody may be listening any more, which is no reason to stop.
-    let _ = std::io::stdout().write_all(greeting(options, names, tls, root).as_bytes());
+    let _ = std::io::stdout().write_all(greeting(options, running).as_bytes());
 }
 
-fn greeting(options: &ServeOptions, names: &[String], tls: bool, root: &Root) -> String {
-    let scheme = if tls { "https" } else { "http" };
+fn greeting(options: &ServeOptions, running: &Running) -> String {
+    let Running { names, certificates, account, root, .. } = running;
+    let scheme = if certificates.is_some() { "https" } else { "http" };
     let url =
         |name: &String| if name.starts_with("unix:") { name.clone() } else { format!("{scheme}://{name}") };
     let endpoints: Vec<_> = names.iter().map(url).collect();
@@ -198,10 +203,11 @@ fn greeting(options: &ServeOptions, names: &[String], tls: bool, root: &Root) ->
     let (access_key, secret_key, region) =
         (&credential.access_key, credential.secret_key.expose(), &options.region);
     let head = format!(
-        "Slipway {} serves {}\n  endpoint    {}\n  region      {region}\n  access key  {access_key}",
+        "Slipway {} serves {}\n  endpoint    {}\n  region      {region}\n  account     {}\n  access key  {access_key}",
         env!("CARGO_PKG_VERSION"),
         options.dir.to_string_lossy(),
         endpoints.join("  "),
+        account.id(),
     );
     let path = match &root.origin {
         Origin::Given(whence) => return format!("{head} ({whence})\n"),

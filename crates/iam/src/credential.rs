@@ -4,6 +4,8 @@ use std::sync::Arc;
 use s3_types::UnixAccount;
 use zeroize::Zeroizing;
 
+use crate::Account;
+
 /// Shortest and longest access key id; AWS's are 16 to 128 characters, other servers allow 3.
 const ACCESS_KEY_LENGTHS: std::ops::RangeInclusive<usize> = 3..=128;
 /// Shortest and longest secret key.
@@ -94,8 +96,9 @@ pub struct Credential {
 /// Somebody who may sign requests.
 #[derive(Debug)]
 pub struct Identity {
-    /// What answers show as the owner of what this identity makes.
-    pub id: String,
+    /// A name for people. Answers show it beside the account's id where they tell who began something; never an access key,
+    /// which is half of a credential and may be changed.
+    pub name: String,
     /// Whether everything is allowed.
     pub is_root: bool,
     /// What the identity signs with.
@@ -104,17 +107,18 @@ pub struct Identity {
     pub unix_account: Option<UnixAccount>,
 }
 
-/// Whose signatures are accepted.
+/// Whose signatures are accepted, and the account that they all belong to.
 #[derive(Debug)]
 pub struct Identities {
+    account: Account,
     root: Arc<Identity>,
 }
 
 impl Identities {
     /// Only root, with its account in the file system.
-    pub fn root_only(credential: Credential, unix_account: Option<UnixAccount>) -> Self {
-        let id = credential.access_key.to_string();
-        Self { root: Arc::new(Identity { id, is_root: true, credential, unix_account }) }
+    pub fn root_only(account: Account, credential: Credential, unix_account: Option<UnixAccount>) -> Self {
+        let root = Identity { name: "root".to_owned(), is_root: true, credential, unix_account };
+        Self { account, root: Arc::new(root) }
     }
 
     /// The identity with this access key id.
@@ -122,9 +126,14 @@ impl Identities {
         (self.root.credential.access_key.as_str() == access_key).then_some(&self.root)
     }
 
-    /// The id that S3 answers show as the owner of buckets and objects.
-    pub fn owner_id(&self) -> &str {
-        &self.root.id
+    /// Whom buckets and objects belong to.
+    pub const fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Who began what an answer tells of: until there are others, root.
+    pub fn initiator(&self) -> &Identity {
+        &self.root
     }
 }
 

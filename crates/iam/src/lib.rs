@@ -4,8 +4,10 @@
 //! ACLs need: a request is authenticated into a [`Requester`], and every action it takes is put to the [`Authorizer`] with
 //! the facts of the request.
 
+mod account;
 mod authorize;
 mod credential;
 
+pub use account::{Account, AccountId, InvalidAccountId};
 pub use authorize::{Action, Authorizer, Decision, RequestFacts, Requester};
 pub use credential::{AccessKeyId, Credential, Identities, Identity, InvalidCredential, SecretKey};

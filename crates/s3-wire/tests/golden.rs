@@ -311,7 +311,7 @@ fn uploads() {
     };
     let mut writer = paged.begin(3);
     for upload in uploads {
-        upload.write(&mut writer, KeyEncoding::Url, NAMED);
+        upload.write(&mut writer, KeyEncoding::Url, NAMED, OWNER);
     }
     render("list-uploads.url", &with_prefixes(writer, &["é/"], KeyEncoding::Url));
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser as _};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use iam::AccountId;
 use rustix::fs::Advice;
 
 use crate::commands::bench::BenchOptions;
@@ -202,6 +203,11 @@ pub struct ServeOptions {
     /// DIR/.slipway/credentials.toml
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CREDENTIALS_FILE")]
     pub credentials_file: Option<PathBuf>,
+
+    /// The id of the account that buckets and objects belong to: 12 digits. Without it the one that the directory has is taken,
+    /// which is made once and kept in DIR/.slipway/account.toml. A directory that has another one is not served
+    #[arg(long, value_name = "ID", env = "SLIPWAY_ACCOUNT_ID", value_parser = AccountId::new)]
+    pub account_id: Option<AccountId>,
 
     /// When a write is acknowledged
     #[arg(long, value_name = "LEVEL", env = "SLIPWAY_DURABILITY", value_enum, default_value = "full")]

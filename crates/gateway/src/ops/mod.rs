@@ -10,6 +10,7 @@ mod upload;
 use std::future::Future;
 
 use futures_util::future::BoxFuture;
+use iam::AccountId;
 use s3_wire::headers::{expected_bucket_owner, source_expected_bucket_owner};
 use s3_wire::honoured;
 use s3_wire::operation::{Operation as Op, Support};
@@ -107,15 +108,20 @@ pub fn dispatch(call: Call<'_>) -> BoxFuture<'_, Result<Reply>> {
     }
 }
 
-/// `AccessDenied` unless the owner that the client expects is the one there is. Account ids do not exist here: root's
-/// access key is what answers show as the owner.
+/// `AccessDenied` unless each bucket belongs to the account that the client expects. What is no account id at all is
+/// `InvalidBucketOwnerAWSAccountID`.
 fn check_expected_owner(call: &Call<'_>) -> Result<()> {
     let expected = [expected_bucket_owner(call.headers), source_expected_bucket_owner(call.headers)];
-    if expected.into_iter().flatten().all(|owner| owner == call.gateway.identities.owner_id()) {
-        Ok(())
-    } else {
-        Err(ErrorCode::AccessDenied.into())
+    for text in expected.into_iter().flatten() {
+        let id = AccountId::new(text).map_err(|_| {
+            let code = ErrorCode::InvalidBucketOwnerAWSAccountID;
+            S3Error::with_message(code, format!("{} [{text}]", code.message()))
+        })?;
+        if id != *call.gateway.identities.account().id() {
+            return Err(ErrorCode::AccessDenied.into());
+        }
     }
+    Ok(())
 }
 
 /// Versions do not exist yet: only `null` names one (any object); another id is one that was never given out.

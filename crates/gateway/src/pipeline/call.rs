@@ -81,7 +81,13 @@ impl<'a> Call<'a> {
 
     /// Whom answers show as the owner.
     pub fn owner(&self) -> Owner<'a> {
-        Owner::named(self.gateway.identities.owner_id())
+        Owner::new(self.gateway.identities.account().canonical_id())
+    }
+
+    /// Whom answers show as who began an upload. S3 names them, which it does with no owner.
+    pub fn initiator(&self) -> Owner<'a> {
+        let identities = &self.gateway.identities;
+        Owner { display_name: Some(&identities.initiator().name), ..self.owner() }
     }
 
     /// The operation's own action on its own target.

@@ -62,12 +62,12 @@ impl ListUploadsResult<'_> {
 }
 
 impl ListedUpload<'_> {
-    /// Writes the entry. `owner` began the upload and will own the object.
-    pub fn write(&self, writer: &mut Writer, encoding: KeyEncoding, owner: Owner<'_>) {
+    /// Writes the entry. `initiator` began the upload, `owner` will own the object.
+    pub fn write(&self, writer: &mut Writer, encoding: KeyEncoding, initiator: Owner<'_>, owner: Owner<'_>) {
         writer.open("Upload");
         writer.key("Key", self.key, encoding);
         writer.text("UploadId", self.upload_id);
-        writer.owner("Initiator", owner);
+        writer.owner("Initiator", initiator);
         writer.owner("Owner", owner);
         writer.text("StorageClass", "STANDARD");
         writer.time("Initiated", self.initiated);

@@ -43,19 +43,19 @@ pub enum KeyEncoding {
     Url,
 }
 
-/// Whom an object, part or bucket belongs to. S3 no longer sends a display name; clients that expect one cope.
+/// Whom an object, part or bucket belongs to, or who began an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner<'a> {
     /// The canonical user id.
     pub id: &'a str,
-    /// A name for people.
+    /// A name for people. S3 sends it with initiators alone.
     pub display_name: Option<&'a str>,
 }
 
 impl<'a> Owner<'a> {
-    /// An owner whose id is a name for people as well.
-    pub const fn named(id: &'a str) -> Self {
-        Self { id, display_name: Some(id) }
+    /// An owner as S3 shows it: without a name.
+    pub const fn new(id: &'a str) -> Self {
+        Self { id, display_name: None }
     }
 }
 

@@ -88,7 +88,7 @@ pub fn objects_reply(
             checksum: object.checksum.map(|c| (c.value.algorithm(), c.checksum_type)),
             size_bytes: object.size_bytes,
         };
-        entry.write(writer, encoding, owner.as_deref().map(Owner::named));
+        entry.write(writer, encoding, owner.as_deref().map(Owner::new));
     })
 }
 

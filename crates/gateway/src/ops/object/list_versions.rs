@@ -42,7 +42,7 @@ impl<'a> Operation<'a> for ListObjectVersions<'a> {
                 checksum: object.checksum.map(|c| (c.value.algorithm(), c.checksum_type)),
                 size_bytes: object.size_bytes,
             };
-            entry.write(writer, asked.encoding, Owner::named(&owner));
+            entry.write(writer, asked.encoding, Owner::new(&owner));
         }))
     }
 }

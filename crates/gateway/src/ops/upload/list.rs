@@ -55,6 +55,7 @@ impl<'a> Operation<'a> for ListMultipartUploads<'a> {
         };
         let writer = result.begin(page.uploads.len() + page.common_prefixes.len());
         let (encoding, owner) = (asked.encoding, call.owner().id.to_owned());
+        let name = call.initiator().display_name.map(str::to_owned);
         let uploads = page.uploads.into_iter().map(Ok);
         let entries = uploads.chain(page.common_prefixes.into_iter().map(Err));
         Ok(reply::ok_entries(writer, entries, move |entry, writer| match entry {
@@ -64,7 +65,12 @@ impl<'a> Operation<'a> for ListMultipartUploads<'a> {
                 initiated: upload.initiated,
                 checksum: upload.checksum,
             }
-            .write(writer, encoding, Owner::named(&owner)),
+            .write(
+                writer,
+                encoding,
+                Owner { id: &owner, display_name: name.as_deref() },
+                Owner::new(&owner),
+            ),
             Err(prefix) => writer.common_prefix(&prefix, encoding),
         }))
     }

@@ -37,7 +37,7 @@ impl<'a> Operation<'a> for ListParts {
             bucket: object.bucket.as_str(),
             key: object.key.as_str(),
             upload_id: self.id.as_str(),
-            initiator: call.owner(),
+            initiator: call.initiator(),
             owner: call.owner(),
             part_number_marker: asked.part_number_marker,
             next_part_number_marker: page.parts.last().map(|part| part.part_number).unwrap_or_default(),

@@ -1,0 +1,155 @@
+//! Whose a tree's buckets and objects are.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use iam::{Account, AccountId};
+use serde::Deserialize;
+
+use crate::state_dir;
+
+const FILE: &str = "account.toml";
+/// Longer than what is written there.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
+/// Others may read it: it is no secret, and a tool of theirs may want to know.
+const MODE: u32 = 0o644;
+
+#[derive(Deserialize)]
+struct AccountFile {
+    account_id: String,
+}
+
+/// The account of the tree: what `state_dir/account.toml` says, which is made if need be, of `given` or of random digits. A tree
+/// that says something else than `given` is an error: to go on would show other gateways' clients another owner. Where
+/// nothing is kept and nothing can be (a tree that may only be read), the account is for this run alone.
+///
+/// Without a `state_dir` nothing is stored, and nothing kept.
+pub fn find(given: Option<&AccountId>, state_dir: Option<&Path>) -> Result<Account, String> {
+    let id = match (state_dir, given) {
+        (Some(state_dir), given) => kept(given, state_dir)?,
+        (None, Some(given)) => given.clone(),
+        (None, None) => random()?,
+    };
+    Ok(Account::new(id))
+}
+
+fn kept(given: Option<&AccountId>, state_dir: &Path) -> Result<AccountId, String> {
+    if let Some(kept) = read(state_dir)? {
+        return agreed(given, kept, state_dir);
+    }
+    let made = given.map_or_else(random, |given| Ok(given.clone()))?;
+    let text = format!(
+        "# The account that owns this directory's buckets and objects, made at the first start of slipway.\n\
+         # Answers show an id made from it; clients may expect it (x-amz-expected-bucket-owner).\n\
+         account_id = \"{made}\"\n"
+    );
+    let created = state_dir::create(state_dir, FILE, text.as_bytes(), MODE);
+    // Another gateway may have been faster, with other digits.
+    match (read(state_dir)?, created) {
+        (Some(kept), _) => agreed(given, kept, state_dir),
+        (None, Ok(_)) => Err(format!("{}: gone again", state_dir.join(FILE).display())),
+        (None, Err(error)) => {
+            tracing::warn!(
+                file = %state_dir.join(FILE).display(),
+                %error,
+                account_id = %made,
+                "cannot be kept: unless --account-id says which, the owner that answers show is another one after each start"
+            );
+            Ok(made)
+        }
+    }
+}
+
+fn agreed(given: Option<&AccountId>, kept: AccountId, state_dir: &Path) -> Result<AccountId, String> {
+    match given {
+        Some(given) if *given != kept => Err(format!(
+            "{}: the directory belongs to account {kept}, not {given}; leave out --account-id, or stop all gateways of the directory \
+             and write the other one there",
+            state_dir.join(FILE).display()
+        )),
+        _ => Ok(kept),
+    }
+}
+
+fn read(state_dir: &Path) -> Result<Option<AccountId>, String> {
+    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", state_dir.join(FILE).display());
+    let Some(file) = state_dir::open(state_dir, FILE).map_err(|e| says(&e))? else { return Ok(None) };
+    let mut text = String::new();
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|e| says(&e))?;
+    let file: AccountFile =
+        toml::from_str(&text).map_err(|_| says(&"expected account_id = \"…\", with 12 digits"))?;
+    AccountId::new(&file.account_id).map(Some).map_err(|e| says(&e))
+}
+
+fn random() -> Result<AccountId, String> {
+    let mut bits = [0u8; 8];
+    aws_lc_rs::rand::fill(&mut bits).map_err(|_| "no random numbers to be had")?;
+    Ok(AccountId::from_random(u64::from_be_bytes(bits)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn id(text: &str) -> AccountId {
+        AccountId::new(text).unwrap()
+    }
+
+    #[test]
+    fn made_once_and_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join(".slipway");
+        let made = find(None, Some(&state)).unwrap();
+        assert_eq!(find(None, Some(&state)), Ok(made.clone()));
+        assert_eq!(find(Some(made.id()), Some(&state)), Ok(made));
+        assert_eq!(fs::read_dir(&state).unwrap().count(), 1, "nothing is left of making it");
+    }
+
+    #[test]
+    fn what_is_given_is_kept_and_another_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let given = id("012345678901");
+        assert_eq!(find(Some(&given), Some(dir.path())).unwrap().id(), &given);
+        assert_eq!(find(None, Some(dir.path())).unwrap().id(), &given);
+        let error = find(Some(&id("999999999999")), Some(dir.path())).unwrap_err();
+        assert!(error.contains("belongs to account 012345678901, not 999999999999"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_does_not_say_it_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(FILE);
+        for text in
+            ["", "account_id = \"12\"", "account_id = 123456789012", "account_id = \"1234567890", "\u{0}"]
+        {
+            fs::write(&file, text).unwrap();
+            let error = find(None, Some(dir.path())).unwrap_err();
+            assert!(error.contains("account.toml: ") && error.contains("12 d"), "{text}: {error}");
+        }
+        fs::write(&file, b"\xff").unwrap();
+        assert!(find(None, Some(dir.path())).is_err());
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        assert!(find(None, Some(dir.path())).unwrap_err().contains("not a plain file"));
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join(FILE)).unwrap();
+        assert!(find(None, Some(dir.path())).unwrap_err().contains("not a plain file"));
+    }
+
+    #[test]
+    fn of_gateways_that_start_at_once_one_wins() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join(".slipway");
+        let found: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| find(None, Some(&state)).unwrap())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(found.iter().all(|account| *account == found[0]), "{found:?}");
+    }
+}

@@ -1,0 +1,67 @@
+//! `DIR/.slipway`, where gateways keep what they made for a tree: root's keys, the account.
+
+use std::fs;
+use std::io::{Error, ErrorKind, Result, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
+
+/// Writes `text` to the file `name` of `state_dir`, which is made if need be, for good. False if someone has made that file
+/// before: of several gateways that start at once on one tree, one wins, and all use what it wrote.
+pub fn create(state_dir: &Path, name: &str, text: &[u8], mode: u32) -> Result<bool> {
+    make(state_dir)?;
+    // Written whole under another name first: a crash must not leave half a file. Under a name of its own: two gateways may
+    // well have the same process id, in two containers.
+    let mut unique = [0u8; 8];
+    aws_lc_rs::rand::fill(&mut unique).map_err(|_| Error::other("no random numbers to be had"))?;
+    let staging = state_dir.join(format!("{name}.{:016x}.tmp", u64::from_be_bytes(unique)));
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&staging)?;
+    let written = file.write_all(text).and_then(|()| file.sync_all());
+    let placed = written.and_then(|()| place(&staging, &state_dir.join(name)));
+    match fs::remove_file(&staging) {
+        // It was moved.
+        Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    match placed {
+        Ok(()) => sync(state_dir).map(|()| true),
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// The file `name` of `state_dir`, if it is there and one. Neither a link nor a pipe is followed or waited for.
+pub fn open(state_dir: &Path, name: &str) -> Result<Option<fs::File>> {
+    let path = state_dir.join(name);
+    match fs::symlink_metadata(&path) {
+        Ok(metadata) if !metadata.is_file() => Err(Error::new(ErrorKind::InvalidInput, "not a plain file")),
+        Ok(_) => fs::File::open(&path).map(Some),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+fn make(state_dir: &Path) -> Result<()> {
+    if fs::symlink_metadata(state_dir).is_ok_and(|metadata| metadata.is_dir()) {
+        return Ok(());
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(state_dir)?;
+    state_dir.parent().map_or(Ok(()), sync)
+}
+
+fn sync(directory: &Path) -> Result<()> {
+    fs::File::open(directory)?.sync_all()
+}
+
+/// Gives a file a name that is free; `AlreadyExists` if it is not.
+fn place(from: &Path, to: &Path) -> Result<()> {
+    match rustix::fs::link(from, to) {
+        // No hard links there.
+        Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {
+            Ok(rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
+        }
+        result => Ok(result?),
+    }
+}
