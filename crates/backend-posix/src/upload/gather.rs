@@ -73,8 +73,12 @@ pub(super) fn gather<'s>(
     if let Some(chosen) = choose(store, upload, &assemblies, parts, size_bytes)? {
         let base = &assemblies[chosen];
         let stage = target.stage_with(store, |bucket, directory| Place::of(bucket, directory, target))?;
-        // Elsewhere, the file could not be published by giving it a name.
-        if stage.staged.device == base.device && base.layout.seal()? {
+        // On another file system it could not be published by giving it a name. And until it was
+        // sealed, parts may have come that would be cut off: then all are copied.
+        if stage.staged.device == base.device
+            && base.layout.seal()?
+            && !would_cut(store, upload, base, parts, size_bytes)?
+        {
             let staged = in_place(store, upload, base, &assemblies, parts, size_bytes)?;
             stage.staged.take_back(staged.file()).op("give a file its owner")?;
             let stage = Stage { bucket: stage.bucket, directory: stage.directory, staged };
@@ -163,6 +167,21 @@ fn choose(
         }
     }
     Ok(None)
+}
+
+/// True if an assembly that is cut to `size_bytes` would lose a part that is not among `parts`. Once
+/// it is sealed, the answer stays the same.
+fn would_cut(
+    store: &Store,
+    upload: &Upload,
+    assembly: &Assembly,
+    parts: &[Part],
+    size_bytes: u64,
+) -> Result<bool, Fail> {
+    let now = file_info::fresh(&assembly.file).attempt("stat an assembly")?;
+    let last = parts.last().map_or(0, |part| part.number);
+    let here = PartBytes::Slot { assembly: assembly.layout.assembly };
+    Ok(now.stamp.size_bytes > size_bytes && reaches_beyond(store, upload, last, here)?)
 }
 
 /// True if a part after number `last` is in the assembly too.

@@ -162,6 +162,40 @@ async fn parts_left_out_survive_a_failed_complete() {
     assert!(scene.bytes() == bodies.concat());
 }
 
+/// A Complete waits for those who write before it seals the assembly. What they publish meanwhile
+/// is beyond its list, and stays whole if it fails.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn parts_that_come_while_it_is_sealed_survive_a_failed_complete() {
+    if fixture::skips("assemblies that are sealed are") {
+        return;
+    }
+    // Each time the part comes a little later after the Complete began: some come too early, and
+    // show nothing.
+    for delay in [20, 60, 150, 400] {
+        let scene = Arc::new(Scene::new().await);
+        let bodies = [body(1, PART), body(2, PART), body(3, PART)];
+        let mut parts = vec![scene.put(1, &bodies[0]).await, scene.put(2, &bodies[1]).await];
+        // Nothing fails before the publish.
+        fs::create_dir_all(scene.object().join(".slipway,self")).unwrap();
+        // As someone who writes a part.
+        let writer = fs::File::open(scene.upload().join("layout1")).unwrap();
+        rustix::fs::flock(&writer, rustix::fs::FlockOperation::LockShared).unwrap();
+        let complete = tokio::spawn({
+            let (scene, parts) = (Arc::clone(&scene), parts.clone());
+            async move { scene.complete(&parts).await }
+        });
+        tokio::time::sleep(Duration::from_millis(delay)).await;
+        parts.push(scene.put(3, &bodies[2]).await);
+        drop(writer);
+        complete.await.unwrap().unwrap_err();
+        fs::remove_dir_all(scene.object()).unwrap();
+        assert_eq!(scene.listed().await.unwrap().len(), 3, "{delay}");
+        let completed = scene.complete(&parts).await;
+        assert!(completed.is_ok(), "{delay}: {completed:?}");
+        assert!(scene.bytes() == bodies.concat(), "{delay}");
+    }
+}
+
 /// Several gateways send the same parts, some of them twice and with other bytes, while it is completed or aborted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn gateways_that_race_come_to_a_legal_end() {
