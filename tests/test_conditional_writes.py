@@ -35,6 +35,16 @@ def writer(request, bucket) -> Writer:
     return Writer(bucket, request.param)
 
 
+def one_part(bucket: Bucket, key: str) -> tuple[str, list[tuple[int, str]]]:
+    """An upload that would make `new` of a key: id and parts."""
+    upload_id = bucket.create_upload(key)
+    return upload_id, [(1, expect.ok(bucket.put_part(key, upload_id, 1, b"new")).etag)]
+
+
+def complete_if(bucket: Bucket, key: str, upload_id: str, parts: list[tuple[int, str]], etag: str):
+    return bucket.complete(key, upload_id, parts, headers={"if-match": etag})
+
+
 class TestWrites:
     def test_if_none_match_on_nothing(self, writer):
         expect.ok(writer.write("key", b"new", {"if-none-match": "*"}))
@@ -103,6 +113,84 @@ class TestWrites:
         message = re.compile("^A header you provided implies functionality that is not implemented")
         expect.error(writer.write("key", b"new", headers), "NotImplemented", message, Header=named)
         assert not writer.bucket.exists("key")
+
+    @pytest.mark.parametrize("key", ["key", "key/", "deep/key"])
+    @pytest.mark.parametrize("change", ["put", "delete and put", "edit", "copy", "complete"])
+    def test_a_complete_needs_the_object_of_its_creation(self, bucket, key, change):
+        """Even if its ETag is the same."""
+        etag = bucket.put(key, b"old").etag
+        upload_id, parts = one_part(bucket, key)
+        match change:
+            case "put":
+                etag = bucket.put(key, b"old").etag
+            case "delete and put":
+                bucket.delete(key)
+                expect.error(complete_if(bucket, key, upload_id, parts, etag), "NoSuchKey", Key=key)
+                etag = bucket.put(key, b"old").etag
+            case "copy":
+                headers = {"x-amz-copy-source": f"{bucket.name}/{key}", "x-amz-metadata-directive": "REPLACE"}
+                etag = expect.ok(bucket.raw.put(bucket.path(key), headers=headers)).xml["ETag"]
+            case "complete":
+                etag = bucket.upload(key, [b"old"]).xml["ETag"]
+            case "edit" if key.endswith("/"):
+                pytest.skip("a directory object's bytes are in a file of the server's own")
+            case "edit":
+                bucket.file(key).write_bytes(b"edited")
+                etag = bucket.head(key).etag
+        expect.error(
+            complete_if(bucket, key, upload_id, parts, etag),
+            "ConditionalRequestConflict",
+            Condition="If-Match",
+            Key=key,
+        )
+        # Another ETag is told first; and an upload that begins now is about the object of now.
+        expect.error(complete_if(bucket, key, upload_id, parts, '"0"'), "PreconditionFailed")
+        upload_id, parts = one_part(bucket, key)
+        expect.ok(complete_if(bucket, key, upload_id, parts, etag))
+        assert bucket.read(key) == b"new"
+
+    def test_a_complete_over_an_object_that_came_since(self, bucket):
+        upload_id, parts = one_part(bucket, "key")
+        etag = bucket.put("key", b"since").etag
+        expect.error(
+            complete_if(bucket, "key", upload_id, parts, etag),
+            "ConditionalRequestConflict",
+            Condition="If-Match",
+            Key="key",
+        )
+        response = bucket.complete("key", upload_id, parts, headers={"if-none-match": "*"})
+        expect.error(response, "PreconditionFailed", Condition="If-None-Match")
+        # Without a condition there is nothing that must not have changed.
+        expect.ok(bucket.complete("key", upload_id, parts))
+
+    @pytest.mark.parametrize("by", ["S3", "hand"])
+    @pytest.mark.parametrize("key", ["key", "key/"])
+    def test_a_complete_where_an_object_was_deleted(self, bucket, key, by):
+        bucket.put(key, b"old")
+        upload_id, parts = one_part(bucket, key)
+        if by == "S3" or key == "key/":
+            expect.ok(bucket.delete(key), 204)
+        else:
+            bucket.file(key).unlink()
+        expect.error(
+            bucket.complete(key, upload_id, parts, headers={"if-none-match": "*"}),
+            "ConditionalRequestConflict",
+            Condition="If-None-Match",
+            Key=key,
+        )
+        assert not bucket.exists(key)
+        upload_id, parts = one_part(bucket, key)
+        expect.ok(bucket.complete(key, upload_id, parts, headers={"if-none-match": "*"}))
+
+    def test_a_complete_over_what_only_seems_to_have_changed(self, bucket):
+        """A file that S3 did not write, whose mode changes, and which becomes a directory's own file."""
+        bucket.file("key").write_text("by hand")
+        upload_id, parts = one_part(bucket, "key")
+        etag = expect.ok(bucket.get("key")).etag
+        bucket.file("key").chmod(0o640)
+        bucket.put("key/below", b"x")
+        expect.ok(complete_if(bucket, "key", upload_id, parts, etag))
+        assert bucket.read("key") == b"new"
 
     def test_a_failed_complete_can_be_repeated(self, bucket):
         bucket.put("key", b"old")

@@ -22,8 +22,9 @@ that order, and so finds out the state for the next round. In particular
   have been there. A listing is no snapshot: nothing is asked of two keys together;
 - DeleteObjects is one DELETE for each key, in no order. CopyObject reads the source and later writes the
   target, two steps: which version it took, its ETag tells. Completes of one upload by several clients, and
-  aborts, write at most once, and agree;
-- 409 is for those alone who complete or abort an upload that another has in hand; 5xx is never an answer.
+  aborts, write at most once, and agree: who comes second waits for the first. A Complete with a condition
+  also needs the key to have what it had when its upload was created, else it is answered 409;
+- 409 is for nothing else; 5xx is never an answer.
 
 By hand, with plain calls in the tree, while clients are at work in the same directories:
 

@@ -150,9 +150,7 @@ EXPECTED: dict[str, tuple[int, str]] = {
 }
 
 # Codes that the server knows and no test here can bring about for certain, with the reason. To be kept short.
-NOT_TRIGGERED: dict[str, str] = {
-    "ConditionalRequestConflict": "takes a hundred lost races in a row; test_conditional_writes.py allows it",
-}
+NOT_TRIGGERED: dict[str, str] = {}
 
 _RECORD = "SLIPWAY_TESTS_SEEN_CODES"
 _seen: set[str] = set()

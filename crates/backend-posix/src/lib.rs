@@ -125,6 +125,7 @@ mod object;
 mod options;
 mod orphans;
 mod place;
+mod predecessor;
 mod presence;
 mod probes;
 mod publish;
@@ -238,6 +239,7 @@ impl PosixBackend {
             bucket: object.bucket.clone(),
             place: ObjectPath::of(object.key.as_str()),
             conditions: conditions.clone(),
+            predecessor: None,
             owner: self.owner(cx),
         }
     }

@@ -37,6 +37,15 @@ pub(crate) struct Lock {
     released: Released,
 }
 
+impl Lock {
+    /// Of an open file that is locked. Another try if it no longer has the name by which it was
+    /// opened.
+    pub fn of(file: OwnedFd, directory: impl AsFd, path: &str) -> Result<Self, Fail> {
+        let id = named(&file, directory, path).attempt("stat a lock")?.ok_or(Fail::Retry)?;
+        Ok(Self { file, released: Released(id) })
+    }
+}
+
 impl Bucket<'_> {
     /// Waits for the lock of the file at `path`.
     /// From then on, the file is no directory by halves (see [`conversion`]).
@@ -132,8 +141,7 @@ impl Bucket<'_> {
         self.hand_over_if_new(&file).attempt("give a lock to its owner")?;
         lock_file(self, &file)?;
         // DeleteBucket takes lock files away; then this one excludes no one any more.
-        let id = named(&file, &self.fd, &path).attempt("stat a lock")?.ok_or(Fail::Retry)?;
-        Ok(Lock { file, released: Released(id) })
+        Lock::of(file, &self.fd, &path)
     }
 }
 
@@ -157,13 +165,8 @@ fn tell_whose(bucket: &Bucket<'_>, path: &str) {
     );
 }
 
-/// True if an open file still has the name by which it was opened.
+/// Device and inode of an open file that still has the name by which it was opened.
 /// Its links do not tell: FUSE and NFS let a file that is open only seem to be removed.
-pub(crate) fn is_named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<bool> {
-    named(file, directory, path).map(|id| id.is_some())
-}
-
-/// [`is_named`], with the file's device and inode.
 fn named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<Option<(u64, u64)>> {
     let info = file_info::of(file)?;
     let id = (info.device, info.inode);

@@ -32,6 +32,8 @@ pub(crate) struct Facts {
     pub etag: ETag,
     pub last_modified: Timestamp,
     pub size_bytes: u64,
+    /// Its file's inode, where these last.
+    pub inode: Option<u64>,
 }
 
 /// A directory and a name in it where an object's file is, or would be.
@@ -164,6 +166,7 @@ fn current(
             etag: attributes.etag,
             last_modified: attributes.last_modified,
             size_bytes: attributes.size_bytes,
+            inode: bucket.store.lasting_inode(&info),
         }
     });
     Ok(Current { facts, overflow })

@@ -1,6 +1,6 @@
 //! Making a staged file the object, in one atomic step.
 
-use backend::Result;
+use backend::{BackendError, Result};
 use rustix::fd::AsFd;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -12,6 +12,7 @@ use crate::file_info::Stamp;
 use crate::keymap::{self, DIRECTORY_DATA, ObjectPath};
 use crate::note::Note;
 use crate::place::{self, Current, Facts, Found};
+use crate::predecessor::Predecessor;
 use crate::record::{self, Record};
 use crate::staging::{Sealed, Staged};
 use crate::store::Store;
@@ -23,6 +24,9 @@ pub(crate) struct Target {
     pub bucket: BucketName,
     pub place: ObjectPath,
     pub conditions: Conditions,
+    /// What must still have the key if there are conditions: what it had when the upload was
+    /// created that this completes.
+    pub predecessor: Option<Predecessor>,
     /// Whom the file, and directories that it needs, are given to; the gateway's own user if nobody.
     pub owner: Option<UnixAccount>,
 }
@@ -70,6 +74,24 @@ impl Target {
             }
         });
         staged.map_err(|error| store.explain(error))
+    }
+
+    /// Decides the conditions against what is there.
+    pub fn check(&self, current: Option<&Current>) -> Result<()> {
+        place::check(&self.conditions, current)?;
+        let facts = current.and_then(|current| current.facts.as_ref());
+        match (self.conditions.decided_by(), &self.predecessor) {
+            (Some(condition), Some(predecessor)) if !predecessor.is_still(facts) => {
+                Err(BackendError::ChangedSinceCreation(condition))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// True if nothing can be published where no object is.
+    fn needs_object(&self) -> bool {
+        let had_object = matches!(self.predecessor, Some(Predecessor::Object(_)));
+        self.conditions.need_existing() || (had_object && self.conditions.decided_by().is_some())
     }
 
     /// Makes the file the object, and tells its stamp. `bucket` and `directory` are what [`Target::stage`] opened.
@@ -131,7 +153,7 @@ impl Target {
         // `link` is the arbiter of who makes a new name. It holds for `If-None-Match` too, and needs no lock: no one
         // who holds one counts on a name to stay free. Unless its file may be about to become a directory by steps.
         if sealed.rest.is_none()
-            && !self.conditions.need_existing()
+            && !self.needs_object()
             && !bucket.store.names_may_blink_on(sealed.device, parent)
         {
             match sealed.link(parent, name) {
@@ -145,7 +167,7 @@ impl Target {
         let lock = bucket.lock(&join(&parent.path, name))?;
         let facts = !self.conditions.is_empty();
         let spot = place::find(bucket, parent, name, facts)?;
-        place::check(&self.conditions, spot.as_ref().and_then(|spot| spot.current.as_ref()))?;
+        self.check(spot.as_ref().and_then(|spot| spot.current.as_ref()))?;
         let spot = spot.ok_or_else(place::obstacle)?;
         put_in_place(bucket, sealed, &spot.directory, &spot.name, spot.current.is_some())?;
         drop(lock);
@@ -167,7 +189,7 @@ impl Target {
         // It may have been removed until we had the lock; from now on it stays.
         let directory = bucket.directory(&directory.path).attempt("open a directory")?;
         let old = DirectoryObject::look(bucket, &directory, !self.conditions.is_empty())?;
-        place::check(&self.conditions, old.current())?;
+        self.check(old.current())?;
         match content {
             Content::Bytes(_) if old.obstructed => return Err(place::obstacle()),
             Content::Bytes(sealed) => {
@@ -257,6 +279,7 @@ impl DirectoryObject {
                 etag: attributes.etag,
                 last_modified: attributes.last_modified,
                 size_bytes: attributes.size_bytes,
+                inode: None,
             }),
             overflow: record.overflow,
         });
@@ -300,7 +323,6 @@ mod tests {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     use std::sync::Arc;
 
-    use backend::BackendError;
     use bytes::Bytes;
     use s3_types::{Conditions, ETag, ETagCondition};
 

@@ -289,6 +289,11 @@ impl Store {
         device == self.device && self.volume.kind != FileSystem::Other
     }
 
+    /// A file's inode number, if it stays the same for as long as the file is there.
+    pub fn lasting_inode(&self, info: &FileInfo) -> Option<u64> {
+        (info.device == self.device && self.volume.inodes_last).then_some(info.inode)
+    }
+
     /// True if a file on `device` that gets a name, or another one, gets the present as its ctime.
     pub fn names_show_on(&self, device: u64) -> bool {
         device == self.device && matches!(self.volume.kind, FileSystem::Multigrain | FileSystem::Memory)

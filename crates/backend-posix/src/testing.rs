@@ -76,7 +76,7 @@ impl Scene {
 
     pub fn target(&self, key: &str) -> Target {
         let (place, conditions) = (ObjectPath::of(key), Conditions::default());
-        Target { bucket: self.name.clone(), place, conditions, owner: None }
+        Target { bucket: self.name.clone(), place, conditions, predecessor: None, owner: None }
     }
 
     pub fn put(&self, key: &str, body: &[u8]) -> Result<()> {

@@ -302,17 +302,13 @@ async fn uploads_complete_once() {
                 }
             },
         );
-        // Who comes while another is at it is told so, and gets the outcome when asking again.
+        // Who comes while another is at it waits, and gets the same answer.
         let again = gateways[0].backend.complete_upload(&cx, upload, complete()).await;
         let (completes, aborted) = ([first, second], abort.is_ok());
-        assert!(
-            aborted || matches!(abort, Err(BackendError::NoSuchUpload | BackendError::Conflict)),
-            "{abort:?}"
-        );
+        assert!(aborted || matches!(abort, Err(BackendError::NoSuchUpload)), "{abort:?}");
         for result in completes {
             match (result, &again) {
                 (Ok(receipt), Ok(again)) if !aborted => assert_eq!(receipt, *again),
-                (Err(BackendError::Conflict), _) => {}
                 (Err(BackendError::NoSuchUpload), Err(BackendError::NoSuchUpload)) if aborted => {}
                 other => panic!("{other:?}"),
             }

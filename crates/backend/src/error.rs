@@ -1,4 +1,4 @@
-use s3_types::Condition;
+use s3_types::{ChecksumAlgorithm, Condition};
 
 use crate::ObjectAttributes;
 
@@ -71,12 +71,27 @@ pub enum BackendError {
     /// Another request changed the same object at the same time; trying again helps.
     #[error("a conflicting operation is in progress")]
     Conflict,
-    /// A checksum or the size given for the whole object is not what the parts make.
-    #[error("the {what} given does not match")]
-    Mismatch {
-        /// `checksum` or `size`.
-        what: &'static str,
+    /// The object that a condition of a completion is about was replaced, deleted or made since the
+    /// upload was created (409).
+    #[error("the object of {0:?} was changed since the upload was created")]
+    ChangedSinceCreation(Condition),
+    /// The size given for the whole object is not what the parts make.
+    #[error("the size given does not match")]
+    WrongSize {
+        /// What the client gave.
+        given_bytes: u64,
+        /// What the parts make.
+        actual_bytes: u64,
     },
+    /// The checksum given for the whole object is not what the parts make.
+    #[error("the checksum given does not match")]
+    WrongChecksum {
+        /// The object's algorithm.
+        algorithm: ChecksumAlgorithm,
+    },
+    /// A listing of uploads is to go on behind an upload that is none, or one of another key.
+    #[error("no position in the list of uploads")]
+    InvalidUploadMarker,
     /// The result would be larger than an object may be.
     #[error("too large")]
     TooLarge,

@@ -40,7 +40,8 @@ pub struct UploadAttributes {
 pub struct PartReceipt {
     /// The part's ETag.
     pub etag: ETag,
-    /// Its checksum, where one is kept.
+    /// Its checksum. Where the upload chose no algorithm, what is kept is for the whole object's
+    /// alone, and not told.
     pub checksum: Option<ChecksumValue>,
     /// Its time.
     pub last_modified: Timestamp,
@@ -77,11 +78,14 @@ pub struct CompleteUpload {
     /// existence and ETag ([`crate::BackendError::InvalidPart`]), size of all but the last
     /// ([`crate::BackendError::PartTooSmall`]).
     pub parts: Vec<CompletedPart>,
-    /// What the object to be replaced must meet.
+    /// What the object to be replaced must meet. It must be the very one, too, that the key had
+    /// when the upload was created ([`crate::BackendError::ChangedSinceCreation`]).
     pub conditions: Conditions,
-    /// The checksum the whole must have, where the client gave one.
+    /// The checksum the whole must have, where one is to be compared: type and algorithm are the
+    /// object's ([`crate::BackendError::WrongChecksum`]).
     pub checksum: Option<Checksum>,
-    /// The size the whole must have, where the client gave one.
+    /// The size the whole must have, where the client gave one
+    /// ([`crate::BackendError::WrongSize`]).
     pub size_bytes: Option<u64>,
 }
 
@@ -124,6 +128,8 @@ pub enum UploadPosition {
     /// After all uploads of this key.
     AfterKey(String),
     /// After this upload of this key (by time of creation).
+    /// [`crate::BackendError::InvalidUploadMarker`] if the id is none that this backend makes, or
+    /// an upload of another key.
     AfterUpload {
         /// The key.
         key: String,

@@ -122,6 +122,12 @@ impl Conditions {
         Ok(())
     }
 
+    /// The condition on ETags that decides a write, if it has one.
+    pub fn decided_by(&self) -> Option<Condition> {
+        let none_match = self.if_none_match.as_ref().map(|_| Condition::IfNoneMatch);
+        self.if_match.as_ref().map(|_| Condition::IfMatch).or(none_match)
+    }
+
     /// True if the request makes sense only for an object that exists (S3 answers `NoSuchKey` where it does not).
     pub fn need_existing(&self) -> bool {
         self.if_match.is_some() || self.if_match_size.is_some() || self.if_match_last_modified.is_some()

@@ -13,13 +13,14 @@ use rustix::fd::AsFd;
 use s3_types::{BucketName, Digests, ObjectMetadata};
 use tokio::task::JoinHandle;
 
-use super::open::open;
+use super::open::{Opened, open};
 use crate::blocking::{self, Share};
 use crate::error::Op;
 use crate::file_info;
 use crate::limits::{
     ANNOUNCED_BYTES_MIN, HELD_BYTES_MAX, HOP_BYTES, HOP_BYTES_MIN, SMALL_CHUNK_BYTES, WRITE_SMALL_BYTES_MAX,
 };
+use crate::place::{Current, Facts};
 use crate::publish::{Stage, Target};
 use crate::record::Record;
 use crate::staging::Staged;
@@ -297,16 +298,18 @@ pub(crate) fn begin(store: &Store, target: &Target, key: &str, announced: Option
 
 /// Reports conditions that fail already, before a body is received.
 pub(crate) fn check_early(store: &Store, target: &Target, key: &str) -> Result<()> {
-    match open(store, &target.bucket, key, &target.place) {
-        Ok(opened) => target
-            .conditions
-            .evaluate_replace(
-                &opened.attributes.etag,
-                opened.attributes.last_modified,
-                opened.attributes.size_bytes,
-            )
-            .map_err(BackendError::PreconditionFailed),
-        Err(BackendError::NoSuchKey) if !target.conditions.need_existing() => Ok(()),
-        Err(error) => Err(error),
-    }
+    let current = match open(store, &target.bucket, key, &target.place) {
+        Ok(Opened { attributes, .. }) => Some(Current {
+            facts: Some(Facts {
+                etag: attributes.etag,
+                last_modified: attributes.last_modified,
+                size_bytes: attributes.size_bytes,
+                inode: None,
+            }),
+            overflow: None,
+        }),
+        Err(BackendError::NoSuchKey) => None,
+        Err(error) => return Err(error),
+    };
+    target.check(current.as_ref())
 }

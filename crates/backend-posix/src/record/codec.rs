@@ -14,6 +14,7 @@ use super::parts::{self, Packed};
 use super::{Record, content_types, fits, is_etag};
 use crate::file_info::Stamp;
 use crate::limits::{METADATA_ENTRIES_MAX, RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
+use crate::predecessor::{Identity, Predecessor};
 
 pub(super) const VERSION: u8 = 1;
 
@@ -60,6 +61,9 @@ mod tag {
     pub const ASSEMBLY: u8 = 24;
     /// Empty.
     pub const SEALED: u8 = 25;
+    /// Nothing where the key had no object. Else its time in ns (8 bytes, little-endian, signed),
+    /// size, 1 if an inode follows or 0 (1 byte), inode, and an ETag's text or nothing.
+    pub const PREDECESSOR: u8 = 26;
     // Seats: 32 tags, 33 retention, 34 legal hold, 35 version id, 36 owner, 37 encryption.
 }
 
@@ -99,6 +103,9 @@ pub(super) fn encode(record: &Record) -> Vec<u8> {
     }
     if record.sealed {
         field(&mut out, tag::SEALED, &[]);
+    }
+    if let Some(predecessor) = &record.predecessor {
+        field(&mut out, tag::PREDECESSOR, &pack_predecessor(predecessor));
     }
     for (tag, value) in &record.unknown {
         field(&mut out, *tag, value);
@@ -160,6 +167,30 @@ fn put_metadata(out: &mut Vec<u8>, record: &Record) {
         }
         field(out, tag::USER_METADATA, &value);
     }
+}
+
+fn pack_predecessor(predecessor: &Predecessor) -> Vec<u8> {
+    let Predecessor::Object(identity) = predecessor else { return Vec::new() };
+    let mut out = identity.modified_ns.to_le_bytes().to_vec();
+    out.extend(varint(identity.size_bytes));
+    out.push(u8::from(identity.inode.is_some()));
+    out.extend(identity.inode.map(varint).unwrap_or_default());
+    out.extend(identity.etag.iter().flat_map(|etag| etag.to_string().into_bytes()));
+    out
+}
+
+fn get_predecessor(bytes: &[u8]) -> Option<Predecessor> {
+    if bytes.is_empty() {
+        return Some(Predecessor::Nothing);
+    }
+    let mut value = Input(bytes);
+    let (modified_ns, size_bytes) = (value.i64()?, value.varint()?);
+    let inode = match value.byte()? {
+        0 => None,
+        _ => Some(value.varint()?),
+    };
+    let etag = Some(text(value.0)?).filter(|text| !text.is_empty()).map(|text| ETag::parse(&text));
+    Some(Predecessor::Object(Identity { modified_ns, size_bytes, inode, etag }))
 }
 
 fn field(out: &mut Vec<u8>, tag: u8, value: &[u8]) {
@@ -303,6 +334,7 @@ fn get_field(record: &mut Record, tag: u8, bytes: &[u8]) -> Option<()> {
         tag::OVERFLOW => record.overflow = Some(u128::from_be_bytes(bytes.try_into().ok()?)),
         tag::ASSEMBLY => record.assembly = Some(value.byte()?),
         tag::SEALED => record.sealed = true,
+        tag::PREDECESSOR => record.predecessor = Some(get_predecessor(bytes)?),
         _ => record.unknown.push((tag, bytes.into())),
     }
     Some(())
@@ -418,6 +450,17 @@ mod tests {
             })
     }
 
+    fn predecessor() -> impl Strategy<Value = Predecessor> {
+        let etag = prop_oneof![
+            any::<[u8; 16]>().prop_map(ETag::Md5),
+            (any::<[u8; 16]>(), 1u32..10_001).prop_map(|(md5, parts)| ETag::Multipart { md5, parts }),
+        ];
+        let identity = (any::<i64>(), any::<u64>(), any::<Option<u64>>(), prop::option::of(etag)).prop_map(
+            |(modified_ns, size_bytes, inode, etag)| Identity { modified_ns, size_bytes, inode, etag },
+        );
+        prop_oneof![Just(Predecessor::Nothing), identity.prop_map(Predecessor::Object)]
+    }
+
     fn record() -> impl Strategy<Value = Record> {
         let stamp = (any::<u64>(), any::<i64>())
             .prop_map(|(size_bytes, ns)| Stamp { size_bytes, modified_ns: i128::from(ns) });
@@ -451,6 +494,7 @@ mod tests {
             any::<Option<u64>>(),
             any::<Option<u128>>(),
             any::<(Option<u8>, bool)>(),
+            prop::option::of(predecessor()),
             unknown,
         );
         (identity, rest).prop_map(move |(i, r)| Record {
@@ -469,7 +513,8 @@ mod tests {
             overflow: r.4,
             assembly: r.5.0,
             sealed: r.5.1,
-            unknown: r.6.into_iter().map(|(t, v)| (t, v.into())).collect(),
+            predecessor: r.6,
+            unknown: r.7.into_iter().map(|(t, v)| (t, v.into())).collect(),
         })
     }
 

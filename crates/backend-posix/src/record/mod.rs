@@ -21,6 +21,7 @@ use backend::{ObjectAttributes, ObjectPart};
 
 use crate::file_info::{self, Stamp};
 use crate::limits::{ETAG_BYTES_MAX, METADATA_BYTES_MAX, METADATA_ENTRIES_MAX};
+use crate::predecessor::Predecessor;
 
 pub(crate) use attribute::{
     ATTRIBUTE, peek, peek_place, peek_short, raw as raw_attribute, raw_of_place, set_small,
@@ -66,6 +67,8 @@ pub(crate) struct Record {
     pub upload_id: Option<String>,
     /// Algorithm and type that an upload was created with.
     pub upload_checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
+    /// On an upload: what its key had when it was created, where that could be looked at.
+    pub predecessor: Option<Predecessor>,
     /// Size of what is described elsewhere: of a completed upload's object (in its receipt), of a part in place, of an
     /// assembly's slots (in its layout).
     pub size_bytes: Option<u64>,

@@ -261,6 +261,7 @@ fn target_of(upload: &UploadName) -> Target {
         bucket: upload.bucket.clone(),
         place: ObjectPath::of(&upload.key),
         conditions: Conditions::default(),
+        predecessor: None,
         owner: None,
     }
 }

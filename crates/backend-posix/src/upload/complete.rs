@@ -27,24 +27,39 @@ pub(crate) struct Complete {
     pub default: ChecksumAlgorithm,
 }
 
-/// Makes the object from its parts. Asked again, it answers the same.
+/// Makes the object from its parts. Asked again with the same parts, it answers the same.
 pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceipt> {
     let name = &complete.upload;
     retrying_times(COPY_ATTEMPTS, || {
         let bucket = store.bucket(&name.bucket)?;
         let upload = match Upload::open(&bucket, name) {
-            Err(BackendError::NoSuchUpload) => return Ok(earlier_receipt(&bucket, name)?),
+            Err(BackendError::NoSuchUpload) => {
+                return Ok(repeated(&complete.request, earlier_receipt(&bucket, name)?)?);
+            }
             result => result?,
         };
-        // Whoever comes second is told so, and finds the receipt later.
-        let _lock = upload.lock()?;
+        // Whoever comes second finds the first one's receipt.
+        let _lock = upload.lock(&bucket)?;
         let receipt = match journal::settle(&bucket, &upload, name)? {
-            Some(receipt) => receipt,
+            Some(receipt) => {
+                journal::end(&bucket, &upload, name, &receipt);
+                return Ok(repeated(&complete.request, receipt)?);
+            }
             None => publish(store, complete, &bucket, &upload)?,
         };
         journal::end(&bucket, &upload, name, &receipt);
         Ok(receipt)
     })
+}
+
+/// The answer of an earlier completion, for a request that could have been that one. Another list
+/// of parts, or another size, is not the object that was made, and there is no upload any more to
+/// make one of it.
+fn repeated(request: &CompleteUpload, receipt: WriteReceipt) -> Result<WriteReceipt> {
+    let same_parts = multipart_etag(request.parts.iter().map(|part| &part.etag)) == receipt.etag;
+    let same_size = request.size_bytes.is_none_or(|given| given == receipt.size_bytes);
+    let in_order = request.parts.is_sorted_by(|a, b| a.part_number < b.part_number);
+    if same_parts && same_size && in_order { Ok(receipt) } else { Err(BackendError::NoSuchUpload) }
 }
 
 /// What the upload came to, if it was completed before.
@@ -64,11 +79,12 @@ fn publish(
     bucket: &Bucket<'_>,
     upload: &Upload,
 ) -> Result<WriteReceipt, Fail> {
-    let (request, target) = (&complete.request, &complete.target);
+    let request = &complete.request;
+    let target = &Target { predecessor: upload.record.predecessor.clone(), ..complete.target.clone() };
     let parts = check_parts(store, upload, &request.parts)?;
     let size_bytes = total(&parts)?;
-    if request.size_bytes.is_some_and(|given| given != size_bytes) {
-        return Err(BackendError::Mismatch { what: "size" }.into());
+    if let Some(given_bytes) = request.size_bytes.filter(|given| *given != size_bytes) {
+        return Err(BackendError::WrongSize { given_bytes, actual_bytes: size_bytes }.into());
     }
     let (algorithm, checksum_type) =
         upload.record.upload_checksum.unwrap_or((complete.default, ChecksumType::FullObject));
@@ -86,7 +102,7 @@ fn publish(
         checksum = Some(Checksum::full_object(read_checksum(&stage.staged, algorithm)?));
         check_whole(request, checksum.as_ref())?;
     }
-    let etag = multipart_etag(&parts);
+    let etag = multipart_etag(parts.iter().map(|part| &part.etag));
     let record = Record {
         etag: Some(etag.clone()),
         checksum,
@@ -168,17 +184,19 @@ fn total(parts: &[Part]) -> Result<u64> {
 }
 
 /// The MD5 of the parts' MD5s.
-fn multipart_etag(parts: &[Part]) -> ETag {
+fn multipart_etag<'a>(etags: impl Iterator<Item = &'a ETag>) -> ETag {
     let mut md5 = Checksummer::new(ChecksumAlgorithm::Md5);
-    for part in parts {
-        match &part.etag {
+    let mut parts = 0u32;
+    for etag in etags {
+        parts = parts.saturating_add(1);
+        match etag {
             ETag::Md5(value) | ETag::Multipart { md5: value, .. } => md5.update(value),
             ETag::Opaque(text) => md5.update(text.as_bytes()),
         }
     }
     let mut value = [0; 16];
     value.copy_from_slice(md5.finish().as_bytes());
-    ETag::Multipart { md5: value, parts: count(parts) }
+    ETag::Multipart { md5: value, parts }
 }
 
 fn count(parts: &[Part]) -> u32 {
@@ -213,14 +231,12 @@ fn read_checksum(staged: &Staged, algorithm: ChecksumAlgorithm) -> Result<Checks
 }
 
 fn check_whole(request: &CompleteUpload, checksum: Option<&Checksum>) -> Result<()> {
-    match (&request.checksum, checksum) {
-        (Some(given), Some(checksum))
-            if given.value != checksum.value || given.checksum_type != checksum.checksum_type =>
-        {
-            Err(BackendError::Mismatch { what: "checksum" })
-        }
-        _ => Ok(()),
-    }
+    let Some((given, checksum)) = request.checksum.as_ref().zip(checksum) else { return Ok(()) };
+    let is_same = given.value == checksum.value
+        && given.checksum_type == checksum.checksum_type
+        // Clients may leave out how many parts there are.
+        && (given.parts.is_none() || given.parts == checksum.parts);
+    if is_same { Ok(()) } else { Err(BackendError::WrongChecksum { algorithm: checksum.value.algorithm() }) }
 }
 
 #[cfg(test)]

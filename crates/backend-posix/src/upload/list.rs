@@ -2,13 +2,13 @@
 
 use std::thread::sleep;
 
-use backend::{ListPartsQuery, PartPage, PartSummary, Result, UploadPage, UploadPosition};
+use backend::{BackendError, ListPartsQuery, PartPage, PartSummary, Result, UploadPage, UploadPosition};
 use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
 use super::index::{Bound, UploadIndex, is_in_progress};
 use super::part::{Part, part_name, part_number};
-use super::{UPLOADS, Upload, UploadName};
+use super::{UPLOADS, Upload, UploadName, is_id};
 use crate::bucket::Bucket;
 use crate::buckets::entries;
 use crate::error::{Op, is_of_one};
@@ -76,6 +76,9 @@ pub(crate) struct UploadsQuery {
 /// One page of the uploads in progress.
 pub(crate) fn list_uploads(store: &Store, query: &UploadsQuery) -> Result<UploadPage> {
     let bucket = store.bucket(&query.bucket)?;
+    if let Some(UploadPosition::AfterUpload { key, id }) = &query.start {
+        check_marker(&bucket, key, id)?;
+    }
     let mut page = UploadPage::default();
     let directory = match resolve::plain(&bucket.fd, &format!(".slipway/{UPLOADS}"), DIRECTORY) {
         Err(Errno::NOENT) => return Ok(page),
@@ -89,6 +92,16 @@ pub(crate) fn list_uploads(store: &Store, query: &UploadsQuery) -> Result<Upload
             return Ok(page);
         }
     }
+}
+
+/// Refuses a marker that is no id of ours, or that of another key's upload. One that is gone, since
+/// the page before was listed, is still a position: ids sort by time.
+fn check_marker(bucket: &Bucket<'_>, key: &str, id: &UploadId) -> Result<()> {
+    let valid = match Upload::open_id(bucket, id.as_str())? {
+        Some(upload) => upload.record.key.as_deref() == Some(key),
+        None => is_id(id),
+    };
+    if valid { Ok(()) } else { Err(BackendError::InvalidUploadMarker) }
 }
 
 /// Adds what an index has behind `position` to a page. True if that is all of the page, or all that the query asks for.

@@ -26,10 +26,12 @@ use s3_types::{BucketName, UploadId};
 
 use crate::bucket::{Bucket, Directory};
 use crate::buckets::entries;
-use crate::error::{Fail, Op, retrying};
-use crate::keymap::RECORDS;
-use crate::lock::{is_named, try_lock_file};
+use crate::error::{Fail, Op, is_of_one, retrying};
+use crate::keymap::{ObjectPath, RECORDS};
+use crate::lock::{Lock, lock_file, try_lock_file};
+use crate::object;
 use crate::options::{Durability, SweepOptions};
+use crate::predecessor::{Identity, Predecessor};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
@@ -49,6 +51,15 @@ pub(crate) const UPLOADS: &str = "uploads";
 pub(crate) const COMPLETED: &str = "completed";
 /// The file that makes a directory an upload.
 pub(crate) const DESCRIPTION: &str = "upload";
+
+/// How long an id is.
+const ID_LENGTH: usize = 48;
+
+/// True for what could be the id of an upload.
+fn is_id(id: &UploadId) -> bool {
+    let text = id.as_str();
+    text.len() == ID_LENGTH && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
 
 /// Names an upload of a key.
 #[derive(Debug, Clone)]
@@ -70,6 +81,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
     let now = file_info::now_ns();
     // The time comes first, so that ids sort by it.
     let id = format!("{now:016x}{:016x}{:016x}", unique::random(), unique::random());
+    debug_assert_eq!(id.len(), ID_LENGTH);
     let record = Record {
         key: Some(key.to_owned()),
         metadata: upload.metadata.clone(),
@@ -77,6 +89,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
         time_ns: Some(now),
         ..Record::default()
     };
+    let record = Record { predecessor: predecessor(store, bucket, key)?, ..record };
     retrying(|| {
         let bucket = store.bucket(bucket)?;
         let durability = store.options.durability;
@@ -93,6 +106,20 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
         described
     })?;
     UploadId::new(&id).map_err(|_| BackendError::NoSuchUpload)
+}
+
+/// What a key has, for a conditional Complete to know it again. `None` where it can't be looked at:
+/// then conditions are decided like those of any other write.
+fn predecessor(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Predecessor>> {
+    let opened = match object::open(store, bucket, key, &ObjectPath::of(key)) {
+        Ok(opened) => opened,
+        Err(BackendError::NoSuchKey) => return Ok(Some(Predecessor::Nothing)),
+        Err(error) if is_of_one(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let info = opened.file.as_ref().and_then(|file| file_info::of(file).ok());
+    let inode = info.and_then(|info| store.lasting_inode(&info));
+    Ok(Some(Predecessor::Object(Identity::of(&opened.attributes, inode))))
 }
 
 fn describe(uploads: &OwnedFd, id: &str, record: &Record, durability: Durability) -> Result<(), Fail> {
@@ -119,7 +146,7 @@ pub(crate) fn abort(store: &Store, name: &UploadName) -> Result<()> {
     retrying(|| {
         let bucket = store.bucket(&name.bucket)?;
         let upload = Upload::open(&bucket, name)?;
-        let _lock = upload.lock()?;
+        let _lock = upload.lock(&bucket)?;
         if let Some(receipt) = journal::settle(&bucket, &upload, name)? {
             journal::end(&bucket, &upload, name, &receipt);
             return Err(BackendError::NoSuchUpload.into());
@@ -163,18 +190,27 @@ impl Upload {
         Ok(record::from_bytes(&bytes).map(|record| Self { directory, record }))
     }
 
-    /// Takes the exclusive right to complete or abort the upload, which whoever has it may need for long: no one waits for
-    /// it. Another try if the upload is gone by then.
-    pub fn lock(&self) -> Result<OwnedFd, Fail> {
-        let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        let file = resolve::plain(&self.directory, DESCRIPTION, flags).attempt("open an upload")?;
+    /// Waits for the exclusive right to complete or abort the upload. Whoever has it may need it
+    /// for longer than anyone waits (`lock_wait`): then it is [`BackendError::Busy`], and who asks
+    /// again later finds what it came to. Another try if the upload is gone by then.
+    pub fn lock(&self, bucket: &Bucket<'_>) -> Result<Lock, Fail> {
+        let file = self.open_description()?;
+        lock_file(bucket, &file)?;
+        Lock::of(file, &self.directory, DESCRIPTION)
+    }
+
+    /// [`Upload::lock`] for who does not wait: [`BackendError::Conflict`] if someone has it.
+    pub fn lock_at_once(&self) -> Result<Lock, Fail> {
+        let file = self.open_description()?;
         if !try_lock_file(&file).attempt("lock an upload")? {
             return Err(BackendError::Conflict.into());
         }
-        if !is_named(&file, &self.directory, DESCRIPTION).attempt("stat an upload")? {
-            return Err(Fail::Retry);
-        }
-        Ok(file)
+        Lock::of(file, &self.directory, DESCRIPTION)
+    }
+
+    fn open_description(&self) -> Result<OwnedFd, Fail> {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        resolve::plain(&self.directory, DESCRIPTION, flags).attempt("open an upload")
     }
 
     /// Removes the upload, whose lock the caller holds. Without its description it is none any more; a part that comes
@@ -279,7 +315,7 @@ fn sweep_upload(
     if !interrupted && !abandoned {
         return;
     }
-    let Ok(_lock) = upload.lock() else { return };
+    let Ok(_lock) = upload.lock_at_once() else { return };
     match journal::settle(bucket, upload, name) {
         Ok(Some(receipt)) => {
             journal::end(bucket, upload, name, &receipt);

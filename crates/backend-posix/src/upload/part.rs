@@ -219,5 +219,6 @@ pub(crate) fn copy_part(store: &Store, copy: &CopyPart, default: ChecksumAlgorit
     let record = Record { etag: Some(etag.clone()), checksum, ..Record::default() };
     let sealed = staged.seal(&bucket, target.owner, record)?;
     let last_modified = file_info::timestamp(target.publish(&bucket, sealed)?.modified_ns);
-    Ok(PartReceipt { etag, checksum: checksum.map(|checksum| checksum.value), last_modified })
+    let told = checksum.filter(|_| target.algorithm.is_some());
+    Ok(PartReceipt { etag, checksum: told.map(|checksum| checksum.value), last_modified })
 }

@@ -196,6 +196,34 @@ async fn parts_that_come_while_it_is_sealed_survive_a_failed_complete() {
     }
 }
 
+/// Who asks again while the first is still at it gets the same answer; an Abort finds nothing to
+/// abort.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_completes_second_waits_for_the_first() {
+    let scene = Arc::new(Scene::new().await);
+    let parts = [scene.put(1, &body(1, PART)).await];
+    // As someone who is at it.
+    let first = fs::File::options().read(true).write(true).open(scene.upload().join("upload")).unwrap();
+    rustix::fs::flock(&first, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let waiting: Vec<_> = (0..2)
+        .map(|gateway| {
+            let (scene, parts) = (Arc::clone(&scene), parts.clone());
+            tokio::spawn(async move { scene.complete_on(gateway, &parts).await })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(waiting.iter().all(|waiting| !waiting.is_finished()));
+    drop(first);
+    let mut receipts = Vec::new();
+    for waiting in waiting {
+        receipts.push(waiting.await.unwrap().unwrap());
+    }
+    assert_eq!(receipts[0], receipts[1]);
+    assert!(scene.bytes() == body(1, PART));
+    let abort = scene.gateways[0].abort_upload(&Context::default(), scene.name()).await;
+    assert!(matches!(abort, Err(BackendError::NoSuchUpload)));
+}
+
 /// Several gateways send the same parts, some of them twice and with other bytes, while it is completed or aborted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn gateways_that_race_come_to_a_legal_end() {
@@ -244,7 +272,7 @@ async fn gateways_that_race_come_to_a_legal_end() {
         );
         assert!(matches!(late, Ok(_) | Err(BackendError::NoSuchUpload | BackendError::Conflict)), "{late:?}");
         assert!(
-            matches!(abort, Ok(()) | Err(BackendError::NoSuchUpload | BackendError::Conflict)),
+            matches!(abort, Ok(()) | Err(BackendError::NoSuchUpload | BackendError::Busy(_))),
             "{abort:?}"
         );
         let done = [&first, &second].iter().any(|result| result.is_ok());
@@ -254,7 +282,7 @@ async fn gateways_that_race_come_to_a_legal_end() {
             let legal = matches!(
                 result,
                 Ok(_)
-                    | Err(BackendError::Conflict
+                    | Err(BackendError::Busy(_)
                         | BackendError::NoSuchUpload
                         | BackendError::InvalidPart { part_number: 2, .. })
             );

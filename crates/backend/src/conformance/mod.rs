@@ -32,7 +32,7 @@ pub use objects::{
     bodies, conditional_reads, conditional_writes, deletes, directory_objects, ranges, shared_names,
 };
 pub use races::{one_winner, readers_see_one_version};
-pub use uploads::{upload_checks, upload_life, upload_listing, upload_patterns};
+pub use uploads::{upload_checks, upload_conditions, upload_life, upload_listing, upload_patterns};
 
 /// Runs all of it; for `deep_too` see [`odd_keys`].
 pub async fn run(backend: Arc<dyn Backend>, deep_too: bool) {
@@ -54,6 +54,7 @@ pub async fn run(backend: Arc<dyn Backend>, deep_too: bool) {
     copy_conditions(&backend).await;
     upload_life(&backend).await;
     upload_checks(&backend).await;
+    upload_conditions(&backend).await;
     upload_patterns(&backend).await;
     upload_listing(&backend).await;
     one_winner(&backend).await;

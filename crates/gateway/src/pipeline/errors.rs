@@ -6,7 +6,7 @@ use std::iter::successors;
 use backend::BackendError;
 use http::Method;
 use http::request::Parts;
-use s3_types::Condition;
+use s3_types::{ChecksumAlgorithm, Condition};
 use s3_wire::{ErrorCode, S3Error};
 
 use super::RequestContext;
@@ -98,15 +98,18 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         B::PreconditionFailed(condition) => {
             S3Error::new(ErrorCode::PreconditionFailed).detail("Condition", condition_name(condition))
         }
-        B::Conflict => ErrorCode::ConditionalRequestConflict.into(),
-        B::Mismatch { what: "size" } => S3Error::with_message(
+        // SDKs send it again.
+        B::Conflict => ErrorCode::SlowDown.into(),
+        B::ChangedSinceCreation(condition) => conflict(condition, key),
+        B::WrongSize { given_bytes, actual_bytes } => S3Error::with_message(
             ErrorCode::InvalidRequest,
-            "The provided 'x-amz-mp-object-size' header does not match what was computed.",
+            format!(
+                "The provided 'x-amz-mp-object-size' header value {given_bytes} does not match what was computed: \
+                 {actual_bytes}"
+            ),
         ),
-        B::Mismatch { what } => S3Error::with_message(
-            ErrorCode::BadDigest,
-            format!("The {what} you specified did not match the calculated {what}."),
-        ),
+        B::WrongChecksum { algorithm } => wrong_checksum(algorithm),
+        B::InvalidUploadMarker => invalid_upload_marker(""),
         B::TooLarge => ErrorCode::EntityTooLarge.into(),
         B::KeyNotStorable(why) => S3Error::with_message(
             ErrorCode::KeyTooLongError,
@@ -132,6 +135,27 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         }
         internal @ (B::Changed | B::Io { .. }) => S3Error::new(ErrorCode::InternalError).caused_by(internal),
     }
+}
+
+/// The error for a marker that is no upload of its key.
+pub fn invalid_upload_marker(marker: &str) -> S3Error {
+    S3Error::invalid_argument("upload-id-marker", marker, "Invalid uploadId marker")
+}
+
+/// The error for a write whose condition was about what someone else changed at the same time.
+/// Whoever gets it for a Complete has to send all parts again, so that no one gets it without need.
+pub fn conflict(condition: Condition, key: Option<&str>) -> S3Error {
+    S3Error::new(ErrorCode::ConditionalRequestConflict)
+        .detail("Condition", condition_name(condition))
+        .detail("Key", key.unwrap_or_default())
+}
+
+/// The error for a checksum of the whole that is not what an upload's parts make. Unlike those of
+/// other requests it has the algorithm in small letters.
+pub fn wrong_checksum(algorithm: ChecksumAlgorithm) -> S3Error {
+    let name = algorithm.name().to_ascii_lowercase();
+    let message = format!("The {name} you specified did not match the calculated checksum.");
+    S3Error::with_message(ErrorCode::BadDigest, message)
 }
 
 const fn condition_name(condition: Condition) -> &'static str {

@@ -20,8 +20,8 @@ use s3_wire::{ErrorCode, Query, Result, S3Error, Target, limits};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-pub use call::{Call, Permission};
-pub use errors::{ErrorSite, from_backend};
+pub use call::{Call, Permission, decided_by};
+pub use errors::{ErrorSite, conflict, from_backend};
 
 use authenticate::{Authenticated, authenticate};
 use preflight::preflight;

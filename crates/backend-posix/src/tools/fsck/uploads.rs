@@ -147,7 +147,7 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
             }
         };
         let mut repair = || {
-            let _lock = upload.lock()?;
+            let _lock = upload.lock_at_once()?;
             remove(&upload.directory, &name, &info)
         };
         let explanation = "the part is not as it was when it was acknowledged; a repair removes it, so that a client which \
@@ -165,7 +165,7 @@ fn set_aside(check: &Check<'_>, upload: &Upload, directory: &OwnedFd, name: &str
     let explanation = "a part that a repair which did not come to its end set aside; a repair removes it, or puts it back if \
                        it is whole";
     let mut repair = || {
-        let _lock = upload.lock()?;
+        let _lock = upload.lock_at_once()?;
         let number = part_number(part).unwrap_or(0);
         let whole = matches!(damaged(check.bucket.store, &upload.directory, name, number), Ok(None));
         end_aside(&upload.directory, name, whole.then_some(part))
