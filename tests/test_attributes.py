@@ -5,8 +5,9 @@ import re
 import pytest
 
 from support import expect
-from support.checksums import checksum
+from support.checksums import checksum, composite
 from support.data import PART, pattern
+from support.xml import element
 
 ALL = "ETag,Checksum,ObjectParts,StorageClass,ObjectSize"
 
@@ -62,7 +63,11 @@ class TestParts:
             ).etag
             for n, part in enumerate(self.parts, 1)
         ]
-        expect.ok(bucket.complete("key", upload_id, list(enumerate(etags, 1))))
+        listed = [
+            element("Part", PartNumber=n, ETag=etag, ChecksumSHA256=checksum("SHA256", part))
+            for n, (etag, part) in enumerate(zip(etags, self.parts, strict=True), 1)
+        ]
+        expect.ok(bucket.complete("key", upload_id, element("CompleteMultipartUpload", *listed).encode()))
         return bucket
 
     def test_all(self, parted):
@@ -72,6 +77,21 @@ class TestParts:
         assert [(p["PartNumber"], p["Size"], p["ChecksumSHA256"]) for p in shown.all("Part")] == [
             (str(n), str(len(part)), checksum("SHA256", part)) for n, part in enumerate(self.parts, 1)
         ]
+
+    def test_the_checksum_is_without_the_number_of_parts(self, parted):
+        shown = expect.ok(attributes(parted, "key")).xml.child("Checksum")
+        whole = composite("SHA256", self.parts)
+        assert (shown["ChecksumSHA256"], shown["ChecksumType"]) == (whole.split("-")[0], "COMPOSITE")
+        head = parted.head("key", headers={"x-amz-checksum-mode": "ENABLED"})
+        assert head.headers["x-amz-checksum-sha256"] == whole
+
+    @pytest.mark.parametrize(
+        "headers", [{}, {"x-amz-checksum-algorithm": "CRC32", "x-amz-checksum-type": "FULL_OBJECT"}]
+    )
+    def test_only_their_number_where_the_checksum_is_of_the_whole(self, bucket, headers):
+        bucket.upload("key", [pattern(PART), b"end"], headers=headers)
+        shown = expect.ok(attributes(bucket, "key", x_amz_max_parts="1")).xml.child("ObjectParts")
+        assert (shown.names(), shown["PartsCount"]) == (["PartsCount"], "2")
 
     def test_paging(self, parted):
         seen, marker = [], "0"

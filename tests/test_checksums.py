@@ -10,6 +10,20 @@ from support.data import pattern
 
 DATA = pattern(200_000)
 MODE = {"x-amz-checksum-mode": "ENABLED"}
+
+
+@pytest.mark.parametrize("mode", ["DISABLED", "foo", ""])
+def test_a_mode_that_is_none(bucket, mode):
+    bucket.put("key", b"data")
+    headers = {"x-amz-checksum-mode": mode}
+    expect.error(
+        bucket.get("key", headers=headers),
+        "InvalidRequest",
+        "Value for x-amz-checksum-mode header is invalid.",
+    )
+    expect.head_error(bucket.head("key", headers=headers), 400)
+
+
 UNSIGNED_TRAILER = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 
 

@@ -5,12 +5,14 @@ import os
 import random
 import re
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
 from support import expect
 from support.bucket import complete_document
-from support.checksums import content_md5, multipart_etag
+from support.checksums import checksum, content_md5, multipart_etag
 from support.data import PART, SYSTEM_HEADERS, pattern
 from support.xml import element
 
@@ -137,6 +139,31 @@ class TestComplete:
         assert first.xml["ETag"] == second.xml["ETag"]
         assert bucket.read("key") == b"data"
 
+    @pytest.mark.parametrize("numbers", [[1], [2], [2, 1], [1, 2, 3], []])
+    def test_twice_with_another_list(self, bucket, numbers):
+        """Not what was completed, and there is no upload any more to complete it with."""
+        upload_id = bucket.create_upload("key")
+        etags = [bucket.put_part("key", upload_id, n, pattern(PART, n)).etag for n in (1, 2, 3)]
+        expect.ok(bucket.complete("key", upload_id, [(1, etags[0]), (2, etags[1])]))
+        body = complete_document([(n, etags[n - 1]) for n in numbers]) if numbers else b""
+        expect.error(bucket.complete("key", upload_id, body), "NoSuchUpload", UploadId=upload_id)
+        sized = {"x-amz-mp-object-size": "1"}
+        response = bucket.complete("key", upload_id, [(1, etags[0]), (2, etags[1])], headers=sized)
+        expect.error(response, "NoSuchUpload", UploadId=upload_id)
+        expect.ok(bucket.complete("key", upload_id, [(1, etags[0]), (2, etags[1])]))
+
+    def test_twice_at_once(self, bucket):
+        """Who comes second waits for the first, and is answered the same."""
+        for size in (PART + 1, PART):
+            upload_id = bucket.create_upload("key")
+            parts = [pattern(size + n % 2, n) for n in range(8)]
+            etags = [bucket.put_part("key", upload_id, n, part).etag for n, part in enumerate(parts, 1)]
+            listed = list(enumerate(etags, 1))
+            with ThreadPoolExecutor(6) as pool:
+                asked = [pool.submit(bucket.complete, "key", upload_id, listed) for _ in range(6)]
+            answers = [future.result() for future in asked]
+            assert {expect.ok(answer).xml["ETag"] for answer in answers} == {multipart_etag(parts)}
+
     def test_twice_after_an_overwrite(self, bucket):
         """The repeated request must not bring the old bytes back."""
         upload_id = bucket.create_upload("key")
@@ -211,7 +238,7 @@ class TestCompleteErrors:
 
     def test_wrong_order(self, bucket, upload):
         parts = [(2, upload[1][1]), (1, upload[1][0])]
-        expect.error(bucket.complete("key", upload[0], parts), "InvalidPartOrder")
+        expect.error(bucket.complete("key", upload[0], parts), "InvalidPartOrder", UploadId=upload[0])
 
     def test_a_part_twice(self, bucket, upload):
         parts = [(1, upload[1][0]), (1, upload[1][0])]
@@ -233,7 +260,10 @@ class TestCompleteErrors:
         expect.error(bucket.complete("key", upload[0], body), "MalformedXML")
 
     def test_no_body(self, bucket, upload):
-        expect.error(bucket.complete("key", upload[0], b""), "MalformedXML")
+        response = bucket.complete("key", upload[0], b"")
+        expect.error(response, "InvalidRequest", "You must specify at least one part")
+        none = "0" * 48
+        expect.error(bucket.complete("key", none, b""), "NoSuchUpload", UploadId=none)
 
     @pytest.mark.parametrize("number", ["0", "-1", "10001"])
     def test_numbers_out_of_range(self, bucket, upload, number):
@@ -260,7 +290,12 @@ class TestCompleteErrors:
         response = bucket.complete(
             "key", upload[0], list(enumerate(upload[1], 1)), headers={"x-amz-mp-object-size": size}
         )
-        expect.error(response, "InvalidRequest", re.compile("x-amz-mp-object-size"))
+        expect.error(
+            response,
+            "InvalidRequest",
+            f"The provided 'x-amz-mp-object-size' header value {size} does not match what was computed: "
+            f"{PART * 2}",
+        )
 
     def test_garbage_for_a_size(self, bucket, upload):
         response = bucket.complete(
@@ -295,7 +330,28 @@ class TestParts:
         upload_id = bucket.create_upload("key")
         response = expect.ok(bucket.put_part("key", upload_id, 1, b"data"))
         assert response.etag == f'"{hashlib.md5(b"data").hexdigest()}"'
+        assert not response.headers.starting("x-amz-checksum-")
+
+    def test_the_checksum_that_was_sent(self, bucket):
+        """It is told, whether the upload chose one or not."""
+        upload_id = bucket.create_upload("key")
+        headers = {"x-amz-checksum-crc32c": checksum("CRC32C", b"data")}
+        response = expect.ok(bucket.put_part("key", upload_id, 1, b"data", headers=headers))
+        assert response.headers["x-amz-checksum-crc32c"] == headers["x-amz-checksum-crc32c"]
         assert "x-amz-checksum-type" not in response.headers
+
+    def test_wrong_md5(self, bucket):
+        """Unlike that of an object, a part's digests are both told in base64."""
+        upload_id = bucket.create_upload("key")
+        response = bucket.put_part("key", upload_id, 1, b"data", headers={"content-md5": content_md5(b"x")})
+        expect.error(
+            response,
+            "BadDigest",
+            CalculatedDigest=content_md5(b"data"),
+            ExpectedDigest=content_md5(b"x"),
+        )
+        names = response.xml.names()
+        assert names.index("CalculatedDigest") < names.index("ExpectedDigest")
 
     @pytest.mark.parametrize("number", ["0", "10001", "-1", "x", ""])
     def test_number_out_of_range(self, bucket, number):
@@ -400,6 +456,31 @@ class TestAbort:
     @pytest.mark.parametrize("upload_id", NO_UPLOAD)
     def test_no_such_upload(self, bucket, upload_id):
         expect.error(bucket.abort("key", upload_id), "NoSuchUpload")
+
+    def test_if_it_was_created_then(self, bucket):
+        upload_id = bucket.create_upload("key")
+        document = expect.ok(bucket.raw.get(bucket.path(), query={"uploads": ""})).xml
+        initiated = datetime.fromisoformat(document.child("Upload")["Initiated"])
+
+        def abort(time: str):
+            headers = {"x-amz-if-match-initiated-time": time}
+            return bucket.raw.delete(bucket.path("key"), query={"uploadId": upload_id}, headers=headers)
+
+        expect.error(
+            abort(format_datetime(initiated - timedelta(seconds=1), usegmt=True)),
+            "PreconditionFailed",
+            Condition="x-amz-if-match-initiated-time",
+        )
+        expect.error(
+            abort("once"),
+            "InvalidArgument",
+            re.compile("x-amz-if-match-initiated-time"),
+            ArgumentName="x-amz-if-match-initiated-time",
+            ArgumentValue="once",
+        )
+        assert uploads(bucket) == [upload_id]
+        expect.ok(abort(format_datetime(initiated, usegmt=True)), 204)
+        expect.error(abort(format_datetime(initiated, usegmt=True)), "NoSuchUpload")
 
     def test_completed(self, bucket):
         upload_id = bucket.create_upload("key")

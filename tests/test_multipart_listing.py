@@ -100,6 +100,61 @@ class TestUploads:
             "ü",
         ]
 
+    def test_markers_of_the_next_page(self, bucket, uploads):
+        """Always there: of the last upload that is listed, also if it is the last of all, and else empty."""
+        names = ["Bucket", "KeyMarker", "UploadIdMarker", "NextKeyMarker", "NextUploadIdMarker"]
+        document = page(bucket)
+        assert document.names()[:5] == names
+        assert (document["NextKeyMarker"], document["NextUploadIdMarker"]) == uploads[-1]
+        assert "Prefix" not in document
+        document = page(bucket, max_uploads="2")
+        assert document["IsTruncated"] == "true"
+        assert (document["NextKeyMarker"], document["NextUploadIdMarker"]) == uploads[1]
+        document = page(bucket, delimiter="/", prefix="b/", max_uploads="1")
+        assert document.names()[:7] == [*names, "Delimiter", "Prefix"]
+        assert [entry["Prefix"] for entry in document.all("CommonPrefixes")] == ["b/c/"]
+        for query in ({"prefix": "none"}, {"prefix": "b/", "delimiter": "/"}, {"key_marker": "ü"}):
+            document = page(bucket, **query)
+            assert entries(document) == []
+            assert (document["NextKeyMarker"], document["NextUploadIdMarker"]) == ("", "")
+            assert document["IsTruncated"] == "false"
+
+    @pytest.mark.parametrize("marker", ["b/c/", "b/c/d", "b/c/d/x", "b/c"])
+    def test_a_marker_in_a_group_is_behind_all_of_it(self, bucket, marker):
+        for key in ("b/c/d", "b/c/e", "b/f", "b/g/h"):
+            bucket.create_upload(key)
+        document = page(bucket, prefix="b/", delimiter="/", key_marker=marker)
+        shown = [entry["Prefix"] for entry in document.all("CommonPrefixes")]
+        assert shown == (["b/c/", "b/g/"] if marker == "b/c" else ["b/g/"])
+        assert [key for key, _ in entries(document)] == ["b/f"]
+
+    def test_a_page_that_ends_with_a_group_has_a_next(self, bucket, uploads):
+        """Amazon's own marker is empty there, so that no client gets further."""
+        document = page(bucket, delimiter="/", max_uploads="2")
+        assert [entry["Prefix"] for entry in document.all("CommonPrefixes")] == ["a/"]
+        assert (document["IsTruncated"], document["NextKeyMarker"], document["NextUploadIdMarker"]) == (
+            "true",
+            "a/",
+            "",
+        )
+
+    def test_an_id_marker_that_is_none(self, bucket, uploads):
+        """Beside a key marker it must be an upload of that key; one that is gone is still a position."""
+        (_, first), (key, second) = uploads[:2]
+        for wrong in (first, "nonsense", "no/id", "0" * 47):
+            response = bucket.raw.get(
+                bucket.path(), query={"uploads": "", "key-marker": key, "upload-id-marker": wrong}
+            )
+            expect.error(
+                response,
+                "InvalidArgument",
+                "Invalid uploadId marker",
+                ArgumentName="upload-id-marker",
+                ArgumentValue=wrong,
+            )
+        expect.ok(bucket.abort(key, second), 204)
+        assert entries(page(bucket, key_marker=key, upload_id_marker=second)) == uploads[2:]
+
     def test_id_marker_without_key_marker(self, bucket, uploads):
         assert len(entries(page(bucket, upload_id_marker=uploads[3][1]))) == len(uploads)
 
@@ -228,6 +283,18 @@ class TestParts:
         document = self.page(bucket, upload_id)
         assert (document["ChecksumAlgorithm"], document["ChecksumType"]) == ("SHA256", "COMPOSITE")
         assert document.child("Part")["ChecksumSHA256"] == checksum("SHA256", b"data")
+
+    def test_no_checksums_where_none_was_chosen(self, bucket):
+        """Whatever the parts came with."""
+        upload_id = bucket.create_upload("key")
+        for number, algorithm in ((1, "CRC32"), (2, "CRC64NVME")):
+            headers = {f"x-amz-checksum-{algorithm.lower()}": checksum(algorithm, b"data")}
+            expect.ok(bucket.put_part("key", upload_id, number, b"data", headers=headers))
+        expect.ok(bucket.put_part("key", upload_id, 3, b"data"))
+        document = self.page(bucket, upload_id)
+        assert "ChecksumAlgorithm" not in document
+        for part in document.all("Part"):
+            assert sorted(part.names()) == ["ETag", "LastModified", "PartNumber", "Size"]
 
     def test_errors(self, bucket, upload_id):
         expect.error(bucket.raw.get(bucket.path("other"), query={"uploadId": upload_id}), "NoSuchUpload")

@@ -5,8 +5,9 @@ import re
 import pytest
 
 from support import expect
-from support.checksums import FULL_OBJECT, checksum, header
+from support.checksums import checksum
 from support.data import MIB, PART, pattern
+from support.xml import element
 
 SIZE = 1000
 DATA = pattern(SIZE)
@@ -184,22 +185,35 @@ class TestPartNumber:
         got = bucket.get("empty", query={"partNumber": "1"})
         assert got.status in (200, 206) and got.body == b""
 
-    @pytest.mark.parametrize("algorithm", FULL_OBJECT)
-    def test_checksum_of_the_part(self, bucket, algorithm):
-        parts = [pattern(PART, 1), b"end"]
-        upload_id = bucket.create_upload(
-            "x", headers={"x-amz-checksum-algorithm": algorithm, "x-amz-checksum-type": "FULL_OBJECT"}
-        )
-        etags = []
-        for n, part in enumerate(parts, 1):
-            sent = bucket.put_part(
-                "x", upload_id, n, part, headers={header(algorithm): checksum(algorithm, part)}
-            )
-            etags.append(expect.ok(sent).etag)
-        expect.ok(bucket.complete("x", upload_id, list(enumerate(etags, 1))))
-        got = bucket.get("x", query={"partNumber": "2"}, headers={"x-amz-checksum-mode": "ENABLED"})
-        assert got.body == b"end"
-        assert got.headers[header(algorithm)] == checksum(algorithm, b"end")
+    @pytest.mark.parametrize("kind", ["FULL_OBJECT", "COMPOSITE"])
+    def test_checksums(self, bucket, kind):
+        """The part's where the object's is made of those of its parts; else none, unless it is all of it."""
+        headers = {"x-amz-checksum-algorithm": "CRC32C", "x-amz-checksum-type": kind}
+        for key, parts in (("many", self.PARTS), ("one", [b"all of it"])):
+            upload_id = bucket.create_upload(key, headers=headers)
+            listed = []
+            for number, part in enumerate(parts, 1):
+                value = checksum("CRC32C", part)
+                sent = {"x-amz-checksum-crc32c": value}
+                etag = expect.ok(bucket.put_part(key, upload_id, number, part, headers=sent)).etag
+                listed.append(element("Part", PartNumber=number, ETag=etag, ChecksumCRC32C=value))
+            expect.ok(bucket.complete(key, upload_id, element("CompleteMultipartUpload", *listed).encode()))
+            for number, part in enumerate(parts, 1):
+                for method in ("GET", "HEAD"):
+                    response = bucket.raw.request(
+                        method,
+                        bucket.path(key),
+                        query={"partNumber": str(number)},
+                        headers={"x-amz-checksum-mode": "ENABLED"},
+                    )
+                    shown = dict(response.headers.starting("x-amz-checksum-"))
+                    if kind == "FULL_OBJECT" and key == "many":
+                        assert shown == {}
+                    else:
+                        assert shown == {
+                            "x-amz-checksum-crc32c": checksum("CRC32C", part),
+                            "x-amz-checksum-type": kind,
+                        }
 
 
 def test_range_of_a_file(bucket):

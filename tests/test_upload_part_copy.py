@@ -85,7 +85,19 @@ def test_malformed_ranges(bucket, upload_id, value):
     )
 
 
-@pytest.mark.parametrize("value", [f"bytes=0-{2 * PART}", f"bytes={2 * PART}-{2 * PART + 5}"])
+def test_no_checksum_where_the_upload_chose_none(bucket, upload_id):
+    for headers in ({}, {"x_amz_copy_source_range": "bytes=0-9"}):
+        result = expect.ok(copy(bucket, upload_id, 1, **headers)).xml
+        assert sorted(result.names()) == ["ETag", "LastModified"]
+
+
+@pytest.mark.parametrize("value", [f"bytes={2 * PART}-{2 * PART + 5}", f"bytes={3 * PART}-{4 * PART}"])
+def test_ranges_that_begin_beyond_the_end(bucket, upload_id, value):
+    response = copy(bucket, upload_id, 1, x_amz_copy_source_range=value)
+    expect.error(response, "InvalidRequest", "The specified copy range is invalid for the source object size")
+
+
+@pytest.mark.parametrize("value", [f"bytes=0-{2 * PART}", f"bytes={2 * PART - 1}-{2 * PART}"])
 def test_ranges_beyond_the_end(bucket, upload_id, value):
     response = copy(bucket, upload_id, 1, x_amz_copy_source_range=value)
     expect.error(

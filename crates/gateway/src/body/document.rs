@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use s3_types::{ChecksumAlgorithm, Checksummer};
-use s3_wire::headers::{ChecksumRequest, verify_checksum, verify_content_md5};
+use s3_wire::headers::{ChecksumRequest, Md5Of, verify_checksum, verify_content_md5};
 use s3_wire::payload::Trailers;
 use s3_wire::{ErrorCode, Result, S3Error};
 use tokio::sync::{Semaphore, mpsc};
@@ -101,7 +101,8 @@ impl Verifier {
 
     fn verify(self, expected: &ChecksumRequest, trailers: &Trailers) -> Result<()> {
         if let (Some(md5), Some(calculated)) = (expected.content_md5, self.md5) {
-            verify_content_md5(md5, calculated.finish().as_bytes().try_into().unwrap_or_default())?;
+            let calculated = calculated.finish().as_bytes().try_into().unwrap_or_default();
+            verify_content_md5(md5, calculated, Md5Of::Other)?;
         }
         if let (Some(value), Some(calculated)) = (expected_value(expected, trailers)?, self.checksum) {
             verify_checksum(&value, &calculated.finish())?;

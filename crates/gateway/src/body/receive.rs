@@ -2,16 +2,18 @@
 
 use backend::{BackendError, ObjectWriter};
 use s3_types::{Digests, ETag};
-use s3_wire::headers::{ChecksumRequest, verify_checksum, verify_content_md5};
+use s3_wire::headers::{ChecksumRequest, Md5Of, verify_checksum, verify_content_md5};
 use s3_wire::{Result, S3Error};
 
 use super::{DecodedBody, DigestPlan, expected_value};
 
-/// Moves a body into a writer, and verifies all that was said about it. The bytes are not visible before the commit.
+/// Moves a body into a writer, and verifies all that was said about it. The bytes are not visible
+/// before the commit. `of` is what they become.
 pub async fn receive(
     mut body: DecodedBody<'_>,
     writer: &mut dyn ObjectWriter,
     expected: ChecksumRequest,
+    of: Md5Of,
     plan: DigestPlan<'_>,
     failed: impl Fn(BackendError) -> S3Error + Send,
 ) -> Result<Digests> {
@@ -30,7 +32,7 @@ pub async fn receive(
     let computed = digests.finish().await?;
     let trailers = body.finish(computed.sha256)?;
     if let Some(md5) = expected.content_md5 {
-        verify_content_md5(md5, computed.md5)?;
+        verify_content_md5(md5, computed.md5, of)?;
     }
     if let (Some(value), Some(calculated)) =
         (expected_value(&expected, &trailers)?, &computed.digests.checksum)

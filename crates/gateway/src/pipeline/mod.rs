@@ -21,7 +21,7 @@ use s3_wire::{ErrorCode, Query, Result, S3Error, Target, limits};
 use tokio::sync::OwnedSemaphorePermit;
 
 pub use call::{Call, Permission, decided_by};
-pub use errors::{ErrorSite, conflict, from_backend};
+pub use errors::{ErrorSite, conflict, from_backend, invalid_upload_marker, wrong_checksum};
 
 use authenticate::{Authenticated, authenticate};
 use preflight::preflight;

@@ -1,9 +1,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::HeaderMap;
-use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue};
+use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag};
 
-use super::{ascii, joined, lossless};
+use super::{joined, lossless};
 use crate::Result;
 use crate::error::{ErrorCode, S3Error};
 
@@ -102,19 +102,38 @@ pub fn complete_checksum(headers: &HeaderMap) -> Result<CompleteChecksum> {
     Ok(CompleteChecksum { checksum, checksum_type, object_size_bytes })
 }
 
-/// True if the checksum is to be shown (`x-amz-checksum-mode: ENABLED`).
-pub fn checksum_mode_enabled(headers: &HeaderMap) -> bool {
-    ascii(headers, "x-amz-checksum-mode").is_some_and(|mode| mode.eq_ignore_ascii_case("enabled"))
+/// True if the checksum is to be shown (`x-amz-checksum-mode: ENABLED`). Any other value is
+/// `InvalidRequest`.
+pub fn checksum_mode_enabled(headers: &HeaderMap) -> Result<bool> {
+    const NAME: &str = "x-amz-checksum-mode";
+    match lossless(headers, NAME) {
+        None => Ok(false),
+        Some(mode) if mode.eq_ignore_ascii_case("enabled") => Ok(true),
+        Some(_) => Err(invalid_value(NAME)),
+    }
+}
+
+/// What a body is, which decides how S3 words the error of its `Content-MD5`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Md5Of {
+    /// An object: `ExpectedDigest` is in hexadecimal digits.
+    Object,
+    /// A part, or a document: both digests are in base64.
+    Other,
 }
 
 /// Compares `Content-MD5` with what came: `BadDigest` where they differ.
-pub fn verify_content_md5(expected: [u8; 16], calculated: [u8; 16]) -> Result<()> {
+pub fn verify_content_md5(expected: [u8; 16], calculated: [u8; 16], of: Md5Of) -> Result<()> {
     if expected == calculated {
         return Ok(());
     }
+    let told = match of {
+        Md5Of::Object => ETag::Md5(expected).to_string(),
+        Md5Of::Other => BASE64.encode(expected),
+    };
     Err(S3Error::new(ErrorCode::BadDigest)
-        .detail("ExpectedDigest", BASE64.encode(expected))
-        .detail("CalculatedDigest", BASE64.encode(calculated)))
+        .detail("CalculatedDigest", BASE64.encode(calculated))
+        .detail("ExpectedDigest", told))
 }
 
 /// Compares the value of an `x-amz-checksum-*` header or trailer with what came: `BadDigest` where they differ.
@@ -208,7 +227,9 @@ fn content_md5(headers: &HeaderMap) -> Result<Option<[u8; 16]>> {
 fn algorithm_header(headers: &HeaderMap) -> Result<Option<ChecksumAlgorithm>> {
     let Some(name) = lossless(headers, "x-amz-checksum-algorithm") else { return Ok(None) };
     ChecksumAlgorithm::from_name(&name).map(Some).ok_or_else(|| {
-        let known = ChecksumAlgorithm::ALL.map(ChecksumAlgorithm::name).join(", ");
+        let mut known = ChecksumAlgorithm::ALL.map(ChecksumAlgorithm::name);
+        known.sort_unstable();
+        let known = known.join(", ");
         let message = format!(
             "Checksum algorithm provided is unsupported. Please try again with any of the valid types: [{known}]"
         );
@@ -396,9 +417,11 @@ mod tests {
         }
         let (code, message) = refusal(upload(Some("CRC16"), None));
         assert_eq!(code, "InvalidRequest");
-        assert!(message.starts_with(
-            "Checksum algorithm provided is unsupported. Please try again with any of the valid types: [CRC32, CRC32C, CRC64NVME"
-        ));
+        assert_eq!(
+            message,
+            "Checksum algorithm provided is unsupported. Please try again with any of the valid types: \
+             [CRC32, CRC32C, CRC64NVME, MD5, SHA1, SHA256, SHA512, XXHASH128, XXHASH3, XXHASH64]"
+        );
         assert_eq!(copy_checksum(&headers(&[("x-amz-checksum-algorithm", "SHA256")])).unwrap(), Some(Sha256));
     }
 
@@ -435,12 +458,16 @@ mod tests {
 
     #[test]
     fn what_differs_is_a_bad_digest() {
-        assert!(verify_content_md5([1; 16], [1; 16]).is_ok());
-        let error = verify_content_md5([0; 16], [1; 16]).unwrap_err();
-        assert_eq!(error.code(), ErrorCode::BadDigest);
-        assert_eq!(error.message(), "The Content-MD5 you specified did not match what we received.");
-        assert_eq!(error.details()[0], ("ExpectedDigest", "AAAAAAAAAAAAAAAAAAAAAA==".to_owned()));
-        assert_eq!(error.details()[1], ("CalculatedDigest", "AQEBAQEBAQEBAQEBAQEBAQ==".to_owned()));
+        for (of, expected) in
+            [(Md5Of::Object, "0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"), (Md5Of::Other, "CgoKCgoKCgoKCgoKCgoKCg==")]
+        {
+            assert!(verify_content_md5([1; 16], [1; 16], of).is_ok());
+            let error = verify_content_md5([10; 16], [1; 16], of).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::BadDigest);
+            assert_eq!(error.message(), "The Content-MD5 you specified did not match what we received.");
+            assert_eq!(error.details()[0], ("CalculatedDigest", "AQEBAQEBAQEBAQEBAQEBAQ==".to_owned()));
+            assert_eq!(error.details()[1], ("ExpectedDigest", expected.to_owned()));
+        }
         let value = |byte| ChecksumValue::new(ChecksumAlgorithm::Crc64Nvme, &[byte; 8]).unwrap();
         assert!(verify_checksum(&value(1), &value(1)).is_ok());
         assert_eq!(
@@ -451,8 +478,13 @@ mod tests {
 
     #[test]
     fn the_mode_is_a_word() {
-        assert!(checksum_mode_enabled(&headers(&[("x-amz-checksum-mode", "enabled")])));
-        assert!(!checksum_mode_enabled(&headers(&[("x-amz-checksum-mode", "true")])));
-        assert!(!checksum_mode_enabled(&HeaderMap::new()));
+        assert!(checksum_mode_enabled(&headers(&[("x-amz-checksum-mode", "enabled")])).unwrap());
+        assert!(!checksum_mode_enabled(&HeaderMap::new()).unwrap());
+        for bad in ["true", ""] {
+            assert_eq!(
+                refusal(checksum_mode_enabled(&headers(&[("x-amz-checksum-mode", bad)]))),
+                invalid_request("Value for x-amz-checksum-mode header is invalid.")
+            );
+        }
     }
 }

@@ -56,6 +56,12 @@ pub fn delete_conditions(headers: &HeaderMap) -> Result<Conditions> {
     })
 }
 
+/// When the upload that AbortMultipartUpload ends must have been created
+/// (`x-amz-if-match-initiated-time`), to the second.
+pub fn if_match_initiated_time(headers: &HeaderMap) -> Result<Option<Timestamp>> {
+    understood(headers, "x-amz-if-match-initiated-time", parse_time)
+}
+
 fn understood<T>(
     headers: &HeaderMap,
     name: &'static str,

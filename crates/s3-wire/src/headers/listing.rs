@@ -122,9 +122,17 @@ impl<'q> ListUploads<'q> {
         })
     }
 
-    /// Where the listing begins if there is no `upload_id_marker`; see [`ListStart::from_marker`].
+    /// Where the listing begins if there is no `upload_id_marker`. A marker in a group of keys that
+    /// the delimiter rolls up is behind all of the group, as is the group's common prefix itself.
     pub fn start(&self) -> Option<ListStart> {
-        ListStart::from_marker(self.key_marker, self.prefix, self.delimiter)
+        let group = self.delimiter.and_then(|delimiter| {
+            let (step, _) = self.key_marker.strip_prefix(self.prefix)?.split_once(delimiter)?;
+            self.key_marker.get(..self.prefix.len() + step.len() + delimiter.len())
+        });
+        match group {
+            Some(group) => Some(ListStart::AfterPrefix(group.to_owned())),
+            None => ListStart::from_marker(self.key_marker, self.prefix, self.delimiter),
+        }
     }
 }
 
@@ -363,6 +371,17 @@ mod tests {
         let list = ListUploads::parse(&q).unwrap();
         assert_eq!((list.key_marker, list.upload_id_marker, list.max_uploads), ("k", "u", 3));
         assert_eq!(list.start(), Some(ListStart::AfterKey("k".into())));
+        for (marker, expected) in [
+            ("d/a", ListStart::AfterKey("d/a".into())),
+            ("d/a/", ListStart::AfterPrefix("d/a/".into())),
+            ("d/a/x", ListStart::AfterPrefix("d/a/".into())),
+            ("d/a/x/y", ListStart::AfterPrefix("d/a/".into())),
+            ("c/x/y", ListStart::AfterKey("c/x/y".into())),
+        ] {
+            let text = format!("uploads&prefix=d/&delimiter=/&key-marker={marker}&upload-id-marker=u");
+            let q = Query::parse(&text).unwrap();
+            assert_eq!(ListUploads::parse(&q).unwrap().start(), Some(expected), "{marker}");
+        }
         let q = query("uploads&upload-id-marker=u");
         assert_eq!(ListUploads::parse(&q).unwrap().upload_id_marker, "");
         assert_eq!(

@@ -17,10 +17,12 @@ mod token;
 
 pub use attributes::AttributesRequest;
 pub use checksum::{
-    ChecksumRequest, CompleteChecksum, checksum_mode_enabled, complete_checksum, copy_checksum,
+    ChecksumRequest, CompleteChecksum, Md5Of, checksum_mode_enabled, complete_checksum, copy_checksum,
     upload_checksum, verify_checksum, verify_content_md5,
 };
-pub use conditions::{copy_source_conditions, delete_conditions, read_conditions, write_conditions};
+pub use conditions::{
+    copy_source_conditions, delete_conditions, if_match_initiated_time, read_conditions, write_conditions,
+};
 pub use copy_source::{CopySourceRef, copy_source};
 pub use list_versions::ListVersions;
 pub(crate) use listing::check_integer;

@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::io::BufRead;
 
 use s3_types::limits::PARTS_MAX;
@@ -7,13 +8,17 @@ use super::Document;
 use super::reader::{is_empty, malformed, set_once};
 use super::writer::Writer;
 use crate::Result;
-use crate::error::{ErrorCode, S3Error};
+use crate::error::S3Error;
 use crate::limits::COMPLETE_BODY_BYTES_MAX;
+
+/// Checksums of one part that are remembered, to be told in the error: more than one is too many.
+const CHECKSUMS_MAX: usize = ChecksumAlgorithm::ALL.len();
 
 /// The body of CompleteMultipartUpload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompleteUploadRequest {
     /// 1 to 10,000 parts, in the order given; whether that order is ascending is not checked here.
+    /// None where there was no body.
     pub parts: Vec<CompletedPart>,
 }
 
@@ -29,11 +34,12 @@ pub struct CompletedPart {
 }
 
 impl CompleteUploadRequest {
-    /// Reads the body. No part, too many, or one without number or ETag are `MalformedXML`.
+    /// Reads the body. A document without parts, too many of them, or one without number or ETag
+    /// are `MalformedXML`. No body at all is no error here: S3 tells of it once it knows that there
+    /// is such an upload.
     pub fn parse(body: &mut dyn BufRead) -> Result<Self> {
-        // Other documents have their own error for an empty body; this one is a list of no parts.
         if is_empty(body)? {
-            return Err(malformed());
+            return Ok(Self { parts: Vec::new() });
         }
         let mut document = Document::open(body, "CompleteMultipartUpload", COMPLETE_BODY_BYTES_MAX)?;
         let mut parts = Vec::new();
@@ -49,7 +55,7 @@ impl CompleteUploadRequest {
 }
 
 fn parse_part(document: &mut Document<'_>) -> Result<CompletedPart> {
-    let (mut part_number, mut etag, mut checksum) = (None, None, None);
+    let (mut part_number, mut etag, mut checksums) = (None, None, Vec::new());
     while let Some(child) = document.child()? {
         match child {
             "PartNumber" => set_once(&mut part_number, parse_part_number(document.text()?.trim())?)?,
@@ -57,8 +63,8 @@ fn parse_part(document: &mut Document<'_>) -> Result<CompletedPart> {
             name => match ChecksumAlgorithm::ALL.into_iter().find(|a| a.element() == name) {
                 Some(algorithm) => {
                     let text = document.id()?;
-                    if !text.trim().is_empty() {
-                        set_once(&mut checksum, (algorithm, text))?;
+                    if !text.trim().is_empty() && checksums.len() < CHECKSUMS_MAX {
+                        checksums.push((algorithm, text.trim().to_owned()));
                     }
                 }
                 None => document.skip()?,
@@ -66,16 +72,26 @@ fn parse_part(document: &mut Document<'_>) -> Result<CompletedPart> {
         }
     }
     let (part_number, etag) = part_number.zip(etag).ok_or_else(malformed)?;
-    let Some((algorithm, text)) = checksum else {
-        return Ok(CompletedPart { part_number, etag, checksum: None });
+    let checksum = match &*checksums {
+        [] => None,
+        [(algorithm, text)] => match ChecksumValue::from_base64(*algorithm, text) {
+            Some(value) => Some(value),
+            None => return Err(bad_checksums(checksums)),
+        },
+        _ => return Err(bad_checksums(checksums)),
     };
-    // A value that no part can have is one that this part has not.
-    let checksum = ChecksumValue::from_base64(algorithm, &text).ok_or_else(|| {
-        S3Error::new(ErrorCode::InvalidPart)
-            .detail("PartNumber", part_number.to_string())
-            .detail("ETag", etag.to_string())
-    })?;
-    Ok(CompletedPart { part_number, etag, checksum: Some(checksum) })
+    Ok(CompletedPart { part_number, etag, checksum })
+}
+
+/// The error for a part with a checksum that is none, or with several.
+fn bad_checksums(mut checksums: Vec<(ChecksumAlgorithm, String)>) -> S3Error {
+    checksums.sort_by_key(|(algorithm, _)| algorithm.name());
+    let mut told = String::new();
+    for (algorithm, text) in checksums {
+        // Writing to a String cannot fail.
+        let _ = write!(told, "{}:{text};", algorithm.name());
+    }
+    S3Error::invalid_argument("Checksum", told, "Invalid Base64 or multiple checksums present in request")
 }
 
 fn parse_part_number(text: &str) -> Result<u32> {

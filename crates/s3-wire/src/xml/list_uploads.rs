@@ -25,13 +25,13 @@ pub struct ListUploadsResult<'a> {
     pub key_marker: &'a str,
     /// As asked for.
     pub upload_id_marker: &'a str,
-    /// Where the next page begins.
-    pub next_key_marker: Option<&'a str>,
-    /// Where the next page begins.
-    pub next_upload_id_marker: Option<&'a str>,
+    /// Where the next page begins, or the last upload of the last one. Always there; may be empty.
+    pub next_key_marker: &'a str,
+    /// See `next_key_marker`.
+    pub next_upload_id_marker: &'a str,
     /// As asked for.
     pub delimiter: Option<&'a str>,
-    /// As asked for.
+    /// As asked for; not shown where it is empty.
     pub prefix: &'a str,
     /// As asked for.
     pub encoding: KeyEncoding,
@@ -48,10 +48,11 @@ impl ListUploadsResult<'_> {
         writer.text("Bucket", self.bucket);
         writer.key("KeyMarker", self.key_marker, self.encoding);
         writer.text("UploadIdMarker", self.upload_id_marker);
-        writer.optional_key("NextKeyMarker", self.next_key_marker, self.encoding);
-        writer.optional_text("NextUploadIdMarker", self.next_upload_id_marker);
+        writer.key("NextKeyMarker", self.next_key_marker, self.encoding);
+        writer.text("NextUploadIdMarker", self.next_upload_id_marker);
         writer.optional_key("Delimiter", self.delimiter, self.encoding);
-        writer.key("Prefix", self.prefix, self.encoding);
+        let prefix = Some(self.prefix).filter(|prefix| !prefix.is_empty());
+        writer.optional_key("Prefix", prefix, self.encoding);
         if self.encoding == KeyEncoding::Url {
             writer.text("EncodingType", "url");
         }

@@ -7,7 +7,7 @@ use super::writer::Writer;
 pub struct ObjectAttributesResult<'a> {
     /// `ETag`, the only one that S3 sends without quotes.
     pub etag: Option<&'a ETag>,
-    /// `Checksum`.
+    /// `Checksum`. S3 leaves the number of parts out of a composite one here.
     pub checksum: Option<&'a Checksum>,
     /// `ObjectParts`, for an object that was uploaded in parts.
     pub object_parts: Option<AttributeParts<'a>>,
@@ -22,7 +22,7 @@ pub struct ObjectAttributesResult<'a> {
 pub struct AttributeParts<'a> {
     /// How many there are.
     pub total_parts: usize,
-    /// One page of them. S3 shows it only for objects whose parts have checksums.
+    /// One page of them. S3 shows it only for objects with a composite checksum.
     pub page: Option<AttributePartsPage<'a>>,
 }
 

@@ -1,4 +1,5 @@
 use backend::{ObjectAttributes, ObjectPart, ReadSelector};
+use s3_types::{Checksum, ChecksumType};
 use s3_wire::headers::{AttributesRequest, read_conditions};
 use s3_wire::xml::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
 use s3_wire::{Result, time};
@@ -46,14 +47,17 @@ impl<'a> Operation<'a> for GetObjectAttributes {
 fn render(asked: &AttributesRequest, attributes: &ObjectAttributes) -> String {
     let parts = attributes.parts.as_deref().filter(|_| asked.object_parts);
     let page = parts.map(|parts| page(asked, parts)).unwrap_or_default();
-    // S3 shows single parts only where they have checksums.
-    let with_checksums = parts.is_some_and(|parts| parts.iter().any(|part| part.checksum.is_some()));
+    // S3 shows single parts only where the object's checksum is made of theirs.
+    let composite = |checksum: &Checksum| checksum.checksum_type == ChecksumType::Composite;
+    let shows_parts = attributes.checksum.as_ref().is_some_and(composite);
+    // And the checksum, here alone, without the number of its parts.
+    let checksum = attributes.checksum.map(|checksum| Checksum { parts: None, ..checksum });
     let result = ObjectAttributesResult {
         etag: asked.etag.then_some(&attributes.etag),
-        checksum: attributes.checksum.as_ref().filter(|_| asked.checksum),
+        checksum: checksum.as_ref().filter(|_| asked.checksum),
         object_parts: parts.map(|parts| AttributeParts {
             total_parts: parts.len(),
-            page: with_checksums.then(|| AttributePartsPage {
+            page: shows_parts.then(|| AttributePartsPage {
                 part_number_marker: asked.part_number_marker,
                 next_part_number_marker: page.last().map(|part| part.part_number).unwrap_or_default(),
                 max_parts: asked.max_parts,

@@ -43,7 +43,7 @@ impl ReadArguments {
             range,
             conditions: read_conditions(call.headers),
             overrides: ResponseOverrides::parse(call.query, signed)?,
-            checksum_mode: checksum_mode_enabled(call.headers),
+            checksum_mode: checksum_mode_enabled(call.headers)?,
         })
     }
 
@@ -87,18 +87,18 @@ impl ReadArguments {
         }
     }
 
-    /// The checksum that belongs to the bytes sent: the object's, or the part's where one is asked for. S3 sends none with
-    /// other ranges, for no client could verify it.
+    /// The checksum that belongs to the bytes sent: the object's if they are all of it, or the
+    /// part's if the object's is made of those of its parts. S3 sends none with others, for no
+    /// client could verify it.
     fn checksum(&self, attributes: &ObjectAttributes, range: Option<&Range<u64>>) -> Option<Checksum> {
+        let whole = attributes.checksum?;
         match self.selector {
-            ReadSelector::Part(number) if attributes.parts.is_some() => {
+            ReadSelector::Part(number) if whole.checksum_type == ChecksumType::Composite => {
                 let part = attributes.parts.as_ref()?.iter().find(|p| p.part_number == number)?;
-                let value = part.checksum?;
-                let checksum_type = attributes.checksum.map_or(ChecksumType::FullObject, |c| c.checksum_type);
-                Some(Checksum { value, checksum_type, parts: None })
+                Some(Checksum { value: part.checksum?, checksum_type: ChecksumType::Composite, parts: None })
             }
-            ReadSelector::Range(_) if range.is_some_and(|r| r.end - r.start != attributes.size_bytes) => None,
-            _ => attributes.checksum,
+            _ if range.is_some_and(|r| r.end - r.start != attributes.size_bytes) => None,
+            _ => Some(whole),
         }
     }
 }

@@ -2,7 +2,10 @@ use backend::{WriteOptions, WriteReceipt};
 use http::StatusCode;
 use s3_types::{Checksum, Conditions, ETag, ObjectMetadata};
 use s3_wire::Result;
-use s3_wire::headers::{ChecksumRequest, append_checksum, etag_value, object_metadata, write_conditions};
+use s3_wire::headers::{
+    ChecksumRequest, Md5Of, append_checksum, etag_value, object_metadata,
+    write_conditions,
+};
 
 use crate::body::{DigestPlan, receive};
 use crate::ops::Operation;
@@ -37,7 +40,7 @@ impl<'a> Operation<'a> for PutObject {
             size_hint: Some(body.length()),
         };
         let mut writer = backend.put_object(&cx, object, options).await.map_err(failed)?;
-        let digests = receive(body, writer.as_mut(), self.checksum, plan, failed).await?;
+        let digests = receive(body, writer.as_mut(), self.checksum, Md5Of::Object, plan, failed).await?;
         let receipt = writer.commit(digests).await.map_err(failed)?;
         Ok(reply_to_write(&receipt))
     }

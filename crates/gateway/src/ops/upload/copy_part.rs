@@ -4,7 +4,7 @@ use backend::{BackendError, CopyPartRequest, CopySource, ObjectRef, PartReceipt,
 use s3_types::{Conditions, UploadId};
 use s3_wire::headers::{CopySourceRef, copy_source, copy_source_conditions, copy_source_range};
 use s3_wire::xml::CopyPartResult;
-use s3_wire::{Result, S3Error};
+use s3_wire::{ErrorCode, Result, S3Error};
 
 use super::{part_number, upload_id};
 use crate::ops::Operation;
@@ -71,7 +71,14 @@ impl<'a> Operation<'a> for UploadPartCopy {
     }
 }
 
+/// A range that begins beyond the end has another error than one that only ends there.
 fn out_of_range(range: Option<Range<u64>>, size_bytes: u64) -> S3Error {
+    if range.as_ref().is_some_and(|range| range.start >= size_bytes) {
+        return S3Error::with_message(
+            ErrorCode::InvalidRequest,
+            "The specified copy range is invalid for the source object size",
+        );
+    }
     let text = range.map(|r| format!("bytes={}-{}", r.start, r.end.saturating_sub(1))).unwrap_or_default();
     let message = format!("Range specified is not valid for source object of size: {size_bytes}");
     S3Error::invalid_argument("x-amz-copy-source-range", text, message)

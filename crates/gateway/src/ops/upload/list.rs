@@ -1,11 +1,11 @@
-use backend::{ListUploadsQuery, UploadPage, UploadPosition};
+use backend::{BackendError, ListUploadsQuery, UploadPage, UploadPosition};
 use s3_types::UploadId;
 use s3_wire::Result;
 use s3_wire::headers::{self, ListStart};
 use s3_wire::xml::{ListUploadsResult, ListedUpload, Owner};
 
 use crate::ops::Operation;
-use crate::pipeline::Call;
+use crate::pipeline::{Call, invalid_upload_marker};
 use crate::reply::{self, Reply};
 
 /// ListMultipartUploads.
@@ -20,7 +20,7 @@ impl<'a> Operation<'a> for ListMultipartUploads<'a> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
         let (backend, cx) = (call.backend(), call.backend_context());
         let failed = call.failed();
-        let start = position(&asked);
+        let start = position(&asked)?;
         let query = ListUploadsQuery {
             bucket,
             prefix: asked.prefix,
@@ -32,14 +32,18 @@ impl<'a> Operation<'a> for ListMultipartUploads<'a> {
             backend.head_bucket(&cx, bucket).await.map_err(failed)?;
             UploadPage::default()
         } else {
-            backend.list_uploads(&cx, &query).await.map_err(failed)?
+            backend.list_uploads(&cx, &query).await.map_err(|error| match error {
+                BackendError::InvalidUploadMarker => invalid_upload_marker(asked.upload_id_marker),
+                error => failed(error),
+            })?
         };
-        let (next_key_marker, next_upload_id_marker) = match &page.next {
-            None => (None, None),
-            Some(UploadPosition::AfterKey(text) | UploadPosition::AfterPrefix(text)) => {
-                (Some(text.as_str()), None)
-            }
-            Some(UploadPosition::AfterUpload { key, id }) => (Some(key.as_str()), Some(id.as_str())),
+        let (next_key_marker, next_upload_id_marker) = match (&page.next, page.uploads.last()) {
+            // S3 leaves both empty where a page ends with a common prefix, so that no one can ask
+            // for the next.
+            (Some(UploadPosition::AfterKey(text) | UploadPosition::AfterPrefix(text)), _) => (&**text, ""),
+            (Some(UploadPosition::AfterUpload { key, id }), _) => (&**key, id.as_str()),
+            (None, Some(last)) => (last.key.as_str(), last.id.as_str()),
+            (None, None) => ("", ""),
         };
         let result = ListUploadsResult {
             bucket: bucket.as_str(),
@@ -76,13 +80,16 @@ impl<'a> Operation<'a> for ListMultipartUploads<'a> {
     }
 }
 
-/// Where the listing begins. An upload id that is none of ours counts as none.
-fn position(asked: &headers::ListUploads<'_>) -> Option<UploadPosition> {
-    match UploadId::new(asked.upload_id_marker) {
-        Ok(id) => Some(UploadPosition::AfterUpload { key: asked.key_marker.to_owned(), id }),
-        Err(_) => asked.start().map(|start| match start {
-            ListStart::AfterKey(key) => UploadPosition::AfterKey(key),
-            ListStart::AfterPrefix(prefix) => UploadPosition::AfterPrefix(prefix),
-        }),
-    }
+/// Where the listing begins. A key in a group that is rolled up stands for all of the group,
+/// whatever upload is named.
+fn position(asked: &headers::ListUploads<'_>) -> Result<Option<UploadPosition>> {
+    let id = match asked.upload_id_marker {
+        "" => None,
+        text => Some(UploadId::new(text).map_err(|_| invalid_upload_marker(text))?),
+    };
+    Ok(asked.start().map(|start| match (start, id) {
+        (ListStart::AfterPrefix(prefix), _) => UploadPosition::AfterPrefix(prefix),
+        (ListStart::AfterKey(key), None) => UploadPosition::AfterKey(key),
+        (ListStart::AfterKey(key), Some(id)) => UploadPosition::AfterUpload { key, id },
+    }))
 }

@@ -45,12 +45,15 @@ impl<'a> Operation<'a> for ListParts {
             is_truncated: page.truncated,
             checksum: attributes.checksum,
         };
+        // Like S3, which shows none where the upload chose no algorithm, whatever came with the
+        // parts.
+        let chosen = attributes.checksum.is_some();
         let parts = page.parts.iter().map(|part| ListedPart {
             part_number: part.part_number,
             last_modified: part.last_modified,
             etag: &part.etag,
             size_bytes: part.size_bytes,
-            checksum: part.checksum,
+            checksum: part.checksum.filter(|_| chosen),
         });
         Ok(reply::ok_xml(result.render(parts)))
     }
