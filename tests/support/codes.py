@@ -39,6 +39,10 @@ EXPECTED: dict[str, tuple[int, str]] = {
     ),
     "EntityTooLarge": (400, "Your proposed upload exceeds the maximum allowed size"),
     "EntityTooSmall": (400, "Your proposed upload is smaller than the minimum allowed size"),
+    "IllegalLocationConstraintException": (
+        400,
+        "The location constraint is incompatible for the region specific endpoint this request was sent to.",
+    ),
     "IncompleteBody": (
         400,
         "You did not provide the number of bytes specified by the Content-Length HTTP header",
@@ -105,6 +109,7 @@ EXPECTED: dict[str, tuple[int, str]] = {
         "The specified upload does not exist. The upload ID may be invalid, or the upload may have been "
         "aborted or completed.",
     ),
+    "NoSuchVersion": (404, "The specified version does not exist."),
     "NoSuchWebsiteConfiguration": (404, "The specified bucket does not have a website configuration"),
     "NotImplemented": (501, "A header you provided implies functionality that is not implemented"),
     "ObjectLockConfigurationNotFoundError": (

@@ -79,6 +79,17 @@ impl S3Error {
             .detail("ArgumentValue", value)
     }
 
+    /// `InvalidArgument` with the argument's name alone: of some, S3 does not repeat the value.
+    pub fn argument_named(name: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::with_message(ErrorCode::InvalidArgument, message).detail("ArgumentName", name)
+    }
+
+    /// `NotImplemented` for conditions (`headers`, joined by commas) that S3 does not take in this place. `why` is its second
+    /// sentence.
+    pub fn condition_not_implemented(headers: &'static str, why: impl Into<String>) -> Self {
+        Self::new(ErrorCode::NotImplemented).detail("Header", headers).detail("additionalMessage", why)
+    }
+
     /// `NotImplemented` for a header that has a meaning which this server lacks.
     pub fn header_not_implemented(name: &str) -> Self {
         let message = "A header you provided implies functionality that is not implemented.";
