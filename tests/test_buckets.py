@@ -49,6 +49,7 @@ class TestCreate:
     def test_makes_a_directory(self, server, raw, name):
         response = expect.ok(raw.put(f"/{name}"))
         assert response.headers["location"] == f"/{name}"
+        assert response.headers["x-amz-bucket-arn"] == f"arn:aws:s3:::{name}"
         assert response.body == b""
         assert (server.tree / name).is_dir()
 
@@ -77,18 +78,32 @@ class TestCreate:
         expect.error(raw.put(f"/{bad}"), "InvalidBucketName", BucketName=bad.replace("%20", " "))
         assert not (server.tree / bad).exists() or bad == ".slipway"
 
-    @pytest.mark.parametrize("region", ["us-east-1", "", "auto"])
+    @pytest.mark.parametrize("region", ["", "auto"])
     def test_location_constraint_of_here(self, server, raw, name, region):
         expect.ok(raw.put(f"/{name}", location_constraint(region)))
         assert (server.tree / name).is_dir()
 
-    def test_location_constraint_of_elsewhere(self, server, raw, name):
+    @pytest.mark.parametrize("region", ["us-east-1", "mars-1", "EU"])
+    def test_location_constraint_of_elsewhere(self, server, raw, name, region):
+        """us-east-1 itself is named by naming nothing."""
         expect.error(
-            raw.put(f"/{name}", location_constraint("mars-1")),
+            raw.put(f"/{name}", location_constraint(region)),
             "InvalidLocationConstraint",
-            LocationConstraint="mars-1",
+            LocationConstraint=region,
         )
         assert not (server.tree / name).exists()
+
+    @pytest.mark.parametrize("asked", ["us-east-1", "mars-1", "EU"])
+    def test_location_constraint_of_another_region(self, make_server, asked):
+        server = make_server("--region", "eu-lab-1")
+        raw = server.raw.with_(signer=server.raw.signer.with_(region="eu-lab-1"))
+        expect.error(
+            raw.put("/bucket", location_constraint(asked)),
+            "IllegalLocationConstraintException",
+            f"The {asked} location constraint is incompatible for the region specific endpoint "
+            "this request was sent to.",
+        )
+        assert not (server.tree / "bucket").exists()
 
     def test_body_with_namespace_and_unknown_elements(self, server, raw, name):
         body = (
@@ -128,6 +143,7 @@ class TestHeadAndLocation:
     def test_head(self, bucket, raw):
         response = expect.ok(raw.head(bucket.path()))
         assert response.headers["x-amz-bucket-region"] == "us-east-1"
+        assert response.headers["x-amz-bucket-arn"] == f"arn:aws:s3:::{bucket.name}"
         assert response.body == b""
 
     def test_head_of_none(self, raw):
@@ -137,9 +153,10 @@ class TestHeadAndLocation:
         expect.head_error(raw.head("/No_Bucket"), 400)
 
     def test_location_of_us_east_1_is_empty(self, bucket, raw):
-        document = expect.ok(raw.get(bucket.path(), query={"location": ""})).xml
-        assert document.name == "LocationConstraint"
-        assert document.text == ""
+        response = expect.ok(raw.get(bucket.path(), query={"location": ""}))
+        assert response.xml.name == "LocationConstraint"
+        assert response.xml.text == ""
+        assert response.body.endswith(b'<LocationConstraint xmlns="http://s3.amazonaws.com/doc/2006-03-01/"/>')
 
     def test_location_elsewhere(self, make_server):
         server = make_server("--region", "eu-lab-1")
@@ -278,7 +295,9 @@ class TestList:
         document = expect.ok(own.raw.get("/")).xml
         assert document.name == "ListAllMyBucketsResult"
         assert self.names(document) == ["alpha", "beta-1", "beta-2", "beta-3", "gamma"]
-        assert document.child("Owner")["ID"]
+        assert document.child("Owner").names() == ["ID"]
+        shown = [b["BucketArn"] for b in document.child("Buckets").all("Bucket")]
+        assert shown[:2] == ["arn:aws:s3:::alpha", "arn:aws:s3:::beta-1"]
         created = datetime.fromisoformat(document.child("Buckets").all("Bucket")[0]["CreationDate"])
         assert abs(datetime.now(UTC) - created) < timedelta(minutes=1)
 
@@ -290,6 +309,9 @@ class TestList:
         document = expect.ok(own.raw.get("/", query={"prefix": "beta-"})).xml
         assert self.names(document) == ["beta-1", "beta-2", "beta-3"]
         assert document["Prefix"] == "beta-"
+        bucket = document.child("Buckets").all("Bucket")[0]
+        assert (bucket["BucketRegion"], bucket["BucketArn"]) == ("us-east-1", "arn:aws:s3:::beta-1")
+        assert expect.ok(own.raw.get("/", query={"prefix": ""})).xml["Prefix"] == ""
 
     @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6])
     def test_paging(self, own, size):
@@ -306,8 +328,29 @@ class TestList:
         assert seen == ["alpha", "beta-1", "beta-2", "beta-3", "gamma"]
 
     def test_region(self, own):
-        assert len(self.names(own.raw.get("/", query={"bucket-region": "us-east-1"}).xml)) == 5
-        assert self.names(own.raw.get("/", query={"bucket-region": "eu-west-1"}).xml) == []
+        for here in ("us-east-1", "US-East-1"):
+            assert len(self.names(own.raw.get("/", query={"bucket-region": here}).xml)) == 5
+
+    @pytest.mark.parametrize(
+        "region, message",
+        [
+            (
+                "eu-west-1",
+                "Requests with bucket-region specified must be made to the corresponding regional endpoint",
+            ),
+            ("eu-east-1", "Argument value eu-east-1 is not a valid AWS Region"),
+            ("", "Argument value  is not a valid AWS Region"),
+        ],
+    )
+    def test_another_region(self, raw, region, message):
+        response = raw.get("/", query={"bucket-region": region})
+        expect.error(
+            response, "InvalidArgument", message, ArgumentName="bucket-region", ArgumentValue=None
+        )
+
+    def test_an_empty_token_is_none(self, own):
+        document = expect.ok(own.raw.get("/", query={"continuation-token": "", "max-buckets": "1"})).xml
+        assert self.names(document) == ["alpha"]
 
     @pytest.mark.parametrize("value", ["0", "-1", "10001", "many"])
     def test_bad_size(self, raw, value):
@@ -325,6 +368,7 @@ class TestList:
             "InvalidArgument",
             "The continuation token provided is incorrect",
             ArgumentName="continuation-token",
+            ArgumentValue=None,
         )
 
     def test_anonymous(self, raw):

@@ -33,6 +33,11 @@ def keys(document: Element) -> list[str]:
     return [entry["Key"] for entry in document.all("Contents")]
 
 
+def encoded(key: str) -> str:
+    """As `encoding-type=url` has it: Java's form encoding, but for slashes."""
+    return quote(key, safe="/*").replace("%20", "+").replace("~", "%7E")
+
+
 def prefixes(document: Element) -> list[str]:
     return [entry["Prefix"] for entry in document.all("CommonPrefixes")]
 
@@ -45,7 +50,7 @@ class TestForm:
         assert entry["Size"] == "3"
         assert entry["ETag"] == listed.head("b/1").etag
         assert entry["StorageClass"] == "STANDARD"
-        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", entry["LastModified"])
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z", entry["LastModified"])
         assert (entry["ChecksumAlgorithm"], entry["ChecksumType"]) == ("CRC64NVME", "FULL_OBJECT")
 
     def test_echo(self, listed, version):
@@ -62,13 +67,16 @@ class TestForm:
     def test_v1_has_owners_and_marker(self, listed):
         document = page(listed, {"marker": "a"})
         assert document["Marker"] == "a"
-        assert document.all("Contents")[0].child("Owner")["ID"]
+        assert document.all("Contents")[0].child("Owner").names() == ["ID"]
         assert "KeyCount" not in document and "ContinuationToken" not in document
 
     def test_v2_has_owners_if_asked(self, listed):
         assert "Owner" not in page(listed, {"list-type": "2"}).all("Contents")[0]
-        document = page(listed, {"list-type": "2", "fetch-owner": "true"})
-        assert document.all("Contents")[0].child("Owner")["ID"]
+        for value, shown in [("true", True), ("TRUE", True), ("false", False), ("1", False), ("", False)]:
+            entry = page(listed, {"list-type": "2", "fetch-owner": value}).all("Contents")[0]
+            assert ("Owner" in entry) == shown, value
+            if shown:
+                assert entry.child("Owner").names() == ["ID"]
 
     def test_v2_counts_keys_and_prefixes(self, listed):
         document = page(listed, {"list-type": "2", "delimiter": "/"})
@@ -83,6 +91,23 @@ class TestForm:
         after = page(listed, {"list-type": "2", "continuation-token": token})
         assert after["ContinuationToken"] == token
         assert keys(after) == KEYS[2:]
+
+    def test_v2_start_after_is_echoed_without_a_token_alone(self, listed):
+        assert page(listed, {"list-type": "2", "start-after": ""})["StartAfter"] == ""
+        assert "StartAfter" not in page(listed, {"list-type": "2"})
+        token = page(listed, {"list-type": "2", "max-keys": "1"})["NextContinuationToken"]
+        both = page(listed, {"list-type": "2", "continuation-token": token, "start-after": "z"})
+        assert "StartAfter" not in both
+        assert (both["ContinuationToken"], keys(both)) == (token, KEYS[1:])
+
+    def test_v1_marker_in_a_common_prefix(self, listed):
+        """The whole group is behind it; `start-after` is less strict."""
+        document = page(listed, {"delimiter": "/", "marker": "b/1"})
+        assert (keys(document), prefixes(document)) == (["d"], ["e/"])
+        document = page(listed, {"delimiter": "/", "prefix": "b/", "marker": "b/c/0"})
+        assert (keys(document), prefixes(document)) == ([], [])
+        document = page(listed, {"list-type": "2", "delimiter": "/", "start-after": "b/1"})
+        assert (keys(document), prefixes(document)) == (["d"], ["b/", "e/"])
 
     def test_v1_next_marker_only_with_a_delimiter(self, listed):
         assert "NextMarker" not in page(listed, {"max-keys": "2"})
@@ -107,7 +132,7 @@ class TestMaxKeys:
     def test_values(self, listed, version, value, shown):
         document = page(listed, {**version, "max-keys": value})
         assert keys(document) == KEYS[:shown]
-        assert document["MaxKeys"] == str(min(int(value or 1000), 1000))
+        assert document["MaxKeys"] == str(int(value or 1000)), "as it was sent, though a page has no more"
         assert document["IsTruncated"] == ("true" if 0 < shown < 6 else "false")
 
     @pytest.mark.parametrize("value", ["many", "1.5", "2147483648", "0x10", "+1"])
@@ -137,7 +162,56 @@ class TestMaxKeys:
         document = page(bucket, {**version, "max-keys": "5000"})
         assert keys(document) == [f"k{number:04}" for number in range(1000)]
         assert document["IsTruncated"] == "true"
-        assert document["MaxKeys"] == "1000"
+        assert document["MaxKeys"] == "5000"
+
+
+class TestArgumentsOfTheOtherForm:
+    """Refused, empty or not, before the bucket is looked for."""
+
+    @pytest.mark.parametrize("value", ["x", ""])
+    @pytest.mark.parametrize(
+        "version, name, message",
+        [
+            (
+                {},
+                "continuation-token",
+                "continuation-token only supported in REST.GET.BUCKET with list-type=2",
+            ),
+            ({}, "start-after", "startAfter only supported in REST.GET.BUCKET with list-type=2"),
+            ({"list-type": "2"}, "marker", "Marker unsupported with REST.GET.BUCKET in list-type=2"),
+        ],
+    )
+    def test_refused(self, raw, bucket, version, name, message, value):
+        for path in (bucket.path(), "/no-such-bucket"):
+            response = raw.get(path, query={**version, name: value, "max-keys": "-1"})
+            expect.error(response, "InvalidArgument", message, ArgumentName=name, ArgumentValue=None)
+
+
+class TestOrder:
+    """What is refused before the bucket is looked for, and what after."""
+
+    @pytest.mark.parametrize(
+        "query",
+        [{"max-keys": "-1"}, {"encoding-type": "x"}, {"list-type": "2", "continuation-token": "x"}],
+        ids=["max-keys", "encoding-type", "continuation-token"],
+    )
+    def test_the_bucket_comes_first(self, raw, query):
+        expect.error(raw.get("/no-such-bucket", query=query), "NoSuchBucket")
+        if "list-type" not in query:
+            response = raw.get("/no-such-bucket", query={**query, "versions": ""})
+            expect.error(response, "NoSuchBucket")
+
+    def test_a_number_comes_before_the_bucket(self, raw, version):
+        response = raw.get("/no-such-bucket", query={**version, "max-keys": "x"})
+        message = "Provided max-keys not an integer or within integer range"
+        expect.error(response, "InvalidArgument", message, ArgumentName="max-keys")
+
+    def test_encoding_then_token_then_number(self, listed):
+        query = {"list-type": "2", "encoding-type": "x", "continuation-token": "x", "max-keys": "-1"}
+        for name in ("encoding-type", "continuation-token", "maxKeys"):
+            response = listed.raw.get(listed.path(), query=query)
+            expect.error(response, "InvalidArgument", re.compile("."), ArgumentName=name)
+            query.pop(name, None)
 
 
 class TestEncoding:
@@ -163,24 +237,18 @@ class TestEncoding:
     def test_url(self, odd, version):
         document = page(odd, {**version, "encoding-type": "url"})
         assert document["EncodingType"] == "url"
-        assert keys(document) == [quote(key, safe="/*") for key in sorted(self.ODD, key=str.encode)]
+        assert keys(document) == [encoded(key) for key in sorted(self.ODD, key=str.encode)]
+
+    def test_url_is_echoed_as_it_was_sent(self, odd, version):
+        document = page(odd, {**version, "encoding-type": "URL", "max-keys": "1"})
+        assert (document["EncodingType"], keys(document)) == ("URL", ["%01%1F"])
 
     def test_url_encodes_what_is_echoed_too(self, odd, version):
-        document = page(
-            odd,
-            {
-                **version,
-                "encoding-type": "url",
-                "prefix": "a ",
-                "delimiter": "b+",
-                "start-after": "a b",
-                "marker": "a b",
-            },
-        )
-        # SDKs do not decode the prefix of the first form.
-        assert document["Prefix"] == ("a%20" if version else "a ")
-        assert document["Delimiter"] == "b%2B"
-        assert document.get("StartAfter", document.get("Marker")) == "a%20b"
+        start = "start-after" if version else "marker"
+        query = {"encoding-type": "url", "prefix": "a ", "delimiter": "b+~", start: "a b"}
+        document = page(odd, {**version, **query})
+        assert (document["Prefix"], document["Delimiter"]) == ("a+", "b%2B%7E")
+        assert document["StartAfter" if version else "Marker"] == "a+b"
 
     def test_a_prefix_that_xml_cannot_hold(self, odd, version):
         document = page(odd, {**version, "encoding-type": "url", "prefix": "\x01"})
@@ -213,7 +281,7 @@ class TestEncoding:
 
 
 class TestTokens:
-    @pytest.mark.parametrize("token", ["nonsense", "AAAA", "!!", "../../etc"])
+    @pytest.mark.parametrize("token", ["nonsense", "AAAA", "!!", "../../etc", ""])
     def test_that_were_never_given_out(self, listed, token):
         response = listed.raw.get(listed.path(), query={"list-type": "2", "continuation-token": token})
         expect.error(
@@ -221,11 +289,8 @@ class TestTokens:
             "InvalidArgument",
             "The continuation token provided is incorrect",
             ArgumentName="continuation-token",
+            ArgumentValue=None,
         )
-
-    def test_an_empty_one_is_the_beginning(self, listed):
-        document = page(listed, {"list-type": "2", "continuation-token": ""})
-        assert (document["ContinuationToken"], keys(document)) == ("", KEYS)
 
     def test_are_opaque(self, listed):
         token = page(listed, {"list-type": "2", "max-keys": "1"})["NextContinuationToken"]
@@ -277,3 +342,73 @@ def test_a_write_is_listed_at_once(bucket):
             bucket.put(key, b"x")
             expected.add(key)
         assert set(keys(bucket.page())) == expected
+
+
+class TestVersions:
+    """ListObjectVersions, where every object is its own and only version."""
+
+    def page(self, bucket, **query: str) -> Element:
+        names = {name.replace("_", "-"): value for name, value in query.items()}
+        return expect.ok(bucket.raw.get(bucket.path(), query={"versions": "", **names})).xml
+
+    def test_entries(self, listed):
+        document = self.page(listed)
+        assert document.name == "ListVersionsResult"
+        assert [entry["Key"] for entry in document.all("Version")] == KEYS
+        entry = document.all("Version")[0]
+        assert (entry["VersionId"], entry["IsLatest"]) == ("null", "true")
+        assert entry.child("Owner").names() == ["ID"]
+        assert entry["LastModified"].endswith(".000Z")
+        assert (document["KeyMarker"], document["VersionIdMarker"], document["MaxKeys"]) == ("", "", "1000")
+        assert "Delimiter" not in document and "EncodingType" not in document
+
+    def test_pages(self, listed):
+        """A page that ends with a common prefix has no version to go on with."""
+        seen, query = [], {"delimiter": "/", "max_keys": "1"}
+        for _ in range(10):
+            document = self.page(listed, **query)
+            if document["IsTruncated"] == "false":
+                assert "NextKeyMarker" not in document and "NextVersionIdMarker" not in document
+                break
+            seen.append((document["NextKeyMarker"], document.get("NextVersionIdMarker")))
+            query["key_marker"] = document["NextKeyMarker"]
+        assert seen == [("a", "null"), ("b/", None), ("d", "null")]
+
+    def test_markers(self, listed):
+        document = self.page(listed, key_marker="b/1", version_id_marker="null")
+        assert (document["KeyMarker"], document["VersionIdMarker"]) == ("b/1", "null")
+        assert [entry["Key"] for entry in document.all("Version")] == KEYS[2:]
+        document = self.page(listed, key_marker="", version_id_marker="null")
+        assert document.all("Version") == [] and document["IsTruncated"] == "false"
+
+    def test_echo(self, listed):
+        document = self.page(listed, delimiter="", max_keys="5000", encoding_type="URL", prefix="b/")
+        assert (document["Delimiter"], document["MaxKeys"], document["EncodingType"]) == ("", "5000", "URL")
+        assert [entry["Key"] for entry in document.all("Version")] == KEYS[1:4]
+
+    @pytest.mark.parametrize(
+        "query, message, value",
+        [
+            (
+                {"version-id-marker": "null"},
+                "A version-id marker cannot be specified without a key marker.",
+                "null",
+            ),
+            ({"version-id-marker": ""}, "A version-id marker cannot be specified without a key marker.", ""),
+            ({"version-id-marker": "", "key-marker": "a"}, "A version-id marker cannot be empty.", ""),
+            ({"version-id-marker": "NULL", "key-marker": "a"}, "Invalid version id specified", "NULL"),
+        ],
+    )
+    def test_bad_versions(self, listed, query, message, value):
+        response = listed.raw.get(listed.path(), query={"versions": "", **query})
+        expect.error(
+            response, "InvalidArgument", message, ArgumentName="version-id-marker", ArgumentValue=value
+        )
+
+    def test_bad_numbers(self, listed):
+        response = listed.raw.get(listed.path(), query={"versions": "", "max-keys": "-1"})
+        message = "max-keys cannot be negative"
+        expect.error(response, "InvalidArgument", message, ArgumentName="max-keys", ArgumentValue=None)
+        response = listed.raw.get(listed.path(), query={"versions": "", "max-keys": "x"})
+        message = "Provided max-keys not an integer or within integer range"
+        expect.error(response, "InvalidArgument", message, ArgumentName="max-keys", ArgumentValue="x")

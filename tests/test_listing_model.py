@@ -1,7 +1,7 @@
 """Listings of a random tree, page by page, compared with a model."""
 
 import random
-from urllib.parse import unquote
+from urllib.parse import unquote_plus
 
 import pytest
 
@@ -38,8 +38,8 @@ def tree(server):
 
 
 def read_page(document) -> Page:
-    keys = [unquote(entry["Key"]) for entry in document.all("Contents")]
-    prefixes = [unquote(entry["Prefix"]) for entry in document.all("CommonPrefixes")]
+    keys = [unquote_plus(entry["Key"]) for entry in document.all("Contents")]
+    prefixes = [unquote_plus(entry["Prefix"]) for entry in document.all("CommonPrefixes")]
     return Page(keys, prefixes, document["IsTruncated"] == "true", "")
 
 
@@ -93,7 +93,7 @@ def test_v1_by_markers(tree, prefix, delimiter):
                 break
             after = expected.last
             if delimiter:
-                assert unquote(document["NextMarker"]) == after
+                assert unquote_plus(document["NextMarker"]) == after
         else:
             pytest.fail("the listing does not end")
 
@@ -116,6 +116,25 @@ def test_start_after_anything(tree):
             document = bucket.page(encoding_type="url", start_after=start, prefix=prefix, delimiter=delimiter)
             expected = list_page(keys, prefix, delimiter, start, 1000)
             compare(read_page(document), expected, (start, prefix, delimiter))
+
+
+@pytest.mark.parametrize("versions", [False, True])
+def test_markers_anywhere(tree, versions):
+    """A marker in a common prefix is past all of it."""
+    bucket, keys = tree
+    chance = random.Random(4)
+    for marker in [*chance.sample(keys, 15), *random_keys(5, 25), "a/", "b/\U0010ffff"]:
+        for prefix, delimiter in [("", ""), ("", "/"), ("a", "/"), ("a/", "/"), ("b", "é"), ("", "//")]:
+            shown = {"encoding-type": "url", "prefix": prefix, "delimiter": delimiter}
+            shown |= {"versions": "", "key-marker": marker} if versions else {"marker": marker}
+            document = expect.ok(bucket.raw.get(bucket.path(), query=shown)).xml
+            found = [unquote_plus(e["Key"]) for e in document.all("Version" if versions else "Contents")]
+            cut = marker.find(delimiter, len(prefix)) if delimiter and marker.startswith(prefix) else -1
+            after = marker if cut < 0 else marker[: cut + len(delimiter)]
+            expected = list_page(keys, prefix, delimiter, after, 1000)
+            assert found == expected.keys, (marker, prefix, delimiter)
+            groups = [unquote_plus(e["Prefix"]) for e in document.all("CommonPrefixes")]
+            assert groups == expected.prefixes, (marker, prefix, delimiter)
 
 
 def test_common_prefixes_need_an_object(bucket):

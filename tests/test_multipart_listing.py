@@ -2,7 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from urllib.parse import unquote
+from urllib.parse import unquote_plus
 
 import pytest
 
@@ -31,7 +31,7 @@ def page(bucket, **query: str) -> Element:
 
 
 def entries(document: Element) -> list[tuple[str, str]]:
-    return [(unquote(e["Key"]), e["UploadId"]) for e in document.all("Upload")]
+    return [(unquote_plus(e["Key"]), e["UploadId"]) for e in document.all("Upload")]
 
 
 class TestUploads:
@@ -160,8 +160,8 @@ class TestUploads:
 
     def test_url_encoding(self, bucket, uploads):
         document = page(bucket, encoding_type="url", prefix="z ")
-        assert (document["EncodingType"], document["Prefix"]) == ("url", "z%20")
-        assert document.child("Upload")["Key"] == "z%20z"
+        assert (document["EncodingType"], document["Prefix"]) == ("url", "z+")
+        assert document.child("Upload")["Key"] == "z+z"
 
     @pytest.mark.parametrize("value, shown", [("0", 0), ("1001", 9), ("", 9)])
     def test_max_uploads(self, bucket, uploads, value, shown):

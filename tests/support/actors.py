@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import unquote_plus
 
 from . import expect
 from .bucket import Bucket, complete_document
@@ -442,13 +442,13 @@ def read_page(page: str, listing: Listing) -> list[bytes]:
     shown: list[bytes] = []
     for contents in re.findall("<Contents>(.*?)</Contents>", page, re.DOTALL):
         found = {name: text for name, text in re.findall("<(Key|ETag|Size)>([^<]*)<", contents)}
-        key = unquote(found["Key"])
+        key = unquote_plus(found["Key"])
         listing.entries[key] = (found["ETag"].replace("&quot;", '"'), int(found["Size"]))
         shown.append(key.encode())
     assert shown == sorted(shown), page
     for text in re.findall("<CommonPrefixes>\\s*<Prefix>([^<]*)<", page):
-        listing.prefixes.append(unquote(text))
-        shown.append(unquote(text).encode())
+        listing.prefixes.append(unquote_plus(text))
+        shown.append(unquote_plus(text).encode())
     return sorted(shown)
 
 

@@ -6,7 +6,7 @@ import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import unquote_plus
 
 from . import expect, sigv4, xml
 from .server import Server, objects_on_disk
@@ -86,7 +86,7 @@ class Bucket:
         token: dict[str, str] = {}
         while True:
             page = self.page(encoding_type="url", **query, **token)
-            keys += [unquote(entry["Key"]) for entry in page.all("Contents")]
+            keys += [unquote_plus(entry["Key"]) for entry in page.all("Contents")]
             if page["IsTruncated"] == "false":
                 return keys
             token = {"continuation_token": page["NextContinuationToken"]}

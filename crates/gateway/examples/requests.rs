@@ -52,9 +52,9 @@ fn page() -> String {
         prefix: "page/",
         marker: "",
         next_marker: None,
-        max_keys: LISTED,
+        max_keys: 1000,
         delimiter: None,
-        encoding: KeyEncoding::Url,
+        encoding_type: Some("url"),
         is_truncated: false,
     };
     let mut writer = result.begin(LISTED);
@@ -67,7 +67,7 @@ fn page() -> String {
             checksum: Some((ChecksumAlgorithm::Crc64Nvme, ChecksumType::FullObject)),
             size_bytes: n as u64,
         };
-        object.write(&mut writer, result.encoding, None);
+        object.write(&mut writer, KeyEncoding::Url, None);
     }
     writer.finish()
 }

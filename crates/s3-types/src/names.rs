@@ -62,6 +62,11 @@ impl BucketName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The bucket's ARN.
+    pub fn arn(&self) -> String {
+        format!("arn:aws:s3:::{}", self.0)
+    }
 }
 
 impl fmt::Display for BucketName {

@@ -12,6 +12,7 @@ pub mod limits;
 pub mod operation;
 pub mod payload;
 pub mod query;
+mod regions;
 pub mod route;
 pub mod subresource;
 pub mod target;

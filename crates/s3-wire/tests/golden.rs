@@ -178,7 +178,7 @@ fn listings_of_objects() {
         next_marker: None,
         max_keys: 1000,
         delimiter: None,
-        encoding: KeyEncoding::Plain,
+        encoding_type: None,
         is_truncated: false,
     };
     render("list-objects.empty", &first.begin(0).finish());
@@ -190,7 +190,7 @@ fn listings_of_objects() {
         next_marker: Some("a b/é/"),
         max_keys: 2,
         delimiter: Some("/"),
-        encoding: KeyEncoding::Url,
+        encoding_type: Some("url"),
         is_truncated: true,
         ..first
     };
@@ -207,7 +207,7 @@ fn listings_of_objects() {
         key_count: 0,
         max_keys: 1000,
         delimiter: None,
-        encoding: KeyEncoding::Plain,
+        encoding_type: None,
     };
     render("list-objects-v2.empty", &second.begin().finish());
     let all = ListObjectsV2Result { key_count: 6, delimiter: Some("/"), ..second };
@@ -219,9 +219,9 @@ fn listings_of_objects() {
         next_continuation_token: Some("AWthYmQ"),
         start_after: Some("p \u{1}"),
         key_count: 5,
-        max_keys: 5,
+        max_keys: 5000,
         delimiter: Some(" "),
-        encoding: KeyEncoding::Url,
+        encoding_type: Some("URL"),
         ..second
     };
     let encoded = list_objects(paged.begin(), objects(&etags), &["p \u{1} "], KeyEncoding::Url, None);
@@ -239,8 +239,8 @@ fn listings_of_versions() {
         next_key_marker: Some("dir/"),
         next_version_id_marker: None,
         max_keys: 5,
-        delimiter: Some("/"),
-        encoding: KeyEncoding::Plain,
+        delimiter: Some(""),
+        encoding_type: None,
         is_truncated: true,
     };
     let mut writer = page.begin();
@@ -265,7 +265,8 @@ fn listings_of_buckets() {
     render("list-buckets.empty", &plain.begin(0).finish());
     let list = |mut writer: Writer, region| {
         for (name, n) in [("bkt", 0), ("other.bkt", 1)] {
-            ListedBucket { name, created: time(n) }.write(&mut writer, region);
+            let arn = format!("arn:aws:s3:::{name}");
+            ListedBucket { name, arn: &arn, created: time(n) }.write(&mut writer, region);
         }
         writer.finish()
     };

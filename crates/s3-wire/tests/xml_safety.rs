@@ -125,7 +125,7 @@ fn key_as_listed(key: &str, encoding: KeyEncoding) -> String {
     let mut writer = page.begin();
     ListedObject { key, last_modified, etag: &etag, checksum: None, size_bytes: 0 }.write(
         &mut writer,
-        encoding,
+        encoding_type: (encoding == KeyEncoding::Url).then_some("url"),
         None,
     );
     let xml = writer.finish();

@@ -1,64 +1,128 @@
-use super::listing::{encoding, max_keys};
+use super::listing::{check_max_keys, encoding_type, max_versions};
 use super::token::ListStart;
 use crate::error::S3Error;
-use crate::xml::KeyEncoding;
 use crate::{Query, Result};
+
+const VERSION_MARKER: &str = "version-id-marker";
 
 /// What ListObjectVersions asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListVersions<'q> {
     /// Only keys that start so; may be empty.
     pub prefix: &'q str,
-    /// Never empty.
+    /// As sent; an empty one is echoed, and groups nothing.
     pub delimiter: Option<&'q str>,
     /// Only keys after this one, or equal to it where there is a `version_id_marker`; may be empty.
     pub key_marker: &'q str,
-    /// Only versions of the `key_marker` after this one; may be empty.
-    pub version_id_marker: &'q str,
-    /// 0 to 1000.
-    pub max_keys: usize,
-    /// How to write keys.
-    pub encoding: KeyEncoding,
+    /// Only versions of the `key_marker` after this one.
+    pub version_id_marker: Option<&'q str>,
+    /// As sent; [`super::page_items`] says what a page has.
+    pub max_keys: u32,
+    /// As sent: `url` in some case.
+    pub encoding_type: Option<&'q str>,
 }
 
 impl<'q> ListVersions<'q> {
-    /// Reads the query. A version id without a key is `InvalidArgument`.
+    /// What S3 refuses before it looks for the bucket: a `max-keys` that is no number, then a version without a key, then
+    /// an empty version.
+    pub fn check(query: &Query<'_>) -> Result<()> {
+        check_max_keys(query)?;
+        let message = match query.get(VERSION_MARKER) {
+            Some(_) if !query.has("key-marker") => {
+                "A version-id marker cannot be specified without a key marker."
+            }
+            Some("") => "A version-id marker cannot be empty.",
+            _ => return Ok(()),
+        };
+        let marker = query.get(VERSION_MARKER).unwrap_or_default();
+        Err(S3Error::invalid_argument(VERSION_MARKER, marker, message))
+    }
+
+    /// Reads the query. What it refuses, S3 refuses once it has found the bucket. As there are no versions yet, `null` is
+    /// the only id there is.
     pub fn parse(query: &'q Query<'_>) -> Result<Self> {
-        const VERSION_MARKER: &str = "version-id-marker";
-        let key_marker = query.get("key-marker").unwrap_or_default();
-        let version_id_marker = query.get(VERSION_MARKER).unwrap_or_default();
-        if key_marker.is_empty() && !version_id_marker.is_empty() {
-            let message = "A version-id marker cannot be specified without a key marker.";
-            return Err(S3Error::invalid_argument(VERSION_MARKER, version_id_marker, message));
+        let version_id_marker = query.get(VERSION_MARKER);
+        if let Some(strange) = version_id_marker.filter(|id| *id != "null") {
+            return Err(S3Error::invalid_argument(VERSION_MARKER, strange, "Invalid version id specified"));
         }
+        let encoding_type = encoding_type(query)?;
         Ok(Self {
             prefix: query.get("prefix").unwrap_or_default(),
-            delimiter: query.get_non_empty("delimiter"),
-            key_marker,
+            delimiter: query.get("delimiter"),
+            key_marker: query.get("key-marker").unwrap_or_default(),
             version_id_marker,
-            max_keys: max_keys(query)?,
-            encoding: encoding(query)?,
+            max_keys: max_versions(query)?,
+            encoding_type,
         })
+    }
+
+    /// What groups keys; never empty.
+    pub fn grouping(&self) -> Option<&'q str> {
+        self.delimiter.filter(|delimiter| !delimiter.is_empty())
+    }
+
+    /// True if nothing can follow: S3 answers an empty key with a version so.
+    pub fn is_past_the_end(&self) -> bool {
+        self.key_marker.is_empty() && self.version_id_marker.is_some()
     }
 
     /// Where the listing begins if each key has one version; see [`ListStart::from_marker`].
     pub fn start(&self) -> Option<ListStart> {
-        ListStart::from_marker(self.key_marker, self.prefix, self.delimiter)
+        ListStart::from_marker(self.key_marker, self.prefix, self.grouping())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorCode;
+
+    /// Message and details.
+    fn refusal<T: std::fmt::Debug>(read: Result<T>) -> (String, Vec<String>) {
+        let error = read.unwrap_err();
+        (error.message().to_owned(), error.details().iter().map(|(_, value)| value.clone()).collect())
+    }
+
+    fn details(message: &str, details: &[&str]) -> (String, Vec<String>) {
+        (message.to_owned(), details.iter().map(|text| (*text).to_owned()).collect())
+    }
 
     #[test]
     fn a_version_needs_its_key() {
-        let query = Query::parse("versions&version-id-marker=x").unwrap();
-        assert_eq!(ListVersions::parse(&query).unwrap_err().code(), ErrorCode::InvalidArgument);
+        let check = |text| refusal(ListVersions::check(&Query::parse(text).unwrap()));
+        let message = "A version-id marker cannot be specified without a key marker.";
+        assert_eq!(check("version-id-marker=x"), details(message, &[VERSION_MARKER, "x"]));
+        assert_eq!(check("version-id-marker="), details(message, &[VERSION_MARKER, ""]));
+        let message = "A version-id marker cannot be empty.";
+        assert_eq!(check("key-marker=&version-id-marker="), details(message, &[VERSION_MARKER, ""]));
+        let message = "Provided max-keys not an integer or within integer range";
+        assert_eq!(check("max-keys=x&version-id-marker=x"), details(message, &["max-keys", "x"]));
+        assert!(ListVersions::check(&Query::parse("key-marker=&version-id-marker=x").unwrap()).is_ok());
+    }
+
+    #[test]
+    fn what_is_asked_for() {
         let query = Query::parse("versions&key-marker=a/&version-id-marker=null&delimiter=/").unwrap();
         let asked = ListVersions::parse(&query).unwrap();
         assert_eq!(asked.start(), Some(ListStart::AfterPrefix("a/".into())));
-        assert_eq!(asked.version_id_marker, "null");
+        assert_eq!((asked.version_id_marker, asked.is_past_the_end()), (Some("null"), false));
+        let query = Query::parse("delimiter=&key-marker=&version-id-marker=null&max-keys=2000").unwrap();
+        let asked = ListVersions::parse(&query).unwrap();
+        assert_eq!((asked.delimiter, asked.grouping(), asked.max_keys), (Some(""), None, 2000));
+        assert!(asked.is_past_the_end());
+        assert!(!ListVersions::parse(&Query::default()).unwrap().is_past_the_end());
+    }
+
+    /// First the version, then the encoding, then the number.
+    #[test]
+    fn what_is_refused() {
+        let parse = |text| refusal(ListVersions::parse(&Query::parse(text).unwrap()));
+        let message = "Invalid version id specified";
+        assert_eq!(
+            parse("version-id-marker=NULL&encoding-type=x"),
+            details(message, &[VERSION_MARKER, "NULL"])
+        );
+        let message = "Invalid Encoding Method specified in Request";
+        assert_eq!(parse("max-keys=-1&encoding-type=x"), details(message, &["encoding-type", "x"]));
+        assert_eq!(parse("max-keys=-1"), details("max-keys cannot be negative", &["max-keys"]));
     }
 }

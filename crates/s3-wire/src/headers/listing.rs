@@ -5,8 +5,12 @@ use super::joined;
 use super::token::ListStart;
 use crate::error::S3Error;
 use crate::limits::{LIST_BUCKETS_MAX, LIST_ITEMS_MAX};
+use crate::regions::is_region;
 use crate::xml::KeyEncoding;
 use crate::{Query, Result};
+
+const MAX_KEYS: &str = "max-keys";
+const TOKEN: &str = "continuation-token";
 
 /// What ListObjects asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,21 +21,32 @@ pub struct ListObjects<'q> {
     pub delimiter: Option<&'q str>,
     /// Only keys after this one; may be empty.
     pub marker: &'q str,
-    /// 0 to 1000.
-    pub max_keys: usize,
-    /// How to write keys.
-    pub encoding: KeyEncoding,
+    /// As sent; [`page_items`] says what a page has.
+    pub max_keys: u32,
+    /// As sent: `url` in some case.
+    pub encoding_type: Option<&'q str>,
 }
 
 impl<'q> ListObjects<'q> {
-    /// Reads the query.
+    /// What S3 refuses before it looks for the bucket: a `max-keys` that is no number, then arguments of the other form.
+    pub fn check(query: &Query<'_>) -> Result<()> {
+        const OTHERS: [(&str, &str); 2] = [
+            (TOKEN, "continuation-token only supported in REST.GET.BUCKET with list-type=2"),
+            ("start-after", "startAfter only supported in REST.GET.BUCKET with list-type=2"),
+        ];
+        check_max_keys(query)?;
+        OTHERS.into_iter().try_for_each(|(name, message)| refuse(query, name, message))
+    }
+
+    /// Reads the query. What it refuses, S3 refuses once it has found the bucket.
     pub fn parse(query: &'q Query<'_>) -> Result<Self> {
+        let encoding_type = encoding_type(query)?;
         Ok(Self {
             prefix: query.get("prefix").unwrap_or_default(),
             delimiter: query.get_non_empty("delimiter"),
             marker: query.get("marker").unwrap_or_default(),
             max_keys: max_keys(query)?,
-            encoding: encoding(query)?,
+            encoding_type,
         })
     }
 
@@ -52,30 +67,35 @@ pub struct ListObjectsV2<'q> {
     pub continuation_token: Option<&'q str>,
     /// What the token means.
     pub continuation: Option<ListStart>,
-    /// Only keys after this one; without meaning where there is a token.
+    /// Only keys after this one; may be empty. `None` where there is a token, beside which it has no meaning.
     pub start_after: Option<&'q str>,
-    /// 0 to 1000.
-    pub max_keys: usize,
-    /// How to write keys.
-    pub encoding: KeyEncoding,
+    /// As sent; [`page_items`] says what a page has.
+    pub max_keys: u32,
+    /// As sent: `url` in some case.
+    pub encoding_type: Option<&'q str>,
     /// Whether to show owners.
     pub fetch_owner: bool,
 }
 
 impl<'q> ListObjectsV2<'q> {
-    /// Reads the query.
+    /// What S3 refuses before it looks for the bucket: a `max-keys` that is no number, then an argument of the other form.
+    pub fn check(query: &Query<'_>) -> Result<()> {
+        check_max_keys(query)?;
+        refuse(query, "marker", "Marker unsupported with REST.GET.BUCKET in list-type=2")
+    }
+
+    /// Reads the query. What it refuses, S3 refuses once it has found the bucket.
     pub fn parse(query: &'q Query<'_>) -> Result<Self> {
-        let continuation_token = query.get("continuation-token");
-        // An empty one is echoed, and means the beginning.
-        let given = continuation_token.filter(|token| !token.is_empty());
+        let encoding_type = encoding_type(query)?;
+        let continuation_token = query.get(TOKEN);
         Ok(Self {
             prefix: query.get("prefix").unwrap_or_default(),
             delimiter: query.get_non_empty("delimiter"),
             continuation_token,
-            continuation: given.map(ListStart::from_token).transpose()?,
-            start_after: query.get_non_empty("start-after"),
+            continuation: continuation_token.map(ListStart::from_token).transpose()?,
+            start_after: query.get("start-after").filter(|_| continuation_token.is_none()),
             max_keys: max_keys(query)?,
-            encoding: encoding(query)?,
+            encoding_type,
             fetch_owner: query.get("fetch-owner").is_some_and(|value| value.eq_ignore_ascii_case("true")),
         })
     }
@@ -84,7 +104,7 @@ impl<'q> ListObjectsV2<'q> {
     pub fn start(&self) -> Option<ListStart> {
         self.continuation
             .clone()
-            .or_else(|| ListStart::from_marker(self.start_after?, self.prefix, self.delimiter))
+            .or_else(|| ListStart::from_start_after(self.start_after?, self.prefix, self.delimiter))
     }
 }
 
@@ -117,8 +137,8 @@ impl<'q> ListUploads<'q> {
                 .get("upload-id-marker")
                 .filter(|_| !key_marker.is_empty())
                 .unwrap_or_default(),
-            max_uploads: limit(query, "max-uploads", "max-uploads")?,
-            encoding: encoding(query)?,
+            max_uploads: limit(query, "max-uploads")?,
+            encoding: KeyEncoding::of(encoding_type(query)?),
         })
     }
 
@@ -149,10 +169,7 @@ impl ListParts {
     /// Reads the query.
     pub fn parse(query: &Query<'_>) -> Result<Self> {
         let marker = integer(query, "part-number-marker", "part-number-marker")?;
-        Ok(Self {
-            part_number_marker: marker.unwrap_or_default(),
-            max_parts: limit(query, "max-parts", "max-parts")?,
-        })
+        Ok(Self { part_number_marker: marker.unwrap_or_default(), max_parts: limit(query, "max-parts")? })
     }
 }
 
@@ -160,27 +177,26 @@ impl ListParts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListBuckets<'q> {
     /// Only names that start so; may be empty.
-    pub prefix: &'q str,
+    pub prefix: Option<&'q str>,
     /// Only names after this one, from the token.
     pub after: Option<BucketName>,
     /// 1 to 10,000.
     pub max_buckets: usize,
-    /// Only buckets of this region.
-    pub bucket_region: Option<&'q str>,
     /// True if the request is a paged one, to which S3 answers with regions and prefix too.
     pub is_paged: bool,
 }
 
 impl<'q> ListBuckets<'q> {
-    /// Reads the query.
-    pub fn parse(query: &'q Query<'_>) -> Result<Self> {
-        const NAMES: [&str; 4] = ["prefix", "continuation-token", "max-buckets", "bucket-region"];
-        let after = query.get("continuation-token").map(Self::after_token).transpose()?;
+    /// Reads the query. All buckets are in `region`: to ask for those of another is `InvalidArgument`. An empty token
+    /// is none.
+    pub fn parse(query: &'q Query<'_>, region: &str) -> Result<Self> {
+        const NAMES: [&str; 4] = ["prefix", TOKEN, "max-buckets", "bucket-region"];
+        let max_buckets = max_buckets(query)?;
+        check_bucket_region(query, region)?;
         Ok(Self {
-            prefix: query.get("prefix").unwrap_or_default(),
-            after,
-            max_buckets: max_buckets(query)?,
-            bucket_region: query.get_non_empty("bucket-region"),
+            prefix: query.get("prefix"),
+            after: query.get_non_empty(TOKEN).map(Self::after_token).transpose()?,
+            max_buckets,
             is_paged: NAMES.iter().any(|name| query.has(name)),
         })
     }
@@ -190,13 +206,7 @@ impl<'q> ListBuckets<'q> {
             ListStart::AfterKey(name) => BucketName::new(&name).ok(),
             ListStart::AfterPrefix(_) => None,
         }
-        .ok_or_else(|| {
-            S3Error::invalid_argument(
-                "continuation-token",
-                token,
-                "The continuation token provided is incorrect",
-            )
-        })
+        .ok_or_else(ListStart::refusal)
     }
 
     /// The token with which the next page begins after this bucket.
@@ -216,40 +226,65 @@ pub fn check_optional_attributes(headers: &HeaderMap) -> Result<()> {
     }
 }
 
-pub(super) fn encoding(query: &Query<'_>) -> Result<KeyEncoding> {
+/// `encoding-type` as sent, if it is one.
+pub(super) fn encoding_type<'q>(query: &'q Query<'_>) -> Result<Option<&'q str>> {
     match query.get("encoding-type") {
-        None => Ok(KeyEncoding::Plain),
-        Some(text) if text.eq_ignore_ascii_case("url") => Ok(KeyEncoding::Url),
-        Some(text) => Err(S3Error::invalid_argument(
+        Some(text) if !text.eq_ignore_ascii_case("url") => Err(S3Error::invalid_argument(
             "encoding-type",
             text,
             "Invalid Encoding Method specified in Request",
         )),
+        valid => Ok(valid),
     }
 }
 
-/// S3 calls it `max-keys` where it is no number and `maxKeys` where it is negative.
-pub(super) fn max_keys(query: &Query<'_>) -> Result<usize> {
-    limit(query, "max-keys", "maxKeys")
+/// How many keys and common prefixes the page has at most for which so many were asked for.
+pub fn page_items(max_keys: u32) -> usize {
+    usize::try_from(max_keys).unwrap_or(usize::MAX).min(LIST_ITEMS_MAX)
 }
 
-fn limit(query: &Query<'_>, name: &'static str, name_of_negative: &'static str) -> Result<usize> {
-    let number = integer(query, name, name_of_negative)?;
-    Ok(number.and_then(|n| usize::try_from(n).ok()).map_or(LIST_ITEMS_MAX, |n| n.min(LIST_ITEMS_MAX)))
+const DEFAULT_ITEMS: u32 = 1000;
+const _: () = assert!(DEFAULT_ITEMS as usize == LIST_ITEMS_MAX);
+
+/// Refuses a `max-keys` that is no number.
+pub(super) fn check_max_keys(query: &Query<'_>) -> Result<()> {
+    query.get_non_empty(MAX_KEYS).map_or(Ok(()), |text| java_int(MAX_KEYS, text).map(drop))
+}
+
+/// S3 calls it `max-keys` where it is no number and `maxKeys` where it is negative.
+fn max_keys(query: &Query<'_>) -> Result<u32> {
+    Ok(integer(query, MAX_KEYS, "maxKeys")?.unwrap_or(DEFAULT_ITEMS))
+}
+
+/// `max-keys` of ListObjectVersions, which has a sentence of its own.
+pub(super) fn max_versions(query: &Query<'_>) -> Result<u32> {
+    let Some(text) = query.get_non_empty(MAX_KEYS) else { return Ok(DEFAULT_ITEMS) };
+    u32::try_from(java_int(MAX_KEYS, text)?)
+        .map_err(|_| S3Error::argument_named(MAX_KEYS, "max-keys cannot be negative"))
+}
+
+fn limit(query: &Query<'_>, name: &'static str) -> Result<usize> {
+    Ok(integer(query, name, name)?.map_or(LIST_ITEMS_MAX, page_items))
 }
 
 /// A number that Java would call an `int`; missing or empty is `None`.
 fn integer(query: &Query<'_>, name: &'static str, name_of_negative: &'static str) -> Result<Option<u32>> {
     let Some(text) = query.get_non_empty(name) else { return Ok(None) };
-    u32::try_from(java_int(name, text)?).map(Some).map_err(|_| {
+    let number = java_int(name, text)?;
+    u32::try_from(number).map(Some).map_err(|_| {
         let message = format!("Argument {name_of_negative} must be an integer between 0 and 2147483647");
-        S3Error::invalid_argument(name_of_negative, text, message)
+        S3Error::invalid_argument(name_of_negative, number.to_string(), message)
     })
 }
 
 /// Refuses a parameter that is no integer. S3 does so before it looks at the signature; the range comes later.
 pub(crate) fn check_integer(query: &Query<'_>, name: &'static str) -> Result<()> {
     query.get_non_empty(name).map_or(Ok(()), |text| java_int(name, text).map(drop))
+}
+
+/// Refuses an argument, empty or not. S3 does not repeat its value.
+fn refuse(query: &Query<'_>, name: &'static str, message: &'static str) -> Result<()> {
+    if query.has(name) { Err(S3Error::argument_named(name, message)) } else { Ok(()) }
 }
 
 /// Digits with an optional minus, and no plus.
@@ -264,16 +299,34 @@ fn java_int(name: &'static str, text: &str) -> Result<i32> {
 fn max_buckets(query: &Query<'_>) -> Result<usize> {
     const NAME: &str = "max-buckets";
     let Some(text) = query.get_non_empty(NAME) else { return Ok(LIST_BUCKETS_MAX) };
-    if let Ok(number @ 1..=LIST_BUCKETS_MAX) = usize::try_from(java_int(NAME, text)?) {
+    let asked = java_int(NAME, text)?;
+    if let Ok(number @ 1..=LIST_BUCKETS_MAX) = usize::try_from(asked) {
         return Ok(number);
     }
     let message = format!("Argument max-buckets must be an integer between 1 and {LIST_BUCKETS_MAX}");
-    Err(S3Error::invalid_argument(NAME, text, message))
+    Err(S3Error::invalid_argument(NAME, asked.to_string(), message))
+}
+
+fn check_bucket_region(query: &Query<'_>, region: &str) -> Result<()> {
+    const NAME: &str = "bucket-region";
+    match query.get(NAME) {
+        Some(asked) if !asked.eq_ignore_ascii_case(region) => Err(S3Error::argument_named(
+            NAME,
+            if is_region(asked) {
+                "Requests with bucket-region specified must be made to the corresponding regional endpoint"
+                    .into()
+            } else {
+                format!("Argument value {asked} is not a valid AWS Region")
+            },
+        )),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorCode;
     use http::HeaderValue;
 
     fn query(text: &'static str) -> Query<'static> {
@@ -286,6 +339,14 @@ mod tests {
         let detail = |index: usize| error.details()[index].1.clone();
         assert_eq!((error.details()[0].0, error.details()[1].0), ("ArgumentName", "ArgumentValue"));
         (error.code().into(), error.message().to_owned(), detail(0), detail(1))
+    }
+
+    /// Message and ArgumentName, of an error that has no ArgumentValue.
+    fn named<T: std::fmt::Debug>(result: Result<T>) -> (String, String) {
+        let error = result.unwrap_err();
+        assert_eq!((error.code(), error.details().len()), (ErrorCode::InvalidArgument, 1));
+        assert_eq!(error.details()[0].0, "ArgumentName");
+        (error.message().to_owned(), error.details()[0].1.clone())
     }
 
     fn invalid(message: &str, name: &str, value: &str) -> (&'static str, String, String, String) {
@@ -301,7 +362,7 @@ mod tests {
             delimiter: Some("/"),
             marker: "a/b/",
             max_keys: 5,
-            encoding: KeyEncoding::Url,
+            encoding_type: Some("url"),
         };
         assert_eq!(list, expected);
         assert_eq!(list.start(), Some(ListStart::AfterPrefix("a/b/".into())));
@@ -316,23 +377,49 @@ mod tests {
         let text = format!("list-type=2&continuation-token={token}&start-after=z&fetch-owner=true");
         let q = Query::parse(&text).unwrap();
         let list = ListObjectsV2::parse(&q).unwrap();
-        assert_eq!(list.continuation_token, Some(token.as_str()));
+        assert_eq!((list.continuation_token, list.start_after), (Some(token.as_str()), None));
         assert_eq!(list.start(), Some(ListStart::AfterKey("k".into())));
         assert!(list.fetch_owner);
         let q = query("list-type=2&start-after=z&fetch-owner=false");
         let list = ListObjectsV2::parse(&q).unwrap();
         assert_eq!(list.start(), Some(ListStart::AfterKey("z".into())));
         assert!(!list.fetch_owner);
-        let (code, message, name, _) =
-            refusal(ListObjectsV2::parse(&query("list-type=2&continuation-token=x%26y")));
-        assert_eq!(
-            (code, message.as_str()),
-            ("InvalidArgument", "The continuation token provided is incorrect")
-        );
-        assert_eq!(name, "continuation-token");
-        let q = query("list-type=2&continuation-token=");
+        let q = query("list-type=2&start-after=");
         let list = ListObjectsV2::parse(&q).unwrap();
-        assert_eq!((list.continuation_token, list.start()), (Some(""), None));
+        assert_eq!((list.start_after, list.start()), (Some(""), None));
+        for text in ["continuation-token=x%26y", "continuation-token=", "continuation-token=x&max-keys=-1"] {
+            let message = "The continuation token provided is incorrect".to_owned();
+            assert_eq!(
+                named(ListObjectsV2::parse(&query(text))),
+                (message, "continuation-token".to_owned()),
+                "{text}"
+            );
+        }
+    }
+
+    /// Of both forms, with what each has the other lacks.
+    #[test]
+    fn what_is_refused_before_the_bucket_is_known() {
+        let first = |text| named(ListObjects::check(&query(text)));
+        let second = |text| named(ListObjectsV2::check(&query(text)));
+        let expected = |message: &str, name: &str| (message.to_owned(), name.to_owned());
+        let token = expected(
+            "continuation-token only supported in REST.GET.BUCKET with list-type=2",
+            "continuation-token",
+        );
+        assert_eq!(first("continuation-token=&start-after=x"), token);
+        let after = expected("startAfter only supported in REST.GET.BUCKET with list-type=2", "start-after");
+        assert_eq!(first("start-after"), after);
+        let marker = expected("Marker unsupported with REST.GET.BUCKET in list-type=2", "marker");
+        assert_eq!(second("marker=&encoding-type=x&max-keys=-1"), marker);
+        let number = "Provided max-keys not an integer or within integer range";
+        assert_eq!(
+            refusal(ListObjects::check(&query("start-after=x&max-keys=abc"))),
+            invalid(number, "max-keys", "abc")
+        );
+        // Later.
+        assert!(ListObjects::check(&query("max-keys=-1&encoding-type=x&marker=x")).is_ok());
+        assert!(ListObjectsV2::check(&query("max-keys=-1&continuation-token=")).is_ok());
     }
 
     #[test]
@@ -342,10 +429,12 @@ mod tests {
         assert_eq!(max_keys("max-keys=0").unwrap(), 0);
         assert_eq!(max_keys("max-keys=-0").unwrap(), 0);
         assert_eq!(max_keys("max-keys=007").unwrap(), 7);
-        assert_eq!(max_keys("max-keys=1001").unwrap(), 1000);
-        assert_eq!(max_keys("max-keys=2147483647").unwrap(), 1000);
+        assert_eq!(max_keys("max-keys=1001").unwrap(), 1001);
+        assert_eq!(max_keys("max-keys=2147483647").unwrap(), 2_147_483_647);
+        assert_eq!([0, 7, 1000, 1001, u32::MAX].map(page_items), [0, 7, 1000, 1000, 1000]);
         let range = "Argument maxKeys must be an integer between 0 and 2147483647";
         assert_eq!(refusal(max_keys("max-keys=-1")), invalid(range, "maxKeys", "-1"));
+        assert_eq!(refusal(max_keys("max-keys=-01")), invalid(range, "maxKeys", "-1"));
         let number = "Provided max-keys not an integer or within integer range";
         for text in ["blah", "2147483648", "-2147483649", " 5", "1.0", "99999999999999999999"] {
             let query = format!("max-keys={text}");
@@ -357,12 +446,15 @@ mod tests {
 
     #[test]
     fn encodings() {
-        let encoding = |text: &'static str| ListObjects::parse(&query(text)).map(|list| list.encoding);
-        assert_eq!(encoding("").unwrap(), KeyEncoding::Plain);
-        assert_eq!(encoding("encoding-type=url").unwrap(), KeyEncoding::Url);
+        let encoding =
+            |text: &'static str| encoding_type(&query(text)).map(|encoding| encoding.map(str::to_owned));
+        assert_eq!(encoding("").unwrap(), None);
+        assert_eq!(encoding("encoding-type=uRL").unwrap().as_deref(), Some("uRL"));
         let message = "Invalid Encoding Method specified in Request";
         assert_eq!(refusal(encoding("encoding-type=xml")), invalid(message, "encoding-type", "xml"));
         assert_eq!(refusal(encoding("encoding-type=")), invalid(message, "encoding-type", ""));
+        let all = query("encoding-type=x&continuation-token=x&max-keys=-1");
+        assert_eq!(refusal(ListObjectsV2::parse(&all)), invalid(message, "encoding-type", "x"));
     }
 
     #[test]
@@ -418,37 +510,45 @@ mod tests {
 
     #[test]
     fn buckets() {
-        let bare = query("x-id=ListBuckets");
-        let list = ListBuckets::parse(&bare).unwrap();
-        assert_eq!((list.prefix, list.after, list.max_buckets, list.is_paged), ("", None, 10_000, false));
+        let parse = |text| {
+            let query = Query::parse(text).unwrap();
+            ListBuckets::parse(&query, "eu-west-1")
+                .map(|list| (list.prefix.map(str::to_owned), list.after, list.max_buckets, list.is_paged))
+        };
+        assert_eq!(parse("x-id=ListBuckets").unwrap(), (None, None, 10_000, false));
+        assert_eq!(parse("continuation-token=").unwrap(), (None, None, 10_000, true));
+        assert_eq!(parse("prefix=").unwrap(), (Some(String::new()), None, 10_000, true));
         let bucket = BucketName::new("bkt").unwrap();
         let paged = format!(
-            "max-buckets=1&prefix=b&bucket-region=r&continuation-token={}",
+            "max-buckets=1&prefix=b&bucket-region=EU-west-1&continuation-token={}",
             ListBuckets::token(&bucket)
         );
-        let q = Query::parse(&paged).unwrap();
-        let list = ListBuckets::parse(&q).unwrap();
-        let expected = ListBuckets {
-            prefix: "b",
-            after: Some(bucket),
-            max_buckets: 1,
-            bucket_region: Some("r"),
-            is_paged: true,
-        };
-        assert_eq!(list, expected);
+        assert_eq!(parse(&paged).unwrap(), (Some("b".to_owned()), Some(bucket), 1, true));
         let message = "Argument max-buckets must be an integer between 1 and 10000";
         for (text, value) in
-            [("max-buckets=0", "0"), ("max-buckets=10001", "10001"), ("max-buckets=-1", "-1")]
+            [("max-buckets=0", "0"), ("max-buckets=10001", "10001"), ("max-buckets=-01", "-1")]
         {
-            assert_eq!(refusal(ListBuckets::parse(&query(text))), invalid(message, "max-buckets", value));
+            assert_eq!(refusal(parse(text)), invalid(message, "max-buckets", value));
         }
         let message = "Provided max-buckets not an integer or within integer range";
-        assert_eq!(
-            refusal(ListBuckets::parse(&query("max-buckets=x"))),
-            invalid(message, "max-buckets", "x")
-        );
+        assert_eq!(refusal(parse("max-buckets=x&bucket-region=x")), invalid(message, "max-buckets", "x"));
         let foreign = format!("continuation-token={}", ListStart::AfterKey("Not_A_Bucket".into()).to_token());
-        assert!(ListBuckets::parse(&Query::parse(&foreign).unwrap()).is_err());
+        assert_eq!(named(parse(&foreign)).1, "continuation-token");
+    }
+
+    #[test]
+    fn regions_of_buckets() {
+        let region = |text| named(ListBuckets::parse(&query(text), "local"));
+        let elsewhere =
+            "Requests with bucket-region specified must be made to the corresponding regional endpoint";
+        assert_eq!(region("bucket-region=US-east-1").0, elsewhere);
+        assert_eq!(region("bucket-region=us-east-1").1, "bucket-region");
+        for none in ["eu-east-1", "", " us-east-1"] {
+            let text = format!("bucket-region={none}&continuation-token=x");
+            let refused = named(ListBuckets::parse(&Query::parse(&text).unwrap(), "local"));
+            assert_eq!(refused.0, format!("Argument value {none} is not a valid AWS Region"));
+        }
+        assert!(ListBuckets::parse(&query("bucket-region=LOCAL"), "local").is_ok());
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub use copy_source::{CopySourceRef, copy_source};
 pub use list_versions::ListVersions;
 pub(crate) use listing::check_integer;
 pub use listing::{
-    ListBuckets, ListObjects, ListObjectsV2, ListParts, ListUploads, check_optional_attributes,
+    ListBuckets, ListObjects, ListObjectsV2, ListParts, ListUploads, check_optional_attributes, page_items,
 };
 pub use metadata::{MetadataDirective, metadata_directive, object_metadata};
 pub use range::{Selection, content_range, copy_source_range, part_number, range, selection};

@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use s3_types::limits::KEY_BYTES_MAX;
@@ -9,6 +11,8 @@ use crate::error::S3Error;
 const VERSION: u8 = 1;
 const AFTER_KEY: u8 = b'k';
 const AFTER_PREFIX: u8 = b'p';
+/// The end of a marker that was handed out for a page which ended early, amid a common prefix that was not listed yet.
+const AMID: char = char::MAX;
 /// A position is a key, or a key with a delimiter behind it.
 const TOKEN_BYTES_MAX: usize = 4 * KEY_BYTES_MAX;
 
@@ -34,15 +38,14 @@ impl ListStart {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Reads a token; what is none of ours is `InvalidArgument`.
+    /// Reads a token; what is none of ours, or empty, is `InvalidArgument`.
     pub fn from_token(token: &str) -> Result<Self> {
-        Self::decode(token).ok_or_else(|| {
-            S3Error::invalid_argument(
-                "continuation-token",
-                token,
-                "The continuation token provided is incorrect",
-            )
-        })
+        Self::decode(token).ok_or_else(Self::refusal)
+    }
+
+    /// What S3 says of a token that it did not make. It does not repeat it.
+    pub(super) fn refusal() -> S3Error {
+        S3Error::argument_named("continuation-token", "The continuation token provided is incorrect")
     }
 
     fn decode(token: &str) -> Option<Self> {
@@ -59,21 +62,53 @@ impl ListStart {
         }
     }
 
-    /// The position that a marker means. A marker that is a common prefix (as NextMarker may be) stands for all keys
-    /// below it; otherwise a listing with that delimiter would never get past it.
+    /// The position that a marker means. One that is a common prefix (as NextMarker may be) or lies below one stands for
+    /// all keys below that: S3 does not list a group again that the marker is in. Unless [`ListStart::to_marker`] made it.
     pub fn from_marker(marker: &str, prefix: &str, delimiter: Option<&str>) -> Option<Self> {
-        if marker.is_empty() {
-            return None;
-        }
-        let is_common_prefix = delimiter.is_some_and(|delimiter| {
-            marker
-                .strip_prefix(prefix)
-                .and_then(|rest| rest.split_once(delimiter))
-                .is_some_and(|(_, behind)| behind.is_empty())
-        });
-        let marker = marker.to_owned();
-        Some(if is_common_prefix { Self::AfterPrefix(marker) } else { Self::AfterKey(marker) })
+        let group = delimiter.and_then(|delimiter| common_prefix(marker, prefix, delimiter));
+        Self::at(marker, group.filter(|_| !marker.ends_with(AMID)))
     }
+
+    /// The marker that means this position, or one just before it that no key lies between.
+    pub fn to_marker(&self, prefix: &str, delimiter: Option<&str>) -> Cow<'_, str> {
+        match self {
+            Self::AfterKey(key)
+                if !key.ends_with(AMID)
+                    && delimiter.is_some_and(|d| common_prefix(key, prefix, d).is_some()) =>
+            {
+                let mut text = key.clone();
+                while let Some(last) = text.pop() {
+                    // Before '\u{e000}' there are surrogates.
+                    if let Some(before) = ('\0'..last).next_back() {
+                        text.extend([before, AMID]);
+                        break;
+                    }
+                }
+                Cow::Owned(text)
+            }
+            Self::AfterKey(text) | Self::AfterPrefix(text) => Cow::Borrowed(text),
+        }
+    }
+
+    /// The position that `start-after` means: a group that it lies in, but is not the name of, is listed.
+    pub fn from_start_after(start_after: &str, prefix: &str, delimiter: Option<&str>) -> Option<Self> {
+        let group = delimiter.and_then(|delimiter| common_prefix(start_after, prefix, delimiter));
+        Self::at(start_after, group.filter(|group| *group == start_after))
+    }
+
+    fn at(key: &str, group: Option<&str>) -> Option<Self> {
+        match group {
+            Some(group) => Some(Self::AfterPrefix(group.to_owned())),
+            None => (!key.is_empty()).then(|| Self::AfterKey(key.to_owned())),
+        }
+    }
+}
+
+/// The common prefix that a key is listed under.
+fn common_prefix<'k>(key: &'k str, prefix: &str, delimiter: &str) -> Option<&'k str> {
+    let rest = key.strip_prefix(prefix)?;
+    let end = prefix.len() + rest.find(delimiter)? + delimiter.len();
+    key.get(..end)
 }
 
 #[cfg(test)]
@@ -88,24 +123,52 @@ mod tests {
             let error = ListStart::from_token(bad).unwrap_err();
             assert_eq!(error.code(), ErrorCode::InvalidArgument, "{bad}");
             assert_eq!(error.message(), "The continuation token provided is incorrect");
-            assert_eq!(error.details()[0], ("ArgumentName", "continuation-token".to_owned()));
+            assert_eq!(error.details(), [("ArgumentName", "continuation-token".to_owned())]);
         }
         assert_eq!(ListStart::AfterKey("abc".into()).to_token(), "AWthYmM");
     }
 
     #[test]
-    fn a_marker_may_be_a_common_prefix() {
+    fn a_marker_may_be_in_a_common_prefix() {
         let start = |marker, prefix, delimiter| ListStart::from_marker(marker, prefix, delimiter);
+        let start_after = |key, prefix, delimiter| ListStart::from_start_after(key, prefix, delimiter);
         let key = |text: &str| Some(ListStart::AfterKey(text.into()));
         let prefix = |text: &str| Some(ListStart::AfterPrefix(text.into()));
         assert_eq!(start("", "", Some("/")), None);
         assert_eq!(start("a/", "", None), key("a/"));
         assert_eq!(start("a/", "", Some("/")), prefix("a/"));
-        assert_eq!(start("a/b", "", Some("/")), key("a/b"));
-        assert_eq!(start("a/b/", "", Some("/")), key("a/b/"));
+        assert_eq!(start("a/b", "", Some("/")), prefix("a/"));
+        assert_eq!(start("a/b/", "", Some("/")), prefix("a/"));
+        assert_eq!(start("a/b/c", "a/", Some("/")), prefix("a/b/"));
+        assert_eq!(start("aébéc", "a", Some("é")), prefix("aé"));
         assert_eq!(start("a/b/", "a/", Some("/")), prefix("a/b/"));
         assert_eq!(start("a/", "a/", Some("/")), key("a/"));
         assert_eq!(start("b/", "a", Some("/")), key("b/"));
+        assert_eq!(start_after("a/b", "", Some("/")), key("a/b"));
+        assert_eq!(start_after("a/", "", Some("/")), prefix("a/"));
+        assert_eq!(start_after("", "", Some("/")), None);
+    }
+
+    /// A page may end early anywhere, and the next one may pass over nothing.
+    #[test]
+    fn a_page_may_end_amid_a_common_prefix() {
+        let next = |position: ListStart| {
+            let marker = position.to_marker("p", Some("/")).into_owned();
+            (ListStart::from_marker(&marker, "p", Some("/")).unwrap(), marker)
+        };
+        let key = |text: &str| ListStart::AfterKey(text.into());
+        for (position, marker) in [
+            ("plain", "plain"),
+            ("p/b", "p/a\u{10ffff}"),
+            ("p/\u{e000}", "p/\u{d7ff}\u{10ffff}"),
+            ("p/b\0", "p/a\u{10ffff}"),
+            ("p/b\u{10ffff}", "p/b\u{10ffff}"),
+        ] {
+            assert_eq!(next(key(position)), (key(marker), marker.to_owned()));
+        }
+        let group = ListStart::AfterPrefix("p/".into());
+        assert_eq!(next(group.clone()), (group, "p/".to_owned()));
+        assert_eq!(key("p/b").to_marker("p", None), "p/b");
     }
 
     proptest! {

@@ -51,9 +51,9 @@ impl CreateBucketConfiguration {
 
 /// The answer of GetBucketLocation. `None` is us-east-1, which S3 does not name.
 pub fn location_constraint(region: Option<&str>) -> String {
-    let mut writer = Writer::document("LocationConstraint", 0);
-    if let Some(region) = region {
-        writer.content(region);
-    }
+    const ROOT: &str = "LocationConstraint";
+    let Some(region) = region else { return Writer::empty_document(ROOT) };
+    let mut writer = Writer::document(ROOT, 0);
+    writer.content(region);
     writer.finish()
 }

@@ -62,8 +62,7 @@ const CONTROLS: [&str; 32] = [
     "&#x16;", "&#x17;", "&#x18;", "&#x19;", "&#x1A;", "&#x1B;", "&#x1C;", "&#x1D;", "&#x1E;", "&#x1F;",
 ];
 
-/// Appends `text` as `encoding-type=url` has it. A space is `%20`, which decoders of forms and of URLs read alike; a `+`
-/// would only be read by the former.
+/// Appends `text` as `encoding-type=url` has it: as a form has it, where a space is `+`. SDKs decode it so.
 pub(super) fn push_url_encoded(out: &mut String, text: &str) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
@@ -71,6 +70,7 @@ pub(super) fn push_url_encoded(out: &mut String, text: &str) {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'*' | b'/' => {
                 out.push(char::from(byte));
             }
+            b' ' => out.push('+'),
             _ => {
                 out.push('%');
                 out.push(char::from(HEX[usize::from(byte >> 4)]));
@@ -102,7 +102,7 @@ mod tests {
     /// The second one is AWS's own example in the reference of ListObjectsV2.
     #[test]
     fn url_encoding_is_that_of_s3() {
-        assert_eq!(url("a b/c+d~é\u{1}"), "a%20b/c%2Bd%7E%C3%A9%01");
+        assert_eq!(url("a b/c+d~é\u{1}"), "a+b/c%2Bd%7E%C3%A9%01");
         assert_eq!(url("test_file(3).png"), "test_file%283%29.png");
     }
 }

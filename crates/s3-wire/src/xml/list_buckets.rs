@@ -8,6 +8,8 @@ use super::writer::Writer;
 pub struct ListedBucket<'a> {
     /// Its name.
     pub name: &'a str,
+    /// Its ARN.
+    pub arn: &'a str,
     /// When it was made.
     pub created: Timestamp,
 }
@@ -17,7 +19,7 @@ pub struct ListedBucket<'a> {
 pub struct ListBucketsResult<'a> {
     /// Whose buckets these are.
     pub owner: Owner<'a>,
-    /// The prefix asked for.
+    /// The prefix asked for; may be empty.
     pub prefix: Option<&'a str>,
     /// Where the next page begins.
     pub continuation_token: Option<&'a str>,
@@ -26,13 +28,13 @@ pub struct ListBucketsResult<'a> {
 impl ListBucketsResult<'_> {
     /// Begins the document, for at most `entries` buckets.
     pub fn begin(&self, entries: usize) -> Writer {
-        let mut writer = Writer::document("ListAllMyBucketsResult", 256 + entries * 160);
+        let mut writer = Writer::document("ListAllMyBucketsResult", 256 + entries * 256);
         writer.owner("Owner", self.owner);
         writer.open("Buckets");
         writer.at_end(|writer| {
             writer.close("Buckets");
-            writer.optional_text("ContinuationToken", self.continuation_token);
             writer.optional_text("Prefix", self.prefix);
+            writer.optional_text("ContinuationToken", self.continuation_token);
         });
         writer
     }
@@ -45,6 +47,7 @@ impl ListedBucket<'_> {
         writer.text("Name", self.name);
         writer.time("CreationDate", self.created);
         writer.optional_text("BucketRegion", region);
+        writer.text("BucketArn", self.arn);
         writer.close("Bucket");
     }
 }

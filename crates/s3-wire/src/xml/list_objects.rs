@@ -29,12 +29,12 @@ pub struct ListObjectsResult<'a> {
     pub marker: &'a str,
     /// The last key or common prefix of a page that is not the last. S3 sends it only where a delimiter was given.
     pub next_marker: Option<&'a str>,
-    /// As asked for, lowered to 1000.
-    pub max_keys: usize,
+    /// As asked for, even where it is more than a page has.
+    pub max_keys: u32,
     /// As asked for.
     pub delimiter: Option<&'a str>,
-    /// As asked for.
-    pub encoding: KeyEncoding,
+    /// As asked for; keys are encoded where it is there.
+    pub encoding_type: Option<&'a str>,
     /// Whether there are more.
     pub is_truncated: bool,
 }
@@ -42,16 +42,15 @@ pub struct ListObjectsResult<'a> {
 impl ListObjectsResult<'_> {
     /// Begins the document, for at most `entries` objects and common prefixes.
     pub fn begin(&self, entries: usize) -> Writer {
+        let encoding = KeyEncoding::of(self.encoding_type);
         let mut writer = page(entries);
         writer.text("Name", self.bucket);
-        // SDKs decode all but this one in this form of the listing, so it is only encoded if XML cannot hold it.
-        let plain = self.prefix.chars().all(|c| c >= ' ' || matches!(c, '\t' | '\n'));
-        writer.key("Prefix", self.prefix, if plain { KeyEncoding::Plain } else { self.encoding });
-        writer.key("Marker", self.marker, self.encoding);
-        writer.optional_key("NextMarker", self.next_marker, self.encoding);
+        writer.key("Prefix", self.prefix, encoding);
+        writer.key("Marker", self.marker, encoding);
+        writer.optional_key("NextMarker", self.next_marker, encoding);
         writer.number("MaxKeys", self.max_keys);
-        writer.optional_key("Delimiter", self.delimiter, self.encoding);
-        encoding_type(&mut writer, self.encoding);
+        writer.optional_key("Delimiter", self.delimiter, encoding);
+        writer.optional_text("EncodingType", self.encoding_type);
         writer.boolean("IsTruncated", self.is_truncated);
         writer
     }
@@ -68,31 +67,32 @@ pub struct ListObjectsV2Result<'a> {
     pub continuation_token: Option<&'a str>,
     /// Where the next page begins, if there is one.
     pub next_continuation_token: Option<&'a str>,
-    /// As asked for.
+    /// As asked for, where there is no token, beside which it means nothing.
     pub start_after: Option<&'a str>,
     /// Objects and common prefixes on this page.
     pub key_count: usize,
-    /// As asked for, lowered to 1000.
-    pub max_keys: usize,
+    /// As asked for, even where it is more than a page has.
+    pub max_keys: u32,
     /// As asked for.
     pub delimiter: Option<&'a str>,
-    /// As asked for.
-    pub encoding: KeyEncoding,
+    /// As asked for; keys are encoded where it is there.
+    pub encoding_type: Option<&'a str>,
 }
 
 impl ListObjectsV2Result<'_> {
     /// Begins the document.
     pub fn begin(&self) -> Writer {
+        let encoding = KeyEncoding::of(self.encoding_type);
         let mut writer = page(self.key_count);
         writer.text("Name", self.bucket);
-        writer.key("Prefix", self.prefix, self.encoding);
+        writer.key("Prefix", self.prefix, encoding);
         writer.optional_text("ContinuationToken", self.continuation_token);
         writer.optional_text("NextContinuationToken", self.next_continuation_token);
-        writer.optional_key("StartAfter", self.start_after, self.encoding);
+        writer.optional_key("StartAfter", self.start_after, encoding);
         writer.number("KeyCount", self.key_count);
         writer.number("MaxKeys", self.max_keys);
-        writer.optional_key("Delimiter", self.delimiter, self.encoding);
-        encoding_type(&mut writer, self.encoding);
+        writer.optional_key("Delimiter", self.delimiter, encoding);
+        writer.optional_text("EncodingType", self.encoding_type);
         writer.boolean("IsTruncated", self.next_continuation_token.is_some());
         writer
     }
@@ -101,12 +101,6 @@ impl ListObjectsV2Result<'_> {
 /// Room for a whole page: an object takes about 300 bytes and its key.
 fn page(entries: usize) -> Writer {
     Writer::document("ListBucketResult", 512 + entries * 384)
-}
-
-fn encoding_type(writer: &mut Writer, encoding: KeyEncoding) {
-    if encoding == KeyEncoding::Url {
-        writer.text("EncodingType", "url");
-    }
 }
 
 impl ListedObject<'_> {

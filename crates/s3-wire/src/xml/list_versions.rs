@@ -35,14 +35,14 @@ pub struct ListObjectVersionsResult<'a> {
     pub version_id_marker: &'a str,
     /// Where the next page begins.
     pub next_key_marker: Option<&'a str>,
-    /// Where the next page begins.
+    /// Where the next page begins; of a common prefix there is none.
     pub next_version_id_marker: Option<&'a str>,
-    /// As asked for, lowered to 1000.
-    pub max_keys: usize,
-    /// As asked for.
+    /// As asked for, even where it is more than a page has.
+    pub max_keys: u32,
+    /// As asked for; may be empty.
     pub delimiter: Option<&'a str>,
-    /// As asked for.
-    pub encoding: KeyEncoding,
+    /// As asked for; keys are encoded where it is there.
+    pub encoding_type: Option<&'a str>,
     /// Whether there are more.
     pub is_truncated: bool,
 }
@@ -50,18 +50,17 @@ pub struct ListObjectVersionsResult<'a> {
 impl ListObjectVersionsResult<'_> {
     /// Begins the document.
     pub fn begin(&self) -> Writer {
+        let encoding = KeyEncoding::of(self.encoding_type);
         let mut writer = Writer::document("ListVersionsResult", 4096);
         writer.text("Name", self.bucket);
-        writer.key("Prefix", self.prefix, self.encoding);
-        writer.key("KeyMarker", self.key_marker, self.encoding);
+        writer.key("Prefix", self.prefix, encoding);
+        writer.key("KeyMarker", self.key_marker, encoding);
         writer.text("VersionIdMarker", self.version_id_marker);
-        writer.optional_key("NextKeyMarker", self.next_key_marker, self.encoding);
+        writer.optional_key("NextKeyMarker", self.next_key_marker, encoding);
         writer.optional_text("NextVersionIdMarker", self.next_version_id_marker);
         writer.number("MaxKeys", self.max_keys);
-        writer.optional_key("Delimiter", self.delimiter, self.encoding);
-        if self.encoding == KeyEncoding::Url {
-            writer.text("EncodingType", "url");
-        }
+        writer.optional_key("Delimiter", self.delimiter, encoding);
+        writer.optional_text("EncodingType", self.encoding_type);
         writer.boolean("IsTruncated", self.is_truncated);
         writer
     }

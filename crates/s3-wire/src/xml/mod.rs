@@ -43,6 +43,13 @@ pub enum KeyEncoding {
     Url,
 }
 
+impl KeyEncoding {
+    /// What a checked `encoding-type` asks for.
+    pub const fn of(encoding_type: Option<&str>) -> Self {
+        if encoding_type.is_some() { Self::Url } else { Self::Plain }
+    }
+}
+
 /// Whom an object, part or bucket belongs to, or who began an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner<'a> {

@@ -4,7 +4,7 @@ use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, T
 
 use super::escape::{push_escaped, push_url_encoded};
 use super::{DECLARATION, KeyEncoding, Owner};
-use crate::time::push_iso8601_millis;
+use crate::time::push_iso8601_of_xml;
 
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
@@ -27,6 +27,11 @@ impl Writer {
             out.push_str(piece);
         }
         Self { out, root, tail: String::new() }
+    }
+
+    /// A whole document that is one element without content.
+    pub(super) fn empty_document(root: &str) -> String {
+        format!("{DECLARATION}<{root} xmlns=\"{NAMESPACE}\"/>")
     }
 
     /// Ends the document, and hands out what has not been taken.
@@ -128,7 +133,7 @@ impl Writer {
 
     pub(super) fn time(&mut self, name: &str, time: Timestamp) {
         self.open(name);
-        push_iso8601_millis(&mut self.out, time);
+        push_iso8601_of_xml(&mut self.out, time);
         self.close(name);
     }
 

@@ -34,18 +34,25 @@ impl<'a> Operation<'a> for CreateBucket {
         }
         let mut reply = reply::empty(StatusCode::OK);
         reply::set(reply.headers_mut(), "location", format!("/{bucket}"));
+        reply::set(reply.headers_mut(), "x-amz-bucket-arn", bucket.arn());
         Ok(reply)
     }
 }
 
-/// A bucket can only be made where we are. `us-east-1` is named by naming nothing.
+/// A bucket can only be made where we are. `us-east-1` is named by naming nothing, and by nothing else.
 fn check_location(asked: Option<&str>, region: &str) -> Result<()> {
     match asked {
         None | Some("" | "auto") => Ok(()),
+        Some(asked) if region == "us-east-1" => {
+            Err(S3Error::new(ErrorCode::InvalidLocationConstraint).detail("LocationConstraint", asked))
+        }
         Some(asked) if asked == region => Ok(()),
         Some("EU") if region == "eu-west-1" => Ok(()),
         Some(asked) => {
-            Err(S3Error::new(ErrorCode::InvalidLocationConstraint).detail("LocationConstraint", asked))
+            let message = format!(
+                "The {asked} location constraint is incompatible for the region specific endpoint this request was sent to."
+            );
+            Err(S3Error::with_message(ErrorCode::IllegalLocationConstraintException, message))
         }
     }
 }

@@ -19,6 +19,7 @@ impl<'a> Operation<'a> for HeadBucket {
         let mut reply = reply::empty(StatusCode::OK);
         reply::set(reply.headers_mut(), "x-amz-bucket-region", &call.gateway.signing.region);
         reply::set(reply.headers_mut(), "x-amz-access-point-alias", "false");
+        reply::set(reply.headers_mut(), "x-amz-bucket-arn", bucket.arn());
         Ok(reply)
     }
 }

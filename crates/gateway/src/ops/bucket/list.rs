@@ -12,33 +12,30 @@ pub struct ListBuckets<'a>(headers::ListBuckets<'a>);
 
 impl<'a> Operation<'a> for ListBuckets<'a> {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        headers::ListBuckets::parse(call.query).map(Self)
+        headers::ListBuckets::parse(call.query, &call.gateway.signing.region).map(Self)
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let Self(asked) = self;
         let region = call.gateway.signing.region.as_str();
         let query = ListBucketsQuery {
-            prefix: asked.prefix.to_owned(),
+            prefix: asked.prefix.unwrap_or_default().to_owned(),
             after: asked.after.as_ref().map(ToString::to_string),
             max_buckets: asked.max_buckets,
         };
-        let page = if asked.bucket_region.is_some_and(|asked| asked != region) {
-            backend::BucketPage::default()
-        } else {
-            let listed = call.backend().list_buckets(&call.backend_context(), &query).await;
-            listed.map_err(call.failed())?
-        };
+        let page =
+            call.backend().list_buckets(&call.backend_context(), &query).await.map_err(call.failed())?;
         let token = page.next.as_ref().map(headers::ListBuckets::token);
         let result = ListBucketsResult {
             owner: call.owner(),
-            prefix: Some(asked.prefix).filter(|prefix| !prefix.is_empty()),
+            prefix: asked.prefix,
             continuation_token: token.as_deref(),
         };
         let writer = result.begin(page.buckets.len());
         let shown_region = asked.is_paged.then(|| region.to_owned());
         Ok(reply::ok_entries(writer, page.buckets, move |bucket, writer| {
-            let entry = ListedBucket { name: bucket.name.as_str(), created: bucket.created };
+            let arn = bucket.name.arn();
+            let entry = ListedBucket { name: bucket.name.as_str(), arn: &arn, created: bucket.created };
             entry.write(writer, shown_region.as_deref());
         }))
     }

@@ -1,47 +1,63 @@
 use backend::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
 use s3_wire::Result;
-use s3_wire::headers::{self, ListStart};
+use s3_wire::headers::{self, ListStart, page_items};
 use s3_wire::xml::{KeyEncoding, ListObjectsResult, ListedObject, Owner, Writer};
 
 use crate::ops::Operation;
+use crate::ops::object::after_bucket;
 use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// ListObjects, the first form.
-pub struct ListObjects<'a>(headers::ListObjects<'a>);
+pub struct ListObjects<'a>(Result<headers::ListObjects<'a>>);
 
 impl<'a> Operation<'a> for ListObjects<'a> {
     fn parse(call: &Call<'a>) -> Result<Self> {
         headers::check_optional_attributes(call.headers)?;
-        headers::ListObjects::parse(call.query).map(Self)
+        headers::ListObjects::check(call.query)?;
+        Ok(Self(headers::ListObjects::parse(call.query)))
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
-        let (bucket, Self(asked)) = (call.bucket()?, self);
+        let (bucket, asked) = (call.bucket()?, after_bucket(&call, self.0).await?);
         let page = page(&call, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
+        let next = next_marker(&page, asked.prefix, asked.delimiter);
         let result = ListObjectsResult {
             bucket: bucket.as_str(),
             prefix: asked.prefix,
             marker: asked.marker,
-            next_marker: next_marker(&page, asked.delimiter),
+            next_marker: next.as_deref().filter(|next| needs_marker(&page, asked.delimiter, next)),
             max_keys: asked.max_keys,
             delimiter: asked.delimiter,
-            encoding: asked.encoding,
+            encoding_type: asked.encoding_type,
             is_truncated: page.next.is_some(),
         };
         let writer = result.begin(page.items.len());
-        Ok(objects_reply(writer, page, asked.encoding, Some(call.owner())))
+        Ok(objects_reply(writer, page, asked.encoding_type, Some(call.owner())))
     }
 }
 
 /// Where a client can't tell by itself: that is the last key, but for delimiters, and pages that end before the next one.
-fn next_marker<'p>(page: &'p ListPage, delimiter: Option<&str>) -> Option<&'p str> {
-    let next = page.next.as_ref().map(position_text)?;
+fn needs_marker(page: &ListPage, delimiter: Option<&str>, next: &str) -> bool {
     let last = match page.items.last() {
         Some(ListItem::Object(object)) => Some(object.key.as_str()),
         _ => None,
     };
-    (delimiter.is_some() || last != Some(next)).then_some(next)
+    delimiter.is_some() || last != Some(next)
+}
+
+/// The marker with which the page after this one begins.
+pub fn next_marker(page: &ListPage, prefix: &str, delimiter: Option<&str>) -> Option<String> {
+    let next = page.next.as_ref()?;
+    Some(start_of(next).to_marker(prefix, delimiter).into_owned())
+}
+
+/// A position as the wire has it.
+pub fn start_of(position: &ListPosition) -> ListStart {
+    match position {
+        ListPosition::AfterKey(key) => ListStart::AfterKey(key.clone()),
+        ListPosition::AfterPrefix(prefix) => ListStart::AfterPrefix(prefix.clone()),
+    }
 }
 
 /// One page of the request's bucket. Of no keys at all, if none are asked for.
@@ -50,8 +66,9 @@ pub async fn page(
     prefix: &str,
     delimiter: Option<&str>,
     start: Option<ListStart>,
-    max_items: usize,
+    max_keys: u32,
 ) -> Result<ListPage> {
+    let max_items = page_items(max_keys);
     let (bucket, backend, cx) = (call.bucket()?, call.backend(), call.backend_context());
     if max_items == 0 {
         backend.head_bucket(&cx, bucket).await.map_err(call.failed())?;
@@ -65,20 +82,14 @@ pub async fn page(
     backend.list_objects(&cx, &query).await.map_err(call.failed())
 }
 
-/// The last key or common prefix of a page.
-pub fn position_text(position: &ListPosition) -> &str {
-    match position {
-        ListPosition::AfterKey(text) | ListPosition::AfterPrefix(text) => text,
-    }
-}
-
 /// Answers with the entries of a page of objects, the common prefixes behind the objects.
 pub fn objects_reply(
     writer: Writer,
     page: ListPage,
-    encoding: KeyEncoding,
+    encoding_type: Option<&str>,
     owner: Option<Owner<'_>>,
 ) -> Reply {
+    let encoding = KeyEncoding::of(encoding_type);
     let owner = owner.map(|owner| owner.id.to_owned());
     entries_reply(writer, page, encoding, move |object, writer| {
         let entry = ListedObject {

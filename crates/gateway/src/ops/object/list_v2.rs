@@ -1,29 +1,27 @@
-use backend::ListPosition;
 use s3_wire::Result;
-use s3_wire::headers::{self, ListStart};
+use s3_wire::headers;
 use s3_wire::xml::ListObjectsV2Result;
 
-use super::list::{objects_reply, page};
+use super::list::{objects_reply, page, start_of};
 use crate::ops::Operation;
+use crate::ops::object::after_bucket;
 use crate::pipeline::Call;
 use crate::reply::Reply;
 
 /// ListObjectsV2.
-pub struct ListObjectsV2<'a>(headers::ListObjectsV2<'a>);
+pub struct ListObjectsV2<'a>(Result<headers::ListObjectsV2<'a>>);
 
 impl<'a> Operation<'a> for ListObjectsV2<'a> {
     fn parse(call: &Call<'a>) -> Result<Self> {
         headers::check_optional_attributes(call.headers)?;
-        headers::ListObjectsV2::parse(call.query).map(Self)
+        headers::ListObjectsV2::check(call.query)?;
+        Ok(Self(headers::ListObjectsV2::parse(call.query)))
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
-        let (bucket, Self(asked)) = (call.bucket()?, self);
+        let (bucket, asked) = (call.bucket()?, after_bucket(&call, self.0).await?);
         let page = page(&call, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
-        let token = page.next.as_ref().map(|next| match next {
-            ListPosition::AfterKey(key) => ListStart::AfterKey(key.clone()).to_token(),
-            ListPosition::AfterPrefix(prefix) => ListStart::AfterPrefix(prefix.clone()).to_token(),
-        });
+        let token = page.next.as_ref().map(|next| start_of(next).to_token());
         let result = ListObjectsV2Result {
             bucket: bucket.as_str(),
             prefix: asked.prefix,
@@ -33,9 +31,9 @@ impl<'a> Operation<'a> for ListObjectsV2<'a> {
             key_count: page.items.len(),
             max_keys: asked.max_keys,
             delimiter: asked.delimiter,
-            encoding: asked.encoding,
+            encoding_type: asked.encoding_type,
         };
         let (writer, owner) = (result.begin(), asked.fetch_owner.then(|| call.owner()));
-        Ok(objects_reply(writer, page, asked.encoding, owner))
+        Ok(objects_reply(writer, page, asked.encoding_type, owner))
     }
 }

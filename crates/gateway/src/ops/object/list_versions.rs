@@ -1,38 +1,45 @@
+use backend::ListPosition;
 use s3_wire::Result;
 use s3_wire::headers;
-use s3_wire::xml::{ListObjectVersionsResult, ListedVersion, Owner};
+use s3_wire::xml::{KeyEncoding, ListObjectVersionsResult, ListedVersion, Owner};
 
-use super::list::{entries_reply, page, position_text};
+use super::list::{entries_reply, next_marker, page};
 use crate::ops::Operation;
+use crate::ops::object::after_bucket;
 use crate::pipeline::Call;
 use crate::reply::Reply;
 
 /// ListObjectVersions. As there are no versions yet, each object is its own and only one, with the id `null`.
-pub struct ListObjectVersions<'a>(headers::ListVersions<'a>);
+pub struct ListObjectVersions<'a>(Result<headers::ListVersions<'a>>);
 
 impl<'a> Operation<'a> for ListObjectVersions<'a> {
     fn parse(call: &Call<'a>) -> Result<Self> {
         headers::check_optional_attributes(call.headers)?;
-        headers::ListVersions::parse(call.query).map(Self)
+        headers::ListVersions::check(call.query)?;
+        Ok(Self(headers::ListVersions::parse(call.query)))
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
-        let (bucket, Self(asked)) = (call.bucket()?, self);
-        let page = page(&call, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
+        let (bucket, asked) = (call.bucket()?, after_bucket(&call, self.0).await?);
+        let max_keys = if asked.is_past_the_end() { 0 } else { asked.max_keys };
+        let page = page(&call, asked.prefix, asked.grouping(), asked.start(), max_keys).await?;
+        let next = next_marker(&page, asked.prefix, asked.grouping());
+        let ends_with_a_key = matches!(page.next, Some(ListPosition::AfterKey(_)));
         let result = ListObjectVersionsResult {
             bucket: bucket.as_str(),
             prefix: asked.prefix,
             key_marker: asked.key_marker,
-            version_id_marker: asked.version_id_marker,
-            next_key_marker: page.next.as_ref().map(position_text),
-            next_version_id_marker: page.next.as_ref().map(|_| "null"),
+            version_id_marker: asked.version_id_marker.unwrap_or_default(),
+            next_key_marker: next.as_deref(),
+            next_version_id_marker: ends_with_a_key.then_some("null"),
             max_keys: asked.max_keys,
             delimiter: asked.delimiter,
-            encoding: asked.encoding,
+            encoding_type: asked.encoding_type,
             is_truncated: page.next.is_some(),
         };
         let (writer, owner) = (result.begin(), call.owner().id.to_owned());
-        Ok(entries_reply(writer, page, asked.encoding, move |object, writer| {
+        let encoding = KeyEncoding::of(asked.encoding_type);
+        Ok(entries_reply(writer, page, encoding, move |object, writer| {
             let entry = ListedVersion {
                 key: object.key.as_str(),
                 version_id: "null",
@@ -42,7 +49,7 @@ impl<'a> Operation<'a> for ListObjectVersions<'a> {
                 checksum: object.checksum.map(|c| (c.value.algorithm(), c.checksum_type)),
                 size_bytes: object.size_bytes,
             };
-            entry.write(writer, asked.encoding, Owner::new(&owner));
+            entry.write(writer, encoding, Owner::new(&owner));
         }))
     }
 }
