@@ -120,22 +120,40 @@ def test_of_a_file(bucket):
 
 
 class TestErrors:
-    @pytest.mark.parametrize("names", [None, "", " , "])
+    @pytest.mark.parametrize("names", [None, ",", ",,"])
     def test_nothing_asked_for(self, bucket, names):
+        """Told once the bucket is found, and before the key is looked for."""
+        message = re.compile("x-amz-object-attributes header")
         bucket.put("key", b"data")
-        expect.error(
-            attributes(bucket, "key", names), "InvalidRequest", re.compile("x-amz-object-attributes header")
-        )
+        expect.error(attributes(bucket, "key", names), "InvalidRequest", message)
+        expect.error(attributes(bucket, "none", names), "InvalidRequest", message)
+        headers = {} if names is None else {"x-amz-object-attributes": names}
+        response = bucket.raw.get("/no-such-bucket/key", query={"attributes": ""}, headers=headers)
+        expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")
 
-    def test_unknown_name(self, bucket):
+    @pytest.mark.parametrize(
+        "names, refused",
+        [("ETag,Colour", "Colour"), ("etag", "etag"), ("", ""), (",ETag", ""), ("ETag, ,ObjectSize", "")],
+    )
+    def test_unknown_name(self, bucket, names, refused):
         bucket.put("key", b"data")
         expect.error(
-            attributes(bucket, "key", "ETag,Colour"),
+            attributes(bucket, "key", names),
             "InvalidArgument",
             "Invalid attribute name specified.",
             ArgumentName="x-amz-object-attributes",
-            ArgumentValue="Colour",
+            ArgumentValue=refused,
         )
+
+    def test_commas_at_the_end(self, bucket):
+        bucket.put("key", b"data")
+        assert expect.ok(attributes(bucket, "key", "ETag,,")).xml.names() == ["ETag"]
+
+    def test_no_such_version(self, bucket):
+        response = bucket.get(
+            "none", query={"attributes": "", "versionId": "null"}, headers={"x-amz-object-attributes": ALL}
+        )
+        expect.error(response, "NoSuchVersion", Key="none", VersionId="null")
 
     def test_no_such_key(self, bucket):
         expect.error(attributes(bucket, "none"), "NoSuchKey", Key="none")

@@ -1,4 +1,4 @@
-"""If-Match, If-None-Match, If-Modified-Since, If-Unmodified-Since on GET, HEAD and the source of copies."""
+"""If-Match, If-None-Match, If-Modified-Since, If-Unmodified-Since on GET, HEAD and the source of copies; If-Range."""
 
 from datetime import timedelta
 from email.utils import format_datetime, parsedate_to_datetime
@@ -30,7 +30,8 @@ CASES = [
     ({"if-none-match": '"x"'}, OK),
     # If-Modified-Since
     ({"if-modified-since": "T"}, NOT_MODIFIED),
-    ({"if-modified-since": "T + 1 h"}, NOT_MODIFIED),
+    # A time to come is none that the client can have seen.
+    ({"if-modified-since": "T + 1 h"}, OK),
     ({"if-modified-since": "T - 1 s"}, OK),
     ({"if-modified-since": "T - 1 h"}, OK),
     # If-Unmodified-Since
@@ -145,3 +146,55 @@ def test_attributes_of_an_edited_file_change(thing):
     got = thing.get("thing", headers={"if-none-match": etag})
     assert (got.status, got.body) == (200, b"atad")
     expect.error(thing.get("thing", headers={"if-match": etag}), "PreconditionFailed", Condition="If-Match")
+
+
+class TestIfRange:
+    """The rest of what a client has some of already; all of it, if that is something else by now."""
+
+    @pytest.mark.parametrize(
+        "value, rest",
+        [
+            ("R", True),
+            ("R unquoted", True),
+            ("T", True),
+            ('"00000000000000000000000000000000"', False),
+            ("W/R", False),
+            ("T - 1 s", False),
+            ("T + 1 h", False),
+            ("nonsense", False),
+            ("", False),
+        ],
+    )
+    def test_read(self, thing, value, rest):
+        sent = values({"if-range": value}, thing.head("thing")) | {"range": "bytes=1-2"}
+        for method in ("GET", "HEAD"):
+            response = expect.ok(
+                thing.raw.request(method, thing.path("thing"), headers=sent), 206 if rest else 200
+            )
+            assert ("content-range" in response.headers) == rest
+            assert response.headers["content-length"] == ("2" if rest else "4")
+            if method == "GET":
+                assert response.body == (b"at" if rest else b"data")
+
+    def test_an_object_that_was_replaced(self, thing):
+        """Of a large file too, which is not read at once."""
+        for size in (4, 3 << 20):
+            thing.put("thing", b"a" * size)
+            etag = thing.head("thing").etag
+            headers = {"range": f"bytes={size - 2}-", "if-range": etag}
+            assert expect.ok(thing.get("thing", headers=headers), 206).body == b"aa"
+            thing.put("thing", b"b" * size)
+            assert expect.ok(thing.get("thing", headers=headers), 200).body == b"b" * size
+
+    def test_what_is_beyond_the_end(self, thing):
+        beyond = {"range": "bytes=10-"}
+        sent = beyond | {"if-range": thing.head("thing").etag}
+        expect.error(thing.get("thing", headers=sent), "InvalidRange", RangeRequested="bytes=10-")
+        assert expect.ok(thing.get("thing", headers=beyond | {"if-range": '"x"'}), 200).body == b"data"
+
+    def test_without_a_range(self, thing):
+        assert expect.ok(thing.get("thing", headers={"if-range": '"x"'}), 200).body == b"data"
+
+    def test_other_conditions_come_first(self, thing):
+        sent = {"range": "bytes=1-2", "if-range": '"x"', "if-match": '"x"'}
+        expect.error(thing.get("thing", headers=sent), "PreconditionFailed", Condition="If-Match")

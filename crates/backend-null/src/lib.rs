@@ -15,7 +15,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
 use s3_types::{
     BucketName, ChecksumAlgorithm, Conditions, Digests, ETag, ETagSource, ObjectMetadata, ReadVerdict,
-    Timestamp, UploadId,
+    Resolved, Timestamp, UploadId,
 };
 
 const DEFAULT_BYTES: u64 = 1024;
@@ -55,9 +55,14 @@ fn read(object: ObjectRef<'_>, selector: ReadSelector, conditions: &Conditions) 
     let size_bytes = attributes.size_bytes;
     let range = match selector {
         ReadSelector::Whole => None,
-        ReadSelector::Range(range) => {
-            Some(range.resolve(size_bytes).ok_or(BackendError::InvalidRange { size_bytes })?)
+        ReadSelector::Range(_) if !conditions.range_counts(&attributes.etag, attributes.last_modified) => {
+            None
         }
+        ReadSelector::Range(range) => match range.resolve(size_bytes) {
+            Resolved::Bytes(bytes) => Some(bytes),
+            Resolved::Whole => None,
+            Resolved::Unsatisfiable => return Err(BackendError::InvalidRange { size_bytes }),
+        },
         ReadSelector::Part(1) => Some(0..size_bytes),
         ReadSelector::Part(_) => return Err(BackendError::NoSuchPart { parts: 1 }),
     };

@@ -55,7 +55,7 @@ pub enum ReadSelector {
     /// All.
     #[default]
     Whole,
-    /// A range. Of an object without bytes, no range is satisfiable.
+    /// A range; all, where [`Conditions::if_range`] does not hold, or where some last bytes of none are wanted.
     Range(ByteRange),
     /// One part by its number. An object that was not uploaded in parts is its own part 1.
     Part(u32),

@@ -18,6 +18,18 @@ impl ETagCondition {
     }
 }
 
+/// The value of `If-Range` (RFC 9110, section 13.1.5): a range counts only if the object is what it was when the client
+/// got the rest of it. Else the answer is the whole object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IfRange {
+    /// The object must have this ETag.
+    ETag(ETag),
+    /// The object's time must be this, to the second.
+    Unmodified(Timestamp),
+    /// Nothing that an object could meet.
+    Never,
+}
+
 /// Which precondition failed; S3 names it in the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
@@ -46,6 +58,8 @@ pub struct Conditions {
     pub if_modified_since: Option<Timestamp>,
     /// Reads only; seconds precision.
     pub if_unmodified_since: Option<Timestamp>,
+    /// Reads only: whether a range that is asked for counts.
+    pub if_range: Option<IfRange>,
     /// Deletes only: the object's size in bytes.
     pub if_match_size: Option<u64>,
     /// Deletes only; seconds precision.
@@ -86,6 +100,17 @@ impl Conditions {
             (Some(condition), _) if condition.matches(etag) => ReadVerdict::NotModified,
             (None, Some(since)) if modified <= since.as_second() => ReadVerdict::NotModified,
             _ => ReadVerdict::Proceed,
+        }
+    }
+
+    /// True if a range that a read asks for counts, of an object with this ETag and time. To be asked once the other
+    /// conditions hold.
+    pub fn range_counts(&self, etag: &ETag, last_modified: Timestamp) -> bool {
+        match &self.if_range {
+            None => true,
+            Some(IfRange::ETag(wanted)) => wanted == etag,
+            Some(IfRange::Unmodified(since)) => since.as_second() == last_modified.as_second(),
+            Some(IfRange::Never) => false,
         }
     }
 
@@ -171,6 +196,22 @@ mod tests {
         );
         assert_eq!(read(Conditions { if_modified_since: Some(t(100)), ..none() }), ReadVerdict::NotModified);
         assert_eq!(read(Conditions { if_modified_since: Some(t(99)), ..none() }), ReadVerdict::Proceed);
+    }
+
+    #[test]
+    fn a_range_counts_of_the_object_that_it_was_part_of() {
+        let t = |s| Timestamp::from_second(s).unwrap();
+        let counts = |if_range| {
+            let conditions = Conditions { if_range, ..Conditions::default() };
+            conditions.range_counts(&etag(1), Timestamp::new(100, 900_000_000).unwrap())
+        };
+        assert!(counts(None));
+        assert!(counts(Some(IfRange::ETag(etag(1)))));
+        assert!(!counts(Some(IfRange::ETag(etag(2)))));
+        assert!(counts(Some(IfRange::Unmodified(t(100)))));
+        assert!(!counts(Some(IfRange::Unmodified(t(99)))));
+        assert!(!counts(Some(IfRange::Unmodified(t(101)))));
+        assert!(!counts(Some(IfRange::Never)));
     }
 
     #[test]

@@ -17,10 +17,10 @@ mod range;
 
 pub use account::UnixAccount;
 pub use checksum::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue};
-pub use conditions::{Condition, Conditions, ETagCondition, ReadVerdict};
+pub use conditions::{Condition, Conditions, ETagCondition, IfRange, ReadVerdict};
 pub use digest::{Checksummer, Checksums, Digester, Digests, ETagSource};
 pub use etag::ETag;
 pub use jiff::Timestamp;
 pub use metadata::ObjectMetadata;
 pub use names::{BucketName, InvalidName, ObjectKey, UploadId};
-pub use range::ByteRange;
+pub use range::{ByteRange, Resolved};

@@ -22,32 +22,53 @@ pub enum ByteRange {
     },
 }
 
+/// What a range comes to for an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolved {
+    /// These bytes, at least one.
+    Bytes(Range<u64>),
+    /// All of an object that has none (200).
+    Whole,
+    /// Nothing (416).
+    Unsatisfiable,
+}
+
 impl ByteRange {
-    /// The bytes meant, of an object of `size_bytes`; `None` if there are none (416).
-    pub fn resolve(self, size_bytes: u64) -> Option<Range<u64>> {
+    /// The bytes meant, of an object of `size_bytes`. Some last bytes of no bytes are all there are, as RFC 9110, section
+    /// 14.1.2, has it; anything else of no bytes is none.
+    pub fn resolve(self, size_bytes: u64) -> Resolved {
         let range = match self {
             Self::FromTo { first, last } => first..last.saturating_add(1).min(size_bytes),
             Self::From { first } => first..size_bytes,
+            Self::Last { length } if length > 0 && size_bytes == 0 => return Resolved::Whole,
             Self::Last { length } => size_bytes.saturating_sub(length)..size_bytes,
         };
-        (range.start < range.end).then_some(range)
+        if range.start < range.end { Resolved::Bytes(range) } else { Resolved::Unsatisfiable }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::ByteRange::{From, FromTo, Last};
+    use super::Resolved::{Bytes, Unsatisfiable, Whole};
 
     #[test]
     fn ranges_fit_the_object() {
-        assert_eq!(FromTo { first: 0, last: 0 }.resolve(10), Some(0..1));
-        assert_eq!(FromTo { first: 5, last: u64::MAX }.resolve(10), Some(5..10));
-        assert_eq!(FromTo { first: 10, last: 11 }.resolve(10), None);
-        assert_eq!(From { first: 9 }.resolve(10), Some(9..10));
-        assert_eq!(From { first: 10 }.resolve(10), None);
-        assert_eq!(Last { length: 3 }.resolve(10), Some(7..10));
-        assert_eq!(Last { length: 30 }.resolve(10), Some(0..10));
-        assert_eq!(Last { length: 0 }.resolve(10), None);
-        assert_eq!(Last { length: 1 }.resolve(0), None);
+        assert_eq!(FromTo { first: 0, last: 0 }.resolve(10), Bytes(0..1));
+        assert_eq!(FromTo { first: 5, last: u64::MAX }.resolve(10), Bytes(5..10));
+        assert_eq!(FromTo { first: 10, last: 11 }.resolve(10), Unsatisfiable);
+        assert_eq!(From { first: 9 }.resolve(10), Bytes(9..10));
+        assert_eq!(From { first: 10 }.resolve(10), Unsatisfiable);
+        assert_eq!(Last { length: 3 }.resolve(10), Bytes(7..10));
+        assert_eq!(Last { length: 30 }.resolve(10), Bytes(0..10));
+        assert_eq!(Last { length: 0 }.resolve(10), Unsatisfiable);
+    }
+
+    #[test]
+    fn of_no_bytes_the_last_ones_are_all() {
+        assert_eq!(Last { length: 1 }.resolve(0), Whole);
+        assert_eq!(Last { length: 0 }.resolve(0), Unsatisfiable);
+        assert_eq!(From { first: 0 }.resolve(0), Unsatisfiable);
+        assert_eq!(FromTo { first: 0, last: 0 }.resolve(0), Unsatisfiable);
     }
 }

@@ -9,7 +9,7 @@ use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ReadSelect
 use bytes::Bytes;
 use rustix::fd::OwnedFd;
 use rustix::io::ReadWriteFlags;
-use s3_types::{BucketName, Conditions, ReadVerdict};
+use s3_types::{BucketName, Conditions, ReadVerdict, Resolved};
 
 use super::cache::Entry;
 use super::open::open;
@@ -181,9 +181,16 @@ fn select(attributes: &ObjectAttributes, request: &ReadRequest) -> Result<Option
     let size_bytes = attributes.size_bytes;
     match request.selector {
         ReadSelector::Whole => Ok(None),
-        ReadSelector::Range(range) => {
-            range.resolve(size_bytes).map(Some).ok_or(BackendError::InvalidRange { size_bytes })
+        ReadSelector::Range(_)
+            if !request.conditions.range_counts(&attributes.etag, attributes.last_modified) =>
+        {
+            Ok(None)
         }
+        ReadSelector::Range(range) => match range.resolve(size_bytes) {
+            Resolved::Bytes(bytes) => Ok(Some(bytes)),
+            Resolved::Whole => Ok(None),
+            Resolved::Unsatisfiable => Err(BackendError::InvalidRange { size_bytes }),
+        },
         ReadSelector::Part(number) => {
             // All of an object without bytes is no range of it.
             let parts = attributes.parts.as_ref().map_or(1, |parts| parts.len());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use s3_types::{ByteRange, Condition, Conditions, ETag, ETagCondition, Timestamp};
+use s3_types::{ByteRange, Condition, Conditions, ETag, ETagCondition, IfRange, Timestamp};
 
 use super::{Fixture, assert_failed, collect, digests, full_metadata, if_absent, if_match, key};
 use crate::{Backend, BackendError, ObjectBody, ReadSelector, WriteOptions};
@@ -88,8 +88,12 @@ pub async fn ranges(backend: &Arc<dyn Backend>) {
     }
     let beyond = range(ByteRange::From { first: 600_000 });
     assert!(matches!(read("a", beyond).await, Err(BackendError::InvalidRange { size_bytes: 600_000 })));
-    let none = range(ByteRange::Last { length: 1 });
-    assert!(matches!(read("empty", none).await, Err(BackendError::InvalidRange { size_bytes: 0 })));
+    let last = read("empty", range(ByteRange::Last { length: 1 })).await.unwrap();
+    assert_eq!((last.range, collect(last.body).await.len()), (None, 0));
+    for none in [ByteRange::Last { length: 0 }, ByteRange::From { first: 0 }] {
+        let none = read("empty", range(none)).await;
+        assert!(matches!(none, Err(BackendError::InvalidRange { size_bytes: 0 })));
+    }
     assert!(matches!(read("a", ReadSelector::Part(2)).await, Err(BackendError::NoSuchPart { parts: 1 })));
     assert_eq!(read("empty", ReadSelector::Part(1)).await.unwrap().range, None);
     fixture.finish().await;
@@ -119,6 +123,22 @@ pub async fn conditional_reads(backend: &Arc<dyn Backend>) {
     assert!(matches!(read(since(second(0))).await, Err(BackendError::NotModified(_))));
     read(until(second(0))).await.unwrap();
     assert_failed(read(until(second(-1))).await, Condition::IfUnmodifiedSince);
+    let range = ReadSelector::Range(ByteRange::From { first: 1 });
+    for (if_range, bytes) in [
+        (IfRange::ETag(receipt.etag.clone()), 1..3),
+        (IfRange::ETag(other.clone()), 0..3),
+        (IfRange::Unmodified(second(0)), 1..3),
+        (IfRange::Unmodified(second(1)), 0..3),
+        (IfRange::Never, 0..3),
+    ] {
+        let conditions = Conditions { if_range: Some(if_range), ..Conditions::default() };
+        // Twice: what was read before may be answered from memory.
+        for _ in 0..2 {
+            let found = fixture.read("a", range, &conditions).await.unwrap();
+            assert_eq!(found.range, (bytes.start > 0).then_some(1..3));
+            assert_eq!(collect(found.body).await, b"one"[bytes.clone()]);
+        }
+    }
     fixture.finish().await;
 }
 

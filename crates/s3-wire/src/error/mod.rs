@@ -92,8 +92,7 @@ impl S3Error {
 
     /// `NotImplemented` for a header that has a meaning which this server lacks.
     pub fn header_not_implemented(name: &str) -> Self {
-        let message = "A header you provided implies functionality that is not implemented.";
-        Self::with_message(ErrorCode::NotImplemented, message).detail("Header", name)
+        Self::new(ErrorCode::NotImplemented).detail("Header", name)
     }
 
     /// `InvalidRange` (416).

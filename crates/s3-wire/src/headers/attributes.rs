@@ -28,10 +28,23 @@ pub struct AttributesRequest {
     pub part_number_marker: u32,
 }
 
+/// What S3 says, once it has found the bucket, to whom asks for nothing.
+pub fn no_attributes() -> S3Error {
+    S3Error::with_message(
+        ErrorCode::InvalidRequest,
+        "The x-amz-object-attributes header specifying the attributes to be retrieved is either missing or empty",
+    )
+}
+
 impl AttributesRequest {
-    /// Reads the headers. S3 ignores `x-amz-max-parts` and `x-amz-part-number-marker` where they are no numbers.
-    pub fn parse(headers: &HeaderMap) -> Result<Self> {
-        let names = joined(headers, NAME).unwrap_or_default();
+    /// Reads the headers; `None` if no attribute is asked for. S3 ignores `x-amz-max-parts` and `x-amz-part-number-marker`
+    /// where they are no numbers. Names are between commas; those at the end may be missing, but not all else.
+    pub fn parse(headers: &HeaderMap) -> Result<Option<Self>> {
+        let Some(names) = joined(headers, NAME) else { return Ok(None) };
+        let asked = names.trim_end_matches(',');
+        if asked.is_empty() && !names.is_empty() {
+            return Ok(None);
+        }
         let marker = number(headers, "x-amz-part-number-marker").and_then(|n| u32::try_from(n).ok());
         let max_parts = number(headers, "x-amz-max-parts").and_then(|n| usize::try_from(n).ok());
         let mut request = Self {
@@ -39,9 +52,7 @@ impl AttributesRequest {
             part_number_marker: marker.unwrap_or_default(),
             ..Self::default()
         };
-        let mut any = false;
-        for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-            any = true;
+        for name in asked.split(',').map(str::trim) {
             match name {
                 "ETag" => request.etag = true,
                 "Checksum" => request.checksum = true,
@@ -51,13 +62,7 @@ impl AttributesRequest {
                 _ => return Err(S3Error::invalid_argument(NAME, name, "Invalid attribute name specified.")),
             }
         }
-        if any {
-            return Ok(request);
-        }
-        Err(S3Error::with_message(
-            ErrorCode::InvalidRequest,
-            "The x-amz-object-attributes header specifying the attributes to be retrieved is either missing or empty",
-        ))
+        Ok(Some(request))
     }
 }
 
@@ -76,7 +81,7 @@ mod tests {
     #[test]
     fn a_list_of_names() {
         let request = AttributesRequest::parse(&headers(&[
-            (NAME, "ETag, ObjectSize,"),
+            (NAME, "ETag, ObjectSize"),
             (NAME, "ObjectParts"),
             ("x-amz-max-parts", "2000"),
             ("x-amz-part-number-marker", "7"),
@@ -89,26 +94,40 @@ mod tests {
             part_number_marker: 7,
             ..AttributesRequest::default()
         };
-        assert_eq!(request.unwrap(), expected);
+        assert_eq!(request.unwrap(), Some(expected));
         let all = headers(&[
             (NAME, "ETag,Checksum,ObjectParts,StorageClass,ObjectSize"),
             ("x-amz-max-parts", "-1"),
         ]);
-        let request = AttributesRequest::parse(&all).unwrap();
+        let request = AttributesRequest::parse(&all).unwrap().unwrap();
         assert!(request.checksum && request.storage_class);
         assert_eq!((request.max_parts, request.part_number_marker), (1000, 0));
     }
 
     #[test]
-    fn unknown_names_and_no_names_are_refused() {
-        let error = AttributesRequest::parse(&headers(&[(NAME, "ETag,Dummy")])).unwrap_err();
-        assert_eq!(error.code(), ErrorCode::InvalidArgument);
-        assert_eq!(error.message(), "Invalid attribute name specified.");
-        assert_eq!(error.details()[0], ("ArgumentName", NAME.to_owned()));
-        assert_eq!(error.details()[1], ("ArgumentValue", "Dummy".to_owned()));
-        for none in [&[][..], &[(NAME, "")], &[(NAME, " , ")]] {
-            let error = AttributesRequest::parse(&headers(none)).unwrap_err();
-            assert_eq!(error.code(), ErrorCode::InvalidRequest);
+    fn names_that_are_none_are_refused() {
+        for (names, refused) in [
+            ("ETag,Dummy", "Dummy"),
+            ("etag", "etag"),
+            ("", ""),
+            (",ETag", ""),
+            ("ETag,,ObjectSize", ""),
+            ("ETag, ,ObjectSize", ""),
+            (" , ", ""),
+        ] {
+            let error = AttributesRequest::parse(&headers(&[(NAME, names)])).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::InvalidArgument, "{names}");
+            assert_eq!(error.message(), "Invalid attribute name specified.");
+            assert_eq!(error.details()[0], ("ArgumentName", NAME.to_owned()));
+            assert_eq!(error.details()[1], ("ArgumentValue", refused.to_owned()));
         }
+    }
+
+    #[test]
+    fn nothing_may_be_asked_for() {
+        for none in [&[][..], &[(NAME, ",")], &[(NAME, ",,")]] {
+            assert_eq!(AttributesRequest::parse(&headers(none)).unwrap(), None);
+        }
+        assert!(AttributesRequest::parse(&headers(&[(NAME, "ETag,,")])).unwrap().unwrap().etag);
     }
 }

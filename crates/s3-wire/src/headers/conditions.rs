@@ -1,29 +1,30 @@
 use http::HeaderMap;
-use s3_types::{Conditions, ETag, ETagCondition, Timestamp};
+use s3_types::{Conditions, ETag, ETagCondition, IfRange, Timestamp};
 
 use super::{ascii, joined, lossless};
 use crate::Result;
 use crate::error::S3Error;
-use crate::time::{parse_http_date, parse_iso8601};
+use crate::time::parse_http_date;
 
-/// `If-Match`, `If-None-Match`, `If-Modified-Since` and `If-Unmodified-Since` of GetObject and HeadObject. Dates that
-/// are none are ignored (RFC 9110, section 13.1.3).
-pub fn read_conditions(headers: &HeaderMap) -> Conditions {
+/// `If-Match`, `If-None-Match`, `If-Modified-Since`, `If-Unmodified-Since` and `If-Range` of GetObject and HeadObject.
+/// Dates that are none are ignored, and so is an `If-Modified-Since` later than `now` (RFC 9110, section 13.1.3).
+pub fn read_conditions(headers: &HeaderMap, now: Timestamp) -> Conditions {
     Conditions {
         if_match: etags(headers, "if-match"),
         if_none_match: etags(headers, "if-none-match"),
-        if_modified_since: date(headers, "if-modified-since"),
+        if_modified_since: past_date(headers, "if-modified-since", now),
         if_unmodified_since: date(headers, "if-unmodified-since"),
+        if_range: if_range(headers),
         ..Conditions::default()
     }
 }
 
-/// `x-amz-copy-source-if-*`: the same four for the source of CopyObject and UploadPartCopy.
-pub fn copy_source_conditions(headers: &HeaderMap) -> Conditions {
+/// `x-amz-copy-source-if-*`: the first four for the source of CopyObject and UploadPartCopy.
+pub fn copy_source_conditions(headers: &HeaderMap, now: Timestamp) -> Conditions {
     Conditions {
         if_match: etags(headers, "x-amz-copy-source-if-match"),
         if_none_match: etags(headers, "x-amz-copy-source-if-none-match"),
-        if_modified_since: date(headers, "x-amz-copy-source-if-modified-since"),
+        if_modified_since: past_date(headers, "x-amz-copy-source-if-modified-since", now),
         if_unmodified_since: date(headers, "x-amz-copy-source-if-unmodified-since"),
         ..Conditions::default()
     }
@@ -31,29 +32,29 @@ pub fn copy_source_conditions(headers: &HeaderMap) -> Conditions {
 
 /// `If-Match` and `If-None-Match` of PutObject, CompleteMultipartUpload and the target of CopyObject.
 ///
-/// S3 knows `If-None-Match` with `*` alone, and not both headers at once; the conditions by date are of reads only.
-/// All else gives `NotImplemented`.
+/// S3 knows `If-None-Match` with `*` alone, `If-Match` with anything else, and not both headers at once; the conditions
+/// by date are of reads only. All else gives `NotImplemented`.
 pub fn write_conditions(headers: &HeaderMap) -> Result<Conditions> {
     refuse(headers, &["If-Modified-Since", "If-Unmodified-Since"])?;
-    let if_match = strict_etags(headers, "if-match");
-    let if_none_match = strict_etags(headers, "if-none-match");
-    if if_none_match.as_ref().is_some_and(|c| if_match.is_some() || *c != ETagCondition::Any) {
-        return Err(S3Error::header_not_implemented("If-None-Match"));
+    let conditions = Conditions {
+        if_match: strict_etags(headers, "if-match"),
+        if_none_match: strict_etags(headers, "if-none-match"),
+        ..Conditions::default()
+    };
+    match (&conditions.if_match, &conditions.if_none_match) {
+        (Some(_), Some(_)) => Err(S3Error::condition_not_implemented(
+            "If-Match,If-None-Match",
+            "Multiple conditional request headers present in the request",
+        )),
+        (Some(ETagCondition::Any), None) => Err(value_not_implemented("If-Match")),
+        (None, Some(ETagCondition::OneOf(_))) => Err(value_not_implemented("If-None-Match")),
+        _ => Ok(conditions),
     }
-    Ok(Conditions { if_match, if_none_match, ..Conditions::default() })
 }
 
-/// `If-Match`, `x-amz-if-match-size` and `x-amz-if-match-last-modified-time` of DeleteObject. A value that cannot be
-/// understood is `InvalidArgument`: to ignore it would delete what the client wants kept.
-pub fn delete_conditions(headers: &HeaderMap) -> Result<Conditions> {
-    refuse(headers, &["If-None-Match", "If-Modified-Since", "If-Unmodified-Since"])?;
-    let modified = understood(headers, "x-amz-if-match-last-modified-time", parse_time)?;
-    Ok(Conditions {
-        if_match: strict_etags(headers, "if-match"),
-        if_match_size: understood(headers, "x-amz-if-match-size", |text| text.parse().ok())?,
-        if_match_last_modified: modified,
-        ..Conditions::default()
-    })
+fn value_not_implemented(header: &'static str) -> S3Error {
+    let why = format!("We don't accept the provided value of {header} header for this API");
+    S3Error::condition_not_implemented(header, why)
 }
 
 /// When the upload that AbortMultipartUpload ends must have been created
@@ -73,6 +74,20 @@ fn understood<T>(
     parse(&text).map(Some).ok_or_else(refuse)
 }
 
+/// `If-Match` of DeleteObject. Other conditions are `NotImplemented`, also those that S3 has in directory buckets alone: to
+/// ignore one would delete what the client wants kept.
+pub fn delete_conditions(headers: &HeaderMap) -> Result<Conditions> {
+    const OTHERS: [&str; 5] = [
+        "If-None-Match",
+        "If-Modified-Since",
+        "If-Unmodified-Since",
+        "x-amz-if-match-last-modified-time",
+        "x-amz-if-match-size",
+    ];
+    refuse(headers, &OTHERS)?;
+    Ok(Conditions { if_match: strict_etags(headers, "if-match"), ..Conditions::default() })
+}
+
 fn parse_time(text: &str) -> Option<Timestamp> {
     parse_http_date(text).or_else(|| parse_iso8601(text))
 }
@@ -86,6 +101,20 @@ fn refuse(headers: &HeaderMap, names: &[&'static str]) -> Result<()> {
 
 fn date(headers: &HeaderMap, name: &str) -> Option<Timestamp> {
     parse_http_date(ascii(headers, name)?)
+}
+
+fn past_date(headers: &HeaderMap, name: &str, now: Timestamp) -> Option<Timestamp> {
+    date(headers, name).filter(|date| *date <= now)
+}
+
+/// What is neither a date nor a strong ETag matches nothing: all of the object is right for whoever sends it.
+fn if_range(headers: &HeaderMap) -> Option<IfRange> {
+    let text = lossless(headers, "if-range")?;
+    Some(match parse_http_date(&text) {
+        Some(date) => IfRange::Unmodified(date),
+        None if text.starts_with("W/") => IfRange::Never,
+        None => IfRange::ETag(ETag::parse(&text)),
+    })
 }
 
 /// A header without any ETag counts as missing.
@@ -110,6 +139,7 @@ fn strict_etags(headers: &HeaderMap, name: &str) -> Option<ETagCondition> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorCode;
     use http::{HeaderName, HeaderValue};
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -129,9 +159,13 @@ mod tests {
         (error.code().into(), error.details().first().map(|(_, text)| text.as_str()))
     }
 
+    fn now() -> Timestamp {
+        Timestamp::new(784_111_777, 1).unwrap()
+    }
+
     #[test]
     fn lists_of_etags() {
-        let read = |value| read_conditions(&headers(&[("if-match", value)])).if_match;
+        let read = |value| read_conditions(&headers(&[("if-match", value)]), now()).if_match;
         assert_eq!(read("*"), Some(ETagCondition::Any));
         assert_eq!(read(" * "), Some(ETagCondition::Any));
         assert_eq!(read("\"*\""), one_of(&["*"]));
@@ -141,7 +175,7 @@ mod tests {
         assert_eq!(read(""), None);
         assert_eq!(read(" ,"), None);
         let twice = headers(&[("if-none-match", "\"a\""), ("if-none-match", "\"b\"")]);
-        assert_eq!(read_conditions(&twice).if_none_match, one_of(&["a", "b"]));
+        assert_eq!(read_conditions(&twice, now()).if_none_match, one_of(&["a", "b"]));
     }
 
     #[test]
@@ -154,11 +188,46 @@ mod tests {
             ("x-amz-copy-source-if-match", "x"),
         ]);
         let time = Timestamp::from_second(784_111_777).ok();
-        assert_eq!(read_conditions(&map), Conditions { if_modified_since: time, ..Conditions::default() });
+        assert_eq!(
+            read_conditions(&map, now()),
+            Conditions { if_modified_since: time, ..Conditions::default() }
+        );
         let source =
             Conditions { if_unmodified_since: time, if_match: one_of(&["x"]), ..Conditions::default() };
-        assert_eq!(copy_source_conditions(&map), source);
-        assert!(read_conditions(&HeaderMap::new()).is_empty());
+        assert_eq!(copy_source_conditions(&map, now()), source);
+        assert!(read_conditions(&HeaderMap::new(), now()).is_empty());
+    }
+
+    #[test]
+    fn what_was_modified_since_a_time_to_come_is_not_asked() {
+        for (date, counts) in [
+            ("Sun, 06 Nov 1994 08:49:36 GMT", true),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", true),
+            ("Sun, 06 Nov 1994 08:49:38 GMT", false),
+        ] {
+            let map = headers(&[
+                ("if-modified-since", date),
+                ("if-unmodified-since", date),
+                ("x-amz-copy-source-if-modified-since", date),
+            ]);
+            let read = read_conditions(&map, now());
+            assert_eq!(
+                (read.if_modified_since.is_some(), read.if_unmodified_since.is_some()),
+                (counts, true)
+            );
+            assert_eq!(copy_source_conditions(&map, now()).if_modified_since.is_some(), counts);
+        }
+    }
+
+    #[test]
+    fn ranges_of_what_a_client_has_the_rest_of() {
+        let read = |value| read_conditions(&headers(&[("if-range", value)]), now()).if_range;
+        assert_eq!(read("\"a\""), Some(IfRange::ETag(ETag::parse("a"))));
+        assert_eq!(read("a"), Some(IfRange::ETag(ETag::parse("a"))));
+        assert_eq!(read("W/\"a\""), Some(IfRange::Never));
+        let date = Timestamp::from_second(784_111_777).unwrap();
+        assert_eq!(read("Sun, 06 Nov 1994 08:49:37 GMT"), Some(IfRange::Unmodified(date)));
+        assert_eq!(read_conditions(&HeaderMap::new(), now()).if_range, None);
     }
 
     #[test]
@@ -169,43 +238,52 @@ mod tests {
         assert!(write(&[]).unwrap().is_empty());
         // An If-Match that names nothing must not turn into an unconditional write.
         assert_eq!(write(&[("if-match", "")]).unwrap().if_match, one_of(&[]));
-        for (pairs, header) in [
-            (&[("if-none-match", "\"a\"")][..], "If-None-Match"),
-            (&[("if-none-match", "")], "If-None-Match"),
-            (&[("if-none-match", "*"), ("if-match", "\"a\"")], "If-None-Match"),
-            (&[("if-modified-since", "Sun, 06 Nov 1994 08:49:37 GMT")], "If-Modified-Since"),
-            (&[("if-unmodified-since", "garbage")], "If-Unmodified-Since"),
+        let value = |header| format!("We don't accept the provided value of {header} header for this API");
+        let both = || "Multiple conditional request headers present in the request".to_owned();
+        for (pairs, header, why) in [
+            (&[("if-none-match", "\"a\"")][..], "If-None-Match", value("If-None-Match")),
+            (&[("if-none-match", "")], "If-None-Match", value("If-None-Match")),
+            (&[("if-match", "*")], "If-Match", value("If-Match")),
+            (&[("if-none-match", "*"), ("if-match", "\"a\"")], "If-Match,If-None-Match", both()),
+            (&[("if-none-match", "\"a\""), ("if-match", "*")], "If-Match,If-None-Match", both()),
         ] {
             let error = write(pairs).unwrap_err();
-            assert_eq!(refused(&error), ("NotImplemented", Some(header)));
-            assert_eq!(error.details()[0].0, "Header");
+            assert_eq!(error.code(), ErrorCode::NotImplemented);
+            let details = [("Header", header.to_owned()), ("additionalMessage", why)];
+            assert_eq!(error.details(), details);
             assert_eq!(
                 error.message(),
-                "A header you provided implies functionality that is not implemented."
+                "A header you provided implies functionality that is not implemented"
+            );
+        }
+        for (name, value) in
+            [("if-modified-since", "Sun, 06 Nov 1994 08:49:37 GMT"), ("if-unmodified-since", "garbage")]
+        {
+            let error = write(&[(name, value)]).unwrap_err();
+            let (code, header) = refused(&error);
+            assert_eq!(
+                (code, header.map(str::to_ascii_lowercase).as_deref()),
+                ("NotImplemented", Some(name))
             );
         }
     }
 
     #[test]
-    fn deletes_know_three() {
+    fn deletes_know_one() {
+        let conditions = delete_conditions(&headers(&[("if-match", "*")])).unwrap();
+        assert_eq!(conditions.if_match, Some(ETagCondition::Any));
         let all = headers(&[
             ("if-match", "*"),
             ("x-amz-if-match-size", "12"),
             ("x-amz-if-match-last-modified-time", "Sun, 06 Nov 1994 08:49:37 GMT"),
         ]);
-        let conditions = delete_conditions(&all).unwrap();
-        assert_eq!(conditions.if_match, Some(ETagCondition::Any));
-        assert_eq!(conditions.if_match_size, Some(12));
-        assert_eq!(conditions.if_match_last_modified.unwrap().as_second(), 784_111_777);
-        for (name, value) in [
-            ("x-amz-if-match-size", "-1"),
-            ("x-amz-if-match-size", ""),
-            ("x-amz-if-match-last-modified-time", "yesterday"),
-        ] {
-            let error = delete_conditions(&headers(&[(name, value)])).unwrap_err();
-            assert_eq!(refused(&error), ("InvalidArgument", Some(name)));
+        let error = delete_conditions(&all).unwrap_err();
+        assert_eq!(refused(&error), ("NotImplemented", Some("x-amz-if-match-last-modified-time")));
+        for (name, header) in
+            [("if-none-match", "If-None-Match"), ("x-amz-if-match-size", "x-amz-if-match-size")]
+        {
+            let error = delete_conditions(&headers(&[(name, "*")])).unwrap_err();
+            assert_eq!(refused(&error), ("NotImplemented", Some(header)));
         }
-        let error = delete_conditions(&headers(&[("if-none-match", "*")])).unwrap_err();
-        assert_eq!(refused(&error), ("NotImplemented", Some("If-None-Match")));
     }
 }

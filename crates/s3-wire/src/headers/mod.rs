@@ -15,7 +15,7 @@ mod response;
 mod semantics;
 mod token;
 
-pub use attributes::AttributesRequest;
+pub use attributes::{AttributesRequest, no_attributes};
 pub use checksum::{
     ChecksumRequest, CompleteChecksum, Md5Of, checksum_mode_enabled, complete_checksum, copy_checksum,
     upload_checksum, verify_checksum, verify_content_md5,

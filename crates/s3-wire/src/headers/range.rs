@@ -33,7 +33,7 @@ pub fn selection<'h>(headers: &'h HeaderMap, query: &Query<'_>) -> Result<Select
 }
 
 /// Reads `Range`, with its value for `InvalidRange`. One that is malformed, names several ranges or another unit is
-/// ignored: S3 then answers 200 with everything.
+/// ignored: S3 then answers 200 with everything. White space inside is malformed too.
 pub fn range(headers: &HeaderMap) -> Option<(ByteRange, &str)> {
     let mut values = headers.get_all(http::header::RANGE).iter();
     let raw = values.next()?.to_str().ok()?;
@@ -41,11 +41,10 @@ pub fn range(headers: &HeaderMap) -> Option<(ByteRange, &str)> {
         return None;
     }
     let (unit, set) = raw.trim().split_once('=')?;
-    let (first, last) = set.trim().split_once('-')?;
-    if !unit.trim_end().eq_ignore_ascii_case("bytes") {
+    if !unit.eq_ignore_ascii_case("bytes") {
         return None;
     }
-    let range = match (first.trim_end(), last.trim_start()) {
+    let range = match set.split_once('-')? {
         ("", last) => ByteRange::Last { length: offset(last)? },
         (first, "") => ByteRange::From { first: offset(first)? },
         (first, last) => {
@@ -120,7 +119,7 @@ mod tests {
         assert_eq!(parse("bytes=5-"), Some(From { first: 5 }));
         assert_eq!(parse("bytes=-5"), Some(Last { length: 5 }));
         assert_eq!(parse("bytes=-0"), Some(Last { length: 0 }));
-        assert_eq!(parse("Bytes = 1 - 2 "), Some(FromTo { first: 1, last: 2 }));
+        assert_eq!(parse(" Bytes=1-2 "), Some(FromTo { first: 1, last: 2 }));
         let beyond = format!("bytes=0-{}0", u64::MAX);
         assert_eq!(parse(&beyond), Some(FromTo { first: 0, last: u64::MAX }));
         for ignored in [
@@ -138,6 +137,10 @@ mod tests {
             "0-1",
             "bytes=--1",
             "bytes=1--2",
+            "bytes= -1",
+            "bytes=0 -1",
+            "bytes=0- 1",
+            "bytes =0-1",
             "bytes=\u{e9}-1",
         ] {
             assert_eq!(parse(ignored), None, "{ignored}");

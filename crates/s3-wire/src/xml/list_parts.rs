@@ -51,7 +51,7 @@ impl ListPartsResult<'_> {
         writer.text("Bucket", self.bucket);
         writer.text("Key", self.key);
         writer.text("UploadId", self.upload_id);
-        writer.initiator("Initiator", self.initiator);
+        writer.owner("Initiator", self.initiator);
         writer.owner("Owner", self.owner);
         writer.text("StorageClass", "STANDARD");
         writer.checksum_kind(self.checksum);

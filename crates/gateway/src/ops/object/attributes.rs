@@ -1,17 +1,18 @@
 use backend::{ObjectAttributes, ObjectPart, ReadSelector};
 use s3_types::{Checksum, ChecksumType};
-use s3_wire::headers::{AttributesRequest, read_conditions};
+use s3_wire::headers::{AttributesRequest, no_attributes, read_conditions};
 use s3_wire::xml::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
 use s3_wire::{Result, time};
 
 use crate::ops::Operation;
 use crate::ops::check_version;
+use crate::ops::object::after_bucket;
 use crate::ops::object::get::read_error;
 use crate::pipeline::{Call, Permission};
 use crate::reply::{self, Reply};
 
 /// GetObjectAttributes.
-pub struct GetObjectAttributes(AttributesRequest);
+pub struct GetObjectAttributes(Option<AttributesRequest>);
 
 impl<'a> Operation<'a> for GetObjectAttributes {
     fn parse(call: &Call<'a>) -> Result<Self> {
@@ -28,13 +29,14 @@ impl<'a> Operation<'a> for GetObjectAttributes {
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let object = call.object()?;
-        let conditions = read_conditions(call.headers);
+        let asked = after_bucket(&call, self.0.ok_or_else(no_attributes)).await?;
+        let conditions = read_conditions(call.headers, call.cx.now);
         let (backend, cx) = (call.backend(), call.backend_context());
         let read = match backend.head_object(&cx, object, ReadSelector::Whole, &conditions).await {
             Ok(read) => read,
             Err(error) => return read_error(&call, error),
         };
-        let mut reply = reply::ok_xml(render(&self.0, &read.attributes));
+        let mut reply = reply::ok_xml(render(&asked, &read.attributes));
         reply::set(
             reply.headers_mut(),
             "last-modified",

@@ -33,7 +33,7 @@ impl<'a> Operation<'a> for CopyObject {
         };
         let copy = Self {
             source,
-            source_conditions: copy_source_conditions(headers),
+            source_conditions: copy_source_conditions(headers, call.cx.now),
             conditions: write_conditions(headers)?,
             metadata,
             checksum_algorithm: copy_checksum(headers)?,

@@ -7,7 +7,7 @@ use s3_wire::headers::{
     ObjectHeaders, ResponseOverrides, Selection, checksum_mode_enabled, content_range, read_conditions,
     selection,
 };
-use s3_wire::{Result, S3Error};
+use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::body::ResponseBody;
 use crate::ops::{Operation, check_version};
@@ -41,7 +41,7 @@ impl ReadArguments {
         Ok(Self {
             selector,
             range,
-            conditions: read_conditions(call.headers),
+            conditions: read_conditions(call.headers, call.cx.now),
             overrides: ResponseOverrides::parse(call.query, signed)?,
             checksum_mode: checksum_mode_enabled(call.headers)?,
         })
@@ -52,8 +52,10 @@ impl ReadArguments {
             (BackendError::InvalidRange { size_bytes }, _) => {
                 Err(S3Error::invalid_range(self.range.as_deref().unwrap_or_default(), size_bytes))
             }
-            (error @ BackendError::NoSuchPart { .. }, ReadSelector::Part(number)) => {
-                Err(call.failed()(error).detail("PartNumberRequested", number.to_string()))
+            (BackendError::NoSuchPart { parts }, ReadSelector::Part(number)) => {
+                Err(S3Error::new(ErrorCode::InvalidPartNumber)
+                    .detail("PartNumberRequested", number.to_string())
+                    .detail("ActualPartCount", parts.to_string()))
             }
             (error, _) => read_error(call, error),
         }

@@ -33,7 +33,7 @@ impl<'a> Operation<'a> for UploadPartCopy {
             part_number,
             source,
             range: copy_source_range(call.headers)?,
-            conditions: copy_source_conditions(call.headers),
+            conditions: copy_source_conditions(call.headers, call.cx.now),
         })
     }
 
