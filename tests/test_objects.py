@@ -118,6 +118,29 @@ class TestMetadata:
         value = bucket.head("key").headers["x-amz-meta-name"]
         assert str(make_header(decode_header(value))) == "Žluťoučký"
 
+    @pytest.mark.parametrize(
+        "sent, shown",
+        [
+            ("ÄMÄZÕÑ S3", "=?UTF-8?Q?=C3=84M=C3=84Z=C3=95=C3=91_S3?="),
+            ("éé", "=?UTF-8?B?w6nDqQ==?="),
+            ("=?UTF-8?Q?actually-ascii?=", "actually-ascii"),
+            ("=?UTF-8?B?YWJj?=", "abc"),
+            ("a =?utf-8?b?w6k=?= b", "=?UTF-8?Q?a_=C3=A9_b?="),
+            ("=?UTF-8?B?AAECAw==?=", "=?UTF-8?B?AAECAw==?="),
+            ("=?UTF-8?Q?=0D=0AX-Evil:_1?=", "=?UTF-8?Q?=0D=0AX-Evil:_1?="),
+            ("=?UTF-8?B?=GGG?=", "=?UTF-8?B?=GGG?="),
+            ("tab\there", "tab\there"),
+        ],
+    )
+    def test_encoded_words(self, bucket, sent, shown):
+        """They are read, and what is beyond ASCII is written as Amazon writes it: mostly ASCII in the form Q, else B."""
+        bucket.put("key", b"", headers={"x-amz-meta-name": sent})
+        expect.ok(bucket.raw.put(bucket.path("copy"), headers={"x-amz-copy-source": f"{bucket.name}/key"}))
+        for key in ("key", "copy"):
+            response = bucket.head(key)
+            assert response.headers["x-amz-meta-name"] == shown
+            assert "x-evil" not in response.headers
+
     def test_aws_chunked_is_no_encoding_of_the_object(self, bucket):
         bucket.put_signed_chunks("key", b"data", headers={"content-encoding": "aws-chunked,gzip"})
         assert bucket.head("key").headers["content-encoding"] == "gzip"
@@ -210,6 +233,12 @@ class TestDelete:
         response = bucket.raw.request(method.upper(), bucket.path("key"), query={"versionId": "null"})
         assert response.status == (204 if method == "delete" else 200)
         assert bucket.exists("key") == (method != "delete")
+
+    def test_null_version_of_nothing(self, bucket):
+        response = bucket.get("none", query={"versionId": "null"})
+        expect.error(response, "NoSuchVersion", Key="none", VersionId="null")
+        expect.head_error(bucket.head("none", query={"versionId": "null"}), 404)
+        expect.ok(bucket.raw.delete(bucket.path("none"), query={"versionId": "null"}), 204)
 
     @pytest.mark.parametrize(
         "version, message",

@@ -365,6 +365,7 @@ impl Backend for PosixBackend {
             target: self.target(cx, request.target, &request.conditions),
             target_key: request.target.key.as_str().to_owned(),
             metadata: request.metadata,
+            website_redirect_location: request.website_redirect_location,
             checksum_algorithm: request.checksum_algorithm,
         };
         let default = DEFAULT_CHECKSUM;

@@ -149,8 +149,10 @@ pub struct CopyRequest<'a> {
     pub source: CopySource<'a>,
     /// To here; may be the source itself if something is replaced.
     pub target: ObjectRef<'a>,
-    /// Metadata for the copy; `None` keeps the source's.
+    /// Metadata for the copy; `None` keeps the source's, but for `website_redirect_location`.
     pub metadata: Option<ObjectMetadata>,
+    /// Where the copy leads if the source's metadata is kept: it is an object's own, and never kept.
+    pub website_redirect_location: Option<String>,
     /// The checksum the copy is to have; `None` keeps the source's algorithm (a composite one becomes one of the
     /// whole object), or takes the default where it had none.
     pub checksum_algorithm: Option<ChecksumAlgorithm>,

@@ -42,7 +42,10 @@ fn describe<T>(parsed: Result<T>, lines: impl Fn(T) -> Vec<String>) -> String {
 
 fn describe_delete(request: DeleteRequest) -> Vec<String> {
     let objects = request.objects.into_iter().map(|object| {
-        let mut line = format!("{:?}", object.key.as_str());
+        let mut line = format!("{:?}", object.key_text());
+        if let Err(none) = &object.key {
+            let _ = write!(line, ", {:?}", none.code);
+        }
         if let Some(id) = object.version_id {
             let _ = write!(line, ", version {id:?}");
         }
@@ -56,12 +59,6 @@ fn describe_delete(request: DeleteRequest) -> Vec<String> {
                     list.iter().map(ETag::to_string).collect::<Vec<_>>().join(" or ")
                 );
             }
-        }
-        if let Some(size) = object.conditions.if_match_size {
-            let _ = write!(line, ", {size} bytes");
-        }
-        if let Some(time) = object.conditions.if_match_last_modified {
-            let _ = write!(line, ", of {time}");
         }
         line
     });

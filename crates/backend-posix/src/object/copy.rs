@@ -51,7 +51,19 @@ pub(crate) struct Copy {
     pub target: Target,
     pub target_key: String,
     pub metadata: Option<ObjectMetadata>,
+    pub website_redirect_location: Option<String>,
     pub checksum_algorithm: Option<ChecksumAlgorithm>,
+}
+
+impl Copy {
+    /// What the copy gets, of a source that has `source`.
+    fn metadata(&self, source: &ObjectMetadata) -> ObjectMetadata {
+        let kept = || {
+            let website_redirect_location = self.website_redirect_location.clone();
+            ObjectMetadata { website_redirect_location, ..source.clone() }
+        };
+        self.metadata.clone().unwrap_or_else(kept)
+    }
 }
 
 /// Copies an object.
@@ -64,7 +76,7 @@ pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm
         let kept = source.attributes.checksum;
         let algorithm = copy.checksum_algorithm.or(kept.map(|c| c.value.algorithm())).unwrap_or(default);
         let known = known_digests(&source, 0..source.attributes.size_bytes, algorithm);
-        let metadata = copy.metadata.clone().unwrap_or_else(|| source.attributes.metadata.clone());
+        let metadata = copy.metadata(&source.attributes.metadata);
         if copy.target.place.directory && source.attributes.size_bytes == 0 {
             let digests =
                 known.unwrap_or_else(|| Digester::new(Some(algorithm), store.options.etag).finish());

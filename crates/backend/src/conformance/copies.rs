@@ -11,6 +11,7 @@ struct Copy<'a> {
     from: &'a str,
     to: &'a str,
     metadata: Option<ObjectMetadata>,
+    redirect: Option<String>,
     checksum_algorithm: Option<ChecksumAlgorithm>,
     source_conditions: Conditions,
     conditions: Conditions,
@@ -18,7 +19,7 @@ struct Copy<'a> {
 
 fn copy<'a>(from: &'a str, to: &'a str) -> Copy<'a> {
     let (source_conditions, conditions) = Default::default();
-    Copy { from, to, metadata: None, checksum_algorithm: None, source_conditions, conditions }
+    Copy { from, to, metadata: None, redirect: None, checksum_algorithm: None, source_conditions, conditions }
 }
 
 impl Copy<'_> {
@@ -28,6 +29,7 @@ impl Copy<'_> {
             source: CopySource { object: fixture.object(&from), conditions: self.source_conditions },
             target: fixture.object(&to),
             metadata: self.metadata,
+            website_redirect_location: self.redirect,
             checksum_algorithm: self.checksum_algorithm,
             conditions: self.conditions,
         };
@@ -43,14 +45,20 @@ pub async fn copies(backend: &Arc<dyn Backend>) {
         let options = WriteOptions { metadata: full_metadata(), ..WriteOptions::default() };
         fixture.put_with("source", &body, options).await.unwrap();
         for target in ["copy", "d/copy", "source/below", "dir/", "source"] {
-            let receipt = copy("source", target).run(&fixture).await.unwrap();
+            // Wherever the source leads to.
+            let redirect = Some("/elsewhere".to_owned());
+            let expected = ObjectMetadata { website_redirect_location: redirect.clone(), ..full_metadata() };
+            let receipt = Copy { redirect, ..copy("source", target) }.run(&fixture).await.unwrap();
             let read = fixture.head(target).await.unwrap().attributes;
             assert_eq!((&read.etag, read.checksum), (&digests(&body).etag, digests(&body).checksum));
             assert_eq!((receipt.etag, receipt.checksum), (read.etag, read.checksum));
             assert_eq!((receipt.size_bytes, receipt.last_modified), (size as u64, read.last_modified));
-            assert_eq!(read.metadata, full_metadata());
+            assert_eq!(read.metadata, expected);
             assert!(fixture.get(target).await.unwrap() == body);
         }
+        copy("source", "copy").run(&fixture).await.unwrap();
+        let expected = ObjectMetadata { website_redirect_location: None, ..full_metadata() };
+        assert_eq!(fixture.head("copy").await.unwrap().attributes.metadata, expected);
         let other = ObjectMetadata { content_type: Some("x/y".into()), ..ObjectMetadata::default() };
         let algorithm = Some(ChecksumAlgorithm::Sha256);
         let changed =

@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderName};
 use s3_types::ObjectMetadata;
 use s3_types::limits::USER_METADATA_BYTES_MAX;
 
-use super::{decode, joined, lossless};
+use super::{decode, joined, lossless, words};
 use crate::Result;
 use crate::error::{ErrorCode, S3Error};
 
@@ -14,8 +14,8 @@ pub(super) const USER_PREFIX: &str = "x-amz-meta-";
 
 /// Reads what PutObject, CreateMultipartUpload or CopyObject attaches to an object.
 ///
-/// User metadata is kept as received: repeated headers are joined by commas, encoded words (RFC 2047) stay encoded, and
-/// a header without a name after the prefix is dropped, as S3 drops it. More than 2 KiB of it is `MetadataTooLarge`.
+/// User metadata is kept as S3 keeps it: repeated headers are joined by commas, encoded words (RFC 2047) are read, and a
+/// header without a name after the prefix is dropped. More than 2 KiB of it, as sent, is `MetadataTooLarge`.
 pub fn object_metadata(headers: &HeaderMap) -> Result<ObjectMetadata> {
     let text = |name: HeaderName| {
         let text = lossless(headers, name.as_str())?;
@@ -45,7 +45,8 @@ fn content_encoding(headers: &HeaderMap) -> Option<String> {
     (!kept.is_empty()).then_some(kept)
 }
 
-fn redirect_location(headers: &HeaderMap) -> Result<Option<String>> {
+/// Reads `x-amz-website-redirect-location`, where the object leads to on a website.
+pub fn redirect_location(headers: &HeaderMap) -> Result<Option<String>> {
     let Some(text) = lossless(headers, "x-amz-website-redirect-location") else { return Ok(None) };
     if ["/", "http://", "https://"].iter().any(|start| text.starts_with(start)) {
         return Ok(Some(text.into_owned()));
@@ -60,13 +61,15 @@ fn user_metadata(headers: &HeaderMap) -> Result<Vec<(String, String)>> {
         let Some(short) = name.as_str().strip_prefix(USER_PREFIX).filter(|rest| !rest.is_empty()) else {
             continue;
         };
-        let mut values = headers.get_all(name).iter().map(decode);
-        let mut value = values.next().map(std::borrow::Cow::into_owned).unwrap_or_default();
-        for next in values {
-            value.push(',');
-            value.push_str(&next);
+        let mut value = String::new();
+        size_bytes += short.len();
+        for (n, next) in headers.get_all(name).iter().map(decode).enumerate() {
+            if n > 0 {
+                value.push(',');
+            }
+            size_bytes += next.len() + usize::from(n > 0);
+            value.push_str(&words::decode(&next));
         }
-        size_bytes += short.len() + value.len();
         all.push((short.to_owned(), value));
     }
     if size_bytes > USER_METADATA_BYTES_MAX {
@@ -127,7 +130,7 @@ mod tests {
             ("x-amz-meta-", b"dropped"),
             ("x-amz-acl", b"private"),
         ]));
-        let user = [("a", "1,2"), ("b", "é"), ("latin", "é"), ("word", "=?UTF-8?B?w6k=?=")];
+        let user = [("a", "1,2"), ("b", "é"), ("latin", "é"), ("word", "é")];
         let expected = ObjectMetadata {
             content_type: Some("text/plain".into()),
             content_encoding: None,

@@ -14,6 +14,7 @@ mod range;
 mod response;
 mod semantics;
 mod token;
+mod words;
 
 pub use attributes::{AttributesRequest, no_attributes};
 pub use checksum::{
@@ -29,7 +30,7 @@ pub(crate) use listing::check_integer;
 pub use listing::{
     ListBuckets, ListObjects, ListObjectsV2, ListParts, ListUploads, check_optional_attributes, page_items,
 };
-pub use metadata::{MetadataDirective, metadata_directive, object_metadata};
+pub use metadata::{MetadataDirective, metadata_directive, object_metadata, redirect_location};
 pub use range::{Selection, content_range, copy_source_range, part_number, range, selection};
 pub use response::{ObjectHeaders, ResponseOverrides, append_checksum, etag_value};
 pub use semantics::{

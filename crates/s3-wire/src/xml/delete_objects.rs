@@ -1,14 +1,14 @@
 use std::io::BufRead;
 
-use s3_types::{Conditions, ETag, ETagCondition, ObjectKey, Timestamp};
+use s3_types::{Conditions, ETag, ETagCondition, ObjectKey};
 
 use super::Document;
 use super::reader::{malformed, set_once};
 use super::writer::Writer;
+use crate::Result;
 use crate::error::ErrorCode;
 use crate::limits::{DELETE_BODY_BYTES_MAX, DELETE_KEYS_MAX};
 use crate::target::checked_key;
-use crate::{Result, time};
 
 /// The body of DeleteObjects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,17 +22,34 @@ pub struct DeleteRequest {
 /// One object to delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeleteEntry {
-    /// Its key.
-    pub key: ObjectKey,
+    /// Its key; or what can be none.
+    pub key: std::result::Result<ObjectKey, NoKey>,
     /// Which version.
     pub version_id: Option<String>,
-    /// `ETag`, `Size` and `LastModifiedTime`, where given.
+    /// `ETag`, where given.
     pub conditions: Conditions,
 }
 
+/// A text that can't be a key (it is too long), which is no reason to keep the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoKey {
+    /// The text.
+    pub text: String,
+    /// Why it can't be one.
+    pub code: ErrorCode,
+}
+
+impl DeleteEntry {
+    /// The key as it was sent.
+    pub fn key_text(&self) -> &str {
+        self.key.as_ref().map_or_else(|none| none.text.as_str(), ObjectKey::as_str)
+    }
+}
+
 impl DeleteRequest {
-    /// Reads the body. No object, more than 1000, or one without a key are `MalformedXML`; so is a condition that
-    /// cannot be understood, since to ignore it would delete what the client wants kept.
+    /// Reads the body. All that is not in S3's schema for buckets of this kind is `MalformedXML` (so are `Size` and
+    /// `LastModifiedTime`, which are for directory buckets), as are no object, more than 1000, and one without a key;
+    /// since to ignore a condition would delete what the client wants kept. An empty key is `UserKeyMustBeSpecified`.
     pub fn parse(body: &mut dyn BufRead) -> Result<Self> {
         let mut document = Document::open(body, "Delete", DELETE_BODY_BYTES_MAX)?;
         let mut objects = Vec::new();
@@ -42,11 +59,14 @@ impl DeleteRequest {
                 "Object" if objects.len() == DELETE_KEYS_MAX => return Err(malformed()),
                 "Object" => objects.push(parse_entry(&mut document)?),
                 "Quiet" => set_once(&mut quiet, document.boolean()?)?,
-                _ => document.skip()?,
+                _ => return Err(malformed()),
             }
         }
         if objects.is_empty() {
             return Err(malformed());
+        }
+        if objects.iter().any(|entry| entry.key_text().is_empty()) {
+            return Err(ErrorCode::UserKeyMustBeSpecified.into());
         }
         Ok(Self { objects, quiet: quiet.unwrap_or(false) })
     }
@@ -60,17 +80,12 @@ fn parse_entry(document: &mut Document<'_>) -> Result<DeleteEntry> {
             "Key" => set_once(&mut key, document.text()?)?,
             "VersionId" => set_once(&mut version_id, document.id()?)?,
             "ETag" => set_once(&mut conditions.if_match, parse_etag(document.id()?.trim())?)?,
-            "Size" => set_once(&mut conditions.if_match_size, document.number()?)?,
-            "LastModifiedTime" => {
-                let modified = parse_time(document.text()?.trim()).ok_or_else(malformed)?;
-                set_once(&mut conditions.if_match_last_modified, modified)?;
-            }
-            _ => document.skip()?,
+            _ => return Err(malformed()),
         }
     }
-    let key = key.filter(|key| !key.is_empty()).ok_or_else(malformed)?;
+    let key = key.ok_or_else(malformed)?;
     Ok(DeleteEntry {
-        key: checked_key(&key)?,
+        key: checked_key(&key).map_err(|error| NoKey { text: key, code: error.code() }),
         version_id: version_id.filter(|id: &String| !id.is_empty()),
         conditions,
     })
@@ -82,11 +97,6 @@ fn parse_etag(text: &str) -> Result<ETagCondition> {
         "*" => Ok(ETagCondition::Any),
         etag => Ok(ETagCondition::OneOf(vec![ETag::parse(etag)])),
     }
-}
-
-/// SDKs send HTTP dates; the reference shows ISO 8601.
-fn parse_time(text: &str) -> Option<Timestamp> {
-    time::parse_http_date(text).or_else(|| time::parse_iso8601(text))
 }
 
 /// What became of one object.

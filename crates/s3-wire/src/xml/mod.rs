@@ -19,7 +19,7 @@ pub use complete_upload::{CompleteUploadRequest, CompleteUploadResult, Completed
 pub use copy::{CopyObjectResult, CopyPartResult};
 pub use create_bucket::{CreateBucketConfiguration, location_constraint};
 pub use create_upload::InitiateUploadResult;
-pub use delete_objects::{DeleteEntry, DeleteMarker, DeleteOutcome, DeleteRequest, delete_result};
+pub use delete_objects::{DeleteEntry, DeleteMarker, DeleteOutcome, DeleteRequest, NoKey, delete_result};
 pub use escape::escape;
 pub use list_buckets::{ListBucketsResult, ListedBucket};
 pub use list_objects::{ListObjectsResult, ListObjectsV2Result, ListedObject};

@@ -110,16 +110,6 @@ impl<'a> Document<'a> {
         self.text().and_then(|text| if text.len() > XML_ID_BYTES_MAX { Err(malformed()) } else { Ok(text) })
     }
 
-    /// The text of the element that is open, as an unsigned number.
-    pub fn number(&mut self) -> Result<u64> {
-        let text = self.text()?;
-        let text = text.trim();
-        if !text.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(malformed());
-        }
-        text.parse().map_err(|_| malformed())
-    }
-
     /// The text of the element that is open, as a truth value.
     pub fn boolean(&mut self) -> Result<bool> {
         match self.text()?.trim() {

@@ -4,7 +4,7 @@ use backend::{
 use s3_types::{ChecksumAlgorithm, Condition, Conditions, ObjectMetadata};
 use s3_wire::headers::{
     CopySourceRef, MetadataDirective, copy_checksum, copy_source, copy_source_conditions, metadata_directive,
-    object_metadata, write_conditions,
+    object_metadata, redirect_location, write_conditions,
 };
 use s3_wire::xml::CopyObjectResult;
 use s3_wire::{ErrorCode, Result, S3Error};
@@ -19,6 +19,7 @@ pub struct CopyObject {
     source_conditions: Conditions,
     conditions: Conditions,
     metadata: Option<ObjectMetadata>,
+    redirect: Option<String>,
     checksum_algorithm: Option<ChecksumAlgorithm>,
 }
 
@@ -36,6 +37,7 @@ impl<'a> Operation<'a> for CopyObject {
             source_conditions: copy_source_conditions(headers, call.cx.now),
             conditions: write_conditions(headers)?,
             metadata,
+            redirect: redirect_location(headers)?,
             checksum_algorithm: copy_checksum(headers)?,
         };
         copy.refuse_copy_without_change(call)?;
@@ -63,6 +65,7 @@ impl<'a> Operation<'a> for CopyObject {
                 source: CopySource { object: source, conditions: self.source_conditions },
                 target,
                 metadata: self.metadata,
+                website_redirect_location: self.redirect,
                 checksum_algorithm: self.checksum_algorithm,
                 conditions: self.conditions,
             };
@@ -83,6 +86,7 @@ impl CopyObject {
         let target = call.object()?;
         let same = (target.bucket, target.key) == (&self.source.bucket, &self.source.key);
         let changes = self.metadata.is_some()
+            || self.redirect.is_some()
             || self.checksum_algorithm.is_some()
             || call.headers.contains_key("x-amz-storage-class");
         if same && !changes {

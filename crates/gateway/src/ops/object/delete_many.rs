@@ -6,7 +6,8 @@ use s3_wire::xml::{DeleteEntry, DeleteOutcome, DeleteRequest, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
 use crate::limits::DELETE_CONCURRENCY;
-use crate::ops::{Operation, check_version};
+use crate::ops::Operation;
+use crate::ops::object::delete::refuse_bypass;
 use crate::pipeline::{Call, Permission, from_backend};
 use crate::reply::{self, Reply};
 
@@ -39,6 +40,7 @@ impl<'a> Operation<'a> for DeleteObjects {
         let bytes_max = limits::DELETE_BODY_BYTES_MAX;
         let request = call.read_document(self.checksum, bytes_max, DeleteRequest::parse).await?;
         call.backend().head_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
+        refuse_bypass(call.headers)?;
         let call = &call;
         // Made before they are polled: a stream of borrowing closures is not known to be `Send`.
         let deletions: Vec<_> = request.objects.iter().map(|entry| delete_one(call, bucket, entry)).collect();
@@ -47,7 +49,7 @@ impl<'a> Operation<'a> for DeleteObjects {
         let outcomes = request.objects.into_iter().zip(outcomes);
         let shown = outcomes.filter(move |(_, outcome)| outcome.is_err() || !request.quiet);
         Ok(reply::ok_entries(writer, shown, |(entry, outcome), writer| {
-            let (key, version_id) = (entry.key.as_str(), entry.version_id.as_deref());
+            let (key, version_id) = (entry.key_text(), entry.version_id.as_deref());
             let outcome = match &outcome {
                 Ok(()) => DeleteOutcome::Deleted { key, version_id, delete_marker: None },
                 Err(error) => {
@@ -60,13 +62,16 @@ impl<'a> Operation<'a> for DeleteObjects {
 }
 
 async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -> Result<()> {
-    check_version(entry.version_id.as_deref())?;
-    let object = ObjectRef { bucket, key: &entry.key };
-    call.authorize(&Permission { action: "s3:DeleteObject", bucket: Some(bucket), key: Some(&entry.key) })
-        .await?;
+    let key = entry.key.as_ref().map_err(|none| S3Error::new(none.code))?;
+    // Any id that is none we gave: DeleteObject is stricter.
+    if entry.version_id.as_deref().is_some_and(|id| id != "null") {
+        return Err(ErrorCode::NoSuchVersion.into());
+    }
+    let object = ObjectRef { bucket, key };
+    call.authorize(&Permission { action: "s3:DeleteObject", bucket: Some(bucket), key: Some(key) }).await?;
     let deleted = call.backend().delete_object(&call.backend_context(), object, &entry.conditions).await;
     deleted.map(drop).map_err(|error| {
-        let error = from_backend(error, Some(bucket.as_str()), Some(entry.key.as_str()));
+        let error = from_backend(error, Some(bucket.as_str()), Some(key.as_str()));
         call.site().log(&error);
         error
     })

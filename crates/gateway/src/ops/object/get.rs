@@ -109,6 +109,10 @@ impl ReadArguments {
 pub fn read_error(call: &Call<'_>, error: BackendError) -> Result<Reply> {
     match error {
         BackendError::NotModified(attributes) => Ok(not_modified(&attributes)),
+        // What is missing is the version that was asked for.
+        BackendError::NoSuchKey if call.query.has("versionId") => Err(S3Error::new(ErrorCode::NoSuchVersion)
+            .detail("Key", call.object()?.key.as_str())
+            .detail("VersionId", call.query.get("versionId").unwrap_or_default())),
         error => Err(call.failed()(error)),
     }
 }
