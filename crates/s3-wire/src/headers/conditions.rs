@@ -4,7 +4,7 @@ use s3_types::{Conditions, ETag, ETagCondition, IfRange, Timestamp};
 use super::{ascii, joined, lossless};
 use crate::Result;
 use crate::error::S3Error;
-use crate::time::parse_http_date;
+use crate::time::{parse_http_date, parse_iso8601};
 
 /// `If-Match`, `If-None-Match`, `If-Modified-Since`, `If-Unmodified-Since` and `If-Range` of GetObject and HeadObject.
 /// Dates that are none are ignored, and so is an `If-Modified-Since` later than `now` (RFC 9110, section 13.1.3).
