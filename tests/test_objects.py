@@ -335,6 +335,16 @@ def test_canned_acl(bucket, acl, code):
         expect.ok(response)
 
 
+def test_an_acl_that_there_is_not(bucket):
+    """S3's sentence is empty."""
+    response = bucket.raw.put(bucket.path("key"), b"x", headers={"x-amz-acl": "fake-acl"})
+    nothing = re.compile("^$")
+    expect.error(
+        response, "InvalidArgument", nothing, ArgumentName="x-amz-acl", ArgumentValue="fake-acl"
+    )
+    assert bucket.is_untouched()
+
+
 class TestDigests:
     """Content-MD5 and what is wrong with it. Other checksums: test_checksums.py."""
 

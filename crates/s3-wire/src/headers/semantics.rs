@@ -17,11 +17,27 @@ pub fn check_value(name: &HeaderName, value: &HeaderValue) -> Result<()> {
     }
 }
 
+/// The canned ACLs that S3 knows.
+const CANNED_ACLS: [&str; 8] = [
+    "private",
+    "public-read",
+    "public-read-write",
+    "authenticated-read",
+    "aws-exec-read",
+    "bucket-owner-read",
+    "bucket-owner-full-control",
+    "log-delivery-write",
+];
+
 fn check(name: &HeaderName, rest: &str, value: &str) -> Result<()> {
     let is = |accepted: &[&str]| accepted.iter().any(|a| value.eq_ignore_ascii_case(a));
     let harmless = match rest {
         "acl" if is(&["private", "bucket-owner-full-control"]) => true,
-        "acl" => return Err(ErrorCode::AccessControlListNotSupported.into()),
+        "acl" if value.is_empty() || is(&CANNED_ACLS) => {
+            return Err(ErrorCode::AccessControlListNotSupported.into());
+        }
+        // S3's own sentence is empty.
+        "acl" => return Err(S3Error::invalid_argument("x-amz-acl", value, "")),
         "storage-class" if is(&["STANDARD"]) => true,
         "storage-class" => {
             return Err(S3Error::new(ErrorCode::InvalidStorageClass).detail("StorageClassRequested", value));
@@ -152,6 +168,8 @@ mod tests {
         for (name, value) in [("x-amz-acl", "public-read"), ("x-amz-acl", ""), ("x-amz-grant-read", "id=x")] {
             assert_eq!(refused(name, value), Some((ErrorCode::AccessControlListNotSupported, None)));
         }
+        let acl = refused("x-amz-acl", "fake-acl");
+        assert_eq!(acl, Some((ErrorCode::InvalidArgument, Some("x-amz-acl".to_owned()))));
         let class = refused("x-amz-storage-class", "GLACIER");
         assert_eq!(class, Some((ErrorCode::InvalidStorageClass, Some("GLACIER".to_owned()))));
     }
