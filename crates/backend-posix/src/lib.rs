@@ -93,7 +93,7 @@
 //! # Modules
 //! [`keymap`] (keys to paths), [`record`] (the attribute), [`resolve`] and [`bucket`] (opening paths), [`place`] (where an object is),
 //! [`staging`] and [`publish`] (writing), [`directories`] (making and pruning them), [`exchange`] (files that become some), [`conversion`] (the same by steps), [`object`], [`listing`] and [`upload`]
-//! (S3's operations), [`sweep`] (leftovers), [`tools`] (what an operator runs on a tree).
+//! (S3's operations), [`predecessor`] (which object an upload's conditions are about), [`sweep`] (leftovers), [`tools`] (what an operator runs on a tree).
 
 #![forbid(unsafe_code)]
 #![allow(rustdoc::private_intra_doc_links, reason = "these pages are for those who work on the crate")]
