@@ -93,19 +93,38 @@ def test_a_bucket_that_is_removed_by_hand(lone):
 
 
 def test_a_bucket_that_is_replaced_while_something_is_written(lone):
-    """It is in one of the two directories if it was acknowledged, and else in neither."""
-    request = lone.raw.prepare(
-        "PUT", lone.path("key"), payload="UNSIGNED-PAYLOAD", headers={"content-length": str(PART)}
-    )
-    with lone.raw.connect() as connection:
-        connection.send(request.head + pattern(PART)[:-1])
-        lone.tree.rename(lone.server.tree / "renamed")
-        lone.tree.mkdir()
-        connection.send(b"!")
-        response = connection.response()
-    places = [lone.server.tree / "renamed" / "key", lone.file("key")]
-    assert sum(path.exists() for path in places) == (response.status == 200), response
-    assert lone.keys() == lone.files()
+    """What is acknowledged is in the bucket, and nothing is in the one that had its name before."""
+    for size in (1000, PART):
+        request = lone.raw.prepare(
+            "PUT", lone.path(f"key{size}"), payload="UNSIGNED-PAYLOAD", headers={"content-length": str(size)}
+        )
+        with lone.raw.connect() as connection:
+            connection.send(request.head + pattern(size)[:-1])
+            # Until the server has seen the head.
+            time.sleep(0.2)
+            lone.tree.rename(lone.server.tree / f"renamed{size}")
+            lone.tree.mkdir()
+            connection.send(b"!")
+            response = connection.response()
+        assert not (lone.server.tree / f"renamed{size}" / f"key{size}").exists()
+        assert lone.file(f"key{size}").exists() == (response.status == 200), response
+        assert lone.keys() == lone.files()
+
+
+def test_a_limit_of_the_size_of_files(lone):
+    """A signal tells of it, which by default ends the process."""
+    resource.prlimit(lone.server.pid, resource.RLIMIT_FSIZE, (PART, PART))
+    upload_id = lone.create_upload("parted")
+    lone.put_part("parted", upload_id, 1, pattern(PART))
+    for refused in (
+        lone.raw.put(lone.path("key"), pattern(PART) + b"!"),
+        lone.raw.put(lone.path("key"), pattern(3 * PART)),
+        lone.put_part("parted", upload_id, 2, pattern(PART)),
+    ):
+        expect.error(refused, "EntityTooLarge")
+    lone.put("key", pattern(PART))
+    assert lone.keys() == lone.files() == ["key"]
+    assert_nothing_staged(lone.tree)
 
 
 def test_killed_and_started_again(make_server):

@@ -8,6 +8,7 @@ use gateway::config::{Cli, Command};
 use gateway::{commands, serve, sweep};
 
 fn main() -> ExitCode {
+    kernel_calls::ignore_file_size_signal();
     let args: Vec<_> = std::env::args_os().collect();
     let cli = match Cli::read(&args) {
         Ok(cli) => cli,

@@ -19,6 +19,14 @@ pub fn write_out(file: impl AsFd) -> io::Result<()> {
     }
 }
 
+/// Has a write beyond the process's limit for the size of files (RLIMIT_FSIZE) fail with EFBIG, for good, instead of ending the process (SIGXFSZ).
+pub fn ignore_file_size_signal() {
+    // SAFETY: SIG_IGN is no handler that could run.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
+}
+
 /// True if someone has a file open for writing, or has it mapped so. `None` where that can't be known: of files of others without
 /// CAP_LEASE, and where there are no leases, as on most network file systems.
 ///
