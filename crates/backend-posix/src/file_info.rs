@@ -127,6 +127,13 @@ pub(crate) fn at_following(directory: impl AsFd, path: &str) -> Io<FileInfo> {
     stat.map(|stat| file_info(&stat))
 }
 
+/// When a file or directory was made, in ns; `None` where the file system does not tell.
+pub(crate) fn born_ns(file: impl AsFd) -> Option<i128> {
+    let stat = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
+    let known = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
+    known.then(|| nanoseconds(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec.into()))
+}
+
 /// `fstat`, for a caller that has no use for the errno.
 pub(crate) fn stat(file: impl AsFd) -> Result<FileInfo, BackendError> {
     of(file).op("stat a file")

@@ -11,6 +11,8 @@ pub(crate) const NAME_BYTES_MAX: usize = 255;
 pub(crate) const PIECE_BYTES_MAX: usize = 240;
 /// Longest text of a note about directories: a symbolic link's is less than `PATH_MAX`, on XFS at most 1,024 bytes.
 pub(crate) const NOTE_BYTES_MAX: usize = 1023;
+/// How long after a note the directories that it tells of may have been made. Later ones are a person's.
+pub(crate) const NOTE_SPAN: Duration = Duration::from_mins(2);
 /// Longest path that goes to the kernel in one piece; `PATH_MAX` is 4,096.
 pub(crate) const PATH_BYTES_MAX: usize = 4000;
 /// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link (and see `resolve`).

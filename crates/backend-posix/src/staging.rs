@@ -343,7 +343,11 @@ impl Sealed {
             self.name_in(bucket, Arc::new(bucket.own_directory(STAGING)?), directory)?;
         }
         let Some(staged) = &mut self.staged.name else { return Err(Fail::Retry) };
-        rustix::fs::renameat(&*staged.directory, &*staged.name, directory, name).attempt("replace a file")?;
+        match rustix::fs::renameat(&*staged.directory, &*staged.name, directory, name) {
+            // Someone made a directory of it meanwhile.
+            Err(Errno::ISDIR) => return Err(Fail::Retry),
+            renamed => renamed.attempt("replace a file")?,
+        }
         staged.keep = true;
         Ok(())
     }

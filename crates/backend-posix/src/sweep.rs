@@ -168,9 +168,9 @@ pub(crate) fn remove_staged(
     if exchange::id_of(name).is_some() {
         return exchange::settle(bucket, staging, name, all_locked);
     }
-    if file_info::at(staging, name).is_ok_and(|info| info.kind == FileType::Symlink) {
+    if let Ok(FileInfo { kind: FileType::Symlink, stamp, .. }) = file_info::at(staging, name) {
         let text = rustix::fs::readlinkat(staging, name, Vec::new()).attempt("read a note")?;
-        return Ok(note::settle(bucket, &text.to_string_lossy(), all_locked)?
+        return Ok(note::settle(bucket, &text.to_string_lossy(), stamp.modified_ns, all_locked)?
             && rustix::fs::unlinkat(staging, name, AtFlags::empty()).is_ok());
     }
     let Ok(opened) = resolve::content(staging, name) else { return Ok(false) };

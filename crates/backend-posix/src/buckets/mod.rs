@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use backend::{BackendError, BucketAttributes, BucketPage, ListBucketsQuery, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FileType, Mode, RawDir, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, RawDir};
 use rustix::io::Errno;
 use s3_types::{BucketName, Timestamp, UnixAccount};
 
@@ -146,13 +146,8 @@ pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes>
 
 /// When a directory that a person made came to be; where the file system does not tell, when it last changed.
 fn birth(bucket: &Bucket<'_>) -> Result<Timestamp> {
-    let stat =
-        rustix::fs::statx(&*bucket.fd, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).op("stat a bucket")?;
-    if stat.stx_mask & StatxFlags::BTIME.bits() == 0 {
-        return Ok(file_info::timestamp(file_info::stat(&bucket.fd)?.stamp.modified_ns));
-    }
-    let (seconds, ns) = (i128::from(stat.stx_btime.tv_sec), i128::from(stat.stx_btime.tv_nsec));
-    Ok(file_info::timestamp(seconds * 1_000_000_000 + ns))
+    let changed = || file_info::stat(&bucket.fd).map(|info| info.stamp.modified_ns);
+    Ok(file_info::timestamp(file_info::born_ns(&bucket.fd).map_or_else(changed, Ok)?))
 }
 
 fn sync_root(store: &Store) -> Result<()> {
