@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use backend::Result;
+use backend::{BackendError, Result};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, RawDir, SeekFrom};
 use rustix::io::Errno;
@@ -14,7 +14,7 @@ use crate::error::{Fail, Io, Op};
 use crate::files;
 use crate::keymap::{self, OWN_DIRECTORY, SELF};
 use crate::limits::ENTRIES_READ_BYTES;
-use crate::record::{self, OverflowId};
+use crate::record::{self, OverflowId, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::sweep::is_older;
 
@@ -76,8 +76,15 @@ fn is_mentioned(bucket: &Bucket<'_>, id: OverflowId) -> Result<bool, Fail> {
     for path in [path.clone(), join(&path, SELF)] {
         let (above, last) = keymap::split(&path);
         match bucket.directory(above) {
-            Ok(parent) if mentions(bucket, &parent, last)? == Some(id) => return Ok(true),
-            Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {}
+            Ok(parent) => match mentions(bucket, &parent, last) {
+                Err(Fail::Storage(BackendError::NewerRecord)) => return Ok(true),
+                mentioned => {
+                    if mentioned? == Some(id) {
+                        return Ok(true);
+                    }
+                }
+            },
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {}
             Err(errno) => return Err(errno).attempt("open a directory"),
         }
     }
@@ -86,6 +93,8 @@ fn is_mentioned(bucket: &Bucket<'_>, id: OverflowId) -> Result<bool, Fail> {
 
 fn mentions(bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> Result<Option<OverflowId>, Fail> {
     match record::read(bucket.store, directory, name) {
+        // What it mentions can't be known.
+        Ok(Some(Record { newer: true, .. })) => Err(BackendError::NewerRecord.into()),
         Ok(record) => Ok(record.and_then(|record| record.overflow)),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(errno) => Err(errno).attempt("read a record"),
@@ -108,10 +117,15 @@ fn find_moved(bucket: &Bucket<'_>, lost: &mut HashMap<OverflowId, String>) -> Re
                 continue;
             }
             let child = join(&path, &name);
-            if let Some(id) = mentions(bucket, &directory, &name)?
-                && lost.remove(&id).is_some()
-            {
-                record::move_companion(bucket, id, &child)?;
+            match mentions(bucket, &directory, &name) {
+                Err(Fail::Storage(BackendError::NewerRecord)) => all_seen = false,
+                mentioned => {
+                    if let Some(id) = mentioned?
+                        && lost.remove(&id).is_some()
+                    {
+                        record::move_companion(bucket, id, &child)?;
+                    }
+                }
             }
             if matches!(kind, FileType::Directory | FileType::Unknown) {
                 paths.push(child);
@@ -159,7 +173,7 @@ mod tests {
 
     fn put_big(scene: &Scene, key: &str) {
         let etag = Some(ETag::Multipart { md5: [7; 16], parts: 10_000 });
-        let record = record::Record { etag, parts: Some(many_parts()), ..Default::default() };
+        let record = Record { etag, parts: Some(many_parts()), ..Default::default() };
         scene.put_record(key, b"1", record).unwrap();
     }
 

@@ -195,6 +195,9 @@ fn finish(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Directo
 fn mark_made(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
     let _lock = bucket.lock_directory(&directory.path)?;
     let record = directory_record(bucket, directory).attempt("read a record")?;
+    if record.newer {
+        return Ok(());
+    }
     let record = Record { directory_made: true, ..record };
     record::put_of_directory(bucket, directory, &record)
 }

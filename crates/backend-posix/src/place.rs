@@ -120,8 +120,6 @@ fn look(
     let mut path = join(&directory.path, name);
     let opened = match kind {
         FileType::RegularFile => match resolve::plain(directory, name, READ) {
-            // Whoever may write the directory may replace what they can't read.
-            Err(Errno::ACCESS) if !facts => return Ok(Found::Object(Current::default())),
             // A link has taken its place meanwhile.
             Err(Errno::LOOP) => return Err(Fail::Retry),
             result => result.attempt("open a file")?,
@@ -158,6 +156,9 @@ fn current(
     facts: bool,
 ) -> Result<Current, Fail> {
     let record = record::of(bucket.store, &bucket.fd, path, &file).attempt("read a record")?;
+    if record.as_ref().is_some_and(|record| record.newer) {
+        return Err(BackendError::NewerRecord.into());
+    }
     let overflow = record.as_ref().and_then(|r| r.overflow);
     let facts = facts.then(move || {
         let attributes =
@@ -204,7 +205,120 @@ pub(crate) fn leads_nowhere(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NODEV)
 }
 
-/// The record of an open directory, empty if it has none.
+/// The record of an open directory, empty if it has none. [`Record::newer`] is to be asked for by whoever changes it, or the object.
 pub(crate) fn directory_record(bucket: &Bucket<'_>, directory: impl AsFd) -> Io<Record> {
     record::of_directory(bucket.store, directory).map(Option::unwrap_or_default)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use s3_types::ETagCondition;
+
+    use super::*;
+    use crate::publish::Target;
+    use crate::testing::{Scene, digests};
+    use crate::{buckets, listing, object};
+
+    const NEWER: &[u8] = b"\x02held until 2050";
+    const DAMAGED: &[u8] = b"\x01\x02\xff";
+
+    fn scene() -> Scene {
+        let scene = Scene::new();
+        for key in ["a", "both", "both/x", "bytes/"] {
+            scene.put(key, b"old").unwrap();
+        }
+        let record = Record { etag: Some(digests(b"").etag), ..Record::default() };
+        scene.target("d/").publish_empty_directory(&scene.store, record).unwrap();
+        scene
+    }
+
+    /// Where the record of each key's object is.
+    const RECORDS_OF: [(&str, &str); 3] =
+        [("a", "a"), ("both", "both/.slipway,self"), ("bytes/", "bytes/.slipway,dir")];
+
+    fn with(scene: &Scene, key: &str, conditions: Conditions) -> Result<()> {
+        let target = Target { conditions, ..scene.target(key) };
+        let mut stage = target.stage(&scene.store)?;
+        stage.staged.append(&[bytes::Bytes::from_static(b"new")])?;
+        let sealed = stage.staged.seal(&stage.bucket, None, Record::default())?;
+        target.publish(scene.bucket(), None, sealed).map(drop)
+    }
+
+    fn if_match() -> Conditions {
+        let tag = ETagCondition::OneOf(vec![digests(b"old").etag]);
+        Conditions { if_match: Some(tag), ..Conditions::default() }
+    }
+
+    fn is_refused<T: std::fmt::Debug>(what: &str, result: &Result<T>) {
+        assert!(matches!(result, Err(BackendError::NewerRecord)), "{what}: {result:?}");
+    }
+
+    fn delete(scene: &Scene, key: &str, conditions: Conditions) -> Result<bool> {
+        let target = Target { conditions, ..scene.target(key) };
+        object::delete(&scene.store, &target).map(|receipt| receipt.existed)
+    }
+
+    fn keys(scene: &Scene) -> usize {
+        let (bucket, prefix) = (scene.name.clone(), String::new());
+        let query = listing::Query { bucket, prefix, delimiter: None, start: None, max_items: 10 };
+        listing::list(&scene.store, &query).unwrap().items.len()
+    }
+
+    #[test]
+    fn a_record_of_a_newer_version_keeps_its_object() {
+        for (key, path) in RECORDS_OF {
+            let scene = scene();
+            scene.set_raw_record(path, NEWER);
+            is_refused(key, &scene.get(key));
+            for conditions in [Conditions::default(), if_match()] {
+                is_refused(key, &with(&scene, key, conditions.clone()));
+                is_refused(key, &delete(&scene, key, conditions));
+            }
+            assert_eq!(fs::read(scene.path().join(path)).unwrap(), b"old");
+            // It keeps no listing, and nothing else.
+            assert_eq!(keys(&scene), 5);
+            scene.put("both/x", b"new").unwrap();
+            assert!(delete(&scene, "both/x", Conditions::default()).unwrap());
+            scene.set_raw_record(path, DAMAGED);
+            scene.put(key, b"new").unwrap();
+        }
+    }
+
+    #[test]
+    fn so_does_that_of_a_directory() {
+        let scene = scene();
+        scene.set_raw_record("d", NEWER);
+        is_refused("get", &scene.get("d/"));
+        is_refused("put", &scene.put("d/", b"new"));
+        is_refused("put", &scene.target("d/").publish_empty_directory(&scene.store, Record::default()));
+        is_refused("delete", &delete(&scene, "d/", Conditions::default()));
+        // What is below it is another object.
+        scene.put("d/x", b"1").unwrap();
+        assert!(delete(&scene, "d/x", Conditions::default()).unwrap());
+        for key in ["a", "both", "both/x", "bytes/"] {
+            assert!(delete(&scene, key, Conditions::default()).unwrap());
+        }
+        let deleted = buckets::delete(&scene.store, &scene.name);
+        assert!(matches!(deleted, Err(BackendError::BucketNotEmpty)), "{deleted:?}");
+        assert!(scene.path().join("d").is_dir());
+    }
+
+    /// This version knows all that one of its own can have held.
+    #[test]
+    fn a_damaged_record_makes_a_foreign_file() {
+        for (key, path) in RECORDS_OF {
+            let scene = scene();
+            scene.set_raw_record(path, DAMAGED);
+            assert_eq!(scene.get(key).unwrap(), b"old");
+            for refused in [with(&scene, key, if_match()), delete(&scene, key, if_match()).map(drop)] {
+                assert!(matches!(refused, Err(BackendError::PreconditionFailed(_))), "{key} {refused:?}");
+            }
+            scene.put(key, b"new").unwrap();
+            assert_eq!(scene.get(key).unwrap(), b"new");
+            scene.set_raw_record(path, DAMAGED);
+            assert!(delete(&scene, key, Conditions::default()).unwrap());
+        }
+    }
 }

@@ -269,6 +269,9 @@ impl DirectoryObject {
     /// Finds out; the caller holds the directory's lock.
     pub fn look(bucket: &Bucket<'_>, directory: &Directory, facts: bool) -> Result<Self, Fail> {
         let record = place::directory_record(bucket, directory).attempt("read a record")?;
+        if record.newer {
+            return Err(BackendError::NewerRecord.into());
+        }
         let (file, obstructed) = match place::find_reserved(bucket, directory, DIRECTORY_DATA, facts)? {
             Found::Object(current) => (Some(current), false),
             Found::Nothing => (None, false),
@@ -397,6 +400,20 @@ mod tests {
         assert!(matches!(refused, Err(BackendError::BucketNotEmpty)), "{refused:?}");
         drop(held);
         crate::buckets::delete(&scene.store, &scene.name).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_becomes_a_directory_is_looked_at_again() {
+        let scene = Scene::new();
+        scene.put("a", b"1").unwrap();
+        let bucket = scene.bucket();
+        let directory = bucket.directory("").unwrap();
+        let mut sealed = Staged::create(&bucket, &directory)
+            .and_then(|staged| Ok(staged.seal(&bucket, None, Record::default())?))
+            .unwrap();
+        fs::remove_file(scene.path().join("a")).unwrap();
+        fs::create_dir(scene.path().join("a")).unwrap();
+        assert!(matches!(sealed.replace(&bucket, &directory, "a"), Err(Fail::Retry)));
     }
 
     /// As on file systems without O_TMPFILE.

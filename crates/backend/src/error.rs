@@ -101,6 +101,9 @@ pub enum BackendError {
     /// Something that is no object has the key's place (403).
     #[error("the key's place is taken: {0}")]
     Obstructed(&'static str),
+    /// What is known of the object is in a form that this version does not understand, so that it neither serves nor changes it (403).
+    #[error("its record is of a newer version of Slipway, and may say what this one must not pass over")]
+    NewerRecord,
     /// The process or machine has run out of what a call takes (file descriptors, ...); trying again later helps.
     #[error("busy: out of {0}")]
     Busy(&'static str),

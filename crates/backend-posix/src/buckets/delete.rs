@@ -96,7 +96,8 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
     let mut paths = vec![String::new()];
     while let Some(path) = paths.pop() {
         let directory = open_directory(bucket, &path)?;
-        if place::directory_record(bucket, &directory).attempt("read a record")?.directory_object {
+        let record = place::directory_record(bucket, &directory).attempt("read a record")?;
+        if record.directory_object || record.newer {
             return Err(BackendError::BucketNotEmpty.into());
         }
         let (mut refusal, mut staged) = (None, Vec::new());
@@ -162,7 +163,7 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
             let child = join(&path, &name);
             let opened = open_directory(bucket, &child)?;
             let record = place::directory_record(bucket, opened).attempt("read a record")?;
-            if record.directory_object {
+            if record.directory_object || record.newer {
                 return Err(BackendError::BucketNotEmpty.into());
             }
             paths.push(child);

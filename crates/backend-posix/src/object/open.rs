@@ -103,6 +103,9 @@ fn try_open(
         }
         record = Some(whole.unwrap_or_else(|| Record { metadata: foreign::metadata(key), ..short }));
     }
+    if record.as_ref().is_some_and(|record| record.newer) {
+        return Err(BackendError::NewerRecord.into());
+    }
     let upload_id = record.as_mut().and_then(|record| record.upload_id.take());
     if bare {
         let attributes = record.as_ref().and_then(Record::directory_attributes);

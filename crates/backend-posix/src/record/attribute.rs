@@ -14,13 +14,14 @@ use crate::limits::{PARTS_AT_ONCE_MAX, RECORD_BYTES_MAX, RECORD_SHORT_BYTES};
 /// The attribute that holds a record.
 pub(crate) const ATTRIBUTE: &str = "user.slipway";
 
-/// Reads the attribute of an open file. `None` where there is none, or none that can be understood.
+/// Reads the attribute of an open file. `None` where there is none, or a damaged one.
 pub(crate) fn peek(file: impl AsFd) -> Io<Option<Record>> {
     let file = file.as_fd();
     match peek_short(file) {
-        Err(Errno::RANGE) => {
-            long(|buffer| rustix::fs::fgetxattr(file, ATTRIBUTE, buffer), |bytes| Ok(codec::decode(bytes)))
-        }
+        Err(Errno::RANGE) => long(
+            |buffer| rustix::fs::fgetxattr(file, ATTRIBUTE, buffer),
+            |bytes| Ok(understood(codec::decode(bytes), bytes)),
+        ),
         result => result,
     }
 }
@@ -67,7 +68,7 @@ pub(super) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
     let name = file_info::one_name(name)?;
     let path = format!("/proc/self/fd/{}/{name}", directory.as_fd().as_raw_fd());
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
-    let brief = |bytes: &[u8]| Ok(codec::decode_brief(bytes));
+    let brief = |bytes: &[u8]| Ok(understood(codec::decode_brief(bytes), bytes));
     match unpack(rustix::fs::lgetxattr(&*path, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read), brief) {
         Err(Errno::RANGE) => long(|buffer| rustix::fs::lgetxattr(&*path, ATTRIBUTE, buffer), brief),
         result => result,
@@ -82,7 +83,13 @@ pub(crate) fn peek_place(place: impl AsFd) -> Io<Option<Record>> {
 }
 
 fn at_once(bytes: &[u8]) -> Io<Option<Record>> {
-    codec::decode_at_once(bytes, PARTS_AT_ONCE_MAX).map_err(|_| Errno::RANGE)
+    let decoded = codec::decode_at_once(bytes, PARTS_AT_ONCE_MAX).map_err(|_| Errno::RANGE)?;
+    Ok(understood(decoded, bytes))
+}
+
+/// What was decoded. A record of a newer version is not taken for none.
+fn understood(decoded: Option<Record>, bytes: &[u8]) -> Option<Record> {
+    decoded.or_else(|| super::is_newer(bytes).then(Record::of_newer))
 }
 
 fn long(

@@ -2,8 +2,8 @@
 //!
 //! Numbers are LEB128 varints unless said otherwise. Each field is there once at most. A reader skips tags it does not know and
 //! keeps them, so that an older gateway does not lose what a newer one wrote. A change after which an older one would serve
-//! something wrong takes a new version byte: to an older gateway such a file is a foreign one, whose record no tool touches, but
-//! which a PUT replaces and a DELETE removes like any other. So nothing that must outlast those can count on that byte.
+//! something wrong, or must not replace or delete the object, takes a new version byte: an older gateway lists such a file, and refuses all else of
+//! it. A record of this version that is damaged can't have held anything of that kind: its file counts as a foreign one.
 //!
 //! Whoever can write a file can write its record. What a short one makes of itself is bounded (`limits`), and one beyond that is
 //! damaged.
@@ -514,6 +514,7 @@ mod tests {
             assembly: r.5.0,
             sealed: r.5.1,
             predecessor: r.6,
+            newer: false,
             unknown: r.7.into_iter().map(|(t, v)| (t, v.into())).collect(),
         })
     }

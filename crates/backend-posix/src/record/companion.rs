@@ -124,6 +124,9 @@ pub(crate) fn complete(bucket: &Bucket<'_>, record: Record) -> Io<Option<Record>
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
         Err(errno) => return Err(errno),
     };
+    if super::is_newer(&bytes) {
+        return Ok(Some(Record::of_newer()));
+    }
     let whole =
         codec::decode(&bytes).filter(|whole| whole.stamp == record.stamp && whole.etag == record.etag);
     Ok(whole.map(|whole| Record { overflow: Some(id), key: None, ..whole }))

@@ -44,6 +44,7 @@ pub(crate) type OverflowId = u128;
 /// What one `user.slipway` says. Which fields are set depends on what it describes: an object, a directory, a bucket, a
 /// part, an upload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "as many as there are to be stored")]
 pub(crate) struct Record {
     /// The file that it describes. A record whose stamp does not match its file says nothing about that file.
     pub stamp: Option<Stamp>,
@@ -78,6 +79,9 @@ pub(crate) struct Record {
     pub assembly: Option<u8>,
     /// On the layout of an assembly: no one writes to that any more.
     pub sealed: bool,
+    /// What is stored is of a newer version, and not understood: it may keep its object from being read, replaced or deleted. All else is
+    /// empty then. Only of records that were read.
+    pub newer: bool,
     /// Fields of a newer version, kept as they are.
     pub unknown: Vec<(u8, Box<[u8]>)>,
 }
@@ -86,6 +90,11 @@ impl Record {
     /// The mark of a directory that a PUT made.
     pub fn made_directory() -> Self {
         Self { directory_made: true, ..Self::default() }
+    }
+
+    /// One of a newer version.
+    pub fn of_newer() -> Self {
+        Self { newer: true, ..Self::default() }
     }
 
     /// The attributes of the file with stamp `stamp`; `None` if the record has no ETag.

@@ -150,10 +150,7 @@ impl Sidecar {
         if let Some(entry) = self.of(file) {
             return Raw::of(entry.record.to_vec());
         }
-        // What it holds of a newer version may be of that file.
-        if self.bytes.first().is_some_and(|version| *version > VERSION)
-            || self.entries().any(|entry| super::is_newer(entry.record))
-        {
+        if self.has_newer() {
             return Raw::Newer(self.bytes.clone());
         }
         match self.entries().next() {
@@ -165,7 +162,13 @@ impl Sidecar {
         }
     }
 
-    /// The record of this file, or else the newest. `None` if it can't be understood.
+    /// True if something in it is of a newer version. That may be of any file.
+    fn has_newer(&self) -> bool {
+        self.bytes.first().is_some_and(|version| *version > VERSION)
+            || self.entries().any(|entry| super::is_newer(entry.record))
+    }
+
+    /// The record of this file, or else the newest. `None` if it is damaged.
     pub fn record(&self, file: Option<Identity>) -> Option<Record> {
         self.find(file, codec::decode)
     }
@@ -178,6 +181,7 @@ impl Sidecar {
     fn find(&self, file: Option<Identity>, decode: impl Fn(&[u8]) -> Option<Record>) -> Option<Record> {
         match self.of(file) {
             Some(entry) => decode(entry.record),
+            None if self.has_newer() => Some(Record::of_newer()),
             None => self
                 .entries()
                 .next()
@@ -526,7 +530,8 @@ mod tests {
         }
         let mut newer = whole;
         newer.bytes[0] = 3;
-        assert_eq!((newer.raw(None), newer.record(None)), (Raw::Newer(newer.bytes.clone()), None));
+        assert_eq!(newer.raw(None), Raw::Newer(newer.bytes.clone()));
+        assert_eq!(newer.record(None), Some(Record::of_newer()));
         let record_newer = pack(&[b"\x02"]);
         assert!(matches!(record_newer.raw(None), Raw::Newer(_)));
     }

@@ -32,7 +32,7 @@ pub(crate) fn read(store: &Store, directory: impl AsFd, name: &str) -> Io<Option
     Ok(Sidecar::read(directory, name)?.and_then(|sidecar| sidecar.brief(Some(identity))))
 }
 
-/// The record of an open file that has this name. `None` where there is none, or none that can be understood.
+/// The record of an open file that has this name. `None` where there is none, or a damaged one.
 pub(crate) fn of(store: &Store, directory: impl AsFd, path: &str, file: impl AsFd) -> Io<Option<Record>> {
     if !store.sidecars() {
         return attribute::peek(file);
@@ -52,7 +52,7 @@ pub(crate) fn raw_of(store: &Store, directory: impl AsFd, path: &str, file: impl
     Ok(sidecar.raw(Some(store.identity(file, &info))))
 }
 
-/// The record of an open directory. `None` where there is none, or none that can be understood.
+/// The record of an open directory. `None` where there is none, or a damaged one.
 pub(crate) fn of_directory(store: &Store, directory: impl AsFd) -> Io<Option<Record>> {
     if store.sidecars() {
         Ok(Sidecar::read(directory, OF_DIRECTORY)?.and_then(|sidecar| sidecar.record(None)))

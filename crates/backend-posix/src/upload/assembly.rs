@@ -167,7 +167,7 @@ impl Layout {
 
     /// True once no one writes to the assembly.
     pub fn is_sealed(&self) -> Io<bool> {
-        Ok(record::peek_short(&self.fd)?.is_none_or(|record| record.sealed))
+        Ok(record::peek_short(&self.fd)?.is_none_or(|record| record.sealed || record.newer))
     }
 
     /// Ends all writing to the assembly, for good. False if someone is writing and does not stop. A power cut may undo it: no

@@ -129,7 +129,9 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         B::ReadOnly => {
             S3Error::with_message(ErrorCode::AccessDenied, "The storage is read-only.").caused_by(B::ReadOnly)
         }
-        denied @ B::Denied { .. } => S3Error::new(ErrorCode::AccessDenied).caused_by(denied),
+        denied @ (B::Denied { .. } | B::NewerRecord) => {
+            S3Error::new(ErrorCode::AccessDenied).caused_by(denied)
+        }
         B::Unsupported(what) => {
             S3Error::with_message(ErrorCode::NotImplemented, "The storage cannot do this.").caused_by(what)
         }

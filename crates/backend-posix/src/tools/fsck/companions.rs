@@ -42,6 +42,11 @@ impl Named {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
     }
 
+    /// Notes that something could not be read.
+    pub fn doubt(&self) {
+        self.unreadable.store(true, Relaxed);
+    }
+
     fn has(&self, id: OverflowId) -> bool {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).contains(&id)
     }
@@ -111,6 +116,7 @@ fn note(store: &Store, named: &Named, found: Found) {
     };
     match record {
         Ok(Some(Record { overflow: Some(id), .. })) => named.add(id),
+        Ok(Some(Record { newer: true, .. })) => named.unreadable.store(true, Relaxed),
         // What was removed meanwhile has none.
         Ok(_) | Err(Errno::NOENT) => {}
         Err(_) => named.unreadable.store(true, Relaxed),

@@ -64,6 +64,7 @@ fn name_companions_of(check: &Check<'_>, uploads: &OwnedFd, id: &str, named: &Na
         }
         match record::read(check.bucket.store, &directory, &name) {
             Ok(Some(Record { overflow: Some(id), .. })) => named.add(id),
+            Ok(Some(Record { newer: true, .. })) => named.doubt(),
             Ok(_) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(errno),
         }
