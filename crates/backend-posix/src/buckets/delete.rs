@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use backend::{BackendError, Result};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, StatxFlags};
+use rustix::fs::{Access, AtFlags, FileType, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use s3_types::BucketName;
 
@@ -39,6 +39,7 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
             Removal::NotEmpty => {}
         }
         refuse_if_used(&bucket)?;
+        refuse_if_strange(&bucket)?;
         // With all locks held, nothing is replaced, deleted or completed, and no record overflows.
         let locks = bucket.lock_all()?;
         if let Some(staging) = sweep::staging_directory(&bucket)? {
@@ -100,6 +101,7 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
         if record.directory_object || record.newer {
             return Err(BackendError::BucketNotEmpty.into());
         }
+        refuse_if_fixed(&directory, &path)?;
         let (mut refusal, mut staged) = (None, Vec::new());
         let read = read_names(&directory, |name, kind| {
             match (name.to_str(), kind) {
@@ -131,6 +133,37 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
         }
     }
     Ok(())
+}
+
+/// What may be in `.slipway` when a bucket goes.
+const KNOWN: [&str; 7] =
+    ["completed", "locks", "overflow", "scattered", "staging", "uploads", conversion::ANNOUNCEMENT];
+
+/// Refuses a bucket with something in `.slipway` that is a person's, or a newer gateway's.
+fn refuse_if_strange(bucket: &Bucket<'_>) -> Result<(), Fail> {
+    let own = match bucket.own() {
+        Err(Errno::NOENT) => return Ok(()),
+        result => result.attempt("open a directory of the bucket's own")?,
+    };
+    let names = entries(&own).attempt("read a directory")?;
+    let known = |name: &str| KNOWN.contains(&name) || keymap::is_lingering(name);
+    if names.iter().all(|(name, _)| known(name)) {
+        Ok(())
+    } else {
+        Err(BackendError::BucketHoldsFiles.into())
+    }
+}
+
+/// Refuses a directory that is not to be had: so that no other is removed before that shows.
+fn refuse_if_fixed(directory: &OwnedFd, path: &str) -> Result<(), Fail> {
+    let stat = rustix::fs::statx(directory, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)
+        .attempt("stat a directory")?;
+    if !path.is_empty() && stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) {
+        return Err(BackendError::Denied { operation: "remove a mount point" }.into());
+    }
+    let wanted = Access::WRITE_OK | Access::EXEC_OK;
+    let may = rustix::fs::accessat(directory, ".", wanted, AtFlags::EACCESS);
+    may.attempt("remove a directory")
 }
 
 /// Opens what should be a directory. Anything else means that the bucket is not empty.
@@ -200,13 +233,8 @@ fn remove_own(bucket: &Bucket<'_>, old_locks: &str, waits: &mut usize) -> Result
     bucket.remove_locks(old_locks)?;
     match files::remove_directory(&bucket.fd, OWN_DIRECTORY) {
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
-            let known = ["completed", "locks", "overflow", "scattered", "staging", "uploads"];
-            let left = resolve::plain(&bucket.fd, OWN_DIRECTORY, DIRECTORY).attempt("open a directory")?;
-            let names = entries(&left).attempt("read a directory")?;
-            // A person's, or a newer gateway's: no more tries would help.
-            if names.iter().any(|(name, _)| !known.contains(&name.as_str())) {
-                return Err(BackendError::BucketHoldsFiles.into());
-            }
+            // No more tries would help.
+            refuse_if_strange(bucket)?;
             Err(Fail::Retry)
         }
         result => result.attempt("remove a directory"),
@@ -352,6 +380,18 @@ mod tests {
     use super::*;
     use crate::testing::Scene;
     use crate::upload::{self, UploadName};
+
+    /// What will refuse the last step is looked for before the first.
+    #[test]
+    fn a_delete_that_is_refused_leaves_empty_directories() {
+        let scene = Scene::new();
+        fs::create_dir_all(scene.path().join("mine/deep")).unwrap();
+        fs::create_dir_all(scene.path().join(".slipway/theirs")).unwrap();
+        assert!(matches!(delete(&scene.store, &scene.name), Err(BackendError::BucketHoldsFiles)));
+        assert!(scene.path().join("mine/deep").is_dir());
+        fs::remove_dir(scene.path().join(".slipway/theirs")).unwrap();
+        delete(&scene.store, &scene.name).unwrap();
+    }
 
     /// A crash after the uploads were set aside, with the bucket still there, and with another of its name.
     #[test]
