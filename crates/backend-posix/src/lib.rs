@@ -87,6 +87,10 @@
 //! - Undo the directories of a PUT that a crash interrupted before it marked them: they stay, empty, as if made by a person.
 //! - Tell a copy by `cp -a` from its original: where the record has a companion, both name the same, and whichever is replaced or
 //!   deleted first takes it from the other (which keeps its ETag and checksum, and loses metadata and parts).
+//! - Flush for a PUT the directory that another PUT has made a moment before, and not flushed yet. On ext4, XFS and btrfs the flush of what is in that
+//!   directory has its name on disk, too; a file system that promises no more than POSIX could lose both to a power cut.
+//! - Keep other programs from a name between the look at it and its replacement or removal: a file that they rename there in those microseconds is
+//!   replaced or deleted as if it had come just before, and conditions were not asked about it.
 //! - Avoid opening a FIFO or device that takes a file's place in the very moment between two calls of a GET. It is opened without waiting
 //!   and closed again. Otherwise only files and directories are ever opened (decision 0010).
 //!

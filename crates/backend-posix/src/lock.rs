@@ -8,6 +8,10 @@
 //! One more file, `40`, is for the few moments in which a file becomes a directory where that takes two steps ([`conversion`]). It is
 //! taken last, by those who convert with the key's lock, and by listings and the sweep with none.
 //!
+//! Chosen by path, not by the directory's device and inode: machines number devices as they like, and FUSE inodes, so that two gateways would take
+//! different locks for one key. So a directory that a person renames (or mounts a second time inside the bucket) between being opened and the lock
+//! lets two writers of one file go on side by side. Neither object is torn by that, but of two conditional writes both may succeed.
+//!
 //! Taken by whatever removes or replaces a name, and by conditional writes. A plain create of a new key needs none: `link`
 //! either makes the name or finds it taken. It takes the lock all the same where records are in files, which are written before
 //! the name, and where a name may be missing for a moment ([`conversion`]).

@@ -50,7 +50,10 @@ fn verdict(inspection: &Inspection) -> (&'static str, Option<String>) {
     match inspection.standing {
         Standing::Recorded => ("object", None),
         Standing::NoRecord => foreign("it has no record: another program made it"),
-        Standing::Unreadable { newer: true } => foreign("its record is of a newer version of Slipway"),
+        Standing::Unreadable { newer: true } => {
+            let why = "its record is of a newer version of Slipway: S3 lists it, and refuses all else";
+            ("unknown", Some(why.to_owned()))
+        }
         Standing::Unreadable { newer: false } if inspection.kind == Kind::Directory => {
             ("directory", Some("its record is damaged".to_owned()))
         }
