@@ -181,11 +181,14 @@ def build_passthrough(place: Path) -> Path:
         raise Missing("needs Debian's libfuse3-dev, and /dev/fuse")
     program = place / "passthrough"
     headers = ["-D_FILE_OFFSET_BITS=64", f"-I{FUSE_HEADERS}"]
-    run("cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, PASSTHROUGH, *headers, "-lfuse3", "-lpthread")
+    warnings = ["-Wall", "-Wextra", "-Werror"]
+    run("cc", "-O2", *warnings, "-o", program, PASSTHROUGH, *headers, "-lfuse3", "-lpthread")
     return program
 
 
-def mount_passthrough(program: Path, stack: ExitStack, under: Path, target: Path, *options: str) -> None:
+def mount_passthrough(
+    program: Path, stack: ExitStack, under: Path, target: Path, *options: str
+) -> None:
     daemon(stack, program.with_suffix(".log"), program, *options, under, target)
     wait_for(lambda: os.path.ismount(target), "passthrough")
     stack.callback(unmount, target)
@@ -296,15 +299,7 @@ def moosefs(place: Path, stack: ExitStack) -> Mounted:
     return Mounted(*mounts)
 
 
-KINDS: dict[str, Callable[[Path, ExitStack], Mounted]] = {
-    "ext4": ext4,
-    "xfs": xfs,
-    "btrfs": btrfs,
-    "tmpfs": tmpfs,
-    "bindfs": bindfs,
-    "bindfs-plain": bindfs_plain,
-    "sshfs": sshfs,
-    "moosefs": moosefs,
+OF_OURS: dict[str, Callable[[Path, ExitStack], Mounted]] = {
     "passthrough": passthrough(mounts=2),
     "no-case": passthrough("--no-case"),
     "no-links": passthrough("--no-links"),
@@ -314,6 +309,17 @@ KINDS: dict[str, Callable[[Path, ExitStack], Mounted]] = {
     "whole-seconds": passthrough("--whole-seconds"),
     "changing-inodes": passthrough("--changing-inodes", mounts=2),
     "no-statfs": passthrough("--no-statfs"),
+}
+KINDS: dict[str, Callable[[Path, ExitStack], Mounted]] = {
+    **OF_OURS,
+    "ext4": ext4,
+    "xfs": xfs,
+    "btrfs": btrfs,
+    "tmpfs": tmpfs,
+    "bindfs": bindfs,
+    "bindfs-plain": bindfs_plain,
+    "sshfs": sshfs,
+    "moosefs": moosefs,
     "exfat": exfat,
     "ntfs": ntfs,
 }

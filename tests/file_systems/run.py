@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the suites of the storage on file systems that it makes for that.
 
-    .venv/bin/python tests/file_systems/run.py [ext4 xfs btrfs tmpfs bindfs bindfs-plain sshfs moosefs]
+    .venv/bin/python tests/file_systems/run.py [FILE-SYSTEM...]
 
 Needs root, and the programs of each file system. The server under test is `target/debug/slipway`: `cargo build`
 first. It and the Rust suites are copied, so that a build meanwhile is no matter. With `SLIPWAY_METADATA=sidecar`
@@ -52,16 +52,30 @@ SLOW = {"bindfs": ["depths"], "sshfs": ["depths"]}
 SHALLOW = {"SLIPWAY_SHALLOW": "1"}
 # A request is a hundred messages there, one after the other: fewer rounds.
 FEWER = {"SLIPWAY_RACE_ROUNDS": "40", "SLIPWAY_RACE_SHARE": "5", "SLIPWAY_MODEL_ROUNDS": "12"}
-OURS = ["passthrough", "no-case", "no-links", "nfs-locks", "lost-answers", "whole-seconds", "changing-inodes", "no-statfs"]
-MORE_ENV = {"bindfs": SHALLOW, "moosefs": SHALLOW, "sshfs": SHALLOW | FEWER} | dict.fromkeys(OURS, SHALLOW)
+# They are there to lack something, which these suites show.
+LACKING = [*mounts.OF_OURS, "exfat", "ntfs"]
+TELLING = ["conformance", "races", "test_races"]
+MORE_ENV = {"bindfs": SHALLOW, "moosefs": SHALLOW, "sshfs": SHALLOW | FEWER} | dict.fromkeys(
+    LACKING, SHALLOW | FEWER
+)
 # No file may be deeper than a path is long, which the Rust suites find out for themselves.
-BOUNDED = ["bindfs", "bindfs-plain", "sshfs"]
+BOUNDED = ["bindfs", "bindfs-plain", "sshfs", "exfat", "ntfs"]
 # They keep no extended attributes: served only with records in files, refused without.
 SIDECAR = {"SLIPWAY_METADATA": "sidecar"}
 NO_ATTRIBUTES = "keeps no user extended attributes"
 WITHOUT_ATTRIBUTES = ["sshfs", "exfat"]
 # Where a gateway may refuse to serve at all, with a sentence that has this word. Then there is nothing else to test.
 MAY_REFUSE = {"no-case": "case", "no-links": "link", "exfat": "case"}
+# What fails today, by file system and suite (tests/README.md says why), and so is no failure of a run.
+KNOWN: dict[str, set[str]] = {
+    "no-case": {"conformance"},
+    "no-links": {"conformance", "races", "test_races"},
+    "nfs-locks": {"races"},
+    "lost-answers": {"conformance", "races", "test_races"},
+    "changing-inodes": {"conformance", "races"},
+    "no-statfs": {"conformance", "test_races"},
+    "exfat": {"conformance", "races", "test_races"},
+}
 
 
 def rust_suites(copies: Path) -> dict[str, Path]:
@@ -89,8 +103,10 @@ def told(found: Counter[str]) -> str:
     return ", ".join(f"{number} {what}" for what, number in found.items())
 
 
-def suite(name: str, command: list[str], where: Path, log: Path, env: dict[str, str]) -> Counter[str]:
-    """Runs one, and prints its line. Not passed, it counts as failed."""
+def suite(
+    name: str, command: list[str], where: Path, log: Path, env: dict[str, str], known: bool
+) -> Counter[str]:
+    """Runs one, and prints its line. Not passed, it counts as failed, unless it is `known` to fail."""
     began = time.monotonic()
     with open(log, "wb") as output:
         process = subprocess.Popen(
@@ -116,6 +132,9 @@ def suite(name: str, command: list[str], where: Path, log: Path, env: dict[str, 
     if status != 0:
         found["failed"] += not found["failed"]
     verdict = "ok" if status == 0 else f"FAILED ({status}), see {log}"
+    if known:
+        verdict = "ok now: KNOWN tells otherwise" if status == 0 else f"fails ({status}), as is known"
+        found = Counter({"known to fail": found["failed"], "passed": found["passed"]})
     print(f"  {name:<24} {verdict:<8} {time.monotonic() - began:6.1f} s  {told(found)}", flush=True)
     return found
 
@@ -145,6 +164,7 @@ def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> 
         temporary.mkdir()
         if options.probes:
             return Counter()
+        known = KNOWN.get(kind, set())
         results, env = [], {"TMPDIR": str(temporary), **MORE_ENV.get(kind, {})}
         if kind in WITHOUT_ATTRIBUTES and not SIDECAR.items() <= os.environ.items():
             results.append(refused(NO_ATTRIBUTES, temporary, logs / "serve.log", env, must=True))
@@ -154,13 +174,14 @@ def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> 
             results.append(refused(MAY_REFUSE[kind], tree, logs / "serve.log", env, must=False))
             if results[-1]:
                 return sum(results, Counter())
-        wanted = options.only or [*programs, *BLACK_BOX]
+        narrow = kind in LACKING and not options.all
+        wanted = options.only or (TELLING if narrow else [*programs, *BLACK_BOX])
         slow = [] if options.all or options.only else LONG + SLOW.get(kind, [])
         left_out = options.without + NOT_OF_FILES + LEFT_OUT.get(kind, []) + slow
         wanted = [name for name in wanted if name not in left_out]
         for name in filter(programs.get, wanted):
             command, where = [str(programs[name]), "--show-output"], REPOSITORY / "crates/backend-posix"
-            results.append(suite(name, command, where, logs / f"{name}.log", env))
+            results.append(suite(name, command, where, logs / f"{name}.log", env, name in known))
         if kind in BOUNDED:
             env |= SHALLOW
         if made.second:
@@ -171,7 +192,8 @@ def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> 
             # pytest's own directory for it has a link that sshfs does not follow.
             base = f"--basetemp={temporary / name}"
             command = [sys.executable, "-m", "pytest", "-q", "-n0", base, f"{name}.py"]
-            results.append(suite(name, command, REPOSITORY / "tests", logs / f"{name}.log", env))
+            log = logs / f"{name}.log"
+            results.append(suite(name, command, REPOSITORY / "tests", log, env, name in known))
         return sum(results, Counter())
 
 
