@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use backend::{ObjectBody, ObjectPart, ReadSelector, Result};
 use bytes::Bytes;
@@ -11,6 +11,7 @@ use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Conditions, Digester,
 use crate::bucket::Bucket;
 use crate::buckets;
 use crate::keymap::{ObjectPath, RECORDS};
+use crate::limits::TIMES_SETTLE;
 use crate::object::{self, ReadRequest};
 use crate::options::Options;
 use crate::publish::Target;
@@ -25,6 +26,19 @@ pub(crate) struct Scene {
     pub store: Store,
     pub name: BucketName,
     root: tempfile::TempDir,
+}
+
+/// What is seen of a change that `look` makes, in a time in which such a change may not show yet. A
+/// busy machine may need longer than that, and tries again.
+pub(crate) fn just_after<T>(mut look: impl FnMut() -> T) -> T {
+    for _ in 0..1000 {
+        let begun = Instant::now();
+        let seen = look();
+        if begun.elapsed() < TIMES_SETTLE / 2 {
+            return seen;
+        }
+    }
+    panic!("it never was in time");
 }
 
 /// How long this thread has been at work, whatever else the machine does.
