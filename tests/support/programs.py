@@ -7,6 +7,7 @@ file, or nothing, has done nothing.
 """
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Callable
@@ -226,7 +227,13 @@ class Program(Actor):
 
         def act(path: Path) -> None:
             start = time.monotonic()
-            os.rename(self.root / source, path)
+            try:
+                os.rename(self.root / source, path)
+            except OSError as error:
+                # Onto a directory that it is in.
+                if error.errno == errno.ENOTEMPTY:
+                    return
+                raise
             self._step(source, f"mv to {target!r}", start, goes(body))
             what = f"mv of {source!r}: {tell(body)}"
             self._step(target, what, start, becomes(self.versions.of(body)))
