@@ -11,10 +11,20 @@ use std::process::ExitCode;
 const HELP: &str = "\
 Usage: cargo xtask COMMAND
 
-  docs [--check]                          write docs/CONFIGURATION.md and docs/COMPATIBILITY.md from the code,
-                                          or only compare
-  conformance s3-tests PATH [--bless]     run a checkout of ceph/s3-tests against a fresh server and compare with
-              [-k EXPRESSION]             tests/conformance/s3-tests.pass; --bless adds what newly passes";
+  docs [--check]                      write docs/CONFIGURATION.md and docs/COMPATIBILITY.md from the code, or only compare
+  conformance s3-tests PATH [OPTION]  run a checkout of ceph/s3-tests against a fresh server and compare with
+                                      tests/conformance/s3-tests.pass
+  conformance recorded PATH [OPTION]  run the S3 tests of a checkout of localstack/localstack against a fresh server, compare
+                                      its answers with those recorded from Amazon S3, and what passes with
+                                      tests/conformance/recorded.core.pass and recorded.aws.pass
+  conformance model PATH [OPTION]     run the tests that are made from botocore's model of S3 with the one at PATH: service-2.json,
+                                      service-2.json.gz, or a folder with botocore. Take the newest (it grows every week): ./test
+                                      runs them with the one that tests/requirements.txt pins
+
+  --bless             add what newly passes to the lists
+  --floor             run against a server that answers an empty 200 to everything, and only count what passes
+  --binary PATH       run this slipway, instead of building one
+  -k EXPRESSION, ...  all else goes to pytest";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -22,7 +32,9 @@ fn main() -> ExitCode {
     let outcome = match args.as_slice() {
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
-        ["conformance", "s3-tests", path, rest @ ..] => conformance::run(path.as_ref(), rest),
+        ["conformance", "s3-tests", path, rest @ ..] => conformance::s3_tests::run(path.as_ref(), rest),
+        ["conformance", "recorded", path, rest @ ..] => conformance::recorded::run(path.as_ref(), rest),
+        ["conformance", "model", path, rest @ ..] => conformance::model::run(path.as_ref(), rest),
         _ => Err(HELP.to_owned()),
     };
     match outcome {
