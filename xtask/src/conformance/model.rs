@@ -9,7 +9,7 @@ use std::process::Command;
 use super::{Options, root, succeed};
 
 /// The tests that are made from the model.
-const TESTS: &str = "tests/test_refusals.py";
+const TESTS: [&str; 2] = ["tests/test_refusals.py", "tests/test_model_members.py"];
 /// Where botocore keeps the model, below its own folder.
 const MODEL: &str = "data/s3/2006-03-01/service-2.json";
 
@@ -37,7 +37,8 @@ pub fn run(path: &Path, arguments: &[&str]) -> Result<(), String> {
     command
         .current_dir(root())
         .env("SLIPWAY_S3_MODEL", model)
-        .args(["-m", "pytest", "--config-file", "tests/pytest.ini", "-q", "-n", "2", TESTS])
+        .args(["-m", "pytest", "--config-file", "tests/pytest.ini", "-q", "-n", "2"])
+        .args(TESTS)
         .args(options.pytest);
     succeed(&mut command)
 }
