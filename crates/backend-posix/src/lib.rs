@@ -22,7 +22,7 @@
 //!       converting                 the last file that became a directory by steps, where there is no `RENAME_EXCHANGE`
 //!       staging/                   files on their way to a name that is taken; notes of directories (`note`)
 //!       staging/xID, nID           a file that is becoming a directory, and a note of it (`exchange`)
-//!       scattered/HASH             where else things are staged: in directories that are mounted inside the bucket
+//!       scattered/HASH             where else things are staged: in directories that are mounted inside the bucket, or leave a group or an ACL
 //!       overflow/ID                records that do not fit an attribute
 //!       uploads/ID/upload, /00001  uploads in progress: what was asked for, and the parts
 //!       uploads/ID/assembly1       parts that are in their place already; see [`upload`]
@@ -97,7 +97,8 @@
 //! # Modules
 //! [`keymap`] (keys to paths), [`record`] (the attribute), [`resolve`] and [`bucket`] (opening paths), [`place`] (where an object is),
 //! [`staging`] and [`publish`] (writing), [`directories`] (making and pruning them), [`exchange`] (files that become some), [`conversion`] (the same by steps), [`object`], [`listing`] and [`upload`]
-//! (S3's operations), [`predecessor`] (which object an upload's conditions are about), [`sweep`] (leftovers), [`tools`] (what an operator runs on a tree).
+//! (S3's operations), [`predecessor`] (which object an upload's conditions are about), [`sweep`] (leftovers), [`tools`] (what an operator runs on a tree),
+//! [`volume`] and [`probes`] (what a file system is like), [`presence`] (whether the tree is still where its path leads).
 
 #![forbid(unsafe_code)]
 #![allow(rustdoc::private_intra_doc_links, reason = "these pages are for those who work on the crate")]
