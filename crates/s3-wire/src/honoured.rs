@@ -106,7 +106,6 @@ fn honours_header(operation: Operation, rest: &str) -> bool {
         | "source-expected-bucket-owner" => copies,
         "copy-source-range" => operation == Op::UploadPartCopy,
         "metadata-directive" | "tagging-directive" => operation == Op::CopyObject,
-        "if-match-size" | "if-match-last-modified-time" => operation == Op::DeleteObject,
         "bypass-governance-retention" => matches!(operation, Op::DeleteObject | Op::DeleteObjects),
         "object-ownership" | "bucket-namespace" | "bucket-object-lock-enabled" => {
             operation == Op::CreateBucket
@@ -192,7 +191,7 @@ mod tests {
             (PutObject, "", "x-amz-if-match-size: 1", "NotImplemented"),
             (PutObject, "", "x-amz-acl: public-read", "AccessControlListNotSupported"),
             (UploadPart, "partNumber=1&uploadId=x", "x-amz-meta-a: b", "NotImplemented"),
-            (DeleteObject, "versionId=null", "x-amz-if-match-size: 1", ""),
+            (DeleteObject, "versionId=null", "", ""),
             (DeleteObject, "", "x-amz-mfa: 1 2", "NotImplemented"),
             (PutObject, "x-id=PutObject", "", ""),
             (PutObject, "x-whatever=1", "", ""),

@@ -8,7 +8,7 @@ use http::{HeaderMap, Method};
 
 use crate::Result;
 use crate::error::{ErrorCode, S3Error};
-use crate::headers::check_integer;
+use crate::headers::{ListObjects, ListObjectsV2, ListVersions, check_integer};
 use crate::operation::{OPERATIONS, Operation, OperationInfo, Selector, Verb};
 use crate::query::Query;
 use crate::subresource::{self, Subresource};
@@ -65,19 +65,21 @@ pub fn route(method: &Method, shape: Shape, query: &Query<'_>, headers: &HeaderM
     };
     Ok(match row {
         Some(row) => {
-            check_integers(row.operation, query)?;
+            check_listing(row.operation, query)?;
             Route::Operation(row.operation)
         }
         None => Route::Refused(not_allowed(method, shape, asked)),
     })
 }
 
-/// Page sizes and positions that are no integers are told to anyone, as S3 does.
-fn check_integers(operation: Operation, query: &Query<'_>) -> Result<()> {
+/// Page sizes and positions that are no integers, and arguments of another form of a listing, are told to anyone, as S3 does.
+fn check_listing(operation: Operation, query: &Query<'_>) -> Result<()> {
     use Operation as Op;
     match operation {
         Op::ListBuckets => check_integer(query, "max-buckets"),
-        Op::ListObjects | Op::ListObjectsV2 | Op::ListObjectVersions => check_integer(query, "max-keys"),
+        Op::ListObjects => ListObjects::check(query),
+        Op::ListObjectsV2 => ListObjectsV2::check(query),
+        Op::ListObjectVersions => ListVersions::check(query),
         Op::ListMultipartUploads => check_integer(query, "max-uploads"),
         Op::ListParts => {
             check_integer(query, "max-parts")?;

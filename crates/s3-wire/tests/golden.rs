@@ -208,7 +208,7 @@ fn listings_of_objects() {
     };
     render("list-objects-v2.empty", &second.begin().finish());
     let all = ListObjectsV2Result { key_count: 6, delimiter: Some("/"), ..second };
-    let all = list_objects(all.begin(), objects(&etags), &["x<y/", "z/"], KeyEncoding::Plain, Some(NAMED));
+    let all = list_objects(all.begin(), objects(&etags), &["x<y/", "z/"], KeyEncoding::Plain, Some(OWNER));
     render("list-objects-v2.owner", &all);
     let paged = ListObjectsV2Result {
         prefix: "p ",

@@ -248,7 +248,7 @@ const _: () = assert!(DEFAULT_ITEMS as usize == LIST_ITEMS_MAX);
 
 /// Refuses a `max-keys` that is no number.
 pub(super) fn check_max_keys(query: &Query<'_>) -> Result<()> {
-    query.get_non_empty(MAX_KEYS).map_or(Ok(()), |text| java_int(MAX_KEYS, text).map(drop))
+    check_integer(query, MAX_KEYS)
 }
 
 /// S3 calls it `max-keys` where it is no number and `maxKeys` where it is negative.

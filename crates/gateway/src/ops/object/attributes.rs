@@ -6,18 +6,17 @@ use s3_wire::{Result, time};
 
 use crate::ops::Operation;
 use crate::ops::check_version;
-use crate::ops::object::after_bucket;
 use crate::ops::object::get::read_error;
 use crate::pipeline::{Call, Permission};
 use crate::reply::{self, Reply};
 
 /// GetObjectAttributes.
-pub struct GetObjectAttributes(Option<AttributesRequest>);
+pub struct GetObjectAttributes(AttributesRequest);
 
 impl<'a> Operation<'a> for GetObjectAttributes {
     fn parse(call: &Call<'a>) -> Result<Self> {
         check_version(call.query.get("versionId"))?;
-        AttributesRequest::parse(call.headers).map(Self)
+        AttributesRequest::parse(call.headers)?.ok_or_else(no_attributes).map(Self)
     }
 
     fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
@@ -29,7 +28,7 @@ impl<'a> Operation<'a> for GetObjectAttributes {
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let object = call.object()?;
-        let asked = after_bucket(&call, self.0.ok_or_else(no_attributes)).await?;
+        let asked = self.0;
         let conditions = read_conditions(call.headers, call.cx.now);
         let (backend, cx) = (call.backend(), call.backend_context());
         let read = match backend.head_object(&cx, object, ReadSelector::Whole, &conditions).await {

@@ -1,9 +1,8 @@
 use http::{HeaderMap, StatusCode};
 use s3_types::Conditions;
-use s3_wire::headers::{delete_conditions};
+use s3_wire::headers::delete_conditions;
 use s3_wire::{Result, S3Error};
 
-use crate::ops::object::after_bucket;
 use crate::ops::{Operation, check_version};
 use crate::pipeline::Call;
 use crate::reply::{self, Reply};
@@ -15,13 +14,13 @@ pub struct DeleteObject {
 
 impl<'a> Operation<'a> for DeleteObject {
     fn parse(call: &Call<'a>) -> Result<Self> {
+        refuse_bypass(call.headers)?;
         check_version(call.query.get("versionId"))?;
         Ok(Self { conditions: delete_conditions(call.headers)? })
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let object = call.object()?;
-        after_bucket(&call, refuse_bypass(call.headers)).await?;
         call.backend()
             .delete_object(&call.backend_context(), object, &self.conditions)
             .await
@@ -31,7 +30,7 @@ impl<'a> Operation<'a> for DeleteObject {
 }
 
 /// Refuses to bypass a retention, be it to say that it is not to be bypassed: S3 takes the header in buckets with Object Lock
-/// alone, and there are none. To be asked once the bucket is known.
+/// alone, and there are none.
 pub fn refuse_bypass(headers: &HeaderMap) -> Result<()> {
     const NAME: &str = "x-amz-bypass-governance-retention";
     if !headers.contains_key(NAME) {

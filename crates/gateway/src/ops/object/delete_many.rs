@@ -18,6 +18,7 @@ pub struct DeleteObjects {
 
 impl<'a> Operation<'a> for DeleteObjects {
     fn parse(call: &Call<'a>) -> Result<Self> {
+        refuse_bypass(call.headers)?;
         let checksum = ChecksumRequest::parse(call.headers)?;
         // S3 wants a digest of this body: it is the one that destroys.
         if checksum.algorithm.is_none() && checksum.content_md5.is_none() {
@@ -40,7 +41,6 @@ impl<'a> Operation<'a> for DeleteObjects {
         let bytes_max = limits::DELETE_BODY_BYTES_MAX;
         let request = call.read_document(self.checksum, bytes_max, DeleteRequest::parse).await?;
         call.backend().head_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
-        refuse_bypass(call.headers)?;
         let call = &call;
         // Made before they are polled: a stream of borrowing closures is not known to be `Send`.
         let deletions: Vec<_> = request.objects.iter().map(|entry| delete_one(call, bucket, entry)).collect();

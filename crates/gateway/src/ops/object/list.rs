@@ -4,22 +4,20 @@ use s3_wire::headers::{self, ListStart, page_items};
 use s3_wire::xml::{KeyEncoding, ListObjectsResult, ListedObject, Owner, Writer};
 
 use crate::ops::Operation;
-use crate::ops::object::after_bucket;
 use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// ListObjects, the first form.
-pub struct ListObjects<'a>(Result<headers::ListObjects<'a>>);
+pub struct ListObjects<'a>(headers::ListObjects<'a>);
 
 impl<'a> Operation<'a> for ListObjects<'a> {
     fn parse(call: &Call<'a>) -> Result<Self> {
         headers::check_optional_attributes(call.headers)?;
-        headers::ListObjects::check(call.query)?;
-        Ok(Self(headers::ListObjects::parse(call.query)))
+        headers::ListObjects::parse(call.query).map(Self)
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
-        let (bucket, asked) = (call.bucket()?, after_bucket(&call, self.0).await?);
+        let (bucket, Self(asked)) = (call.bucket()?, self);
         let page = page(&call, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
         let next = next_marker(&page, asked.prefix, asked.delimiter);
         let result = ListObjectsResult {

@@ -4,22 +4,20 @@ use s3_wire::xml::ListObjectsV2Result;
 
 use super::list::{objects_reply, page, start_of};
 use crate::ops::Operation;
-use crate::ops::object::after_bucket;
 use crate::pipeline::Call;
 use crate::reply::Reply;
 
 /// ListObjectsV2.
-pub struct ListObjectsV2<'a>(Result<headers::ListObjectsV2<'a>>);
+pub struct ListObjectsV2<'a>(headers::ListObjectsV2<'a>);
 
 impl<'a> Operation<'a> for ListObjectsV2<'a> {
     fn parse(call: &Call<'a>) -> Result<Self> {
         headers::check_optional_attributes(call.headers)?;
-        headers::ListObjectsV2::check(call.query)?;
-        Ok(Self(headers::ListObjectsV2::parse(call.query)))
+        headers::ListObjectsV2::parse(call.query).map(Self)
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
-        let (bucket, asked) = (call.bucket()?, after_bucket(&call, self.0).await?);
+        let (bucket, Self(asked)) = (call.bucket()?, self);
         let page = page(&call, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
         let token = page.next.as_ref().map(|next| start_of(next).to_token());
         let result = ListObjectsV2Result {

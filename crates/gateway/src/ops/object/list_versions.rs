@@ -5,22 +5,20 @@ use s3_wire::xml::{KeyEncoding, ListObjectVersionsResult, ListedVersion, Owner};
 
 use super::list::{entries_reply, next_marker, page};
 use crate::ops::Operation;
-use crate::ops::object::after_bucket;
 use crate::pipeline::Call;
 use crate::reply::Reply;
 
 /// ListObjectVersions. As there are no versions yet, each object is its own and only one, with the id `null`.
-pub struct ListObjectVersions<'a>(Result<headers::ListVersions<'a>>);
+pub struct ListObjectVersions<'a>(headers::ListVersions<'a>);
 
 impl<'a> Operation<'a> for ListObjectVersions<'a> {
     fn parse(call: &Call<'a>) -> Result<Self> {
         headers::check_optional_attributes(call.headers)?;
-        headers::ListVersions::check(call.query)?;
-        Ok(Self(headers::ListVersions::parse(call.query)))
+        headers::ListVersions::parse(call.query).map(Self)
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
-        let (bucket, asked) = (call.bucket()?, after_bucket(&call, self.0).await?);
+        let (bucket, Self(asked)) = (call.bucket()?, self);
         let max_keys = if asked.is_past_the_end() { 0 } else { asked.max_keys };
         let page = page(&call, asked.prefix, asked.grouping(), asked.start(), max_keys).await?;
         let next = next_marker(&page, asked.prefix, asked.grouping());

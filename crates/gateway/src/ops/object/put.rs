@@ -3,8 +3,7 @@ use http::StatusCode;
 use s3_types::{Checksum, Conditions, ETag, ObjectMetadata};
 use s3_wire::Result;
 use s3_wire::headers::{
-    ChecksumRequest, Md5Of, append_checksum, etag_value, object_metadata,
-    write_conditions,
+    ChecksumRequest, Md5Of, append_checksum, etag_value, object_metadata, write_conditions,
 };
 
 use crate::body::{DigestPlan, receive};

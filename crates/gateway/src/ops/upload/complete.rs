@@ -1,8 +1,6 @@
 use backend::{BackendError, CompleteUpload, CompletedPart, ObjectRef, UploadRef};
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, Conditions, UploadId};
-use s3_wire::headers::{
-    ChecksumRequest, CompleteChecksum, complete_checksum, write_conditions,
-};
+use s3_wire::headers::{ChecksumRequest, CompleteChecksum, complete_checksum, write_conditions};
 use s3_wire::xml::{CompleteUploadRequest, CompleteUploadResult};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
