@@ -12,6 +12,7 @@ from support import expect
 from support.checksums import checksum
 from support.clients import boto3_client
 from support.server import ACCESS_KEY
+from support.sigv2 import presign_v2
 
 
 @pytest.fixture
@@ -79,6 +80,47 @@ class TestV4:
         response = bucket.raw.fetch(target, "PUT", b"data", headers=dict([header]))
         expect.error(response, "BadDigest", re.compile("CRC32"))
         assert not bucket.exists("next")
+
+    def test_headers_that_are_signed_and_in_the_query(self, bucket):
+        """As the JavaScript SDK v2 presigns: who has the URL may send the header, or not."""
+        pair = ("x-amz-meta-a", "1")
+        target = presign(bucket, "PUT", "new", query=[pair], headers=[pair])
+        for sent in ({}, dict([pair])):
+            expect.ok(bucket.raw.fetch(target, "PUT", b"data", sent))
+            assert bucket.head("new").headers["x-amz-meta-a"] == "1"
+            bucket.delete("new")
+        expect.error(bucket.raw.fetch(target, "PUT", b"evil", {"x-amz-meta-a": "2"}), "SignatureDoesNotMatch")
+        other = target.replace("x-amz-meta-a=1", "x-amz-meta-a=2")
+        expect.error(bucket.raw.fetch(other, "PUT", b"evil"), "SignatureDoesNotMatch")
+        # Such a checksum was meant: it counts.
+        pair = ("x-amz-checksum-crc32", checksum("CRC32", b"other"))
+        target = presign(bucket, "PUT", "new", query=[pair], headers=[pair])
+        expect.error(bucket.raw.fetch(target, "PUT", b"data"), "BadDigest", re.compile("CRC32"))
+        # A header without `x-amz-` has to be sent.
+        pair = ("cache-control", "no-cache")
+        target = presign(bucket, "PUT", "new", query=[pair], headers=[pair])
+        expect.error(bucket.raw.fetch(target, "PUT", b"evil"), "SignatureDoesNotMatch")
+        assert bucket.is_untouched()
+
+    def test_a_copy_source_that_is_signed_and_in_the_query(self, thing):
+        pair = ("x-amz-copy-source", f"{thing.name}/key")
+        target = presign(thing, "PUT", "copy", query=[pair], headers=[pair])
+        assert expect.ok(thing.raw.fetch(target, "PUT")).xml.name == "CopyObjectResult"
+        assert thing.read("copy") == b"data"
+
+    @pytest.mark.parametrize("form", [str.title, str.lower])
+    def test_what_describes_the_body_counts_in_the_query(self, bucket, form):
+        query = [(form("content-type"), "image/png"), (form("cache-control"), "no-cache")]
+        target = presign(bucket, "PUT", "new", query=query)
+        expect.ok(bucket.raw.fetch(target, "PUT", b"data"))
+        assert bucket.head("new").headers["content-type"] == "image/png"
+        assert bucket.head("new").headers["cache-control"] == "no-cache"
+        # As any header that was sent goes before a parameter.
+        expect.ok(bucket.raw.fetch(target, "PUT", b"data", {"content-type": "text/plain"}))
+        assert bucket.head("new").headers["content-type"] == "text/plain"
+        target = presign(bucket, "PUT", "new", query=[(form("content-md5"), "rL0Y20zC+Fzt72VPzMSk2A==")])
+        expect.error(bucket.raw.fetch(target, "PUT", b"evil"), "BadDigest")
+        assert bucket.read("new") == b"data"
 
     @pytest.mark.parametrize("name", ["If-None-Match", "if-none-match"])
     def test_conditions_in_the_query_count(self, bucket, name):
@@ -318,6 +360,29 @@ class TestV2:
     def test_missing_parameters(self, thing, target, name):
         response = thing.raw.fetch(re.sub(rf"(?<=[?&]){name}=[^&]*&?", "", target).rstrip("&"))
         expect.error(response, "AccessDenied", re.compile("^Query-string authentication requires"))
+
+    @pytest.mark.parametrize("name", ["Content-Type", "content-type"])
+    def test_a_content_type_in_the_query(self, thing, name):
+        """As the JavaScript SDK v2 and boto3 write it."""
+        query = [(name, "image/png"), ("Cache-Control", "no-cache")]
+        target = presign_v2(thing.raw.signer, "PUT", thing.path("new"), query)
+        expect.ok(thing.raw.fetch(target, "PUT", b"data"))
+        headers = thing.head("new").headers
+        assert headers["content-type"] == "image/png"
+        # It is not under the signature, so that anyone could have written it; S3 passes over it.
+        assert "cache-control" not in headers
+        expect.ok(thing.raw.fetch(target, "PUT", b"data", {"content-type": "image/png"}))
+        response = thing.raw.fetch(target, "PUT", b"evil", {"content-type": "text/html"})
+        expect.error(response, "SignatureDoesNotMatch")
+        response = thing.raw.fetch(target.replace("image%2Fpng", "text%2Fhtml"), "PUT", b"evil")
+        expect.error(response, "SignatureDoesNotMatch")
+        assert thing.read("new") == b"data"
+
+    def test_a_condition_in_the_query_is_refused(self, thing):
+        """It is not under the signature: whoever has the URL could take it out."""
+        target = presign_v2(thing.raw.signer, "PUT", thing.path("key"), [("If-None-Match", "*")])
+        expect.error(thing.raw.fetch(target, "PUT", b"evil"), "NotImplemented", re.compile("A parameter"))
+        assert thing.read("key") == b"data"
 
     def test_unknown_key(self, thing, target):
         response = thing.raw.fetch(target.replace(ACCESS_KEY, "NOBODY"))

@@ -10,7 +10,7 @@ use s3_types::ChecksumAlgorithm;
 
 use crate::Result;
 use crate::error::{ErrorCode, S3Error};
-use crate::headers::{check_value, is_condition};
+use crate::headers::{check_value, describes_body, stands_for_header};
 use crate::operation::Operation;
 use crate::query::Query;
 
@@ -149,10 +149,8 @@ fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
             operation,
             Op::UploadPart | Op::UploadPartCopy | Op::CompleteMultipartUpload | Op::AbortMultipartUpload
         ),
-        // SigV2's, with the two headers that it puts into URLs.
-        "AWSAccessKeyId" | "Signature" | "Expires" | "content-md5" | "content-type" => {
-            signed == Signed::UrlV2
-        }
+        // SigV2's.
+        "AWSAccessKeyId" | "Signature" | "Expires" => signed == Signed::UrlV2,
         _ => match name.get(..2) {
             // SigV4's, and what stands for a header, which was looked at as one.
             Some(start) if start.eq_ignore_ascii_case("x-") => {
@@ -160,7 +158,12 @@ fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
                 // Others that begin so are for the access log alone (S3 User Guide, "Adding custom fields").
                 signed != Signed::Headers || !reserved
             }
-            _ => signed == Signed::UrlV4 && is_condition(name),
+            _ => match signed {
+                Signed::Headers => false,
+                Signed::UrlV4 => stands_for_header(name),
+                // Two of them are signed, and so count; the others are not, and S3 passes over them.
+                Signed::UrlV2 => describes_body(name),
+            },
         },
     }
 }
@@ -211,6 +214,11 @@ mod tests {
         assert_eq!(ask(PutObject, "If-None-Match=*&X-Amz-Date=1", "", Signed::UrlV4), "");
         assert_eq!(ask(PutObject, "AWSAccessKeyId=1&Signature=x&Expires=1", "", Signed::UrlV2), "");
         assert_eq!(ask(PutObject, "If-None-Match=*", "", Signed::UrlV2), "NotImplemented");
+        for described in ["Content-Type=a", "content-type=a", "Cache-Control=a"] {
+            assert_eq!(ask(PutObject, described, "", Signed::UrlV4), "");
+            assert_eq!(ask(PutObject, described, "", Signed::UrlV2), "");
+            assert_eq!(ask(PutObject, described, "", Signed::Headers), "NotImplemented");
+        }
         assert_eq!(ask(PutObject, "frob=*", "", Signed::UrlV4), "NotImplemented");
     }
 

@@ -167,14 +167,15 @@ impl Authorization {
     }
 }
 
-/// The headers to verify and perform a request with: those that were sent, and those that a SigV2 URL has in its query.
-/// To be called first; the rest of this module is given the result.
+/// The headers to verify and perform a request with: those that were sent, and those that are signed as headers but stand in
+/// the query of a presigned URL. To be called first; the rest of this module is given the result.
 pub fn effective_headers<'a>(query: &Query<'_>, headers: &'a HeaderMap) -> Result<Cow<'a, HeaderMap>> {
     // An `Authorization` header does not sign the query in this way.
-    if !query.has("AWSAccessKeyId") || authorization_of(headers).is_some() {
+    if query.is_empty() || authorization_of(headers).is_some() {
         return Ok(Cow::Borrowed(headers));
     }
-    Ok(v2::headers_of_url(query, headers)?.map_or(Cow::Borrowed(headers), Cow::Owned))
+    let of_url = if query.has("AWSAccessKeyId") { v2::headers_of_url } else { v4::headers_of_url };
+    Ok(of_url(query, headers)?.map_or(Cow::Borrowed(headers), Cow::Owned))
 }
 
 /// Verifies a signature with the secret key that belongs to [`Authorization::access_key`], and says how the body is

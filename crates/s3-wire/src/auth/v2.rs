@@ -172,16 +172,18 @@ fn amz_names<'a>(request: &'a SignedRequest<'_>) -> Vec<&'a str> {
 ///
 /// When botocore presigns, it moves the headers that it signed into the query. What is signed and what is performed must
 /// be the same, so both take the headers from here, and a parameter that might be taken for a header but is not signed
-/// as one is refused: one in capitals (`AccessDenied`), or a value with control characters (`InvalidArgument`), with which the
-/// string to sign of one request could be made to read as that of another. A header that was sent goes before a
-/// parameter, which is then without any meaning.
+/// as one is refused: an `x-amz-` one in capitals (`AccessDenied`), or a value with control characters (`InvalidArgument`), with
+/// which the string to sign of one request could be made to read as that of another. A header that was sent goes before
+/// a parameter, which is then without any meaning. (The JavaScript SDK v2 writes `Content-Type` in capitals.)
 pub(super) fn headers_of_url(query: &Query<'_>, headers: &HeaderMap) -> Result<Option<HeaderMap>> {
     let mut all = None;
     for (name, value) in query.iter() {
         let lower = name.to_ascii_lowercase();
-        if !lower.starts_with("x-amz-") && !matches!(lower.as_str(), "content-md5" | "content-type") {
-            continue;
-        }
+        let name = match lower.as_str() {
+            "content-md5" | "content-type" => lower.as_str(),
+            other if other.starts_with("x-amz-") => name,
+            _ => continue,
+        };
         let is_plain = name
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_' | b'.'));

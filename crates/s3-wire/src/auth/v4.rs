@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use s3_types::Timestamp;
 
 use super::canonical::canonical_request;
@@ -15,6 +15,7 @@ use super::scope::{Place, parse_credential};
 use super::window::{check_expiry, check_skew, request_time};
 use super::{SignedRequest, SigningPolicy, header, mismatch, shown};
 use crate::error::{ErrorCode, S3Error};
+use crate::headers::is_of_signature;
 use crate::limits::{CLOCK_SKEW_SECONDS_MAX, PRESIGNED_SECONDS_MAX};
 use crate::payload::PayloadMode;
 use crate::time::{IsoBasic, parse_iso_basic};
@@ -153,8 +154,7 @@ impl SigV4Authorization {
         if !is_signed("host") {
             missing.push("host");
         }
-        let meaningful =
-            headers.keys().map(http::HeaderName::as_str).filter(|name| name.starts_with("x-amz-"));
+        let meaningful = headers.keys().map(HeaderName::as_str).filter(|name| name.starts_with("x-amz-"));
         // S3 passes over this one in a presigned URL, which says by itself how the body is protected.
         let ignored = |name: &str| self.presigned && name == content_sha256::HEADER;
         missing.extend(meaningful.filter(|name| !is_signed(name) && !ignored(name)));
@@ -219,6 +219,29 @@ impl SigV4Authorization {
     fn string_to_sign<'a>(&'a self, canonical_hash: &'a Hex) -> [&'a str; 7] {
         string_to_sign(&self.time, &self.credential, canonical_hash)
     }
+}
+
+/// The headers of a request whose URL SigV4 has presigned: those that were sent, and those that the URL names as signed
+/// and has as parameters. `None` if there are none of the latter.
+///
+/// The JavaScript SDK v2 writes the `x-amz-*` headers that it signs into the query too, and S3 takes them from there if
+/// they were not sent (aws-sdk-js-v3, issue 5414). Both are under the signature, so that they can't differ. A
+/// value with control characters is `InvalidArgument`.
+pub(super) fn headers_of_url(query: &Query<'_>, headers: &HeaderMap) -> Result<Option<HeaderMap>> {
+    let signed_headers = query.get("X-Amz-SignedHeaders").filter(|_| query.has("X-Amz-Signature"));
+    let mut all = None;
+    for name in signed_headers.unwrap_or_default().split(';') {
+        if !name.starts_with("x-amz-") || is_of_signature(name) || headers.contains_key(name) {
+            continue;
+        }
+        let parameter = query.iter().find(|(parameter, _)| parameter.eq_ignore_ascii_case(name));
+        let Some(((_, value), name)) = parameter.zip(HeaderName::try_from(name).ok()) else { continue };
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| {
+            S3Error::with_message(ErrorCode::InvalidArgument, "Invalid header value in query string")
+        })?;
+        all.get_or_insert_with(|| headers.clone()).insert(name, value);
+    }
+    Ok(all)
 }
 
 /// The string to sign, in pieces.

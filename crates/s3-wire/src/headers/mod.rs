@@ -34,7 +34,8 @@ pub use metadata::{MetadataDirective, metadata_directive, object_metadata, redir
 pub use range::{Selection, content_range, copy_source_range, part_number, range, selection};
 pub use response::{ObjectHeaders, ResponseOverrides, append_checksum, etag_value};
 pub use semantics::{
-    check_value, expected_bucket_owner, hoist_query, is_condition, is_hoisted, source_expected_bucket_owner,
+    check_value, describes_body, expected_bucket_owner, hoist_query, is_hoisted, is_of_signature,
+    source_expected_bucket_owner, stands_for_header,
 };
 pub use token::ListStart;
 

@@ -75,18 +75,32 @@ pub fn is_hoisted(query: &Query<'_>) -> bool {
     query.iter().any(|(parameter, _)| is_header(parameter))
 }
 
-/// True for a parameter that stands for a condition of a write, in whatever case: S3 honours both in a signed query.
-pub fn is_condition(parameter: &str) -> bool {
+/// True for a parameter that stands for a header without `x-amz-`, in whatever case: a condition of a write, which S3
+/// honours in a signed query, or what describes a body. Clients move both there.
+pub fn stands_for_header(parameter: &str) -> bool {
+    is_condition(parameter) || describes_body(parameter)
+}
+
+fn is_condition(parameter: &str) -> bool {
     ["if-match", "if-none-match"].iter().any(|name| parameter.eq_ignore_ascii_case(name))
 }
 
-/// True for a parameter that stands for a header, and is no part of the signature itself.
-///
-/// S3 passes over checksums in the query: SDKs put the checksum of an empty body there, as they sign before there is one.
-fn is_header(parameter: &str) -> bool {
-    /// What a checksum is chosen by; the others are values.
-    const CHOOSES: [&str; 3] = ["x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"];
-    const SIGNATURE: [&str; 9] = [
+/// True for a parameter that has the name of a header which says what a body is, in whatever case.
+pub fn describes_body(parameter: &str) -> bool {
+    const NAMES: [&str; 6] = [
+        "cache-control",
+        "content-disposition",
+        "content-encoding",
+        "content-language",
+        "content-md5",
+        "content-type",
+    ];
+    NAMES.iter().any(|name| parameter.eq_ignore_ascii_case(name))
+}
+
+/// True for a parameter of a signature itself, in whatever case.
+pub fn is_of_signature(parameter: &str) -> bool {
+    const NAMES: [&str; 9] = [
         "x-amz-algorithm",
         "x-amz-credential",
         "x-amz-date",
@@ -97,18 +111,27 @@ fn is_header(parameter: &str) -> bool {
         "x-amz-content-sha256",
         "x-amz-sdk-checksum-algorithm",
     ];
-    let is = |name: &&str| parameter.eq_ignore_ascii_case(name);
-    if !parameter.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-")) {
-        return is_condition(parameter);
-    }
-    let of_checksum = parameter.get(6..15).is_some_and(|word| word.eq_ignore_ascii_case("checksum-"));
-    if of_checksum { CHOOSES.iter().any(is) } else { !SIGNATURE.iter().any(is) }
+    NAMES.iter().any(|name| parameter.eq_ignore_ascii_case(name))
 }
 
-/// Makes headers of the `x-amz-*` parameters and conditions of a presigned URL, where no such header was sent.
+/// True for a parameter that stands for a header, and is no part of the signature itself.
 ///
-/// SDKs move headers into the query when they presign (`x-amz-meta-*`, `x-amz-acl`, `If-None-Match`, ...), and S3 reads
-/// them there. The parameters of the signature itself stay what they are.
+/// S3 passes over checksums in the query: SDKs put the checksum of an empty body there, as they sign before there is one.
+fn is_header(parameter: &str) -> bool {
+    /// What a checksum is chosen by; the others are values.
+    const CHOOSES: [&str; 3] = ["x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"];
+    let is = |name: &&str| parameter.eq_ignore_ascii_case(name);
+    if !parameter.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-")) {
+        return stands_for_header(parameter);
+    }
+    let of_checksum = parameter.get(6..15).is_some_and(|word| word.eq_ignore_ascii_case("checksum-"));
+    if of_checksum { CHOOSES.iter().any(is) } else { !is_of_signature(parameter) }
+}
+
+/// Makes headers of the parameters of a presigned URL that stand for them, where no such header was sent.
+///
+/// SDKs move headers into the query when they presign (`x-amz-meta-*`, `x-amz-acl`, `If-None-Match`, `Content-Type`,
+/// ...), and S3 reads most of them there. The parameters of the signature itself stay what they are.
 ///
 /// To be called once the signature is verified, since the parameters count as signed. By then the operation is chosen:
 /// `x-amz-copy-source`, which would make it another one, is `NotImplemented` here. A value that no header can have is
@@ -199,12 +222,13 @@ mod tests {
     #[test]
     fn presigned_headers_count() {
         let text = "X-Amz-Algorithm=AWS4&X-Amz-Signature=0&x-amz-acl=public-read&X-Amz-Meta-A=%C3%A9&x-amz-checksum-crc32=a&x-amz-meta-b=a&If-None-Match=*\
-                    &prefix=x&x-amz-a%20b=1&\u{e9}\u{e9}\u{e9}=1";
+                    &Content-Type=text/x&prefix=x&x-amz-a%20b=1&\u{e9}\u{e9}\u{e9}=1";
         let query = Query::parse(text).unwrap();
         let mut headers = HeaderMap::new();
         headers.insert("x-amz-meta-b", HeaderValue::from_static("b"));
         hoist_query(&query, &mut headers).unwrap();
-        assert_eq!(headers.len(), 4);
+        assert_eq!(headers.len(), 5);
+        assert_eq!(headers["content-type"], "text/x");
         assert_eq!(headers["if-none-match"], "*");
         assert_eq!(headers["x-amz-acl"], "public-read");
         assert_eq!(headers["x-amz-meta-a"], "é".as_bytes());

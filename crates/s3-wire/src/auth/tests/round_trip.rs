@@ -166,18 +166,60 @@ fn sigv2_urls_take_no_other_headers() {
     request.uri = format!("/bucket/k?{query}");
     assert!(request.verify().is_ok());
     let with = |parameter: &str| Request { uri: format!("/bucket/k?{query}&{parameter}"), ..request.clone() };
-    for refused in
-        ["X-Amz-Meta-Evil=1", "X-AMZ-acl=public", "x-amz-meta-a%21b=1", "Content-MD5=x", "x-amz-meta-a=b%09c"]
-    {
+    for refused in [
+        "X-Amz-Meta-Evil=1",
+        "X-AMZ-acl=public",
+        "x-amz-meta-a%21b=1",
+        "Content-Type=x",
+        "x-amz-meta-a=b%09c",
+    ] {
         assert!(with(refused).verify().is_err(), "{refused}");
     }
+    // Beside the header it is without meaning; without, it is the header, and not what was signed.
+    let mut other = with("Content-MD5=x");
+    assert!(other.verify().is_ok());
+    other.headers.remove("content-md5");
+    assert_eq!(other.refusal().0, ErrorCode::SignatureDoesNotMatch);
     assert_eq!(with("x-amz-meta-evil=1").refusal().0, ErrorCode::SignatureDoesNotMatch);
     // Moved from the headers to the query, a digest still is one.
-    let mut moved = with("content-md5=CY9rzUYh03PK3k6DJie09g%3D%3D");
-    moved.headers.remove("content-md5");
-    assert!(moved.verify().is_ok());
-    let query = Query::parse(moved.uri.split_once('?').unwrap().1).unwrap();
-    assert!(effective_headers(&query, &moved.headers).unwrap().contains_key("content-md5"));
+    for name in ["content-md5", "Content-MD5"] {
+        let mut moved = with(&format!("{name}=CY9rzUYh03PK3k6DJie09g%3D%3D"));
+        moved.headers.remove("content-md5");
+        assert!(moved.verify().is_ok());
+        assert!(moved.with(|request| request.headers.contains_key("content-md5")));
+    }
+}
+
+/// The JavaScript SDK v2 signs a header and writes it into the query; who uses the URL sends it or not.
+#[test]
+fn sigv4_headers_that_are_in_the_query_too() {
+    let sent = [("Host", "h"), ("x-amz-acl", "private"), ("content-type", "a/b")];
+    let uri = "/bucket/k?X-Amz-Acl=private&Content-Type=a/b&x-amz-meta-a=b";
+    let mut request = Request::new("PUT", uri, &sent);
+    let signer = Signer { security_token: None, ..SIGNER };
+    let query = signer.presign(&unsigned(&request), &request.headers, 60, request.now).unwrap();
+    request.uri = format!("/bucket/k?{query}");
+    assert!(request.verify().is_ok());
+    let mut without = request.clone();
+    without.headers.remove("x-amz-acl");
+    assert!(without.verify().is_ok(), "{:?}", without.refusal());
+    without.with(|request| {
+        assert_eq!(request.headers["x-amz-acl"], "private");
+        // It is not signed as a header.
+        assert!(!request.headers.contains_key("x-amz-meta-a"));
+    });
+    let refused = |request: &Request| assert_eq!(request.refusal().0, ErrorCode::SignatureDoesNotMatch);
+    // Only `x-amz-*` headers are taken from there.
+    let mut other = request.clone();
+    other.headers.remove("content-type");
+    refused(&other);
+    let mut other = request.clone();
+    other.set("x-amz-acl", "public-read");
+    refused(&other);
+    without.uri = without.uri.replace("X-Amz-Acl=private", "X-Amz-Acl=public-read");
+    refused(&without);
+    without.uri = without.uri.replace("X-Amz-Acl=public-read", "X-Amz-Acl=a%0Ab");
+    assert_eq!(without.refusal().0, ErrorCode::InvalidArgument);
 }
 
 /// In virtual-host style a path with one slash is a key; `dir` and `dir/` are two.
