@@ -246,8 +246,9 @@ def create(bucket: Bucket, url: Presigned | None) -> str:
 
 
 def parts_and_complete(bucket: Bucket, upload_id: str, urls: dict[str, Presigned]) -> None:
-    etags = [urls[f"part-{n}"].send(body).must_be(200).headers["etag"] for n, body in enumerate(PARTS, 1)]
-    parts = list(enumerate(etags, 1))
+    parts = []
+    for number, body in enumerate(PARTS, 1):
+        parts.append((number, urls[f"part-{number}"].send(body).must_be(200).headers["etag"]))
     if "complete" in urls:
         urls["complete"].send(complete_document(parts)).must_be(200, b"CompleteMultipartUploadResult")
     else:

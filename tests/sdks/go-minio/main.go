@@ -158,6 +158,46 @@ func deleteMany() error {
 	return nil
 }
 
+// From a stream whose length is not known.
+func uploader() error {
+	body := io.MultiReader(bytes.NewReader(bytes.Repeat([]byte("a"), 5<<20)), bytes.NewReader(bytes.Repeat([]byte("b"), 1000)))
+	_, err := client.PutObject(ctx, bucket, "uploaded", body, -1, minio.PutObjectOptions{PartSize: 5 << 20})
+	return err
+}
+
+func others() error {
+	if _, err := client.BucketExists(ctx, bucket); err != nil {
+		return err
+	}
+	if _, err := client.ListBuckets(ctx); err != nil {
+		return err
+	}
+	if _, err := client.GetBucketLocation(ctx, bucket); err != nil {
+		return err
+	}
+	if _, err := client.GetObjectAttributes(ctx, bucket, "kept", minio.ObjectAttributesOptions{}); err != nil {
+		return err
+	}
+	for upload := range client.ListIncompleteUploads(ctx, bucket, "", true) {
+		return fmt.Errorf("an upload: %v %w", upload, upload.Err)
+	}
+	for item := range client.ListObjects(ctx, bucket, minio.ListObjectsOptions{WithVersions: true, Recursive: true}) {
+		if item.Err != nil {
+			return item.Err
+		}
+	}
+	to := minio.CopyDestOptions{Bucket: bucket, Object: "gone"}
+	first := minio.CopySrcOptions{Bucket: bucket, Object: "multi"}
+	got, err := client.ComposeObject(ctx, to, first, minio.CopySrcOptions{Bucket: bucket, Object: "kept"})
+	if err != nil {
+		return err
+	}
+	if err := client.RemoveObject(ctx, bucket, "gone", minio.RemoveObjectOptions{}); err != nil {
+		return err
+	}
+	return expect(got.Size == 5<<20+1004, got)
+}
+
 func use() {
 	step("create-bucket", func() error { return client.MakeBucket(ctx, bucket, minio.MakeBucketOptions{}) })
 	step("put", func() error {
@@ -206,6 +246,8 @@ func use() {
 		_, err := client.PutObject(ctx, bucket, "multi", bytes.NewReader(body), int64(len(body)), options)
 		return err
 	})
+	step("uploader", uploader)
+	step("others", others)
 	step("delete", func() error {
 		if err := put("gone", minio.PutObjectOptions{}); err != nil {
 			return err

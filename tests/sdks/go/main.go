@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
@@ -182,6 +183,77 @@ func get(key string) ([]byte, error) {
 	return io.ReadAll(got.Body)
 }
 
+// By the SDK's own uploader.
+func uploader() error {
+	body := append(bytes.Repeat([]byte("a"), 5<<20), bytes.Repeat([]byte("b"), 1000)...)
+	manager := transfermanager.New(client, func(options *transfermanager.Options) {
+		options.PartSizeBytes, options.MultipartUploadThreshold = 5<<20, 5<<20
+	})
+	_, err := manager.UploadObject(ctx, &transfermanager.UploadObjectInput{
+		Bucket: bucket, Key: aws.String("uploaded"), Body: bytes.NewReader(body),
+	})
+	return err
+}
+
+func others() error {
+	key, source := aws.String("kept"), aws.String(*bucket+"/multi")
+	attributes := []types.ObjectAttributes{types.ObjectAttributesEtag, types.ObjectAttributesChecksum}
+	for _, action := range []func() error{
+		func() error { _, err := client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: bucket}); return err },
+		func() error { _, err := client.ListBuckets(ctx, &s3.ListBucketsInput{}); return err },
+		func() error {
+			_, err := client.GetBucketLocation(ctx, &s3.GetBucketLocationInput{Bucket: bucket})
+			return err
+		},
+		func() error { _, err := client.ListObjects(ctx, &s3.ListObjectsInput{Bucket: bucket}); return err },
+		func() error {
+			_, err := client.ListObjectVersions(ctx, &s3.ListObjectVersionsInput{Bucket: bucket})
+			return err
+		},
+		func() error {
+			_, err := client.GetObject(ctx, &s3.GetObjectInput{Bucket: bucket, Key: key, Range: aws.String("bytes=1-2")})
+			return err
+		},
+		func() error {
+			_, err := client.GetObjectAttributes(ctx, &s3.GetObjectAttributesInput{
+				Bucket: bucket, Key: key, ObjectAttributes: attributes,
+			})
+			return err
+		},
+	} {
+		if err := action(); err != nil {
+			return err
+		}
+	}
+	key = aws.String("copied-part")
+	upload, err := client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: bucket, Key: key})
+	if err != nil {
+		return err
+	}
+	_, err = client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
+		Bucket: bucket, Key: key, UploadId: upload.UploadId, PartNumber: aws.Int32(1), CopySource: source,
+		CopySourceRange: aws.String("bytes=0-99"),
+	})
+	if err != nil {
+		return err
+	}
+	parts, err := client.ListParts(ctx, &s3.ListPartsInput{Bucket: bucket, Key: key, UploadId: upload.UploadId})
+	if err != nil {
+		return err
+	}
+	uploads, err := client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: bucket})
+	if err != nil {
+		return err
+	}
+	_, err = client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
+		Bucket: bucket, Key: key, UploadId: upload.UploadId,
+	})
+	if err != nil {
+		return err
+	}
+	return expect(len(parts.Parts) == 1 && *parts.Parts[0].Size == 100 && len(uploads.Uploads) == 1, parts)
+}
+
 func use() {
 	step("create-bucket", func() error {
 		_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: bucket})
@@ -227,6 +299,8 @@ func use() {
 		return err
 	})
 	step("multipart", multipart)
+	step("uploader", uploader)
+	step("others", others)
 	step("delete", func() error {
 		if err := put("gone", s3.PutObjectInput{}); err != nil {
 			return err

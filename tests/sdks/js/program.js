@@ -1,6 +1,8 @@
 // What the AWS SDK for JavaScript presigns and sends. `run.py` says how it is called, and what it prints.
 
+import { Readable } from "node:stream";
 import * as s3 from "@aws-sdk/client-s3";
+import { Upload } from "@aws-sdk/lib-storage";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 
 const env = process.env;
@@ -87,6 +89,31 @@ function expect(right, got) {
   return right ? undefined : `got ${JSON.stringify(got)}`;
 }
 
+// By the SDK's own uploader, from a stream.
+async function uploader() {
+  const Body = Readable.from([Buffer.alloc(5 << 20, "a"), Buffer.alloc(1000, "b")]);
+  await new Upload({ client, params: { Bucket, Key: "uploaded", Body } }).done();
+}
+
+async function others() {
+  const of = { Bucket, Key: "kept" };
+  await client.send(new s3.HeadBucketCommand({ Bucket }));
+  await client.send(new s3.ListBucketsCommand());
+  await client.send(new s3.GetBucketLocationCommand({ Bucket }));
+  await client.send(new s3.ListObjectsCommand({ Bucket }));
+  await client.send(new s3.ListObjectVersionsCommand({ Bucket }));
+  await client.send(new s3.GetObjectCommand({ ...of, Range: "bytes=1-2" }));
+  await client.send(new s3.GetObjectAttributesCommand({ ...of, ObjectAttributes: ["ETag", "ObjectSize", "Checksum"] }));
+  const upload = { Bucket, Key: "copied-part" };
+  upload.UploadId = (await client.send(new s3.CreateMultipartUploadCommand(upload))).UploadId;
+  const part = { ...upload, PartNumber: 1, CopySource: `${Bucket}/multi`, CopySourceRange: "bytes=0-99" };
+  await client.send(new s3.UploadPartCopyCommand(part));
+  const parts = await client.send(new s3.ListPartsCommand(upload));
+  const uploads = await client.send(new s3.ListMultipartUploadsCommand({ Bucket }));
+  await client.send(new s3.AbortMultipartUploadCommand(upload));
+  return expect(parts.Parts[0].Size === 100 && uploads.Uploads.length === 1, [parts, uploads]);
+}
+
 async function use() {
   const put = (Key, more = {}) => new s3.PutObjectCommand({ Bucket, Key, Body: "kept", ...more });
   await step("create-bucket", () => client.send(new s3.CreateBucketCommand({ Bucket })));
@@ -120,6 +147,8 @@ async function use() {
     }
     await client.send(new s3.CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } }));
   });
+  await step("uploader", uploader);
+  await step("others", others);
   await step("delete", async () => {
     await client.send(put("gone"));
     await client.send(new s3.DeleteObjectCommand({ Bucket, Key: "gone" }));

@@ -1,4 +1,5 @@
-// What the AWS SDK for JavaScript v2 presigns: it has ended, and its URLs are still made. `run.py` says how this is called.
+// What the AWS SDK for JavaScript v2 presigns: it has ended, and its URLs are still made.
+// `run.py` says how this is called.
 
 process.env.AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE = "1";
 const AWS = require("aws-sdk");

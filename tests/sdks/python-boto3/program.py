@@ -2,11 +2,13 @@
 
 import base64
 import hashlib
+import io
 import json
 import os
 import sys
 
 import boto3
+from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
@@ -124,6 +126,28 @@ def use():
             parts.append({"PartNumber": number, "ETag": got["ETag"]})
         s3.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts})
 
+    def uploader():
+        config = TransferConfig(multipart_threshold=5 << 20, multipart_chunksize=5 << 20)
+        s3.upload_fileobj(io.BytesIO(first + second), BUCKET, "uploaded", Config=config)
+
+    def others():
+        of = {"Bucket": BUCKET, "Key": "kept"}
+        s3.head_bucket(Bucket=BUCKET)
+        s3.list_buckets()
+        s3.get_bucket_location(Bucket=BUCKET)
+        s3.list_objects(Bucket=BUCKET)
+        s3.list_object_versions(Bucket=BUCKET)
+        s3.get_object(**of, Range="bytes=1-2")
+        s3.get_object_attributes(**of, ObjectAttributes=["ETag", "ObjectSize", "Checksum"])
+        upload = {"Bucket": BUCKET, "Key": "copied-part"}
+        upload["UploadId"] = s3.create_multipart_upload(**upload)["UploadId"]
+        source = {"Bucket": BUCKET, "Key": "multi"}
+        s3.upload_part_copy(**upload, PartNumber=1, CopySource=source, CopySourceRange="bytes=0-99")
+        parts = s3.list_parts(**upload)["Parts"]
+        uploads = s3.list_multipart_uploads(Bucket=BUCKET)["Uploads"]
+        s3.abort_multipart_upload(**upload)
+        return expect(parts[0]["Size"] == 100 and len(uploads) == 1, (parts, uploads))
+
     def delete_many():
         for key in ("gone-1", "gone-2"):
             put(key)
@@ -142,6 +166,8 @@ def use():
     source = {"Bucket": BUCKET, "Key": "kept"}
     step("copy", lambda: made(lambda: s3.copy_object(Bucket=BUCKET, Key="copied", CopySource=source)))
     step("multipart", multipart)
+    step("uploader", uploader)
+    step("others", others)
     step("delete", lambda: made(lambda: (put("gone"), s3.delete_object(Bucket=BUCKET, Key="gone"))))
     step("delete-many", delete_many)
     step("missing", lambda: refused(["NoSuchKey"], lambda: s3.get_object(Bucket=BUCKET, Key="gone")))

@@ -8,7 +8,7 @@ from datetime import timedelta
 from urllib.parse import urlsplit
 
 from minio import Minio
-from minio.commonconfig import CopySource
+from minio.commonconfig import ComposeSource, CopySource
 from minio.deleteobjects import DeleteObject
 from minio.error import S3Error
 
@@ -115,6 +115,22 @@ def multipart():
     put("multi", b"a" * (5 << 20) + b"b" * 1000, part_size=5 << 20)
 
 
+def uploader():
+    """From a stream whose length is not known."""
+    body = io.BytesIO(b"a" * (5 << 20) + b"b" * 1000)
+    client.put_object(BUCKET, "uploaded", body, -1, part_size=5 << 20)
+
+
+def others():
+    assert client.bucket_exists(BUCKET)
+    client.list_buckets()
+    client.get_object(BUCKET, "kept", offset=1, length=2).close()
+    client.compose_object(BUCKET, "gone", [ComposeSource(BUCKET, "multi"), ComposeSource(BUCKET, "kept")])
+    size = client.stat_object(BUCKET, "gone").size
+    client.remove_object(BUCKET, "gone")
+    return expect(size == (5 << 20) + 1004, size)
+
+
 def delete():
     put("gone")
     client.remove_object(BUCKET, "gone")
@@ -154,6 +170,8 @@ def use():
         "list": listed,
         "copy": copy,
         "multipart": multipart,
+        "uploader": uploader,
+        "others": others,
         "delete": delete,
         "delete-many": delete_many,
         "missing": missing,

@@ -13,8 +13,8 @@ use aws_sdk_s3::operation::put_object::builders::PutObjectFluentBuilder;
 use aws_sdk_s3::presigning::{PresignedRequest, PresigningConfig};
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{
-    ChecksumAlgorithm, ChecksumMode, CompletedMultipartUpload, CompletedPart, Delete, ObjectCannedAcl,
-    ObjectIdentifier, ServerSideEncryption,
+    ChecksumAlgorithm, ChecksumMode, CompletedMultipartUpload, CompletedPart, Delete, ObjectAttributes,
+    ObjectCannedAcl, ObjectIdentifier, ServerSideEncryption,
 };
 use serde_json::{Value, json};
 
@@ -135,7 +135,8 @@ impl Program {
     async fn head(&self) -> Outcome {
         let got = self.client.head_object().bucket(&self.bucket).key("kept").send().await?;
         let one = got.metadata().and_then(|all| all.get("one")).map(String::as_str);
-        let right = got.content_length() == Some(4) && one == Some("1") && got.content_type() == Some("text/x");
+        let right =
+            got.content_length() == Some(4) && one == Some("1") && got.content_type() == Some("text/x");
         expect(right, got)
     }
 
@@ -164,6 +165,29 @@ impl Program {
         let complete = self.client.complete_multipart_upload().bucket(&self.bucket).key("multi");
         complete.upload_id(upload_id).multipart_upload(parts.build()).send().await?;
         Ok(())
+    }
+
+    async fn others(&self) -> Outcome {
+        let (client, bucket) = (&self.client, &self.bucket);
+        client.head_bucket().bucket(bucket).send().await?;
+        client.list_buckets().send().await?;
+        client.get_bucket_location().bucket(bucket).send().await?;
+        client.list_objects().bucket(bucket).send().await?;
+        client.list_object_versions().bucket(bucket).send().await?;
+        client.get_object().bucket(bucket).key("kept").range("bytes=1-2").send().await?;
+        let attributes = client.get_object_attributes().bucket(bucket).key("kept");
+        let attributes = attributes.object_attributes(ObjectAttributes::Etag);
+        attributes.object_attributes(ObjectAttributes::Checksum).send().await?;
+        let key = "copied-part";
+        let upload = client.create_multipart_upload().bucket(bucket).key(key).send().await?;
+        let upload_id = upload.upload_id().ok_or("no upload id")?;
+        let part = client.upload_part_copy().bucket(bucket).key(key).upload_id(upload_id).part_number(1);
+        part.copy_source(format!("{bucket}/multi")).copy_source_range("bytes=0-99").send().await?;
+        let parts = client.list_parts().bucket(bucket).key(key).upload_id(upload_id).send().await?;
+        let uploads = client.list_multipart_uploads().bucket(bucket).send().await?;
+        client.abort_multipart_upload().bucket(bucket).key(key).upload_id(upload_id).send().await?;
+        let sizes: Vec<_> = parts.parts().iter().filter_map(|part| part.size()).collect();
+        expect(sizes == [100] && uploads.uploads().len() == 1, sizes)
     }
 
     async fn delete(&self) -> Outcome {
@@ -196,6 +220,8 @@ impl Program {
         step("list", self.list().await);
         step("copy", self.copy().await);
         step("multipart", self.multipart().await);
+        say(&json!({"step": "uploader", "skip": "its uploader is another package"}));
+        step("others", self.others().await);
         step("delete", self.delete().await);
         step("delete-many", self.delete_many().await);
         let missing = self.client.get_object().bucket(&self.bucket).key("gone").send().await;

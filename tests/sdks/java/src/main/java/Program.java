@@ -8,14 +8,17 @@ import java.util.stream.Collectors;
 import software.amazon.awssdk.auth.credentials.AwsBasicCredentials;
 import software.amazon.awssdk.auth.credentials.StaticCredentialsProvider;
 import software.amazon.awssdk.awscore.presigner.PresignedRequest;
+import software.amazon.awssdk.core.async.AsyncRequestBody;
 import software.amazon.awssdk.core.sync.RequestBody;
 import software.amazon.awssdk.regions.Region;
+import software.amazon.awssdk.services.s3.S3AsyncClient;
 import software.amazon.awssdk.services.s3.S3Client;
 import software.amazon.awssdk.services.s3.S3Configuration;
 import software.amazon.awssdk.services.s3.model.ChecksumAlgorithm;
 import software.amazon.awssdk.services.s3.model.ChecksumMode;
 import software.amazon.awssdk.services.s3.model.CompletedPart;
 import software.amazon.awssdk.services.s3.model.GetObjectRequest;
+import software.amazon.awssdk.services.s3.model.ObjectAttributes;
 import software.amazon.awssdk.services.s3.model.ObjectCannedACL;
 import software.amazon.awssdk.services.s3.model.ObjectIdentifier;
 import software.amazon.awssdk.services.s3.model.PutObjectRequest;
@@ -197,6 +200,8 @@ public class Program {
         step("copy", done(() -> client.copyObject(request -> request.sourceBucket(BUCKET).sourceKey("kept")
                 .destinationBucket(BUCKET).destinationKey("copied"))));
         step("multipart", done(() -> multipart(client)));
+        step("uploader", done(Program::uploader));
+        step("others", () -> others(client));
         step("delete", done(() -> {
             client.putObject(put().key("gone").build(), kept);
             client.deleteObject(request -> request.bucket(BUCKET).key("gone"));
@@ -211,6 +216,36 @@ public class Program {
             return expect(got.deleted().size() == 2, got);
         });
         step("missing", refused("NoSuchKey", () -> client.getObjectAsBytes(get().key("gone").build())));
+    }
+
+    /** By the client that makes parts of large bodies itself. */
+    private static void uploader() {
+        try (S3AsyncClient client = S3AsyncClient.builder().endpointOverride(ENDPOINT).region(REGION)
+                .forcePathStyle(true).credentialsProvider(CREDENTIALS).multipartEnabled(true)
+                .multipartConfiguration(parts -> parts.thresholdInBytes(5L << 20).minimumPartSizeInBytes(5L << 20))
+                .build()) {
+            String body = "a".repeat(5 << 20) + "b".repeat(1000);
+            client.putObject(put().key("uploaded").build(), AsyncRequestBody.fromString(body)).join();
+        }
+    }
+
+    private static String others(S3Client client) {
+        client.headBucket(request -> request.bucket(BUCKET));
+        client.listBuckets();
+        client.getBucketLocation(request -> request.bucket(BUCKET));
+        client.listObjects(request -> request.bucket(BUCKET));
+        client.listObjectVersions(request -> request.bucket(BUCKET));
+        client.getObjectAsBytes(get().key("kept").range("bytes=1-2").build());
+        client.getObjectAttributes(request -> request.bucket(BUCKET).key("kept")
+                .objectAttributes(ObjectAttributes.E_TAG, ObjectAttributes.CHECKSUM));
+        String key = "copied-part";
+        String uploadId = client.createMultipartUpload(request -> request.bucket(BUCKET).key(key)).uploadId();
+        client.uploadPartCopy(request -> request.sourceBucket(BUCKET).sourceKey("multi").destinationBucket(BUCKET)
+                .destinationKey(key).uploadId(uploadId).partNumber(1).copySourceRange("bytes=0-99"));
+        var parts = client.listParts(request -> request.bucket(BUCKET).key(key).uploadId(uploadId)).parts();
+        var uploads = client.listMultipartUploads(request -> request.bucket(BUCKET)).uploads();
+        client.abortMultipartUpload(request -> request.bucket(BUCKET).key(key).uploadId(uploadId));
+        return expect(parts.size() == 1 && parts.get(0).size() == 100 && uploads.size() == 1, parts);
     }
 
     private static void multipart(S3Client client) {
