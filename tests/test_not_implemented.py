@@ -218,8 +218,9 @@ def test_forms_are_not_implemented(bucket):
     condition = "Bucket POST must be of the enclosure-type multipart/form-data"
     expect.error(response, "PreconditionFailed", Condition=condition)
     form = {"content-type": "multipart/form-data; boundary=x"}
-    response = bucket.raw.post(bucket.path(), b"--x--", headers=form)
-    expect.error(response, "NotImplemented", "PostObject is not implemented.")
+    for anonymous in (False, True):
+        response = bucket.raw.post(bucket.path(), b"--x--", headers=form, anonymous=anonymous)
+        expect.error(response, "NotImplemented", "PostObject is not implemented.")
 
 
 class TestPreflight:

@@ -1,7 +1,7 @@
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use super::Operation;
-use crate::pipeline::Call;
+use super::{Op, Operation};
+use crate::pipeline::{Call, Permission};
 use crate::reply::Reply;
 
 /// An operation of S3's that this server lacks.
@@ -10,6 +10,14 @@ pub struct Refused;
 impl<'a> Operation<'a> for Refused {
     fn parse(_: &Call<'a>) -> Result<Self> {
         Ok(Self)
+    }
+
+    /// A form's signature is in its body, so that who sends it is a stranger until that is read.
+    fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
+    where
+        'a: 'p,
+    {
+        if call.operation == Op::PostObject { Vec::new() } else { vec![call.own_permission()] }
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {

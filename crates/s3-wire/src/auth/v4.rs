@@ -196,17 +196,18 @@ impl SigV4Authorization {
         if let Some(seed) = self.matches(&as_sent, key) {
             return Ok(seed);
         }
-        let normalised = normalised_path(request.raw_path);
-        if normalised != request.raw_path
-            && let Some(seed) = self.matches(&canonical(&normalised), key)
+        let normalised = canonical(&normalised_path(request.raw_path));
+        if normalised != as_sent
+            && let Some(seed) = self.matches(&normalised, key)
         {
             return Ok(seed);
         }
-        let to_sign = self.string_to_sign(&hex(&sha256(&as_sent))).concat();
+        // S3 shows the path as it would have written it.
+        let to_sign = self.string_to_sign(&hex(&sha256(&normalised))).concat();
         let error = mismatch(self.access_key(), to_sign.as_bytes(), &self.signature);
         Err(error
-            .detail("CanonicalRequest", String::from_utf8_lossy(shown(&as_sent)))
-            .detail("CanonicalRequestBytes", super::encoding::spaced_hex(shown(&as_sent))))
+            .detail("CanonicalRequest", String::from_utf8_lossy(shown(&normalised)))
+            .detail("CanonicalRequestBytes", super::encoding::spaced_hex(shown(&normalised))))
     }
 
     fn matches(&self, canonical: &[u8], key: &SigningKey) -> Option<Hex> {
