@@ -118,6 +118,15 @@ class TestExpectedOwner:
         expect.error(answer, "InvalidBucketOwnerAWSAccountID", sentence)
         assert bucket.keys() == ["a"]
 
+    def test_more_than_one_or_no_text(self, bucket, account):
+        """What cannot be understood is not passed over."""
+        bucket.put("a", b"1")
+        name = "x-amz-expected-bucket-owner"
+        for pairs in ([(name, account), (name, OTHER)], [(name, "\u00ff999")]):
+            answer = bucket.raw.delete(bucket.path("a"), headers=pairs)
+            expect.error(answer, "InvalidBucketOwnerAWSAccountID", re.compile("."))
+        assert bucket.keys() == ["a"]
+
     @pytest.mark.parametrize("text", [ACCESS_KEY, "canonical"])
     def test_no_other_name_of_the_owner(self, bucket, text):
         text = canonical_id(bucket.raw) if text == "canonical" else text

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from support import expect
-from support.checksums import checksum
+from support.checksums import checksum, content_md5
 from support.clients import boto3_client
 from support.server import ACCESS_KEY
 from support.sigv2 import presign_v2
@@ -117,7 +117,7 @@ class TestV4:
         assert bucket.head("new").headers["cache-control"] == "no-cache"
         # As any header that was sent goes before a parameter.
         expect.ok(bucket.raw.fetch(target, "PUT", b"data", {"content-type": "text/plain"}))
-        assert bucket.head("new").headers["content-type"] == "text/plain"
+        assert bucket.head("new").headers["content-type"] == "image/png"
         target = presign(bucket, "PUT", "new", query=[(form("content-md5"), "rL0Y20zC+Fzt72VPzMSk2A==")])
         expect.error(bucket.raw.fetch(target, "PUT", b"evil"), "BadDigest")
         assert bucket.read("new") == b"data"
@@ -134,6 +134,30 @@ class TestV4:
         target = presign(bucket, "DELETE", "new", query=stale)
         expect.error(bucket.raw.fetch(target, "DELETE"), "PreconditionFailed")
         assert bucket.read("new") == b"data"
+
+    def test_what_is_signed_can_not_be_lifted(self, bucket):
+        """Who holds a URL may send headers that are not signed. They replace nothing."""
+        etag = bucket.put("new", b"data").etag
+        stale = [("If-Match", '"00000000000000000000000000000000"')]
+        for header in ({"if-match": etag}, {"if-match": "*"}):
+            target = presign(bucket, "PUT", "new", query=stale)
+            expect.error(bucket.raw.fetch(target, "PUT", b"evil", headers=header), "PreconditionFailed")
+            target = presign(bucket, "DELETE", "new", query=stale)
+            expect.error(bucket.raw.fetch(target, "DELETE", headers=header), "PreconditionFailed")
+        md5 = [("Content-MD5", content_md5(b"data"))]
+        target = presign(bucket, "PUT", "new", query=md5)
+        response = bucket.raw.fetch(target, "PUT", b"evil", headers={"content-md5": content_md5(b"evil")})
+        expect.error(response, "BadDigest")
+        target = presign(bucket, "PUT", "typed", query=[("Content-Type", "image/png")])
+        expect.ok(bucket.raw.fetch(target, "PUT", b"data", headers={"content-type": "text/html"}))
+        assert bucket.head("typed").headers["content-type"] == "image/png"
+        assert bucket.read("new") == b"data"
+
+    @pytest.mark.parametrize("name", ["x-amz-a b", "x-amz-tagging ", "x-amz-\u00e9"])
+    def test_a_name_that_no_header_has(self, bucket, name):
+        target = presign(bucket, "PUT", "new", query=[(name, "1")])
+        expect.error(bucket.raw.fetch(target, "PUT", b"data"), "NotImplemented", re.compile("."))
+        assert bucket.is_untouched()
 
     def test_the_hash_of_the_body_need_not_be_signed(self, bucket):
         """A header beside a URL that says by itself how the body is protected."""

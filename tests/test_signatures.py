@@ -134,6 +134,19 @@ def test_a_wrong_signature_is_not_answered_at_length(bucket):
     assert len(response.body) < 24 << 10
 
 
+@pytest.mark.parametrize("times", [20, 11_000])
+def test_a_list_of_signed_headers_that_repeats_some(bucket, times):
+    """What would be signed could be made of many MiB by a request of some KiB."""
+    names = ";".join(["host", *["a"] * times])
+    query = f"X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={ACCESS_KEY}/{{}}&X-Amz-Date={{}}"
+    when = bucket.raw.signer.now()
+    query = query.format(bucket.raw.signer.scope(when), f"{when:%Y%m%dT%H%M%SZ}")
+    target = f"{bucket.path('key')}?{query}&X-Amz-Expires=300&X-Amz-SignedHeaders={names}&X-Amz-Signature=0"
+    response = bucket.raw.fetch(target, headers={"a": "x" * 7000})
+    expect.error(response, "SignatureDoesNotMatch")
+    assert len(response.body) < 1000
+
+
 class TestTime:
     @pytest.mark.parametrize("minutes", [-16, -60, 16, 60 * 24])
     def test_too_far_away(self, bucket, minutes):

@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use iam::{Account, AccountId};
+use rustix::rand::{GetRandomFlags, getrandom};
 use serde::Deserialize;
 
 use crate::state_dir;
@@ -82,8 +83,10 @@ fn read(state_dir: &Path) -> Result<Option<AccountId>, String> {
 }
 
 fn random() -> Result<AccountId, String> {
+    // From the kernel: it is no secret, and seeding a generator would cost each start many times more.
     let mut bits = [0u8; 8];
-    aws_lc_rs::rand::fill(&mut bits).map_err(|_| "no random numbers to be had")?;
+    let read = getrandom(&mut bits, GetRandomFlags::empty());
+    read.ok().filter(|length| *length == bits.len()).ok_or("no random numbers to be had")?;
     Ok(AccountId::from_random(u64::from_be_bytes(bits)))
 }
 

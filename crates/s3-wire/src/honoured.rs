@@ -9,7 +9,7 @@ use http::HeaderMap;
 use s3_types::ChecksumAlgorithm;
 
 use crate::Result;
-use crate::error::{ErrorCode, S3Error};
+use crate::error::S3Error;
 use crate::headers::{check_value, describes_body, stands_for_header};
 use crate::operation::Operation;
 use crate::query::Query;
@@ -51,10 +51,7 @@ pub fn check(operation: Operation, query: &Query<'_>, headers: &HeaderMap, signe
     }
     match query.iter().map(|(name, _)| name).find(|name| !honours_parameter(operation, name, signed)) {
         None => Ok(()),
-        Some(name) => {
-            let message = "A parameter you provided implies functionality that is not implemented.";
-            Err(S3Error::with_message(ErrorCode::NotImplemented, message).detail("Parameter", name))
-        }
+        Some(name) => Err(S3Error::parameter_not_implemented(name)),
     }
 }
 

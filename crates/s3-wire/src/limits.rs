@@ -8,6 +8,8 @@ pub const TARGET_BYTES_MAX: usize = 24 << 10;
 pub const QUERY_PARAMETERS_MAX: usize = 200;
 /// Of the text that should have been signed, as `SignatureDoesNotMatch` shows it, four bytes for each; the rest is left out.
 pub const SIGNED_TEXT_SHOWN_BYTES_MAX: usize = 4 << 10;
+/// Names in a list of signed headers beyond the headers that were sent (`SignatureDoesNotMatch`).
+pub const SIGNED_ABSENT_MAX: usize = 8;
 /// Any XML body but the two below (`MaxMessageLengthExceeded`).
 pub const XML_BODY_BYTES_MAX: usize = 64 << 10;
 /// DeleteObjects: 1000 keys of up to 1024 bytes, each byte up to six characters of XML (`MaxMessageLengthExceeded`).

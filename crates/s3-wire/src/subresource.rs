@@ -91,6 +91,10 @@ subresources! {
 impl Subresource {
     /// The one of this name, on either path.
     pub fn named(name: &str) -> Option<&'static Self> {
+        // The signature's parameters are written with a capital.
+        if name.bytes().next().is_none_or(|first| first.is_ascii_uppercase()) {
+            return None;
+        }
         let found = SUBRESOURCES.binary_search_by(|row| row.name.cmp(name)).ok()?;
         SUBRESOURCES.get(found)
     }

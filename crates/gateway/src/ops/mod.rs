@@ -113,7 +113,7 @@ pub fn dispatch(call: Call<'_>) -> BoxFuture<'_, Result<Reply>> {
 fn check_expected_owner(call: &Call<'_>) -> Result<()> {
     let expected = [expected_bucket_owner(call.headers), source_expected_bucket_owner(call.headers)];
     for text in expected.into_iter().flatten() {
-        let id = AccountId::new(text).map_err(|_| {
+        let id = AccountId::new(text.trim()).map_err(|_| {
             let code = ErrorCode::InvalidBucketOwnerAWSAccountID;
             S3Error::with_message(code, format!("{} [{text}]", code.message()))
         })?;

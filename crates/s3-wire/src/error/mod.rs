@@ -95,6 +95,12 @@ impl S3Error {
         Self::new(ErrorCode::NotImplemented).detail("Header", name)
     }
 
+    /// `NotImplemented` for a parameter that means nothing to the operation.
+    pub fn parameter_not_implemented(name: &str) -> Self {
+        let message = "A parameter you provided implies functionality that is not implemented.";
+        Self::with_message(ErrorCode::NotImplemented, message).detail("Parameter", name)
+    }
+
     /// `InvalidRange` (416).
     pub fn invalid_range(requested: impl Into<String>, size_bytes: u64) -> Self {
         let error = Self::new(ErrorCode::InvalidRange)

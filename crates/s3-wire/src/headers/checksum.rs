@@ -217,8 +217,9 @@ fn trailer(headers: &HeaderMap) -> Result<Option<ChecksumAlgorithm>> {
 }
 
 fn content_md5(headers: &HeaderMap) -> Result<Option<[u8; 16]>> {
-    let Some(text) = lossless(headers, "content-md5") else { return Ok(None) };
-    match BASE64.decode(text.as_bytes()).ok().and_then(|bytes| bytes.try_into().ok()) {
+    // Two are none.
+    let Some(text) = joined(headers, "content-md5") else { return Ok(None) };
+    match BASE64.decode(text.trim().as_bytes()).ok().and_then(|bytes| bytes.try_into().ok()) {
         Some(md5) => Ok(Some(md5)),
         None => Err(S3Error::new(ErrorCode::InvalidDigest).detail("Content-MD5", text)),
     }

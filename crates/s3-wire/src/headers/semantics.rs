@@ -1,6 +1,8 @@
+use std::borrow::Cow;
+
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::ascii;
+use super::joined;
 use crate::error::{ErrorCode, S3Error};
 use crate::{Query, Result};
 
@@ -61,13 +63,15 @@ fn check(name: &HeaderName, rest: &str, value: &str) -> Result<()> {
 }
 
 /// The account that must own the bucket (`x-amz-expected-bucket-owner`); S3 answers `AccessDenied` if it does not.
-pub fn expected_bucket_owner(headers: &HeaderMap) -> Option<&str> {
-    ascii(headers, "x-amz-expected-bucket-owner")
+///
+/// All values, joined: two accounts are none.
+pub fn expected_bucket_owner(headers: &HeaderMap) -> Option<Cow<'_, str>> {
+    joined(headers, "x-amz-expected-bucket-owner")
 }
 
 /// The account that must own the bucket that is copied from (`x-amz-source-expected-bucket-owner`).
-pub fn source_expected_bucket_owner(headers: &HeaderMap) -> Option<&str> {
-    ascii(headers, "x-amz-source-expected-bucket-owner")
+pub fn source_expected_bucket_owner(headers: &HeaderMap) -> Option<Cow<'_, str>> {
+    joined(headers, "x-amz-source-expected-bucket-owner")
 }
 
 /// True if [`hoist_query`] has something to do.
@@ -111,6 +115,20 @@ pub fn is_of_signature(parameter: &str) -> bool {
         "x-amz-content-sha256",
         "x-amz-sdk-checksum-algorithm",
     ];
+    // As all clients write them.
+    if matches!(
+        parameter,
+        "X-Amz-Algorithm"
+            | "X-Amz-Credential"
+            | "X-Amz-Date"
+            | "X-Amz-Expires"
+            | "X-Amz-SignedHeaders"
+            | "X-Amz-Signature"
+            | "X-Amz-Security-Token"
+            | "X-Amz-Content-Sha256"
+    ) {
+        return true;
+    }
     NAMES.iter().any(|name| parameter.eq_ignore_ascii_case(name))
 }
 
@@ -125,22 +143,28 @@ fn is_header(parameter: &str) -> bool {
         return stands_for_header(parameter);
     }
     let of_checksum = parameter.get(6..15).is_some_and(|word| word.eq_ignore_ascii_case("checksum-"));
-    if of_checksum { CHOOSES.iter().any(is) } else { !is_of_signature(parameter) }
+    !is_of_signature(parameter) && (!of_checksum || CHOOSES.iter().any(is))
 }
 
-/// Makes headers of the parameters of a presigned URL that stand for them, where no such header was sent.
+/// Makes headers of the parameters of a presigned URL that stand for them.
 ///
 /// SDKs move headers into the query when they presign (`x-amz-meta-*`, `x-amz-acl`, `If-None-Match`, `Content-Type`,
 /// ...), and S3 reads most of them there. The parameters of the signature itself stay what they are.
 ///
 /// To be called once the signature is verified, since the parameters count as signed. By then the operation is chosen:
-/// `x-amz-copy-source`, which would make it another one, is `NotImplemented` here. A value that no header can have is
-/// `InvalidArgument`.
+/// `x-amz-copy-source`, which would make it another one, is `NotImplemented` here, as is a name that no header can have. A
+/// value that no header can have is `InvalidArgument`.
+///
+/// Whoever holds the URL may send headers that are not signed. They never replace what is: a condition could be
+/// lifted, and other bytes be stored than were meant.
 pub fn hoist_query(query: &Query<'_>, headers: &mut HeaderMap) -> Result<()> {
+    let signed = query.get("X-Amz-SignedHeaders").unwrap_or_default();
+    let is_signed = |name: &HeaderName| signed.split(';').any(|one| one.eq_ignore_ascii_case(name.as_str()));
     for (parameter, value) in query.iter().filter(|(parameter, _)| is_header(parameter)) {
-        // Meaningful to S3 as headers alone are those whose names can be one.
-        let Ok(name) = HeaderName::try_from(parameter) else { continue };
-        if headers.contains_key(&name) {
+        let Ok(name) = HeaderName::try_from(parameter) else {
+            return Err(S3Error::parameter_not_implemented(parameter));
+        };
+        if headers.contains_key(&name) && is_signed(&name) {
             continue;
         }
         if name == "x-amz-copy-source" {
@@ -222,7 +246,7 @@ mod tests {
     #[test]
     fn presigned_headers_count() {
         let text = "X-Amz-Algorithm=AWS4&X-Amz-Signature=0&x-amz-acl=public-read&X-Amz-Meta-A=%C3%A9&x-amz-checksum-crc32=a&x-amz-meta-b=a&If-None-Match=*\
-                    &Content-Type=text/x&prefix=x&x-amz-a%20b=1&\u{e9}\u{e9}\u{e9}=1";
+                    &Content-Type=text/x&prefix=x&X-Amz-SignedHeaders=host;X-Amz-Meta-B&\u{e9}\u{e9}\u{e9}=1";
         let query = Query::parse(text).unwrap();
         let mut headers = HeaderMap::new();
         headers.insert("x-amz-meta-b", HeaderValue::from_static("b"));
@@ -237,6 +261,7 @@ mod tests {
         for (text, code) in [
             ("x-amz-meta-c=%0D%0AX:1", ErrorCode::InvalidArgument),
             ("x-amz-copy-source=b/k", ErrorCode::NotImplemented),
+            ("x-amz-a%20b=1", ErrorCode::NotImplemented),
         ] {
             let query = Query::parse(text).unwrap();
             assert_eq!(hoist_query(&query, &mut headers).unwrap_err().code(), code);
@@ -249,7 +274,7 @@ mod tests {
         assert_eq!(expected_bucket_owner(&headers), None);
         headers.insert("x-amz-expected-bucket-owner", HeaderValue::from_static("123"));
         headers.insert("x-amz-source-expected-bucket-owner", HeaderValue::from_static("456"));
-        assert_eq!(expected_bucket_owner(&headers), Some("123"));
-        assert_eq!(source_expected_bucket_owner(&headers), Some("456"));
+        assert_eq!(expected_bucket_owner(&headers).as_deref(), Some("123"));
+        assert_eq!(source_expected_bucket_owner(&headers).as_deref(), Some("456"));
     }
 }
