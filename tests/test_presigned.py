@@ -115,7 +115,7 @@ class TestV4:
         expect.ok(bucket.raw.fetch(target, "PUT", b"data"))
         assert bucket.head("new").headers["content-type"] == "image/png"
         assert bucket.head("new").headers["cache-control"] == "no-cache"
-        # As any header that was sent goes before a parameter.
+        # A header that is not signed replaces nothing.
         expect.ok(bucket.raw.fetch(target, "PUT", b"data", {"content-type": "text/plain"}))
         assert bucket.head("new").headers["content-type"] == "image/png"
         target = presign(bucket, "PUT", "new", query=[(form("content-md5"), "rL0Y20zC+Fzt72VPzMSk2A==")])
