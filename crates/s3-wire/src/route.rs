@@ -8,7 +8,7 @@ use http::{HeaderMap, Method};
 
 use crate::Result;
 use crate::error::{ErrorCode, S3Error};
-use crate::headers::{ListObjects, ListObjectsV2, ListVersions, check_integer};
+use crate::headers::{ListObjects, ListObjectsV2, ListVersions, check_integer, has};
 use crate::operation::{OPERATIONS, Operation, OperationInfo, Selector, Verb};
 use crate::query::Query;
 use crate::subresource::{self, Subresource};
@@ -49,8 +49,9 @@ pub fn route(method: &Method, shape: Shape, query: &Query<'_>, headers: &HeaderM
     {
         return Ok(Route::Refused(not_here(meaningless.name, shape)));
     }
-    if let Some(copied) = headers.get(COPY_SOURCE).filter(|_| verb != Verb::Put) {
-        let value = String::from_utf8_lossy(copied.as_bytes());
+    if verb != Verb::Put && has(headers, COPY_SOURCE) {
+        let value = headers.get(COPY_SOURCE).map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let value = value.unwrap_or_default();
         let message = "You can only specify a copy source header for copy requests.";
         return Ok(Route::Refused(S3Error::invalid_argument(COPY_SOURCE, value, message)));
     }
@@ -223,12 +224,12 @@ fn best(
 ) -> Option<&'static OperationInfo> {
     let fits = |row: &&OperationInfo| match (row.selector, asked) {
         (Selector::Plain, Asked::Plain) => true,
-        (Selector::Header(name), Asked::Plain) => headers.contains_key(name),
+        (Selector::Header(name), Asked::Plain) => has(headers, name),
         (Selector::SubValue(name, value), Asked::Plain) => query.get(name) == Some(value),
         (Selector::Sub(name), Asked::Sub(sub)) => name == sub.name,
         (Selector::SubBoth(name, other), Asked::Sub(sub)) => name == sub.name && query.has(other),
         (Selector::SubBoth("partNumber", _), Asked::Part) => true,
-        (Selector::SubBothHeader(.., header), Asked::Part) => headers.contains_key(header),
+        (Selector::SubBothHeader(.., header), Asked::Part) => has(headers, header),
         _ => false,
     };
     rows(verb, shape).filter(fits).max_by_key(|row| match row.selector {

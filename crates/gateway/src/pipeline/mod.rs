@@ -13,6 +13,7 @@ use http::{HeaderValue, Method, Request, StatusCode, Version, header};
 use hyper::body::Incoming;
 use s3_types::Timestamp;
 use s3_wire::auth::{self, SignedRequest};
+use s3_wire::headers::has;
 use s3_wire::operation::Operation;
 use s3_wire::route::{Route, route};
 use s3_wire::target::bucket_of_host;
@@ -108,7 +109,7 @@ async fn perform(
     let Authenticated { requester, payload, headers, signed } = authenticate(gateway, cx, &signed)?;
     // S3 judges names once it knows who asks.
     let target = target?;
-    if headers.contains_key(RDMA_TOKEN) {
+    if has(&headers, RDMA_TOKEN) {
         return Ok(decline_rdma());
     }
     let (operation, refusal) = match route {

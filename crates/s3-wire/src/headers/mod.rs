@@ -43,6 +43,12 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderValue};
 
+/// True if a header is there, by its name in lower case. Looking through the few names there are costs less than the map's
+/// own search, which hashes and checks the name.
+pub fn has(headers: &HeaderMap, name: &str) -> bool {
+    headers.keys().any(|key| key.as_str() == name)
+}
+
 /// A value's characters: UTF-8 where it is that, else ISO 8859-1 (RFC 9110, section 5.5).
 fn decode(value: &HeaderValue) -> Cow<'_, str> {
     match str::from_utf8(value.as_bytes()) {
