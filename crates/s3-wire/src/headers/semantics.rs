@@ -6,8 +6,8 @@ use super::joined;
 use crate::error::{ErrorCode, S3Error};
 use crate::{Query, Result};
 
-/// Refuses a value that means something which this server lacks. To pass over it would store in the clear what is to
-/// be encrypted, or leave unlocked what is to be locked.
+/// Refuses a value that means something which this server lacks, of a header that writes honour otherwise. Those that
+/// no write honours are refused whatever their value: [`crate::honoured`].
 ///
 /// Most are `NotImplemented`. ACLs are refused as by a bucket with S3's default, where they are switched off
 /// (`AccessControlListNotSupported`), but for the two that change nothing; a storage class other than STANDARD is
@@ -47,17 +47,16 @@ fn check(name: &HeaderName, rest: &str, value: &str) -> Result<()> {
         "object-ownership" => is(&["BucketOwnerEnforced"]),
         "bucket-namespace" => is(&["global"]),
         "bucket-object-lock-enabled" => is(&["false"]),
-        // There is no retention that could be bypassed.
-        "bypass-governance-retention" => true,
+        // Also to say that it is not to be bypassed: S3 takes it in buckets with Object Lock alone, and there are none.
+        "bypass-governance-retention" => {
+            let message =
+                "x-amz-bypass-governance-retention is only applicable to Object Lock enabled buckets.";
+            return Err(S3Error::argument_named("x-amz-bypass-governance-retention", message));
+        }
         "tagging" => value.is_empty(),
         "tagging-directive" => is(&["COPY"]),
-        "bucket-object-lock-token" | "mfa" | "write-offset-bytes" => false,
         _ if rest.starts_with("grant-") => return Err(ErrorCode::AccessControlListNotSupported.into()),
-        _ => {
-            !["server-side-encryption", "copy-source-server-side-encryption", "object-lock-", "rename-source"]
-                .iter()
-                .any(|prefix| rest.starts_with(prefix))
-        }
+        _ => true,
     };
     if harmless { Ok(()) } else { Err(S3Error::header_not_implemented(name.as_str())) }
 }
@@ -181,65 +180,87 @@ pub fn hoist_query(query: &Query<'_>, headers: &mut HeaderMap) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::honoured::{self, Signed};
+    use crate::operation::Operation;
 
-    fn refused(name: &'static str, value: &'static str) -> Option<(ErrorCode, Option<String>)> {
+    fn refused(
+        operation: Operation,
+        name: &'static str,
+        value: &'static str,
+    ) -> Option<(ErrorCode, Option<String>)> {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_static(value));
-        let (name, value) = headers.iter().next()?;
-        let error = check_value(name, value).err()?;
+        let query = Query::parse("").unwrap();
+        let error = honoured::check(operation, &query, &headers, Signed::Headers).err()?;
         Some((error.code(), error.details().first().map(|(_, text)| text.clone())))
     }
 
     #[test]
     fn what_is_lacking_is_said() {
-        for (name, value) in [
-            ("x-amz-server-side-encryption", "AES256"),
-            ("x-amz-server-side-encryption-customer-key", "k"),
-            ("x-amz-copy-source-server-side-encryption-customer-algorithm", "AES256"),
-            ("x-amz-object-lock-mode", "COMPLIANCE"),
-            ("x-amz-object-lock-legal-hold", "ON"),
-            ("x-amz-bucket-object-lock-enabled", "true"),
-            ("x-amz-tagging", "a=b"),
-            ("x-amz-tagging-directive", "REPLACE"),
-            ("x-amz-write-offset-bytes", "0"),
-            ("x-amz-mfa", "1 2"),
-            ("x-amz-rename-source", "k"),
-            ("x-amz-object-ownership", "ObjectWriter"),
+        use Operation::{CopyObject, CreateBucket, DeleteObject, DeleteObjects, PutObject};
+        for (operation, name, value) in [
+            (PutObject, "x-amz-server-side-encryption", "AES256"),
+            (PutObject, "x-amz-server-side-encryption-customer-key", "k"),
+            (CopyObject, "x-amz-copy-source-server-side-encryption-customer-algorithm", "AES256"),
+            (PutObject, "x-amz-object-lock-mode", "COMPLIANCE"),
+            (PutObject, "x-amz-object-lock-legal-hold", "ON"),
+            (CreateBucket, "x-amz-bucket-object-lock-enabled", "true"),
+            (CreateBucket, "x-amz-bucket-object-lock-token", "x"),
+            (PutObject, "x-amz-tagging", "a=b"),
+            (CopyObject, "x-amz-tagging-directive", "REPLACE"),
+            (PutObject, "x-amz-write-offset-bytes", "0"),
+            (DeleteObject, "x-amz-mfa", "1 2"),
+            (DeleteObject, "x-amz-if-match-size", "1"),
+            (DeleteObject, "x-amz-if-match-last-modified-time", "x"),
+            (PutObject, "x-amz-rename-source", "k"),
+            (CreateBucket, "x-amz-object-ownership", "ObjectWriter"),
+            (CreateBucket, "x-amz-bucket-namespace", "account-regional"),
+            (PutObject, "x-amz-something-new", "x"),
         ] {
             assert_eq!(
-                refused(name, value),
+                refused(operation, name, value),
                 Some((ErrorCode::NotImplemented, Some(name.to_owned()))),
                 "{name}"
             );
         }
         for (name, value) in [("x-amz-acl", "public-read"), ("x-amz-acl", ""), ("x-amz-grant-read", "id=x")] {
-            assert_eq!(refused(name, value), Some((ErrorCode::AccessControlListNotSupported, None)));
+            assert_eq!(
+                refused(PutObject, name, value),
+                Some((ErrorCode::AccessControlListNotSupported, None))
+            );
         }
-        let acl = refused("x-amz-acl", "fake-acl");
+        let acl = refused(PutObject, "x-amz-acl", "fake-acl");
         assert_eq!(acl, Some((ErrorCode::InvalidArgument, Some("x-amz-acl".to_owned()))));
-        let class = refused("x-amz-storage-class", "GLACIER");
+        let class = refused(PutObject, "x-amz-storage-class", "GLACIER");
         assert_eq!(class, Some((ErrorCode::InvalidStorageClass, Some("GLACIER".to_owned()))));
+        for operation in [DeleteObject, DeleteObjects] {
+            let name = "x-amz-bypass-governance-retention";
+            for value in ["true", "false"] {
+                let bypass = refused(operation, name, value);
+                assert_eq!(bypass, Some((ErrorCode::InvalidArgument, Some(name.to_owned()))));
+            }
+        }
     }
 
     #[test]
     fn what_changes_nothing_passes() {
-        for (name, value) in [
-            ("x-amz-acl", "private"),
-            ("x-amz-acl", "bucket-owner-full-control"),
-            ("x-amz-storage-class", "STANDARD"),
-            ("x-amz-object-ownership", "BucketOwnerEnforced"),
-            ("x-amz-bucket-object-lock-enabled", "false"),
-            ("x-amz-bypass-governance-retention", "true"),
-            ("x-amz-tagging", ""),
-            ("x-amz-tagging-directive", "COPY"),
-            ("x-amz-request-payer", "requester"),
-            ("x-amz-date", "20130524T000000Z"),
-            ("x-amz-meta-server-side-encryption", "x"),
-            ("x-amz-something-new", "x"),
-            ("x-amz-expected-bucket-owner", "1"),
-            ("content-type", "x"),
+        use Operation::{CopyObject, CreateBucket, PutObject};
+        for (operation, name, value) in [
+            (PutObject, "x-amz-acl", "private"),
+            (PutObject, "x-amz-acl", "bucket-owner-full-control"),
+            (PutObject, "x-amz-storage-class", "STANDARD"),
+            (CreateBucket, "x-amz-object-ownership", "BucketOwnerEnforced"),
+            (CreateBucket, "x-amz-bucket-namespace", "global"),
+            (CreateBucket, "x-amz-bucket-object-lock-enabled", "false"),
+            (PutObject, "x-amz-tagging", ""),
+            (CopyObject, "x-amz-tagging-directive", "COPY"),
+            (PutObject, "x-amz-request-payer", "requester"),
+            (PutObject, "x-amz-date", "20130524T000000Z"),
+            (PutObject, "x-amz-meta-server-side-encryption", "x"),
+            (PutObject, "x-amz-expected-bucket-owner", "1"),
+            (PutObject, "content-type", "x"),
         ] {
-            assert_eq!(refused(name, value), None, "{name}");
+            assert_eq!(refused(operation, name, value), None, "{name}");
         }
     }
 

@@ -1,7 +1,7 @@
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use s3_types::Conditions;
+use s3_wire::Result;
 use s3_wire::headers::delete_conditions;
-use s3_wire::{Result, S3Error};
 
 use crate::ops::{Operation, check_version};
 use crate::pipeline::Call;
@@ -14,7 +14,6 @@ pub struct DeleteObject {
 
 impl<'a> Operation<'a> for DeleteObject {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        refuse_bypass(call.headers)?;
         check_version(call.query.get("versionId"))?;
         Ok(Self { conditions: delete_conditions(call.headers)? })
     }
@@ -27,15 +26,4 @@ impl<'a> Operation<'a> for DeleteObject {
             .map_err(call.failed())?;
         Ok(reply::empty(StatusCode::NO_CONTENT))
     }
-}
-
-/// Refuses to bypass a retention, be it to say that it is not to be bypassed: S3 takes the header in buckets with Object Lock
-/// alone, and there are none.
-pub fn refuse_bypass(headers: &HeaderMap) -> Result<()> {
-    const NAME: &str = "x-amz-bypass-governance-retention";
-    if !headers.contains_key(NAME) {
-        return Ok(());
-    }
-    let message = "x-amz-bypass-governance-retention is only applicable to Object Lock enabled buckets.";
-    Err(S3Error::argument_named(NAME, message))
 }
