@@ -142,17 +142,9 @@ impl<'q> ListUploads<'q> {
         })
     }
 
-    /// Where the listing begins if there is no `upload_id_marker`. A marker in a group of keys that
-    /// the delimiter rolls up is behind all of the group, as is the group's common prefix itself.
+    /// Where the listing begins if there is no `upload_id_marker`; see [`ListStart::from_marker`].
     pub fn start(&self) -> Option<ListStart> {
-        let group = self.delimiter.and_then(|delimiter| {
-            let (step, _) = self.key_marker.strip_prefix(self.prefix)?.split_once(delimiter)?;
-            self.key_marker.get(..self.prefix.len() + step.len() + delimiter.len())
-        });
-        match group {
-            Some(group) => Some(ListStart::AfterPrefix(group.to_owned())),
-            None => ListStart::from_marker(self.key_marker, self.prefix, self.delimiter),
-        }
+        ListStart::from_marker(self.key_marker, self.prefix, self.delimiter)
     }
 }
 

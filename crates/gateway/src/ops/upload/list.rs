@@ -9,18 +9,21 @@ use crate::pipeline::{Call, invalid_upload_marker};
 use crate::reply::{self, Reply};
 
 /// ListMultipartUploads.
-pub struct ListMultipartUploads<'a>(headers::ListUploads<'a>);
+pub struct ListMultipartUploads<'a> {
+    asked: headers::ListUploads<'a>,
+    start: Option<UploadPosition>,
+}
 
 impl<'a> Operation<'a> for ListMultipartUploads<'a> {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        headers::ListUploads::parse(call.query).map(Self)
+        let asked = headers::ListUploads::parse(call.query)?;
+        Ok(Self { start: position(&asked)?, asked })
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
-        let (bucket, Self(asked)) = (call.bucket()?, self);
+        let (bucket, Self { asked, start }) = (call.bucket()?, self);
         let (backend, cx) = (call.backend(), call.backend_context());
         let failed = call.failed();
-        let start = position(&asked)?;
         let query = ListUploadsQuery {
             bucket,
             prefix: asked.prefix,
