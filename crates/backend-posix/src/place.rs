@@ -178,9 +178,9 @@ pub(crate) fn check(conditions: &Conditions, current: Option<&Current>) -> Resul
     match current {
         None if conditions.need_existing() => Err(BackendError::NoSuchKey),
         None => Ok(()),
-        Some(Current { facts: Some(facts), .. }) => conditions
-            .evaluate_replace(&facts.etag, facts.last_modified, facts.size_bytes)
-            .map_err(BackendError::PreconditionFailed),
+        Some(Current { facts: Some(facts), .. }) => {
+            conditions.evaluate_replace(&facts.etag).map_err(BackendError::PreconditionFailed)
+        }
         Some(_) => Ok(()),
     }
 }

@@ -41,10 +41,6 @@ pub enum Condition {
     IfModifiedSince,
     /// `If-Unmodified-Since`
     IfUnmodifiedSince,
-    /// `x-amz-if-match-size`
-    IfMatchSize,
-    /// `x-amz-if-match-last-modified-time`
-    IfMatchLastModified,
 }
 
 /// Preconditions of a request. The backend decides them in the same atomic step as the work.
@@ -60,10 +56,6 @@ pub struct Conditions {
     pub if_unmodified_since: Option<Timestamp>,
     /// Reads only: whether a range that is asked for counts.
     pub if_range: Option<IfRange>,
-    /// Deletes only: the object's size in bytes.
-    pub if_match_size: Option<u64>,
-    /// Deletes only; seconds precision.
-    pub if_match_last_modified: Option<Timestamp>,
 }
 
 /// What a conditional read comes to.
@@ -124,25 +116,14 @@ impl Conditions {
         }
     }
 
-    /// Decides a write over, or the delete of, an object that exists with this ETag, time and size. (Where none
-    /// exists, see [`Conditions::need_existing`].)
-    pub fn evaluate_replace(
-        &self,
-        etag: &ETag,
-        last_modified: Timestamp,
-        size_bytes: u64,
-    ) -> Result<(), Condition> {
+    /// Decides a write over, or the delete of, an object that exists with this ETag. (Where none exists, see
+    /// [`Conditions::need_existing`].)
+    pub fn evaluate_replace(&self, etag: &ETag) -> Result<(), Condition> {
         if self.if_match.as_ref().is_some_and(|c| !c.matches(etag)) {
             return Err(Condition::IfMatch);
         }
         if self.if_none_match.as_ref().is_some_and(|c| c.matches(etag)) {
             return Err(Condition::IfNoneMatch);
-        }
-        if self.if_match_size.is_some_and(|size| size != size_bytes) {
-            return Err(Condition::IfMatchSize);
-        }
-        if self.if_match_last_modified.is_some_and(|t| t.as_second() != last_modified.as_second()) {
-            return Err(Condition::IfMatchLastModified);
         }
         Ok(())
     }
@@ -155,7 +136,7 @@ impl Conditions {
 
     /// True if the request makes sense only for an object that exists (S3 answers `NoSuchKey` where it does not).
     pub fn need_existing(&self) -> bool {
-        self.if_match.is_some() || self.if_match_size.is_some() || self.if_match_last_modified.is_some()
+        self.if_match.is_some()
     }
 }
 

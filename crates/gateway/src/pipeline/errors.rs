@@ -166,7 +166,5 @@ const fn condition_name(condition: Condition) -> &'static str {
         Condition::IfNoneMatch => "If-None-Match",
         Condition::IfModifiedSince => "If-Modified-Since",
         Condition::IfUnmodifiedSince => "If-Unmodified-Since",
-        Condition::IfMatchSize => "x-amz-if-match-size",
-        Condition::IfMatchLastModified => "x-amz-if-match-last-modified-time",
     }
 }

@@ -15,7 +15,6 @@ pub fn read_conditions(headers: &HeaderMap, now: Timestamp) -> Conditions {
         if_modified_since: past_date(headers, "if-modified-since", now),
         if_unmodified_since: date(headers, "if-unmodified-since"),
         if_range: if_range(headers),
-        ..Conditions::default()
     }
 }
 
