@@ -9,6 +9,8 @@ from .server import binary
 
 RECORD = "user.slipway"
 CHECKED = {"x-amz-checksum-mode": "ENABLED"}
+# More than an attribute holds on ext4, so that the record overflows there.
+LONG = {**{f"x-amz-meta-{n}": "x" * 200 for n in range(9)}, "cache-control": "y" * 2500}
 
 
 def run(*arguments: object, status: int = 0) -> str:
