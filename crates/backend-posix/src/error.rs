@@ -67,7 +67,7 @@ impl From<Fail> for BackendError {
     /// For calls that are not repeated.
     fn from(fail: Fail) -> Self {
         match fail {
-            Fail::Retry => Self::Conflict,
+            Fail::Retry => Self::Conflict(None),
             Fail::Storage(error) => error,
         }
     }
@@ -115,5 +115,5 @@ pub(crate) fn retrying_times<T>(attempts: u64, mut attempt: impl FnMut() -> Resu
             }
         }
     }
-    Err(BackendError::Conflict)
+    Err(BackendError::Conflict(None))
 }

@@ -347,7 +347,10 @@ impl Backend for PosixBackend {
             options.conditions.is_empty() && !options.size_hint.is_some_and(object::is_much);
         if !(nothing_to_check && self.store.has_bucket_inline(&target.bucket)) {
             let (target, key, announced) = (target.clone(), object.key.clone(), options.size_hint);
-            let begin = move |store: &Store| object::begin(store, &target, key.as_str(), announced);
+            let begin = move |store: &Store| {
+                let begun = object::begin(store, &target, key.as_str(), announced);
+                begun.map_err(|error| error.of_write(&target.conditions))
+            };
             self.run_in(object.bucket, begin).await?;
         }
         let destination = Destination::Object(Box::new((target, options.metadata)));
@@ -361,7 +364,10 @@ impl Backend for PosixBackend {
         conditions: &Conditions,
     ) -> Result<DeleteReceipt> {
         let target = self.target(cx, object, conditions);
-        self.run_in(object.bucket, move |store| object::delete(store, &target)).await
+        let delete = move |store: &Store| {
+            object::delete(store, &target).map_err(|error| error.of_write(&target.conditions))
+        };
+        self.run_in(object.bucket, delete).await
     }
 
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
@@ -373,8 +379,11 @@ impl Backend for PosixBackend {
             website_redirect_location: request.website_redirect_location,
             checksum_algorithm: request.checksum_algorithm,
         };
-        let default = DEFAULT_CHECKSUM;
-        self.run_in(request.target.bucket, move |store| object::copy_object(store, &copy, default)).await
+        let work = move |store: &Store| {
+            let copied = object::copy_object(store, &copy, DEFAULT_CHECKSUM);
+            copied.map_err(|error| error.of_write(&copy.target.conditions))
+        };
+        self.run_in(request.target.bucket, work).await
     }
 
     async fn list_objects(&self, _: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
@@ -439,7 +448,10 @@ impl Backend for PosixBackend {
             request: complete,
             default: DEFAULT_CHECKSUM,
         };
-        self.run_in(upload.object.bucket, move |store| upload::complete(store, &complete)).await
+        let work = move |store: &Store| {
+            upload::complete(store, &complete).map_err(|error| error.of_write(&complete.target.conditions))
+        };
+        self.run_in(upload.object.bucket, work).await
     }
 
     async fn abort_upload(&self, _: &Context, upload: UploadRef<'_>) -> Result<()> {

@@ -256,7 +256,7 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
         let read = first.get_object(&cx, object, ReadSelector::Whole, &Conditions::default()).await;
         match (put, delete) {
             (Ok(_), Ok(())) => panic!("an acknowledged object went with its bucket"),
-            (Ok(_), Err(BackendError::BucketNotEmpty | BackendError::Conflict)) => {
+            (Ok(_), Err(BackendError::BucketNotEmpty | BackendError::Conflict(None))) => {
                 read.unwrap();
                 kept += 1;
                 // What failed has done nothing.

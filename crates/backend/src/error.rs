@@ -1,4 +1,4 @@
-use s3_types::{ChecksumAlgorithm, Condition};
+use s3_types::{ChecksumAlgorithm, Condition, Conditions};
 
 use crate::ObjectAttributes;
 
@@ -68,9 +68,10 @@ pub enum BackendError {
     /// A precondition does not hold.
     #[error("a precondition failed: {0:?}")]
     PreconditionFailed(Condition),
-    /// Another request changed the same object at the same time; trying again helps.
+    /// Another request changed the same object at the same time; trying again helps. With the condition that decides the
+    /// write, if it has one ([`BackendError::of_write`]).
     #[error("a conflicting operation is in progress")]
-    Conflict,
+    Conflict(Option<Condition>),
     /// The object that a condition of a completion is about was replaced, deleted or made since the
     /// upload was created (409).
     #[error("the object of {0:?} was changed since the upload was created")]
@@ -136,4 +137,41 @@ pub enum BackendError {
         /// What came back.
         source: std::io::Error,
     },
+}
+
+impl BackendError {
+    /// The error of a write that has `conditions`: a conflict names the one that decides it, since S3 has another answer then.
+    /// For backends, where they know the conditions.
+    #[must_use]
+    pub fn of_write(self, conditions: &Conditions) -> Self {
+        match self {
+            Self::Conflict(None) => Self::Conflict(conditions.decided_by()),
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use s3_types::{ETag, ETagCondition};
+
+    use super::*;
+
+    #[test]
+    fn a_conflict_names_the_condition_that_decides_the_write() {
+        let of = |error: BackendError, conditions: &Conditions| error.of_write(conditions);
+        let if_match = Conditions {
+            if_match: Some(ETagCondition::OneOf(vec![ETag::parse("\"a\"")])),
+            ..Conditions::default()
+        };
+        let if_none_match = Conditions { if_none_match: Some(ETagCondition::Any), ..Conditions::default() };
+        let named = |conditions: &Conditions| match of(BackendError::Conflict(None), conditions) {
+            BackendError::Conflict(condition) => condition,
+            other => panic!("{other}"),
+        };
+        assert_eq!(named(&Conditions::default()), None);
+        assert_eq!(named(&if_match), Some(Condition::IfMatch));
+        assert_eq!(named(&if_none_match), Some(Condition::IfNoneMatch));
+        assert!(matches!(of(BackendError::NoSuchKey, &if_match), BackendError::NoSuchKey));
+    }
 }

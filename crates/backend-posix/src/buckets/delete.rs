@@ -225,7 +225,11 @@ fn remove_own(bucket: &Bucket<'_>, old_locks: &str, waits: &mut usize) -> Result
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
             // On a file system without unnamed files. They may be about to go; if not, a large PUT is under way.
             *waits += 1;
-            return Err(if *waits < STAGING_WAITS { Fail::Retry } else { BackendError::Conflict.into() });
+            return Err(if *waits < STAGING_WAITS {
+                Fail::Retry
+            } else {
+                BackendError::Conflict(None).into()
+            });
         }
         Err(errno) => return Err(errno).attempt("remove a directory"),
     }

@@ -36,8 +36,16 @@ pub(crate) enum Destination {
 impl Destination {
     fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
         match self {
-            Self::Object(object) => object.0.stage(store),
+            Self::Object(object) => object.0.stage(store).map_err(|error| self.told(error)),
             Self::Part(target) => target.stage(store),
+        }
+    }
+
+    /// The error as the caller is to see it.
+    fn told(&self, error: BackendError) -> BackendError {
+        match self {
+            Self::Object(object) => error.of_write(&object.0.conditions),
+            Self::Part(_) => error,
         }
     }
 
@@ -262,7 +270,7 @@ impl ObjectWriter for Writer {
                     return Err(BackendError::Io { operation: "write a staging file", source });
                 }
             }
-            destination.finish(&store, stage, digests)
+            destination.finish(&store, stage, digests).map_err(|error| destination.told(error))
         })
         .await
     }

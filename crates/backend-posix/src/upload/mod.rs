@@ -203,7 +203,7 @@ impl Upload {
     pub fn lock_at_once(&self) -> Result<Lock, Fail> {
         let file = self.open_description()?;
         if !try_lock_file(&file).attempt("lock an upload")? {
-            return Err(BackendError::Conflict.into());
+            return Err(BackendError::Conflict(None).into());
         }
         Lock::of(file, &self.directory, DESCRIPTION)
     }

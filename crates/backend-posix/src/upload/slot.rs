@@ -104,7 +104,7 @@ impl Slot {
             return Err(BackendError::Io { operation: "write a part", source });
         }
         // The upload is being completed, without this part.
-        if self.layout.share() { Ok(()) } else { Err(BackendError::Conflict) }
+        if self.layout.share() { Ok(()) } else { Err(BackendError::Conflict(None)) }
     }
 
     /// To be called when the change is done. Where unlocking may wait for a server, the lock stays to the end.

@@ -270,7 +270,10 @@ async fn gateways_that_race_come_to_a_legal_end() {
                 }
             }
         );
-        assert!(matches!(late, Ok(_) | Err(BackendError::NoSuchUpload | BackendError::Conflict)), "{late:?}");
+        assert!(
+            matches!(late, Ok(_) | Err(BackendError::NoSuchUpload | BackendError::Conflict(None))),
+            "{late:?}"
+        );
         assert!(
             matches!(abort, Ok(()) | Err(BackendError::NoSuchUpload | BackendError::Busy(_))),
             "{abort:?}"

@@ -1,12 +1,12 @@
 //! A request on its way to its operation.
 
 use backend::{Backend, BackendError, Context, ObjectRef};
-use http::header::{CONTENT_LENGTH, IF_MATCH, IF_NONE_MATCH, TRANSFER_ENCODING};
+use http::HeaderMap;
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::{HeaderMap, Method};
 use iam::{Action, Decision, RequestFacts, Requester};
 use s3_types::limits::PART_BYTES_MAX;
-use s3_types::{BucketName, Condition, ObjectKey};
+use s3_types::{BucketName, ObjectKey};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::honoured::Signed;
 use s3_wire::operation::Operation;
@@ -14,7 +14,6 @@ use s3_wire::payload::PayloadMode;
 use s3_wire::xml::Owner;
 use s3_wire::{ErrorCode, Query, Result, S3Error, Target};
 
-use super::errors::conflict;
 use super::{ErrorSite, RequestContext, from_backend};
 use crate::body::{DecodedBody, Parse, RequestBody, read_document};
 use crate::gateway::Gateway;
@@ -145,15 +144,13 @@ impl<'a> Call<'a> {
     /// Turns what the storage says about the request's own bucket, object and upload into S3's error.
     pub fn failed(&self) -> impl Fn(BackendError) -> S3Error + Copy + Send + Sync + use<'a> {
         let (target, upload) = (self.target, self.query.get("uploadId"));
-        let (method, headers) = (&self.head.method, self.headers);
-        move |error| about(error, target, upload, || decided_by(method, headers))
+        move |error| about(error, target, upload)
     }
 
     /// [`Call::failed`] for work that may outlive the call.
     pub fn failed_later(&self) -> impl Fn(BackendError) -> S3Error + Send + Sync + use<> {
         let (target, upload) = (self.target.clone(), self.query.get("uploadId").map(str::to_owned));
-        let condition = decided_by(&self.head.method, self.headers);
-        move |error| about(error, &target, upload.as_deref(), || condition)
+        move |error| about(error, &target, upload.as_deref())
     }
 
     /// Whom an error is about, for the log and the answer.
@@ -203,68 +200,15 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The condition that decides a write, if it has one: what a lost race is told as.
-pub fn decided_by(method: &Method, headers: &HeaderMap) -> Option<Condition> {
-    if matches!(*method, Method::GET | Method::HEAD) {
-        return None;
-    }
-    [(IF_MATCH, Condition::IfMatch), (IF_NONE_MATCH, Condition::IfNoneMatch)]
-        .into_iter()
-        .find_map(|(name, condition)| headers.contains_key(name).then_some(condition))
-}
-
-fn about(
-    error: BackendError,
-    target: &Target,
-    upload: Option<&str>,
-    condition: impl FnOnce() -> Option<Condition>,
-) -> S3Error {
+fn about(error: BackendError, target: &Target, upload: Option<&str>) -> S3Error {
     let about_upload = matches!(
         error,
         BackendError::NoSuchUpload | BackendError::InvalidPart { .. } | BackendError::InvalidPartOrder
     );
     let key = target.key().map(ObjectKey::as_str);
-    if matches!(error, BackendError::Conflict)
-        && let Some(condition) = condition()
-    {
-        return conflict(condition, key);
-    }
     let error = from_backend(error, target.bucket().map(BucketName::as_str), key);
     match upload {
         Some(id) if about_upload => error.detail("UploadId", id),
         _ => error,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use http::HeaderValue;
-
-    use super::*;
-
-    /// S3 tells whoever gets a 409 for a Complete to send all parts again; a 503 is only sent
-    /// again.
-    #[test]
-    fn only_conditional_writes_conflict() {
-        let bucket = BucketName::new("bucket").unwrap();
-        let target = Target::Object(bucket, ObjectKey::new("key").unwrap());
-        let code = |method: &Method, headers: &HeaderMap| {
-            let condition = || decided_by(method, headers);
-            let error = about(BackendError::Conflict, &target, None, condition);
-            let details: Vec<_> = error.details().iter().map(|(_, text)| text.clone()).collect();
-            (error.code(), details)
-        };
-        let plain = HeaderMap::new();
-        for (name, told) in [(IF_MATCH, "If-Match"), (IF_NONE_MATCH, "If-None-Match")] {
-            let mut headers = HeaderMap::new();
-            headers.insert(name, HeaderValue::from_static("*"));
-            for method in [Method::PUT, Method::POST, Method::DELETE] {
-                let conflict =
-                    (ErrorCode::ConditionalRequestConflict, vec![told.to_owned(), "key".to_owned()]);
-                assert_eq!(code(&method, &headers), conflict);
-                assert_eq!(code(&method, &plain), (ErrorCode::SlowDown, vec![]));
-            }
-            assert_eq!(code(&Method::GET, &headers), (ErrorCode::SlowDown, vec![]));
-        }
     }
 }

@@ -80,15 +80,13 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         .detail("BucketName", bucket.unwrap_or_default()),
         B::NoSuchKey => S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default()),
         B::NoSuchUpload => ErrorCode::NoSuchUpload.into(),
-        B::InvalidPart { part_number, etag } => S3Error::new(ErrorCode::InvalidPart)
-            .detail("PartNumber", part_number.to_string())
-            .detail("ETag", etag),
+        B::InvalidPart { part_number, etag } => {
+            about_part(S3Error::new(ErrorCode::InvalidPart), part_number, etag)
+        }
         B::InvalidPartOrder => ErrorCode::InvalidPartOrder.into(),
-        B::PartTooSmall { part_number, size_bytes, etag } => S3Error::new(ErrorCode::EntityTooSmall)
-            .detail("ProposedSize", size_bytes.to_string())
-            .detail("MinSizeAllowed", s3_types::limits::PART_BYTES_MIN.to_string())
-            .detail("PartNumber", part_number.to_string())
-            .detail("ETag", etag),
+        B::PartTooSmall { part_number, size_bytes, etag } => {
+            about_part(too_small(size_bytes), part_number, etag)
+        }
         B::NoSuchPart { parts } => {
             S3Error::new(ErrorCode::InvalidPartNumber).detail("ActualPartCount", parts.to_string())
         }
@@ -98,16 +96,11 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         B::PreconditionFailed(condition) => {
             S3Error::new(ErrorCode::PreconditionFailed).detail("Condition", condition_name(condition))
         }
-        // SDKs send it again.
-        B::Conflict => ErrorCode::SlowDown.into(),
-        B::ChangedSinceCreation(condition) => conflict(condition, key),
-        B::WrongSize { given_bytes, actual_bytes } => S3Error::with_message(
-            ErrorCode::InvalidRequest,
-            format!(
-                "The provided 'x-amz-mp-object-size' header value {given_bytes} does not match what was computed: \
-                 {actual_bytes}"
-            ),
-        ),
+        B::Conflict(Some(condition)) | B::ChangedSinceCreation(condition) => conflict(condition, key),
+        // SDKs send it again. Whoever gets a 409 for a Complete has to send all parts again, so that no one gets it without
+        // need.
+        B::Conflict(None) => ErrorCode::SlowDown.into(),
+        B::WrongSize { given_bytes, actual_bytes } => wrong_size(given_bytes, actual_bytes),
         B::WrongChecksum { algorithm } => wrong_checksum(algorithm),
         B::InvalidUploadMarker => invalid_upload_marker(""),
         B::TooLarge => ErrorCode::EntityTooLarge.into(),
@@ -139,14 +132,30 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
     }
 }
 
+fn about_part(error: S3Error, part_number: u32, etag: String) -> S3Error {
+    error.detail("PartNumber", part_number.to_string()).detail("ETag", etag)
+}
+
+fn too_small(size_bytes: u64) -> S3Error {
+    S3Error::new(ErrorCode::EntityTooSmall)
+        .detail("ProposedSize", size_bytes.to_string())
+        .detail("MinSizeAllowed", s3_types::limits::PART_BYTES_MIN.to_string())
+}
+
+fn wrong_size(given_bytes: u64, actual_bytes: u64) -> S3Error {
+    let message = format!(
+        "The provided 'x-amz-mp-object-size' header value {given_bytes} does not match what was computed: {actual_bytes}"
+    );
+    S3Error::with_message(ErrorCode::InvalidRequest, message)
+}
+
 /// The error for a marker that is no upload of its key.
 pub fn invalid_upload_marker(marker: &str) -> S3Error {
     S3Error::invalid_argument("upload-id-marker", marker, "Invalid uploadId marker")
 }
 
 /// The error for a write whose condition was about what someone else changed at the same time.
-/// Whoever gets it for a Complete has to send all parts again, so that no one gets it without need.
-pub fn conflict(condition: Condition, key: Option<&str>) -> S3Error {
+fn conflict(condition: Condition, key: Option<&str>) -> S3Error {
     S3Error::new(ErrorCode::ConditionalRequestConflict)
         .detail("Condition", condition_name(condition))
         .detail("Key", key.unwrap_or_default())
@@ -166,5 +175,26 @@ const fn condition_name(condition: Condition) -> &'static str {
         Condition::IfNoneMatch => "If-None-Match",
         Condition::IfModifiedSince => "If-Modified-Since",
         Condition::IfUnmodifiedSince => "If-Unmodified-Since",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S3 tells whoever gets a 409 for a Complete to send all parts again; a 503 is only sent again.
+    #[test]
+    fn only_conditional_writes_conflict() {
+        let told = |condition| {
+            let error = from_backend(BackendError::Conflict(condition), Some("bucket"), Some("key"));
+            let details: Vec<_> = error.details().iter().map(|(_, text)| text.clone()).collect();
+            (error.code(), details)
+        };
+        for (condition, name) in [(Condition::IfMatch, "If-Match"), (Condition::IfNoneMatch, "If-None-Match")]
+        {
+            let details = vec![name.to_owned(), "key".to_owned()];
+            assert_eq!(told(Some(condition)), (ErrorCode::ConditionalRequestConflict, details));
+        }
+        assert_eq!(told(None), (ErrorCode::SlowDown, vec![]));
     }
 }

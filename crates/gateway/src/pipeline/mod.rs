@@ -21,8 +21,8 @@ use s3_wire::{ErrorCode, Query, Result, S3Error, Target, limits};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-pub use call::{Call, Permission, decided_by};
-pub use errors::{ErrorSite, conflict, from_backend, invalid_upload_marker, wrong_checksum};
+pub use call::{Call, Permission};
+pub use errors::{ErrorSite, from_backend, invalid_upload_marker, wrong_checksum};
 
 use authenticate::{Authenticated, authenticate};
 use preflight::preflight;

@@ -146,7 +146,7 @@ mod tests {
             (entry("gone"), false),
             // No file system looks it up.
             (entry(&"x".repeat(300)), true),
-            (Found::Unreadable("d".to_owned(), BackendError::Conflict), true),
+            (Found::Unreadable("d".to_owned(), BackendError::Conflict(None)), true),
         ];
         for (found, unreadable) in found {
             let named = Named::default();

@@ -239,7 +239,7 @@ fn check_asides(store: &Store, path: &Path, options: &FsckOptions, report: &Repo
                            their bucket if that is still there, and else removes them";
         let mut repair = || match buckets::end_aside(store, &root, aside.clone())? {
             Ended::Returned | Ended::Removed => Ok(true),
-            Ended::Left => Err(BackendError::Conflict),
+            Ended::Left => Err(BackendError::Conflict(None)),
         };
         report.problem(
             ProblemKind::UploadsAside,

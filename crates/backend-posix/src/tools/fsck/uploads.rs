@@ -118,7 +118,8 @@ fn upload(check: &Check<'_>, uploads: &OwnedFd, id: &str, path: &str) -> Result<
         }
         _ => {}
     }
-    let mut repair = || if sweep::remove_tree(uploads, id) { Ok(true) } else { Err(BackendError::Conflict) };
+    let mut repair =
+        || if sweep::remove_tree(uploads, id) { Ok(true) } else { Err(BackendError::Conflict(None)) };
     check.problem(kind, path, explanation, Some(&mut repair));
     Ok(())
 }

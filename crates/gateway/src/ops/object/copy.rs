@@ -1,7 +1,7 @@
 use backend::{
     Backend, BackendError, Context, CopyRequest, CopySource, ObjectRef, ReadSelector, WriteReceipt,
 };
-use s3_types::{ChecksumAlgorithm, Condition, Conditions, ObjectMetadata};
+use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata};
 use s3_wire::headers::{
     CopySourceRef, MetadataDirective, copy_checksum, copy_source, copy_source_conditions, metadata_directive,
     object_metadata, redirect_location, write_conditions,
@@ -10,7 +10,7 @@ use s3_wire::xml::CopyObjectResult;
 use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::ops::{Operation, check_version, slow};
-use crate::pipeline::{Call, Permission, conflict, decided_by, from_backend};
+use crate::pipeline::{Call, Permission, from_backend};
 use crate::reply::Reply;
 
 /// CopyObject.
@@ -55,12 +55,11 @@ impl<'a> Operation<'a> for CopyObject {
         let target = call.object()?;
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
         let (backend, cx) = (call.gateway.backend.clone(), call.backend_context());
-        let condition = decided_by(&call.head.method, call.headers);
         let work = async move {
             let source = ObjectRef { bucket: &self.source.bucket, key: &self.source.key };
             let target = ObjectRef { bucket: &bucket, key: &key };
             let source_conditions = self.conditions.is_empty();
-            let sides = CopySides { source, target, source_conditions, condition };
+            let sides = CopySides { source, target, source_conditions };
             let request = CopyRequest {
                 source: CopySource { object: source, conditions: self.source_conditions },
                 target,
@@ -109,12 +108,7 @@ pub async fn copy_error(
     error: BackendError,
     request: CopySides<'_>,
 ) -> S3Error {
-    let CopySides { source, target, source_conditions, condition } = request;
-    if matches!(error, BackendError::Conflict)
-        && let Some(condition) = condition
-    {
-        return conflict(condition, Some(target.key.as_str()));
-    }
+    let CopySides { source, target, source_conditions } = request;
     let source_exists = match error {
         BackendError::NoSuchBucket => backend.head_bucket(cx, source.bucket).await.is_ok(),
         // Only a condition needs the target. Without one there is nothing to look for, and the source may be back by now.
@@ -127,6 +121,8 @@ pub async fn copy_error(
             let condition = error.details().first().map(|(_, name)| format!("x-amz-copy-source-{name}"));
             return S3Error::new(error.code()).detail("Condition", condition.unwrap_or_default());
         }
+        // Of the target: the source is only read.
+        BackendError::Conflict(_) => true,
         _ => false,
     };
     let missing = if source_exists { target } else { source };
@@ -142,6 +138,4 @@ pub struct CopySides<'a> {
     pub target: ObjectRef<'a>,
     /// True if the conditions are the source's alone, so that the target need not exist.
     pub source_conditions: bool,
-    /// The condition that decides about the target.
-    pub condition: Option<Condition>,
 }

@@ -51,7 +51,7 @@ impl<'a> Operation<'a> for UploadPartCopy {
         let work = async move {
             let source = ObjectRef { bucket: &self.source.bucket, key: &self.source.key };
             let target = ObjectRef { bucket: &bucket, key: &key };
-            let sides = CopySides { source, target, source_conditions: true, condition: None };
+            let sides = CopySides { source, target, source_conditions: true };
             let request = CopyPartRequest {
                 source: CopySource { object: source, conditions: self.conditions },
                 range: self.range.clone(),
