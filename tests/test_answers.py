@@ -136,6 +136,41 @@ class TestOrder:
         expect.error(response, "NoSuchBucket")
         response = raw.put("/no-such-bucket/key", b"data", headers={"content-md5": "x"})
         expect.error(response, "NoSuchBucket")
+        query = {"uploads": "", "key-marker": "k", "upload-id-marker": "x"}
+        expect.error(raw.get("/no-such-bucket", query=query), "NoSuchBucket")
+
+    @pytest.mark.parametrize("headers", [{}, {"content-md5": content_md5(b"<")}, {"content-md5": content_md5(b"other")}])
+    def test_bucket_before_documents(self, raw, headers):
+        for path, query in [
+            ("/no-such-bucket", {"delete": ""}),
+            ("/no-such-bucket/key", {"uploadId": "x"}),
+        ]:
+            response = raw.post(path, b"<", query=query, headers=headers)
+            expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")
+
+    @pytest.mark.parametrize("path, query", [("", {"delete": ""}), ("/key", {"uploadId": "x"})])
+    def test_bucket_before_the_size_of_documents(self, raw, path, query):
+        headers = {"content-length": str(64 << 20), "content-md5": content_md5(b"")}
+        request = raw.prepare(
+            "POST", f"/no-such-bucket{path}", query=query, payload="UNSIGNED-PAYLOAD", headers=headers
+        )
+        with raw.connect() as connection:
+            connection.send(request.head)
+            expect.error(connection.response(), "NoSuchBucket", BucketName="no-such-bucket")
+
+    @pytest.mark.parametrize("length", [None, str((5 << 30) + 1)])
+    def test_bucket_before_the_length_of_a_body(self, raw, length):
+        for query in ({}, {"partNumber": "1", "uploadId": "x"}):
+            request = raw.prepare(
+                "PUT",
+                "/no-such-bucket/key",
+                query=query,
+                payload="UNSIGNED-PAYLOAD",
+                headers={"content-length": length},
+            )
+            with raw.connect() as connection:
+                connection.send(request.head)
+                expect.error(connection.response(), "NoSuchBucket", BucketName="no-such-bucket")
 
     def test_bucket_before_permission(self, bucket):
         expect.error(bucket.raw.get("/no-such-bucket/key", anonymous=True), "NoSuchBucket")

@@ -175,7 +175,8 @@ impl<'a> Call<'a> {
             .detail("MaxSizeAllowed", PART_BYTES_MAX.to_string()))
     }
 
-    /// What `parse` makes of the body, a document of at most `bytes_max` with the digests `expected`. For one use only.
+    /// What `parse` makes of the body, a document of at most `bytes_max` with the digests `expected`. What is wrong with it is
+    /// told of a bucket that exists. For one use only.
     pub async fn read_document<T: Send + 'static>(
         &mut self,
         expected: ChecksumRequest,
@@ -183,7 +184,14 @@ impl<'a> Call<'a> {
         parse: Parse<T>,
     ) -> Result<T> {
         let large = &self.gateway.large_documents;
-        read_document(self.decode()?, expected, bytes_max, large, parse).await
+        let document = match self.decode() {
+            Ok(body) => read_document(body, expected, bytes_max, large, parse).await,
+            Err(error) => Err(error),
+        };
+        match document {
+            Ok(document) => Ok(document),
+            Err(error) => Err(self.in_bucket(error).await),
+        }
     }
 
     fn decode(&mut self) -> Result<DecodedBody<'_>> {

@@ -36,9 +36,9 @@ impl<'a> Operation<'a> for DeleteObjects {
 
     async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
         let bucket = call.bucket()?;
+        call.backend().head_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
         let bytes_max = limits::DELETE_BODY_BYTES_MAX;
         let request = call.read_document(self.checksum, bytes_max, DeleteRequest::parse).await?;
-        call.backend().head_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
         let call = &call;
         // Made before they are polled: a stream of borrowing closures is not known to be `Send`.
         let deletions: Vec<_> = request.objects.iter().map(|entry| delete_one(call, bucket, entry)).collect();

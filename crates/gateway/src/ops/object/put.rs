@@ -32,7 +32,10 @@ impl<'a> Operation<'a> for PutObject {
         let (backend, cx) = (call.backend(), call.backend_context());
         let failed = call.failed();
         let plan = DigestPlan::of(call.gateway);
-        let body = call.decode_body()?;
+        let body = match call.decode_body() {
+            Ok(body) => body,
+            Err(error) => return Err(call.in_bucket(error).await),
+        };
         let options = WriteOptions {
             metadata: self.metadata,
             conditions: self.conditions,

@@ -14,6 +14,8 @@ pub struct CompleteMultipartUpload {
     id: UploadId,
     conditions: Conditions,
     whole: CompleteChecksum,
+    /// The document's own digest.
+    expected: ChecksumRequest,
 }
 
 impl<'a> Operation<'a> for CompleteMultipartUpload {
@@ -22,15 +24,15 @@ impl<'a> Operation<'a> for CompleteMultipartUpload {
             id: upload_id(call)?,
             conditions: write_conditions(call.headers)?,
             whole: complete_checksum(call.headers)?,
+            // Checksum headers are about the object here, not about the document.
+            expected: ChecksumRequest::parse_content_md5(call.headers)?,
         })
     }
 
     async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
         let target = call.object()?;
-        // Checksum headers are about the object here, not about this document.
-        let expected = ChecksumRequest::parse_content_md5(call.headers)?;
         let bytes_max = limits::COMPLETE_BODY_BYTES_MAX;
-        let request = call.read_document(expected, bytes_max, CompleteUploadRequest::parse).await?;
+        let request = call.read_document(self.expected, bytes_max, CompleteUploadRequest::parse).await?;
         let mut complete = CompleteUpload {
             parts: request
                 .parts
