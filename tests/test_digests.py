@@ -50,7 +50,7 @@ class Uploads:
         name, value = header("CRC32"), checksum("CRC32", data)
         put = self.bucket.put_chunked(
             key,
-            frame(data, 3000, trailers=[(name, value)]),
+            frame(data, 8192, trailers=[(name, value)]),
             len(data),
             STREAMING_UNSIGNED_TRAILER,
             headers={"x-amz-trailer": name},
