@@ -24,7 +24,7 @@ use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
 use crate::sweep::remove_tree;
-use crate::{conversion, files, unique};
+use crate::{conversion, files, staging, unique};
 
 const IN_STAGING: &str = "x";
 const SCATTERED: &str = ".slipway,x";
@@ -38,6 +38,11 @@ pub(crate) fn name_in_staging() -> String {
 /// A name for one that is prepared in the directory of the file.
 pub(crate) fn scattered_name() -> String {
     format!("{SCATTERED}{}", unique::name())
+}
+
+/// What the directory is called that is to have one of these names, as long as it has no mark: such as the sweep removes with all in it.
+fn name_of_unmarked(prepared: &str) -> String {
+    if prepared.starts_with(SCATTERED) { staging::scattered_name() } else { unique::name() }
 }
 
 /// True for a [`name_in_staging`].
@@ -62,6 +67,7 @@ pub(crate) struct Prepared<'p> {
     directory: OwnedFd,
     /// Device and inode of the file that is in it.
     file: (u64, u64),
+    note: Option<WrittenNote>,
 }
 
 /// What came out of an exchange, and what became of it.
@@ -75,7 +81,8 @@ enum Out {
     Kept,
 }
 
-/// Makes a marked directory in staging with the file in it. What fails leaves nothing.
+/// Makes a marked directory in staging with the file in it. What fails leaves nothing. It gets its name when it has its mark: by that the
+/// sweep tells it from what came out of an exchange of which no note could be made.
 pub(crate) fn prepare<'p>(
     bucket: &Bucket<'_>,
     (parent, name): (&'p Directory, &'p str),
@@ -84,19 +91,28 @@ pub(crate) fn prepare<'p>(
     (staging, prepared): (&'p OwnedFd, &'p str),
 ) -> Result<Prepared<'p>, Fail> {
     let options = &bucket.store.options;
-    rustix::fs::mkdirat(staging, prepared, Mode::from_raw_mode(options.directory_mode))
+    let unmarked = name_of_unmarked(prepared);
+    rustix::fs::mkdirat(staging, &unmarked, Mode::from_raw_mode(options.directory_mode))
         .attempt("make a directory")?;
-    let build = || {
-        let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("open a directory")?;
+    let mut note = None;
+    let mut build = || {
+        let directory = resolve::plain(staging, &unmarked, DIRECTORY).attempt("open a directory")?;
         files::give(&directory, owner).attempt("give a directory its owner")?;
         record::mark(bucket, &directory, &Record::made_directory())?;
         record::take_along(bucket, (parent, name), (&directory, SELF))?;
         let made = file_info::of(&directory).attempt("stat a directory")?;
-        note(bucket, prepared, &Noted::of(&made, file, &join(&parent.path, name)));
+        rustix::fs::renameat(staging, &unmarked, staging, prepared).attempt("name a directory")?;
+        note = WrittenNote::write(bucket, prepared, &Noted::of(&made, file, &join(&parent.path, name)));
         // From here to the exchange every call counts: it is the time in which another program's file comes out.
-        rustix::fs::linkat(parent, name, &directory, SELF, AtFlags::empty()).attempt("link a file")?;
+        match rustix::fs::linkat(parent, name, &directory, SELF, AtFlags::empty()) {
+            // Said of a directory, which another program has put there since.
+            Err(Errno::PERM) if !file_info::at(parent, name).is_ok_and(|there| is_still(file, &there)) => {
+                return Err(Fail::Retry);
+            }
+            linked => linked.attempt("link a file")?,
+        }
         let linked = file_info::at(&directory, SELF).attempt("look up a name")?;
-        if id(&linked) != id(file) {
+        if !is_still(file, &linked) {
             return Err(Fail::Retry);
         }
         // Elsewhere the order is the journal's: whoever finds the exchange after a power cut finds the link and the note.
@@ -104,14 +120,24 @@ pub(crate) fn prepare<'p>(
             rustix::fs::fsync(&directory).attempt("sync a directory")?;
             rustix::fs::fsync(staging_directory(bucket)?).attempt("sync a directory")?;
         }
-        Ok(Prepared { parent, name, staging, entry: prepared, directory, file: id(file) })
+        Ok(directory)
     };
-    let outcome = build();
-    if outcome.is_err() {
-        remove_tree(staging, prepared);
-        forget(bucket, prepared);
+    match build() {
+        Ok(directory) => {
+            Ok(Prepared { parent, name, staging, entry: prepared, directory, file: id(file), note })
+        }
+        Err(fail) => {
+            remove_tree(staging, &unmarked);
+            remove_tree(staging, prepared);
+            forget(note);
+            Err(fail)
+        }
     }
-    outcome
+}
+
+/// False also of a directory or a link that has got the inode of the file since that was removed.
+fn is_still(file: &FileInfo, there: &FileInfo) -> bool {
+    there.is_file() && id(there) == id(file)
 }
 
 /// Device and inode.
@@ -121,17 +147,17 @@ fn id(info: &FileInfo) -> (u64, u64) {
 
 impl Prepared<'_> {
     /// Puts the directory in the place of the file. The caller holds the lock of that.
-    pub fn swap(self, bucket: &Bucket<'_>) -> Result<(), Fail> {
+    pub fn swap(mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
         let (staging, parent) = (self.staging, self.parent);
         match rustix::fs::renameat_with(staging, self.entry, parent, self.name, RenameFlags::EXCHANGE) {
             Ok(()) => self.look(bucket)?,
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 let swapped = conversion::swap_by_steps(bucket, (parent, self.name), (staging, self.entry));
-                self.abandon(bucket);
+                self.abandon();
                 swapped?;
             }
             Err(errno) => {
-                self.abandon(bucket);
+                self.abandon();
                 return Err(errno).attempt("swap a file for a directory");
             }
         }
@@ -142,10 +168,10 @@ impl Prepared<'_> {
     }
 
     /// Looks at what came out.
-    fn look(&self, bucket: &Bucket<'_>) -> Result<(), Fail> {
+    fn look(&mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
         match self.put_back()? {
             Out::InDirectory => {
-                forget(bucket, self.entry);
+                forget(self.note.take());
                 let store = bucket.store;
                 let device = self.file.0;
                 if store.options.durability.syncs_names() && !store.keeps_order(device) {
@@ -154,7 +180,7 @@ impl Prepared<'_> {
                 Ok(())
             }
             Out::Back => {
-                forget(bucket, self.entry);
+                forget(self.note.take());
                 Err(Fail::Retry)
             }
             Out::Kept => Err(Fail::Retry),
@@ -222,9 +248,9 @@ impl Prepared<'_> {
     }
 
     /// Removes what is still in staging, unless it may be the only name of something.
-    fn abandon(&self, bucket: &Bucket<'_>) {
+    fn abandon(&mut self) {
         if remove_prepared(self.staging, self.entry) {
-            forget(bucket, self.entry);
+            forget(self.note.take());
         }
     }
 }
@@ -269,21 +295,26 @@ impl Noted {
     }
 }
 
-/// Without one (the path is too long, the disk is full) the sweep removes less.
-fn note(bucket: &Bucket<'_>, prepared: &str, noted: &Noted) {
-    let text = format!("{}:{}:{}", noted.directory, noted.file, noted.path);
-    if let Some(id) = id_of(prepared).filter(|_| text.len() <= NOTE_BYTES_MAX)
-        && let Ok(staging) = staging_directory(bucket)
-    {
-        let _ = rustix::fs::symlinkat(text, staging, format!("{NOTE}{id}"));
+/// A note that is there.
+struct WrittenNote {
+    staging: OwnedFd,
+    name: String,
+}
+
+impl WrittenNote {
+    /// Without one (the path is too long, the disk is full) the sweep removes less.
+    fn write(bucket: &Bucket<'_>, prepared: &str, noted: &Noted) -> Option<Self> {
+        let text = format!("{}:{}:{}", noted.directory, noted.file, noted.path);
+        let id = id_of(prepared).filter(|_| text.len() <= NOTE_BYTES_MAX)?;
+        let (staging, name) = (staging_directory(bucket).ok()?, format!("{NOTE}{id}"));
+        rustix::fs::symlinkat(text, &staging, &name).ok()?;
+        Some(Self { staging, name })
     }
 }
 
-fn forget(bucket: &Bucket<'_>, prepared: &str) {
-    if let Some(id) = id_of(prepared)
-        && let Ok(staging) = staging_directory(bucket)
-    {
-        let _ = rustix::fs::unlinkat(staging, format!("{NOTE}{id}"), AtFlags::empty());
+fn forget(note: Option<WrittenNote>) {
+    if let Some(WrittenNote { staging, name }) = note {
+        let _ = rustix::fs::unlinkat(staging, name, AtFlags::empty());
     }
 }
 
@@ -359,7 +390,8 @@ fn settle_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &Noted) 
     if place.inode != noted.directory || own.inode != noted.file {
         return Ok(false);
     }
-    let prepared = Prepared { parent: &parent, name, staging, entry: out, directory, file: id(&own) };
+    let prepared =
+        Prepared { parent: &parent, name, staging, entry: out, directory, file: id(&own), note: None };
     Ok(prepared.put_back()? != Out::Kept)
 }
 
@@ -438,6 +470,21 @@ mod tests {
         work(prepare(&bucket, (&parent, "a"), &file, None, (&staging, PREPARED)).unwrap());
     }
 
+    /// A link can't be made to what is no file, and the system's word for that is the one for what is forbidden.
+    #[test]
+    fn what_another_program_put_there_before_the_link_is_looked_at_again() {
+        for (what, put) in STRANGERS {
+            let scene = scene();
+            let bucket = scene.bucket();
+            let (parent, staging) = (bucket.directory("").unwrap(), staging_directory(&bucket).unwrap());
+            let file = file_info::at(&parent, "a").unwrap();
+            put(&scene.path().join("a"));
+            let prepared = prepare(&bucket, (&parent, "a"), &file, None, (&staging, PREPARED));
+            assert!(matches!(prepared, Err(Fail::Retry)), "{what}");
+            assert_eq!(staged(&scene), Vec::<PathBuf>::new(), "{what}");
+        }
+    }
+
     /// A crash after the exchange. False where the file system has none.
     fn crash(scene: &Scene, before: impl FnOnce(&PathBuf)) -> bool {
         let mut exchanged = false;
@@ -466,13 +513,13 @@ mod tests {
                 if swapless {
                     scene.store.assume_swapless();
                 }
-                with_prepared(&scene, |prepared| {
+                with_prepared(&scene, |mut prepared| {
                     put(&scene.path().join("a"));
                     let bucket = scene.bucket();
                     let swapped = if swapless {
                         let (parent, staging) = (prepared.parent, prepared.staging);
                         let swapped = conversion::swap_by_steps(&bucket, (parent, "a"), (staging, PREPARED));
-                        prepared.abandon(&bucket);
+                        prepared.abandon();
                         swapped
                     } else {
                         prepared.swap(&bucket)
