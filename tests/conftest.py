@@ -1,16 +1,19 @@
 """Fixtures. Every worker has one server for the session; tests that need other options start their own."""
 
+import os
 import shutil
 import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from file_systems import mounts
 from support import codes, tables
 from support.bucket import Bucket, unique_bucket_name
 from support.clients import boto3_client
@@ -147,3 +150,31 @@ def resolve_test_names(monkeypatch: pytest.MonkeyPatch) -> None:
         return real("127.0.0.1" if str(host).endswith(".test") else host, *arguments, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+
+
+@pytest.fixture(scope="session")
+def passthrough(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program of our own file system."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount it for others")
+    try:
+        return mounts.build_passthrough(tmp_path_factory.mktemp("program"))
+    except mounts.Missing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def show(passthrough: Path, tmp_path: Path) -> Iterator[Callable[..., Path]]:
+    """Mounts a directory, always the same, on it: `show("--no-links")`, or at an empty directory that is there
+    with `at`. Until the test ends; a server whose tree it is must be asked for later, so that it ends before."""
+    under = tmp_path / "under"
+    under.mkdir()
+    with ExitStack() as stack:
+
+        def mounted(*options: str, at: Path | None = None) -> Path:
+            target = at or tmp_path / f"shown{len(list(tmp_path.iterdir()))}"
+            target.mkdir(exist_ok=True)
+            mounts.mount_passthrough(passthrough, stack, under, target, *options)
+            return target
+
+        yield mounted

@@ -138,6 +138,10 @@ class TestKept:
     def file(self, server: Server):
         return server.tree / ".slipway" / "account.toml"
 
+    def at_once(self, start, count: int) -> list[Server]:
+        with ThreadPoolExecutor(count) as pool:
+            return list(pool.map(start, range(count)))
+
     def test_once(self, make_server):
         """It is the same after a restart, and on another gateway of the tree."""
         first = make_server()
@@ -167,8 +171,7 @@ class TestKept:
     def test_gateways_that_start_at_once_agree(self, tmp_path):
         tree = tmp_path / "shared"
         tree.mkdir()
-        with ThreadPoolExecutor(4) as pool:
-            servers = list(pool.map(lambda n: Server(tree, log=tmp_path / f"s{n}.log"), range(4)))
+        servers = self.at_once(lambda n: Server(tree, log=tmp_path / f"s{n}.log"), 4)
         try:
             assert len({canonical_id(server.raw) for server in servers}) == 1
             assert {server.account for server in servers} == {servers[0].account}
@@ -176,6 +179,30 @@ class TestKept:
         finally:
             for server in servers:
                 server.stop()
+
+    def test_without_hard_links(self, tmp_path, make_server, show):
+        """Where its directory is a file system of its own, which has none: two that start at once agree all the same."""
+        state = tmp_path / "tree" / ".slipway"
+        state.mkdir(parents=True, mode=0o700)
+        show("--no-links", "--rename-flags", at=state).chmod(0o700)
+        first, second = self.at_once(lambda _: make_server(env={}), 2)
+        assert first.account == second.account
+        assert f'account_id = "{first.account}"' in self.file(first).read_text().splitlines()
+        assert set(os.listdir(state)) - {"metadata"} == {"account.toml", "credentials.toml"}
+        for running in (first, second):
+            running.stop()
+        assert make_server(env={}).account == first.account
+
+    def test_without_any_way_to_take_a_free_name(self, tmp_path, make_server, show):
+        """Then it is for one run, unless it is given; and keys have to be."""
+        state = tmp_path / "tree" / ".slipway"
+        state.mkdir(parents=True, mode=0o700)
+        show("--no-links", at=state).chmod(0o700)
+        assert "cannot be kept" in make_server().log
+        assert make_server("--account-id", OTHER).account == OTHER
+        with pytest.raises(StartFailed, match=r"credentials\.toml: "):
+            make_server(env={})
+        assert set(os.listdir(state)) <= {"metadata"}
 
     @pytest.mark.parametrize("text", [b"", b'account_id = "12"\n', b"account_id = ", b"\xff\x00", b"[x]\n"])
     def test_a_damaged_file(self, make_server, text):

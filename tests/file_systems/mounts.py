@@ -40,6 +40,8 @@ def need(*programs: str) -> None:
 def unmount(directory: Path) -> None:
     """Waits for those who are about to leave; then detaches it in any case."""
     for _ in range(50):
+        if not os.path.ismount(directory):
+            return
         if subprocess.run(["umount", directory], capture_output=True).returncode == 0:
             return
         time.sleep(0.1)

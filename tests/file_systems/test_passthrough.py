@@ -6,43 +6,15 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
-from file_systems import mounts, probes
+from file_systems import probes
 from support import expect
 from support.bucket import Bucket
 from support.wire import poll
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount it for others")
-    try:
-        return mounts.build_passthrough(tmp_path_factory.mktemp("program"))
-    except mounts.Missing as missing:
-        pytest.skip(str(missing))
-
-
-@pytest.fixture
-def show(program: Path, tmp_path: Path) -> Iterator[Callable[..., Path]]:
-    """Mounts a directory, always the same, with options."""
-    under = tmp_path / "under"
-    under.mkdir()
-    with ExitStack() as stack:
-
-        def mounted(*options: str) -> Path:
-            target = tmp_path / f"shown{len(list(tmp_path.iterdir()))}"
-            target.mkdir()
-            mounts.mount_passthrough(program, stack, under, target, *options)
-            return target
-
-        yield mounted
 
 
 def refusal(work: Callable[[], object]) -> str:
@@ -133,6 +105,25 @@ def test_no_links(show):
     assert os.listdir(top) == ["a"]
 
 
+def test_no_attributes(show):
+    top = show("--no-attributes")
+    (top / "a").write_bytes(b"")
+    for work in (
+        lambda: os.setxattr(top / "a", "user.a", b"1"),
+        lambda: os.getxattr(top / "a", "user.a"),
+        lambda: os.removexattr(top / "a", "user.a"),
+        lambda: os.listxattr(top / "a"),
+    ):
+        assert refusal(work) == "ENOTSUP"
+
+
+def test_rename_flags(show):
+    found = probes.table(show("--rename-flags"))
+    assert found["NOREPLACE"] == found["EXCHANGE"] == "yes"
+    assert found["link"] == "yes"
+    assert probes.table(show("--rename-flags", "--no-links"))["link"] == "EPERM"
+
+
 def test_nfs_locks(show):
     top = show("--nfs-locks")
     (top / "a").write_bytes(b"")
@@ -185,16 +176,23 @@ def test_no_statfs(show):
 
 
 def test_failures(show):
-    top = show("--fail=unlink:bad*", "--fail=fsync:bad", "--fail=getattr:worse", "--fail=link:?")
+    top = show("--fail=unlink:bad*", "--fail=fsync:bad", "--fail=flock:bad", "--fail=link:?")
     for name in ("bad", "good"):
         (top / name).write_bytes(b"")
     with open(top / "bad", "ab") as bad, open(top / "good", "ab") as good:
         assert refusal(lambda: os.fsync(bad.fileno())) == "EIO"
+        assert refusal(lambda: fcntl.flock(bad, fcntl.LOCK_EX)) == "EIO"
         os.fsync(good.fileno())
+        fcntl.flock(good, fcntl.LOCK_EX)
     assert refusal((top / "bad").unlink) == "EIO" and (top / "bad").exists()
     assert refusal(lambda: os.link(top / "good", top / "x")) == "EIO"
     os.link(top / "good", top / "long")
     (top / "good").unlink()
+    (top / "d").mkdir()
+    for options, answer in ((), "none"), (("--fail=fsyncdir:d",), "EIO"), (("--fail=fsync:d",), "none"):
+        directory = os.open(show(*options) / "d", os.O_RDONLY)
+        assert refusal(lambda fd=directory: os.fsync(fd)) == answer
+        os.close(directory)
 
 
 @pytest.mark.parametrize("operation", ["open", "getattr", "getxattr", "read", "lookup"])

@@ -26,7 +26,7 @@
 /* ---- What is asked for. */
 
 static struct {
-    int no_case, no_links, nfs_locks, whole_seconds, changing_inodes, no_statfs;
+    int no_case, no_links, no_attributes, rename_flags, nfs_locks, whole_seconds, changing_inodes, no_statfs;
     const char *lose, *victims;
     unsigned share;
     struct { const char *operation, *pattern; } failures[FAILURES];

@@ -10,6 +10,8 @@
  *
  *   --no-case            names are kept as they are given, and found whatever their case is
  *   --no-links           link answers EPERM
+ *   --no-attributes      whatever is asked of extended attributes is ENOTSUP
+ *   --rename-flags       rename knows RENAME_NOREPLACE and RENAME_EXCHANGE, if that below does
  *   --nfs-locks          as NFS does it: an exclusive flock takes a descriptor that is open for
  *                        writing, a shared one one for reading; else EBADF
  *   --whole-seconds      no time has a fraction
@@ -217,11 +219,11 @@ static void do_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name) {
 static void do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t to, const char *new_name,
                       unsigned flags) {
     /* As all of FUSE that does not know what they ask for. */
-    REFUSE_IF(flags, EINVAL);
+    REFUSE_IF(flags && !asked.rename_flags, EINVAL);
     REFUSE_IF(fails(req, "rename", name) || fails(req, "rename", new_name), EIO);
     lock_names();
     struct name from = actual(parent, name), there = actual(to, new_name);
-    int error = renameat(fd_of(parent), from.text, fd_of(to), there.text) == -1 ? errno : 0;
+    int error = renameat2(fd_of(parent), from.text, fd_of(to), there.text, flags) == -1 ? errno : 0;
     unlock_names();
     fuse_reply_err(req, !error && is_lost(req, "rename") ? ENOENT : error);
 }
@@ -300,9 +302,18 @@ static void do_write(fuse_req_t req, fuse_ino_t id, const char *bytes, size_t si
     fuse_reply_write(req, length);
 }
 
+static void flush(fuse_req_t req, int only_data, struct fuse_file_info *info) {
+    answer(req, only_data ? fdatasync(handle_of(info)->fd) : fsync(handle_of(info)->fd));
+}
+
 static void do_fsync(fuse_req_t req, fuse_ino_t id, int only_data, struct fuse_file_info *info) {
     REFUSE_IF(node_fails(req, "fsync", id), EIO);
-    answer(req, only_data ? fdatasync(handle_of(info)->fd) : fsync(handle_of(info)->fd));
+    flush(req, only_data, info);
+}
+
+static void do_fsyncdir(fuse_req_t req, fuse_ino_t id, int only_data, struct fuse_file_info *info) {
+    REFUSE_IF(node_fails(req, "fsyncdir", id), EIO);
+    flush(req, only_data, info);
 }
 
 /* With it goes its lock. */
@@ -314,7 +325,7 @@ static void do_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *inf
 
 static void do_flock(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *info, int operation) {
     int access = handle_of(info)->flags & O_ACCMODE, kind = operation & ~LOCK_NB;
-    (void)id;
+    REFUSE_IF(node_fails(req, "flock", id), EIO);
     REFUSE_IF(asked.nfs_locks && kind == LOCK_EX && access == O_RDONLY, EBADF);
     REFUSE_IF(asked.nfs_locks && kind == LOCK_SH && access == O_WRONLY, EBADF);
     /* A thread that waits in the kernel could not be told that whoever asked has gone. */
@@ -368,17 +379,20 @@ static void do_readdir(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset,
 
 static void do_setxattr(fuse_req_t req, fuse_ino_t id, const char *name, const char *value, size_t size,
                         int flags) {
+    REFUSE_IF(asked.no_attributes, ENOTSUP);
     REFUSE_IF(node_fails(req, "setxattr", id), EIO);
     answer(req, setxattr(path_of(id).text, name, value, size, flags));
 }
 
 static void do_removexattr(fuse_req_t req, fuse_ino_t id, const char *name) {
+    REFUSE_IF(asked.no_attributes, ENOTSUP);
     REFUSE_IF(node_fails(req, "removexattr", id), EIO);
     answer(req, removexattr(path_of(id).text, name));
 }
 
 /* The value of an attribute; without `name`, the names of all. */
 static void do_getxattr(fuse_req_t req, fuse_ino_t id, const char *name, size_t size) {
+    REFUSE_IF(asked.no_attributes, ENOTSUP);
     REFUSE_IF(node_fails(req, name ? "getxattr" : "listxattr", id), EIO);
     struct path path = path_of(id);
     char *bytes = size ? malloc(size) : NULL;
@@ -400,7 +414,7 @@ static const struct fuse_lowlevel_ops operations = {
     .symlink = do_symlink, .link = do_link, .unlink = do_unlink, .rmdir = do_rmdir, .rename = do_rename,
     .create = do_create, .open = do_open, .read = do_read, .write = do_write, .fsync = do_fsync,
     .release = do_release, .flock = do_flock, .opendir = do_opendir, .readdir = do_readdir,
-    .fsyncdir = do_fsync, .releasedir = do_release, .statfs = do_statfs, .setxattr = do_setxattr,
+    .fsyncdir = do_fsyncdir, .releasedir = do_release, .statfs = do_statfs, .setxattr = do_setxattr,
     .getxattr = do_getxattr, .listxattr = do_listxattr, .removexattr = do_removexattr,
 };
 
@@ -415,6 +429,8 @@ static void read_options(int count, char **words) {
     static const struct option options[] = {
         {"no-case", no_argument, &asked.no_case, 1},
         {"no-links", no_argument, &asked.no_links, 1},
+        {"no-attributes", no_argument, &asked.no_attributes, 1},
+        {"rename-flags", no_argument, &asked.rename_flags, 1},
         {"nfs-locks", no_argument, &asked.nfs_locks, 1},
         {"whole-seconds", no_argument, &asked.whole_seconds, 1},
         {"changing-inodes", no_argument, &asked.changing_inodes, 1},
