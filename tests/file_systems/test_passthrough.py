@@ -14,6 +14,7 @@ import pytest
 from file_systems import probes
 from support import expect
 from support.bucket import Bucket
+from support.data import PART, pattern
 from support.wire import poll
 
 
@@ -214,3 +215,13 @@ def test_what_a_disk_does_not_give_is_no_answer(show, make_server, operation):
     bucket.server.stop()
     again = Bucket(make_server(tree=plain / "tree"), "bucket")
     assert again.get("broken").headers["x-amz-meta-a"] == "b"
+
+
+def test_an_upload_is_completed_whatever_its_parts_are_numbered(show, make_server):
+    """Its parts are told apart by something else, for the numbers of their files change while bytes are copied."""
+    tree = show("--changing-inodes") / "tree"
+    tree.mkdir()
+    bucket = Bucket(make_server(tree=tree), "bucket").create()
+    parts = [pattern(PART + number, number) for number in range(12)]
+    bucket.upload("key", parts)
+    assert bucket.read("key") == b"".join(parts)

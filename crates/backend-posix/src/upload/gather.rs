@@ -87,7 +87,7 @@ pub(super) fn gather<'s>(
     }
     let mut stage = target.stage(store)?;
     for part in parts {
-        with_source(upload, &assemblies, part, |file, start| {
+        with_source(store, upload, &assemblies, part, |file, start| {
             append_range(file, start..start.saturating_add(part.size_bytes), &mut stage.staged)
         })?;
     }
@@ -96,13 +96,14 @@ pub(super) fn gather<'s>(
 
 /// Runs something with the file that has a part's bytes, and where in it they begin.
 fn with_source(
+    store: &Store,
     upload: &Upload,
     assemblies: &[Assembly],
     part: &Part,
     run: impl FnOnce(&OwnedFd, u64) -> Result<()>,
 ) -> Result<(), Fail> {
     match part.bytes {
-        PartBytes::Own { .. } => run(&part.open(&upload.directory)?, 0)?,
+        PartBytes::Own { .. } => run(&part.open(store, &upload.directory)?, 0)?,
         PartBytes::Slot { assembly } => {
             let assembly = find(assemblies, assembly).ok_or_else(|| part.invalid())?;
             run(&assembly.file, assembly.layout.start(part.number))?;
@@ -214,7 +215,7 @@ fn in_place(
             return Err(Fail::Retry);
         }
         let to = base.layout.start(part.number);
-        with_source(upload, assemblies, part, |file, from| {
+        with_source(store, upload, assemblies, part, |file, from| {
             copy_bytes(file, from, &base.file, to, part.size_bytes)
                 .inspect_err(|_| punch(&base.file, to, part.size_bytes))
         })?;

@@ -59,8 +59,8 @@ pub(super) struct Part {
 /// Where a part's bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PartBytes {
-    /// In the file of its name, which has this inode.
-    Own { inode: u64 },
+    /// In the file of its name, which has this inode. None where inode numbers don't last.
+    Own { inode: Option<u64> },
     /// In its slot of this assembly.
     Slot { assembly: u8 },
 }
@@ -104,7 +104,7 @@ impl Part {
                 modified_ns: info.stamp.modified_ns,
                 etag,
                 checksum: checksum.map(|checksum| checksum.value),
-                bytes: PartBytes::Own { inode: info.inode },
+                bytes: PartBytes::Own { inode: store.lasting_inode(&info) },
             }),
             _ => None,
         })
@@ -116,10 +116,19 @@ impl Part {
     }
 
     /// Opens the part's own file. Another try if it was uploaded again meanwhile.
-    pub fn open(&self, directory: &Directory) -> Result<OwnedFd, Fail> {
+    pub fn open(&self, store: &Store, directory: &Directory) -> Result<OwnedFd, Fail> {
         let (file, info) = open_own(directory, self.number).attempt("open a part")?;
-        let same = self.bytes == PartBytes::Own { inode: info.inode }
-            && info.stamp == Stamp { size_bytes: self.size_bytes, modified_ns: self.modified_ns };
+        let same = match self.bytes {
+            PartBytes::Own { inode: Some(inode) } => {
+                store.lasting_inode(&info) == Some(inode)
+                    && info.stamp == Stamp { size_bytes: self.size_bytes, modified_ns: self.modified_ns }
+            }
+            // Told by its record, which has the ETag: it may have another number by now.
+            _ => {
+                Self::of_file(store, directory, self.number, &file).attempt("read a part")?.as_ref()
+                    == Some(self)
+            }
+        };
         if same { Ok(file) } else { Err(Fail::Retry) }
     }
 }
