@@ -165,8 +165,8 @@ def passthrough(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def show(passthrough: Path, tmp_path: Path) -> Iterator[Callable[..., Path]]:
-    """Mounts a directory, always the same, on it: `show("--no-links")`, or at an empty directory that is there
-    with `at`. Until the test ends; a server whose tree it is must be asked for later, so that it ends before."""
+    """Mounts a directory, always the same, by that program: `show("--no-links")`, or where `at` says. Until the
+    test ends; a server whose tree it is has to be asked for later (`show, make_server`), to end before."""
     under = tmp_path / "under"
     under.mkdir()
     with ExitStack() as stack:

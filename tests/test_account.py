@@ -181,7 +181,7 @@ class TestKept:
                 server.stop()
 
     def test_without_hard_links(self, tmp_path, make_server, show):
-        """Where its directory is a file system of its own, which has none: two that start at once agree all the same."""
+        """As of a `.slipway` that is a file system of its own: two that start at once agree all the same."""
         state = tmp_path / "tree" / ".slipway"
         state.mkdir(parents=True, mode=0o700)
         show("--no-links", "--rename-flags", at=state).chmod(0o700)

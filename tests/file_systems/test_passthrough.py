@@ -218,10 +218,17 @@ def test_what_a_disk_does_not_give_is_no_answer(show, make_server, operation):
 
 
 def test_an_upload_is_completed_whatever_its_parts_are_numbered(show, make_server):
-    """Its parts are told apart by something else, for the numbers of their files change while bytes are copied."""
+    """Its parts are told by something else: the numbers of their files change while bytes are copied."""
     tree = show("--changing-inodes") / "tree"
     tree.mkdir()
     bucket = Bucket(make_server(tree=tree), "bucket").create()
     parts = [pattern(PART + number, number) for number in range(12)]
     bucket.upload("key", parts)
     assert bucket.read("key") == b"".join(parts)
+
+
+def test_a_lost_answer_is_nothing_that_is_lacking(show, make_server):
+    """What is tried at the start was done, whatever the answer to a second try says of it."""
+    tree = show("--lose=link,mkdir", "--share=1", "--for=slipway,tokio-rt-worker") / "tree"
+    tree.mkdir()
+    make_server(tree=tree)

@@ -85,7 +85,10 @@ pub(crate) enum Tried {
 /// Tries all in a new directory `name` in `above`, which is removed afterwards.
 pub(crate) fn run(above: &OwnedFd, name: &str, needs: Needs) -> Io<Tried> {
     let tried = match rustix::fs::mkdirat(above, name, Mode::RWXU) {
-        Ok(()) => resolve::plain(above, name, DIRECTORY).and_then(|directory| lack(&directory, needs)),
+        // No one else makes one of this name: the answer to a first try of the kernel's got lost (NFS).
+        Ok(()) | Err(Errno::EXIST) => {
+            resolve::plain(above, name, DIRECTORY).and_then(|directory| lack(&directory, needs))
+        }
         Err(errno) => Err(errno),
     };
     // What was open in there is closed by now: FUSE and NFS would keep it under another name.
@@ -141,8 +144,11 @@ fn lack(directory: &OwnedFd, needs: Needs) -> Io<Option<Lack>> {
 fn links(directory: &OwnedFd) -> Io<bool> {
     let link = || rustix::fs::linkat(directory, "Name", directory, "linked", AtFlags::empty());
     match link() {
-        // A name that is taken stays so.
-        Ok(()) => Ok(link() == Err(Errno::EXIST)),
+        // A name that is taken stays so. No one else makes names here: if it is taken at once, the answer to a first try of the
+        // kernel's got lost (NFS).
+        Ok(()) | Err(Errno::EXIST) => {
+            Ok(link() == Err(Errno::EXIST) && file_info::at(directory, "linked").is_ok())
+        }
         Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => Err(errno),
         Err(_) => Ok(false),
     }
