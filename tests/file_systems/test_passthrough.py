@@ -232,3 +232,15 @@ def test_a_lost_answer_is_nothing_that_is_lacking(show, make_server):
     tree = show("--lose=link,mkdir", "--share=1", "--for=slipway,tokio-rt-worker") / "tree"
     tree.mkdir()
     make_server(tree=tree)
+
+
+def test_what_a_writer_left_goes_with_the_bucket(show, make_server):
+    """Who removes it locks it, for which NFS wants a file that is open for writing."""
+    tree = show("--nfs-locks") / "tree"
+    tree.mkdir()
+    bucket = Bucket(make_server(tree=tree), "bucket").create()
+    bucket.put("key", b"1")
+    expect.ok(bucket.delete("key"), 204)
+    (bucket.tree / ".slipway" / "staging" / "left").write_bytes(b"2")
+    expect.ok(bucket.raw.delete(bucket.path()), 204)
+    assert not bucket.tree.exists()

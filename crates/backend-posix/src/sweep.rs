@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use backend::{BackendError, Result, SweepReport};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, SeekFrom};
+use rustix::fs::{AtFlags, FileType, OFlags, SeekFrom};
 use rustix::io::Errno;
 use s3_types::BucketName;
 
@@ -30,6 +30,8 @@ use crate::staging::{SCATTERED, STAGING, is_scattered, note_scattered, scattered
 use crate::store::Store;
 use crate::unique;
 use crate::upload;
+
+const WRITABLE: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// Sweeps one bucket. What can't be swept, since someone put a thing of theirs in the place of one of ours, keeps nothing else from it: it is
 /// told and counted.
@@ -175,7 +177,15 @@ pub(crate) fn remove_staged(
     }
     let Ok(opened) = resolve::content(staging, name) else { return Ok(false) };
     if !file_info::of(&opened).attempt("stat a file")?.is_directory() {
-        let free = lock::try_lock_file(&opened).attempt("lock a staging file")?;
+        let free = match lock::try_lock_file(&opened) {
+            // NFS wants one that is open for writing.
+            Err(Errno::BADF) => match resolve::plain(staging, name, WRITABLE) {
+                Ok(file) => lock::try_lock_file(&file),
+                Err(errno) => Err(errno),
+            },
+            result => result,
+        };
+        let free = free.attempt("lock a staging file")?;
         return Ok(free && rustix::fs::unlinkat(staging, name, AtFlags::empty()).is_ok());
     }
     drop(opened);
