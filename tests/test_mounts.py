@@ -237,7 +237,7 @@ class TestLacking:
         shutil.rmtree(bucket.tree)
         show(*options, at=bucket.tree)
         if lack == "flushes":
-            # As of a bucket that was written to before. To make them takes flushes, and is an error by itself.
+            # As of a bucket that was written to before: to make it takes a flush.
             (bucket.tree / ".slipway" / "staging").mkdir(parents=True)
         (bucket.tree / "foreign").write_bytes(b"two")
         copy = {"x-amz-copy-source": "other/key"}
