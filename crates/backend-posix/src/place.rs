@@ -167,7 +167,7 @@ fn current(
             etag: attributes.etag,
             last_modified: attributes.last_modified,
             size_bytes: attributes.size_bytes,
-            inode: bucket.store.lasting_inode(&info),
+            inode: bucket.store.lasting_inode(&file, &info),
         }
     });
     Ok(Current { facts, overflow })

@@ -16,7 +16,7 @@ pub(crate) enum Predecessor {
     /// No object.
     Nothing,
     /// This one.
-    Object(Identity),
+    Object(ObjectIdentity),
 }
 
 /// Tells an object from others that have its key before or after.
@@ -27,7 +27,7 @@ pub(crate) enum Predecessor {
 /// and ETag: what was replaced by the same bytes in the same tick (a second, on some) is taken for
 /// what it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct ObjectIdentity {
     /// The object's time, in ns.
     pub modified_ns: i64,
     /// Its size.
@@ -38,7 +38,7 @@ pub(crate) struct Identity {
     pub etag: Option<ETag>,
 }
 
-impl Identity {
+impl ObjectIdentity {
     /// That of an object with these attributes.
     pub fn of(attributes: &ObjectAttributes, inode: Option<u64>) -> Self {
         Self {
@@ -94,7 +94,7 @@ mod tests {
             metadata: s3_types::ObjectMetadata::default(),
             parts: None,
         };
-        Predecessor::Object(Identity::of(&attributes, facts.inode))
+        Predecessor::Object(ObjectIdentity::of(&attributes, facts.inode))
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::object::ObjectCache;
 use crate::options::{Metadata, Options};
 use crate::presence::{self, Presence};
 use crate::probes::{Lack, Tried};
-use crate::record::{self, ATTRIBUTE, Identity, write_whole};
+use crate::record::{self, ATTRIBUTE, FileIdentity, write_whole};
 use crate::resolve::{self, DIRECTORY, PLACE};
 use crate::unique;
 use crate::upload::{Founded, UploadIndexes};
@@ -255,18 +255,20 @@ impl Store {
         self.ordered && device == self.device
     }
 
-    /// True if inode numbers tell files apart, by one of them.
-    pub fn inodes_last(&self, file: impl AsFd, info: &FileInfo) -> bool {
-        if info.device == self.device {
-            return self.volume.inodes_last;
-        }
-        Volume::of(file).is_ok_and(|volume| volume.inodes_last)
+    /// A file's inode number, if it stays the same for as long as the file is there; `file` is it, or its directory. Asks only for what is on
+    /// another device than the root.
+    pub fn lasting_inode(&self, file: impl AsFd, info: &FileInfo) -> Option<u64> {
+        let last = if info.device == self.device {
+            self.volume.inodes_last
+        } else {
+            Volume::of(file).is_ok_and(|volume| volume.inodes_last)
+        };
+        last.then_some(info.inode)
     }
 
-    /// What tells a file from others; `file` is it, or its directory.
-    pub fn identity(&self, file: impl AsFd, info: &FileInfo) -> Identity {
-        let inode = if self.inodes_last(file, info) { info.inode } else { 0 };
-        Identity { stamp: info.stamp, inode }
+    /// What tells a file from others; `file` is as for [`Store::lasting_inode`].
+    pub fn identity(&self, file: impl AsFd, info: &FileInfo) -> FileIdentity {
+        FileIdentity { stamp: info.stamp, inode: self.lasting_inode(file, info).unwrap_or(0) }
     }
 
     /// True if space may be reserved ahead of bytes, by what the root is on: elsewhere a bucket's own volume loses little either way.
@@ -289,11 +291,6 @@ impl Store {
         device == self.device && self.volume.kind != FileSystem::Other
     }
 
-    /// A file's inode number, if it stays the same for as long as the file is there.
-    pub fn lasting_inode(&self, info: &FileInfo) -> Option<u64> {
-        (info.device == self.device && self.volume.inodes_last).then_some(info.inode)
-    }
-
     /// True if a file on `device` that gets a name, or another one, gets the present as its ctime.
     pub fn names_show_on(&self, device: u64) -> bool {
         device == self.device && matches!(self.volume.kind, FileSystem::Multigrain | FileSystem::Memory)
@@ -303,6 +300,12 @@ impl Store {
     #[cfg(test)]
     pub fn assume_swapless(&mut self) {
         self.volume.kind = FileSystem::Swapless;
+    }
+
+    /// As if every bucket were on another device than the root.
+    #[cfg(test)]
+    pub fn assume_elsewhere(&mut self) {
+        self.device = u64::MAX;
     }
 
     /// As if the tree were on a file system that machines share.

@@ -63,7 +63,8 @@ impl Volume {
             _ => FileSystem::Other,
         };
         let inodes_last = match kind {
-            // NFS, CephFS, Lustre, GPFS, BeeGFS, GFS2, OCFS2, overlayfs
+            // NFS, CephFS, Lustre, GPFS, BeeGFS, GFS2, OCFS2. Not overlayfs: a file of a lower layer on another device gets a new number
+            // when it is first written to.
             FileSystem::Other => matches!(
                 magic,
                 0x6969 | 0x00c3_6400 | 0x0bd0_0bd0 | 0x4750_4653 | 0x1983_0326 | 0x0116_1970 | 0x7461_636f
@@ -94,5 +95,7 @@ mod tests {
         assert_eq!(of(0x6969), (FileSystem::Other, true, true));
         assert_eq!(of(0x6573_5546), (FileSystem::Other, false, true));
         assert_eq!(of(0xfe53_4d42), (FileSystem::Other, false, true));
+        // overlayfs.
+        assert_eq!(of(0x794c_7630), (FileSystem::Other, false, true));
     }
 }

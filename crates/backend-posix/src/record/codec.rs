@@ -14,7 +14,7 @@ use super::parts::{self, Packed};
 use super::{Record, content_types, fits, is_etag};
 use crate::file_info::Stamp;
 use crate::limits::{METADATA_ENTRIES_MAX, RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
-use crate::predecessor::{Identity, Predecessor};
+use crate::predecessor::{ObjectIdentity, Predecessor};
 
 pub(super) const VERSION: u8 = 1;
 
@@ -190,7 +190,7 @@ fn get_predecessor(bytes: &[u8]) -> Option<Predecessor> {
         _ => Some(value.varint()?),
     };
     let etag = Some(text(value.0)?).filter(|text| !text.is_empty()).map(|text| ETag::parse(&text));
-    Some(Predecessor::Object(Identity { modified_ns, size_bytes, inode, etag }))
+    Some(Predecessor::Object(ObjectIdentity { modified_ns, size_bytes, inode, etag }))
 }
 
 fn field(out: &mut Vec<u8>, tag: u8, value: &[u8]) {

@@ -31,7 +31,7 @@ pub(crate) use companion::{
     write_companion,
 };
 pub(crate) use raw::Raw;
-pub(crate) use sidecar::{Identity, OF_DIRECTORY, Sidecar, write as write_sidecar};
+pub(crate) use sidecar::{FileIdentity, OF_DIRECTORY, Sidecar, write as write_sidecar};
 use store::create_whole;
 pub(crate) use store::{
     Rest, clear, forget, from_bytes, is_newer, mark, of, of_directory, put, put_of_directory, put_staged,

@@ -38,7 +38,7 @@ const RECORDS_MAX: usize = 2;
 
 /// What tells a file from another that had its name, or has it now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct FileIdentity {
     pub stamp: Stamp,
     /// 0 where inode numbers don't last.
     pub inode: u64,
@@ -134,7 +134,7 @@ impl Sidecar {
         self.entries().next().is_some() && head + records.sum::<usize>() == self.bytes.len()
     }
 
-    fn of(&self, file: Option<Identity>) -> Option<Entry<'_>> {
+    fn of(&self, file: Option<FileIdentity>) -> Option<Entry<'_>> {
         let file = file?;
         let original = self.is_original();
         self.entries().find(|entry| {
@@ -146,7 +146,7 @@ impl Sidecar {
     }
 
     /// The record of this file, or else the newest, as it is.
-    pub fn raw(&self, file: Option<Identity>) -> Raw {
+    pub fn raw(&self, file: Option<FileIdentity>) -> Raw {
         if let Some(entry) = self.of(file) {
             return Raw::of(entry.record.to_vec());
         }
@@ -169,16 +169,16 @@ impl Sidecar {
     }
 
     /// The record of this file, or else the newest. `None` if it is damaged.
-    pub fn record(&self, file: Option<Identity>) -> Option<Record> {
+    pub fn record(&self, file: Option<FileIdentity>) -> Option<Record> {
         self.find(file, codec::decode)
     }
 
     /// [`Sidecar::record`] without the parts.
-    pub fn brief(&self, file: Option<Identity>) -> Option<Record> {
+    pub fn brief(&self, file: Option<FileIdentity>) -> Option<Record> {
         self.find(file, codec::decode_brief)
     }
 
-    fn find(&self, file: Option<Identity>, decode: impl Fn(&[u8]) -> Option<Record>) -> Option<Record> {
+    fn find(&self, file: Option<FileIdentity>, decode: impl Fn(&[u8]) -> Option<Record>) -> Option<Record> {
         match self.of(file) {
             Some(entry) => decode(entry.record),
             None if self.has_newer() => Some(Record::of_newer()),
@@ -192,7 +192,7 @@ impl Sidecar {
 }
 
 /// A record that is none of this file's, though it may have its stamp.
-fn of_another(record: Record, file: Option<Identity>) -> Record {
+fn of_another(record: Record, file: Option<FileIdentity>) -> Record {
     let stamp = record.stamp.filter(|stamp| file.is_none_or(|file| file.stamp != *stamp));
     Record { stamp, ..record }
 }
@@ -204,7 +204,7 @@ pub(crate) fn write(
     directory: impl AsFd,
     name: &str,
     (record, inode): (&Record, u64),
-    current: Option<Identity>,
+    current: Option<FileIdentity>,
 ) -> Result<(), Fail> {
     let old = match current {
         Some(_) => Sidecar::read(&directory, name).attempt("read a record")?,
@@ -402,7 +402,7 @@ mod tests {
 
     /// True, loudly, where nothing tells such files apart.
     fn skips_inodes(scene: &Scene) -> bool {
-        let last = scene.store.inodes_last(&scene.store.root, &file_info::of(&scene.store.root).unwrap());
+        let last = scene.store.volume.inodes_last;
         if !last {
             eprintln!(
                 "\n*** SKIPPED: inode numbers do not last here, so that they count is NOT tested ***\n"

@@ -250,6 +250,49 @@ mod tests {
     use super::*;
     use crate::testing::{Scene, digests};
 
+    /// Also on a device of its own, where the file system is asked whether its numbers last.
+    #[test]
+    fn a_twin_that_took_the_key_since_is_another_object() {
+        for elsewhere in [false, true] {
+            let mut scene = Scene::new();
+            if !scene.store.volume.inodes_last {
+                return eprintln!(
+                    "\n*** SKIPPED: inode numbers do not last here, so twins are NOT tested ***\n"
+                );
+            }
+            if elsewhere {
+                scene.store.assume_elsewhere();
+            }
+            for key in ["part", "a", "twin"] {
+                scene.put(key, b"1").unwrap();
+            }
+            let id = create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
+            let part = scene.path().join(format!(".slipway/uploads/{id}/00001"));
+            fs::rename(scene.path().join("part"), part).unwrap();
+            let time = fs::metadata(scene.path().join("a")).unwrap().modified().unwrap();
+            let twin = File::options().write(true).open(scene.path().join("twin")).unwrap();
+            twin.set_modified(time).unwrap();
+            // As its record says: of another time, it is a foreign file.
+            let record = Record { etag: Some(digests(b"1").etag), ..Record::default() };
+            let stamp = Some(file_info::of(&twin).unwrap().stamp);
+            let directory = scene.bucket().directory("").unwrap();
+            let record = Record { stamp, ..record };
+            crate::record::put(&scene.bucket(), &directory, "twin", &twin, &record).unwrap();
+            scene.move_file("twin", "a");
+            let parts = vec![CompletedPart { part_number: 1, etag: digests(b"1").etag, checksum: None }];
+            let request = CompleteUpload { parts, ..CompleteUpload::default() };
+            let if_match = Some(s3_types::ETagCondition::OneOf(vec![digests(b"1").etag]));
+            let target = Target {
+                conditions: s3_types::Conditions { if_match, ..Default::default() },
+                ..scene.target("a")
+            };
+            let upload = UploadName { bucket: scene.name.clone(), key: "a".to_owned(), id };
+            let default = ChecksumAlgorithm::Crc64Nvme;
+            let completed = complete(&scene.store, &Complete { upload, target, request, default });
+            assert!(matches!(completed, Err(BackendError::ChangedSinceCreation(_))), "{completed:?}");
+        }
+    }
+
     /// What it shows of a part that another gateway has just replaced may be old.
     #[test]
     fn a_part_is_read_again_where_machines_share_the_file_system() {

@@ -31,7 +31,7 @@ use crate::keymap::{ObjectPath, RECORDS};
 use crate::lock::{Lock, lock_file, try_lock_file};
 use crate::object;
 use crate::options::{Durability, SweepOptions};
-use crate::predecessor::{Identity, Predecessor};
+use crate::predecessor::{ObjectIdentity, Predecessor};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
@@ -117,9 +117,9 @@ fn predecessor(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<P
         Err(error) if is_of_one(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let info = opened.file.as_ref().and_then(|file| file_info::of(file).ok());
-    let inode = info.and_then(|info| store.lasting_inode(&info));
-    Ok(Some(Predecessor::Object(Identity::of(&opened.attributes, inode))))
+    let known = opened.file.as_ref().and_then(|file| Some((file, file_info::of(file).ok()?)));
+    let inode = known.and_then(|(file, info)| store.lasting_inode(file, &info));
+    Ok(Some(Predecessor::Object(ObjectIdentity::of(&opened.attributes, inode))))
 }
 
 fn describe(uploads: &OwnedFd, id: &str, record: &Record, durability: Durability) -> Result<(), Fail> {
