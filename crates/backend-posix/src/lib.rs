@@ -489,6 +489,7 @@ impl Backend for PosixBackend {
         let options = self.store.options.sweep.clone();
         let work = move |store: &Store| {
             store.measure_clocks();
+            store.forget_tried();
             buckets::sweep_asides(store, &options)
         };
         let uploads = self.run(work).await?;

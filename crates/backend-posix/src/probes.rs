@@ -194,6 +194,11 @@ impl Store {
         }
     }
 
+    /// Has what is not the root's tried anew: when it is unmounted, its device number is given to the next.
+    pub fn forget_tried(&self) {
+        self.tried.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn try_staging(&self, bucket: &Bucket<'_>, device: u64) -> Result<Tried, BackendError> {
         let staging = bucket.own_directory(STAGING)?;
         // Something may be mounted inside the bucket.
@@ -214,5 +219,25 @@ impl Store {
             );
         }
         Ok(tried)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Scene;
+
+    #[test]
+    fn a_device_is_tried_once_until_it_is_forgotten() {
+        let mut scene = Scene::new();
+        scene.store.assume_elsewhere();
+        let tried = |scene: &Scene| scene.store.tried.lock().unwrap().len();
+        assert_eq!(tried(&scene), 0);
+        scene.put("a", b"1").unwrap();
+        scene.put("b", b"1").unwrap();
+        assert_eq!(tried(&scene), 1);
+        scene.store.forget_tried();
+        assert_eq!(tried(&scene), 0);
+        scene.put("a", b"2").unwrap();
+        assert_eq!(tried(&scene), 1);
     }
 }
