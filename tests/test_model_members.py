@@ -32,6 +32,14 @@ class Case:
     effect: Callable[["Scene", Response], bool] | None = None
     beside: dict[str, str] = field(default_factory=dict)
     """What the request needs beside it: headers."""
+    query: dict[str, str] = field(default_factory=dict)
+    """The same: parameters."""
+    before: Callable[["Scene"], object] | None = None
+    """What the scene needs."""
+
+    def tells(self) -> bool:
+        """False if the request would come to the same without the member, as far as anyone looks."""
+        return bool(self.code or self.status or self.effect)
 
 
 def ok(value, effect=None, status=None, **beside) -> Case:
@@ -59,6 +67,26 @@ class Scene:
     @property
     def etag(self) -> str:
         return self.bucket.head("key").etag
+
+    def modified(self, key: str) -> str:
+        return self.bucket.head(key).headers["last-modified"]
+
+    def complete(self, upload: str) -> None:
+        part = expect.ok(self.bucket.put_part("key", upload, 1, DATA)).etag
+        expect.ok(self.bucket.complete("key", upload, [(1, part)]))
+
+    def compose(self) -> None:
+        """Makes `key` an object of two parts with a checksum each."""
+        algorithm = {"x-amz-checksum-algorithm": "SHA256"}
+        upload = self.bucket.create_upload("key", headers=algorithm)
+        parts = []
+        for number, body in enumerate([b"x" * (5 << 20), b"y"], 1):
+            sha256 = checksum("SHA256", body)
+            headers = {"x-amz-checksum-sha256": sha256}
+            put = expect.ok(self.bucket.put_part("key", upload, number, body, headers=headers))
+            parts.append(xml.element("Part", PartNumber=number, ETag=put.etag, ChecksumSHA256=sha256))
+        document = xml.element("CompleteMultipartUpload", *parts).encode()
+        expect.ok(self.bucket.complete("key", upload, document))
 
     def request(self, operation: str) -> dict:
         """Method, path, query, headers and body of a request that succeeds."""
@@ -137,6 +165,23 @@ def has(name: str, text: str):
     return lambda scene, response: text in response.xml.texts(name)
 
 
+def once_complete(effect):
+    """The effect is seen once the upload that the answer names is complete."""
+
+    def seen(scene: Scene, response: Response) -> bool:
+        scene.complete(response.xml["UploadId"])
+        return effect(scene, response)
+
+    return seen
+
+
+def parts_shown(*numbers: str):
+    def shown(scene: Scene, response: Response) -> bool:
+        parts = response.xml.child("ObjectParts")
+        return parts["PartsCount"] == "2" and [p["PartNumber"] for p in parts.all("Part")] == list(numbers)
+
+    return shown
+
 
 def listed(element: str, *expected: str):
     return lambda scene, response: [e["Key"] for e in response.xml.all(element)] == list(expected)
@@ -160,7 +205,7 @@ CONDITIONS = {
 READ_CONDITIONS = {
     "if-match": [ok(lambda s: s.etag), error(WRONG_ETAG, "PreconditionFailed")],
     "if-none-match": [ok(WRONG_ETAG), ok(lambda s: s.etag, status=304)],
-    "if-modified-since": [ok(EARLY)],
+    "if-modified-since": [ok(EARLY), ok(lambda s: s.modified("key"), status=304)],
     "if-unmodified-since": [error(EARLY, "PreconditionFailed")],
 }
 SOURCE_CONDITIONS = {
@@ -169,7 +214,10 @@ SOURCE_CONDITIONS = {
         ok(WRONG_ETAG),
         error(lambda s: s.bucket.head("source").etag, "PreconditionFailed"),
     ],
-    "x-amz-copy-source-if-modified-since": [ok(EARLY)],
+    "x-amz-copy-source-if-modified-since": [
+        ok(EARLY),
+        error(lambda s: s.modified("source"), "PreconditionFailed"),
+    ],
     "x-amz-copy-source-if-unmodified-since": [error(EARLY, "PreconditionFailed")],
 }
 # Wherever they stand, unless an operation has a line of its own.
@@ -241,7 +289,7 @@ EVERYWHERE: dict[str, list[Case]] = {
     "prefix": [ok("s", lambda s, r: [e["Key"] for e in r.xml.all("Contents")] == ["source"])],
     "max-keys": [ok("1", has("MaxKeys", "1")), error("x", "InvalidArgument")],
     "versionId": [ok("null"), error("x", "InvalidArgument")],
-    "partNumber": [ok("1")],
+    "partNumber": [ok("1", status=206), error("2", "InvalidPartNumber")],
     "uploadId": [error("none", "NoSuchUpload")],
 }
 RESPONSES = {
@@ -255,6 +303,7 @@ RESPONSES = {
         "expires": LATE,
     }.items()
 }
+PARTS = {"x-amz-object-attributes": "ObjectParts"}
 OWN: dict[str, dict[str, list[Case]]] = {
     "PutObject": CONDITIONS,
     "CopyObject": {
@@ -286,9 +335,9 @@ OWN: dict[str, dict[str, list[Case]]] = {
             ),
             error("FULL_OBJECT", "InvalidRequest", x_amz_checksum_algorithm="SHA256"),
         ],
-        # They are the object's once it is complete: test_multipart.py.
+        # They are the object's once it is complete.
         **{
-            name: [ok(cases[0].value)]
+            name: [ok(c.value, once_complete(c.effect)) for c in cases]
             for name, cases in EVERYWHERE.items()
             if name.startswith(("content-", "cache-"))
             or name in ("expires", "x-amz-meta-", "x-amz-website-redirect-location")
@@ -330,8 +379,8 @@ OWN: dict[str, dict[str, list[Case]]] = {
     "HeadObject": {**READ_CONDITIONS, **RESPONSES},
     "GetObjectAttributes": {
         "x-amz-object-attributes": [ok("ObjectSize", has("ObjectSize", str(len(OLD))))],
-        "x-amz-max-parts": [ok("1")],
-        "x-amz-part-number-marker": [ok("1")],
+        "x-amz-max-parts": [Case("1", effect=parts_shown("1"), beside=PARTS, before=Scene.compose)],
+        "x-amz-part-number-marker": [Case("1", effect=parts_shown("2"), beside=PARTS, before=Scene.compose)],
     },
     "ListBuckets": {
         "prefix": [ok("no-such-bucket-here", lambda s, r: not r.xml.child("Buckets").all("Bucket"))],
@@ -340,7 +389,7 @@ OWN: dict[str, dict[str, list[Case]]] = {
             error("0", "InvalidArgument"),
         ],
         "continuation-token": [error("x", "InvalidArgument")],
-        "bucket-region": [ok("us-east-1")],
+        "bucket-region": [ok("us-east-1"), error("eu-west-1", "InvalidArgument")],
     },
     "ListObjects": {"marker": [ok("key", listed("Contents", "source"))]},
     "ListObjectsV2": {
@@ -357,7 +406,17 @@ OWN: dict[str, dict[str, list[Case]]] = {
         "delimiter": [ok("e", lambda s, r: [p["Prefix"] for p in r.xml.all("CommonPrefixes")] == ["ke"])],
         "prefix": [ok("s", listed("Upload"))],
         "key-marker": [ok("key", listed("Upload"))],
-        "upload-id-marker": [ok("x")],
+        # Alone it is passed over.
+        "upload-id-marker": [
+            ok("x"),
+            Case("x", code="InvalidArgument", query={"key-marker": "key"}),
+            Case(
+                lambda s: s.upload,
+                effect=listed("Upload", "key"),
+                query={"key-marker": "key"},
+                before=lambda s: s.bucket.create_upload("key"),
+            ),
+        ],
         "max-uploads": [ok("1", has("MaxUploads", "1")), error("x", "InvalidArgument")],
     },
     "ListParts": {
@@ -387,6 +446,20 @@ def test_every_member_has_a_line(operation, place, member):
     assert cases_of(operation, member), f"{operation} has {member}: what comes of it?"
 
 
+# Of which no request can show what came of it.
+TELL_NOTHING = {
+    "x-amz-request-payer": "no one pays",
+    "content-length": "the frame of the body: test_bad_bodies.py, test_bad_heads.py",
+}
+
+
+@pytest.mark.parametrize("operation, place, member", members())
+def test_every_member_has_a_case_that_tells(operation, place, member):
+    """One that a server which passes the member over would fail."""
+    tells = any(case.tells() for case in cases_of(operation, member) or [])
+    assert tells != (member in TELL_NOTHING), f"{operation}: nothing tells that {member} counts"
+
+
 def all_cases() -> list:
     return [
         pytest.param(operation, place, member, case, id=f"{operation}-{member}-{number}")
@@ -401,10 +474,13 @@ def test_members(bucket, operation, place, member, case):
     if operation == "DeleteBucket":
         scene.bucket.abort("key", scene.upload)
         expect.ok(scene.bucket.delete_many("key", "source"))
+    if case.before:
+        case.before(scene)
     before = scene.state() if operation != "DeleteBucket" else None
     request = {"query": {}, "headers": {}, **scene.request(operation)}
     value = case.value(scene) if callable(case.value) else case.value
     request["headers"] = {**request["headers"], **case.beside}
+    request["query"] = {**request["query"], **case.query}
     name = "x-amz-meta-b" if member == "x-amz-meta-" else member
     request["headers" if place == "header" else "query"][name] = value
     response = scene.raw.request(request.pop("method"), request.pop("path"), **request)
