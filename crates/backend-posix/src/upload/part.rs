@@ -104,7 +104,7 @@ impl Part {
                 modified_ns: info.stamp.modified_ns,
                 etag,
                 checksum: checksum.map(|checksum| checksum.value),
-                bytes: PartBytes::Own { inode: store.lasting_inode(&info) },
+                bytes: PartBytes::Own { inode: store.lasting_inode(file, &info) },
             }),
             _ => None,
         })
@@ -120,7 +120,7 @@ impl Part {
         let (file, info) = open_own(directory, self.number).attempt("open a part")?;
         let same = match self.bytes {
             PartBytes::Own { inode: Some(inode) } => {
-                store.lasting_inode(&info) == Some(inode)
+                store.lasting_inode(&file, &info) == Some(inode)
                     && info.stamp == Stamp { size_bytes: self.size_bytes, modified_ns: self.modified_ns }
             }
             // Told by its record, which has the ETag: it may have another number by now.
