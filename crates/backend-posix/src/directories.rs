@@ -223,6 +223,8 @@ fn make_way(
     // It may be in the directory also if something failed after that.
     let settled = match file_info::at(parent, name) {
         Ok(info) => !info.is_directory() || record::forget(bucket.store, parent, name),
+        // Another program has removed it.
+        Err(Errno::NOENT) => record::forget(bucket.store, parent, name),
         Err(_) => false,
     };
     if let Some(note) = note.filter(|_| settled) {
