@@ -24,7 +24,7 @@ use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
 use crate::sweep::remove_tree;
-use crate::{conversion, files, staging, unique};
+use crate::{conversion, directories, files, staging, unique};
 
 const IN_STAGING: &str = "x";
 const SCATTERED: &str = ".slipway,x";
@@ -169,7 +169,7 @@ impl Prepared<'_> {
 
     /// Looks at what came out.
     fn look(&mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
-        match self.put_back()? {
+        match self.put_back(bucket)? {
             Out::InDirectory => {
                 forget(self.note.take());
                 let store = bucket.store;
@@ -188,7 +188,7 @@ impl Prepared<'_> {
     }
 
     /// Does what is right with what came out.
-    fn put_back(&self) -> Result<Out, Fail> {
+    fn put_back(&self, bucket: &Bucket<'_>) -> Result<Out, Fail> {
         let (staging, entry, directory) = (self.staging, self.entry, &self.directory);
         let out = file_info::at(staging, entry).attempt("look up a name")?;
         if id(&out) == self.file {
@@ -212,6 +212,7 @@ impl Prepared<'_> {
             // Takes the place of an empty directory only: someone may have put an object in ours meanwhile.
             return match rustix::fs::renameat(staging, entry, self.parent, self.name) {
                 Ok(()) => Ok(Out::Back),
+                Err(Errno::NOTEMPTY | Errno::EXIST) if self.remove_empty(bucket)? => Ok(Out::Back),
                 Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(self.keep()),
                 Err(errno) => Err(errno).attempt("put a directory back"),
             };
@@ -222,6 +223,24 @@ impl Prepared<'_> {
         }
         self.exchange().attempt("put a directory back")?;
         Ok(self.keep())
+    }
+
+    /// Removes a directory that came out if nothing is in it, and it is no object: then the one that has its place serves whoever made it.
+    /// False if it is still there.
+    fn remove_empty(&self, bucket: &Bucket<'_>) -> Result<bool, Fail> {
+        // Under this lock a directory becomes an object.
+        let Some(_lock) = bucket.try_lock_directory(&self.path())? else { return Ok(false) };
+        let out = resolve::plain(self.staging, self.entry, DIRECTORY).attempt("open a directory")?;
+        let record = directory_record(bucket, out.as_fd()).attempt("read a record")?;
+        if record.newer || record.directory_object {
+            return Ok(false);
+        }
+        if !directories::has_at_most(0, &out).attempt("read a directory")? {
+            return Ok(false);
+        }
+        let removed = record::clear(bucket.store, &out)
+            .and_then(|()| files::remove_directory(self.staging, self.entry));
+        Ok(removed.is_ok())
     }
 
     fn exchange(&self) -> Io<()> {
@@ -392,7 +411,7 @@ fn settle_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &Noted) 
     }
     let prepared =
         Prepared { parent: &parent, name, staging, entry: out, directory, file: id(&own), note: None };
-    Ok(prepared.put_back()? != Out::Kept)
+    Ok(prepared.put_back(bucket)? != Out::Kept)
 }
 
 /// A file that has another name is not lost with this one.
@@ -482,6 +501,27 @@ mod tests {
             let prepared = prepare(&bucket, (&parent, "a"), &file, None, (&staging, PREPARED));
             assert!(matches!(prepared, Err(Fail::Retry)), "{what}");
             assert_eq!(staged(&scene), Vec::<PathBuf>::new(), "{what}");
+        }
+    }
+
+    #[test]
+    fn an_empty_directory_whose_place_has_an_object_by_now_is_not_kept() {
+        for kept in [false, true] {
+            let scene = scene();
+            let exchanged = crash(&scene, |at| {
+                fs::remove_file(at).unwrap();
+                fs::create_dir(at).unwrap();
+                if kept {
+                    fs::write(at.join("theirs"), "new").unwrap();
+                }
+            });
+            if !exchanged {
+                return;
+            }
+            scene.put("a/below", b"below").unwrap();
+            sweep(&scene);
+            assert_eq!(scene.get("a/below").unwrap(), b"below");
+            assert_eq!(staged(&scene).is_empty(), !kept);
         }
     }
 

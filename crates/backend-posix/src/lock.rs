@@ -85,6 +85,13 @@ impl Bucket<'_> {
         self.lock(&format!("{path}/"))
     }
 
+    /// The same without waiting, for who has another lock already, which may be the same file; `None` if someone has it.
+    pub fn try_lock_directory(&self, path: &str) -> Result<Option<Lock>, Fail> {
+        let (file, lock) = self.open_lock(hash(format!("{path}/").as_bytes()) % LOCKS)?;
+        let free = try_lock_file(&file).attempt("lock")?;
+        free.then(|| Lock::of(file, &self.fd, &lock)).transpose()
+    }
+
     /// Waits for the lock of the object whose file has this name in a directory.
     pub fn lock_name(&self, directory: &str, name: &str) -> Result<Lock, Fail> {
         match name {
@@ -122,6 +129,13 @@ impl Bucket<'_> {
     }
 
     fn lock_number(&self, number: u64) -> Result<Lock, Fail> {
+        let (file, path) = self.open_lock(number)?;
+        lock_file(self, &file)?;
+        // DeleteBucket takes lock files away; then this one excludes no one any more.
+        Lock::of(file, &self.fd, &path)
+    }
+
+    fn open_lock(&self, number: u64) -> Result<(OwnedFd, String), Fail> {
         let path = path_of(number);
         // Without waiting, should someone have put a FIFO there, or hold a lease.
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
@@ -143,9 +157,7 @@ impl Bucket<'_> {
         }
         let file = file.attempt("open a lock")?;
         self.hand_over_if_new(&file).attempt("give a lock to its owner")?;
-        lock_file(self, &file)?;
-        // DeleteBucket takes lock files away; then this one excludes no one any more.
-        Lock::of(file, &self.fd, &path)
+        Ok((file, path))
     }
 }
 
