@@ -73,8 +73,9 @@ fn predecessor() -> impl Strategy<Value = Predecessor> {
         any::<[u8; 16]>().prop_map(ETag::Md5),
         (any::<[u8; 16]>(), 1u32..10_001).prop_map(|(md5, parts)| ETag::Multipart { md5, parts }),
     ];
-    let identity = (any::<i64>(), any::<u64>(), any::<Option<u64>>(), prop::option::of(etag))
-        .prop_map(|(modified_ns, size_bytes, inode, etag)| ObjectIdentity { modified_ns, size_bytes, inode, etag });
+    let identity = (any::<i64>(), any::<u64>(), any::<Option<u64>>(), prop::option::of(etag)).prop_map(
+        |(modified_ns, size_bytes, inode, etag)| ObjectIdentity { modified_ns, size_bytes, inode, etag },
+    );
     prop_oneof![Just(Predecessor::Nothing), identity.prop_map(Predecessor::Object)]
 }
 
