@@ -18,7 +18,7 @@ use crate::place::{directory_record, obstacle};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{self, scattered, staging_directory};
-use crate::{exchange, file_info, files, orphans, unique};
+use crate::{exchange, file_info, files, orphans, ours, unique};
 
 /// Opens the directory at `path`, making what is missing. A file that stands where a directory must be becomes part of
 /// one ([`exchange`]).
@@ -142,38 +142,39 @@ fn make_and_move(
     owner: Option<UnixAccount>,
 ) -> Result<Io<Directory>, Fail> {
     rustix::fs::mkdirat(from, prepared, mode(bucket)).attempt("make a directory")?;
+    let fd = ours::open_new(bucket, from, prepared, owner)?;
+    let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
     let build = || {
-        let fd = resolve::plain(from, prepared, DIRECTORY).attempt("open a directory")?;
-        let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
-        // In `parent`, who may write there can put another directory in its place: theirs must not be given away.
-        let uid = rustix::fs::fstat(&directory).attempt("stat a directory")?.st_uid;
-        let opened = resolve::plain(&directory, "", DIRECTORY).attempt("open a directory")?;
-        if uid != rustix::process::geteuid().as_raw() || !is_empty(opened).attempt("read a directory")? {
-            return Err(Fail::Retry);
-        }
         files::give(&directory, owner).attempt("give a directory its owner")?;
-        record::mark(bucket, &directory, &Record::made_directory())?;
-        Ok(directory)
+        record::mark(bucket, &directory, &Record::made_directory())
     };
-    let moved = build().map(|directory| {
-        match staging::move_to_free(from, prepared, parent, name) {
-            // Where the file system can't be told not to replace.
-            Err(Errno::NOTEMPTY | Errno::NOTDIR) => Err(Errno::EXIST),
-            result => result.map(|()| directory),
-        }
+    let moved = build().map(|()| match staging::move_to_free(from, prepared, parent, name) {
+        // Where the file system can't be told not to replace.
+        Err(Errno::NOTEMPTY | Errno::NOTDIR) => Err(Errno::EXIST),
+        result => result,
     });
-    if !matches!(moved, Ok(Ok(_))) {
-        remove_new(bucket, from, prepared);
+    if !matches!(moved, Ok(Ok(()))) {
+        if staging::is_scattered(prepared) {
+            ours::remove_made(bucket, &directory.fd, from, prepared);
+        } else {
+            remove_new(bucket, from, prepared);
+        }
     }
-    moved
+    moved.map(|moved| moved.map(|()| directory))
 }
 
-/// Removes a directory that was made just now, if nothing is in it: unmarked it would stay for ever.
-pub(crate) fn remove_new(bucket: &Bucket<'_>, parent: &Directory, name: &str) {
-    if let Ok(directory) = resolve::plain(parent, name, DIRECTORY) {
-        let _ = record::clear(bucket.store, &directory);
+/// Removes a directory that was made just now, if nothing is in it: unmarked it would stay for ever. True if it is gone.
+pub(crate) fn remove_new(bucket: &Bucket<'_>, parent: impl AsFd, name: &str) -> bool {
+    // Of another's that took its name, not even the record goes.
+    let empty = |opened: &OwnedFd| is_empty(resolve::plain(opened, "", DIRECTORY)?);
+    match resolve::plain(&parent, name, DIRECTORY) {
+        Ok(directory) if empty(&directory) == Ok(true) => {
+            let _ = record::clear(bucket.store, &directory);
+            rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR).is_ok()
+        }
+        Ok(_) => false,
+        Err(errno) => errno == Errno::NOENT,
     }
-    let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
 }
 
 /// Gives a new directory its mark.

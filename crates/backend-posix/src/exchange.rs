@@ -24,7 +24,7 @@ use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
 use crate::sweep::remove_tree;
-use crate::{conversion, directories, files, staging, unique};
+use crate::{conversion, directories, files, ours, staging, unique};
 
 const IN_STAGING: &str = "x";
 const SCATTERED: &str = ".slipway,x";
@@ -40,7 +40,7 @@ pub(crate) fn scattered_name() -> String {
     format!("{SCATTERED}{}", unique::name())
 }
 
-/// What the directory is called that is to have one of these names, as long as it has no mark: such as the sweep removes with all in it.
+/// What the directory is called that is to have one of these names, as long as it has no mark: such as the sweep removes.
 fn name_of_unmarked(prepared: &str) -> String {
     if prepared.starts_with(SCATTERED) { staging::scattered_name() } else { unique::name() }
 }
@@ -90,49 +90,22 @@ pub(crate) fn prepare<'p>(
     owner: Option<UnixAccount>,
     (staging, prepared): (&'p OwnedFd, &'p str),
 ) -> Result<Prepared<'p>, Fail> {
-    let options = &bucket.store.options;
     let unmarked = name_of_unmarked(prepared);
-    rustix::fs::mkdirat(staging, &unmarked, Mode::from_raw_mode(options.directory_mode))
+    rustix::fs::mkdirat(staging, &unmarked, Mode::from_raw_mode(bucket.store.options.directory_mode))
         .attempt("make a directory")?;
-    let mut note = None;
-    let mut build = || {
-        let directory = resolve::plain(staging, &unmarked, DIRECTORY).attempt("open a directory")?;
-        files::give(&directory, owner).attempt("give a directory its owner")?;
-        record::mark(bucket, &directory, &Record::made_directory())?;
-        record::take_along(bucket, (parent, name), (&directory, SELF))?;
-        let made = file_info::of(&directory).attempt("stat a directory")?;
-        rustix::fs::renameat(staging, &unmarked, staging, prepared).attempt("name a directory")?;
-        note = WrittenNote::write(bucket, prepared, &Noted::of(&made, file, &join(&parent.path, name)));
-        // From here to the exchange every call counts: it is the time in which another program's file comes out.
-        match rustix::fs::linkat(parent, name, &directory, SELF, AtFlags::empty()) {
-            // Said of a directory, which another program has put there since.
-            Err(Errno::PERM) if !file_info::at(parent, name).is_ok_and(|there| is_still(file, &there)) => {
-                return Err(Fail::Retry);
-            }
-            linked => linked.attempt("link a file")?,
-        }
-        let linked = file_info::at(&directory, SELF).attempt("look up a name")?;
-        if !is_still(file, &linked) {
-            return Err(Fail::Retry);
-        }
-        // Elsewhere the order is the journal's: whoever finds the exchange after a power cut finds the link and the note.
-        if options.durability.syncs_names() && !bucket.store.keeps_order(made.device) {
-            rustix::fs::fsync(&directory).attempt("sync a directory")?;
-            rustix::fs::fsync(staging_directory(bucket)?).attempt("sync a directory")?;
-        }
-        Ok(directory)
+    let directory = if is_scattered(prepared) {
+        ours::open_new(bucket, staging, &unmarked, owner)?
+    } else {
+        let opened = resolve::plain(staging, &unmarked, DIRECTORY);
+        opened.inspect_err(|_| _ = files::remove_directory(staging, &unmarked)).attempt("open a directory")?
     };
-    match build() {
-        Ok(directory) => {
-            Ok(Prepared { parent, name, staging, entry: prepared, directory, file: id(file), note })
-        }
-        Err(fail) => {
-            remove_tree(staging, &unmarked);
-            remove_tree(staging, prepared);
-            forget(note);
-            Err(fail)
-        }
+    let mut new = Prepared { parent, name, staging, entry: prepared, directory, file: id(file), note: None };
+    let filled = new.fill(bucket, file, owner, &unmarked);
+    if filled.is_err() {
+        remove_prepared(bucket, &new.directory, staging, &unmarked);
+        new.abandon(bucket);
     }
+    filled.map(|()| new)
 }
 
 /// False also of a directory or a link that has got the inode of the file since that was removed.
@@ -146,6 +119,41 @@ fn id(info: &FileInfo) -> (u64, u64) {
 }
 
 impl Prepared<'_> {
+    /// Gives the directory, which is `unmarked` so far, its owner, mark and name, and links the file in it.
+    fn fill(
+        &mut self,
+        bucket: &Bucket<'_>,
+        file: &FileInfo,
+        owner: Option<UnixAccount>,
+        unmarked: &str,
+    ) -> Result<(), Fail> {
+        let Self { parent, name, staging, entry, directory, note, .. } = self;
+        files::give(&*directory, owner).attempt("give a directory its owner")?;
+        record::mark(bucket, &*directory, &Record::made_directory())?;
+        record::take_along(bucket, (*parent, *name), (&*directory, SELF))?;
+        let made = file_info::of(&*directory).attempt("stat a directory")?;
+        rustix::fs::renameat(*staging, unmarked, *staging, *entry).attempt("name a directory")?;
+        *note = WrittenNote::write(bucket, entry, &Noted::of(&made, file, &join(&parent.path, name)));
+        // From here to the exchange every call counts: it is the time in which another program's file comes out.
+        match rustix::fs::linkat(*parent, *name, &*directory, SELF, AtFlags::empty()) {
+            // Said of a directory, which another program has put there since.
+            Err(Errno::PERM) if !file_info::at(*parent, name).is_ok_and(|there| is_still(file, &there)) => {
+                return Err(Fail::Retry);
+            }
+            linked => linked.attempt("link a file")?,
+        }
+        let linked = file_info::at(&*directory, SELF).attempt("look up a name")?;
+        if !is_still(file, &linked) {
+            return Err(Fail::Retry);
+        }
+        // Elsewhere the order is the journal's: whoever finds the exchange after a power cut finds the link and the note.
+        if bucket.store.options.durability.syncs_names() && !bucket.store.keeps_order(made.device) {
+            rustix::fs::fsync(&*directory).attempt("sync a directory")?;
+            rustix::fs::fsync(staging_directory(bucket)?).attempt("sync a directory")?;
+        }
+        Ok(())
+    }
+
     /// Puts the directory in the place of the file. The caller holds the lock of that.
     pub fn swap(mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
         let (staging, parent) = (self.staging, self.parent);
@@ -153,11 +161,11 @@ impl Prepared<'_> {
             Ok(()) => self.look(bucket)?,
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 let swapped = conversion::swap_by_steps(bucket, (parent, self.name), (staging, self.entry));
-                self.abandon();
+                self.abandon(bucket);
                 swapped?;
             }
             Err(errno) => {
-                self.abandon();
+                self.abandon(bucket);
                 return Err(errno).attempt("swap a file for a directory");
             }
         }
@@ -207,7 +215,8 @@ impl Prepared<'_> {
         if file_info::at(directory, SELF).is_ok_and(|info| id(&info) == self.file) {
             rustix::fs::unlinkat(directory, SELF, AtFlags::empty()).attempt("remove a name")?;
         }
-        remove_tree(directory, RECORDS);
+        record::forget(bucket.store, directory, SELF);
+        let _ = record::clear(bucket.store, directory);
         if out.is_directory() {
             // Takes the place of an empty directory only: someone may have put an object in ours meanwhile.
             return match rustix::fs::renameat(staging, entry, self.parent, self.name) {
@@ -267,19 +276,35 @@ impl Prepared<'_> {
     }
 
     /// Removes what is still in staging, unless it may be the only name of something.
-    fn abandon(&mut self) {
-        if remove_prepared(self.staging, self.entry) {
+    fn abandon(&mut self, bucket: &Bucket<'_>) {
+        if remove_prepared(bucket, &self.directory, self.staging, self.entry) {
             forget(self.note.take());
         }
     }
 }
 
-/// Removes a directory that was prepared and not put in its place. True if it is gone.
-fn remove_prepared(above: &OwnedFd, name: &str) -> bool {
-    match resolve::plain(above, name, DIRECTORY) {
-        Ok(directory) => !conversion::holds_something(&directory) && remove_tree(above, name),
-        Err(errno) => errno == Errno::NOENT,
+/// Removes a directory that was prepared and not put in its place. True if it is gone. Where others may give its name to something
+/// else, nothing is removed by that but an empty directory.
+fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, name: &str) -> bool {
+    if conversion::holds_something(directory) {
+        return false;
     }
+    if !staging::is_scattered(name) {
+        return remove_tree(above, name);
+    }
+    // Where it is by now, its file may be an object.
+    match file_info::at(above, name) {
+        Ok(there) if file_info::of(directory).is_ok_and(|own| id(&own) == id(&there)) => {}
+        there => return matches!(there, Err(Errno::NOENT)),
+    }
+    let _ = rustix::fs::unlinkat(directory, SELF, AtFlags::empty());
+    record::forget(bucket.store, directory, SELF);
+    ours::remove_made(bucket, directory, above, name)
+}
+
+/// True for a name in a directory of keys, where others may write.
+fn is_scattered(name: &str) -> bool {
+    name.starts_with(SCATTERED)
 }
 
 /// What a note says.
@@ -347,7 +372,9 @@ pub(crate) fn settle(
 ) -> Result<bool, Fail> {
     let Some(id) = id_of(entry) else { return Ok(false) };
     let staging = staging_directory(bucket)?;
-    let noted = Noted::read(&staging, id)?;
+    // Anyone may give its id to a name in a directory of theirs.
+    let noted = Noted::read(&staging, id)?
+        .filter(|noted| !is_scattered(entry) || is_directory_of(bucket, &noted.path, above));
     let lock = |noted: &Noted| bucket.lock(&noted.path);
     let _lock = noted.as_ref().filter(|_| !all_locked).map(lock).transpose()?;
     // With this lock nothing is on its way by steps, and one that crashed there is in its place.
@@ -360,10 +387,16 @@ pub(crate) fn settle(
     } else {
         settle_at(bucket, above, entry, noted.as_ref())?
     };
-    if settled {
+    if settled && (noted.is_some() || !is_scattered(entry)) {
         let _ = rustix::fs::unlinkat(&staging, format!("{NOTE}{id}"), AtFlags::empty());
     }
     Ok(settled)
+}
+
+/// True if `above` is where the file at `path` is.
+fn is_directory_of(bucket: &Bucket<'_>, path: &str, above: &OwnedFd) -> bool {
+    let directory = bucket.directory(keymap::split(path).0).and_then(file_info::of);
+    directory.is_ok_and(|there| file_info::of(above).is_ok_and(|above| id(&there) == id(&above)))
 }
 
 fn settle_noted(bucket: &Bucket<'_>, staging: &OwnedFd, id: &str, noted: &Noted) -> Result<bool, Fail> {
@@ -384,8 +417,14 @@ fn settle_at(bucket: &Bucket<'_>, above: &OwnedFd, name: &str, noted: Option<&No
     };
     let settled = match noted {
         // It was not exchanged yet.
-        Some(noted) if info.is_directory() && info.inode == noted.directory => remove_prepared(above, name),
+        Some(noted) if info.is_directory() && info.inode == noted.directory => {
+            let opened = resolve::plain(above, name, DIRECTORY).attempt("open a directory")?;
+            let made = file_info::of(&opened).attempt("stat a directory")?;
+            made.inode == noted.directory && remove_prepared(bucket, &opened, above, name)
+        }
         Some(noted) => settle_out(bucket, above, name, noted)? || unlink_other_name(above, name, &info),
+        None if is_scattered(name) && info.is_directory() => ours::remove_empty(bucket, above, name)?,
+        None if is_scattered(name) && !ours::is_at(bucket, above, name)? => false,
         None if info.is_directory() => is_prepared(bucket, above, name)? && remove_tree(above, name),
         None => unlink_other_name(above, name, &info),
     };
@@ -559,7 +598,7 @@ mod tests {
                     let swapped = if swapless {
                         let (parent, staging) = (prepared.parent, prepared.staging);
                         let swapped = conversion::swap_by_steps(&bucket, (parent, "a"), (staging, PREPARED));
-                        prepared.abandon();
+                        prepared.abandon(&bucket);
                         swapped
                     } else {
                         prepared.swap(&bucket)

@@ -129,6 +129,7 @@ mod note;
 mod object;
 mod options;
 mod orphans;
+mod ours;
 mod place;
 mod predecessor;
 mod presence;

@@ -24,6 +24,7 @@ use crate::lock;
 use crate::lock_wait::Hurry;
 use crate::note;
 use crate::options::SweepOptions;
+use crate::ours;
 use crate::place::leads_nowhere;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{SCATTERED, STAGING, is_scattered, note_scattered, scattered_note};
@@ -169,6 +170,9 @@ pub(crate) fn remove_staged(
 ) -> Result<bool, Fail> {
     if exchange::id_of(name).is_some() {
         return exchange::settle(bucket, staging, name, all_locked);
+    }
+    if is_scattered(name) {
+        return ours::remove_scattered(bucket, staging, name);
     }
     if let Ok(FileInfo { kind: FileType::Symlink, stamp, .. }) = file_info::at(staging, name) {
         let text = rustix::fs::readlinkat(staging, name, Vec::new()).attempt("read a note")?;
