@@ -110,7 +110,9 @@ def conditional_rule(upload: str, rule: Callable, accepted: Callable, response: 
     outcome = (response.status, response.code)
 
     def with_conflict(state: State) -> list[State]:
-        then = next(note for note in state.noted if note[0] == upload)
+        then = next((note for note in state.noted if note[0] == upload), None)
+        if then is None:
+            return []  # It cannot have come before its upload was created.
         ended = state._replace(noted=state.noted - {then})
         if accepted(ended) and then[1] is not ended.version:
             # Empty ones that follow each other within a tick of the clock may be the same file to all eyes.
@@ -123,8 +125,13 @@ def conditional_rule(upload: str, rule: Callable, accepted: Callable, response: 
 
 
 def slice_of(body: bytes, spec: str) -> tuple[str, bytes] | None:
-    """Content-Range and bytes of a Range header's `first-last`, None if it cannot be satisfied."""
+    """Content-Range and bytes of a Range header's `first-last`, None if it cannot be satisfied.
+
+    The last bytes of an empty object are all of it, without a Content-Range.
+    """
     first, last = spec.split("-")
+    if not body and not first:
+        return "", b""
     if first:
         begin, end = int(first), min(int(last) if last else len(body), len(body) - 1)
     else:
@@ -385,7 +392,7 @@ class Client(Actor):
             piece = slice_of(version.body, spec) if spec else ("", version.body)
             if piece is None:
                 return response.code == "InvalidRange"
-            found = status == (206 if spec else 200) and response.headers.get("content-range", "") == piece[0]
+            found = status == (206 if piece[0] else 200) and response.headers.get("content-range", "") == piece[0]
             return found and body == piece[1] and is_of(response, version)
 
         label = f"GET {spec or ''} through {gateway}: {tell(response)}"
