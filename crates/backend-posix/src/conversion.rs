@@ -1,12 +1,19 @@
 //! A file becomes a directory where the file system has no `RENAME_EXCHANGE`.
 //!
-//! It takes two steps then: the file is renamed into the directory that was prepared with a link to it, and that is renamed to where the
-//! file was. If another program has put a newer file there, that is what the directory holds then. In between the name is missing. Writers, and readers who found nothing, look again with the key's lock, which the converter has. A
-//! listing reads names without locks, so it is told: the symbolic link `.slipway/converting` has another text before the first step
-//! (`<unique>:<the prepared directory>:<path>`) and after the last (`<unique>`), and a page during which it changed is made again.
+//! It takes two steps then: the file is renamed into the directory that was prepared with a link to
+//! it, and that is renamed to where the
+//! file was. If another program has put a newer file there, that is what the directory holds then.
+//! In between the name is missing. Writers, and readers who found nothing, look again with the
+//! key's lock, which the converter has. A
+//! listing reads names without locks, so it is told: the symbolic link `.slipway/converting` has
+//! another text before the first step
+//! (`<unique>:<the prepared directory>:<path>`) and after the last (`<unique>`), and a page during
+//! which it changed is made again.
 //!
-//! A crash between the steps leaves the text. Whoever comes upon it with the lock on conversions puts the directory in its place: the
-//! next to lock the key, to list, to convert another file, or the sweep. (A path over about 1,000 bytes does not fit a symbolic link
+//! A crash between the steps leaves the text. Whoever comes upon it with the lock on conversions
+//! puts the directory in its place: the
+//! next to lock the key, to list, to convert another file, or the sweep. (A path over about 1,000
+//! bytes does not fit a symbolic link
 //! everywhere; then it can't be converted: `KeyNotStorable`.)
 
 use backend::BackendError;
@@ -28,10 +35,12 @@ use crate::{exchange, file_info, unique};
 /// In `.slipway`.
 pub(crate) const ANNOUNCEMENT: &str = "converting";
 
-/// Where the file is, in the directory that was prepared, until it is known to be the one that was expected.
+/// Where the file is, in the directory that was prepared, until it is known to be the one that was
+/// expected.
 pub(crate) const OUT: &str = ".slipway,out";
 
-/// Puts a directory in the place of the file that is in it as [`SELF`]. The caller holds the lock of the file.
+/// Puts a directory in the place of the file that is in it as [`SELF`]. The caller holds the lock
+/// of the file.
 pub(crate) fn swap_by_steps(
     bucket: &Bucket<'_>,
     (parent, name): (&Directory, &str),
@@ -56,7 +65,8 @@ pub(crate) fn swap_by_steps(
     placed
 }
 
-/// Waits until no file is becoming a directory by steps, ends what a crash interrupted, and keeps others from beginning. Whoever has this lock
+/// Waits until no file is becoming a directory by steps, ends what a crash interrupted, and keeps
+/// others from beginning. Whoever has this lock
 /// waits for no other.
 pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     let lock = bucket.lock_conversions()?;
@@ -78,7 +88,8 @@ pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     Ok(lock)
 }
 
-/// [`settle`], if a `wanted` path is becoming a directory. Who holds its lock knows that it was interrupted. Only where names may be
+/// [`settle`], if a `wanted` path is becoming a directory. Who holds its lock knows that it was
+/// interrupted. Only where names may be
 /// missing for a moment.
 pub(crate) fn settle_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Fail> {
     if let Some(text) = read(bucket)?
@@ -106,7 +117,8 @@ pub(crate) fn undisturbed<T>(
         let before = read(bucket)?;
         if before.as_deref().and_then(under_way).is_none() {
             match work() {
-                // FUSE, of something that another mount removed, or made a directory of, since it was opened.
+                // FUSE, of something that another mount removed, or made a directory of, since it
+                // was opened.
                 Err(BackendError::Io { source, .. }) if is_gone(&source) => {}
                 done => {
                     let done = done?;
@@ -134,7 +146,8 @@ fn is_gone(error: &std::io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::STALE | Errno::IO))
 }
 
-/// Puts a prepared directory to where the file was that is in it, if no one has the name. A directory that someone made there meanwhile
+/// Puts a prepared directory to where the file was that is in it, if no one has the name. A
+/// directory that someone made there meanwhile
 /// gets the file. Nothing is to be done if it is prepared no more.
 fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> Result<(), Fail> {
     let directory = match resolve::plain(&staging, prepared, DIRECTORY) {
@@ -160,7 +173,8 @@ fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> 
     }
 }
 
-/// Decides what becomes of [`OUT`]: it goes if it is the same file as [`SELF`], and takes the place of that if it is a newer one. Anything else
+/// Decides what becomes of [`OUT`]: it goes if it is the same file as [`SELF`], and takes the place
+/// of that if it is a newer one. Anything else
 /// goes back to where it was; then the directory is not to be placed (false).
 fn sort_out(directory: &OwnedFd, own: &FileInfo, parent: &Directory, name: &str) -> Result<bool, Fail> {
     let out = match file_info::at(directory, OUT) {
@@ -205,7 +219,8 @@ fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
     for tries in 1..=UNSURE_TRIES {
         match rustix::fs::readlinkat(&own, ANNOUNCEMENT, Vec::new()) {
             Ok(text) => return Ok(Some(text.to_string_lossy().into_owned())),
-            // FUSE says so too of one that is being replaced: then it is there for whoever only looks for the name.
+            // FUSE says so too of one that is being replaced: then it is there for whoever only
+            // looks for the name.
             Err(Errno::NOENT | Errno::STALE) => {
                 match resolve::plain(&own, ANNOUNCEMENT, resolve::PLACE | OFlags::NOFOLLOW) {
                     Err(Errno::NOENT) => return Ok(None),
@@ -220,7 +235,8 @@ fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
     Err(BackendError::Busy("an announcement that is being replaced all the while"))
 }
 
-/// The prepared directory and the path of the file, while one becomes the other. Whoever may write in the bucket may have written
+/// The prepared directory and the path of the file, while one becomes the other. Whoever may write
+/// in the bucket may have written
 /// this: only a name that staging gives leads anywhere.
 fn under_way(text: &str) -> Option<(&str, &str)> {
     let (prepared, path) = text.split_once(':')?.1.split_once(':')?;

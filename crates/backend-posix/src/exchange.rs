@@ -1,13 +1,19 @@
-//! A file becomes a directory that holds it as [`SELF`]: one is prepared in staging and exchanged with the file, so that no reader ever
+//! A file becomes a directory that holds it as [`SELF`]: one is prepared in staging and exchanged
+//! with the file, so that no reader ever
 //! misses the object.
 //!
-//! Another program may rename a newer file over the old one at any moment, and knows nothing of our locks. So what comes out of the
-//! exchange is looked at before its name goes. The file that was expected is in the directory already. A newer one takes that one's place
+//! Another program may rename a newer file over the old one at any moment, and knows nothing of our
+//! locks. So what comes out of the
+//! exchange is looked at before its name goes. The file that was expected is in the directory
+//! already. A newer one takes that one's place
 //! there. A directory, or a link, goes back to where it was.
 //!
-//! A crash between the exchange and the look leaves what came out in staging (`x<id>`; `.slipway,x<id>` in the directory of the file
-//! where something is mounted inside the bucket). A note (`n<id>`, a symbolic link in staging) says what was expected and where, by which the
-//! sweep does what is left to do. What it can't be sure of is never removed: it stays, and `slipway fsck` tells of it.
+//! A crash between the exchange and the look leaves what came out in staging (`x<id>`;
+//! `.slipway,x<id>` in the directory of the file
+//! where something is mounted inside the bucket). A note (`n<id>`, a symbolic link in staging) says
+//! what was expected and where, by which the
+//! sweep does what is left to do. What it can't be sure of is never removed: it stays, and `slipway
+//! fsck` tells of it.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, RenameFlags};
@@ -40,7 +46,8 @@ pub(crate) fn scattered_name() -> String {
     format!("{SCATTERED}{}", unique::name())
 }
 
-/// What the directory is called that is to have one of these names, as long as it has no mark: such as the sweep removes.
+/// What the directory is called that is to have one of these names, as long as it has no mark: such
+/// as the sweep removes.
 fn name_of_unmarked(prepared: &str) -> String {
     if prepared.starts_with(SCATTERED) { staging::scattered_name() } else { unique::name() }
 }
@@ -50,7 +57,8 @@ pub(crate) fn is_in_staging(name: &str) -> bool {
     name.strip_prefix(IN_STAGING).is_some_and(unique::is_name)
 }
 
-/// What the names of one exchange share: of what is prepared, of what came out, of the note. `None` for other names.
+/// What the names of one exchange share: of what is prepared, of what came out, of the note. `None`
+/// for other names.
 pub(crate) fn id_of(name: &str) -> Option<&str> {
     let id = [SCATTERED, IN_STAGING, NOTE].into_iter().find_map(|prefix| name.strip_prefix(prefix));
     id.filter(|id| unique::is_name(id))
@@ -81,7 +89,8 @@ enum Out {
     Kept,
 }
 
-/// Makes a marked directory in staging with the file in it. What fails leaves nothing. It gets its name when it has its mark: by that the
+/// Makes a marked directory in staging with the file in it. What fails leaves nothing. It gets its
+/// name when it has its mark: by that the
 /// sweep tells it from what came out of an exchange of which no note could be made.
 pub(crate) fn prepare<'p>(
     bucket: &Bucket<'_>,
@@ -119,7 +128,8 @@ fn id(info: &FileInfo) -> (u64, u64) {
 }
 
 impl Prepared<'_> {
-    /// Gives the directory, which is `unmarked` so far, its owner, mark and name, and links the file in it.
+    /// Gives the directory, which is `unmarked` so far, its owner, mark and name, and links the
+    /// file in it.
     fn fill(
         &mut self,
         bucket: &Bucket<'_>,
@@ -134,7 +144,8 @@ impl Prepared<'_> {
         let made = file_info::of(&*directory).attempt("stat a directory")?;
         rustix::fs::renameat(*staging, unmarked, *staging, *entry).attempt("name a directory")?;
         *note = WrittenNote::write(bucket, entry, &Noted::of(&made, file, &join(&parent.path, name)));
-        // From here to the exchange every call counts: it is the time in which another program's file comes out.
+        // From here to the exchange every call counts: it is the time in which another program's
+        // file comes out.
         match rustix::fs::linkat(*parent, *name, &*directory, SELF, AtFlags::empty()) {
             // Said of a directory, which another program has put there since.
             Err(Errno::PERM) if !file_info::at(*parent, name).is_ok_and(|there| is_still(file, &there)) => {
@@ -146,7 +157,8 @@ impl Prepared<'_> {
         if !is_still(file, &linked) {
             return Err(Fail::Retry);
         }
-        // Elsewhere the order is the journal's: whoever finds the exchange after a power cut finds the link and the note.
+        // Elsewhere the order is the journal's: whoever finds the exchange after a power cut finds
+        // the link and the note.
         if bucket.store.options.durability.syncs_names() && !bucket.store.keeps_order(made.device) {
             rustix::fs::fsync(&*directory).attempt("sync a directory")?;
             rustix::fs::fsync(staging_directory(bucket)?).attempt("sync a directory")?;
@@ -218,7 +230,8 @@ impl Prepared<'_> {
         record::forget(bucket.store, directory, SELF);
         let _ = record::clear(bucket.store, directory);
         if out.is_directory() {
-            // Takes the place of an empty directory only: someone may have put an object in ours meanwhile.
+            // Takes the place of an empty directory only: someone may have put an object in ours
+            // meanwhile.
             return match rustix::fs::renameat(staging, entry, self.parent, self.name) {
                 Ok(()) => Ok(Out::Back),
                 Err(Errno::NOTEMPTY | Errno::EXIST) if self.remove_empty(bucket)? => Ok(Out::Back),
@@ -234,7 +247,8 @@ impl Prepared<'_> {
         Ok(self.keep())
     }
 
-    /// Removes a directory that came out if nothing is in it, and it is no object: then the one that has its place serves whoever made it.
+    /// Removes a directory that came out if nothing is in it, and it is no object: then the one
+    /// that has its place serves whoever made it.
     /// False if it is still there.
     fn remove_empty(&self, bucket: &Bucket<'_>) -> Result<bool, Fail> {
         // Under this lock a directory becomes an object.
@@ -283,7 +297,8 @@ impl Prepared<'_> {
     }
 }
 
-/// Removes a directory that was prepared and not put in its place. True if it is gone. Where others may give its name to something
+/// Removes a directory that was prepared and not put in its place. True if it is gone. Where others
+/// may give its name to something
 /// else, nothing is removed by that but an empty directory.
 fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, name: &str) -> bool {
     if conversion::holds_something(directory) {
@@ -362,7 +377,8 @@ fn forget(note: Option<WrittenNote>) {
     }
 }
 
-/// Ends what a crash interrupted. `entry`, in `above`, is what it left: the directory, what came out, or the note. True if nothing is left
+/// Ends what a crash interrupted. `entry`, in `above`, is what it left: the directory, what came
+/// out, or the note. True if nothing is left
 /// of it. The caller may hold all locks.
 pub(crate) fn settle(
     bucket: &Bucket<'_>,
@@ -458,7 +474,8 @@ fn unlink_other_name(above: &OwnedFd, name: &str, info: &FileInfo) -> bool {
     info.is_file() && info.links > 1 && rustix::fs::unlinkat(above, name, AtFlags::empty()).is_ok()
 }
 
-/// True for a directory that we prepared: marked, with nothing in it but a file that has another name.
+/// True for a directory that we prepared: marked, with nothing in it but a file that has another
+/// name.
 fn is_prepared(bucket: &Bucket<'_>, above: &OwnedFd, name: &str) -> Result<bool, Fail> {
     let directory = resolve::plain(above, name, DIRECTORY).attempt("open a directory")?;
     let own = |name: &str| matches!(name, SELF | RECORDS);

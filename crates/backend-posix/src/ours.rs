@@ -1,8 +1,11 @@
 //! What is ours in a directory of keys.
 //!
-//! Others may write there too, and may rename what belongs to somebody else to a name as we give it: a name proves nothing. So what is left there
-//! under such a name is only removed if it belongs to us, and only what who may write in the directory could remove as well: a file's
-//! name, or a directory with nothing in it. What is made there is only given away, or written in, if it still is what was made.
+//! Others may write there too, and may rename what belongs to somebody else to a name as we give
+//! it: a name proves nothing. So what is left there
+//! under such a name is only removed if it belongs to us, and only what who may write in the
+//! directory could remove as well: a file's
+//! name, or a directory with nothing in it. What is made there is only given away, or written in,
+//! if it still is what was made.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::AtFlags;
@@ -16,7 +19,8 @@ use crate::lock;
 use crate::record;
 use crate::resolve::{self, DIRECTORY};
 
-/// True for the account of this program, or that of the gateway that made `.slipway`: root may sweep for another, and a file system may have another
+/// True for the account of this program, or that of the gateway that made `.slipway`: root may
+/// sweep for another, and a file system may have another
 /// number for us.
 fn is_our_account(bucket: &Bucket<'_>, uid: u32) -> Io<bool> {
     Ok(uid == rustix::process::geteuid().as_raw() || uid == rustix::fs::fstat(bucket.own()?)?.st_uid)
@@ -29,7 +33,8 @@ pub(crate) fn is_at(bucket: &Bucket<'_>, above: impl AsFd, name: &str) -> Result
     is_our_account(bucket, stat.st_uid).attempt("look for the owner")
 }
 
-/// Opens a directory that was made just now, to be given to `owner`. An error if another is in its place: theirs must not be given away.
+/// Opens a directory that was made just now, to be given to `owner`. An error if another is in its
+/// place: theirs must not be given away.
 pub(crate) fn open_new(
     bucket: &Bucket<'_>,
     above: impl AsFd,
@@ -52,7 +57,8 @@ pub(crate) fn open_new(
     if ours && is_empty(opened).attempt("read a directory")? { Ok(directory) } else { Err(Fail::Retry) }
 }
 
-/// Removes a directory that [`open_new`] opened, if nothing is in it but its record and it still has the name. True if it is gone.
+/// Removes a directory that [`open_new`] opened, if nothing is in it but its record and it still
+/// has the name. True if it is gone.
 pub(crate) fn remove_made(bucket: &Bucket<'_>, made: &OwnedFd, above: impl AsFd, name: &str) -> bool {
     let _ = record::clear(bucket.store, made);
     let id = |info: file_info::FileInfo| (info.device, info.inode);
@@ -64,12 +70,14 @@ pub(crate) fn remove_made(bucket: &Bucket<'_>, made: &OwnedFd, above: impl AsFd,
     }
 }
 
-/// Removes a directory that was left in a directory of keys, if it is ours and empty. True if it is gone.
+/// Removes a directory that was left in a directory of keys, if it is ours and empty. True if it is
+/// gone.
 pub(crate) fn remove_empty(bucket: &Bucket<'_>, above: impl AsFd, name: &str) -> Result<bool, Fail> {
     Ok(is_at(bucket, &above, name)? && remove_new(bucket, above, name))
 }
 
-/// Removes what was staged in a directory of keys and left there, if it is ours and no writer has it. True if it is gone. A
+/// Removes what was staged in a directory of keys and left there, if it is ours and no writer has
+/// it. True if it is gone. A
 /// link is none of ours: notes are in staging alone.
 pub(crate) fn remove_scattered(bucket: &Bucket<'_>, above: &OwnedFd, name: &str) -> Result<bool, Fail> {
     let Ok(opened) = resolve::content(above, name) else { return Ok(false) };
@@ -107,7 +115,8 @@ mod tests {
     const NOBODY: u32 = 65534;
     const PREPARED: &str = ".slipway,x00000000000000000000000000000007";
 
-    /// A directory of keys that all may write in, and that things were staged in. `None`, loudly, where files can't be given away.
+    /// A directory of keys that all may write in, and that things were staged in. `None`, loudly,
+    /// where files can't be given away.
     fn scene() -> Option<Scene> {
         let scene = Scene::new();
         scene.put("d/a", b"1").unwrap();
@@ -212,7 +221,8 @@ mod tests {
         assert!(links.iter().all(|link| link.symlink_metadata().is_ok()));
     }
 
-    /// Does `work` with `d` open; someone gives the name of what it makes there to the victim's directory as soon as that can be, and gets that
+    /// Does `work` with `d` open; someone gives the name of what it makes there to the victim's
+    /// directory as soon as that can be, and gets that
     /// name for it.
     fn exchanged_meanwhile(scene: &Scene, work: impl FnOnce(&Bucket<'_>, &Directory)) {
         let (made, victim) = (scene.path().join("d").join(PREPARED), scene.path().join("d/victim"));

@@ -1,11 +1,15 @@
 //! Whether the directory that is served is still where its path leads.
 //!
-//! It is opened once. A file system that is mounted over it later (a volume that comes late at boot), or unmounted from it lazily, leaves
-//! the gateway with a directory that no one else reaches: what it writes there is lost to all, and was acknowledged. So as long as the
+//! It is opened once. A file system that is mounted over it later (a volume that comes late at
+//! boot), or unmounted from it lazily, leaves
+//! the gateway with a directory that no one else reaches: what it writes there is lost to all, and
+//! was acknowledged. So as long as the
 //! path leads elsewhere, nothing is served ([`BackendError::Unavailable`]).
 //!
-//! The kernel tells of each change of the mount table (`poll` of `/proc/self/mountinfo`), upon which the path is looked at; it is looked at each
-//! second besides, for the directory may be renamed, too. No request makes a call for it. Buckets need nothing of the kind: they are
+//! The kernel tells of each change of the mount table (`poll` of `/proc/self/mountinfo`), upon
+//! which the path is looked at; it is looked at each
+//! second besides, for the directory may be renamed, too. No request makes a call for it. Buckets
+//! need nothing of the kind: they are
 //! opened by their names each time, and so by way of what is mounted over them.
 
 use std::io;
@@ -27,7 +31,8 @@ use crate::store::Store;
 
 /// How often the path is looked at, whatever the kernel tells.
 const INTERVAL: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-/// So long after a change of the mount table the next one is waited for: where there are many, that is how often.
+/// So long after a change of the mount table the next one is waited for: where there are many, that
+/// is how often.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Where the tree is, and whether it is still there.
@@ -81,9 +86,11 @@ impl Presence {
                 Some(opened.device != there.device || (self.by_inode && opened.inode != there.inode))
             }
             (Ok(_), Err(Errno::NOENT | Errno::NOTDIR)) => Some(true),
-            // A FUSE daemon that ended, or a share that was removed, and something else is in its place.
+            // A FUSE daemon that ended, or a share that was removed, and something else is in its
+            // place.
             (Err(Errno::NOTCONN | Errno::STALE), Ok(_)) => Some(true),
-            // Who can't look can't tell: a server that does not answer, a path that this user may not go.
+            // Who can't look can't tell: a server that does not answer, a path that this user may
+            // not go.
             _ => None,
         }
     }

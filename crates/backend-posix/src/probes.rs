@@ -1,6 +1,8 @@
-//! What a file system has to be able to do, found out by trying, once, before anything of a client's is written to it.
+//! What a file system has to be able to do, found out by trying, once, before anything of a
+//! client's is written to it.
 //!
-//! Without it, each of these would show in the middle of some request, as an error that says nothing, or as the loss of an object. What is
+//! Without it, each of these would show in the middle of some request, as an error that says
+//! nothing, or as the loss of an object. What is
 //! known by a file system's kind is in [`volume`](crate::volume).
 
 use std::path::Path;
@@ -85,7 +87,8 @@ pub(crate) enum Tried {
 /// Tries all in a new directory `name` in `above`, which is removed afterwards.
 pub(crate) fn run(above: &OwnedFd, name: &str, needs: Needs) -> Io<Tried> {
     let tried = match rustix::fs::mkdirat(above, name, Mode::RWXU) {
-        // No one else makes one of this name: the answer to a first try of the kernel's got lost (NFS).
+        // No one else makes one of this name: the answer to a first try of the kernel's got lost
+        // (NFS).
         Ok(()) | Err(Errno::EXIST) => {
             resolve::plain(above, name, DIRECTORY).and_then(|directory| lack(&directory, needs))
         }
@@ -144,7 +147,8 @@ fn lack(directory: &OwnedFd, needs: Needs) -> Io<Option<Lack>> {
 fn links(directory: &OwnedFd) -> Io<bool> {
     let link = || rustix::fs::linkat(directory, "Name", directory, "linked", AtFlags::empty());
     match link() {
-        // A name that is taken stays so. No one else makes names here: if it is taken at once, the answer to a first try of the
+        // A name that is taken stays so. No one else makes names here: if it is taken at once, the
+        // answer to a first try of the
         // kernel's got lost (NFS).
         Ok(()) | Err(Errno::EXIST) => {
             Ok(link() == Err(Errno::EXIST) && file_info::at(directory, "linked").is_ok())
@@ -177,7 +181,8 @@ impl Store {
         }
     }
 
-    /// The same for the device that a bucket is on, before something is written there for the first time. Costs nothing on the root's.
+    /// The same for the device that a bucket is on, before something is written there for the first
+    /// time. Costs nothing on the root's.
     pub fn try_device(&self, bucket: &Bucket<'_>, device: u64) -> Result<(), BackendError> {
         if device == self.device {
             return Ok(());
@@ -194,7 +199,8 @@ impl Store {
         }
     }
 
-    /// Has what is not the root's tried anew: when it is unmounted, its device number is given to the next.
+    /// Has what is not the root's tried anew: when it is unmounted, its device number is given to
+    /// the next.
     pub fn forget_tried(&self) {
         self.tried.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

@@ -1,4 +1,5 @@
-//! What is known of a file system by its kind. What has to be tried is in [`probes`](crate::probes).
+//! What is known of a file system by its kind. What has to be tried is in
+//! [`probes`](crate::probes).
 
 use rustix::fd::AsFd;
 
@@ -35,10 +36,12 @@ impl FileSystem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Volume {
     pub kind: FileSystem,
-    /// A file has one inode number as long as it is there, whoever asks and whenever. Of what is not known to be so it is not taken to be:
+    /// A file has one inode number as long as it is there, whoever asks and whenever. Of what is
+    /// not known to be so it is not taken to be:
     /// FUSE daemons, SMB clients and FAT make numbers up, and forget them.
     pub inodes_last: bool,
-    /// Space that is reserved ahead of bytes changes nothing about how these are kept. On btrfs and bcachefs they are not compressed then.
+    /// Space that is reserved ahead of bytes changes nothing about how these are kept. On btrfs and
+    /// bcachefs they are not compressed then.
     pub reserves: bool,
 }
 
@@ -63,7 +66,8 @@ impl Volume {
             _ => FileSystem::Other,
         };
         let inodes_last = match kind {
-            // NFS, CephFS, Lustre, GPFS, BeeGFS, GFS2, OCFS2. Not overlayfs: a file of a lower layer on another device gets a new number
+            // NFS, CephFS, Lustre, GPFS, BeeGFS, GFS2, OCFS2. Not overlayfs: a file of a lower
+            // layer on another device gets a new number
             // when it is first written to.
             FileSystem::Other => matches!(
                 magic,

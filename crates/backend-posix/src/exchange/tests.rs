@@ -52,7 +52,8 @@ fn with_prepared(scene: &Scene, work: impl FnOnce(Prepared<'_>)) {
     work(prepare(&bucket, (&parent, "a"), &file, None, (&staging, PREPARED)).unwrap());
 }
 
-/// A link can't be made to what is no file, and the system's word for that is the one for what is forbidden.
+/// A link can't be made to what is no file, and the system's word for that is the one for what is
+/// forbidden.
 #[test]
 fn what_another_program_put_there_before_the_link_is_looked_at_again() {
     for (what, put) in STRANGERS {
