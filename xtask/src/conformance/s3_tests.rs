@@ -1,4 +1,4 @@
-//! ceph/s3-tests.
+//! ceph/s3-tests. `tests/conformance/s3_tests` is a pytest plugin that lets it clean up.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use iam::{Account, AccountId};
 
 use super::lists::Outcomes;
 use super::server::{ACCESS_KEY, ACCOUNT_ID, SECRET_KEY};
-use super::{List, Options, Reasons, Server, venv, work_folder};
+use super::{List, Options, Reasons, Server, lists_folder, venv, work_folder};
 
 /// Runs the suite from the checkout at `path`.
 pub fn run(path: &Path, arguments: &[&str]) -> Result<(), String> {
@@ -25,12 +25,15 @@ pub fn run(path: &Path, arguments: &[&str]) -> Result<(), String> {
     let report = work.join("report.xml");
     // What an earlier run left must not be judged in place of this one.
     let _ = fs::remove_file(&report);
+    let plugin = lists_folder().canonicalize().map_err(|e| e.to_string())?;
     let mut command = Command::new(python);
     command
         .current_dir(path)
         .env("S3TEST_CONF", config)
+        .env("PYTHONPATH", plugin)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
         .args(["-m", "pytest", "-q", "--no-header", "--tb=line"])
-        .args(["-p", "no:cacheprovider", "-o", "junit_family=xunit1"])
+        .args(["-p", "s3_tests.clean_up", "-p", "no:cacheprovider", "-o", "junit_family=xunit1"])
         .arg(format!("--junitxml={}", report.display()))
         .args(["s3tests/functional/test_s3.py", "s3tests/functional/test_headers.py"])
         .args(&options.pytest);
