@@ -164,6 +164,24 @@ def test_a_header_that_is_not_understood_changes_nothing(state, method, shape, s
     assert state.is_unchanged()
 
 
+@pytest.mark.parametrize("method, shape", PLAIN)
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("Content-Range", "bytes 4-7/8"),
+        ("Range", "bytes=0-1"),
+        ("x-minio-force-delete", "true"),
+        ("x-minio-extract", "true"),
+        ("x-emc-retention-period", "1"),
+    ],
+)
+def test_a_part_of_an_object_is_not_taken_for_all_of_it(state, method, shape, name, value):
+    """Nor are the extensions of others taken for what S3 does without them."""
+    response = ask(state, method, shape, "signed", [], [(name, value)], None)
+    expect.error(response, "NotImplemented", Header=name.lower())
+    assert state.is_unchanged()
+
+
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_reads_pass_over_what_is_no_ones(bucket, method):
     bucket.put("key", b"data")

@@ -30,6 +30,9 @@ pub enum Signed {
 pub fn check(operation: Operation, query: &Query<'_>, headers: &HeaderMap, signed: Signed) -> Result<()> {
     let is_read = operation.info().method.is_read();
     for (name, value) in headers {
+        if !is_read && writes_differ(name.as_str()) {
+            return Err(S3Error::header_not_implemented(name.as_str()));
+        }
         let Some(rest) = name.as_str().strip_prefix("x-amz-") else { continue };
         if is_common(rest) {
             continue;
@@ -77,6 +80,15 @@ fn reads_differ(operation: Operation, rest: &str) -> bool {
     use Operation as Op;
     rest.starts_with("server-side-encryption")
         && matches!(operation, Op::GetObject | Op::HeadObject | Op::GetObjectAttributes | Op::ListParts)
+}
+
+/// True for a header, beside those of S3, by which a client would have a write do something else than it does here.
+///
+/// A part of an object: `Content-Range` (RFC 9110, section 14.5: a partial PUT must not be taken for a whole one; curl's `-C`
+/// sends it), and `Range`, by which Dell ECS writes in the middle of an object. Extensions: MinIO's, such as
+/// `x-minio-force-delete` and `x-minio-extract`, and those of ECS.
+fn writes_differ(name: &str) -> bool {
+    matches!(name, "content-range" | "range") || name.starts_with("x-minio-") || name.starts_with("x-emc-")
 }
 
 /// True if `operation`, a write, honours the header `x-amz-<rest>`.
