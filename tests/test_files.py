@@ -475,6 +475,38 @@ class TestSymlinks:
         assert bucket.read("dir/file") == b"data"
         assert "link" in bucket.keys()
 
+    def test_nothing_is_deleted_by_a_key_that_leads_through_a_link(self, bucket):
+        bucket.put("real/file", b"data")
+        bucket.put("real/directory/", b"")
+        bucket.file("dir").symlink_to("real")
+        message = re.compile("delete the object by its own key")
+        for key in ("dir/file", "dir/directory/"):
+            expect.error(bucket.raw.delete(bucket.path(key)), "AccessDenied", message)
+        removed = bucket.delete_many("dir/file", "real/nothing", "dir/nothing").xml
+        assert [entry["Code"] for entry in removed.all("Error")] == ["AccessDenied"]
+        assert bucket.read("real/file") == b"data"
+        assert bucket.exists("real/directory/")
+        bucket.delete("dir/nothing")
+        bucket.delete("real/file")
+        assert bucket.file("dir").is_symlink()
+
+    def test_nothing_is_copied_onto_itself_through_a_link(self, bucket):
+        """Whoever moves would delete the source then."""
+        bucket.put("real/file", b"data")
+        bucket.file("dir").symlink_to("real")
+        message = re.compile("to copy an object to itself")
+        for source, target in [("real/file", "dir/file"), ("dir/file", "real/file")]:
+            header = {"x-amz-copy-source": f"{bucket.name}/{source}"}
+            for more in ({}, {"x-amz-metadata-directive": "REPLACE"}):
+                response = bucket.raw.put(bucket.path(target), headers={**header, **more})
+                expect.error(response, "InvalidRequest", message)
+            query = {"partNumber": "1", "uploadId": bucket.create_upload(target)}
+            response = bucket.raw.put(bucket.path(target), query=query, headers=header)
+            expect.error(response, "InvalidRequest", message)
+        header = {"x-amz-copy-source": f"{bucket.name}/dir/file"}
+        expect.ok(bucket.raw.put(bucket.path("real/other"), headers=header))
+        assert bucket.read("dir/other") == b"data"
+
     @pytest.mark.parametrize("target", ["loop", "loop/loop", "dangling-target", "link-b"])
     def test_nowhere(self, bucket, target):
         bucket.file("loop").symlink_to(target)

@@ -107,6 +107,7 @@
 #[cfg(test)]
 extern crate self as backend_posix;
 
+mod aliases;
 mod blocking;
 mod bucket;
 mod buckets;

@@ -102,6 +102,12 @@ pub enum BackendError {
     /// Something that is no object has the key's place (403).
     #[error("the key's place is taken: {0}")]
     Obstructed(&'static str),
+    /// The key leads through a link of the storage to an object that has a key of its own, by which it is to be deleted (403).
+    #[error("the key leads through a link to an object that has its own")]
+    OtherName,
+    /// The source of a copy and what it is to replace are one object under two keys (400).
+    #[error("both keys lead to the same object")]
+    SameObject,
     /// What is known of the object is in a form that this version does not understand, so that it neither serves nor changes it (403).
     #[error("its record is of a newer version of Slipway, and may say what this one must not pass over")]
     NewerRecord,

@@ -14,6 +14,7 @@ use s3_types::{
 
 use super::open::{Opened, open};
 use super::write::check_early;
+use crate::aliases;
 use crate::error::{Io, Op};
 use crate::file_info;
 use crate::files;
@@ -71,6 +72,7 @@ pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm
     if !copy.target.conditions.is_empty() {
         check_early(store, &copy.target, &copy.target_key)?;
     }
+    aliases::refuse_copy(store, &copy.source, (&copy.target.bucket, &copy.target_key))?;
     for _ in 0..COPY_ATTEMPTS {
         let source = copy.source.open(store)?;
         let kept = source.attributes.checksum;

@@ -11,7 +11,7 @@ use crate::note::Note;
 use crate::publish::{DirectoryObject, Target, sync_names};
 use crate::record::{self, Record};
 use crate::store::Store;
-use crate::{directories, keymap, place};
+use crate::{aliases, directories, keymap, place};
 
 /// Removes the object, and the directories that PUTs made for it if they are empty now.
 pub(crate) fn delete(store: &Store, target: &Target) -> Result<DeleteReceipt> {
@@ -98,6 +98,7 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
         return absent(target);
     };
     place::check(&target.conditions, spot.current.as_ref())?;
+    aliases::refuse_delete(&parent, above)?;
     let path = join(&spot.directory.path, &spot.name);
     let of_record = Note::of_record(bucket, &path);
     let removed = noted(bucket, &spot.directory, 1, || {
@@ -154,6 +155,7 @@ fn delete_directory(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Empti
         return absent(target);
     }
     place::check(&target.conditions, old.current())?;
+    aliases::refuse_delete(&directory, &target.place.path)?;
     let note = noted(bucket, &directory, usize::from(old.file.is_some()), || {
         if old.record.directory_object {
             // First the record, which does not count while there is a file: the last step is what deletes.

@@ -10,6 +10,7 @@ use s3_types::{ChecksumAlgorithm, ChecksumValue, Digester, Digests, ETag, UnixAc
 
 use super::slot::Slot;
 use super::{Upload, UploadName};
+use crate::aliases;
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op, retrying};
 use crate::file_info::{self, FileInfo, Stamp};
@@ -208,6 +209,7 @@ pub(crate) struct CopyPart {
 
 /// UploadPartCopy. The part gets a checksum by the upload's algorithm, or the default's, like one that was uploaded.
 pub(crate) fn copy_part(store: &Store, copy: &CopyPart, default: ChecksumAlgorithm) -> Result<PartReceipt> {
+    aliases::refuse_copy(store, &copy.source, (&copy.upload.bucket, &copy.upload.key))?;
     let source = copy.source.open(store)?;
     let size_bytes = source.attributes.size_bytes;
     let range = copy.range.clone().unwrap_or(0..size_bytes);

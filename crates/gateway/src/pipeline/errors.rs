@@ -113,6 +113,11 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
             ErrorCode::AccessDenied,
             "A special file or symbolic link of the file system has this key's place.",
         ),
+        B::OtherName => S3Error::with_message(
+            ErrorCode::AccessDenied,
+            "This key leads through a symbolic link of the file system: delete the object by its own key.",
+        ),
+        B::SameObject => copy_onto_itself(),
         B::OutOfSpace => {
             S3Error::new(ErrorCode::InsufficientStorage).caused_by("the file system is full, or a quota is")
         }
@@ -146,6 +151,12 @@ fn wrong_size(given_bytes: u64, actual_bytes: u64) -> S3Error {
     let message = format!(
         "The provided 'x-amz-mp-object-size' header value {given_bytes} does not match what was computed: {actual_bytes}"
     );
+    S3Error::with_message(ErrorCode::InvalidRequest, message)
+}
+
+/// S3's word for a copy whose source is what it would replace.
+pub fn copy_onto_itself() -> S3Error {
+    let message = "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.";
     S3Error::with_message(ErrorCode::InvalidRequest, message)
 }
 

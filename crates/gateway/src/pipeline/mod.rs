@@ -22,7 +22,7 @@ use s3_wire::{ErrorCode, Query, Result, S3Error, Target, limits};
 use tokio::sync::OwnedSemaphorePermit;
 
 pub use call::{Call, Permission};
-pub use errors::{ErrorSite, from_backend, invalid_upload_marker, wrong_checksum};
+pub use errors::{ErrorSite, copy_onto_itself, from_backend, invalid_upload_marker, wrong_checksum};
 
 use authenticate::{Authenticated, authenticate};
 use preflight::preflight;

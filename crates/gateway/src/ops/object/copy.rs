@@ -7,10 +7,10 @@ use s3_wire::headers::{
     object_metadata, redirect_location, write_conditions,
 };
 use s3_wire::xml::CopyObjectResult;
-use s3_wire::{ErrorCode, Result, S3Error};
+use s3_wire::{Result, S3Error};
 
 use crate::ops::{Operation, check_version, slow};
-use crate::pipeline::{Call, Permission, from_backend};
+use crate::pipeline::{Call, Permission, copy_onto_itself, from_backend};
 use crate::reply::Reply;
 
 /// CopyObject.
@@ -89,8 +89,7 @@ impl CopyObject {
             || self.checksum_algorithm.is_some()
             || call.headers.contains_key("x-amz-storage-class");
         if same && !changes {
-            let message = "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.";
-            return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
+            return Err(copy_onto_itself());
         }
         Ok(())
     }
