@@ -27,7 +27,7 @@ use crate::resolve::{self, DIRECTORY};
 use crate::staging::is_scattered;
 use crate::store::Store;
 use crate::upload::UPLOADS;
-use crate::{conversion, files, place, sweep, unique};
+use crate::{conversion, files, orphans, place, sweep, unique};
 
 /// Removes a bucket.
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
@@ -50,7 +50,7 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
         let aside = Aside::take(&bucket, name)?;
         let old_locks = aside_of_nothing();
         let removed = remove_own(&bucket, &old_locks, &mut waits).and_then(|()| {
-            sweep::remove_tree(&bucket.fd, RECORDS);
+            refuse_unless(orphans::remove_folder(&bucket, &bucket.fd)?)?;
             remove(store, name)
         });
         let done = matches!(removed, Ok(Removal::Done));
@@ -102,13 +102,13 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
             return Err(BackendError::BucketNotEmpty.into());
         }
         refuse_if_fixed(&directory, &path)?;
-        let (mut refusal, mut staged) = (None, Vec::new());
+        let (mut refusal, mut staged, mut records) = (None, Vec::new(), false);
         let read = read_names(&directory, |name, kind| {
             match (name.to_str(), kind) {
                 (Ok("." | ".."), _) => {}
                 (Ok(OWN_DIRECTORY), _) if path.is_empty() => {}
-                // Where there are no files, they are of nothing.
-                (Ok(RECORDS), FileType::Directory | FileType::Unknown) => {}
+                // Where there are no files, they are of nothing; what else is there is looked for.
+                (Ok(RECORDS), FileType::Directory | FileType::Unknown) => records = true,
                 (Ok(name), _) if keymap::is_lingering(name) => {}
                 (Ok(name), _) if keymap::is_of_file_system(name) => {
                     refusal = Some(BackendError::BucketHoldsFiles);
@@ -125,6 +125,7 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
         if let Some(refusal) = refusal {
             return Err(refusal.into());
         }
+        refuse_unless(!records || orphans::may_go(&directory)?)?;
         for name in staged {
             // One that is held is a PUT under way.
             if !sweep::remove_staged(bucket, &directory, &name, false)? {
@@ -133,6 +134,11 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
         }
     }
     Ok(())
+}
+
+/// Refuses a bucket that holds what someone made and S3 does not see.
+fn refuse_unless(nothing_strange: bool) -> Result<(), Fail> {
+    if nothing_strange { Ok(()) } else { Err(BackendError::BucketHoldsFiles.into()) }
 }
 
 /// What may be in `.slipway` when a bucket goes.
@@ -147,11 +153,7 @@ fn refuse_if_strange(bucket: &Bucket<'_>) -> Result<(), Fail> {
     };
     let names = entries(&own).attempt("read a directory")?;
     let known = |name: &str| KNOWN.contains(&name) || keymap::is_lingering(name);
-    if names.iter().all(|(name, _)| known(name)) {
-        Ok(())
-    } else {
-        Err(BackendError::BucketHoldsFiles.into())
-    }
+    refuse_unless(names.iter().all(|(name, _)| known(name)))
 }
 
 /// Refuses a directory that is not to be had: so that no other is removed before that shows.
@@ -205,7 +207,7 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
             paths.pop();
             let (above, name) = keymap::split(&path);
             if !path.is_empty() {
-                sweep::remove_tree(&directory, RECORDS);
+                refuse_unless(orphans::remove_folder(bucket, &directory)?)?;
                 remove_empty(open_directory(bucket, above)?, name)?;
             }
         }
@@ -382,6 +384,7 @@ mod tests {
     use backend::{BackendError, NewUpload};
 
     use super::*;
+    use crate::options::{Metadata, Options};
     use crate::testing::Scene;
     use crate::upload::{self, UploadName};
 
@@ -394,6 +397,63 @@ mod tests {
         assert!(matches!(delete(&scene.store, &scene.name), Err(BackendError::BucketHoldsFiles)));
         assert!(scene.path().join("mine/deep").is_dir());
         fs::remove_dir(scene.path().join(".slipway/theirs")).unwrap();
+        delete(&scene.store, &scene.name).unwrap();
+    }
+
+    /// Whoever may write in a directory can give a directory of somebody's that name.
+    #[test]
+    fn what_is_no_record_stays_where_records_are() {
+        type Theirs = fn(&std::path::Path);
+        let theirs: [Theirs; 5] = [
+            |folder| fs::write(folder.join("thesis"), "years").unwrap(),
+            |folder| fs::write(folder.join("thesis"), "\x01".repeat(40)).unwrap(),
+            |folder| fs::write(folder.join("thesis"), "").unwrap(),
+            |folder| fs::create_dir_all(folder.join("thesis/chapter")).unwrap(),
+            |folder| {
+                let name = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff");
+                fs::write(folder.join::<&std::ffi::OsStr>(name), "").unwrap();
+            },
+        ];
+        for (metadata, path, (n, theirs)) in [None, Some(Metadata::Sidecar)]
+            .into_iter()
+            .flat_map(|metadata| ["", "d", "d/deep"].map(|path| (metadata, path)))
+            .flat_map(|(metadata, path)| theirs.iter().enumerate().map(move |n| (metadata, path, n)))
+        {
+            let scene = Scene::with(Options { metadata, ..Options::default() });
+            let folder = scene.path().join(path).join(RECORDS);
+            scene.put("d/deep/a", b"1").unwrap();
+            fs::create_dir_all(&folder).unwrap();
+            theirs(&folder);
+            let before = fs::read_dir(&folder).unwrap().count();
+            // A file that goes without us leaves its record, which is in no one's way.
+            fs::remove_file(scene.path().join("d/deep/a")).unwrap();
+            let refused = delete(&scene.store, &scene.name);
+            assert!(matches!(refused, Err(BackendError::BucketHoldsFiles)), "{path} {n} {refused:?}");
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), before, "{path} {n}");
+            // What looks once more, with all locks, leaves it as well.
+            assert!(
+                !orphans::remove_folder(&scene.bucket(), fs::File::open(folder.parent().unwrap()).unwrap())
+                    .unwrap()
+            );
+            assert!(theirs_is_there(&folder), "{path} {n}");
+        }
+    }
+
+    fn theirs_is_there(folder: &std::path::Path) -> bool {
+        let other = |name: std::ffi::OsString| name == "thesis" || name.to_str().is_none();
+        fs::read_dir(folder).unwrap().any(|entry| other(entry.unwrap().file_name()))
+    }
+
+    #[test]
+    fn records_of_files_that_are_gone_keep_no_bucket() {
+        let scene = Scene::with(Options { metadata: Some(Metadata::Sidecar), ..Options::default() });
+        scene.put("d/a", b"1").unwrap();
+        scene.put("b", b"1").unwrap();
+        for path in ["d/a", "b"] {
+            fs::remove_file(scene.path().join(path)).unwrap();
+        }
+        fs::write(scene.path().join("d").join(RECORDS).join(crate::staging::scattered_name()), "torn")
+            .unwrap();
         delete(&scene.store, &scene.name).unwrap();
     }
 

@@ -134,6 +134,20 @@ impl Sidecar {
         self.entries().next().is_some() && head + records.sum::<usize>() == self.bytes.len()
     }
 
+    /// True if `name` in a folder of records is by its name and its form one that this program
+    /// wrote. One that is torn, or of a newer version, can't be told from what a person made.
+    pub fn is_known(folder: &OwnedFd, name: &str) -> Io<bool> {
+        if name != OF_DIRECTORY && keymap::classify(name.as_bytes()) == keymap::Name::Hidden {
+            return Ok(false);
+        }
+        let (bytes, inode) = match files::read_own_and_inode(folder, name) {
+            Err(Errno::NOENT | Errno::ISDIR | Errno::NOTDIR | Errno::LOOP) => return Ok(false),
+            result => result?,
+        };
+        let sidecar = Self { bytes, inode };
+        Ok(sidecar.is_whole() && sidecar.entries().all(|entry| codec::decode_brief(entry.record).is_some()))
+    }
+
     fn of(&self, file: Option<FileIdentity>) -> Option<Entry<'_>> {
         let file = file?;
         let original = self.is_original();

@@ -10,10 +10,11 @@ use crate::bucket::{Directory, join};
 use crate::buckets::entries;
 use crate::error::{Op, retrying};
 use crate::keymap::RECORDS;
+use crate::orphans;
+use crate::record::{self, Sidecar};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::is_scattered;
 use crate::sweep;
-use crate::{orphans, record};
 
 /// Checks the records of the files in a directory.
 pub(super) fn check(check: &Check<'_>, directory: &Directory) -> Result<()> {
@@ -32,6 +33,11 @@ pub(super) fn check(check: &Check<'_>, directory: &Directory) -> Result<()> {
             && sweep::is_older(&folder, &name, check.options.age)
             && orphans::is_one(directory, &name)?
         {
+            if !Sidecar::is_known(&folder, &name).op("read a record")? {
+                let explanation = "it is of no file, and no record as this version writes them";
+                check.problem(ProblemKind::Stranger, &path, explanation, None);
+                continue;
+            }
             let mut repair = || retrying(|| orphans::remove(check.bucket, directory, &name));
             let explanation = "the record of a file that is gone, or was moved by hand; a repair removes it";
             check.problem(ProblemKind::RecordOrphaned, &path, explanation, Some(&mut repair));
