@@ -11,6 +11,7 @@ use s3_types::BucketName;
 
 use crate::directories::is_empty;
 use crate::error::{Fail, Io, Op};
+use crate::file_info;
 use crate::keymap::OWN_DIRECTORY;
 use crate::options::Symlinks;
 use crate::resolve::{self, DIRECTORY, PLACE, READ};
@@ -140,6 +141,13 @@ impl Bucket<'_> {
         if empty && ours { self.hand_over(opened) } else { Ok(()) }
     }
 
+    /// An error if the bucket's file system lacks what nobody can do without
+    /// ([`Store::try_device`]).
+    pub fn try_device(&self) -> Result<(), Fail> {
+        let device = file_info::of(&self.fd).attempt("stat a bucket")?.device;
+        Ok(self.store.try_device(self, device)?)
+    }
+
     /// Opens `.slipway`; NOENT if there is none. Names in it are changed by way of this: whoever may write in the bucket can put a
     /// link in its place, which a path of several names would follow.
     pub fn own(&self) -> Io<OwnedFd> {
@@ -172,8 +180,13 @@ impl Bucket<'_> {
             resolve::plain(above, name, DIRECTORY).attempt("open a directory of the bucket's own")?;
         if made {
             self.hand_over_if_new(&directory).attempt("give a directory to its owner")?;
-            if self.store.options.durability.syncs_names() {
-                rustix::fs::fsync(above).attempt("sync a directory")?;
+            if self.store.options.durability.syncs_names()
+                && let Err(errno) = rustix::fs::fsync(above)
+            {
+                // The first flush of a directory there ever was: it may lack them. What was made is
+                // there by now, so that this comes here no more than once for each.
+                self.try_device()?;
+                return Err(errno).attempt("sync a directory");
             }
         }
         Ok(directory)

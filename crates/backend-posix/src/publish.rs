@@ -129,7 +129,7 @@ impl Target {
         let result = retrying(|| {
             let bucket = store.bucket(&self.bucket)?;
             // Of one with bytes it was tried when these were staged.
-            store.try_device(&bucket, file_info::of(&bucket.fd).attempt("stat a bucket")?.device)?;
+            bucket.try_device()?;
             let directory = directories::ensure(&bucket, self.directory_path(), self.owner, &mut note)?;
             self.publish_directory(&bucket, &directory, Content::Nothing(&record))
         });

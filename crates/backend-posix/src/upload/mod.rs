@@ -92,6 +92,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
     let record = Record { predecessor: predecessor(store, bucket, key)?, ..record };
     retrying(|| {
         let bucket = store.bucket(bucket)?;
+        bucket.try_device()?;
         let durability = store.options.durability;
         let uploads = bucket.own_directory(UPLOADS)?;
         match rustix::fs::mkdirat(&uploads, &id, Mode::from_raw_mode(0o700)) {
