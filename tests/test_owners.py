@@ -5,6 +5,7 @@ import os
 import stat
 import struct
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ import pytest
 from support import expect
 from support.bucket import Bucket
 from support.data import PART, pattern
-from support.faultlayer import FaultLayer, is_supported
+from support.faultlayer import KILL, FaultLayer, is_supported
 from support.server import ACCESS_KEY, KEYS, RECORDS, SECRET_KEY, SIDECARS, assert_nothing_staged, binary
+from support.tools import sweep
+from support.wire import Closed
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
 
@@ -169,6 +172,33 @@ class TestChown:
         # Nor has the upload come to harm.
         expect.ok(bucket.complete("up", upload_id, [(1, etag)]))
         assert bucket.read("up") == pattern(PART)
+
+    @pytest.mark.skipif(not is_supported(), reason="the fault layer knows this processor's system calls only")
+    @pytest.mark.parametrize("end", ["sweep", "delete"])
+    def test_what_a_crash_leaves_of_what_was_given_away_goes(self, show, make_server, end):
+        """Without nameless files, those of a directory that leaves its group are staged in that itself."""
+        tree = show() / "tree"
+        tree.mkdir()
+        layer = FaultLayer()
+        server = make_server("--chown", tree=tree, env=ACCOUNT, faults=layer)
+        bucket = Bucket(server, "bucket").create()
+        bucket.file("d").mkdir()
+        os.chown(bucket.file("d"), 0, 12020)
+        bucket.file("d").chmod(0o2777)
+        layer.arm(KILL, 1, only={"linkat"})
+        with suppress(Closed, ConnectionError):
+            bucket.raw.put(bucket.path("d/new"), b"new")
+        server.wait()
+        assert layer.disarm()
+        [left] = (path for path in bucket.file("d").iterdir() if path.name != RECORDS)
+        assert left.name.startswith(".slipway,t") and owner(left)[0] == UID
+        if end == "sweep":
+            sweep(tree)
+            assert {path.name for path in bucket.file("d").iterdir()} <= {RECORDS}
+            assert_nothing_staged(bucket.tree)
+        again = Bucket(make_server("--chown", tree=tree, env=ACCOUNT), "bucket")
+        expect.ok(again.raw.delete("/bucket"), 204)
+        assert not bucket.tree.exists()
 
 
 class TestDirectoriesDecide:

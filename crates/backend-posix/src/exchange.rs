@@ -128,7 +128,7 @@ fn id(info: &FileInfo) -> (u64, u64) {
 }
 
 impl Prepared<'_> {
-    /// Gives the directory, which is `unmarked` so far, its owner, mark and name, and links the
+    /// Gives the directory, which is `unmarked` so far, its mark, name and owner, and links the
     /// file in it.
     fn fill(
         &mut self,
@@ -138,12 +138,13 @@ impl Prepared<'_> {
         unmarked: &str,
     ) -> Result<(), Fail> {
         let Self { parent, name, staging, entry, directory, note, .. } = self;
-        files::give(&*directory, owner).attempt("give a directory its owner")?;
         record::mark(bucket, &*directory, &Record::made_directory())?;
         record::take_along(bucket, (*parent, *name), (&*directory, SELF))?;
         let made = file_info::of(&*directory).attempt("stat a directory")?;
         rustix::fs::renameat(*staging, unmarked, *staging, *entry).attempt("name a directory")?;
         *note = WrittenNote::write(bucket, entry, &Noted::of(&made, file, &join(&parent.path, name)));
+        // Not before: by the note the sweep knows what is no longer ours.
+        files::give(&*directory, owner).attempt("give a directory its owner")?;
         // From here to the exchange every call counts: it is the time in which another program's
         // file comes out.
         match rustix::fs::linkat(*parent, *name, &*directory, SELF, AtFlags::empty()) {

@@ -6,20 +6,27 @@
 
 use rustix::fd::OwnedFd;
 use rustix::fs::AtFlags;
+use rustix::io::Errno;
 
 use crate::bucket::Bucket;
 use crate::directories;
-use crate::error::Fail;
+use crate::error::{Fail, Op};
 use crate::limits::{NOTE_BYTES_MAX, NOTE_SPAN};
+use crate::place::leads_nowhere;
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::{is_scattered, staging_directory};
-use crate::{file_info, keymap, orphans, unique};
+use crate::staging::{id_of_scattered, is_scattered, staging_directory};
+use crate::{file_info, keymap, orphans, ours, unique};
 
 const NOTE_SPAN_NS: i128 = NOTE_SPAN.as_nanos().cast_signed();
 
 /// Begins a note of a record beside a file, before the path.
 const OF_RECORD: &str = "record:";
+/// Begins a note of a file that is given away where others may write; then come its inode number, a
+/// colon and its path.
+const OF_GIVEN: &str = "given:";
+/// What the name of such a note begins with; the rest is as in the name of the file.
+const GIVEN: &str = "g";
 /// Begins a note of a directory that is prepared where it will be, before the path.
 const OF_SCATTERED: &str = "scattered:";
 
@@ -38,11 +45,14 @@ impl Note {
     }
 
     fn write(bucket: &Bucket<'_>, text: String) -> Option<Self> {
+        Self::write_as(bucket, text, unique::name())
+    }
+
+    fn write_as(bucket: &Bucket<'_>, text: String, name: String) -> Option<Self> {
         if text.len() > NOTE_BYTES_MAX {
             return None;
         }
         let staging = staging_directory(bucket).ok()?;
-        let name = unique::name();
         rustix::fs::symlinkat(text, &staging, &name).ok()?;
         Some(Self { staging, name })
     }
@@ -62,9 +72,55 @@ impl Note {
         Self::write(bucket, format!("{OF_SCATTERED}{path}"))
     }
 
+    /// Notes that the file at `path`, which has a name of our own, is about to belong to someone
+    /// else. Then the name alone would not tell it from what is theirs.
+    pub fn of_given(bucket: &Bucket<'_>, path: &str, inode: u64) -> Option<Self> {
+        let name = given_name(keymap::split(path).1)?;
+        Self::write_as(bucket, format!("{OF_GIVEN}{inode}:{path}"), name)
+    }
+
     /// Notes that the directory at `path` may become empty.
     pub fn to_empty(bucket: &Bucket<'_>, path: &str) -> Option<Self> {
         Self::to_make(bucket, path, path)
+    }
+}
+
+fn given_name(scattered: &str) -> Option<String> {
+    Some(format!("{GIVEN}{}", id_of_scattered(scattered)?))
+}
+
+/// True if a note tells that the file with this inode number and this name was ours when it was
+/// made. Only who may write in `.slipway` can have written that.
+pub(crate) fn is_given(bucket: &Bucket<'_>, name: &str, inode: u64) -> Result<bool, Fail> {
+    let Some(note) = given_name(name) else { return Ok(false) };
+    match rustix::fs::readlinkat(staging_directory(bucket)?, note, Vec::new()) {
+        Ok(text) => Ok(text.to_str().ok().and_then(parse_given).is_some_and(|(noted, _)| noted == inode)),
+        Err(Errno::NOENT | Errno::INVAL) => Ok(false),
+        Err(errno) => Err(errno).attempt("read a note"),
+    }
+}
+
+/// The inode number and the path in a note of a file that is given away.
+fn parse_given(text: &str) -> Option<(u64, &str)> {
+    let (inode, path) = text.strip_prefix(OF_GIVEN)?.split_once(':')?;
+    Some((inode.parse().ok()?, path))
+}
+
+/// Removes a file that was given away if it still has the name that it was made by. True if nothing
+/// is left to do.
+fn settle_given(bucket: &Bucket<'_>, inode: u64, path: &str) -> Result<bool, Fail> {
+    let (above, name) = keymap::split(path);
+    let parent = match bucket.directory(above) {
+        // It took the file along.
+        Err(errno) if leads_nowhere(errno) => return Ok(true),
+        result => result.attempt("open a directory")?,
+    };
+    match file_info::at(&parent, name) {
+        Ok(there) if there.inode == inode && is_scattered(name) => {
+            ours::remove_scattered(bucket, &parent.fd, name)
+        }
+        Ok(_) | Err(Errno::NOENT) => Ok(true),
+        Err(errno) => Err(errno).attempt("look up a name"),
     }
 }
 
@@ -85,6 +141,9 @@ pub(crate) fn settle(
             }
             _ => Ok(true),
         };
+    }
+    if let Some((inode, path)) = parse_given(text) {
+        return settle_given(bucket, inode, path);
     }
     if let Some(path) = text.strip_prefix(OF_SCATTERED) {
         let (above, name) = keymap::split(path);

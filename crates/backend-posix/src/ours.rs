@@ -16,6 +16,7 @@ use crate::directories::{is_empty, remove_new};
 use crate::error::{Fail, Io, Op};
 use crate::file_info;
 use crate::lock;
+use crate::note;
 use crate::record;
 use crate::resolve::{self, DIRECTORY};
 
@@ -76,22 +77,28 @@ pub(crate) fn remove_empty(bucket: &Bucket<'_>, above: impl AsFd, name: &str) ->
     Ok(is_at(bucket, &above, name)? && remove_new(bucket, above, name))
 }
 
-/// Removes what was staged in a directory of keys and left there, if it is ours and no writer has
-/// it. True if it is gone. A
-/// link is none of ours: notes are in staging alone.
+/// Removes what was staged in a directory of keys and left there, if it is ours, or was when a note
+/// of it was written, and no writer has it. True if it is gone. A link is none of ours: notes are in
+/// staging alone.
 pub(crate) fn remove_scattered(bucket: &Bucket<'_>, above: &OwnedFd, name: &str) -> Result<bool, Fail> {
     let Ok(opened) = resolve::content(above, name) else { return Ok(false) };
     let stat = rustix::fs::fstat(&opened).attempt("stat a file")?;
-    if !is_our_account(bucket, stat.st_uid).attempt("look for the owner")? {
+    let regular = file_info::of(&opened).attempt("stat a file")?.is_file();
+    let given = regular && note::is_given(bucket, name, stat.st_ino)?;
+    if !given && !is_our_account(bucket, stat.st_uid).attempt("look for the owner")? {
         tracing::warn!(name, uid = stat.st_uid, "named as what a crash leaves, but another's; it is kept");
         return Ok(false);
     }
-    if file_info::of(&opened).attempt("stat a file")?.is_directory() {
+    if !regular {
         drop(opened);
         return remove_empty(bucket, above, name);
     }
     let free = lock::try_lock_file(&opened).attempt("lock a staging file")?;
-    Ok(free && is_at(bucket, above, name)? && rustix::fs::unlinkat(above, name, AtFlags::empty()).is_ok())
+    let still = || match file_info::at(above, name) {
+        Ok(there) if given => Ok(there.inode == stat.st_ino),
+        _ => is_at(bucket, above, name),
+    };
+    Ok(free && still()? && rustix::fs::unlinkat(above, name, AtFlags::empty()).is_ok())
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, Stamp};
 use crate::keymap::{OWN_DIRECTORY, RESERVED};
 use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
+use crate::note::Note;
 use crate::record::{self, Record, Rest};
 use crate::store::Store;
 use crate::upload::Slot;
@@ -32,8 +33,13 @@ const SCATTERED_PREFIX: &str = ".slipway,t";
 
 /// True for the name of something staged in a directory of keys, but not for one that a person might think of.
 pub(crate) fn is_scattered(name: &str) -> bool {
-    let file = name.strip_prefix(SCATTERED_PREFIX).is_some_and(unique::is_name);
-    file || (exchange::id_of(name).is_some() && name.starts_with(RESERVED))
+    id_of_scattered(name).is_some() || (exchange::id_of(name).is_some() && name.starts_with(RESERVED))
+}
+
+/// What makes the name of a file that is staged in a directory of keys unique; `None` for other
+/// names.
+pub(crate) fn id_of_scattered(name: &str) -> Option<&str> {
+    name.strip_prefix(SCATTERED_PREFIX).filter(|id| unique::is_name(id))
 }
 
 /// A file that is being written. Dropping it removes it.
@@ -54,12 +60,17 @@ struct StagedName {
     name: String,
     /// What is not published stays where it is; what is published is gone from there in the same step.
     keep: bool,
+    /// That it may be given away under this name.
+    note: Option<Note>,
 }
 
 impl Drop for StagedName {
     fn drop(&mut self) {
         if !self.keep {
             let _ = rustix::fs::unlinkat(&*self.directory, &self.name, AtFlags::empty());
+        }
+        if let Some(note) = self.note.take() {
+            note.remove();
         }
     }
 }
@@ -101,7 +112,8 @@ impl Staged {
         };
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(&*directory, &name, flags, mode).attempt("make a staging file")?;
-        let staged = Self::of(file, Some(StagedName { directory, name, keep: false }));
+        let note = note_given(bucket, target, &name, &file)?;
+        let staged = Self::of(file, Some(StagedName { directory, name, keep: false, note }));
         lock::lock_file(bucket, &staged.file)?;
         Ok(staged)
     }
@@ -119,7 +131,7 @@ impl Staged {
 
     /// Takes a file that is whole and has a name, which it keeps until it is published.
     pub fn adopt(file: OwnedFd, directory: Arc<OwnedFd>, name: String, size_bytes: u64) -> Self {
-        let mut staged = Self::of(file, Some(StagedName { directory, name, keep: true }));
+        let mut staged = Self::of(file, Some(StagedName { directory, name, keep: true, note: None }));
         staged.size_bytes = size_bytes;
         staged
     }
@@ -321,8 +333,12 @@ impl Sealed {
         if let Some(staged) = &mut self.staged.name {
             staged.keep = true;
         }
-        self.staged.name =
-            Some(StagedName { directory: Arc::clone(directory), name: name.to_owned(), keep: true });
+        self.staged.name = Some(StagedName {
+            directory: Arc::clone(directory),
+            name: name.to_owned(),
+            keep: true,
+            note: None,
+        });
         Ok(true)
     }
 
@@ -359,18 +375,19 @@ impl Sealed {
         target: &Directory,
     ) -> Result<(), Fail> {
         let name = unique::name();
-        let (directory, name) = match link_unnamed(&self.staged.file, &staging, &name) {
+        let (directory, name, note) = match link_unnamed(&self.staged.file, &staging, &name) {
             Err(Errno::XDEV) => {
                 let (directory, name) = scattered(bucket, target)?;
+                let note = note_given(bucket, target, &name, &self.staged.file)?;
                 link_unnamed(&self.staged.file, &directory, &name).attempt("name a file")?;
-                (directory, name)
+                (directory, name, note)
             }
             result => {
                 result.attempt("name a file")?;
-                (staging, name)
+                (staging, name, None)
             }
         };
-        self.staged.name = Some(StagedName { directory, name, keep: false });
+        self.staged.name = Some(StagedName { directory, name, keep: false, note });
         Ok(())
     }
 }
@@ -386,6 +403,21 @@ pub(crate) fn scattered(bucket: &Bucket<'_>, target: &Directory) -> Result<(Arc<
     let notes = bucket.own_directory(SCATTERED)?;
     note_scattered(bucket, &notes, &target.path)?;
     Ok((Arc::clone(&target.fd), scattered_name()))
+}
+
+/// Notes that a file which has, or is to have, a [`scattered_name`] in `target` may be given away,
+/// if it may.
+fn note_given(
+    bucket: &Bucket<'_>,
+    target: &Directory,
+    name: &str,
+    file: &OwnedFd,
+) -> Result<Option<Note>, Fail> {
+    if !bucket.store.options.chown || id_of_scattered(name).is_none() {
+        return Ok(None);
+    }
+    let inode = file_info::of(file).attempt("stat a file")?.inode;
+    Ok(Note::of_given(bucket, &join(&target.path, name), inode))
 }
 
 /// Notes that something may be staged in the directory at `path` itself.
@@ -461,4 +493,83 @@ fn set_time(file: &OwnedFd, time_ns: i128) -> Io<()> {
 /// Makes a directory in staging that will take the place of a file.
 pub(crate) fn staging_directory(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
     bucket.own_directory(STAGING)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::options::{Options, SweepOptions};
+    use crate::testing::Scene;
+
+    /// With a directory that leaves its group. `None`, loudly, where nothing can be given away.
+    fn scene() -> Option<Scene> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("\n*** SKIPPED: not root, so crashes of who gives files away are NOT tested ***\n");
+            return None;
+        }
+        let scene = Scene::with(Options { chown: true, ..Options::default() });
+        fs::create_dir(scene.path().join("d")).unwrap();
+        fs::set_permissions(scene.path().join("d"), fs::Permissions::from_mode(0o2777)).unwrap();
+        Some(scene)
+    }
+
+    fn sealed(bucket: &Bucket<'_>) -> Sealed {
+        let directory = bucket.directory("d").unwrap();
+        let staged = Staged::create_named(bucket, &directory, Mode::from_raw_mode(0o640)).unwrap();
+        staged.seal(bucket, UnixAccount::new(1234, 4321), Record::default()).unwrap()
+    }
+
+    /// The file is closed, and nothing else is done.
+    fn crash(mut sealed: Sealed) {
+        let name = sealed.staged.name.as_mut().unwrap();
+        name.keep = true;
+        std::mem::forget(name.note.take());
+    }
+
+    fn sweep(scene: &Scene) -> usize {
+        let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
+        crate::sweep::sweep(&scene.store, &scene.name, &options).unwrap();
+        fs::read_dir(scene.path().join(".slipway/staging")).unwrap().count()
+    }
+
+    fn left(scene: &Scene) -> Vec<std::path::PathBuf> {
+        fs::read_dir(scene.path().join("d")).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    #[test]
+    fn what_was_given_away_when_a_crash_came_goes() {
+        let Some(scene) = scene() else { return };
+        let writing = sealed(&scene.bucket());
+        assert_eq!((sweep(&scene), left(&scene).len()), (1, 1));
+        crash(writing);
+        let [file] = &left(&scene)[..] else { panic!("{:?}", left(&scene)) };
+        assert_eq!(fs::metadata(file).unwrap().uid(), 1234);
+        assert_eq!((sweep(&scene), left(&scene).len()), (0, 0));
+        // One that is published leaves nothing to do.
+        let mut published = sealed(&scene.bucket());
+        published.link(scene.bucket().directory("d").unwrap(), "a").unwrap();
+        drop(published);
+        assert_eq!((sweep(&scene), left(&scene)), (0, vec![scene.path().join("d/a")]));
+        fs::remove_file(scene.path().join("d/a")).unwrap();
+        crash(sealed(&scene.bucket()));
+        crate::buckets::delete(&scene.store, &scene.name).unwrap();
+    }
+
+    /// Whoever may write in a directory sees the name, and can give it to another file.
+    #[test]
+    fn what_has_the_name_of_what_was_given_away_stays() {
+        let Some(scene) = scene() else { return };
+        crash(sealed(&scene.bucket()));
+        let [file] = &left(&scene)[..] else { panic!("{:?}", left(&scene)) };
+        fs::rename(file, scene.path().join("d/moved")).unwrap();
+        fs::write(file, "theirs").unwrap();
+        std::os::unix::fs::chown(file, Some(1234), None).unwrap();
+        assert_eq!(sweep(&scene), 0);
+        assert_eq!(fs::read(file).unwrap(), b"theirs");
+        assert!(scene.path().join("d/moved").exists());
+    }
 }
