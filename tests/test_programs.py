@@ -28,6 +28,7 @@ import os
 import random
 import re
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -41,7 +42,7 @@ from support.actors import Client, New
 from support.bucket import Bucket
 from support.history import State, Step, explain, reading
 from support.programs import Program, ProgramsClient, Versions, file_of, has, tell
-from support.server import assert_nothing_staged
+from support.server import assert_nothing_staged, binary
 
 SEED = int(os.environ.get("SLIPWAY_PROGRAMS_SEED", "1"))
 SECONDS = float(os.environ.get("SLIPWAY_PROGRAMS_SECONDS", "15"))
@@ -263,16 +264,25 @@ def run(make_server: Callable, seed: int, seconds: float, tmp_path: Path) -> Non
 
 
 def set_aside_what_was_told(tree: Path, servers: list) -> None:
-    """What a program put in a file's place just as that became a directory, and could not go back since an object was below by
-    then, is kept in staging and told in the log (docs/SEMANTICS.md). It is never a file: a newer file is the object."""
+    """What a program put in a file's place just as that became a directory, and could neither go back nor into that, is kept
+    in staging and told in the log (docs/SEMANTICS.md). It is never a file: a newer file is the object. Of a directory it is
+    only what finds its name taken, as long as the one that has its place is there."""
     staging = tree / ".slipway" / "staging"
+    # It moves what found a name taken that is free by now.
+    subprocess.run([binary(), "sweep", "--age", "0", tree.parent], capture_output=True, check=True)
     told = {name for server in servers for name in re.findall(r'kept="?(x[0-9a-f]+)', server.log)}
     for name in told:
         kept, note = staging / name, staging / f"n{name[1:]}"
         if not kept.is_symlink() and not kept.exists():
             continue
-        assert kept.is_symlink() or kept.is_dir(), f"a file is kept as {name}"
-        kept.unlink() if kept.is_symlink() else shutil.rmtree(kept)
+        # The programs make no links.
+        assert kept.is_dir() and not kept.is_symlink(), f"what is kept as {name} is no directory"
+        directory, _, path = os.readlink(note).split(":", 2)
+        place = tree / path
+        if place.is_dir() and place.stat().st_ino == int(directory):
+            names = os.listdir(kept)
+            assert names and all((place / name).exists() for name in names), f"{names} might have gone to {path}"
+        shutil.rmtree(kept)
         note.unlink(missing_ok=True)
 
 

@@ -6,7 +6,8 @@
 //! locks. So what comes out of the
 //! exchange is looked at before its name goes. The file that was expected is in the directory
 //! already. A newer one takes that one's place
-//! there. A directory, or a link, goes back to where it was.
+//! there. A directory, or a link, goes back to where it was; if an object is below by then, a
+//! directory's entries go to where that is ([`joining`]).
 //!
 //! A crash between the exchange and the look leaves what came out in staging (`x<id>`;
 //! `.slipway,x<id>` in the directory of the file
@@ -31,6 +32,8 @@ use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
 use crate::sweep::remove_tree;
 use crate::{conversion, directories, files, ours, staging, unique};
+
+mod joining;
 
 const IN_STAGING: &str = "x";
 const SCATTERED: &str = ".slipway,x";
@@ -235,8 +238,7 @@ impl Prepared<'_> {
             // meanwhile.
             return match rustix::fs::renameat(staging, entry, self.parent, self.name) {
                 Ok(()) => Ok(Out::Back),
-                Err(Errno::NOTEMPTY | Errno::EXIST) if self.remove_empty(bucket)? => Ok(Out::Back),
-                Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(self.keep()),
+                Err(Errno::NOTEMPTY | Errno::EXIST) => self.join(bucket),
                 Err(errno) => Err(errno).attempt("put a directory back"),
             };
         }
@@ -246,6 +248,19 @@ impl Prepared<'_> {
         }
         self.exchange().attempt("put a directory back")?;
         Ok(self.keep())
+    }
+
+    /// Has the directory that is in the file's place take in what is in the one that came out.
+    fn join(&self, bucket: &Bucket<'_>) -> Result<Out, Fail> {
+        let out = resolve::plain(self.staging, self.entry, DIRECTORY).attempt("open a directory")?;
+        // Elsewhere who makes an object has the lock of its key, and not all can be had here.
+        if !bucket.store.names_may_blink(&self.directory)
+            && joining::may_join(&out, &self.directory).attempt("stat a directory")?
+        {
+            joining::move_entries(&out, &self.directory).attempt("move a directory's entries")?;
+        }
+        drop(out);
+        Ok(if self.remove_empty(bucket)? { Out::Back } else { self.keep() })
     }
 
     /// Removes a directory that came out if nothing is in it, and it is no object: then the one
@@ -276,7 +291,7 @@ impl Prepared<'_> {
         tracing::error!(
             path = self.path(),
             kept = self.entry,
-            "another program put something here while it became a directory, and an object is below it now; it is kept in .slipway/staging"
+            "another program put something here while it became a directory, which holds others by now; what cannot go there is kept in .slipway/staging"
         );
         Out::Kept
     }
@@ -461,12 +476,18 @@ fn settle_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &Noted) 
     let Ok(parent) = bucket.directory(above) else { return Ok(false) };
     let Ok(directory) = resolve::plain(&parent, name, DIRECTORY) else { return Ok(false) };
     let place = file_info::of(&directory).attempt("stat a directory")?;
-    let Ok(own) = file_info::at(&directory, SELF) else { return Ok(false) };
-    if place.inode != noted.directory || own.inode != noted.file {
+    let file = match file_info::at(&directory, SELF) {
+        Ok(own) => id(&own),
+        // It makes way for a directory, which goes into this one if it can't go back.
+        Err(Errno::NOENT) if file_info::at(staging, out).is_ok_and(|out| out.is_directory()) => {
+            (place.device, noted.file)
+        }
+        Err(_) => return Ok(false),
+    };
+    if place.inode != noted.directory || file.1 != noted.file {
         return Ok(false);
     }
-    let prepared =
-        Prepared { parent: &parent, name, staging, entry: out, directory, file: id(&own), note: None };
+    let prepared = Prepared { parent: &parent, name, staging, entry: out, directory, file, note: None };
     Ok(prepared.put_back(bucket)? != Out::Kept)
 }
 

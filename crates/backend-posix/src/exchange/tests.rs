@@ -1,4 +1,5 @@
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -69,23 +70,65 @@ fn what_another_program_put_there_before_the_link_is_looked_at_again() {
 }
 
 #[test]
-fn an_empty_directory_whose_place_has_an_object_by_now_is_not_kept() {
-    for kept in [false, true] {
-        let scene = scene();
-        let exchanged = crash(&scene, |at| {
-            fs::remove_file(at).unwrap();
-            fs::create_dir(at).unwrap();
-            if kept {
-                fs::write(at.join("theirs"), "new").unwrap();
+fn a_directory_whose_place_has_an_object_by_now_goes_into_the_one_there() {
+    type Theirs = (&'static str, fn(&PathBuf));
+    let theirs: [Theirs; 7] = [
+        ("", |_| ()),
+        ("theirs", |at| fs::write(at.join("theirs"), "new").unwrap()),
+        ("theirs/deep", |at| {
+            fs::create_dir(at.join("theirs")).unwrap();
+            fs::write(at.join("theirs/deep"), "new").unwrap();
+        }),
+        // It has a name that is taken: both stay, and all others go.
+        ("theirs kept", |at| {
+            fs::write(at.join("theirs"), "new").unwrap();
+            fs::write(at.join("below"), "clash").unwrap();
+        }),
+        // Theirs are private.
+        ("kept", |at| {
+            fs::write(at.join("theirs"), "new").unwrap();
+            fs::set_permissions(at, fs::Permissions::from_mode(0o700)).unwrap();
+        }),
+        // With records of their own.
+        ("kept", |at| fs::create_dir(at.join(RECORDS)).unwrap()),
+        // It is an object itself.
+        (".slipway,self", |at| fs::write(at.join(".slipway,self"), "new").unwrap()),
+    ];
+    for (n, (what, put)) in theirs.into_iter().enumerate() {
+        for crashed_again in [false, true] {
+            let scene = scene();
+            let exchanged = crash(&scene, |at| {
+                fs::remove_file(at).unwrap();
+                fs::create_dir(at).unwrap();
+                fs::set_permissions(at, fs::Permissions::from_mode(0o777)).unwrap();
+                put(at);
+            });
+            if !exchanged || scene.store.names_may_blink(&scene.bucket().fd) {
+                return;
             }
-        });
-        if !exchanged {
-            return;
+            scene.put("a/below", b"below").unwrap();
+            if crashed_again {
+                fs::remove_file(scene.path().join("a").join(SELF)).unwrap();
+            }
+            sweep(&scene);
+            assert_eq!(scene.get("a/below").unwrap(), b"below", "{n}");
+            let key = what.trim_end_matches(" kept");
+            if !matches!(key, "" | "kept") {
+                assert_eq!(fs::read(scene.path().join("a").join(key)).unwrap(), b"new", "{n}");
+            }
+            let kept = staged(&scene);
+            assert_eq!(kept.is_empty(), !what.ends_with("kept"), "{n}: {kept:?}");
+            if what == "theirs kept" {
+                let kept = scene.path().join(".slipway/staging").join(PREPARED);
+                assert_eq!(fs::read(kept.join("below")).unwrap(), b"clash");
+                assert_eq!(fs::read_dir(&kept).unwrap().count(), 1);
+                // When its name is free again, it goes there as well.
+                crate::object::delete(&scene.store, &scene.target("a/below")).unwrap();
+                sweep(&scene);
+                assert_eq!(scene.get("a/below").unwrap(), b"clash");
+                assert_eq!(staged(&scene), Vec::<PathBuf>::new());
+            }
         }
-        scene.put("a/below", b"below").unwrap();
-        sweep(&scene);
-        assert_eq!(scene.get("a/below").unwrap(), b"below");
-        assert_eq!(staged(&scene).is_empty(), !kept);
     }
 }
 
