@@ -337,13 +337,14 @@ class TestDamage:
         mount("-o", "loop", disk, place)
         server = make_server("--metadata", "xattr", tree=place / "tree")
         bucket = Bucket(server, "bucket").create()
-        for key in ("a", "bad", "bad-dir/deep/x", "d/bad", "d/gone", "d/good", "z"):
+        for key in ("a", "bad", "bad-dir/deep/x", "d/bad", "d/gone", "d/good", "marked/", "marked/x", "z"):
             # More than an inode has room for.
-            bucket.put(key, key.encode(), headers={"x-amz-meta-long": "x" * 1500})
+            body = b"" if key.endswith("/") else key.encode()
+            bucket.put(key, body, headers={"x-amz-meta-long": "x" * 1500})
         server.stop()
         subprocess.run(["umount", place], check=True)
         top = "tree/bucket"
-        for path in ("bad", "d/bad"):
+        for path in ("bad", "d/bad", "marked"):
             damage_attributes(disk, f"{top}/{path}")
         # What can't even be looked at, and what can't be looked into.
         debugfs(disk, f"set_inode_field {top}/d/gone file_acl 0xfffffff")
@@ -358,7 +359,7 @@ class TestDamage:
             os.listdir(damaged.file("bad-dir/deep"))
         with pytest.raises(OSError):
             damaged.file("d/gone").stat()
-        assert damaged.keys() == ["a", "bad", "d/bad", "d/good", "z"]
+        assert damaged.keys() == ["a", "bad", "d/bad", "d/good", "marked/x", "z"]
         assert damaged.keys(prefix="d/") == ["d/bad", "d/good"]
         page = damaged.page(delimiter="/")
         assert [c["Key"] for c in page.all("Contents")] == ["a", "bad", "z"]
@@ -366,10 +367,19 @@ class TestDamage:
         assert shown["bad"]["Size"] == "3"
         assert shown["bad"]["ETag"].strip('"').startswith("foreign-")
         assert not shown["a"]["ETag"].strip('"').startswith("foreign-")
-        assert [p["Prefix"] for p in page.all("CommonPrefixes")] == ["d/"]
+        assert [p["Prefix"] for p in page.all("CommonPrefixes")] == ["d/", "marked/"]
         log = damaged.server.log
-        for told in ('key="bad"', 'key="d/bad"', 'key="d/gone"', 'key="bad-dir/deep/"'):
+        for told in ('key="bad"', 'key="d/bad"', 'key="d/gone"', 'key="bad-dir/deep/"', "directory=marked "):
             assert told in log
+
+    def test_a_directory_whose_record_is_damaged(self, damaged):
+        with pytest.raises(OSError):
+            os.getxattr(damaged.file("marked"), "user.slipway")
+        for prefix in ("m", "marked", "marked/"):
+            assert damaged.keys(prefix=prefix) == ["marked/x"]
+        assert damaged.read("marked/x") == b"marked/x"
+        # Of the key itself nothing is known.
+        assert damaged.head("marked/").status == 500
 
     def test_who_asks_for_it_alone_is_told(self, damaged):
         response = damaged.raw.get(damaged.path(), query={"list-type": "2", "prefix": "bad-dir/deep/"})

@@ -5,7 +5,7 @@ use std::io::IoSlice;
 use bytes::Bytes;
 use rustix::buffer::spare_capacity;
 use rustix::fd::AsFd;
-use rustix::fs::{AtFlags, RawDir, SeekFrom};
+use rustix::fs::{AtFlags, FileType, RawDir, SeekFrom};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use s3_types::UnixAccount;
@@ -135,7 +135,7 @@ pub(crate) fn remove_directory(parent: impl AsFd, name: &str) -> Io<()> {
     remove()
 }
 
-/// Reads a file of our own, or the first 4 MiB of it.
+/// Reads a file of our own, or the first 4 MiB of it. Of anything else in its place, nothing.
 pub(crate) fn read_own(directory: impl AsFd, path: &str) -> Io<Vec<u8>> {
     read_own_up_to(directory, path, OWN_FILE_BYTES_MAX)
 }
@@ -157,6 +157,9 @@ fn read_own_and(directory: impl AsFd, path: &str, most: usize) -> Io<(Vec<u8>, u
         result => result?,
     };
     let stat = rustix::fs::fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Ok((Vec::new(), 0));
+    }
     let length = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
     Ok((read_at(file, 0, length.min(most))?, stat.st_ino))
 }
@@ -168,7 +171,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use rustix::fs::{CWD, FileType, Mode, OFlags};
+    use rustix::fs::{CWD, Mode, OFlags};
 
     use super::*;
 

@@ -8,13 +8,13 @@ use s3_types::limits::KEY_BYTES_MAX;
 
 use super::budget::{Barren, Budget, Cut, Id};
 use super::names::{Kind, chain, child, kind_of, known_type, read_names};
-use super::walk::{leaves_out, unless_removed};
+use super::walk::{is_object, leaves_out, unless_removed};
 use crate::bucket::{Bucket, Directory};
 use crate::error::Io;
 use crate::file_info;
 use crate::keymap::{self, Name};
 use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE, LISTING_OPEN_MAX};
-use crate::place::{directory_record, leads_nowhere};
+use crate::place::leads_nowhere;
 use crate::resolve::{self, DIRECTORY};
 
 /// A search through the directories below one.
@@ -175,9 +175,7 @@ impl Below<'_, '_> {
             }
             Ok(!found && !self.budget.is_used_up())
         })?;
-        let look = || {
-            Ok((directory_record(self.bucket, &**directory)?.directory_object, file_info::of(&**directory)?))
-        };
+        let look = || Ok((is_object(self.bucket, directory)?, file_info::of(&**directory)?));
         let known = if found { None } else { unless_removed(look())? };
         if found || known.is_some_and(|(object, _)| object) {
             return Ok(None);

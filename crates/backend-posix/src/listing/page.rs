@@ -193,6 +193,30 @@ mod tests {
         }
     }
 
+    /// Whoever may write in a directory can do that.
+    #[test]
+    fn what_is_in_the_place_of_records_hides_no_key() {
+        let scene =
+            Scene::with(Options { metadata: Some(crate::options::Metadata::Sidecar), ..Options::default() });
+        for key in ["a", "d/file", "z"] {
+            scene.put(key, b"1").unwrap();
+        }
+        for name in [crate::record::OF_DIRECTORY, "file"] {
+            let record = scene.path().join("d").join(crate::keymap::RECORDS).join(name);
+            fs::remove_file(&record).unwrap();
+            fs::create_dir(record).unwrap();
+        }
+        for (prefix, delimiter, expected) in
+            [("", None, 3), ("", Some("/"), 3), ("d/", None, 1), ("d/", Some("/"), 1)]
+        {
+            let (prefix, delimiter) = (prefix.to_owned(), delimiter.map(str::to_owned));
+            let query = Query { bucket: scene.name.clone(), prefix, delimiter, start: None, max_items: 10 };
+            let listed = list(&scene.store, &query).unwrap();
+            assert_eq!(listed.items.len(), expected, "{:?} {:?}", query.prefix, query.delimiter);
+        }
+        assert_eq!(scene.get("d/file").unwrap(), b"1");
+    }
+
     #[derive(Debug, Clone)]
     enum Change {
         Write(usize),

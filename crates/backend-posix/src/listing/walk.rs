@@ -400,9 +400,8 @@ impl<'a> Walk<'a> {
         let all = key.as_bytes() >= self.from.as_slice();
         let start = Position::default();
         let position = if all { start } else { seek(&index, start, &key, &self.from) };
-        let object = !key.is_empty()
-            && self.wants(&key)
-            && (index.has_data || directory_record(self.bucket, &directory)?.directory_object);
+        let object =
+            !key.is_empty() && self.wants(&key) && (index.has_data || is_object(self.bucket, &directory)?);
         self.path.clone_from(&key);
         let whole = all && key.starts_with(self.prefix);
         let directory = Arc::new(directory);
@@ -450,6 +449,22 @@ fn left_out(key: &str, errno: Errno) -> Option<Hit> {
         tracing::warn!(key, %errno, "a directory cannot be read and is left out of the listing");
     }
     None
+}
+
+/// True if a directory is known to be an object by its record. One whose record can't be read is
+/// none to a listing, which shows what is below it all the same; the operator is told.
+pub(super) fn is_object(bucket: &Bucket<'_>, directory: &Directory) -> Io<bool> {
+    static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
+    match directory_record(bucket, directory) {
+        Err(errno) if is_of_one_file(errno) => {
+            if TOLD.is_due() {
+                let directory = &directory.path;
+                tracing::error!(%directory, %errno, "a directory's record cannot be read: if it is an object, listings leave that out");
+            }
+            Ok(false)
+        }
+        record => Ok(record?.directory_object),
+    }
 }
 
 /// A search below the directory that a walk is in.

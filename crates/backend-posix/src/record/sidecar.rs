@@ -141,7 +141,7 @@ impl Sidecar {
             return Ok(false);
         }
         let (bytes, inode) = match files::read_own_and_inode(folder, name) {
-            Err(Errno::NOENT | Errno::ISDIR | Errno::NOTDIR | Errno::LOOP) => return Ok(false),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(false),
             result => result?,
         };
         let sidecar = Self { bytes, inode };
