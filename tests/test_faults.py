@@ -1,5 +1,6 @@
 """When the machine itself fails: an error that tells nothing, and a server that recovers."""
 
+import errno
 import hashlib
 import resource
 import time
@@ -11,6 +12,7 @@ import pytest
 from support import expect
 from support.bucket import Bucket, complete_document
 from support.data import PART, pattern
+from support.faultlayer import FaultLayer, is_supported
 from support.server import assert_nothing_staged, remove_tree
 
 
@@ -186,3 +188,36 @@ def test_killed_while_completing(make_server, equal):
 def bucket_etag(data: bytes) -> str:
 
     return f'"{hashlib.md5(data).hexdigest()}"'
+
+
+@pytest.mark.skipif(not is_supported(), reason="the fault layer knows this processor's system calls only")
+def test_who_always_comes_too_late_is_told_of_the_condition(make_server):
+    """As if another gateway took the lock's file away each time: NFS says so of a lock. At last it is given up."""
+    layer = FaultLayer()
+    bucket = Bucket(make_server(faults=layer), "bucket").create()
+    etag = bucket.put("key", b"old").etag
+    upload_id = bucket.create_upload("key")
+    parts = [(1, expect.ok(bucket.put_part("key", upload_id, 1, b"part")).etag)]
+    copy = {"x-amz-copy-source": "bucket/key", "x-amz-metadata-directive": "REPLACE"}
+    path, match, absent = bucket.path("key"), {"if-match": etag}, {"if-none-match": "*"}
+
+    def refused(request, condition, key="key"):
+        layer.arm(errno.ESTALE, 1, only={"flock"}, lasting=True)
+        response = request()
+        assert layer.disarm() and len(layer.calls) > 2
+        if condition is None:
+            return expect.error(response, "SlowDown")
+        return expect.error(response, "ConditionalRequestConflict", Condition=condition, Key=key)
+
+    refused(lambda: bucket.raw.put(path, b"new"), None)
+    refused(lambda: bucket.raw.put(path, b"new", headers=match), "If-Match")
+    # A file that is new takes no lock.
+    marker = bucket.path("new/")
+    refused(lambda: bucket.raw.put(marker, b"new", headers=absent), "If-None-Match", key="new/")
+    refused(lambda: bucket.raw.put(path, headers=copy | match), "If-Match")
+    refused(lambda: bucket.raw.delete(path, headers=match), "If-Match")
+    refused(lambda: bucket.complete("key", upload_id, parts), None)
+    refused(lambda: bucket.complete("key", upload_id, parts, headers=match), "If-Match")
+    assert bucket.read("key") == b"old"
+    assert_nothing_staged(bucket.tree)
+    expect.ok(bucket.complete("key", upload_id, parts))

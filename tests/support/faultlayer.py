@@ -82,6 +82,7 @@ class FaultLayer:
         self._at, self._reads = 0, False
         self._only: Collection[str] | None = None
         self._since: str | None = None
+        self._lasting = False
         # Once this thread is gone, all calls fail, and none is counted.
         self._failure: Exception | None = None
         # What was called since it was armed, and which of these met the fault.
@@ -106,14 +107,15 @@ class FaultLayer:
         reads: bool = False,
         only: Collection[str] | None = None,
         since: str | None = None,
+        lasting: bool = False,
     ) -> None:
         """Lets the `at`-th call from now on meet the fault: KILL, SHORT or an errno. With `reads` those calls
         count that change nothing, else those that do; with `only`, just those of these names; with `since`,
-        those after the first that opens this path."""
+        those after the first that opens this path. If it is `lasting`, all that follow meet it too."""
         with self._lock:
             self.calls, self.hit = [], None
             self._fault, self._at, self._reads, self._armed = fault, at, reads, True
-            self._only, self._since = only, since
+            self._only, self._since, self._lasting = only, since, lasting
 
     def disarm(self) -> Call | None:
         """The call that met the fault, if there were so many."""
@@ -164,9 +166,9 @@ class FaultLayer:
                     call = describe(thread, NAMES[number], arguments)
                 except OSError as unknown:
                     call = Call(NAMES[number], f"({unknown})", NAMES[number] in CHANGES)
-                if call and self._counts(call) and not self.hit:
+                if call and self._counts(call) and (self._lasting or not self.hit):
                     self.calls.append(call)
-                    if len(self.calls) == self._at:
+                    if len(self.calls) >= self._at:
                         self.hit = call
                         if self._fault == KILL:
                             os.kill(self._pid, signal.SIGKILL)

@@ -175,11 +175,7 @@ impl Prepared<'_> {
         let (staging, parent) = (self.staging, self.parent);
         match rustix::fs::renameat_with(staging, self.entry, parent, self.name, RenameFlags::EXCHANGE) {
             Ok(()) => self.look(bucket)?,
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                let swapped = conversion::swap_by_steps(bucket, (parent, self.name), (staging, self.entry));
-                self.abandon(bucket);
-                swapped?;
-            }
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => self.swap_by_steps(bucket)?,
             Err(errno) => {
                 self.abandon(bucket);
                 return Err(errno).attempt("swap a file for a directory");
@@ -189,6 +185,14 @@ impl Prepared<'_> {
             rustix::fs::fsync(parent).attempt("sync a directory")?;
         }
         Ok(())
+    }
+
+    /// [`Prepared::swap`] where the file system can't do it at once.
+    fn swap_by_steps(&mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
+        let swapped = conversion::swap_by_steps(bucket, (self.parent, self.name), (self.staging, self.entry));
+        // By now its name in staging is gone, or someone else's.
+        self.abandon(bucket);
+        swapped
     }
 
     /// Looks at what came out.

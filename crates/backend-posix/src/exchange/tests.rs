@@ -163,14 +163,7 @@ fn what_another_program_put_there_is_not_lost() {
             with_prepared(&scene, |mut prepared| {
                 put(&scene.path().join("a"));
                 let bucket = scene.bucket();
-                let swapped = if swapless {
-                    let (parent, staging) = (prepared.parent, prepared.staging);
-                    let swapped = conversion::swap_by_steps(&bucket, (parent, "a"), (staging, PREPARED));
-                    prepared.abandon(&bucket);
-                    swapped
-                } else {
-                    prepared.swap(&bucket)
-                };
+                let swapped = if swapless { prepared.swap_by_steps(&bucket) } else { prepared.swap(&bucket) };
                 assert_eq!(swapped.is_ok(), what == "file" || (swapless && what != "nothing"), "{what}");
             });
             let there = match what {
@@ -187,6 +180,31 @@ fn what_another_program_put_there_is_not_lost() {
             assert!(!scene.path().join("a/.slipway,out").exists());
             assert_eq!(staged(&scene), Vec::<PathBuf>::new(), "{what} {swapless}");
         }
+    }
+}
+
+/// As in a directory that leaves its group to its files: what was prepared is the object's place by
+/// then, and its file the only one there is.
+#[test]
+fn by_steps_where_others_may_write_the_file_stays() {
+    for fails in [false, true] {
+        let mut scene = Scene::new();
+        scene.store.assume_swapless();
+        scene.put("d/a", b"old").unwrap();
+        let bucket = scene.bucket();
+        let parent = bucket.directory("d").unwrap();
+        let (file, entry) = (file_info::at(&parent, "a").unwrap(), scattered_name());
+        let mut prepared = prepare(&bucket, (&parent, "a"), &file, None, (&parent.fd, &entry)).unwrap();
+        if fails {
+            // Another program takes the file away.
+            fs::rename(scene.path().join("d/a"), scene.path().join("moved")).unwrap();
+        }
+        assert_eq!(prepared.swap_by_steps(&bucket).is_err(), fails);
+        let at = if fails { "moved" } else { "d/a/.slipway,self" };
+        assert_eq!(fs::read(scene.path().join(at)).unwrap(), b"old");
+        let names = fs::read_dir(scene.path().join("d")).unwrap();
+        let left = names.filter(|name| name.as_ref().unwrap().file_name() != RECORDS).count();
+        assert_eq!((left, staged(&scene)), (usize::from(!fails), vec![]), "nothing is left of it");
     }
 }
 
