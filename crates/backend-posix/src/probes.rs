@@ -60,7 +60,8 @@ impl Lack {
                  --durability data)"
             }
             Self::Attributes => {
-                "its file system keeps no user extended attributes, where objects' records live"
+                "its file system keeps no user extended attributes, where objects' records live (mount it with user_xattr, use another \
+                 file system, or keep records in files with --metadata sidecar)"
             }
         }
     }

@@ -45,11 +45,6 @@ enum OpenReason {
         "cannot be served: the kernel refuses openat2, which needs Linux 5.6 and a sandbox that knows it: {0}"
     )]
     NoOpenat2(Errno),
-    #[error(
-        "cannot be served: its file system keeps no user extended attributes, where objects' records live \
-         (mount it with user_xattr, use another file system, or keep records in files with --metadata sidecar)"
-    )]
-    NoAttributes,
     #[error("cannot be served: {}", .0.sentence())]
     Lacks(Lack),
     #[error("cannot be served: nothing is mounted there, which --require-mount asks for")]
@@ -426,14 +421,14 @@ fn check_attributes(root: &OwnedFd) -> Result<(), OpenReason> {
             let _ = rustix::fs::fremovexattr(root, probe);
             return Ok(());
         }
-        Err(Errno::OPNOTSUPP) => return Err(OpenReason::NoAttributes),
+        Err(Errno::OPNOTSUPP) => return Err(OpenReason::Lacks(Lack::Attributes)),
         // A tree that may only be read is fine; then reading must work.
         Err(Errno::ROFS | Errno::ACCESS | Errno::PERM | Errno::NOSPC | Errno::DQUOT) => {}
         Err(errno) => return Err(OpenReason::Attributes(errno)),
     }
     match rustix::fs::fgetxattr(root, ATTRIBUTE, &mut [0u8; 0]) {
         Ok(_) | Err(Errno::NODATA | Errno::RANGE) => Ok(()),
-        Err(Errno::OPNOTSUPP) => Err(OpenReason::NoAttributes),
+        Err(Errno::OPNOTSUPP) => Err(OpenReason::Lacks(Lack::Attributes)),
         Err(errno) => Err(OpenReason::Attributes(errno)),
     }
 }
