@@ -181,7 +181,7 @@ fn sort_out(directory: &OwnedFd, own: &FileInfo, parent: &Directory, name: &str)
         Err(Errno::NOENT) => return Ok(true),
         result => result.attempt("look up a name")?,
     };
-    if (out.device, out.inode) == (own.device, own.inode) {
+    if out.id() == own.id() {
         rustix::fs::unlinkat(directory, OUT, AtFlags::empty()).attempt("remove a name")?;
     } else if out.is_file() {
         rustix::fs::renameat(directory, OUT, directory, SELF).attempt("replace a file")?;

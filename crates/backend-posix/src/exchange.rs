@@ -111,7 +111,7 @@ pub(crate) fn prepare<'p>(
         let opened = resolve::plain(staging, &unmarked, DIRECTORY);
         opened.inspect_err(|_| _ = files::remove_directory(staging, &unmarked)).attempt("open a directory")?
     };
-    let mut new = Prepared { parent, name, staging, entry: prepared, directory, file: id(file), note: None };
+    let mut new = Prepared { parent, name, staging, entry: prepared, directory, file: file.id(), note: None };
     let filled = new.fill(bucket, file, owner, &unmarked);
     if filled.is_err() {
         remove_prepared(bucket, &new.directory, staging, &unmarked);
@@ -122,12 +122,7 @@ pub(crate) fn prepare<'p>(
 
 /// False also of a directory or a link that has got the inode of the file since that was removed.
 fn is_still(file: &FileInfo, there: &FileInfo) -> bool {
-    there.is_file() && id(there) == id(file)
-}
-
-/// Device and inode.
-fn id(info: &FileInfo) -> (u64, u64) {
-    (info.device, info.inode)
+    there.is_file() && there.id() == file.id()
 }
 
 impl Prepared<'_> {
@@ -219,7 +214,7 @@ impl Prepared<'_> {
     fn put_back(&self, bucket: &Bucket<'_>) -> Result<Out, Fail> {
         let (staging, entry, directory) = (self.staging, self.entry, &self.directory);
         let out = file_info::at(staging, entry).attempt("look up a name")?;
-        if id(&out) == self.file {
+        if out.id() == self.file {
             rustix::fs::unlinkat(staging, entry, AtFlags::empty()).attempt("remove a name")?;
             return Ok(Out::InDirectory);
         }
@@ -232,7 +227,7 @@ impl Prepared<'_> {
             return Ok(self.keep());
         }
         // Who put that there has removed the file.
-        if file_info::at(directory, SELF).is_ok_and(|info| id(&info) == self.file) {
+        if file_info::at(directory, SELF).is_ok_and(|info| info.id() == self.file) {
             rustix::fs::unlinkat(directory, SELF, AtFlags::empty()).attempt("remove a name")?;
         }
         record::forget(bucket.store, directory, SELF);
@@ -306,7 +301,7 @@ impl Prepared<'_> {
 
     fn is_in_place(&self) -> Result<bool, Fail> {
         let own = file_info::of(&self.directory).attempt("stat a directory")?;
-        Ok(file_info::at(self.parent, self.name).is_ok_and(|there| id(&there) == id(&own)))
+        Ok(file_info::at(self.parent, self.name).is_ok_and(|there| there.id() == own.id()))
     }
 
     /// Removes what is still in staging, unless it may be the only name of something.
@@ -329,7 +324,7 @@ fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, na
     }
     // Where it is by now, its file may be an object.
     match file_info::at(above, name) {
-        Ok(there) if file_info::of(directory).is_ok_and(|own| id(&own) == id(&there)) => {}
+        Ok(there) if file_info::of(directory).is_ok_and(|own| own.id() == there.id()) => {}
         there => return matches!(there, Err(Errno::NOENT)),
     }
     let _ = rustix::fs::unlinkat(directory, SELF, AtFlags::empty());
@@ -432,7 +427,7 @@ pub(crate) fn settle(
 /// True if `above` is where the file at `path` is.
 fn is_directory_of(bucket: &Bucket<'_>, path: &str, above: &OwnedFd) -> bool {
     let directory = bucket.directory(keymap::split(path).0).and_then(file_info::of);
-    directory.is_ok_and(|there| file_info::of(above).is_ok_and(|above| id(&there) == id(&above)))
+    directory.is_ok_and(|there| file_info::of(above).is_ok_and(|above| there.id() == above.id()))
 }
 
 fn settle_noted(bucket: &Bucket<'_>, staging: &OwnedFd, id: &str, noted: &Noted) -> Result<bool, Fail> {
@@ -481,7 +476,7 @@ fn settle_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &Noted) 
     let Ok(directory) = resolve::plain(&parent, name, DIRECTORY) else { return Ok(false) };
     let place = file_info::of(&directory).attempt("stat a directory")?;
     let file = match file_info::at(&directory, SELF) {
-        Ok(own) => id(&own),
+        Ok(own) => own.id(),
         // It makes way for a directory, which goes into this one if it can't go back.
         Err(Errno::NOENT) if file_info::at(staging, out).is_ok_and(|out| out.is_directory()) => {
             (place.device, noted.file)

@@ -31,6 +31,11 @@ impl FileInfo {
         self.kind == FileType::RegularFile
     }
 
+    /// Device and inode.
+    pub fn id(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+
     /// How long after a change the next one is sure to have another time, on a local file system: some ticks of a clock, which are seconds where
     /// times have no fractions.
     pub fn settling_time(&self) -> Duration {

@@ -185,9 +185,9 @@ fn tell_whose(bucket: &Bucket<'_>, path: &str) {
 /// Its links do not tell: FUSE and NFS let a file that is open only seem to be removed.
 fn named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<Option<(u64, u64)>> {
     let info = file_info::of(file)?;
-    let id = (info.device, info.inode);
+    let id = info.id();
     match file_info::at_following(directory, path) {
-        Ok(named) => Ok(((named.device, named.inode) == id).then_some(id)),
+        Ok(named) => Ok((named.id() == id).then_some(id)),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(errno) => Err(errno),
     }

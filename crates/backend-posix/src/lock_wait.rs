@@ -33,9 +33,8 @@ pub(crate) fn wait(
     file: impl AsFd,
     mut lock: impl FnMut() -> Io<bool>,
 ) -> Result<(), Fail> {
-    let id = |file: rustix::fd::BorrowedFd<'_>| {
-        file_info::of(file).map(|info| (info.device, info.inode)).attempt("stat a lock")
-    };
+    let id =
+        |file: rustix::fd::BorrowedFd<'_>| file_info::of(file).map(|info| info.id()).attempt("stat a lock");
     let begun = Instant::now();
     let most = BUDGET.get().unwrap_or(LOCK_WAIT_MAX);
     let spend = || BUDGET.set(BUDGET.get().map(|budget| budget.saturating_sub(begun.elapsed())));

@@ -62,10 +62,11 @@ pub(crate) fn open_new(
 /// has the name. True if it is gone.
 pub(crate) fn remove_made(bucket: &Bucket<'_>, made: &OwnedFd, above: impl AsFd, name: &str) -> bool {
     let _ = record::clear(bucket.store, made);
-    let id = |info: file_info::FileInfo| (info.device, info.inode);
-    let own = file_info::of(made).map(id);
+    let own = file_info::of(made);
     match file_info::at(&above, name) {
-        Ok(there) if own == Ok(id(there)) => rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR).is_ok(),
+        Ok(there) if own.is_ok_and(|own| own.id() == there.id()) => {
+            rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR).is_ok()
+        }
         Ok(_) => false,
         Err(errno) => errno == rustix::io::Errno::NOENT,
     }

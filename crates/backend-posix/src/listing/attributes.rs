@@ -291,7 +291,7 @@ fn attributes_of(bucket: &Bucket<'_>, opened: &Opened, key: &str) -> Io<Option<S
     // Beside a file that has lost its name meanwhile, there is none, or another's.
     if bucket.store.sidecars() && record.as_ref().is_none_or(|record| record.stamp != Some(info.stamp)) {
         let named = resolve::plain(&bucket.fd, path, PLACE).and_then(file_info::of);
-        if !named.is_ok_and(|named| (named.device, named.inode) == (info.device, info.inode)) {
+        if !named.is_ok_and(|named| named.id() == info.id()) {
             return Err(Errno::STALE);
         }
     }

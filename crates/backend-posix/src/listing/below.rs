@@ -181,7 +181,7 @@ impl Below<'_, '_> {
             return Ok(None);
         }
         // One that is gone is none that a link leads to.
-        self.above.push(known.map_or((0, 0), |(_, info)| (info.device, info.inode)));
+        self.above.push(known.map_or((0, 0), |(_, info)| info.id()));
         let (place, children) = (directory.path.clone(), children.into_iter());
         Ok(Some(Frame { place, directory: Some(Arc::clone(directory)), children, prefix_bytes, cut }))
     }
@@ -190,7 +190,7 @@ impl Below<'_, '_> {
     pub fn is_new(&mut self, directory: impl AsFd, cut: &mut Cut) -> Io<bool> {
         self.budget.link();
         let info = file_info::of(directory)?;
-        let id = (info.device, info.inode);
+        let id = info.id();
         if let Some(depth) = self.above.iter().position(|above| *above == id) {
             cut.cycle(depth);
             return Ok(false);

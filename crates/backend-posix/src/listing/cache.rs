@@ -147,9 +147,9 @@ impl IndexCache {
         let index = index.map(Arc::new);
         match (&index, vouched) {
             (Ok(index), Some(vouched)) => {
-                kept.keep((info.device, info.inode), Arc::clone(index), vouched, self.bytes_max);
+                kept.keep(info.id(), Arc::clone(index), vouched, self.bytes_max);
             }
-            _ => kept.forget((info.device, info.inode)),
+            _ => kept.forget(info.id()),
         }
         if let Some(watch) = watch
             && !matches!(vouched, Some(Vouched::Watched(_)))
@@ -169,7 +169,7 @@ impl IndexCache {
 impl Kept {
     fn find(&mut self, directory: &Directory, info: &FileInfo, from: &[u8]) -> Option<Arc<DirectoryIndex>> {
         self.uses += 1;
-        let id = (info.device, info.inode);
+        let id = info.id();
         let kept = self.indexes.get_mut(&id)?;
         kept.used = self.uses;
         let is_true = match kept.vouched {

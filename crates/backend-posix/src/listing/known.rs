@@ -44,14 +44,14 @@ impl KnownRecords {
 
     /// What listings show of the object of a file, if that is as it was.
     pub(super) fn get(&self, info: &FileInfo) -> Option<Shown> {
-        let known = self.0.as_ref()?.get(&(info.device, info.inode))?;
+        let known = self.0.as_ref()?.get(&info.id())?;
         known.state.is(info).then_some(known.shown)
     }
 
     /// Keeps what was read of a file in this state.
     pub(super) fn keep(&self, state: Option<State>, info: &FileInfo, shown: &Shown) {
         if let (Some(cache), Some(state)) = (&self.0, state) {
-            cache.insert((info.device, info.inode), Known { state, shown: shown.clone() });
+            cache.insert(info.id(), Known { state, shown: shown.clone() });
         }
     }
 }

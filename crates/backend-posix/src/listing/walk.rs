@@ -411,7 +411,7 @@ impl<'a> Walk<'a> {
             index,
             position,
             path_bytes: key.len(),
-            id: (info.device, info.inode),
+            id: info.id(),
             cut: Cut::default(),
             hits_before: whole.then_some(self.hits),
         });

@@ -65,7 +65,7 @@ impl UploadIndexes {
     pub fn get(&self, bucket: &Bucket<'_>, directory: &OwnedFd, from: &Bound) -> Result<Arc<UploadIndex>> {
         let look = || -> Result<_> {
             let info = file_info::fresh(directory).op("stat uploads")?;
-            let old = self.kept().find((info.device, info.inode));
+            let old = self.kept().find(info.id());
             let is_true = |old: &UploadIndex| old.changed_ns == Some(info.changed_ns) && old.covers(from);
             Ok((info, old.as_deref().is_some_and(is_true), old))
         };
@@ -78,7 +78,7 @@ impl UploadIndexes {
         if let (true, Some(index)) = (is_true, &old) {
             return Ok(Arc::clone(index));
         }
-        let id = (info.device, info.inode);
+        let id = info.id();
         let bytes_max = (self.bytes_max / 4).max(INDEX_BYTES_MIN);
         let (mut index, complete) = read(directory, old.as_deref(), from, bytes_max)?;
         let settled = complete
