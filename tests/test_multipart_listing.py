@@ -163,6 +163,12 @@ class TestUploads:
         assert (document["EncodingType"], document["Prefix"]) == ("url", "z+")
         assert document.child("Upload")["Key"] == "z+z"
 
+    def test_url_is_echoed_as_it_was_sent(self, bucket, uploads):
+        document = page(bucket, encoding_type="URL", prefix="z ")
+        assert (document["EncodingType"], document.child("Upload")["Key"]) == ("URL", "z+z")
+        names = document.names()
+        assert names[names.index("MaxUploads") + 1] == "EncodingType"
+
     @pytest.mark.parametrize("value, shown", [("0", 0), ("1001", 9), ("", 9)])
     def test_max_uploads(self, bucket, uploads, value, shown):
         document = page(bucket, max_uploads=value)

@@ -285,7 +285,7 @@ fn uploads() {
         next_upload_id_marker: "",
         delimiter: None,
         prefix: "",
-        encoding: KeyEncoding::Plain,
+        encoding_type: None,
         max_uploads: 1000,
         is_truncated: false,
     };
@@ -302,7 +302,7 @@ fn uploads() {
         next_upload_id_marker: "u-1",
         delimiter: Some("/"),
         prefix: "é",
-        encoding: KeyEncoding::Url,
+        encoding_type: Some("URL"),
         max_uploads: 3,
         is_truncated: true,
         ..list

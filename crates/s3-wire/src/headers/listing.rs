@@ -6,7 +6,6 @@ use super::token::ListStart;
 use crate::error::S3Error;
 use crate::limits::{LIST_BUCKETS_MAX, LIST_ITEMS_MAX};
 use crate::regions::is_region;
-use crate::xml::KeyEncoding;
 use crate::{Query, Result};
 
 const MAX_KEYS: &str = "max-keys";
@@ -121,8 +120,8 @@ pub struct ListUploads<'q> {
     pub upload_id_marker: &'q str,
     /// 0 to 1000.
     pub max_uploads: usize,
-    /// How to write keys.
-    pub encoding: KeyEncoding,
+    /// As sent: `url` in some case.
+    pub encoding_type: Option<&'q str>,
 }
 
 impl<'q> ListUploads<'q> {
@@ -138,7 +137,7 @@ impl<'q> ListUploads<'q> {
                 .filter(|_| !key_marker.is_empty())
                 .unwrap_or_default(),
             max_uploads: limit(query, "max-uploads")?,
-            encoding: KeyEncoding::of(encoding_type(query)?),
+            encoding_type: encoding_type(query)?,
         })
     }
 

@@ -33,8 +33,8 @@ pub struct ListUploadsResult<'a> {
     pub delimiter: Option<&'a str>,
     /// As asked for; not shown where it is empty.
     pub prefix: &'a str,
-    /// As asked for.
-    pub encoding: KeyEncoding,
+    /// As asked for: if there is any, keys are URL-encoded.
+    pub encoding_type: Option<&'a str>,
     /// As asked for, lowered to 1000.
     pub max_uploads: usize,
     /// Whether there are more.
@@ -44,19 +44,18 @@ pub struct ListUploadsResult<'a> {
 impl ListUploadsResult<'_> {
     /// Begins the document, for at most `entries` uploads and common prefixes.
     pub fn begin(&self, entries: usize) -> Writer {
+        let encoding = KeyEncoding::of(self.encoding_type);
         let mut writer = Writer::document("ListMultipartUploadsResult", 768 + entries * 512);
         writer.text("Bucket", self.bucket);
-        writer.key("KeyMarker", self.key_marker, self.encoding);
+        writer.key("KeyMarker", self.key_marker, encoding);
         writer.text("UploadIdMarker", self.upload_id_marker);
-        writer.key("NextKeyMarker", self.next_key_marker, self.encoding);
+        writer.key("NextKeyMarker", self.next_key_marker, encoding);
         writer.text("NextUploadIdMarker", self.next_upload_id_marker);
-        writer.optional_key("Delimiter", self.delimiter, self.encoding);
+        writer.optional_key("Delimiter", self.delimiter, encoding);
         let prefix = Some(self.prefix).filter(|prefix| !prefix.is_empty());
-        writer.optional_key("Prefix", prefix, self.encoding);
-        if self.encoding == KeyEncoding::Url {
-            writer.text("EncodingType", "url");
-        }
+        writer.optional_key("Prefix", prefix, encoding);
         writer.number("MaxUploads", self.max_uploads);
+        writer.optional_text("EncodingType", self.encoding_type);
         writer.boolean("IsTruncated", self.is_truncated);
         writer
     }

@@ -2,7 +2,7 @@ use backend::{BackendError, ListUploadsQuery, UploadPage, UploadPosition};
 use s3_types::UploadId;
 use s3_wire::Result;
 use s3_wire::headers::{self, ListStart};
-use s3_wire::xml::{ListUploadsResult, ListedUpload, Owner};
+use s3_wire::xml::{KeyEncoding, ListUploadsResult, ListedUpload, Owner};
 
 use crate::ops::Operation;
 use crate::pipeline::{Call, invalid_upload_marker};
@@ -56,12 +56,12 @@ impl<'a> Operation<'a> for ListMultipartUploads<'a> {
             next_upload_id_marker,
             delimiter: asked.delimiter,
             prefix: asked.prefix,
-            encoding: asked.encoding,
+            encoding_type: asked.encoding_type,
             max_uploads: asked.max_uploads,
             is_truncated: page.next.is_some(),
         };
         let writer = result.begin(page.uploads.len() + page.common_prefixes.len());
-        let (encoding, owner) = (asked.encoding, call.owner().id.to_owned());
+        let (encoding, owner) = (KeyEncoding::of(asked.encoding_type), call.owner().id.to_owned());
         let name = call.initiator().display_name.map(str::to_owned);
         let uploads = page.uploads.into_iter().map(Ok);
         let entries = uploads.chain(page.common_prefixes.into_iter().map(Err));
