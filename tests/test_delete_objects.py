@@ -48,6 +48,17 @@ def test_not_quiet(bucket):
     assert deleted(expect.ok(delete(bucket, document("a", quiet=False))).xml) == ["a"]
 
 
+@pytest.mark.parametrize(
+    "text, shown", [("TRUE", []), (" true ", []), ("1", []), ("0", ["a"]), ("perhaps", ["a"]), ("", ["a"])]
+)
+def test_any_text_in_quiet_is_taken(bucket, text, shown):
+    """As S3 does. What does not say yes gets the whole answer."""
+    bucket.put("a", b"x")
+    body = element("Delete", element("Object", Key="a"), element("Quiet", text)).encode()
+    assert deleted(expect.ok(delete(bucket, body)).xml) == shown
+    assert bucket.keys() == []
+
+
 def test_a_thousand_keys(bucket):
     keys = [f"k/{n:04}" for n in range(1000)]
     for key in keys:
@@ -142,7 +153,7 @@ def test_without_a_body(bucket):
         b"<Delete><Object><Key>a</Key></Object>",
         b"not xml",
         b"<Delete><Object><Key>a</Key><Key>b</Key></Object></Delete>",
-        b"<Delete><Object><Key>a</Key></Object><Quiet>perhaps</Quiet></Delete>",
+        b"<Delete><Object><Key>a</Key></Object><Quiet>true</Quiet><Quiet>true</Quiet></Delete>",
         b"<Delete><Object><Key>a</Key></Object><New/></Delete>",
         b"<Delete><Object><Key>a</Key><New>1</New></Object></Delete>",
         b"<Delete><Object><Key>a</Key><Size>1</Size></Object></Delete>",

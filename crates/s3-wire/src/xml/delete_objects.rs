@@ -58,7 +58,7 @@ impl DeleteRequest {
             match child {
                 "Object" if objects.len() == DELETE_KEYS_MAX => return Err(malformed()),
                 "Object" => objects.push(parse_entry(&mut document)?),
-                "Quiet" => set_once(&mut quiet, document.boolean()?)?,
+                "Quiet" => set_once(&mut quiet, says_yes(&document.text()?))?,
                 _ => return Err(malformed()),
             }
         }
@@ -70,6 +70,12 @@ impl DeleteRequest {
         }
         Ok(Self { objects, quiet: quiet.unwrap_or(false) })
     }
+}
+
+/// S3 takes any text in `Quiet`. Text that does not clearly ask for silence gets the whole answer.
+fn says_yes(text: &str) -> bool {
+    let text = text.trim();
+    text == "1" || text.eq_ignore_ascii_case("true")
 }
 
 fn parse_entry(document: &mut Document<'_>) -> Result<DeleteEntry> {

@@ -110,17 +110,6 @@ impl<'a> Document<'a> {
         self.text().and_then(|text| if text.len() > XML_ID_BYTES_MAX { Err(malformed()) } else { Ok(text) })
     }
 
-    /// The text of the element that is open, as a truth value.
-    pub fn boolean(&mut self) -> Result<bool> {
-        match self.text()?.trim() {
-            "1" => Ok(true),
-            "0" => Ok(false),
-            text if text.eq_ignore_ascii_case("true") => Ok(true),
-            text if text.eq_ignore_ascii_case("false") => Ok(false),
-            _ => Err(malformed()),
-        }
-    }
-
     /// Counts an end tag; behind the root's there may be nothing but space and comments.
     fn leave(&mut self) -> Result<()> {
         self.position.depth = self.position.depth.saturating_sub(1);
