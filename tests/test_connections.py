@@ -1,13 +1,16 @@
 """Connections: kept alive, pipelined, refused, drained, over TCP and unix sockets."""
 
+import os
 import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
-from support import codes, expect
+from support import codes, expect, tables
 from support.bucket import Bucket
 from support.clients import environment
 from support.data import MIB, pattern
@@ -201,6 +204,15 @@ class TestCaps:
         )
         assert connection.head().status == 100
 
+    @staticmethod
+    def admitted(bucket: Bucket) -> Connection | None:
+        """A connection with a place. Those of closed connections become free a little later."""
+        connection = bucket.raw.connect()
+        if bucket.raw.head(bucket.path(), connection=connection).status == 200:
+            return connection
+        connection.close()
+        return None
+
     def test_requests(self, make_server):
         bucket = Bucket(make_server("--max-requests", "2"), "bucket").create()
         with bucket.raw.connect() as one, bucket.raw.connect() as two, bucket.raw.connect() as three:
@@ -226,15 +238,7 @@ class TestCaps:
     def test_connections(self, make_server):
         bucket = Bucket(make_server("--max-connections", "2"), "bucket").create()
 
-        def admitted() -> Connection | None:
-            """A connection with a place. Those of closed connections become free a little later."""
-            connection = bucket.raw.connect()
-            if bucket.raw.head(bucket.path(), connection=connection).status == 200:
-                return connection
-            connection.close()
-            return None
-
-        with poll(admitted) as one, poll(admitted):
+        with poll(lambda: self.admitted(bucket)) as one, poll(lambda: self.admitted(bucket)):
             with bucket.raw.connect() as three:
                 response = three.response()
                 assert (response.status, response.code) == (503, "SlowDown"), response
@@ -242,6 +246,43 @@ class TestCaps:
                 assert three.is_closed(5)
             one.close()
             poll(lambda: bucket.raw.head(bucket.path()).status == 200)
+
+    @pytest.fixture
+    def full(self, make_server) -> Iterator[Bucket]:
+        """A bucket of a server that has as many connections as it may have."""
+        bucket = Bucket(make_server("--max-connections", "1", "--drain-timeout", "1"), "bucket").create()
+        with poll(lambda: self.admitted(bucket)):
+            yield bucket
+
+    def test_a_refused_client_may_send_its_request(self, full):
+        """It gets its answer, not a reset while it sends."""
+        request = full.raw.prepare("PUT", full.path("key"), body=pattern(3 * MIB))
+        with full.raw.connect() as connection:
+            connection.send(request.bytes)
+            expect.error(connection.response(), "SlowDown")
+            assert connection.is_closed(5)
+        assert full.files() == []
+
+    def test_refused_connections_hold_few_descriptors(self, full):
+        """Those that neither send nor close stay for a while, and only so many of them."""
+
+        def descriptors() -> int:
+            return len(os.listdir(f"/proc/{full.server.pid}/fd"))
+
+        at_rest, lingering = descriptors(), tables.limit("REFUSED_LINGERING_MAX", "gateway")
+        with ExitStack() as stack:
+            for _ in range(lingering + 40):
+                connection = stack.enter_context(full.raw.connect())
+                expect.error(connection.response(), "SlowDown")
+            poll(lambda: descriptors() <= at_rest + lingering, seconds=2)
+            poll(lambda: descriptors() <= at_rest, seconds=20)
+
+    def test_refused_connections_do_not_hold_up_a_drain(self, full):
+        with full.raw.connect() as connection:
+            expect.error(connection.response(), "SlowDown")
+            full.server.signal(signal.SIGTERM)
+            assert full.server.wait() == 0
+        assert "were cut off" not in full.server.log
 
     def test_a_thousand_idle_connections(self, server, bucket):
         """They cost little, and keep nobody out."""

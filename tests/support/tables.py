@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-WIRE = Path(__file__).resolve().parents[2] / "crates" / "s3-wire" / "src"
+CRATES = Path(__file__).resolve().parents[2] / "crates"
+WIRE = CRATES / "s3-wire" / "src"
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,9 @@ def error_codes() -> list[str]:
     return names
 
 
-def limit(name: str) -> int:
-    """A limit of `limits.rs`, such as `HEADER_SECTION_BYTES_MAX`."""
-    text = (WIRE / "limits.rs").read_text()
+def limit(name: str, crate: str = "s3-wire") -> int:
+    """A limit of a crate's `limits.rs`, such as `HEADER_SECTION_BYTES_MAX`."""
+    text = (CRATES / crate / "src" / "limits.rs").read_text()
     found = re.search(rf"^pub const {name}: \w+ = ([\d_ <*]+);$", text, re.MULTILINE)
     assert found, f"limits.rs has no {name}"
     return int(eval(found[1], {"__builtins__": {}}))

@@ -89,6 +89,9 @@ pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(2);
 pub const LINGER_BYTES_MAX: usize = 4 << 20;
 /// How long that may take.
 pub const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
+/// Connections past `--max-connections` that may linger at a time: so many more descriptors may be
+/// open, each for [`LINGER_TIME_MAX`]. Beyond, they are closed as soon as they are answered.
+pub const REFUSED_LINGERING_MAX: usize = 64;
 /// A body must come at this rate on average once [`BODY_GRACE`] has passed (`RequestTimeout`), and a response be read at it
 /// (the connection is closed).
 pub const BODY_BYTES_PER_SECOND_MIN: u64 = 4 << 10;

@@ -18,7 +18,7 @@ use crate::body::DigestServices;
 use crate::config::{self, LogFormat, ServeOptions};
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::Gateway;
-use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX};
+use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX};
 use crate::request_id::{HostId, RequestIds};
 use crate::server::{Certificates, ConnectionSettings, ListenAddress, Listener, Server, Timeouts};
 use crate::storage::{self, NULL};
@@ -124,7 +124,7 @@ pub fn raise_descriptor_limit() -> Option<u64> {
 /// [`raise_descriptor_limit`], with a warning where there are too few for the connections.
 fn allow_connections(max_connections: usize) {
     let current = raise_descriptor_limit();
-    let needed = max_connections as u64 * 2;
+    let needed = max_connections as u64 * 2 + REFUSED_LINGERING_MAX as u64;
     if current.is_some_and(|current| current < needed) {
         tracing::warn!(
             limit = current,

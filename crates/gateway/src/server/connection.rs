@@ -21,13 +21,14 @@ use tokio_rustls::TlsAcceptor;
 
 use super::drained;
 use super::io::{ConnectionIo, Phase, Timeouts};
+use super::linger::Linger;
 use super::listener::{Plain, Stream};
 use super::refusal;
 use crate::body::ResponseBody;
 use crate::gateway::Gateway;
 use crate::limits::{
-    CONNECTIONS_FEW, CONNECTIONS_MANY, HEADER_LINES_MAX, PARK_AFTER, READ_BUFFER_BYTES,
-    READ_BUFFER_BYTES_CROWDED, READ_BYTES_CROWDED,
+    CONNECTIONS_FEW, CONNECTIONS_MANY, HEADER_LINES_MAX, LINGER_TIME_MAX, PARK_AFTER, READ_BUFFER_BYTES,
+    READ_BUFFER_BYTES_CROWDED, READ_BYTES_CROWDED, REFUSED_LINGERING_MAX,
 };
 use crate::pipeline;
 
@@ -59,17 +60,24 @@ pub struct Peer {
 pub struct Crowd {
     places: Arc<Semaphore>,
     places_max: usize,
+    lingering: Arc<Semaphore>,
 }
 
 impl Crowd {
     /// No connections, of which there may be so many.
     pub fn new(places_max: usize) -> Self {
-        Self { places: Arc::new(Semaphore::new(places_max)), places_max }
+        let lingering = Arc::new(Semaphore::new(REFUSED_LINGERING_MAX));
+        Self { places: Arc::new(Semaphore::new(places_max)), places_max, lingering }
     }
 
     /// Lets one more in, as long as it has what this returns.
     pub fn enter(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.places).try_acquire_owned().ok()
+    }
+
+    /// Lets a connection that was refused stay open for a while, as long as it has what this returns.
+    pub fn linger(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.lingering).try_acquire_owned().ok()
     }
 
     fn connections(&self) -> usize {
@@ -238,13 +246,26 @@ where
     Ok(Some((parts.io.into_inner(), parts.read_buf)))
 }
 
-/// Tells a client that there are too many connections, and closes.
-pub async fn refuse(gateway: &Gateway, mut stream: Stream, tls: bool) {
-    if tls {
+/// Tells a client that there are too many connections, and closes: at once, or with `may_linger`
+/// once the client has had time to send its request and read the answer.
+pub async fn refuse(
+    gateway: &Gateway,
+    mut stream: Stream,
+    may_linger: bool,
+    mut draining: watch::Receiver<bool>,
+) {
+    let answer = refusal::response(gateway, &ErrorCode::SlowDown.into());
+    let tell = async {
+        stream.write_all(answer.as_bytes()).await?;
+        stream.shutdown().await
+    };
+    // A new socket has room for the answer, so that this waits for no client in practice.
+    if !matches!(tokio::time::timeout(LINGER_TIME_MAX, tell).await, Ok(Ok(()))) || !may_linger {
         return;
     }
-    let answer = refusal::response(gateway, &ErrorCode::SlowDown.into());
-    // The client may be gone already; there is nobody to tell.
-    let _ = stream.write_all(answer.as_bytes()).await;
-    let _ = stream.shutdown().await;
+    let mut linger = Linger::new();
+    tokio::select! {
+        () = poll_fn(|cx| linger.poll(cx, Pin::new(&mut stream))) => {}
+        () = drained(&mut draining) => {}
+    }
 }

@@ -12,13 +12,12 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use tokio::time::{Instant, Sleep};
 
 use super::connection::Crowd;
+use super::linger::Linger;
 use super::listener::Plain;
 use super::refusal;
 use super::send_file::FileParts;
 use crate::gateway::Gateway;
-use crate::limits::{
-    BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, FIRST_BYTES_MAX, LINGER_BYTES_MAX, LINGER_TIME_MAX,
-};
+use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, FIRST_BYTES_MAX};
 
 /// Where a connection is between two requests. Shared by its IO and its service, which run in one task.
 #[derive(Debug, Default)]
@@ -104,8 +103,8 @@ pub struct Timeouts {
     pub stall: Duration,
 }
 
-/// A stream with timeouts, which puts our refusals in the place of hyper's, and lingers when it is shut down: what the client still sends is read and dropped for
-/// a while, since closing at once would reset the connection before the client has read the response.
+/// A stream with timeouts, which puts our refusals in the place of hyper's, and lingers when it is
+/// shut down while a client may still be sending ([`Linger`]).
 pub struct ConnectionIo<S> {
     /// With a limit on each read.
     stream: Take<S>,
@@ -135,11 +134,6 @@ enum Timed {
     Nothing,
     Head,
     Write,
-}
-
-struct Linger {
-    bytes_left: usize,
-    timer: Pin<Box<Sleep>>,
 }
 
 impl<S: AsyncRead> ConnectionIo<S> {
@@ -257,27 +251,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
         }
         Poll::Ready(Ok(refusal.replaced.min(buf.len())))
     }
-
-    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let linger = self.linger.get_or_insert_with(|| Linger {
-            bytes_left: LINGER_BYTES_MAX,
-            timer: Box::pin(tokio::time::sleep(LINGER_TIME_MAX)),
-        });
-        let mut scratch = [0u8; 4096];
-        loop {
-            if linger.bytes_left == 0 || linger.timer.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(Ok(()));
-            }
-            let mut buffer = ReadBuf::new(&mut scratch);
-            match ready!(Pin::new(self.stream.get_mut()).poll_read(cx, &mut buffer)) {
-                Ok(()) if !buffer.filled().is_empty() => {
-                    linger.bytes_left = linger.bytes_left.saturating_sub(buffer.filled().len());
-                }
-                // The other side has closed, or is gone.
-                _ => return Poll::Ready(Ok(())),
-            }
-        }
-    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ConnectionIo<S> {
@@ -353,6 +326,10 @@ impl<S: AsyncRead + AsyncWrite + Plain + Unpin> AsyncWrite for ConnectionIo<S> {
             let outcome = this.stream().poll_shutdown(cx);
             ready!(this.after_write(cx, outcome, |()| 0))?;
         }
-        if this.phase.body_unread.load(Relaxed) { this.poll_linger(cx) } else { Poll::Ready(Ok(())) }
+        if this.phase.body_unread.load(Relaxed) {
+            let linger = this.linger.get_or_insert_with(Linger::new);
+            ready!(linger.poll(cx, Pin::new(this.stream.get_mut())));
+        }
+        Poll::Ready(Ok(()))
     }
 }

@@ -2,6 +2,7 @@
 
 mod connection;
 mod io;
+mod linger;
 mod listener;
 mod refusal;
 mod send_file;
@@ -75,13 +76,12 @@ impl Server {
                             connection::serve(settings, stream, address, crowd, draining).await;
                             drop(place);
                         }
+                        // The answer would have to be encrypted, which is too much work here.
+                        None if settings.tls.is_some() && address.is_some() => drop(stream),
                         None => {
-                            connection::refuse(
-                                &settings.gateway,
-                                stream,
-                                settings.tls.is_some() && address.is_some(),
-                            )
-                            .await;
+                            let waiting = crowd.linger();
+                            connection::refuse(&settings.gateway, stream, waiting.is_some(), draining).await;
+                            drop(waiting);
                         }
                     }
                     drop(alive);

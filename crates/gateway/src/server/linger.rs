@@ -1,0 +1,45 @@
+//! The end of a connection whose client may still be sending.
+
+use std::future::Future as _;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::Sleep;
+
+use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX};
+
+/// Reads and drops what a client still sends after the last answer, up to [`LINGER_BYTES_MAX`] and
+/// [`LINGER_TIME_MAX`].
+///
+/// A socket that is closed with unread bytes resets the connection, and the client may then lose
+/// the answer.
+pub struct Linger {
+    bytes_left: usize,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Linger {
+    /// Begins now; the sending side has been shut down.
+    pub fn new() -> Self {
+        Self { bytes_left: LINGER_BYTES_MAX, timer: Box::pin(tokio::time::sleep(LINGER_TIME_MAX)) }
+    }
+
+    /// Ready once the client has closed or is gone, or a limit is reached.
+    pub fn poll(&mut self, cx: &mut Context<'_>, mut stream: Pin<&mut impl AsyncRead>) -> Poll<()> {
+        let mut scratch = [0u8; 4096];
+        loop {
+            if self.bytes_left == 0 || self.timer.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            let mut buffer = ReadBuf::new(&mut scratch);
+            match ready!(stream.as_mut().poll_read(cx, &mut buffer)) {
+                Ok(()) if !buffer.filled().is_empty() => {
+                    self.bytes_left = self.bytes_left.saturating_sub(buffer.filled().len());
+                }
+                // The client has closed, or is gone.
+                _ => return Poll::Ready(()),
+            }
+        }
+    }
+}
