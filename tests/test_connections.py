@@ -1,12 +1,14 @@
 """Connections: kept alive, pipelined, refused, drained, over TCP and unix sockets."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,15 @@ from support.data import MIB, pattern
 from support.server import ACCESS_KEY, SECRET_KEY, StartFailed
 from support.sigv4 import Signer
 from support.wire import Closed, Connection, RawClient, poll
+
+
+def opened_by(pid: int) -> list[str]:
+    """What a process has open."""
+    paths = []
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            paths.append(os.readlink(entry))
+    return paths
 
 
 @pytest.fixture
@@ -266,16 +277,16 @@ class TestCaps:
     def test_refused_connections_hold_few_descriptors(self, full):
         """Those that neither send nor close stay for a while, and only so many of them."""
 
-        def descriptors() -> int:
-            return len(os.listdir(f"/proc/{full.server.pid}/fd"))
+        def opened() -> int:
+            return len(opened_by(full.server.pid))
 
-        at_rest, lingering = descriptors(), tables.limit("REFUSED_LINGERING_MAX", "gateway")
+        at_rest, lingering = opened(), tables.limit("REFUSED_LINGERING_MAX", "gateway")
         with ExitStack() as stack:
             for _ in range(lingering + 40):
                 connection = stack.enter_context(full.raw.connect())
                 expect.error(connection.response(), "SlowDown")
-            poll(lambda: descriptors() <= at_rest + lingering, seconds=2)
-            poll(lambda: descriptors() <= at_rest, seconds=20)
+            poll(lambda: opened() <= at_rest + lingering, seconds=2)
+            poll(lambda: opened() <= at_rest, seconds=20)
 
     def test_refused_connections_do_not_hold_up_a_drain(self, full):
         with full.raw.connect() as connection:
@@ -356,6 +367,50 @@ class TestDrain:
             bucket.server.signal(signal.SIGTERM)
             bucket.server.wait(10)
         assert not bucket.file("key").exists()
+
+    @contextmanager
+    def copy_without_a_client(self, bucket: Bucket) -> Iterator[None]:
+        """Meanwhile a copy to `key` goes on without its connection: the key's lock is taken. That the client is gone
+        is noticed when the copy's answer begins, after ten seconds."""
+        bucket.put("source", b"new")
+        for _ in range(2):
+            bucket.put("key", b"old")
+        locks = bucket.tree / ".slipway" / "locks"
+
+        def has_open(what: str) -> int:
+            return sum(what in path for path in opened_by(bucket.server.pid))
+
+        sockets = has_open("socket:")
+        with ExitStack() as stack:
+            for path in locks.iterdir():
+                fcntl.flock(stack.enter_context(open(path)), fcntl.LOCK_EX)
+            connection = stack.enter_context(bucket.raw.connect())
+            headers = {"x-amz-copy-source": bucket.path("source")}
+            connection.send(bucket.raw.prepare("PUT", bucket.path("key"), headers=headers).bytes)
+            poll(lambda: has_open(str(locks)))
+            connection.reset()
+            poll(lambda: has_open("socket:") <= sockets, seconds=60)
+            assert has_open(str(locks))
+            yield
+
+    def test_a_copy_without_a_client_is_finished(self, make_server):
+        bucket = Bucket(make_server(), "bucket").create()
+        with self.copy_without_a_client(bucket):
+            bucket.server.signal(signal.SIGTERM)
+            with pytest.raises(subprocess.TimeoutExpired):
+                bucket.server.wait(3)
+        assert bucket.server.wait() == 0
+        assert bucket.file("key").read_bytes() == b"new"
+        assert "were cut off" not in bucket.server.log
+
+    @pytest.mark.slow
+    def test_nor_does_that_take_for_ever(self, make_server):
+        bucket = Bucket(make_server("--drain-timeout", "1"), "bucket").create()
+        with self.copy_without_a_client(bucket):
+            bucket.server.signal(signal.SIGTERM)
+            bucket.server.wait(10)
+        assert "were cut off" in bucket.server.log
+        assert bucket.file("key").read_bytes() == b"old"
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_idle(self, make_server, number):

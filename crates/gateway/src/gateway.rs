@@ -5,7 +5,7 @@ use std::sync::Arc;
 use backend::Backend;
 use iam::{Authorizer, Identities};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::body::DigestServices;
 use crate::config::AccessPattern;
@@ -25,8 +25,8 @@ pub struct Gateway {
     pub signing_keys: SigningKeyCache,
     /// Domains below which buckets are hosts, in lower case.
     pub domains: Vec<String>,
-    /// Free places for requests in progress.
-    pub requests: Arc<Semaphore>,
+    /// Places for requests in progress.
+    pub requests: Places,
     /// Computes the MD5 and SHA-256 of bodies.
     pub digests: DigestServices,
     /// Turns for large documents.
@@ -39,4 +39,30 @@ pub struct Gateway {
     pub request_ids: RequestIds,
     /// Names this gateway in answers.
     pub host_id: HostId,
+}
+
+/// Places of which only so many can be taken at a time.
+#[derive(Debug)]
+pub struct Places {
+    free: Arc<Semaphore>,
+    count: u32,
+}
+
+impl Places {
+    /// So many; what is beyond `u32::MAX` can't be told from it.
+    pub fn new(count: usize) -> Self {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        Self { free: Arc::new(Semaphore::new(count as usize)), count }
+    }
+
+    /// Takes one, as long as it has what this returns. `None` if all are taken.
+    pub fn take(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.free).try_acquire_owned().ok()
+    }
+
+    /// Returns once none is taken.
+    pub async fn all_free(&self) {
+        // An error means that they were closed, which they never are.
+        let _ = self.free.acquire_many(self.count).await;
+    }
 }

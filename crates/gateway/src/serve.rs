@@ -17,7 +17,7 @@ use crate::account;
 use crate::body::DigestServices;
 use crate::config::{self, LogFormat, ServeOptions};
 use crate::credentials::{self, Origin, Root};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Places};
 use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX};
 use crate::request_id::{HostId, RequestIds};
 use crate::server::{Certificates, ConnectionSettings, ListenAddress, Listener, Server, Timeouts};
@@ -146,7 +146,7 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, accou
         signing: SigningPolicy { region: options.region.clone(), sigv2 },
         signing_keys: SigningKeyCache::new(),
         domains: options.domain.clone(),
-        requests: Arc::new(Semaphore::new(options.max_requests)),
+        requests: Places::new(options.max_requests),
         digests: DigestServices::new(),
         large_documents: Semaphore::new(LARGE_DOCUMENTS_MAX),
         access_pattern: options.access_pattern,

@@ -49,7 +49,7 @@ pub struct RequestContext {
 
 /// Answers one request.
 pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: Request<Incoming>) -> Reply {
-    let place = gateway.requests.clone().try_acquire_owned().ok().map(Arc::new);
+    let place = gateway.requests.take().map(Arc::new);
     let (id, now, started) = (gateway.request_ids.next(), Timestamp::now(), Instant::now());
     let mut cx = RequestContext { id, now, peer, place, started };
     let (head, incoming) = request.into_parts();

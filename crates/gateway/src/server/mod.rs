@@ -92,9 +92,15 @@ impl Server {
 
     /// Stops accepting, lets requests in progress finish for `limit`, then closes what is left. True if all finished.
     pub async fn drain(self, limit: Duration) -> bool {
-        let Self { draining, alive, mut ended, .. } = self;
+        let Self { settings, draining, alive, mut ended, .. } = self;
         draining.send_replace(true);
         drop(alive);
-        tokio::time::timeout(limit, ended.recv()).await.is_ok()
+        let finished = async {
+            ended.recv().await;
+            // Copies and completions go on without the connection that asked for them, and keep
+            // their place among the requests.
+            settings.gateway.requests.all_free().await;
+        };
+        tokio::time::timeout(limit, finished).await.is_ok()
     }
 }
