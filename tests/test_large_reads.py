@@ -123,6 +123,19 @@ class TestFiles:
             with pytest.raises(Closed):
                 connection.read(self.SIZE - MIB)
 
+    def test_nothing_follows_what_was_broken_off(self, server):
+        """Least of all the other file, for which the client has asked already."""
+        expect.ok(server.raw.put("/bucket/other", content(MIB)))
+        with server.raw.connect() as connection:
+            first = self.begin(connection, server.raw)
+            connection.send(server.raw.prepare("GET", "/bucket/other").bytes)
+            with open(server.path("bucket", "key"), "ab") as file:
+                file.write(b"more")
+            rest = first
+            while data := connection.read_some():
+                rest += data
+        assert len(rest) < self.SIZE and content(self.SIZE).startswith(rest)
+
     def test_it_is_deleted(self, server):
         with server.raw.connect() as connection:
             first = self.begin(connection, server.raw)

@@ -147,6 +147,11 @@ class Connection:
             missing -= len(pieces[-1])
         return b"".join(pieces)
 
+    def read_some(self) -> bytes:
+        """What has come, or comes next; empty at the connection's end."""
+        data, self.buffer = self.buffer or self._receive(), b""
+        return data
+
     def head(self) -> Response:
         """The head of a response, without its body."""
         version, status, reason = (self._line().decode("latin-1") + "  ").split(" ", 2)

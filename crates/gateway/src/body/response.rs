@@ -122,6 +122,16 @@ impl ResponseBody {
     }
 }
 
+impl Drop for ResponseBody {
+    fn drop(&mut self) {
+        if let (Content::File(file), Some(in_progress)) = (&self.content, &self.in_progress)
+            && file.bytes_left() > 0
+        {
+            in_progress.phase.file_parts.break_off();
+        }
+    }
+}
+
 impl Body for ResponseBody {
     type Data = Piece;
     type Error = io::Error;

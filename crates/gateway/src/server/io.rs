@@ -85,6 +85,7 @@ impl Phase {
     /// All that was written has been sent.
     fn flushed(&self) {
         if !self.busy() {
+            debug_assert!(self.file_parts.all_sent(), "parts of files were left behind");
             self.unflushed.store(false, Relaxed);
         }
     }

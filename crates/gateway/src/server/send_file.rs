@@ -50,7 +50,19 @@ fn is_stand_in(bytes: &[u8]) -> bool {
 pub struct FileParts {
     /// The connection can send parts of files, and the kernel has not refused to.
     possible: AtomicBool,
-    queue: Mutex<VecDeque<(Arc<File>, Range<u64>)>>,
+    queue: Mutex<Queue>,
+}
+
+/// Parts that wait to be sent, in the order of what stands for them in hyper's queue.
+///
+/// A part whose stand-in hyper drops would be sent in the place of the next one: another object's
+/// bytes, with nothing to tell the client. hyper drops what it has queued where a body ends before
+/// its time, and closes the connection. So that no object depends on that, nothing more can be
+/// sent from then on.
+#[derive(Debug, Default)]
+struct Queue {
+    parts: VecDeque<(Arc<File>, Range<u64>)>,
+    broken_off: bool,
 }
 
 impl FileParts {
@@ -67,11 +79,21 @@ impl FileParts {
     /// Takes the first [`FILE_PART_BYTES`] of `part`, or all of it if it is less. Returns what hyper gets for it.
     pub fn push(&self, file: Arc<File>, part: &Range<u64>) -> StandIn {
         let length = length(part).min(FILE_PART_BYTES);
-        self.queue().push_back((file, part.start..part.start + length as u64));
+        self.queue().parts.push_back((file, part.start..part.start + length as u64));
         StandIn(length)
     }
 
-    fn queue(&self) -> MutexGuard<'_, VecDeque<(Arc<File>, Range<u64>)>> {
+    /// A body that may have pushed parts has ended before its time: the connection can send nothing more.
+    pub fn break_off(&self) {
+        self.queue().broken_off = true;
+    }
+
+    /// Whether all parts have been sent.
+    pub fn all_sent(&self) -> bool {
+        self.queue().parts.is_empty()
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -83,7 +105,10 @@ impl FileParts {
         bufs: &[IoSlice<'_>],
     ) -> Option<Poll<io::Result<usize>>> {
         let mut queue = self.queue();
-        let (file, part) = queue.front_mut()?;
+        if queue.broken_off {
+            return Some(Poll::Ready(Err(io::Error::other("a response was broken off"))));
+        }
+        let (file, part) = queue.parts.front_mut()?;
         // Should hyper ever copy what it is given, this must not be sent for the object.
         if !bufs.iter().any(|buf| is_stand_in(buf)) {
             return Some(Poll::Ready(Err(io::Error::other("a part of a file lost its place in a response"))));
@@ -99,7 +124,7 @@ impl FileParts {
         if let Poll::Ready(Ok(sent)) = sent {
             part.start += sent as u64;
             if part.is_empty() {
-                queue.pop_front();
+                queue.parts.pop_front();
             }
         }
         Some(sent)
@@ -163,7 +188,7 @@ mod tests {
                 head = &head[written..];
             }
         }
-        assert!(parts.queue().is_empty());
+        assert!(parts.all_sent());
         drop(ours);
         reading.await?
     }
@@ -201,6 +226,19 @@ mod tests {
         let stand_ins = vec![parts.push(file, &(16..data.len() as u64))];
         assert_eq!(sent(&parts, b"head", stand_ins).await.unwrap(), [b"head", &data[16..]].concat());
         assert!(!parts.are_possible());
+    }
+
+    #[tokio::test]
+    async fn nothing_is_sent_after_a_body_that_was_broken_off() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let (parts, ours) = (FileParts::default(), Stream::Unix(ours));
+        let stand_in = parts.push(Arc::new(tempfile::tempfile().unwrap()), &(0..10));
+        parts.break_off();
+        for bytes in [stand_in.chunk(), b"HTTP/1.1 200 OK"] {
+            let written =
+                std::future::poll_fn(|cx| parts.poll_write(cx, &ours, &[IoSlice::new(bytes)]).unwrap());
+            assert!(written.await.is_err());
+        }
     }
 
     #[tokio::test]
