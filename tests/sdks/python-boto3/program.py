@@ -77,33 +77,37 @@ def presign_upload(upload_id):
     case("complete", "complete_multipart_upload", "POST")
 
 
-def use():
-    s3 = client()
-    first, second = b"a" * (5 << 20), b"b" * 1000
+def step(name, action):
+    """Says how `action` went. What it returns is what is wrong, if anything is."""
+    try:
+        wrong = action()
+    except Exception as error:
+        wrong = repr(error)
+    say(step=name, **({"wrong": str(wrong)} if wrong else {}))
 
-    def step(name, action):
-        try:
-            wrong = action()
-        except Exception as error:
-            wrong = repr(error)
-        say(step=name, **({"wrong": str(wrong)} if wrong else {}))
 
-    def expect(right, got):
-        return None if right else f"got {got!r}"
+def expect(right, got):
+    return None if right else f"got {got!r}"
 
-    def refused(code, action):
-        try:
-            action()
-        except ClientError as error:
-            return expect(error.response["Error"]["Code"] in code, error)
-        return "no error"
 
-    def put(key, **more):
-        return s3.put_object(Bucket=BUCKET, Key=key, Body=b"kept", **more)
-
-    def made(action):
+def refused(code, action):
+    try:
         action()
+    except ClientError as error:
+        return expect(error.response["Error"]["Code"] == code, error)
+    return "no error"
 
+
+def made(action):
+    """That there was no error is enough."""
+    action()
+
+
+def put(s3, key, **more):
+    return s3.put_object(Bucket=BUCKET, Key=key, Body=b"kept", **more)
+
+
+def write_and_read(s3):
     def get():
         got = s3.get_object(Bucket=BUCKET, Key="kept")["Body"].read()
         return expect(got == b"kept", got)
@@ -116,6 +120,21 @@ def use():
     def listed():
         got = [item["Key"] for item in s3.list_objects_v2(Bucket=BUCKET, Prefix="k")["Contents"]]
         return expect(got == ["kept"], got)
+
+    digest = base64.b64encode(hashlib.sha256(b"kept").digest()).decode()
+    source = {"Bucket": BUCKET, "Key": "kept"}
+    step("create-bucket", lambda: made(lambda: s3.create_bucket(Bucket=BUCKET)))
+    step("put", lambda: made(lambda: put(s3, "kept", Metadata={"one": "1"}, ContentType="text/x")))
+    step("put-sha256", lambda: made(lambda: put(s3, "checked", ChecksumSHA256=digest)))
+    step("put-condition", lambda: refused("PreconditionFailed", lambda: put(s3, "kept", IfNoneMatch="*")))
+    step("get", get)
+    step("head", head)
+    step("list", listed)
+    step("copy", lambda: made(lambda: s3.copy_object(Bucket=BUCKET, Key="copied", CopySource=source)))
+
+
+def upload_in_parts(s3):
+    first, second = b"a" * (5 << 20), b"b" * 1000
 
     def multipart():
         upload = {"Bucket": BUCKET, "Key": "multi"}
@@ -130,47 +149,49 @@ def use():
         config = TransferConfig(multipart_threshold=5 << 20, multipart_chunksize=5 << 20)
         s3.upload_fileobj(io.BytesIO(first + second), BUCKET, "uploaded", Config=config)
 
-    def others():
-        of = {"Bucket": BUCKET, "Key": "kept"}
-        s3.head_bucket(Bucket=BUCKET)
-        s3.list_buckets()
-        s3.get_bucket_location(Bucket=BUCKET)
-        s3.list_objects(Bucket=BUCKET)
-        s3.list_object_versions(Bucket=BUCKET)
-        s3.get_object(**of, Range="bytes=1-2")
-        s3.get_object_attributes(**of, ObjectAttributes=["ETag", "ObjectSize", "Checksum"])
-        upload = {"Bucket": BUCKET, "Key": "copied-part"}
-        upload["UploadId"] = s3.create_multipart_upload(**upload)["UploadId"]
-        source = {"Bucket": BUCKET, "Key": "multi"}
-        s3.upload_part_copy(**upload, PartNumber=1, CopySource=source, CopySourceRange="bytes=0-99")
-        parts = s3.list_parts(**upload)["Parts"]
-        uploads = s3.list_multipart_uploads(Bucket=BUCKET)["Uploads"]
-        s3.abort_multipart_upload(**upload)
-        return expect(parts[0]["Size"] == 100 and len(uploads) == 1, (parts, uploads))
+    step("multipart", multipart)
+    step("uploader", uploader)
 
+
+def ask_for_the_rest(s3):
+    """One call of each operation that the others leave out."""
+    of = {"Bucket": BUCKET, "Key": "kept"}
+    s3.head_bucket(Bucket=BUCKET)
+    s3.list_buckets()
+    s3.get_bucket_location(Bucket=BUCKET)
+    s3.list_objects(Bucket=BUCKET)
+    s3.list_object_versions(Bucket=BUCKET)
+    s3.get_object(**of, Range="bytes=1-2")
+    s3.get_object_attributes(**of, ObjectAttributes=["ETag", "ObjectSize", "Checksum"])
+    upload = {"Bucket": BUCKET, "Key": "copied-part"}
+    upload["UploadId"] = s3.create_multipart_upload(**upload)["UploadId"]
+    source = {"Bucket": BUCKET, "Key": "multi"}
+    s3.upload_part_copy(**upload, PartNumber=1, CopySource=source, CopySourceRange="bytes=0-99")
+    parts = s3.list_parts(**upload)["Parts"]
+    uploads = s3.list_multipart_uploads(Bucket=BUCKET)["Uploads"]
+    s3.abort_multipart_upload(**upload)
+    return expect(parts[0]["Size"] == 100 and len(uploads) == 1, (parts, uploads))
+
+
+def delete(s3):
     def delete_many():
         for key in ("gone-1", "gone-2"):
-            put(key)
+            put(s3, key)
         objects = [{"Key": key} for key in ("gone-1", "gone-2")]
         got = s3.delete_objects(Bucket=BUCKET, Delete={"Objects": objects})
         return expect(len(got.get("Deleted", [])) == 2, got)
 
-    digest = base64.b64encode(hashlib.sha256(b"kept").digest()).decode()
-    step("create-bucket", lambda: made(lambda: s3.create_bucket(Bucket=BUCKET)))
-    step("put", lambda: made(lambda: put("kept", Metadata={"one": "1"}, ContentType="text/x")))
-    step("put-sha256", lambda: made(lambda: put("checked", ChecksumSHA256=digest)))
-    step("put-condition", lambda: refused(["PreconditionFailed"], lambda: put("kept", IfNoneMatch="*")))
-    step("get", get)
-    step("head", head)
-    step("list", listed)
-    source = {"Bucket": BUCKET, "Key": "kept"}
-    step("copy", lambda: made(lambda: s3.copy_object(Bucket=BUCKET, Key="copied", CopySource=source)))
-    step("multipart", multipart)
-    step("uploader", uploader)
-    step("others", others)
-    step("delete", lambda: made(lambda: (put("gone"), s3.delete_object(Bucket=BUCKET, Key="gone"))))
+    step("delete", lambda: made(lambda: (put(s3, "gone"), s3.delete_object(Bucket=BUCKET, Key="gone"))))
     step("delete-many", delete_many)
-    step("missing", lambda: refused(["NoSuchKey"], lambda: s3.get_object(Bucket=BUCKET, Key="gone")))
+    step("missing", lambda: refused("NoSuchKey", lambda: s3.get_object(Bucket=BUCKET, Key="gone")))
+
+
+def use():
+    s3 = client()
+    write_and_read(s3)
+    upload_in_parts(s3)
+    step("others", lambda: ask_for_the_rest(s3))
+    delete(s3)
 
 
 if __name__ == "__main__":
