@@ -6,26 +6,48 @@ use crate::Result;
 use crate::error::S3Error;
 use crate::time::{parse_http_date, parse_iso8601};
 
-/// `If-Match`, `If-None-Match`, `If-Modified-Since`, `If-Unmodified-Since` and `If-Range` of GetObject and HeadObject.
-/// Dates that are none are ignored, and so is an `If-Modified-Since` later than `now` (RFC 9110, section 13.1.3).
+/// `If-Match`, `If-None-Match`, `If-Modified-Since`, `If-Unmodified-Since` and `If-Range` of
+/// GetObject and HeadObject.
 pub fn read_conditions(headers: &HeaderMap, now: Timestamp) -> Conditions {
-    Conditions {
-        if_match: etags(headers, "if-match"),
-        if_none_match: etags(headers, "if-none-match"),
-        if_modified_since: past_date(headers, "if-modified-since", now),
-        if_unmodified_since: date(headers, "if-unmodified-since"),
-        if_range: if_range(headers),
-    }
+    Conditions { if_range: if_range(headers), ..conditions_named(&OF_READS, headers, now) }
 }
 
 /// `x-amz-copy-source-if-*`: the first four for the source of CopyObject and UploadPartCopy.
 pub fn copy_source_conditions(headers: &HeaderMap, now: Timestamp) -> Conditions {
+    conditions_named(&OF_COPY_SOURCES, headers, now)
+}
+
+/// The names of the conditions on what is read.
+struct Names {
+    matches: &'static str,
+    none_match: &'static str,
+    modified_since: &'static str,
+    unmodified_since: &'static str,
+}
+
+const OF_READS: Names = Names {
+    matches: "if-match",
+    none_match: "if-none-match",
+    modified_since: "if-modified-since",
+    unmodified_since: "if-unmodified-since",
+};
+
+const OF_COPY_SOURCES: Names = Names {
+    matches: "x-amz-copy-source-if-match",
+    none_match: "x-amz-copy-source-if-none-match",
+    modified_since: "x-amz-copy-source-if-modified-since",
+    unmodified_since: "x-amz-copy-source-if-unmodified-since",
+};
+
+/// A date in another form than HTTP's is ignored, as S3 does, and so is an `If-Modified-Since`
+/// later than `now` (RFC 9110, sections 13.1.3 and 13.1.4).
+fn conditions_named(names: &Names, headers: &HeaderMap, now: Timestamp) -> Conditions {
     Conditions {
-        if_match: etags(headers, "x-amz-copy-source-if-match"),
-        if_none_match: etags(headers, "x-amz-copy-source-if-none-match"),
-        if_modified_since: past_date(headers, "x-amz-copy-source-if-modified-since", now),
-        if_unmodified_since: date(headers, "x-amz-copy-source-if-unmodified-since"),
-        ..Conditions::default()
+        if_match: etags(headers, names.matches),
+        if_none_match: etags(headers, names.none_match),
+        if_modified_since: date(headers, names.modified_since).filter(|date| *date <= now),
+        if_unmodified_since: date(headers, names.unmodified_since),
+        if_range: None,
     }
 }
 
@@ -57,7 +79,8 @@ fn value_not_implemented(header: &'static str) -> S3Error {
 }
 
 /// When the upload that AbortMultipartUpload ends must have been created
-/// (`x-amz-if-match-initiated-time`), to the second.
+/// (`x-amz-if-match-initiated-time`), to the second. What is no time is refused: to ignore it would
+/// end an upload that is to be kept.
 pub fn if_match_initiated_time(headers: &HeaderMap) -> Result<Option<Timestamp>> {
     understood(headers, "x-amz-if-match-initiated-time", parse_time)
 }
@@ -94,10 +117,6 @@ fn refuse(headers: &HeaderMap, names: &[&'static str]) -> Result<()> {
 
 fn date(headers: &HeaderMap, name: &str) -> Option<Timestamp> {
     parse_http_date(ascii(headers, name)?)
-}
-
-fn past_date(headers: &HeaderMap, name: &str, now: Timestamp) -> Option<Timestamp> {
-    date(headers, name).filter(|date| *date <= now)
 }
 
 /// What is neither a date nor a strong ETag matches nothing: all of the object is right for whoever sends it.
