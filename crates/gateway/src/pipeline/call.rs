@@ -63,7 +63,7 @@ impl<'a> Call<'a> {
 
     /// On whose behalf the backend works.
     pub fn backend_context(&self) -> Context {
-        Context { request_id: self.cx.id.as_str().into(), unix_account: self.requester.unix_account() }
+        self.cx.backend_context(self.requester.unix_account())
     }
 
     /// The bucket. The route has seen to it that there is one.
@@ -132,13 +132,10 @@ impl<'a> Call<'a> {
     /// S3 looks for the bucket before it asks whether the requester may and whether the arguments are right. Looking here
     /// costs nothing where nothing is refused.
     pub async fn in_bucket(&self, error: S3Error) -> S3Error {
-        let Some(bucket) = self.target.bucket().filter(|_| self.operation != Operation::CreateBucket) else {
+        if self.operation == Operation::CreateBucket {
             return error;
-        };
-        match self.backend().head_bucket(&self.backend_context(), bucket).await {
-            Err(missing @ BackendError::NoSuchBucket) => self.failed()(missing),
-            _ => error,
         }
+        in_bucket(self.backend(), &self.backend_context(), self.target, error).await
     }
 
     /// Turns what the storage says about the request's own bucket, object and upload into S3's error.
@@ -205,6 +202,15 @@ impl<'a> Call<'a> {
     pub async fn ignore_body(&mut self) -> Result<()> {
         let expected = ChecksumRequest::parse(self.headers)?;
         self.read_document(expected, s3_wire::limits::XML_BODY_BYTES_MAX, |_| Ok(())).await
+    }
+}
+
+/// [`Call::in_bucket`] for a request that is refused before it is known which operation it asks for.
+pub async fn in_bucket(backend: &dyn Backend, cx: &Context, target: &Target, error: S3Error) -> S3Error {
+    let Some(bucket) = target.bucket() else { return error };
+    match backend.head_bucket(cx, bucket).await {
+        Err(missing @ BackendError::NoSuchBucket) => about(missing, target, None),
+        _ => error,
     }
 }
 

@@ -8,10 +8,11 @@ mod preflight;
 use std::sync::Arc;
 use std::time::Instant;
 
+use backend::Context;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, StatusCode, Version, header};
 use hyper::body::Incoming;
-use s3_types::Timestamp;
+use s3_types::{Timestamp, UnixAccount};
 use s3_wire::auth::{self, SignedRequest};
 use s3_wire::headers::has;
 use s3_wire::operation::Operation;
@@ -25,6 +26,7 @@ pub use call::{Call, Permission};
 pub use errors::{ErrorSite, copy_onto_itself, from_backend, invalid_upload_marker, wrong_checksum};
 
 use authenticate::{Authenticated, authenticate};
+use call::in_bucket;
 use preflight::preflight;
 
 use crate::body::{InProgress, RequestBody, ResponseBody};
@@ -45,6 +47,13 @@ pub struct RequestContext {
     /// Its place among the requests in progress, held as long as anything works for it.
     pub place: Option<Arc<OwnedSemaphorePermit>>,
     started: Instant,
+}
+
+impl RequestContext {
+    /// For work of the backend on behalf of this account.
+    fn backend_context(&self, unix_account: Option<UnixAccount>) -> Context {
+        Context { request_id: self.id.as_str().into(), unix_account }
+    }
 }
 
 /// Answers one request.
@@ -112,13 +121,16 @@ async fn perform(
     if has(&headers, RDMA_TOKEN) {
         return Ok(decline_rdma());
     }
-    let (operation, refusal) = match route {
-        Some(Route::Operation(operation)) => (operation, None),
+    let operation = match route {
+        Some(Route::Operation(operation)) => operation,
         Some(Route::Refused(error)) => return Err(error),
-        Some(Route::RefusedInBucket(error)) => (Operation::HeadBucket, Some(error)),
+        Some(Route::RefusedInBucket(error)) => {
+            let cx = cx.backend_context(requester.unix_account());
+            return Err(in_bucket(gateway.backend.as_ref(), &cx, &target, error).await);
+        }
         None => return Err(ErrorCode::InvalidURI.into()),
     };
-    let call = Call {
+    ops::dispatch(Call {
         gateway,
         cx,
         head,
@@ -130,11 +142,8 @@ async fn perform(
         signed,
         body,
         payload: Some(payload),
-    };
-    match refusal {
-        None => ops::dispatch(call).await,
-        Some(error) => Err(call.in_bucket(error).await),
-    }
+    })
+    .await
 }
 
 /// What a client sends that would move the object by RDMA, and learns whether the server will from the header

@@ -1,6 +1,6 @@
 //! `OPTIONS`: what browsers ask before a request to another origin.
 
-use backend::{BackendError, Context};
+use backend::BackendError;
 use http::HeaderMap;
 use http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use s3_types::BucketName;
@@ -27,13 +27,10 @@ pub async fn preflight(
         return S3Error::with_message(ErrorCode::BadRequest, message);
     }
     let error = match bucket {
-        Some(bucket) => {
-            let cx = Context { request_id: cx.id.as_str().into(), unix_account: None };
-            match gateway.backend.head_bucket(&cx, bucket).await {
-                Err(BackendError::NoSuchBucket) => missing_bucket(),
-                _ => ErrorCode::AccessForbidden.into(),
-            }
-        }
+        Some(bucket) => match gateway.backend.head_bucket(&cx.backend_context(None), bucket).await {
+            Err(BackendError::NoSuchBucket) => missing_bucket(),
+            _ => ErrorCode::AccessForbidden.into(),
+        },
         None => missing_bucket(),
     };
     error.detail("Method", method).detail("ResourceType", "BUCKET")
