@@ -178,3 +178,46 @@ impl Body for ResponseBody {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::future::poll_fn;
+    use std::ops::Range;
+
+    use backend::FileStamp;
+    use tokio::sync::Semaphore;
+
+    use super::*;
+    use crate::request_id::RequestIds;
+
+    /// What is left of the connection's parts once `pieces` of a file's range were sent.
+    async fn after(range: Range<u64>, pieces: usize) -> Arc<Phase> {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(range.end).unwrap();
+        let stamp = stamp(&file);
+        let body = FileBody::new(Arc::new(file), range, stamp, Arc::new(Semaphore::new(1)));
+        let phase = Arc::new(Phase::default());
+        phase.file_parts.allow();
+        let mut body = ResponseBody { content: Content::File(body), in_progress: None }
+            .hold(InProgress::new(RequestIds::new().next(), phase.clone(), None));
+        for _ in 0..pieces {
+            poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await.unwrap().unwrap();
+        }
+        phase
+    }
+
+    fn stamp(file: &File) -> FileStamp {
+        use std::os::unix::fs::MetadataExt as _;
+        let metadata = file.metadata().unwrap();
+        let modified_ns = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+        FileStamp { size_bytes: metadata.size(), modified_ns }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_ends_before_its_time_breaks_off_the_connection() {
+        assert!(after(0..1000, 1).await.file_parts.are_possible());
+        assert!(!after(0..1000, 0).await.file_parts.are_possible());
+        assert!(!after(0..3 << 20, 1).await.file_parts.are_possible());
+    }
+}

@@ -85,6 +85,7 @@ impl FileParts {
 
     /// A body that may have pushed parts has ended before its time: the connection can send nothing more.
     pub fn break_off(&self) {
+        self.possible.store(false, Relaxed);
         self.queue().broken_off = true;
     }
 
@@ -232,8 +233,10 @@ mod tests {
     async fn nothing_is_sent_after_a_body_that_was_broken_off() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let (parts, ours) = (FileParts::default(), Stream::Unix(ours));
+        parts.allow();
         let stand_in = parts.push(Arc::new(tempfile::tempfile().unwrap()), &(0..10));
         parts.break_off();
+        assert!(!parts.are_possible());
         for bytes in [stand_in.chunk(), b"HTTP/1.1 200 OK"] {
             let written =
                 std::future::poll_fn(|cx| parts.poll_write(cx, &ours, &[IoSlice::new(bytes)]).unwrap());
