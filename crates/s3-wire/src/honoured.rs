@@ -1,9 +1,9 @@
 //! Which `x-amz-*` headers and which parameters an operation honours.
 //!
-//! A write with anything else is refused: a client that asks for what this server does not know would get something else
-//! than it asked for, and lose what was there (docs/decisions/0017-refused-not-guessed.md). Reads
-//! destroy nothing: there only what would have to change the answer is refused, and the rest is passed over, as S3
-//! does.
+//! A write with any other is refused. If it were performed without it, the client would get
+//! something else than it asked for, and may lose what was there before
+//! (docs/decisions/0017-refused-not-guessed.md). A read destroys nothing: it is refused only for a
+//! header that would change the answer. All others are ignored, as S3 does.
 
 use http::HeaderMap;
 
@@ -18,15 +18,17 @@ use crate::query::Query;
 pub enum Signed {
     /// In the headers, or nowhere.
     Headers,
-    /// In the query, by SigV4: the whole query is under it.
+    /// In the query, by SigV4, which signs all other parameters.
     UrlV4,
-    /// In the query, by SigV2: what it does not know is not under it.
+    /// In the query, by SigV2, which signs only the parameters that it knows.
     UrlV2,
 }
 
-/// Refuses what the operation does not honour: `NotImplemented`, with the name.
+/// Refuses the first header or parameter that the operation does not honour: `NotImplemented`, with
+/// its name.
 ///
-/// `headers` are those to perform the request with: a presigned URL's parameters that stand for headers are among them.
+/// `headers` are those that the operation will read. Parameters of a presigned URL that stand for
+/// headers are among them.
 pub fn check(operation: Operation, query: &Query<'_>, headers: &HeaderMap, signed: Signed) -> Result<()> {
     let is_read = operation.info().method.is_read();
     for (name, value) in headers {
@@ -57,9 +59,10 @@ pub fn check(operation: Operation, query: &Query<'_>, headers: &HeaderMap, signe
     }
 }
 
-/// True for headers of every request: its signature, its framing, what SDKs say of themselves.
+/// True for headers that any request may have: of its signature and framing, and those in which an
+/// SDK describes itself.
 ///
-/// `request-payer` only says that the client would pay, which nobody asks it to here.
+/// `request-payer` only says that the client agrees to pay. Nobody has to pay here.
 fn is_common(rest: &str) -> bool {
     matches!(
         rest,
@@ -75,7 +78,8 @@ fn is_common(rest: &str) -> bool {
     )
 }
 
-/// True for a header that a read would have to heed, and that this server lacks: keys that the client keeps (SSE-C).
+/// True for a header that would change what a read answers, and that this server does not have:
+/// those of encryption with the client's own key (SSE-C).
 fn reads_differ(operation: Operation, rest: &str) -> bool {
     use Operation as Op;
     rest.starts_with("server-side-encryption")
@@ -99,7 +103,8 @@ fn honours_header(operation: Operation, rest: &str) -> bool {
     match rest {
         "acl" => creates_object || operation == Op::CreateBucket,
         "storage-class" | "tagging" | "website-redirect-location" => creates_object,
-        // PutObject and UploadPart: clients name the algorithm of their trailer here too, which S3 passes over.
+        // On PutObject and UploadPart, clients also name the algorithm of their trailer here. S3
+        // ignores that.
         "checksum-algorithm" => creates_object || operation == Op::UploadPart,
         "checksum-type" => {
             matches!(operation, Op::CreateMultipartUpload | Op::CompleteMultipartUpload | Op::PutObject)
@@ -119,7 +124,7 @@ fn honours_header(operation: Operation, rest: &str) -> bool {
             operation == Op::CreateBucket
         }
         _ if rest.starts_with("meta-") => creates_object,
-        // An algorithm that is unknown is refused where checksums are read.
+        // An unknown algorithm is refused later, where checksums are read.
         _ => rest
             .strip_prefix("checksum-")
             .is_some_and(|algorithm| algorithm != "mode" && takes_body(operation)),
@@ -140,7 +145,7 @@ fn takes_body(operation: Operation) -> bool {
     )
 }
 
-/// True if `operation`, a write, honours the parameter, or may pass over it.
+/// True if `operation`, a write, honours the parameter, or may ignore it.
 fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
     use Operation as Op;
     match name {
@@ -153,19 +158,21 @@ fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
             operation,
             Op::UploadPart | Op::UploadPartCopy | Op::CompleteMultipartUpload | Op::AbortMultipartUpload
         ),
-        // SigV2's.
+        // Parameters of SigV2.
         "AWSAccessKeyId" | "Signature" | "Expires" => signed == Signed::UrlV2,
         _ => match name.get(..2) {
-            // SigV4's, and what stands for a header, which was looked at as one.
+            // Parameters of SigV4, and those that stand for a header: these were checked as
+            // headers.
             Some(start) if start.eq_ignore_ascii_case("x-") => {
                 let reserved = name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"));
-                // Others that begin so are for the access log alone (S3 User Guide, "Adding custom fields").
+                // Other parameters that begin with `x-` are for access logs (S3 User Guide, "Adding
+                // custom fields").
                 signed != Signed::Headers || !reserved
             }
             _ => match signed {
                 Signed::Headers => false,
                 Signed::UrlV4 => stands_for_header(name),
-                // Two of them are signed, and so count; the others are not, and S3 passes over them.
+                // SigV2 signs two of these parameters, which count. S3 ignores the others.
                 Signed::UrlV2 => describes_body(name),
             },
         },

@@ -1,7 +1,8 @@
 //! From method, shape, query and headers to one operation, or S3's refusal.
 //!
-//! A request with a subresource is never done as the plain verb: what S3 would destroy or hand out by it is not what was
-//! meant (docs/decisions/0017-refused-not-guessed.md).
+//! A request that writes and names a subresource is never performed as its plain verb: the client
+//! meant something else, and the plain verb could overwrite or delete what it wants kept
+//! (docs/decisions/0017-refused-not-guessed.md).
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method};
@@ -19,16 +20,18 @@ use crate::target::Shape;
 pub enum Route {
     /// To this operation.
     Operation(Operation),
-    /// It is refused, once its signature is found right.
+    /// It is refused. A wrong signature is told first.
     Refused(S3Error),
-    /// It is refused, once its signature is found right and its bucket exists.
+    /// It is refused. A wrong signature is told first, then that the bucket does not exist.
     RefusedInBucket(S3Error),
 }
 
-/// Finds the operation that a request asks for. An error is S3's answer even to a request whose signature is wrong.
+/// Finds the operation that a request asks for. S3 gives the errors that this returns before it
+/// looks at the signature.
 ///
-/// The most specific row of the table wins. A subresource that means nothing here is passed over on GET and HEAD, as S3
-/// does, and refused on other methods. Parameters without a meaning in S3 do not matter here ([`crate::honoured`]).
+/// The most specific row of the table wins. A subresource that S3 does not have on this path is
+/// ignored on GET and HEAD, as S3 does, and refused on other methods. Parameters that S3 does not
+/// know are not looked at here, but in [`crate::honoured`].
 pub fn route(method: &Method, shape: Shape, query: &Query<'_>, headers: &HeaderMap) -> Result<Route> {
     let Some(verb) = Verb::from_method(method) else {
         return match *method {
@@ -73,7 +76,8 @@ pub fn route(method: &Method, shape: Shape, query: &Query<'_>, headers: &HeaderM
     })
 }
 
-/// Page sizes and positions that are no integers, and arguments of another form of a listing, are told to anyone, as S3 does.
+/// Refuses a page size or position that is no integer, and an argument of another form of the
+/// listing. S3 does so before it looks at the signature.
 fn check_listing(operation: Operation, query: &Query<'_>) -> Result<()> {
     use Operation as Op;
     match operation {
@@ -119,10 +123,10 @@ impl PartialEq for Asked {
     }
 }
 
-/// Finds the one thing that the query asks for; two are a conflict.
+/// Finds the one thing that the query asks for. A query that asks for two is refused.
 ///
-/// `partNumber` beside `uploadId` is a part. Alone it selects a part of an object on GET and HEAD of a key; on a bucket's path
-/// it is refused.
+/// `partNumber` and `uploadId` together name a part of an upload. `partNumber` alone selects a part
+/// of an object (GET and HEAD of a key); PUT refuses it, and so does any method on a bucket's path.
 fn asked(verb: Verb, shape: Shape, query: &Query<'_>, found: &[&'static Subresource]) -> Result<Asked> {
     let meant = |row: &&&Subresource| row.resource_type(shape).is_some();
     let mut names: Vec<&str> = found.iter().filter(meant).map(|row| row.name).collect();
@@ -182,7 +186,8 @@ fn check_website(query: &Query<'_>) -> Result<()> {
     }
 }
 
-/// What S3 refuses only where the bucket exists, and what this server refuses in its place.
+/// The refusal of a request that is refused only if its bucket exists: by S3, or by this server
+/// where S3 would perform the bucket's operation.
 fn refused_in_bucket(method: &Method, verb: Verb, shape: Shape, asked: Asked) -> Option<S3Error> {
     let Asked::Sub(row) = asked else { return None };
     let invalid = |message| S3Error::with_message(ErrorCode::InvalidRequest, message);
@@ -199,7 +204,8 @@ fn refused_in_bucket(method: &Method, verb: Verb, shape: Shape, asked: Asked) ->
             invalid("There is no such thing as the ?versions sub-resource for a key")
         }
         (Shape::Object, Verb::Get, "logging") => ErrorCode::NoLoggingStatusForKey.into(),
-        // S3 does the bucket's operation, whatever the key. Who names a key may mean the object.
+        // S3 ignores the key and performs the bucket's operation. The client may have meant the
+        // object.
         (Shape::Object, Verb::Put | Verb::Post | Verb::Delete, name)
             if (row.is_of_bucket() || name == "delete")
                 && rows(verb, Shape::Bucket).any(|other| subresource_of(other.selector) == Some(name)) =>
@@ -252,14 +258,14 @@ fn is_form(headers: &HeaderMap) -> bool {
     text.get(..19).is_some_and(|start| start.eq_ignore_ascii_case("multipart/form-data"))
 }
 
-/// `NotImplemented`, for a subresource that S3 passes over or takes for the bucket's.
+/// `NotImplemented`, for a subresource that S3 ignores on this path, or takes for the bucket's.
 fn not_here(name: &str, shape: Shape) -> S3Error {
     let path = if shape == Shape::Object { "key" } else { "bucket" };
     let message = format!("The {name} subresource is not implemented on the path of a {path}.");
     S3Error::with_message(ErrorCode::NotImplemented, message)
 }
 
-/// `MethodNotAllowed`, with what S3 calls the subresource and the methods that it has.
+/// `MethodNotAllowed`, with S3's name of the subresource, and the methods that the subresource has.
 fn not_allowed(method: &Method, shape: Shape, asked: Asked) -> S3Error {
     let (kind, name) = match asked {
         Asked::Plain => (shape.resource_type(), None),

@@ -1,7 +1,7 @@
-//! The subresources: query parameters that make another operation of a request than its plain verb.
+//! The subresources: query parameters that ask for another operation than the plain verb.
 //!
-//! What S3 calls each (`ResourceType` of a 405), and what it makes of a bucket's subresource on a key's path. Sources:
-//! the S3 API model for the names; answers measured at Amazon S3 for the types and for keys' paths
+//! For each, the table has S3's name for it (`ResourceType` of a 405), and what it means on the
+//! path of a key. The parameters are from the S3 API model, the rest was measured at Amazon S3
 //! (docs/decisions/0005-where-sources-disagree.md).
 
 use crate::query::Query;
@@ -12,19 +12,19 @@ use crate::target::Shape;
 pub struct Subresource {
     /// The parameter.
     pub name: &'static str,
-    /// S3's word for it on a bucket's path; `None` where it means nothing there.
+    /// S3's name for it on a bucket's path; `None` if it has no meaning there.
     on_bucket: Option<&'static str>,
     on_key: OnKey,
 }
 
-/// What a subresource is on a key's path.
+/// What a subresource means on a key's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnKey {
-    /// The object's own, with S3's word for it.
+    /// It is the object's. S3's name for it.
     Own(&'static str),
-    /// The bucket's, whatever the key.
+    /// It is the bucket's: S3 ignores the key.
     OfBucket,
-    /// Nothing: S3 passes over it.
+    /// Nothing: S3 ignores it.
     Nothing,
 }
 
@@ -89,9 +89,10 @@ subresources! {
 }
 
 impl Subresource {
-    /// The one of this name, on either path.
+    /// The subresource of this name, which may have a meaning on one path only.
     pub fn named(name: &str) -> Option<&'static Self> {
-        // The signature's parameters are written with a capital.
+        // Every presigned URL has parameters with a capital, and no subresource has one: no search
+        // for these.
         if name.bytes().next().is_none_or(|first| first.is_ascii_uppercase()) {
             return None;
         }
@@ -99,7 +100,7 @@ impl Subresource {
         SUBRESOURCES.get(found)
     }
 
-    /// S3's word for it in the `ResourceType` of a 405; `None` where S3 gives it no meaning.
+    /// S3's name for it in the `ResourceType` of a 405; `None` if S3 ignores it on this path.
     pub const fn resource_type(&self, shape: Shape) -> Option<&'static str> {
         match (shape, self.on_key) {
             (Shape::Service, _) | (Shape::Object, OnKey::Nothing) => None,
@@ -108,7 +109,7 @@ impl Subresource {
         }
     }
 
-    /// True if on a key's path it asks for the bucket's operation.
+    /// True if it asks for the bucket's operation on a key's path too.
     pub fn is_of_bucket(&self) -> bool {
         self.on_key == OnKey::OfBucket
     }
@@ -116,7 +117,7 @@ impl Subresource {
 
 /// The subresources that a query names, sorted by name, each once.
 ///
-/// On the service's path they mean nothing.
+/// None on the service's path, where they have no meaning.
 pub fn named(query: &Query<'_>, shape: Shape) -> Vec<&'static Subresource> {
     if shape == Shape::Service {
         return Vec::new();

@@ -1,10 +1,12 @@
-//! The answers to reads of configuration that a bucket or object does not have.
+//! The answers to reads of configuration that nobody has set.
 //!
-//! Clients probe buckets: Terraform reads every configuration, Veeam and Hadoop ask for versioning and locks. A bucket of this
-//! server is one whose configuration nobody ever set, so each read is answered as Amazon S3 answers on a new bucket, but for
-//! encryption: S3 encrypts by default and says so; here bytes lie in clear, and the answer is the 404 of a bucket
-//! without any. Documents and codes as measured at Amazon S3
+//! Clients read configuration before they use a bucket: Terraform reads all of it, Veeam and Hadoop
+//! read versioning and locks. Nobody can set any of it here, so each read is answered as Amazon S3
+//! answers for a new bucket. Documents and codes are those measured at Amazon S3
 //! (docs/decisions/0005-where-sources-disagree.md).
+//!
+//! Encryption is the exception. S3 encrypts by default, and its answer says so. Bytes are not
+//! encrypted here, and the answer is the 404 that S3 gave for a bucket without encryption.
 
 use crate::Result;
 use crate::error::{ErrorCode, S3Error};
@@ -15,7 +17,7 @@ use crate::xml::{Owner, Writer};
 /// A read of configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct UnsetRequest<'a> {
-    /// What is read; one whose support is [`Unset`](crate::operation::Support::Unset).
+    /// The read; its support is [`Unset`](crate::operation::Support::Unset).
     pub operation: Operation,
     /// Its arguments.
     pub query: &'a Query<'a>,
@@ -36,9 +38,9 @@ impl UnsetRequest<'_> {
         }
     }
 
-    /// The document, or the error that stands for "there is none".
+    /// The document, or the error by which S3 says that there is no such configuration.
     ///
-    /// `NotImplemented` for an operation that is no such read.
+    /// `NotImplemented` for an operation that does not read configuration.
     pub fn answer(&self) -> Result<String> {
         use Operation as Op;
         let document = match self.operation {
@@ -137,7 +139,7 @@ impl UnsetRequest<'_> {
         Ok(writer.finish())
     }
 
-    /// The owner may do everything, others nothing.
+    /// The access control list: the owner may do everything, others nothing.
     fn acl(&self) -> String {
         let mut writer = Writer::document("AccessControlPolicy", 512);
         writer.owner("Owner", self.owner);

@@ -12,19 +12,19 @@ use s3_wire::{ErrorCode, Result, headers};
 use super::RequestContext;
 use crate::gateway::Gateway;
 
-/// What a signature tells.
+/// What is known once the signature has been verified.
 pub struct Authenticated<'a> {
     /// Who signed.
     pub requester: Requester,
     /// How the body will be verified.
     pub payload: PayloadMode,
-    /// The headers, with what SDKs move into the query when they presign.
+    /// The headers, and the parameters of a presigned URL that stand for headers.
     pub headers: Cow<'a, HeaderMap>,
     /// Where the signature is.
     pub signed: Signed,
 }
 
-/// Verifies the signature, if there is one.
+/// Verifies the signature. A request without one is anonymous.
 pub fn authenticate<'a>(
     gateway: &Gateway,
     cx: &RequestContext,
@@ -40,7 +40,7 @@ pub fn authenticate<'a>(
             signed: Signed::Headers,
         });
     };
-    // There are no temporary credentials yet, so no token is one.
+    // There are no temporary credentials yet, so that no token can be right.
     if authorization.security_token().is_some() {
         return Err(ErrorCode::InvalidToken.into());
     }
@@ -53,7 +53,7 @@ pub fn authenticate<'a>(
         Authorization::SigV4(_) => Signed::UrlV4,
         _ => Signed::UrlV2,
     };
-    // SigV4 signs the whole query; SigV2 does not, and has its own way (`auth::effective_headers`).
+    // SigV4 signs the whole query. SigV2 does not: for it, `auth::effective_headers` did the same.
     if signed == Signed::UrlV4 && headers::is_hoisted(request.query) {
         headers::hoist_query(request.query, all.to_mut())?;
     }

@@ -26,7 +26,7 @@ pub struct Call<'a> {
     pub cx: &'a RequestContext,
     /// Method and URI.
     pub head: &'a Parts,
-    /// Its headers, and what a presigned URL has in their stead.
+    /// Its headers, and the parameters of a presigned URL that stand for headers.
     pub headers: &'a HeaderMap,
     /// The decoded query.
     pub query: &'a Query<'a>,
@@ -34,9 +34,9 @@ pub struct Call<'a> {
     pub target: &'a Target,
     /// What is asked for.
     pub operation: Operation,
-    /// By whom.
+    /// Who asks.
     pub requester: Requester,
-    /// Where their signature is.
+    /// Where the requester's signature is.
     pub signed: Signed,
     /// The body.
     pub body: &'a mut RequestBody,
@@ -66,12 +66,12 @@ impl<'a> Call<'a> {
         self.cx.backend_context(self.requester.unix_account())
     }
 
-    /// The bucket. The route has seen to it that there is one.
+    /// The bucket. Requests without one are not routed to operations that call this.
     pub fn bucket(&self) -> Result<&'a BucketName> {
         self.target.bucket().ok_or_else(|| ErrorCode::InvalidBucketName.into())
     }
 
-    /// The object. The route has seen to it that there is one.
+    /// The object. Requests without one are not routed to operations that call this.
     pub fn object(&self) -> Result<ObjectRef<'a>> {
         match self.target {
             Target::Object(bucket, key) => Ok(ObjectRef { bucket, key }),
@@ -79,12 +79,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whom answers show as the owner.
+    /// The owner of buckets and objects, as answers show it.
     pub fn owner(&self) -> Owner<'a> {
         Owner::new(self.gateway.identities.account().canonical_id())
     }
 
-    /// Whom answers show as who began an upload. S3 names them, which it does with no owner.
+    /// The initiator of uploads, as answers show it: with a name, which S3 leaves out for owners.
     pub fn initiator(&self) -> Owner<'a> {
         let identities = &self.gateway.identities;
         Owner { display_name: Some(&identities.initiator().name), ..self.owner() }
@@ -99,7 +99,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// `AccessDenied` unless the requester may do it.
+    /// `AccessDenied` unless the requester has the permission.
     pub async fn authorize(&self, permission: &Permission<'_>) -> Result<()> {
         let action = Action {
             name: permission.action,
@@ -127,10 +127,11 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// What a request that is refused is told: that its bucket does not exist, if it does not, else `error`.
+    /// The answer to a request that is refused with `error`: `NoSuchBucket` if its bucket does not
+    /// exist, else `error`.
     ///
-    /// S3 looks for the bucket before it asks whether the requester may and whether the arguments are right. Looking here
-    /// costs nothing where nothing is refused.
+    /// S3 looks for the bucket before it checks permissions and arguments. Here the bucket is
+    /// looked for only once a request is refused, so that other requests do not pay for it.
     pub async fn in_bucket(&self, error: S3Error) -> S3Error {
         if self.operation == Operation::CreateBucket {
             return error;
@@ -138,7 +139,7 @@ impl<'a> Call<'a> {
         in_bucket(self.backend(), &self.backend_context(), self.target, error).await
     }
 
-    /// Turns what the storage says about the request's own bucket, object and upload into S3's error.
+    /// Turns an error of the storage, about this request's bucket, object or upload, into S3's.
     pub fn failed(&self) -> impl Fn(BackendError) -> S3Error + Copy + Send + Sync + use<'a> {
         let (target, upload) = (self.target, self.query.get("uploadId"));
         move |error| about(error, target, upload)
@@ -150,15 +151,15 @@ impl<'a> Call<'a> {
         move |error| about(error, &target, upload.as_deref())
     }
 
-    /// Whom an error is about, for the log and the answer.
+    /// The request that an error is about, for the log and the answer.
     pub fn site(&self) -> ErrorSite {
         ErrorSite::new(self.gateway, self.cx, self.head)
     }
 
-    /// The body's payload, to become an object or part: it must say how long it is, and may not be larger than one request
-    /// may bring. For one use only.
+    /// The body's payload, for an object or part. The request must say how long it is, and it may
+    /// not be larger than S3 takes in one request. To be called once.
     pub fn decode_body(&mut self) -> Result<DecodedBody<'_>> {
-        // HTTP takes a request that says nothing for one without a body; S3 does not.
+        // In HTTP a request with neither header has no body. S3 refuses it.
         if ![CONTENT_LENGTH, TRANSFER_ENCODING].iter().any(|name| self.headers.contains_key(name)) {
             return Err(ErrorCode::MissingContentLength.into());
         }
@@ -172,8 +173,9 @@ impl<'a> Call<'a> {
             .detail("MaxSizeAllowed", PART_BYTES_MAX.to_string()))
     }
 
-    /// What `parse` makes of the body, a document of at most `bytes_max` with the digests `expected`. What is wrong with it is
-    /// told of a bucket that exists. For one use only.
+    /// Reads the body, a document of at most `bytes_max` with the digests `expected`, by `parse`.
+    /// If the bucket does not exist, that is told before what is wrong with the document. To be
+    /// called once.
     pub async fn read_document<T: Send + 'static>(
         &mut self,
         expected: ChecksumRequest,
@@ -192,20 +194,21 @@ impl<'a> Call<'a> {
     }
 
     fn decode(&mut self) -> Result<DecodedBody<'_>> {
-        // Read again, it would be read without its signature.
+        // The second time, the signature of its chunks would not be checked.
         let again = || S3Error::new(ErrorCode::InternalError).caused_by("the body was asked for twice");
         let mode = self.payload.take().ok_or_else(again)?;
         self.body.decode(mode, self.headers)
     }
 
-    /// Reads a body that S3 ignores, so that its signature counts all the same.
+    /// Reads a body that S3 ignores: a wrong signature or digest of it is refused all the same.
     pub async fn ignore_body(&mut self) -> Result<()> {
         let expected = ChecksumRequest::parse(self.headers)?;
         self.read_document(expected, s3_wire::limits::XML_BODY_BYTES_MAX, |_| Ok(())).await
     }
 }
 
-/// [`Call::in_bucket`] for a request that is refused before it is known which operation it asks for.
+/// [`Call::in_bucket`] for a request that is refused before it is known which operation it asks
+/// for.
 pub async fn in_bucket(backend: &dyn Backend, cx: &Context, target: &Target, error: S3Error) -> S3Error {
     let Some(bucket) = target.bucket() else { return error };
     match backend.head_bucket(cx, bucket).await {

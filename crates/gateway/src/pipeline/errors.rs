@@ -1,4 +1,4 @@
-//! The one door through which errors leave.
+//! Turns errors into answers and lines of the log. Every error of a request goes through here.
 
 use std::error::Error as _;
 use std::iter::successors;
@@ -36,7 +36,8 @@ impl ErrorSite {
         error.render(self.id.as_str(), self.host_id.as_str())
     }
 
-    /// Logs an error: aloud if it is the server's, or its operator's.
+    /// Logs an error: as an error if it is the server's fault or its operator's, else for
+    /// debugging.
     pub fn log(&self, error: &S3Error) {
         let causes: Vec<_> =
             successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
@@ -46,7 +47,8 @@ impl ErrorSite {
             ErrorCode::InternalError | ErrorCode::InsufficientStorage => {
                 tracing::error!(id, method, ?path, ?causes, "{error}");
             }
-            // The file system denied it to the gateway, or the machine has too little of something.
+            // With a cause, it is the file system that denied it to the server, or the machine that
+            // ran out of something.
             ErrorCode::AccessDenied | ErrorCode::SlowDown if !causes.is_empty() => {
                 tracing::error!(id, method, ?path, ?causes, "{error}");
             }
@@ -64,7 +66,7 @@ pub fn render(site: &ErrorSite, error: &S3Error) -> Reply {
     reply
 }
 
-/// S3's word for what went wrong in the storage. `bucket` and `key` are what the request was about.
+/// S3's error for an error of the storage. `bucket` and `key` are those of the request.
 pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Error {
     use BackendError as B;
     let bucket_error = |code| S3Error::new(code).detail("BucketName", bucket.unwrap_or_default());
@@ -91,14 +93,15 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
             S3Error::new(ErrorCode::InvalidPartNumber).detail("ActualPartCount", parts.to_string())
         }
         B::InvalidRange { size_bytes } => S3Error::invalid_range("", size_bytes),
-        // Reads make a 304 of it; a copy's source never comes here with it.
+        // GET and HEAD answer 304 and do not come here. The storage does not say this of a copy's
+        // source.
         B::NotModified(_) => ErrorCode::PreconditionFailed.into(),
         B::PreconditionFailed(condition) => {
             S3Error::new(ErrorCode::PreconditionFailed).detail("Condition", condition_name(condition))
         }
         B::Conflict(Some(condition)) | B::ChangedSinceCreation(condition) => conflict(condition, key),
-        // SDKs send it again. Whoever gets a 409 for a Complete has to send all parts again, so that no one gets it without
-        // need.
+        // SDKs repeat a request after a 503. After a 409 for a CompleteMultipartUpload, the client
+        // has to send all parts again.
         B::Conflict(None) => ErrorCode::SlowDown.into(),
         B::WrongSize { given_bytes, actual_bytes } => wrong_size(given_bytes, actual_bytes),
         B::WrongChecksum { algorithm } => wrong_checksum(algorithm),
@@ -121,7 +124,7 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         B::OutOfSpace => {
             S3Error::new(ErrorCode::InsufficientStorage).caused_by("the file system is full, or a quota is")
         }
-        // It is in the log once, not for each request.
+        // The storage has logged it, once and not for each request: there is no cause to log here.
         B::Unavailable(_) => ErrorCode::ServiceUnavailable.into(),
         B::Busy(what) => S3Error::new(ErrorCode::SlowDown).caused_by(what),
         B::ReadOnly => {
@@ -160,20 +163,20 @@ pub fn copy_onto_itself() -> S3Error {
     S3Error::with_message(ErrorCode::InvalidRequest, message)
 }
 
-/// The error for a marker that is no upload of its key.
+/// The error for an `upload-id-marker` that is not an upload of the `key-marker`.
 pub fn invalid_upload_marker(marker: &str) -> S3Error {
     S3Error::invalid_argument("upload-id-marker", marker, "Invalid uploadId marker")
 }
 
-/// The error for a write whose condition was about what someone else changed at the same time.
+/// The error for a conditional write of a key that someone else changed at the same time.
 fn conflict(condition: Condition, key: Option<&str>) -> S3Error {
     S3Error::new(ErrorCode::ConditionalRequestConflict)
         .detail("Condition", condition_name(condition))
         .detail("Key", key.unwrap_or_default())
 }
 
-/// The error for a checksum of the whole that is not what an upload's parts make. Unlike those of
-/// other requests it has the algorithm in small letters.
+/// The error of CompleteMultipartUpload for a checksum of the whole object that is wrong. S3 writes
+/// the algorithm in small letters in this error, and in capitals in those of other requests.
 pub fn wrong_checksum(algorithm: ChecksumAlgorithm) -> S3Error {
     let name = algorithm.name().to_ascii_lowercase();
     let message = format!("The {name} you specified did not match the calculated checksum.");
@@ -193,7 +196,8 @@ const fn condition_name(condition: Condition) -> &'static str {
 mod tests {
     use super::*;
 
-    /// S3 tells whoever gets a 409 for a Complete to send all parts again; a 503 is only sent again.
+    /// After a 409, the client of a CompleteMultipartUpload has to send all parts again; after a
+    /// 503 it only repeats the request.
     #[test]
     fn only_conditional_writes_conflict() {
         let told = |condition| {

@@ -36,7 +36,7 @@ use crate::reply::{self, Reply};
 use crate::request_id::RequestId;
 use crate::server::{Peer, Phase};
 
-/// What is known of a request before it is read.
+/// What is known of a request before its head is looked at.
 pub struct RequestContext {
     /// Its id, in the answer and in the log.
     pub id: RequestId,
@@ -44,7 +44,8 @@ pub struct RequestContext {
     pub now: Timestamp,
     /// From where.
     pub peer: Peer,
-    /// Its place among the requests in progress, held as long as anything works for it.
+    /// Its place among the requests in progress, kept as long as any work for the request goes on.
+    /// `None` if there was no free place: the request is refused.
     pub place: Option<Arc<OwnedSemaphorePermit>>,
     started: Instant,
 }
@@ -70,7 +71,7 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
         Err(ErrorCode::SlowDown.into())
     };
     let mut reply = outcome.unwrap_or_else(|error| {
-        // Whoever was refused does not hold a place while the rest of the body is dropped.
+        // A refused request gives up its place before the rest of its body is read and dropped.
         cx.place = None;
         errors::render(&ErrorSite::new(gateway, &cx, &head), &error)
     });
@@ -82,7 +83,7 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     reply.map(|body| body.hold(InProgress::new(cx.id, phase, cx.place)))
 }
 
-/// Sets `known` as soon as it is clear what is asked for.
+/// Performs the request. Sets `known` once it is clear which operation it asks for.
 async fn perform(
     gateway: &Gateway,
     cx: &RequestContext,
@@ -116,7 +117,7 @@ async fn perform(
         virtual_bucket,
     };
     let Authenticated { requester, payload, headers, signed } = authenticate(gateway, cx, &signed)?;
-    // S3 judges names once it knows who asks.
+    // S3 checks the names of bucket and key after the signature.
     let target = target?;
     if has(&headers, RDMA_TOKEN) {
         return Ok(decline_rdma());
@@ -146,25 +147,26 @@ async fn perform(
     .await
 }
 
-/// What a client sends that would move the object by RDMA, and learns whether the server will from the header
-/// [`RDMA_REPLY`].
+/// A client that could move the object by RDMA sends this header. The answer's header
+/// [`RDMA_REPLY`] tells it whether the server does.
 const RDMA_TOKEN: &str = "x-amz-rdma-token";
 const RDMA_REPLY: &str = "x-amz-rdma-reply";
 
-/// Nothing was moved, stored or sent: the client asks again without RDMA.
+/// Tells the client that nothing was stored or sent, and that it should ask again without RDMA.
 fn decline_rdma() -> Reply {
     let mut reply = reply::empty(StatusCode::NOT_IMPLEMENTED);
     reply::set(reply.headers_mut(), RDMA_REPLY, "501");
     reply
 }
 
-/// The name the client used: the authority of an absolute URI (RFC 9112, section 3.2.2), or the `Host` header.
+/// The name the client used: the authority of an absolute URI (RFC 9112, section 3.2.2), or the
+/// `Host` header.
 fn host(head: &Parts) -> Option<&str> {
     let authority = head.uri.authority().map(http::uri::Authority::as_str);
     authority.or_else(|| head.headers.get(header::HOST).and_then(|host| host.to_str().ok()))
 }
 
-/// Refuses a head that is too large, or that two readers could understand in two ways.
+/// Refuses a head that is too large, or that a proxy could understand in another way than we do.
 fn check_head(head: &Parts) -> Result<()> {
     // "name: value\r\n"
     let lines = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
@@ -190,7 +192,7 @@ fn check_head(head: &Parts) -> Result<()> {
     Ok(())
 }
 
-/// What every answer carries, and its line in the log.
+/// Adds the headers that every answer has, and writes the request's line of the access log.
 fn finish(
     gateway: &Gateway,
     cx: &RequestContext,
@@ -212,7 +214,7 @@ fn finish(
         id = cx.id.as_str(),
         peer = cx.peer.address.map(tracing::field::display),
         method = head.method.as_str(),
-        // Debug form: a line break in a path must not make a line of the log.
+        // In debug form, so that a line break in a path does not begin a new line of the log.
         path = ?head.uri.path(),
         operation = operation.map(Operation::name),
         status = reply.status().as_u16(),

@@ -1,4 +1,4 @@
-//! `OPTIONS`: what browsers ask before a request to another origin.
+//! `OPTIONS`: browsers send it to ask whether a page may send a request to another origin.
 
 use backend::BackendError;
 use http::HeaderMap;
@@ -9,7 +9,8 @@ use s3_wire::{ErrorCode, S3Error};
 use super::RequestContext;
 use crate::gateway::Gateway;
 
-/// S3's refusal: no bucket has a CORS configuration. Nobody signs such a request.
+/// S3's refusal, since no bucket here has a CORS configuration. Browsers do not sign these
+/// requests.
 pub async fn preflight(
     gateway: &Gateway,
     cx: &RequestContext,
