@@ -133,6 +133,24 @@ def test_missing_host(bucket):
     assert response.status in (400, 403), response
 
 
+@pytest.mark.parametrize("version, code", [("1.1", "BadRequest"), ("1.0", "AccessDenied")])
+def test_only_http_1_0_does_without_a_host(bucket, version, code):
+    bucket.put("key", b"data")
+    with bucket.raw.connect() as connection:
+        connection.send(f"GET {bucket.path('key')} HTTP/{version}\r\n\r\n".encode())
+        expect.error(connection.response(), code)
+
+
+def test_lines_may_end_without_a_carriage_return(bucket):
+    """As RFC 9112, section 2.2 allows; nothing but the end of a line is made of it (decision 0005)."""
+    bucket.put("key", b"data")
+    with bucket.raw.connect() as connection:
+        connection.send(f"GET {bucket.path('key')} HTTP/1.1\nHost: x\nx-a: 1\n\n".encode())
+        expect.error(connection.response(), "AccessDenied")
+        connection.send(f"GET {bucket.path('key')} HTTP/1.1\r\nHost: x\r\nx-a: 1\rx-b: 2\r\n\r\n".encode())
+        assert connection.response().status == 400
+
+
 def test_two_hosts(bucket):
     bucket.put("key", b"data")
     response = bucket.get("key", headers=[("host", bucket.raw.host), ("host", "other.example")])

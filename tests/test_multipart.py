@@ -388,6 +388,12 @@ class TestParts:
         assert response.code in ("InvalidArgument", "InvalidRequest", "MethodNotAllowed")
         assert bucket.is_untouched()
 
+    def test_a_part_of_no_upload(self, bucket):
+        response = bucket.raw.put(bucket.path("key"), b"data", query={"partNumber": "1"})
+        message = "This operation does not accept partNumber without uploadId"
+        names = {"ArgumentName": "partNumber", "ArgumentValue": "partNumber"}
+        expect.error(response, "InvalidArgument", message, **names)
+
     @pytest.mark.parametrize(
         "headers, code",
         [

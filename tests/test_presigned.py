@@ -68,6 +68,12 @@ class TestV4:
         expect.ok(bucket.raw.fetch(target, "PUT", b"data"))
         assert bucket.head("new").headers["x-amz-meta-a"] == "1"
 
+    @pytest.mark.parametrize("empty", ["", " "])
+    def test_an_empty_authorization_is_none(self, bucket, empty):
+        target = presign(bucket, "PUT", "new", query=[("x-amz-meta-a", "1")])
+        expect.ok(bucket.raw.fetch(target, "PUT", b"data", headers={"authorization": empty}))
+        assert bucket.head("new").headers["x-amz-meta-a"] == "1"
+
     def test_checksums_in_the_query_are_passed_over(self, bucket):
         """SDKs put that of an empty body there, since they sign before there is one. S3 does not look at it."""
         query = [("x-amz-checksum-crc32", "AAAAAA=="), ("x-amz-sdk-checksum-algorithm", "CRC32")]

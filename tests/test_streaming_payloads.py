@@ -280,3 +280,13 @@ def test_unknown_payload_modes(bucket, payload):
         ArgumentValue=payload,
     )
     assert bucket.is_untouched()
+
+
+@pytest.mark.parametrize("method, key", [("GET", "key"), ("DELETE", "key"), ("GET", None)])
+@pytest.mark.parametrize("payload", [STREAMING_TRAILER, "STREAMING-UNSIGNED-PAYLOAD-TRAILER"])
+def test_only_uploads_have_trailers(bucket, method, key, payload):
+    bucket.put("key", DATA)
+    response = bucket.raw.request(method, bucket.path(key), payload=payload)
+    message = "The value of x-amz-content-sha256 header is invalid."
+    expect.error(response, "InvalidRequest", message)
+    assert bucket.read("key") == DATA
