@@ -181,17 +181,11 @@ fn sort_out(directory: &OwnedFd, own: &FileInfo, parent: &Directory, name: &str)
         Err(Errno::NOENT) => return Ok(true),
         result => result.attempt("look up a name")?,
     };
-    if out.id() == own.id() {
-        rustix::fs::unlinkat(directory, OUT, AtFlags::empty()).attempt("remove a name")?;
-    } else if out.is_file() {
-        rustix::fs::renameat(directory, OUT, directory, SELF).attempt("replace a file")?;
-    } else {
-        if matches!(file_info::at(parent, name), Err(Errno::NOENT)) {
-            rustix::fs::renameat(directory, OUT, parent, name).attempt("put a name back")?;
-        }
-        return Ok(false);
+    let taken_in = exchange::take_in(directory, own.id(), (directory, OUT), &out)?;
+    if !taken_in && matches!(file_info::at(parent, name), Err(Errno::NOENT)) {
+        rustix::fs::renameat(directory, OUT, parent, name).attempt("put a name back")?;
     }
-    Ok(true)
+    Ok(taken_in)
 }
 
 /// True if a directory that was prepared may have the only name of something.

@@ -120,6 +120,26 @@ pub(crate) fn prepare<'p>(
     filled.map(|()| new)
 }
 
+/// Does what is right with a file that came out: it loses this name if it is the one that is in the
+/// `directory` already (`expected`), and takes the place of that if it is a newer one. False if it is
+/// no file.
+pub(crate) fn take_in(
+    directory: &OwnedFd,
+    expected: (u64, u64),
+    (above, name): (&OwnedFd, &str),
+    out: &FileInfo,
+) -> Result<bool, Fail> {
+    if out.id() == expected {
+        rustix::fs::unlinkat(above, name, AtFlags::empty()).attempt("remove a name")?;
+    } else if out.is_file() {
+        tracing::debug!(name, "another program replaced a file while it became a directory");
+        rustix::fs::renameat(above, name, directory, SELF).attempt("replace a file")?;
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
 /// False also of a directory or a link that has got the inode of the file since that was removed.
 fn is_still(file: &FileInfo, there: &FileInfo) -> bool {
     there.is_file() && there.id() == file.id()
@@ -214,13 +234,7 @@ impl Prepared<'_> {
     fn put_back(&self, bucket: &Bucket<'_>) -> Result<Out, Fail> {
         let (staging, entry, directory) = (self.staging, self.entry, &self.directory);
         let out = file_info::at(staging, entry).attempt("look up a name")?;
-        if out.id() == self.file {
-            rustix::fs::unlinkat(staging, entry, AtFlags::empty()).attempt("remove a name")?;
-            return Ok(Out::InDirectory);
-        }
-        if out.is_file() {
-            tracing::debug!(path = self.path(), "another program replaced it while it became a directory");
-            rustix::fs::renameat(staging, entry, directory, SELF).attempt("replace a file")?;
+        if take_in(directory, self.file, (staging, entry), &out)? {
             return Ok(Out::InDirectory);
         }
         if !self.is_in_place()? {
