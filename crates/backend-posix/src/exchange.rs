@@ -245,6 +245,11 @@ impl Prepared<'_> {
             rustix::fs::unlinkat(directory, SELF, AtFlags::empty()).attempt("remove a name")?;
         }
         record::forget(bucket.store, directory, SELF);
+        let record = directory_record(bucket, directory.as_fd()).attempt("read a record")?;
+        if record.directory_object || record.newer {
+            // It became an object itself, and stays, though it may be empty.
+            return if out.is_directory() { self.join(bucket) } else { Ok(self.keep()) };
+        }
         let _ = record::clear(bucket.store, directory);
         if out.is_directory() {
             // Takes the place of an empty directory only: someone may have put an object in ours

@@ -8,7 +8,7 @@ use backend::SweepReport;
 use super::*;
 use crate::options::SweepOptions;
 use crate::sweep;
-use crate::testing::{Scene, fixture};
+use crate::testing::{Scene, digests, fixture};
 
 const PREPARED: &str = "x00000000000000000000000000000007";
 const NOTED: &str = ".slipway/staging/n00000000000000000000000000000007";
@@ -128,6 +128,25 @@ fn a_directory_whose_place_has_an_object_by_now_goes_into_the_one_there() {
                 assert_eq!(scene.get("a/below").unwrap(), b"clash");
                 assert_eq!(staged(&scene), Vec::<PathBuf>::new());
             }
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_became_an_object_since_stays_one() {
+    for (what, put) in STRANGERS {
+        let scene = scene();
+        if matches!(what, "file" | "nothing") || !crash(&scene, put) {
+            continue;
+        }
+        let record = Record { etag: Some(digests(b"").etag), ..Record::default() };
+        scene.target("a/").publish_empty_directory(&scene.store, record).unwrap();
+        sweep(&scene);
+        assert_eq!(scene.get("a/").ok().as_deref(), Some(&b""[..]), "{what}");
+        if what == "directory" && !scene.store.names_may_blink(&scene.bucket().fd) {
+            assert_eq!(scene.get("a/theirs").unwrap(), b"new");
+        } else {
+            assert_eq!(staged(&scene).len(), 2, "it and its note");
         }
     }
 }
