@@ -90,7 +90,10 @@ fn a_directory_whose_place_has_an_object_by_now_goes_into_the_one_there() {
             fs::set_permissions(at, fs::Permissions::from_mode(0o700)).unwrap();
         }),
         // With records of their own.
-        ("kept", |at| fs::create_dir(at.join(RECORDS)).unwrap()),
+        ("kept", |at| {
+            fs::create_dir(at.join(RECORDS)).unwrap();
+            fs::write(at.join(RECORDS).join("theirs"), "").unwrap();
+        }),
         // It is an object itself.
         (".slipway,self", |at| fs::write(at.join(".slipway,self"), "new").unwrap()),
     ];
