@@ -124,7 +124,9 @@ class TestMistakes:
     @pytest.mark.parametrize(
         "options, message",
         [
-            (["--listen", "nowhere"], "nowhere"),
+            (["--listen", "nowhere"], "'nowhere' for '--listen"),
+            (["--listen", ":65536"], "65535"),
+            (["--listen", "unix:"], "a path"),
             (["--max-connections", "0"], "1 to 1000000"),
             (["--no-such-flag"], "no-such"),
             (["--sigv2", "perhaps"], "perhaps"),
@@ -135,8 +137,10 @@ class TestMistakes:
         ],
     )
     def test_in_flags(self, make_server, options, message):
-        with pytest.raises(StartFailed, match=re.escape(message)):
+        with pytest.raises(StartFailed, match=re.escape(message)) as failure:
             make_server(*options)
+        # What clap and every other command say of a wrong command line.
+        assert "exit status 2\n" in str(failure.value)
 
     def test_in_the_environment(self, make_server):
         with pytest.raises(StartFailed, match="many"):

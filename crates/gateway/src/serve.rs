@@ -73,12 +73,10 @@ pub struct Running {
 
 /// Starts a server in this runtime.
 pub async fn start(options: &ServeOptions) -> Result<Running, String> {
-    let addresses: Vec<_> =
-        options.listen.iter().map(|a| ListenAddress::parse(a)).collect::<Result<_, _>>()?;
     let certificates = Certificates::read(&options.tls_cert, &options.tls_key)?;
     let backend = storage::open(options).await?;
     // Before keys are made: they are shown only once, by a start that succeeds.
-    let listeners = bind(&addresses).await?;
+    let listeners = bind(&options.listen).await?;
     let state_dir = (options.dir != NULL).then(|| Path::new(&options.dir).join(".slipway"));
     let env = |name: &str| std::env::var(name).ok();
     let account = account::find(options.account_id.as_ref(), state_dir.as_deref())?;

@@ -23,6 +23,7 @@ use crate::commands::import::ImportCommand;
 use crate::commands::rehash::RehashOptions;
 use crate::commands::stat::StatOptions;
 use crate::limits::STREAM_BYTES_MIN;
+use crate::server::ListenAddress;
 
 pub use reference::reference;
 pub(crate) use values::at_least_one;
@@ -186,9 +187,10 @@ pub struct ServeOptions {
         value_name = "ADDR",
         env = "SLIPWAY_LISTEN",
         value_delimiter = ',',
+        value_parser = ListenAddress::parse,
         default_value = "127.0.0.1:9000"
     )]
-    pub listen: Vec<String>,
+    pub listen: Vec<ListenAddress>,
 
     /// The region that clients must name; `auto` is understood too
     #[arg(long, value_name = "NAME", env = "SLIPWAY_REGION", default_value = "us-east-1", value_parser = region)]

@@ -170,7 +170,11 @@ mod tests {
         .unwrap();
         let config = file.to_str().unwrap();
         let options = read(&["--config", config, "/data"]).unwrap();
-        assert_eq!((options.listen, options.region.as_str()), (vec![":1".to_owned(), ":2".to_owned()], "x"));
+        let listen: Vec<_> = options.listen.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            (listen, options.region.as_str()),
+            (vec!["0.0.0.0:1".to_owned(), "0.0.0.0:2".to_owned()], "x")
+        );
         assert_eq!(options.idle_timeout, Duration::from_secs(7));
         assert!(options.trust_versitygw && !read(&["/data"]).unwrap().trust_versitygw);
         assert_eq!(read(&["--config", config, "--region", "y", "/data"]).unwrap().region, "y");

@@ -36,13 +36,11 @@ impl ListenAddress {
             };
         }
         if let Some(port) = text.strip_prefix(':') {
-            let port = port.parse().map_err(|_| format!("{text:?}: the port is a number up to 65535"))?;
+            let port = port.parse().map_err(|_| "the port is a number up to 65535".to_owned())?;
             return Ok(Self::Tcp((Ipv4Addr::UNSPECIFIED, port).into()));
         }
         let text = text.replace("localhost:", "127.0.0.1:");
-        text.parse()
-            .map(Self::Tcp)
-            .map_err(|_| format!("{text:?}: expected ADDRESS:PORT, :PORT or unix:PATH"))
+        text.parse().map(Self::Tcp).map_err(|_| "expected ADDRESS:PORT, :PORT or unix:PATH".to_owned())
     }
 }
 
