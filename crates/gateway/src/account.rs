@@ -50,12 +50,22 @@ fn kept(given: Option<&AccountId>, state_dir: &Path) -> Result<AccountId, String
         (Some(kept), _) => agreed(given, kept, state_dir),
         (None, Ok(_)) => Err(format!("{}: gone again", state_dir.join(FILE).display())),
         (None, Err(error)) => {
-            tracing::warn!(
-                file = %state_dir.join(FILE).display(),
-                %error,
-                account_id = %made,
-                "cannot be kept: unless --account-id says which, the owner that answers show is another one after each start"
-            );
+            let file = state_dir.join(FILE);
+            if given.is_some() {
+                tracing::info!(
+                    file = %file.display(),
+                    %error,
+                    account_id = %made,
+                    "cannot be kept: the account is that of --account-id, which each start has to be given"
+                );
+            } else {
+                tracing::warn!(
+                    file = %file.display(),
+                    %error,
+                    account_id = %made,
+                    "cannot be kept: unless --account-id says which, the owner that answers show is another one after each start"
+                );
+            }
             Ok(made)
         }
     }

@@ -88,7 +88,7 @@ fn find_keys(
     match state_dir::open(state_dir, FILE) {
         Ok(Some(_)) => read(&path, Origin::Kept(path.clone())),
         Ok(None) => keep(generate()?, state_dir, path),
-        Err(e) => Err(format!("{}: {e}", path.display())),
+        Err(e) => Err(cannot_keep(&path, &e)),
     }
 }
 
@@ -190,8 +190,17 @@ fn keep(credential: Credential, state_dir: &Path, path: PathBuf) -> Result<Root,
     match state_dir::create(state_dir, FILE, text.as_bytes(), 0o600) {
         Ok(true) => Ok(Root { credential, unix_account: None, origin: Origin::New(path) }),
         Ok(false) => read(&path, Origin::Kept(path.clone())),
-        Err(e) => Err(format!("{}: {e}", path.display())),
+        Err(e) => Err(cannot_keep(&path, &e)),
     }
+}
+
+fn cannot_keep(path: &Path, error: &std::io::Error) -> String {
+    let (access_key, secrets) = ENVIRONMENT[0];
+    format!(
+        "{}: {error}; where keys cannot be kept, give root's by --credentials-file, or in {access_key} and {}",
+        path.display(),
+        secrets[0]
+    )
 }
 
 #[cfg(test)]
