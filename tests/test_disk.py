@@ -262,12 +262,33 @@ def test_a_read_only_file_system(tmp_path, make_server):
         ):
             expect.error(response, "AccessDenied", re.compile("read-only"))
         assert bucket.read("key") == b"data"
+        assert "only reads will work" in bucket.server.log
     finally:
         subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 class TestPermissions:
     """A server that is not root, on files that are partly not its own."""
+
+    def test_a_directory_of_root_with_a_bucket_of_its_own(self, make_server):
+        """What the log says of it at the start is so."""
+        with tempfile.TemporaryDirectory(prefix="slipway-nobody-", dir="/tmp") as directory:
+            place = Path(directory)
+            place.chmod(0o755)
+            program = shutil.copy(binary(), place / "slipway")
+            (place / "tree" / "bucket").mkdir(parents=True)
+            os.chown(place / "tree" / "bucket", NOBODY, NOBODY)
+            bucket = Bucket(make_server(tree=place / "tree", as_nobody=True, program=program), "bucket")
+            bucket.put("key", b"1")
+            upload = bucket.create_upload("parts")
+            expect.ok(bucket.complete("parts", upload, [(1, bucket.put_part("parts", upload, 1, b"2").etag)]))
+            assert bucket.read("parts") == b"2"
+            expect.ok(bucket.delete("key"), 204)
+            expect.error(bucket.raw.put("/another"), "AccessDenied")
+            expect.ok(bucket.delete("parts"), 204)
+            expect.error(bucket.raw.delete(bucket.path()), "AccessDenied")
+            assert "buckets can be neither made nor removed" in bucket.server.log
+            assert "only reads" not in bucket.server.log
 
     @pytest.fixture
     def foreign(self, make_server) -> Iterator[Bucket]:

@@ -7,6 +7,8 @@ use std::time::Duration;
 use backend::Backend;
 use backend_null::NullBackend;
 use backend_posix::PosixBackend;
+use rustix::fs::Access;
+use rustix::io::Errno;
 
 use crate::config::{self, ServeOptions};
 
@@ -69,8 +71,19 @@ fn days(days: u32) -> Option<Duration> {
 
 /// Tells the operator what may be surprising about the directory.
 async fn announce(backend: &PosixBackend, dir: &Path) {
-    if let Err(error) = rustix::fs::access(dir, rustix::fs::Access::WRITE_OK) {
-        tracing::warn!(dir = %dir.display(), %error, "cannot be written to: only reads will work");
+    match rustix::fs::access(dir, Access::WRITE_OK) {
+        Ok(()) => {}
+        Err(error @ Errno::ROFS) => tracing::warn!(
+            dir = %dir.display(),
+            %error,
+            "cannot be written to: only reads will work, but in buckets that are mounts of their own"
+        ),
+        Err(error) => tracing::warn!(
+            dir = %dir.display(),
+            %error,
+            "cannot be written to: buckets can be neither made nor removed; what can be done in a bucket is up to \
+             the rights on its own directory"
+        ),
     }
     match backend.unserved().await {
         Ok(names) if names.is_empty() => {}
