@@ -325,3 +325,22 @@ def test_durability_levels(make_server, level):
     assert expect.ok(server.raw.get("/bucket/deep/key")).body == b"data"
     expect.ok(server.raw.delete("/bucket/deep/key"), 204)
     assert not server.path("bucket", "deep").exists()
+
+
+def test_what_is_not_served_is_told(make_server, tmp_path):
+    """Once, at the start: how many there are, and some names."""
+    tree = tmp_path / "tree"
+    for name in ("bucket", ".hidden", "UPPER", "lost+found", ".slipway"):
+        (tree / name).mkdir(parents=True)
+    (tree / ".slipway").chmod(0o700)
+    (tree / "link").symlink_to("bucket")
+    (tree / "plain").write_text("x")
+    log = make_server(tree=tree).log
+    (line,) = [line for line in log.splitlines() if "not served: " in line]
+    # Escapes are those of a log that goes to a file.
+    assert 'count=4 names=".hidden", "UPPER", "link", "plain"' in line, line
+    for number in range(50):
+        (tree / f"F{number:02}").touch()
+    (line,) = [line for line in make_server(tree=tree).log.splitlines() if "not served: " in line]
+    assert "count=54" in line and '"F06"' in line and '"F07"' not in line, line
+

@@ -203,8 +203,7 @@ impl PosixBackend {
         Ok(Self { store: Arc::new(Store::open_as_tool(root, options)?), rehash: None })
     }
 
-    /// What is under the root and might be taken for buckets, but is none: directories whose names are no bucket names, and
-    /// symbolic links.
+    /// What is directly under the root and no bucket: files, symbolic links, and directories whose names are no bucket names.
     pub async fn unserved(&self) -> Result<Vec<String>> {
         self.run(buckets::unserved).await
     }

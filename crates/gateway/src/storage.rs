@@ -93,7 +93,7 @@ async fn announce(backend: &PosixBackend, dir: &Path) {
             tracing::warn!(
                 count,
                 %names,
-                "not served: a bucket is a directory, no symbolic link, and its name has 3 to 63 of a-z, 0-9, - and ."
+                "not served: a bucket is a directory, no file or symbolic link, and its name has 3 to 63 of a-z, 0-9, - and ."
             );
         }
         Err(error) => tracing::error!(%error, "the directory cannot be read"),

@@ -13,7 +13,7 @@ use s3_types::{BucketName, Timestamp, UnixAccount};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op, is_of_one, retrying};
 use crate::files::rewind;
-use crate::keymap::{self, OWN_DIRECTORY};
+use crate::keymap::{self, OWN_DIRECTORY, RESERVED};
 use crate::limits::{DIRECTORY_READS_MAX, ENTRIES_READ_BYTES};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
@@ -59,17 +59,21 @@ pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage
     Ok(page)
 }
 
-/// Directories whose names are not bucket names, and symbolic links.
+/// What is no bucket: files, symbolic links, and directories whose names are not bucket names. Not what is the gateway's or the
+/// file system's own.
 pub(crate) fn unserved(store: &Store) -> Result<Vec<String>> {
     let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
     let mut names: Vec<_> = entries(&root)
         .op("read the root")?
         .into_iter()
-        // Those with a dot in front are meant not to be seen; ours is one.
-        .filter(|(name, _)| !name.starts_with('.') && !keymap::is_of_file_system(name))
-        .filter(|(name, kind)| match kind {
-            FileType::Directory => BucketName::new(name).is_err(),
-            kind => *kind == FileType::Symlink,
+        .filter(|(name, _)| {
+            name != OWN_DIRECTORY
+                && !name.starts_with(RESERVED)
+                && !keymap::is_lingering(name)
+                && !keymap::is_of_file_system(name)
+        })
+        .filter(|(name, kind)| {
+            !matches!(kind, FileType::Directory | FileType::Unknown) || BucketName::new(name).is_err()
         })
         .map(|(name, _)| name)
         .collect();
