@@ -328,6 +328,12 @@ class TestPermissions:
         response = foreign.raw.get(foreign.path(), query={"list-type": "2", "prefix": "locked/"})
         expect.error(response, "AccessDenied")
 
+    def test_a_bucket_that_may_not_be_opened(self, foreign):
+        (foreign.server.tree / "closed").mkdir(mode=0o700)
+        names = expect.ok(foreign.raw.get("/")).xml.child("Buckets").all("Bucket")
+        assert [bucket["Name"] for bucket in names] == ["bucket"]
+        assert "bucket=closed error=may not open a bucket: the file system denies it" in foreign.server.log
+
     def test_an_unreadable_file(self, foreign):
         expect.error(foreign.get("open/secret"), "AccessDenied")
         copied = foreign.raw.put(

@@ -154,7 +154,7 @@ class TestRequireMount:
         (tmp_path / "tree").mkdir()
         with pytest.raises(StartFailed, match="nothing is mounted there, which --require-mount asks for"):
             make_server("--require-mount", tree=tmp_path / "tree")
-        with pytest.raises(StartFailed, match="cannot be served"):
+        with pytest.raises(StartFailed, match="cannot be opened: No such file"):
             make_server("--require-mount", tree=tmp_path / "missing")
         assert not (tmp_path / "missing").exists()
 

@@ -91,6 +91,14 @@ class TestStat:
             done = subprocess.run([binary(), command, tmp_path], capture_output=True, text=True, timeout=60)
             assert done.returncode == 0 and "shows no trace of a gateway" in done.stderr
 
+    @pytest.mark.parametrize("command", ["fsck", "sweep", "rehash"])
+    def test_a_tree_that_is_not_there(self, tmp_path, command):
+        done = subprocess.run(
+            [binary(), command, tmp_path / "missing"], capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode != 0 and "No such file or directory" in done.stderr
+        assert "served" not in done.stderr, done.stderr
+
     def test_parts_and_upload(self, bucket):
         upload = bucket.create_upload("big")
         sizes = {2: 5 * MIB, 5: 7}

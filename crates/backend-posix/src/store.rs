@@ -39,11 +39,9 @@ pub struct OpenError {
 
 #[derive(Debug, thiserror::Error)]
 enum OpenReason {
-    #[error("cannot be served: {0}")]
+    #[error("cannot be opened: {0}")]
     Open(Errno),
-    #[error(
-        "cannot be served: the kernel refuses openat2, which needs Linux 5.6 and a sandbox that knows it: {0}"
-    )]
+    #[error("the kernel refuses openat2, which needs Linux 5.6 and a sandbox that knows it: {0}")]
     NoOpenat2(Errno),
     #[error("cannot be served: {}", .0.sentence())]
     Lacks(Lack),
@@ -56,7 +54,7 @@ enum OpenReason {
          without that option, or copy its objects to another tree through S3"
     )]
     HasAttributes(String),
-    #[error("cannot be served: {0} says {1:?} of where records are kept, which this version does not know")]
+    #[error("{0} says {1:?} of where records are kept, which this version does not know")]
     UnknownMetadata(String, String),
     #[error("cannot be served: that its records are in files cannot be noted in {0}: {1}")]
     Note(String, String),

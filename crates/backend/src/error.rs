@@ -124,7 +124,7 @@ pub enum BackendError {
     #[error("read-only")]
     ReadOnly,
     /// The file system denied it to the gateway.
-    #[error("the file system denied {operation}")]
+    #[error("may not {operation}: the file system denies it")]
     Denied {
         /// What was tried.
         operation: &'static str,
