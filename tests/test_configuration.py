@@ -344,3 +344,31 @@ def test_what_is_not_served_is_told(make_server, tmp_path):
     (line,) = [line for line in make_server(tree=tree).log.splitlines() if "not served: " in line]
     assert "count=54" in line and '"F06"' in line and '"F07"' not in line, line
 
+
+class TestNested:
+    """A tree in a tree: what one makes of its own keeps the other's bucket."""
+
+    def warnings(self, server) -> list[str]:
+        return [line for line in server.log.splitlines() if "served by itself" in line or "by themselves" in line]
+
+    def test_a_bucket_is_served(self, make_server, tmp_path):
+        outer = make_server()
+        expect.ok(outer.raw.put("/bucket"))
+        assert not self.warnings(outer)
+        for inner in (outer.tree / "bucket", outer.tree / "bucket" / "deep"):
+            (line,) = self.warnings(make_server(tree=inner))
+            assert f"outer={outer.tree}" in line or "deep" in str(inner) and f"outer={outer.tree}/bucket" in line
+        again = make_server(tree=outer.tree)
+        (line,) = self.warnings(again)
+        assert 'count=1 names="bucket"' in line
+        expect.error(again.raw.delete("/bucket"), "BucketNotEmpty", re.compile("."))
+
+    def test_only_what_is_ours(self, make_server, tmp_path):
+        """A name alone, or a link, is no trace of a gateway."""
+        tree = tmp_path / "above" / "tree"
+        for place, text in ((tree.parent, "x"), (tree / "bucket", "account_id = 1\n"), (tree / "empty", "")):
+            (place / ".slipway").mkdir(parents=True)
+            (place / ".slipway" / "account.toml").write_text(text)
+        served = make_server(tree=tmp_path / "served")
+        (tree / "link").symlink_to(served.tree)
+        assert not self.warnings(make_server(tree=tree))

@@ -34,6 +34,11 @@ pub fn find(given: Option<&AccountId>, state_dir: Option<&Path>) -> Result<Accou
     Ok(Account::new(id))
 }
 
+/// True if `state_dir` says whose a tree is: gateways have served the directory that it is in.
+pub fn is_kept(state_dir: &Path) -> bool {
+    matches!(read(state_dir), Ok(Some(_)))
+}
+
 fn kept(given: Option<&AccountId>, state_dir: &Path) -> Result<AccountId, String> {
     if let Some(kept) = read(state_dir)? {
         return agreed(given, kept, state_dir);

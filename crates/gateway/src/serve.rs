@@ -21,6 +21,7 @@ use crate::gateway::{Gateway, Places};
 use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX};
 use crate::request_id::{HostId, RequestIds};
 use crate::server::{Certificates, ConnectionSettings, ListenAddress, Listener, Server, Timeouts};
+use crate::state_dir::STATE_DIR;
 use crate::storage::{self, NULL};
 use crate::sweep;
 
@@ -77,7 +78,7 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
     let backend = storage::open(options).await?;
     // Before keys are made: they are shown only once, by a start that succeeds.
     let listeners = bind(&options.listen).await?;
-    let state_dir = (options.dir != NULL).then(|| Path::new(&options.dir).join(".slipway"));
+    let state_dir = (options.dir != NULL).then(|| Path::new(&options.dir).join(STATE_DIR));
     let env = |name: &str| std::env::var(name).ok();
     let account = account::find(options.account_id.as_ref(), state_dir.as_deref())?;
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref())?;

@@ -8,6 +8,9 @@ use std::path::Path;
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
+/// Its name.
+pub const STATE_DIR: &str = ".slipway";
+
 /// Writes `text` to the file `name` of `state_dir`, which is made if need be, for good. False if someone has made that file
 /// before: of several gateways that start at once on one tree, one wins, and all use what it wrote.
 pub fn create(state_dir: &Path, name: &str, text: &[u8], mode: u32) -> Result<bool> {

@@ -10,12 +10,16 @@ use backend_posix::PosixBackend;
 use rustix::fs::Access;
 use rustix::io::Errno;
 
+use crate::account;
 use crate::config::{self, ServeOptions};
+use crate::state_dir::STATE_DIR;
 
 /// The place that stores nothing.
 pub const NULL: &str = "null:";
 /// How many of what is not served is named in the log.
 const UNSERVED_SHOWN: usize = 8;
+/// How many of the directories in DIR are searched for the traces of other gateways.
+const NESTED_SEARCHED: usize = 1000;
 
 /// Opens what DIR names, and says what of it will not be served.
 pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
@@ -97,5 +101,36 @@ async fn announce(backend: &PosixBackend, dir: &Path) {
             );
         }
         Err(error) => tracing::error!(%error, "the directory cannot be read"),
+    }
+    announce_nested(dir);
+}
+
+/// Warns of a tree in a tree: mostly, another directory was meant. By way of the inner one the account and the keys of that are made, which
+/// to the outer one are something of a person's.
+fn announce_nested(dir: &Path) {
+    let served = |dir: &Path| account::is_kept(&dir.join(STATE_DIR));
+    // Where it can't be told, nothing is to be warned of.
+    let place = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    if let Some(outer) = place.ancestors().skip(1).find(|above| served(above)) {
+        tracing::warn!(
+            dir = %dir.display(),
+            outer = %outer.display(),
+            "lies in another directory that is, or was, served by itself: a bucket with a tree of its own in it cannot be deleted there"
+        );
+    }
+    let children = std::fs::read_dir(&place).into_iter().flatten().flatten().take(NESTED_SEARCHED);
+    let children = children.filter(|child| child.file_type().is_ok_and(|kind| kind.is_dir()));
+    let inner: Vec<_> = children
+        .filter(|child| served(&child.path()))
+        .map(|child| child.file_name().to_string_lossy().into_owned())
+        .collect();
+    if !inner.is_empty() {
+        let names: Vec<_> = inner.iter().take(UNSERVED_SHOWN).map(|name| format!("{name:?}")).collect();
+        tracing::warn!(
+            dir = %dir.display(),
+            count = inner.len(),
+            names = %names.join(", "),
+            "directories in it are, or were, served by themselves: as buckets they cannot be deleted"
+        );
     }
 }
