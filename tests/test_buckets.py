@@ -249,6 +249,35 @@ class TestDelete:
         )
         assert (bucket.tree / "empty").exists()
 
+    @pytest.mark.parametrize(
+        "path, why",
+        [
+            (".slipway,notes", "reserved"),
+            (".slipway,self", "reserved"),
+            ("empty/.slipway,=plain", "reserved"),
+            ("/".join("d" * 250 for _ in range(5)) + "/file", "1024 bytes"),
+            (".snapshot/daily", "snapshots"),
+            ("empty/link", "a symbolic link"),
+            (".slipway/notes", "nothing that the gateway made"),
+        ],
+    )
+    def test_the_log_tells_what_keeps_it(self, bucket, raw, path, why):
+        """The listing is empty, so that the client can't know."""
+        kept = bucket.tree / path
+        try:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.symlink_to("nowhere") if kept.name == "link" else kept.write_text("x")
+        except OSError as error:
+            pytest.skip(f"not to be had on this file system: {error}")
+        assert bucket.keys() == []
+        expect.error(
+            raw.delete(bucket.path()), "BucketNotEmpty", re.compile("no objects"), BucketName=bucket.name
+        )
+        assert os.path.lexists(kept)
+        (line,) = [line for line in bucket.server.log.splitlines() if f'path="{bucket.name}/' in line]
+        told = ".snapshot" if why == "snapshots" else path
+        assert f'path="{bucket.name}/{told}"' in line and why in line and " INFO " in line, line
+
     def test_of_what_is_not_ours_in_our_directory(self, bucket, raw):
         """Told at once, and nothing of it is taken."""
         bucket.put("a", b"1")

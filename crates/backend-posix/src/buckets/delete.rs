@@ -38,8 +38,8 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
             Removal::Done => return Ok(sync_root(store)?),
             Removal::NotEmpty => {}
         }
-        refuse_if_used(&bucket)?;
-        refuse_if_strange(&bucket)?;
+        refuse_if_used(&bucket, name)?;
+        refuse_if_strange(&bucket, name)?;
         // With all locks held, nothing is replaced, deleted or completed, and no record overflows.
         let locks = bucket.lock_all()?;
         if let Some(staging) = sweep::staging_directory(&bucket)? {
@@ -49,7 +49,7 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
         let created = head(store, name)?.created;
         let aside = Aside::take(&bucket, name)?;
         let old_locks = aside_of_nothing();
-        let removed = remove_own(&bucket, &old_locks, &mut waits).and_then(|()| {
+        let removed = remove_own(&bucket, name, &old_locks, &mut waits).and_then(|()| {
             refuse_unless(orphans::remove_folder(&bucket, &bucket.fd)?)?;
             remove(store, name)
         });
@@ -93,7 +93,7 @@ fn remove(store: &Store, name: &BucketName) -> Result<Removal, Fail> {
 
 /// Refuses, before anything is touched, a bucket that holds more than directories. Not recursive, and with one directory open
 /// at a time, since they may be many levels.
-fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
+fn refuse_if_used(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), Fail> {
     let mut paths = vec![String::new()];
     while let Some(path) = paths.pop() {
         let directory = open_directory(bucket, &path)?;
@@ -104,6 +104,7 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
         refuse_if_fixed(&directory, &path)?;
         let (mut refusal, mut staged, mut records) = (None, Vec::new(), false);
         let read = read_names(&directory, |name, kind| {
+            let no_object = |why| Some(no_object(bucket_name, &join(&path, &name.to_string_lossy()), why));
             match (name.to_str(), kind) {
                 (Ok("." | ".."), _) => {}
                 (Ok(OWN_DIRECTORY), _) if path.is_empty() => {}
@@ -111,13 +112,20 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
                 (Ok(RECORDS), FileType::Directory | FileType::Unknown) => records = true,
                 (Ok(name), _) if keymap::is_lingering(name) => {}
                 (Ok(name), _) if keymap::is_of_file_system(name) => {
-                    refusal = Some(BackendError::BucketHoldsFiles);
+                    refusal = no_object("a name of snapshots, or of a file system's own");
                 }
                 // Of what kind an unknown one is turns out when it is opened.
                 (Ok(name), FileType::Directory | FileType::Unknown) => paths.push(join(&path, name)),
                 (Ok(name), FileType::RegularFile) if is_scattered(name) => staged.push(name.to_owned()),
-                (Ok(_), FileType::RegularFile) => refusal = Some(BackendError::BucketNotEmpty),
-                _ => refusal = Some(BackendError::BucketHoldsFiles),
+                (Ok(name), FileType::RegularFile) => {
+                    refusal = match keymap::hidden_because(&join(&path, name)) {
+                        Some(why) => no_object(why),
+                        None => Some(BackendError::BucketNotEmpty),
+                    };
+                }
+                (Ok(_), FileType::Symlink) => refusal = no_object("a symbolic link"),
+                (Ok(_), _) => refusal = no_object("neither a file nor a directory"),
+                (Err(_), _) => refusal = no_object("its name is not UTF-8"),
             }
             Ok(refusal.is_none())
         });
@@ -125,7 +133,9 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
         if let Some(refusal) = refusal {
             return Err(refusal.into());
         }
-        refuse_unless(!records || orphans::may_go(&directory)?)?;
+        if records && !orphans::may_go(&directory)? {
+            return Err(no_object(bucket_name, &join(&path, RECORDS), "it holds what is no record").into());
+        }
         for name in staged {
             // One that is held is a PUT under way.
             if !sweep::remove_staged(bucket, &directory, &name, false)? {
@@ -136,9 +146,16 @@ fn refuse_if_used(bucket: &Bucket<'_>) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Refuses a bucket that holds what someone made and S3 does not see.
+/// Refuses a bucket in which something strange has come up since it was looked through.
 fn refuse_unless(nothing_strange: bool) -> Result<(), Fail> {
     if nothing_strange { Ok(()) } else { Err(BackendError::BucketHoldsFiles.into()) }
+}
+
+/// Why a bucket stays whose listing may well be empty. The client can't see what keeps it, the operator can.
+fn no_object(bucket: &BucketName, path: &str, why: &str) -> BackendError {
+    let path = join(bucket.as_str(), path);
+    tracing::info!(?path, why, "a bucket is not deleted: it holds what is no object");
+    BackendError::BucketHoldsFiles
 }
 
 /// What may be in `.slipway` when a bucket goes.
@@ -146,14 +163,19 @@ const KNOWN: [&str; 7] =
     ["completed", "locks", "overflow", "scattered", "staging", "uploads", conversion::ANNOUNCEMENT];
 
 /// Refuses a bucket with something in `.slipway` that is a person's, or a newer gateway's.
-fn refuse_if_strange(bucket: &Bucket<'_>) -> Result<(), Fail> {
+fn refuse_if_strange(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), Fail> {
     let own = match bucket.own() {
         Err(Errno::NOENT) => return Ok(()),
         result => result.attempt("open a directory of the bucket's own")?,
     };
     let names = entries(&own).attempt("read a directory")?;
     let known = |name: &str| KNOWN.contains(&name) || keymap::is_lingering(name);
-    refuse_unless(names.iter().all(|(name, _)| known(name)))
+    match names.iter().find(|(name, _)| !known(name)) {
+        None => Ok(()),
+        Some((name, _)) => {
+            Err(no_object(bucket_name, &join(OWN_DIRECTORY, name), "nothing that the gateway made").into())
+        }
+    }
 }
 
 /// Refuses a directory that is not to be had: so that no other is removed before that shows.
@@ -217,7 +239,12 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
 
 /// Removes `.slipway`. The locks, which the caller holds, go to `old_locks` in the root. Counts how often it was kept from that by
 /// files that someone is writing.
-fn remove_own(bucket: &Bucket<'_>, old_locks: &str, waits: &mut usize) -> Result<(), Fail> {
+fn remove_own(
+    bucket: &Bucket<'_>,
+    bucket_name: &BucketName,
+    old_locks: &str,
+    waits: &mut usize,
+) -> Result<(), Fail> {
     let Ok(own) = resolve::plain(&bucket.fd, OWN_DIRECTORY, DIRECTORY) else { return Ok(()) };
     for name in ["completed", "overflow", "scattered"] {
         sweep::remove_tree(&own, name);
@@ -240,7 +267,7 @@ fn remove_own(bucket: &Bucket<'_>, old_locks: &str, waits: &mut usize) -> Result
     match files::remove_directory(&bucket.fd, OWN_DIRECTORY) {
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
             // No more tries would help.
-            refuse_if_strange(bucket)?;
+            refuse_if_strange(bucket, bucket_name)?;
             Err(Fail::Retry)
         }
         result => result.attempt("remove a directory"),
