@@ -145,6 +145,94 @@ class TestStat:
         assert [found["key"] for found in stat(bucket.file("a"))] == ["a/", "a", "a/"]
         assert stat(bucket.tree)[0]["is"] == "bucket"
 
+    # A link in a bucket, and why it is not followed; nothing if it is.
+    LINKS = {
+        "file": ("real.html", None),
+        "d/up": ("../real.html", None),
+        "other.css": ("made", None),
+        "directory": ("d", None),
+        "d/loop": ("..", None),
+        "passwd": ("/etc/passwd", "leads out of its bucket"),
+        "above": ("..", "leads out of its bucket"),
+        "dangling": ("nowhere", "leads to nothing"),
+        "itself": ("itself", "leads to itself"),
+        "own": (".slipway/notes", "gateway's or a file system's own"),
+        "fifo": ("pipe", "neither a file nor a directory"),
+        "d/.slipway,self": ("../made", "a name of the gateway's own"),
+        ".slipway,x": ("made", "reserved"),
+    }
+
+    def link(self, bucket: Bucket) -> Path:
+        """A bucket with links in it."""
+        bucket.put("real.html", b"1", headers={"x-amz-meta-colour": "blue"})
+        (bucket.tree / "d").mkdir()
+        (bucket.tree / "made").write_bytes(b"22")
+        (bucket.tree / ".slipway").mkdir(exist_ok=True)
+        (bucket.tree / ".slipway" / "notes").write_bytes(b"22")
+        os.mkfifo(bucket.tree / "pipe")
+        for name, (target, _) in self.LINKS.items():
+            (bucket.tree / name).symlink_to(target)
+        return bucket.tree
+
+    def test_links(self, bucket):
+        """What is said of them is what the server does."""
+        tree = self.link(bucket)
+        for name, (target, why) in self.LINKS.items():
+            (found,) = stat(tree / name)
+            assert found["is"] == "link" and found["link"]["target"] == target, found
+            assert found["link"]["followed"] is (why is None), found
+            answer = bucket.head(name)
+            if why:
+                assert why in found["why"] and "S3 does not follow it" in found["why"], found
+                assert (found["object"], found["key"], found["stamp"]) == (None, None, None)
+                assert answer.status == 404, name
+            elif (tree / name).is_file():
+                assert found["key"] == name and f'"{found["object"]["etag"]}"' == expect.ok(answer).etag
+                assert found["object"]["headers"].get("content-type", "binary/octet-stream") == answer.headers["content-type"]
+            else:
+                assert found["key"] == f"{name}/" and answer.status == 404
+        assert "listings end" in stat(tree / "d" / "loop")[0]["why"]
+        text = run("stat", tree / "passwd")
+        assert "leads to       /etc/passwd\n" in text and "etag" not in text and "size" not in text
+
+    def test_what_is_behind_a_link(self, bucket, tmp_path):
+        tree = self.link(bucket)
+        (tmp_path / "file").write_bytes(b"1")
+        (tree / "outside").symlink_to(tmp_path)
+        (found,) = stat(tree / "outside" / "file")
+        assert (found["is"], found["object"], found["key"]) == ("no object", None, None)
+        assert "outside, a link to" in found["why"] and "leads out of its bucket" in found["why"]
+        assert bucket.head("outside/file").status == 404
+        (tree / "d" / "file").write_bytes(b"1")
+        (found,) = stat(tree / "directory" / "file")
+        assert f'"{found["object"]["etag"]}"' == expect.ok(bucket.head("directory/file")).etag
+        # A link from elsewhere is none of S3's.
+        (tmp_path / "into").symlink_to(tree)
+        (found,) = stat(tmp_path / "into" / "real.html")
+        assert (found["is"], found["key"], found["link"]) == ("object", "real.html", None)
+
+    def test_beside_the_buckets(self, make_server):
+        tree = make_server().tree
+        (tree / "bucket").mkdir()
+        (tree / "plain").write_bytes(b"1")
+        (tree / "link").symlink_to("bucket")
+        for name, why in (("plain", "beside the buckets"), ("link", "in the place of a bucket")):
+            (found,) = stat(tree / name)
+            assert found["bucket"] is None and found["object"] is None and why in found["why"], found
+
+    def test_in_no_tree(self, tmp_path):
+        (tmp_path / "file").write_bytes(b"1")
+        (found,) = stat(tmp_path / "file")
+        assert (found["is"], found["object"], found["foreign"]) == ("no object", None, False)
+        assert "in no tree" in found["why"] and "--tree" in found["why"]
+        assert "etag" not in run("stat", tmp_path / "file")
+
+    def test_sentences_are_not_escaped(self, bucket):
+        bucket.file("it's").write_bytes(b"1")
+        assert "key            it's\n" in run("stat", bucket.file("it's"))
+        (bucket.tree / "lost+found").mkdir()
+        assert "a file system's own files\n" in run("stat", bucket.tree / "lost+found")
+
     def test_what_is_not_there(self, tmp_path):
         run("stat", tmp_path / "missing", status=1)
         run("stat", status=2)

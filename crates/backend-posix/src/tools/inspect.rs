@@ -7,6 +7,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode};
 use s3_types::BucketName;
 
+use super::link::{self, Found, Link};
 use super::locate::{self, LocateError, Located};
 use crate::bucket::Bucket;
 use crate::file_info::{self, FileInfo};
@@ -43,6 +44,9 @@ pub struct Inspection {
     pub record: Option<StoredRecord>,
     /// versitygw made it, and no one imported it yet.
     pub versitygw: bool,
+    /// The symbolic link that this is, or the first on the way here that S3 does not follow. All else is of what it leads to, if
+    /// S3 follows it.
+    pub link: Option<Link>,
 }
 
 /// What something is.
@@ -86,6 +90,10 @@ pub enum Standing {
     },
     /// A file that no key leads to; why.
     NotShown(&'static str),
+    /// A symbolic link that S3 does not follow, or what is behind one.
+    LinkNotFollowed,
+    /// In no tree that a gateway is known to serve.
+    InNoTree,
     /// Neither file nor directory.
     Other,
 }
@@ -127,34 +135,52 @@ pub fn inspect(path: &Path, tree: Option<&Path>) -> Result<Vec<Inspection>, Stri
     if path.to_str().is_none() {
         return Err(LocateError::NotText(path.to_owned()).to_string());
     }
+    if let Some(found) = link::refused_on_the_way(path, tree)? {
+        return Ok(vec![behind(path, found)]);
+    }
+    if let Some(found) = link::find(path, tree)? {
+        return Ok(vec![inspect_link(path, found)?]);
+    }
     let located = match locate::locate(path, tree) {
         Ok(located) => Some(located),
         Err(LocateError::Unknown(_)) => None,
         Err(error) => return Err(error.to_string()),
     };
-    let mut found = vec![inspect_one(path, located.as_ref())?];
+    let mut found = vec![inspect_one(path, located.as_ref(), None)?];
     if found[0].kind == Kind::Directory && found[0].standing != Standing::Bucket {
         for name in [SELF, DIRECTORY_DATA] {
             let located =
                 located.as_ref().map(|at| Located { path: format!("{}/{name}", at.path), ..at.clone() });
             let inside = path.join(name);
             if inside.is_file() {
-                found.push(inspect_one(&inside, located.as_ref())?);
+                found.push(inspect_one(&inside, located.as_ref(), None)?);
             }
         }
     }
     Ok(found)
 }
 
-fn inspect_one(path: &Path, located: Option<&Located>) -> Result<Inspection, String> {
-    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
-    let place = rustix::fs::openat(CWD, path, PLACE, Mode::empty());
-    let again = || rustix::fs::openat(CWD, path, READ, Mode::empty());
-    let opened = match place.and_then(|place| resolve::reopen(&place, again)) {
-        Err(errno) if leads_nowhere(errno) && path.exists() => None,
-        result => Some(result.map_err(|e| says(&e))?),
-    };
-    let mut inspection = Inspection {
+/// A link, by what it leads to.
+fn inspect_link(path: &Path, found: Found) -> Result<Inspection, String> {
+    let Found { link, at, leads_to: Some(leads_to) } = found else { return Ok(behind(path, found)) };
+    let bucket = leads_to.bucket.as_ref().map_or("", BucketName::as_str);
+    let target = leads_to.root.join(bucket).join(&leads_to.path);
+    let inspection = inspect_one(&target, Some(&leads_to), Some(&at))?;
+    Ok(Inspection { path: path.to_owned(), link: Some(link), ..inspection })
+}
+
+/// What S3 does not see because of a link.
+fn behind(path: &Path, found: Found) -> Inspection {
+    Inspection {
+        standing: Standing::LinkNotFollowed,
+        link: Some(found.link),
+        ..nothing_of(path, Some(&found.at))
+    }
+}
+
+/// Before anything is known of it.
+fn nothing_of(path: &Path, located: Option<&Located>) -> Inspection {
+    Inspection {
         path: path.to_owned(),
         place: located.and_then(|at| Some((at.root.clone(), at.bucket.clone()?))),
         key: None,
@@ -165,7 +191,24 @@ fn inspect_one(path: &Path, located: Option<&Located>) -> Result<Inspection, Str
         upload_id: None,
         record: None,
         versitygw: false,
+        link: None,
+    }
+}
+
+/// `named` is where the name is by which S3 knows it, if that is elsewhere.
+fn inspect_one(
+    path: &Path,
+    located: Option<&Located>,
+    named: Option<&Located>,
+) -> Result<Inspection, String> {
+    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+    let place = rustix::fs::openat(CWD, path, PLACE, Mode::empty());
+    let again = || rustix::fs::openat(CWD, path, READ, Mode::empty());
+    let opened = match place.and_then(|place| resolve::reopen(&place, again)) {
+        Err(errno) if leads_nowhere(errno) && path.exists() => None,
+        result => Some(result.map_err(|e| says(&e))?),
     };
+    let mut inspection = nothing_of(path, located);
     let Some(file) = opened else { return Ok(inspection) };
     let info = file_info::of(&file).map_err(|e| says(&e))?;
     inspection.stamp = info.stamp;
@@ -174,6 +217,16 @@ fn inspect_one(path: &Path, located: Option<&Located>) -> Result<Inspection, Str
         FileType::Directory => Kind::Directory,
         _ => return Ok(inspection),
     };
+    if inspection.kind == Kind::File && located.is_some_and(|at| at.path.is_empty()) {
+        inspection.standing = Standing::NotShown("it is beside the buckets, and no directory");
+        inspection.place = None;
+        return Ok(inspection);
+    }
+    inspection.key =
+        named.or(located).filter(|at| at.bucket.is_some()).and_then(|at| match inspection.kind {
+            Kind::Directory => keymap::key_of_directory(&at.path),
+            _ => keymap::key_of_file(&at.path),
+        });
     fill(&mut inspection, &file, info, located).map_err(|e| says(&e))?;
     Ok(inspection)
 }
@@ -185,10 +238,6 @@ fn fill(
     located: Option<&Located>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let in_bucket = located.filter(|at| at.bucket.is_some());
-    inspection.key = in_bucket.and_then(|at| match inspection.kind {
-        Kind::Directory => keymap::key_of_directory(&at.path),
-        _ => keymap::key_of_file(&at.path),
-    });
     let (raw, sidecar) = raw_record(inspection, file, located)?;
     inspection.versitygw = raw == Raw::Absent && Attributes::read(&Source::File(file.as_fd()))?.is_some();
     let stored_bytes = raw.bytes().map(<[u8]>::len);
@@ -211,6 +260,11 @@ fn fill(
     }
     inspection.standing = standing(inspection, decoded.as_ref(), stored_bytes.is_some(), newer, located);
     inspection.upload_id = decoded.as_ref().and_then(|record| record.upload_id.clone());
+    if located.is_none() {
+        // A record that came along with a moved file is still shown as what it is.
+        inspection.standing = Standing::InNoTree;
+        return Ok(());
+    }
     let hidden = in_bucket.and_then(|at| keymap::hidden_because(&at.path));
     let own = |at: &Located| at.path.split('/').any(keymap::is_of_file_system);
     if let Some(why) = hidden.filter(|_| inspection.kind == Kind::File || located.is_some_and(own)) {

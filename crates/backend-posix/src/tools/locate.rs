@@ -1,7 +1,7 @@
 //! Which tree and bucket a path belongs to.
 //!
 //! Nothing marks a directory as one that is served: that is the point of it. But nearly every tree has a trace of a gateway.
-//! A bucket that was created or written to through S3 has a record or a `.slipway`, and a root where keys were made has them.
+//! A bucket that was created or written to through S3 has a record or a `.slipway`, and a root that was served has an account.
 //! Where there is no trace, we ask rather than guess: a lock in the wrong bucket would exclude no one.
 
 use std::ffi::OsStr;
@@ -103,8 +103,8 @@ pub fn may_be_served(root: &Path) -> bool {
 fn find_root(place: &Path) -> Option<PathBuf> {
     let root_at = |directory: &Path| {
         let own = directory.join(OWN_DIRECTORY);
-        let marker =
-            ["credentials.toml", METADATA].map(|name| own.join(name)).into_iter().find(|path| path.exists());
+        let markers = ["account.toml", "credentials.toml", METADATA];
+        let marker = markers.map(|name| own.join(name)).into_iter().find(|path| path.exists());
         let above = directory.parent();
         if let Some(above) = above.filter(|above| is_bucket(directory) && is_credible(above, directory)) {
             return Some(above.to_owned());
@@ -115,7 +115,9 @@ fn find_root(place: &Path) -> Option<PathBuf> {
         return Some(root);
     }
     let children = std::fs::read_dir(place).ok()?;
-    let found = children.flatten().any(|child| is_bucket(&child.path()));
+    // A link to a bucket makes no tree of the directory that it is in.
+    let directory = |child: &std::fs::DirEntry| child.file_type().is_ok_and(|kind| kind.is_dir());
+    let found = children.flatten().any(|child| directory(&child) && is_bucket(&child.path()));
     found.then(|| place.to_owned())
 }
 

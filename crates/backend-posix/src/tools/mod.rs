@@ -8,6 +8,7 @@ mod fsck;
 mod import;
 mod inspect;
 mod lazy;
+mod link;
 mod locate;
 mod rehash;
 mod tree;
@@ -29,6 +30,7 @@ pub(crate) use lazy::LazyRehash;
 pub use fsck::{FsckOptions, Problem, ProblemKind, ProblemState, fsck};
 pub use import::{ImportOptions, Imported, import_minio_fs, import_versitygw};
 pub use inspect::{Companion, Inspection, Kind, Standing, StoredRecord, inspect};
+pub use link::Link;
 pub use locate::{LocateError, Located, locate, may_be_served};
 pub use rehash::{RehashOptions, Rehashed, rehash};
 

@@ -146,8 +146,12 @@ fn size(bytes: u64) -> String {
 
 /// A path on one line: names may have line breaks, which must not pass for further results.
 fn shown(path: &Path) -> String {
-    let text = path.display().to_string();
-    if text.chars().any(is_hidden) { format!("{text:?}") } else { text }
+    one_line(&path.display().to_string()).into_owned()
+}
+
+/// A text on one line, quoted if it is not.
+fn one_line(text: &str) -> Cow<'_, str> {
+    if text.chars().any(is_hidden) { Cow::Owned(format!("{text:?}")) } else { Cow::Borrowed(text) }
 }
 
 /// A text with nothing in it that moves a terminal's cursor, colours it or turns its writing round: names are anyone's. Escaped as in

@@ -9,7 +9,7 @@ use clap::Args;
 use s3_types::{ObjectMetadata, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::{Console, FOUND, OK, Places, shown};
+use super::{Console, FOUND, OK, Places, one_line, shown};
 
 /// Options of `slipway stat`.
 #[derive(Debug, Clone, Args)]
@@ -46,6 +46,28 @@ pub fn run(options: &StatOptions) -> ExitCode {
 
 /// What it is, in a few words, and why S3 sees it so.
 fn verdict(inspection: &Inspection) -> (&'static str, Option<String>) {
+    let (what, why) = verdict_of_content(inspection);
+    let Some(link) = &inspection.link else { return (what, why) };
+    match link.refused {
+        Some(refused) if link.path == inspection.path => {
+            ("link", Some(format!("S3 does not follow it: {refused}")))
+        }
+        Some(refused) => {
+            let way = shown(&link.path);
+            (
+                "no object",
+                Some(format!("S3 does not follow {way}, a link to {}: {refused}", shown(&link.target))),
+            )
+        }
+        None => {
+            let ends = if link.leads_up { "; it is in there itself, so listings end at it" } else { "" };
+            let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+            ("link", Some(format!("S3 follows it to this {what}{why}{ends}")))
+        }
+    }
+}
+
+fn verdict_of_content(inspection: &Inspection) -> (&'static str, Option<String>) {
     let foreign = |why: &str| ("foreign file", Some(why.to_owned()));
     match inspection.standing {
         Standing::Recorded => ("object", None),
@@ -73,6 +95,11 @@ fn verdict(inspection: &Inspection) -> (&'static str, Option<String>) {
         }
         Standing::Directory { made: false } => ("directory", Some("a person made it: it stays".to_owned())),
         Standing::NotShown(why) => ("no object", Some(format!("S3 does not show it: {why}"))),
+        Standing::LinkNotFollowed => ("no object", Some("S3 does not follow a link".to_owned())),
+        Standing::InNoTree => {
+            let why = "in no tree that a gateway has left a trace in (--tree says which directory is served)";
+            ("no object", Some(why.to_owned()))
+        }
         Standing::Other => ("no object", Some("only regular files and directories are".to_owned())),
     }
 }
@@ -102,13 +129,16 @@ fn headers(metadata: &ObjectMetadata) -> Vec<(String, &str)> {
 fn as_text(inspection: &Inspection) -> String {
     let mut text = shown(&inspection.path);
     let mut line = |name: &str, value: &str| {
-        let _ = write!(text, "\n  {name:<14} {}", value.escape_debug());
+        let _ = write!(text, "\n  {name:<14} {}", one_line(value));
     };
     let (what, why) = verdict(inspection);
     if inspection.versitygw {
         line("also", "has versitygw's attributes, which `slipway import versitygw` would take over");
     }
     line("is", &why.map_or_else(|| what.to_owned(), |why| format!("{what}; {why}")));
+    if let Some(link) = inspection.link.as_ref().filter(|link| link.path == inspection.path) {
+        line("leads to", &link.target.display().to_string());
+    }
     if let Some((tree, bucket)) = &inspection.place {
         line("tree", &tree.display().to_string());
         line("bucket", bucket.as_str());
@@ -119,7 +149,9 @@ fn as_text(inspection: &Inspection) -> String {
     if inspection.kind == Kind::File {
         line("size", &inspection.stamp.size_bytes.to_string());
     }
-    line("mtime", &time(inspection.stamp));
+    if inspection.kind != Kind::Other {
+        line("mtime", &time(inspection.stamp));
+    }
     if let Some(attributes) = &inspection.attributes {
         line("etag", &attributes.etag.to_string());
         if let Some(checksum) = &attributes.checksum {
@@ -136,10 +168,11 @@ fn as_text(inspection: &Inspection) -> String {
     if let Some(id) = &inspection.upload_id {
         line("upload", id);
     }
-    line(
-        "record",
-        &inspection.record.as_ref().map_or_else(|| "none".to_owned(), |r| record_text(r, inspection)),
-    );
+    match &inspection.record {
+        Some(record) => line("record", &record_text(record, inspection)),
+        None if inspection.kind != Kind::Other => line("record", "none"),
+        None => {}
+    }
     text
 }
 
@@ -186,10 +219,15 @@ fn as_json(inspection: &Inspection) -> Value {
         "tree": inspection.place.as_ref().map(|(tree, _)| tree.to_string_lossy()),
         "bucket": inspection.place.as_ref().map(|(_, bucket)| bucket.as_str()),
         "key": inspection.key,
-        "stamp": stamp_json(inspection.stamp),
+        "stamp": (inspection.kind != Kind::Other).then(|| stamp_json(inspection.stamp)),
         "object": inspection.attributes.as_ref().map(object_json),
         "versitygw": inspection.versitygw,
         "upload_id": inspection.upload_id,
+        "link": inspection.link.as_ref().map(|link| json!({
+            "path": link.path.to_string_lossy(),
+            "target": link.target.to_string_lossy(),
+            "followed": link.refused.is_none(),
+        })),
         "record": inspection.record.as_ref().map(|record| json!({
             "bytes": record.bytes,
             "sidecar": record.sidecar,
