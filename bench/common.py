@@ -80,6 +80,11 @@ def peak_resident_mib(pid: int) -> float:
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
 
 
+def environment() -> dict[str, str]:
+    """Ours without what tests and scripts are told by SLIPWAY_..., which a server refuses."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY_")}
+
+
 @contextlib.contextmanager
 def server(options: argparse.Namespace, work: pathlib.Path, *more: str):
     """Yields host and pid of a server on a fresh directory, with `more` options."""
@@ -88,7 +93,7 @@ def server(options: argparse.Namespace, work: pathlib.Path, *more: str):
         sys.exit(f"{binary} does not exist: cargo build --release")
     where = "null:" if options.null else str(work / "data")
     command = [binary, "serve", "--listen", "127.0.0.1:0", "--durability", options.durability, *more, where]
-    env = dict(os.environ, SLIPWAY_ROOT_ACCESS_KEY=ACCESS_KEY, SLIPWAY_ROOT_SECRET_KEY=SECRET_KEY)
+    env = dict(environment(), SLIPWAY_ROOT_ACCESS_KEY=ACCESS_KEY, SLIPWAY_ROOT_SECRET_KEY=SECRET_KEY)
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
     try:
         for line in process.stdout:

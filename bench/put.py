@@ -22,7 +22,7 @@ import subprocess
 import tempfile
 import time
 
-from common import ACCESS_KEY, ROOT, SECRET_KEY, peak_resident_mib
+from common import ACCESS_KEY, ROOT, SECRET_KEY, environment, peak_resident_mib
 
 BINARY = ROOT / "target/release/slipway"
 
@@ -42,7 +42,7 @@ def started(command: str, directory: pathlib.Path):
         command = shlex.join(words if "serve" in words else [*words, "serve"])
         command += " --durability none --listen {address} {dir}"
     directory.mkdir()
-    env = dict(os.environ)
+    env = environment()
     for prefix in ("SLIPWAY_ROOT", "ROOT"):
         env |= {f"{prefix}_ACCESS_KEY": ACCESS_KEY, f"{prefix}_SECRET_KEY": SECRET_KEY}
     words = shlex.split(command.format(address=address, dir=shlex.quote(str(directory))))

@@ -146,6 +146,34 @@ class TestMistakes:
         with pytest.raises(StartFailed, match="many"):
             make_server(env={**KEYS, "SLIPWAY_MAX_REQUESTS": "many"})
 
+    @pytest.mark.parametrize(
+        "name, near",
+        [
+            ("SLIPWAY_DURABILTY", "; SLIPWAY_DURABILITY is"),
+            ("SLIPWAY_ROOT_SECRETKEY", "; SLIPWAY_ROOT_SECRET_KEY is"),
+            ("SLIPWAY_PORT", ""),
+        ],
+    )
+    def test_a_variable_that_is_none(self, make_server, name, near):
+        with pytest.raises(StartFailed) as failure:
+            make_server(env={**KEYS, name: "hush"})
+        assert f"{name} in the environment is no option of slipway{near}\n" in str(failure.value)
+        assert "exit status 2\n" in str(failure.value) and "hush" not in str(failure.value)
+
+    def test_the_variables_of_a_service(self, make_server):
+        """As Kubernetes sets them for a service of this name, in all containers beside it."""
+        service = {
+            "SLIPWAY_SERVICE_HOST": "10.0.0.1",
+            "SLIPWAY_SERVICE_PORT": "9000",
+            "SLIPWAY_SERVICE_PORT_S3": "9000",
+            "SLIPWAY_PORT": "tcp://10.0.0.1:9000",
+            "SLIPWAY_PORT_9000_TCP": "tcp://10.0.0.1:9000",
+            "SLIPWAY_PORT_9000_TCP_PROTO": "tcp",
+            "SLIPWAY_PORT_9000_TCP_PORT": "9000",
+            "SLIPWAY_PORT_9000_TCP_ADDR": "10.0.0.1",
+        }
+        expect.ok(make_server(env={**KEYS, **service}).raw.get("/"))
+
     def test_a_file_where_the_directory_should_be(self, make_server, tmp_path):
         (tmp_path / "file").write_text("x")
         with pytest.raises(StartFailed, match="file"):

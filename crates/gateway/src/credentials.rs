@@ -27,6 +27,12 @@ const ENVIRONMENT: [(&str, &[&str]); 3] = [
 const UID: &str = "SLIPWAY_ROOT_UID";
 const GID: &str = "SLIPWAY_ROOT_GID";
 
+/// The variables read here that are ours by name.
+pub fn own_variables() -> impl Iterator<Item = &'static str> {
+    let (access_key, secret_keys) = ENVIRONMENT[0];
+    [access_key, UID, GID].into_iter().chain(secret_keys.iter().copied())
+}
+
 /// Root's keys and account, and how we came by the keys.
 #[derive(Debug)]
 pub struct Root {

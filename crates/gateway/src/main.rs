@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
-use gateway::config::{Cli, Command};
+use gateway::config::{Cli, Command, refuse_unknown_variables};
 use gateway::{commands, serve, sweep};
 
 fn main() -> ExitCode {
@@ -15,7 +15,12 @@ fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     match cli.command {
-        Command::Serve(options) => exit_code(serve::run(*options)),
+        Command::Serve(options) => {
+            if let Err(error) = refuse_unknown_variables(std::env::vars_os()) {
+                error.exit();
+            }
+            exit_code(serve::run(*options))
+        }
         Command::Stat(options) => commands::stat::run(&options),
         Command::Rehash(options) => commands::rehash::run(&options),
         Command::Fsck(options) => commands::fsck::run(&options),

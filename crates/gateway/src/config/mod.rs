@@ -7,6 +7,7 @@
 mod read;
 mod reference;
 mod values;
+mod variables;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ use crate::server::ListenAddress;
 pub use reference::reference;
 pub(crate) use values::at_least_one;
 use values::{domain, log_filter, octal, region, seconds, seconds_or_none};
+pub use variables::refuse_unknown_variables;
 
 /// An S3 server whose storage is the file system you already have.
 #[derive(Debug, Parser)]

@@ -36,7 +36,7 @@ impl Cli {
 }
 
 /// An error about `serve`.
-fn error(kind: ErrorKind, message: String) -> clap::Error {
+pub(super) fn error(kind: ErrorKind, message: String) -> clap::Error {
     let mut command = Cli::command();
     command.build();
     match command.find_subcommand_mut("serve") {

@@ -14,7 +14,9 @@ pub fn reference() -> String {
          `--config` names.\n\
          A flag wins over the environment, the environment over the file, the file over the default.\n\
          Lists are comma-separated in the environment, arrays in the file, repeated flags on the command line.\n\
-         A flag without a value is `1`, `true`, `yes` or `on` in the environment, or `0`, `false`, `no` or `off`; in the file, `true` or `false`.\n\n\
+         A flag without a value is `1`, `true`, `yes` or `on` in the environment, or `0`, `false`, `no` or `off`; in the file, `true` or `false`.\n\
+         A key of the file that is none is refused, and so is a variable that begins with `SLIPWAY_` and is none \
+         (but for those that Kubernetes makes of a service called `slipway`, such as `SLIPWAY_SERVICE_HOST` and `SLIPWAY_PORT=tcp://...`).\n\n\
          | flag and key | environment | default | meaning |\n|---|---|---|---|\n",
     );
     let serve = command.find_subcommand("serve").map(clap::Command::get_arguments).into_iter().flatten();
