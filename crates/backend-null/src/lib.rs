@@ -1,7 +1,8 @@
 //! A backend that reads all, stores nothing and answers at once: for measuring the gateway alone.
 //!
-//! Every bucket exists and is empty. An object has the size that the end of its key says in bytes (`any/1024`,
-//! `any/7-1024`, at most 1 GiB), else 1 KiB, and consists of zeros. Writes, parts and copies are taken and forgotten.
+//! Every bucket exists and is empty. An object has the size that the end of its key says in bytes
+//! (`any/1024`, `any/7-1024`, at most 1 GiB), else 1 KiB, and consists of zeros. Writes, parts and
+//! copies are taken and forgotten.
 
 use async_trait::async_trait;
 use backend::{

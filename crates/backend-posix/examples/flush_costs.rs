@@ -1,5 +1,5 @@
-//! What it costs to have small files on disk before they are acknowledged: ways for several threads to write files of 4 KiB, in files a
-//! second and microseconds of CPU a file.
+//! What it costs to have small files on disk before they are acknowledged: ways for several threads
+//! to write files of 4 KiB, in files a second and microseconds of CPU a file.
 //!
 //! `cargo run --release -p backend-posix --example flush_costs DIRECTORY [SECONDS]`
 

@@ -1,8 +1,10 @@
-//! Keys that lead through symbolic links to directories: other names of objects that have their own.
+//! Keys that lead through symbolic links to directories: other names of objects that have their
+//! own.
 //!
-//! Reading and writing by such a name does what it says. Whoever moves or mirrors objects by S3 takes two keys for two objects,
-//! though: a copy from one name to the other, or none since they are alike already, and then the removal of "the source" would leave
-//! nothing. So nothing is deleted by such a key, and nothing is copied onto itself by it.
+//! Reading and writing by such a name does what it says. Whoever moves or mirrors objects by S3
+//! takes two keys for two objects, though: a copy from one name to the other, or none since they
+//! are alike already, and then the removal of "the source" would leave nothing. So nothing is
+//! deleted by such a key, and nothing is copied onto itself by it.
 
 use backend::{BackendError, Result};
 
@@ -32,7 +34,8 @@ pub(crate) fn refuse_copy(store: &Store, source: &Source, to: (&s3_types::Bucket
     }
 }
 
-/// A key's path without the links to directories that are in it; `None` if its directory does not exist.
+/// A key's path without the links to directories that are in it; `None` if its directory does not
+/// exist.
 fn own_path(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<String>> {
     if place.directory {
         return Ok(existing_directory(bucket, &place.path)?.map(|directory| directory.path));

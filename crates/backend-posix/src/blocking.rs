@@ -14,15 +14,16 @@ use tokio::time::timeout;
 use crate::limits::{BUCKET_SHARES, BUCKET_THREADS_MAX, BUCKET_WAIT_MAX};
 use crate::lock;
 
-/// One of the threads that work on a bucket may have at once. A call that the file system never ends can't be ended by anyone; a
-/// bucket that has many of these leaves threads to the others.
+/// One of the threads that work on a bucket may have at once. A call that the file system never
+/// ends can't be ended by anyone; a bucket that has many of these leaves threads to the others.
 #[derive(Debug)]
 pub(crate) struct Share(
     #[expect(dead_code, reason = "gives the share back when it is dropped")] OwnedSemaphorePermit,
 );
 
 impl Share {
-    /// Waits for one; [`BackendError::Busy`] if that takes too long. Some buckets have theirs together with others.
+    /// Waits for one; [`BackendError::Busy`] if that takes too long. Some buckets have theirs
+    /// together with others.
     pub async fn of(bucket: &BucketName) -> Result<Self> {
         let shares = Self::turns(bucket);
         if let Ok(share) = Arc::clone(&shares).try_acquire_owned() {
@@ -43,7 +44,8 @@ impl Share {
     }
 }
 
-/// Runs an operation's system calls in one hop to the blocking pool, on account of a bucket if they are about one.
+/// Runs an operation's system calls in one hop to the blocking pool, on account of a bucket if they
+/// are about one.
 pub(crate) async fn run<T: Send + 'static>(
     bucket: Option<&BucketName>,
     work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -84,7 +86,8 @@ pub(crate) fn drop_later(value: impl Send + 'static) {
     }
 }
 
-/// Someone who waits for work, and tells it when he does no more: dropped with the request's future.
+/// Someone who waits for work, and tells it when he does no more: dropped with the request's
+/// future.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting(Arc<AtomicBool>);
 
@@ -107,7 +110,8 @@ mod tests {
 
     use super::*;
 
-    /// As where a file system has stopped: no call on the bucket ends, and those who asked have gone.
+    /// As where a file system has stopped: no call on the bucket ends, and those who asked have
+    /// gone.
     #[tokio::test]
     async fn a_bucket_that_hangs_leaves_threads_to_others() {
         let name = |name: &str| BucketName::new(name).unwrap();

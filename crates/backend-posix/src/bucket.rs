@@ -17,8 +17,9 @@ use crate::options::Symlinks;
 use crate::resolve::{self, DIRECTORY, PLACE, READ};
 use crate::store::Store;
 
-/// A bucket's directory. Opened anew by each operation, and once more after a body has come, so that a bucket which was renamed,
-/// deleted or mounted over meanwhile is not written to by its old name.
+/// A bucket's directory. Opened anew by each operation, and once more after a body has come, so
+/// that a bucket which was renamed, deleted or mounted over meanwhile is not written to by its old
+/// name.
 pub(crate) struct Bucket<'s> {
     pub store: &'s Store,
     pub fd: Arc<OwnedFd>,
@@ -28,8 +29,8 @@ pub(crate) struct Bucket<'s> {
 #[derive(Debug, Clone)]
 pub(crate) struct Directory {
     pub fd: Arc<OwnedFd>,
-    /// Relative to the bucket, with symbolic links resolved: two keys that reach one directory agree on it, and so on the
-    /// lock of what is in it. The bucket itself is "".
+    /// Relative to the bucket, with symbolic links resolved: two keys that reach one directory
+    /// agree on it, and so on the lock of what is in it. The bucket itself is "".
     pub path: String,
 }
 
@@ -62,8 +63,8 @@ impl Store {
 }
 
 impl Bucket<'_> {
-    /// Opens a path of the bucket, by the policy for symbolic links. A link that leads out gives EXDEV, as does one
-    /// that is refused.
+    /// Opens a path of the bucket, by the policy for symbolic links. A link that leads out gives
+    /// EXDEV, as does one that is refused.
     pub fn open(&self, path: &str, flags: OFlags) -> Io<OwnedFd> {
         match resolve::plain(&self.fd, path, flags) {
             Err(Errno::LOOP) => self.follow(path, flags).map(|(fd, _)| fd),
@@ -71,7 +72,8 @@ impl Bucket<'_> {
         }
     }
 
-    /// [`Bucket::open`] for reading, if it is a file or directory; ENXIO if not. Also tells where links led.
+    /// [`Bucket::open`] for reading, if it is a file or directory; ENXIO if not. Also tells where
+    /// links led.
     pub fn content_at(&self, path: &str) -> Io<(OwnedFd, String)> {
         self.content_after(path, |_| ()).map(|(file, path, ())| (file, path))
     }
@@ -104,7 +106,8 @@ impl Bucket<'_> {
     pub fn follow(&self, path: &str, flags: OFlags) -> Io<(OwnedFd, String)> {
         match self.store.options.symlinks {
             Symlinks::FollowWithin => match resolve::following(&self.fd, path, flags) {
-                // A link to itself leads as little anywhere as one to the outside. Of the latter, sshfs says EPERM.
+                // A link to itself leads as little anywhere as one to the outside. Of the latter,
+                // sshfs says EPERM.
                 Err(Errno::LOOP | Errno::PERM) => Err(Errno::XDEV),
                 result => result,
             },
@@ -112,8 +115,8 @@ impl Bucket<'_> {
         }
     }
 
-    /// Gives an open file or directory that was made in `.slipway` just now to the owner of that, if this is root on behalf of
-    /// another.
+    /// Gives an open file or directory that was made in `.slipway` just now to the owner of that,
+    /// if this is root on behalf of another.
     pub fn hand_over(&self, made: impl AsFd) -> Io<()> {
         if !self.store.hands_over {
             return Ok(());
@@ -125,8 +128,8 @@ impl Bucket<'_> {
         rustix::fs::fchown(made, Some(Uid::from_raw(owner.st_uid)), Some(Gid::from_raw(owner.st_gid)))
     }
 
-    /// [`Bucket::hand_over`] of what may have been made just now, if it is as it would be then: someone may have put another thing
-    /// there.
+    /// [`Bucket::hand_over`] of what may have been made just now, if it is as it would be then:
+    /// someone may have put another thing there.
     pub fn hand_over_if_new(&self, opened: impl AsFd) -> Io<()> {
         if !self.store.hands_over {
             return Ok(());
@@ -148,8 +151,9 @@ impl Bucket<'_> {
         Ok(self.store.try_device(self, device)?)
     }
 
-    /// Opens `.slipway`; NOENT if there is none. Names in it are changed by way of this: whoever may write in the bucket can put a
-    /// link in its place, which a path of several names would follow.
+    /// Opens `.slipway`; NOENT if there is none. Names in it are changed by way of this: whoever
+    /// may write in the bucket can put a link in its place, which a path of several names would
+    /// follow.
     pub fn own(&self) -> Io<OwnedFd> {
         resolve::plain(&self.fd, OWN_DIRECTORY, DIRECTORY)
     }

@@ -20,9 +20,9 @@ use crate::sweep::is_older;
 
 /// Removes companions that no object mentions, and returns how many.
 ///
-/// A companion tells whose it is. One that is not mentioned there was left by a crash, or its object was moved by a person,
-/// who took the attribute along: then the whole bucket is searched. That is once for each crash or move, since a
-/// companion is told where its object was found.
+/// A companion tells whose it is. One that is not mentioned there was left by a crash, or its
+/// object was moved by a person, who took the attribute along: then the whole bucket is searched.
+/// That is once for each crash or move, since a companion is told where its object was found.
 pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
     let directory = match resolve::plain(&bucket.fd, ".slipway/overflow", DIRECTORY) {
         Err(Errno::NOENT) => return Ok(0),
@@ -33,7 +33,8 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
     let remove = |name: &str| usize::from(rustix::fs::unlinkat(&directory, name, AtFlags::empty()).is_ok());
     for (name, _) in entries(&directory).attempt("read companions")? {
         let Some(id) = record::companion_id(&name) else {
-            // One that was about to replace a companion. What else is here is no one's; `fsck` tells of it.
+            // One that was about to replace a companion. What else is here is no one's; `fsck`
+            // tells of it.
             let unplaced = name.split_once(',').is_some_and(|(id, _)| record::companion_id(id).is_some());
             if unplaced && is_older(&directory, &name, age) {
                 removed += remove(&name);
@@ -61,8 +62,8 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
     Ok(removed)
 }
 
-/// Whether the object that a companion was written for, or its directory, has its id. One of a newer version counts as if it were
-/// so: what mentions it can't be understood either.
+/// Whether the object that a companion was written for, or its directory, has its id. One of a
+/// newer version counts as if it were so: what mentions it can't be understood either.
 fn is_mentioned(bucket: &Bucket<'_>, id: OverflowId) -> Result<bool, Fail> {
     let bytes = match files::read_own(&bucket.fd, &record::companion_path(id)) {
         Err(Errno::NOENT) => return Ok(false),
@@ -101,8 +102,8 @@ fn mentions(bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> Result<Opt
     }
 }
 
-/// Takes those out of `lost` that some object has, and tells them where it is. What can't be read may have one, and so may
-/// what has a name that is no text: then nothing counts as lost.
+/// Takes those out of `lost` that some object has, and tells them where it is. What can't be read
+/// may have one, and so may what has a name that is no text: then nothing counts as lost.
 fn find_moved(bucket: &Bucket<'_>, lost: &mut HashMap<OverflowId, String>) -> Result<(), Fail> {
     let mut paths = vec![String::new()];
     let mut all_seen = true;

@@ -20,9 +20,9 @@ use crate::resolve::{self, DIRECTORY};
 use crate::staging::{self, scattered, staging_directory};
 use crate::{exchange, file_info, files, orphans, ours, unique};
 
-/// Opens the directory at `path`, making what is missing. A file that stands where a directory must be becomes part of
-/// one ([`exchange`]).
-/// Whoever makes some has a `note` of them, to be kept until they are not empty any more.
+/// Opens the directory at `path`, making what is missing. A file that stands where a directory must
+/// be becomes part of one ([`exchange`]). Whoever makes some has a `note` of them, to be kept until
+/// they are not empty any more.
 pub(crate) fn ensure(
     bucket: &Bucket<'_>,
     path: &str,
@@ -77,7 +77,8 @@ fn make(
     owner: Option<UnixAccount>,
 ) -> Result<Directory, Fail> {
     let made = {
-        // A name that is missing only until the directory with its file is in place must not be taken.
+        // A name that is missing only until the directory with its file is in place must not be
+        // taken.
         let blinks = bucket.store.names_may_blink(parent);
         let _lock = blinks.then(|| bucket.lock(&join(&parent.path, name))).transpose()?;
         match owner {
@@ -109,8 +110,9 @@ fn mode(bucket: &Bucket<'_>) -> Mode {
     Mode::from_raw_mode(bucket.store.options.directory_mode)
 }
 
-/// Makes a directory for its owner; EEXIST if the name is taken. It gets the name when it has owner and mark: as soon as others see it they put
-/// objects in it, and then it can't be told any more from one that someone put in its place to have it given away.
+/// Makes a directory for its owner; EEXIST if the name is taken. It gets the name when it has owner
+/// and mark: as soon as others see it they put objects in it, and then it can't be told any more
+/// from one that someone put in its place to have it given away.
 fn make_for(
     bucket: &Bucket<'_>,
     parent: &Directory,
@@ -163,7 +165,8 @@ fn make_and_move(
     moved.map(|moved| moved.map(|()| directory))
 }
 
-/// Removes a directory that was made just now, if nothing is in it: unmarked it would stay for ever. True if it is gone.
+/// Removes a directory that was made just now, if nothing is in it: unmarked it would stay for
+/// ever. True if it is gone.
 pub(crate) fn remove_new(bucket: &Bucket<'_>, parent: impl AsFd, name: &str) -> bool {
     // Of another's that took its name, not even the record goes.
     let empty = |opened: &OwnedFd| is_empty(resolve::plain(opened, "", DIRECTORY)?);
@@ -203,7 +206,8 @@ fn mark_made(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
     record::put_of_directory(bucket, directory, &record)
 }
 
-/// Turns the file `name` into a directory that holds it as [`SELF`](crate::keymap::SELF); see [`exchange`].
+/// Turns the file `name` into a directory that holds it as [`SELF`](crate::keymap::SELF); see
+/// [`exchange`].
 fn make_way(
     bucket: &Bucket<'_>,
     parent: &Directory,
@@ -261,8 +265,9 @@ pub(crate) fn leaves_traits(directory: &Directory) -> bool {
         || rustix::fs::fgetxattr(directory, "system.posix_acl_default", &mut [0u8; 0]).is_ok()
 }
 
-/// Removes the directory at `path` and those above it, as long as they are empty, were made by PUTs and are no objects.
-/// Only tidies up: whatever stands in its way ends it. Returns false if there may be empty ones left.
+/// Removes the directory at `path` and those above it, as long as they are empty, were made by PUTs
+/// and are no objects. Only tidies up: whatever stands in its way ends it. Returns false if there
+/// may be empty ones left.
 pub(crate) fn prune(bucket: &Bucket<'_>, mut path: &str) -> bool {
     while !path.is_empty() {
         match prune_one(bucket, path) {
@@ -335,7 +340,8 @@ fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
         && is_empty(&directory).attempt("read a directory")?)
 }
 
-/// True if a directory, just opened, has no entries but its folder of records, and files that were removed while someone had them open.
+/// True if a directory, just opened, has no entries but its folder of records, and files that were
+/// removed while someone had them open.
 pub(crate) fn is_empty(directory: impl AsFd) -> Io<bool> {
     has_at_most(0, directory)
 }

@@ -15,7 +15,8 @@ pub(crate) type Io<T> = rustix::io::Result<T>;
 pub(crate) trait Op<T> {
     /// Turns an errno into a [`BackendError`].
     fn op(self, operation: &'static str) -> Result<T>;
-    /// The same inside an attempt of [`retrying`]: a name that vanished, or is a file now, means another try.
+    /// The same inside an attempt of [`retrying`]: a name that vanished, or is a file now, means
+    /// another try.
     fn attempt(self, operation: &'static str) -> Result<T, Fail>;
 }
 
@@ -37,7 +38,8 @@ pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendErr
     match errno {
         Errno::NOSPC | Errno::DQUOT => BackendError::OutOfSpace,
         Errno::MFILE | Errno::NFILE => BackendError::Busy("file descriptors"),
-        // Of `..` in a link, after `UNSURE_TRIES`: on a file system whose every name is a wait, on a machine that renames all the time.
+        // Of `..` in a link, after `UNSURE_TRIES`: on a file system whose every name is a wait, on
+        // a machine that renames all the time.
         Errno::AGAIN => BackendError::Busy("names that stay as they are for a moment"),
         Errno::ROFS => BackendError::ReadOnly,
         Errno::ACCESS | Errno::PERM => BackendError::Denied { operation },
@@ -73,13 +75,15 @@ impl From<Fail> for BackendError {
     }
 }
 
-/// True if an error tells of one thing only (it can't be read), so that a listing of many can do without it.
+/// True if an error tells of one thing only (it can't be read), so that a listing of many can do
+/// without it.
 pub(crate) fn is_of_one(error: &BackendError) -> bool {
     matches!(error, BackendError::Denied { .. } | BackendError::Io { .. })
 }
 
-/// The same of an errno: what a damaged inode or block says, a disk that fails, something mounted inside a bucket whose server is gone or that
-/// keeps no attributes, or permissions. Not what tells of this process or machine (no memory, no descriptors).
+/// The same of an errno: what a damaged inode or block says, a disk that fails, something mounted
+/// inside a bucket whose server is gone or that keeps no attributes, or permissions. Not what tells
+/// of this process or machine (no memory, no descriptors).
 pub(crate) fn is_of_one_file(errno: Errno) -> bool {
     matches!(
         errno,

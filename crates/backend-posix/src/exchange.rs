@@ -121,8 +121,8 @@ pub(crate) fn prepare<'p>(
 }
 
 /// Does what is right with a file that came out: it loses this name if it is the one that is in the
-/// `directory` already (`expected`), and takes the place of that if it is a newer one. False if it is
-/// no file.
+/// `directory` already (`expected`), and takes the place of that if it is a newer one. False if it
+/// is no file.
 pub(crate) fn take_in(
     directory: &OwnedFd,
     expected: (u64, u64),

@@ -36,8 +36,8 @@ impl FileInfo {
         (self.device, self.inode)
     }
 
-    /// How long after a change the next one is sure to have another time, on a local file system: some ticks of a clock, which are seconds where
-    /// times have no fractions.
+    /// How long after a change the next one is sure to have another time, on a local file system:
+    /// some ticks of a clock, which are seconds where times have no fractions.
     pub fn settling_time(&self) -> Duration {
         if self.changed_ns % 1_000_000_000 == 0 { SETTLED_COARSE } else { TIMES_SETTLE }
     }
@@ -80,7 +80,8 @@ pub(crate) fn fresh(file: impl AsFd) -> Io<FileInfo> {
     fresh_by(file, "", AtFlags::EMPTY_PATH)
 }
 
-/// [`at`] past what a network file system or FUSE has cached: it may keep the number of links for each name of a file.
+/// [`at`] past what a network file system or FUSE has cached: it may keep the number of links for
+/// each name of a file.
 pub(crate) fn fresh_at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
     fresh_by(directory, name, AtFlags::SYMLINK_NOFOLLOW)
 }
@@ -100,8 +101,9 @@ fn fresh_by(directory: impl AsFd, name: &str, flags: AtFlags) -> Io<FileInfo> {
     })
 }
 
-/// `fstatat` of the name itself, not of what a symbolic link points to. Of one name: a path would be followed through links, and whoever may
-/// write in a directory can put one in the place of any in it. See [`at_path`].
+/// `fstatat` of the name itself, not of what a symbolic link points to. Of one name: a path would
+/// be followed through links, and whoever may write in a directory can put one in the place of any
+/// in it. See [`at_path`].
 pub(crate) fn at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
     one_name(name).and_then(|name| at_following(directory, name))
 }

@@ -91,7 +91,8 @@ pub(crate) fn read_into(file: impl AsFd, buffer: &mut [u8], offset: u64) -> Io<u
     Ok(filled)
 }
 
-/// Calls `each` with the first `length` bytes of a file, piece by piece; fewer only if the file ends before.
+/// Calls `each` with the first `length` bytes of a file, piece by piece; fewer only if the file
+/// ends before.
 pub(crate) fn read_through(file: impl AsFd, length: u64, mut each: impl FnMut(&[u8])) -> Io<()> {
     let size = |bytes: u64| usize::try_from(bytes).map_or(COPY_BUFFER_BYTES, |n| n.min(COPY_BUFFER_BYTES));
     let mut buffer = vec![0; size(length)];
@@ -115,8 +116,8 @@ pub(crate) fn rewind(directory: impl AsFd) -> Io<()> {
     }
 }
 
-/// `rmdir`. A server may only say that it failed, which sshfs takes for EPERM: then a look tells whether it did since something is in
-/// there (NOTEMPTY).
+/// `rmdir`. A server may only say that it failed, which sshfs takes for EPERM: then a look tells
+/// whether it did since something is in there (NOTEMPTY).
 pub(crate) fn remove_directory(parent: impl AsFd, name: &str) -> Io<()> {
     let remove = || rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR);
     match remove() {
@@ -175,7 +176,8 @@ mod tests {
 
     use super::*;
 
-    /// Who waits for a reader of a FIFO would go on at once if it were opened, and die of the first byte.
+    /// Who waits for a reader of a FIFO would go on at once if it were opened, and die of the first
+    /// byte.
     #[test]
     fn a_fifo_in_place_of_our_own_is_not_opened() {
         let root = tempfile::tempdir().unwrap();

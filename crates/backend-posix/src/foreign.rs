@@ -16,9 +16,11 @@ const ETAG_PREFIX: &str = "foreign-";
 pub(crate) enum Peer {
     /// Nothing: they are not even looked for.
     Ignored,
-    /// Content headers and user metadata. They may be of older bytes, but they claim nothing about bytes.
+    /// Content headers and user metadata. They may be of older bytes, but they claim nothing about
+    /// bytes.
     Metadata,
-    /// The ETag and the parts too. Not the checksum: an SDK that compares it could never read a file that was changed.
+    /// The ETag and the parts too. Not the checksum: an SDK that compares it could never read a
+    /// file that was changed.
     ETag,
 }
 
@@ -34,7 +36,8 @@ impl Peer {
     }
 }
 
-/// The attributes of an open file: from its record if that describes the file as it is now, else from what the file itself tells.
+/// The attributes of an open file: from its record if that describes the file as it is now, else
+/// from what the file itself tells.
 pub(crate) fn attributes_of(
     file: impl AsFd,
     record: Option<Record>,

@@ -1,8 +1,10 @@
-//! Which file systems keep the order of what happens to names and files, and have bytes on disk that were written out before.
+//! Which file systems keep the order of what happens to names and files, and have bytes on disk
+//! that were written out before.
 //!
-//! XFS and ext4 put changes of metadata on disk in the order in which they were made, and flush their device before the journal says so: a flush
-//! of a directory has all on disk that came before the names in it (decision 0014). Not so where bytes are on another device than the journal, or where
-//! the journal does not wait for them. What can't be seen to be in order is not.
+//! XFS and ext4 put changes of metadata on disk in the order in which they were made, and flush
+//! their device before the journal says so: a flush of a directory has all on disk that came before
+//! the names in it (decision 0014). Not so where bytes are on another device than the journal, or
+//! where the journal does not wait for them. What can't be seen to be in order is not.
 
 use std::path::Path;
 
@@ -16,7 +18,8 @@ const XFS: u32 = 0x5846_5342;
 /// The inode of ext4's journal, by which jbd2 calls one that is in the file system itself.
 const JOURNAL_INODE: u32 = 8;
 
-/// Finds out about the file system of an open file, which is on `device`. False where nothing tells.
+/// Finds out about the file system of an open file, which is on `device`. False where nothing
+/// tells.
 pub(crate) fn keeps_order(file: impl AsFd, device: u64) -> Io<bool> {
     let kind = rustix::fs::fstatfs(file)?.f_type;
     let host = Host { sys: Path::new("/sys"), proc: Path::new("/proc") };
@@ -34,7 +37,8 @@ struct Host<'p> {
 }
 
 impl Host<'_> {
-    /// With a journal inside (ext2, and ext4 without one, look the same to `statfs`), whose commits wait for a flush.
+    /// With a journal inside (ext2, and ext4 without one, look the same to `statfs`), whose commits
+    /// wait for a flush.
     fn ext4_is_ordered(&self, device: u64) -> bool {
         let link = self.sys.join(format!("dev/block/{}:{}", major(device), minor(device)));
         let Ok(target) = std::fs::read_link(link) else { return false };

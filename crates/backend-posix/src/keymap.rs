@@ -1,7 +1,8 @@
 //! Keys to paths and back: injective, reversible, and the identity for nearly every key.
 //!
-//! A key is split at `/`; each component becomes one name. A component that is a plain name is its own
-//! name. The rest are escaped; every name that starts with `.slipway,`, and `.slipway` itself, is reserved:
+//! A key is split at `/`; each component becomes one name. A component that is a plain name is its
+//! own name. The rest are escaped; every name that starts with `.slipway,`, and `.slipway` itself,
+//! is reserved:
 //!
 //! | component | name |
 //! |---|---|
@@ -13,12 +14,13 @@
 //! | holds a NUL | `.slipway,%` + component with NUL as `%00` and `%` as `%25` |
 //! | any whose name would exceed 255 bytes | a chain: pieces of up to 240 bytes of the component (NUL and `%` escaped as above), each but the last a directory `.slipway,+PIECE`, the last `.slipway,.PIECE` |
 //!
-//! Two reserved names are places of their own, which no component maps to: [`SELF`] inside a directory `a` holds the
-//! object `a` where `a/…` exists too; [`DIRECTORY_DATA`] holds the bytes of the directory object `a/`.
+//! Two reserved names are places of their own, which no component maps to: [`SELF`] inside a
+//! directory `a` holds the object `a` where `a/…` exists too; [`DIRECTORY_DATA`] holds the bytes of
+//! the directory object `a/`.
 //!
-//! A key that ends in `/` is a directory object: its path is that of the directory. Reserved names that are not what
-//! the map makes of any component (a person may write such) are not keys and are not listed. Nor are names that
-//! are not UTF-8.
+//! A key that ends in `/` is a directory object: its path is that of the directory. Reserved names
+//! that are not what the map makes of any component (a person may write such) are not keys and are
+//! not listed. Nor are names that are not UTF-8.
 
 use std::borrow::Cow;
 
@@ -47,8 +49,9 @@ const LAST_PIECE: &str = ".slipway,.";
 
 const _: () = assert!(PIECE.len() + PIECE_BYTES_MAX <= NAME_BYTES_MAX);
 
-/// True for the names that FUSE (`.fuse_hidden`, 16 digits) and NFS clients (`.nfs`, 24 digits) give to files which are removed
-/// while someone has them open, and which they remove when that ends.
+/// True for the names that FUSE (`.fuse_hidden`, 16 digits) and NFS clients (`.nfs`, 24 digits)
+/// give to files which are removed while someone has them open, and which they remove when that
+/// ends.
 pub(crate) fn is_lingering(name: &str) -> bool {
     let digits = match (name.strip_prefix(".fuse_hidden"), name.strip_prefix(".nfs")) {
         (Some(digits), _) if digits.len() == 16 => digits,
@@ -58,8 +61,9 @@ pub(crate) fn is_lingering(name: &str) -> bool {
     digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// True for the names of what is a file system's own, or of those who take snapshots of it: directories that show how a tree was before, and
-/// so what was deleted since; what a repair found; whatever NFS clients keep for a while. Such a name on disk is part of no key.
+/// True for the names of what is a file system's own, or of those who take snapshots of it:
+/// directories that show how a tree was before, and so what was deleted since; what a repair found;
+/// whatever NFS clients keep for a while. Such a name on disk is part of no key.
 pub(crate) fn is_of_file_system(name: &str) -> bool {
     match name.as_bytes().first() {
         Some(b'.') => {
@@ -102,7 +106,8 @@ impl ObjectPath {
     }
 }
 
-/// The directory that holds the keys which start with `prefix`, a string that is empty or ends in `/`. The root is "".
+/// The directory that holds the keys which start with `prefix`, a string that is empty or ends in
+/// `/`. The root is "".
 pub(crate) fn directory_path(prefix: &str) -> String {
     prefix.strip_suffix('/').map_or_else(String::new, encode)
 }
@@ -263,7 +268,8 @@ fn decode(path: &str) -> Option<String> {
     chain.is_empty().then(|| components.join("/"))
 }
 
-/// The component that a chain of pieces at `path` stands for; `None` if the map does not make that chain.
+/// The component that a chain of pieces at `path` stands for; `None` if the map does not make that
+/// chain.
 pub(crate) fn component_of_chain(pieces: &str, path: &str) -> Option<String> {
     let component = percent_unescape(pieces);
     (component_path(&component) == path).then_some(component)

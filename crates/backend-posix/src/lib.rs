@@ -1,8 +1,8 @@
 //! Objects as files: a [`Backend`] on a directory tree.
 //!
-//! The object `a/b.txt` of a bucket is the regular file `ROOT/bucket/a/b.txt`, whoever made it. What S3 knows beyond its
-//! bytes is one extended attribute of that file. There is no database and no state in the process: any number of gateways
-//! serve one tree.
+//! The object `a/b.txt` of a bucket is the regular file `ROOT/bucket/a/b.txt`, whoever made it.
+//! What S3 knows beyond its bytes is one extended attribute of that file. There is no database and
+//! no state in the process: any number of gateways serve one tree.
 //!
 //! # On disk
 //! ```text
@@ -30,9 +30,10 @@
 //! ```
 //!
 //! # A PUT, call by call
-//! The bucket is looked for before the body, without waiting if it is cached (on the pool if 1 MiB or more are announced, which are compared with the
-//! free space), and opened after it: it may have been renamed meanwhile. A body of up to 256 KiB is kept in memory, so that the
-//! rest is one hop to the blocking pool:
+//! The bucket is looked for before the body, without waiting if it is cached (on the pool if 1 MiB
+//! or more are announced, which are compared with the free space), and opened after it: it may have
+//! been renamed meanwhile. A body of up to 256 KiB is kept in memory, so that the rest is one hop
+//! to the blocking pool:
 //! ```text
 //! openat2(root, "bucket")                    the bucket, beneath which the rest is resolved
 //! openat2(bucket, "a")                       the key's directory (made and marked if it is missing)
@@ -49,11 +50,12 @@
 //! lgetxattr("b.txt")                         what is there; conditions also open it and compare
 //! linkat(-> ".slipway/staging/..."), renameat(-> "b.txt")
 //! ```
-//! A reader has the old file or the new one open, and each carries its own record. A larger body is written to its nameless
-//! file in hops of a megabyte as it arrives, and takes the same last steps.
+//! A reader has the old file or the new one open, and each carries its own record. A larger body is
+//! written to its nameless file in hops of a megabyte as it arrives, and takes the same last steps.
 //!
 //! # A part, call by call
-//! Its upload is opened before its bytes. If its length is announced and fits the slots of the upload's assembly, it is written there:
+//! Its upload is opened before its bytes. If its length is announced and fits the slots of the
+//! upload's assembly, it is written there:
 //! ```text
 //! openat2("layout1"), fgetxattr              the size of a slot; the first part makes both files
 //! flock(shared), fgetxattr                   unless the assembly is sealed
@@ -63,42 +65,58 @@
 //! fsync
 //! openat(O_TMPFILE), fsetxattr, fsync, linkat(-> "00007"), fsync
 //! ```
-//! Complete reads the parts' records, one call each, seals the assembly, and publishes it like any other file.
+//! Complete reads the parts' records, one call each, seals the assembly, and publishes it like any
+//! other file.
 //!
 //! # Why it holds
-//! - *Conditions are decided with the publish.* Whatever replaces or removes a name holds the key's lock, so what a condition
-//!   was compared with is what is replaced. A create takes no lock: `linkat` succeeds only if the name is free, which no
-//!   lock holder counts on. (Where the file system may lack `RENAME_EXCHANGE`, or records are in files, it takes the lock: [`conversion`], [`record`].)
-//! - *Directories may go at any time.* The kernel refuses to make a name in a directory that was removed, and to remove
-//!   one that has a name in it. Whoever loses that race starts over (`error::retrying`).
-//! - *`a` and `a/b`.* A name is a file or a directory, so the object `a` is `a` or `a/.slipway,self`, never both. A
-//!   directory with the file in it is prepared in staging and takes the file's place by `RENAME_EXCHANGE`; what comes out is looked at before it goes, since another
-//!   program may have renamed a newer file there ([`exchange`]). It stays as it is
-//!   when the last `a/...` goes: turning it back would win nothing but a shorter path.
-//! - *One lock at a time.* No operation waits for a lock while it has one, except DeleteBucket and the search for lost
-//!   companions, which take all in order, whoever turns a file into a directory by steps ([`conversion`]), and CompleteMultipartUpload, which has its upload's. That one no one waits for: whoever finds it taken answers `Conflict`.
-//!   Writers of parts share a lock that they never wait for either, and Complete waits for it for a moment.
-//! - *No one writes to an object.* An assembly is sealed before it is published. Whoever writes to it holds a lock that
-//!   excludes the sealing, and looks for the seal first (decision 0007).
+//! - *Conditions are decided with the publish.* Whatever replaces or removes a name holds the key's
+//!   lock, so what a condition was compared with is what is replaced. A create takes no lock:
+//!   `linkat` succeeds only if the name is free, which no lock holder counts on. (Where the file
+//!   system may lack `RENAME_EXCHANGE`, or records are in files, it takes the lock: [`conversion`],
+//!   [`record`].)
+//! - *Directories may go at any time.* The kernel refuses to make a name in a directory that was
+//!   removed, and to remove one that has a name in it. Whoever loses that race starts over
+//!   (`error::retrying`).
+//! - *`a` and `a/b`.* A name is a file or a directory, so the object `a` is `a` or
+//!   `a/.slipway,self`, never both. A directory with the file in it is prepared in staging and
+//!   takes the file's place by `RENAME_EXCHANGE`; what comes out is looked at before it goes, since
+//!   another program may have renamed a newer file there ([`exchange`]). It stays as it is when the
+//!   last `a/...` goes: turning it back would win nothing but a shorter path.
+//! - *One lock at a time.* No operation waits for a lock while it has one, except DeleteBucket and
+//!   the search for lost companions, which take all in order, whoever turns a file into a directory
+//!   by steps ([`conversion`]), and CompleteMultipartUpload, which has its upload's. That one no
+//!   one waits for: whoever finds it taken answers `Conflict`. Writers of parts share a lock that
+//!   they never wait for either, and Complete waits for it for a moment.
+//! - *No one writes to an object.* An assembly is sealed before it is published. Whoever writes to
+//!   it holds a lock that excludes the sealing, and looks for the seal first (decision 0007).
 //!
 //! # What it can't do
-//! - Tell two foreign writes apart that leave size and mtime as they were; on a file system with coarse timestamps, that is any
-//!   edit of the same length within its granularity. Nor can it tell that a program is in the middle of one `write` call.
-//! - Undo the directories of a PUT that a crash interrupted before it marked them: they stay, empty, as if made by a person.
-//! - Tell a copy by `cp -a` from its original: where the record has a companion, both name the same, and whichever is replaced or
-//!   deleted first takes it from the other (which keeps its ETag and checksum, and loses metadata and parts).
-//! - Flush for a PUT the directory that another PUT has made a moment before, and not flushed yet. On ext4, XFS and btrfs the flush of what is in that
-//!   directory has its name on disk, too; a file system that promises no more than POSIX could lose both to a power cut.
-//! - Keep other programs from a name between the look at it and its replacement or removal: a file that they rename there in those microseconds is
-//!   replaced or deleted as if it had come just before, and conditions were not asked about it.
-//! - Avoid opening a FIFO or device that takes a file's place in the very moment between two calls of a GET. It is opened without waiting
-//!   and closed again. Otherwise only files and directories are ever opened (decision 0010).
+//! - Tell two foreign writes apart that leave size and mtime as they were; on a file system with
+//!   coarse timestamps, that is any edit of the same length within its granularity. Nor can it tell
+//!   that a program is in the middle of one `write` call.
+//! - Undo the directories of a PUT that a crash interrupted before it marked them: they stay,
+//!   empty, as if made by a person.
+//! - Tell a copy by `cp -a` from its original: where the record has a companion, both name the
+//!   same, and whichever is replaced or deleted first takes it from the other (which keeps its ETag
+//!   and checksum, and loses metadata and parts).
+//! - Flush for a PUT the directory that another PUT has made a moment before, and not flushed yet.
+//!   On ext4, XFS and btrfs the flush of what is in that directory has its name on disk, too; a
+//!   file system that promises no more than POSIX could lose both to a power cut.
+//! - Keep other programs from a name between the look at it and its replacement or removal: a file
+//!   that they rename there in those microseconds is replaced or deleted as if it had come just
+//!   before, and conditions were not asked about it.
+//! - Avoid opening a FIFO or device that takes a file's place in the very moment between two calls
+//!   of a GET. It is opened without waiting and closed again. Otherwise only files and directories
+//!   are ever opened (decision 0010).
 //!
 //! # Modules
-//! [`keymap`] (keys to paths), [`record`] (the attribute), [`resolve`] and [`bucket`] (opening paths), [`place`] (where an object is),
-//! [`staging`] and [`publish`] (writing), [`directories`] (making and pruning them), [`exchange`] (files that become some), [`conversion`] (the same by steps), [`object`], [`listing`] and [`upload`]
-//! (S3's operations), [`predecessor`] (which object an upload's conditions are about), [`sweep`] (leftovers), [`tools`] (what an operator runs on a tree),
-//! [`volume`] and [`probes`] (what a file system is like), [`presence`] (whether the tree is still where its path leads).
+//! [`keymap`] (keys to paths), [`record`] (the attribute), [`resolve`] and [`bucket`] (opening
+//! paths), [`place`] (where an object is), [`staging`] and [`publish`] (writing), [`directories`]
+//! (making and pruning them), [`exchange`] (files that become some), [`conversion`] (the same by
+//! steps), [`object`], [`listing`] and [`upload`] (S3's operations), [`predecessor`] (which object
+//! an upload's conditions are about), [`sweep`] (leftovers), [`tools`] (what an operator runs on a
+//! tree), [`volume`] and [`probes`] (what a file system is like), [`presence`] (whether the tree is
+//! still where its path leads).
 
 #![forbid(unsafe_code)]
 #![allow(rustdoc::private_intra_doc_links, reason = "these pages are for those who work on the crate")]
@@ -185,8 +203,9 @@ pub struct PosixBackend {
 }
 
 impl PosixBackend {
-    /// Opens the tree at `root`. Fails if the directory can't be opened, or if its file system keeps no user extended attributes
-    /// and records are not to be in files ([`Metadata::Sidecar`]).
+    /// Opens the tree at `root`. Fails if the directory can't be opened, or if its file system
+    /// keeps no user extended attributes and records are not to be in files
+    /// ([`Metadata::Sidecar`]).
     pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
         let rehash_on_read = options.rehash_on_read;
         let store = Arc::new(Store::open(root, options)?);
@@ -197,13 +216,15 @@ impl PosixBackend {
         Ok(Self { store, rehash })
     }
 
-    /// [`PosixBackend::open`] for a command that root may run on a tree which another user serves: what it makes of the gateway's own goes to
-    /// the owner of the tree, and nothing is tried but whether objects can be kept there.
+    /// [`PosixBackend::open`] for a command that root may run on a tree which another user serves:
+    /// what it makes of the gateway's own goes to the owner of the tree, and nothing is tried but
+    /// whether objects can be kept there.
     pub fn open_as_tool(root: &Path, options: Options) -> Result<Self, OpenError> {
         Ok(Self { store: Arc::new(Store::open_as_tool(root, options)?), rehash: None })
     }
 
-    /// What is directly under the root and no bucket: files, symbolic links, and directories whose names are no bucket names.
+    /// What is directly under the root and no bucket: files, symbolic links, and directories whose
+    /// names are no bucket names.
     pub async fn unserved(&self) -> Result<Vec<String>> {
         self.run(buckets::unserved).await
     }

@@ -9,26 +9,32 @@ use s3_types::limits::{KEY_BYTES_MAX, PART_BYTES_MAX, PARTS_MAX};
 pub(crate) const NAME_BYTES_MAX: usize = 255;
 /// Longest piece of a component that is too long for one name.
 pub(crate) const PIECE_BYTES_MAX: usize = 240;
-/// Longest text of a note about directories: a symbolic link's is less than `PATH_MAX`, on XFS at most 1,024 bytes.
+/// Longest text of a note about directories: a symbolic link's is less than `PATH_MAX`, on XFS at
+/// most 1,024 bytes.
 pub(crate) const NOTE_BYTES_MAX: usize = 1023;
-/// How long after a note the directories that it tells of may have been made. Later ones are a person's.
+/// How long after a note the directories that it tells of may have been made. Later ones are a
+/// person's.
 pub(crate) const NOTE_SPAN: Duration = Duration::from_mins(2);
 /// Longest path that goes to the kernel in one piece; `PATH_MAX` is 4,096.
 pub(crate) const PATH_BYTES_MAX: usize = 4000;
-/// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link (and see `resolve`).
+/// `openat2` says EAGAIN where a rename elsewhere made it unsure of `..` in a link (and see
+/// `resolve`).
 pub(crate) const UNSURE_TRIES: usize = 32;
-/// How long the first pause is where FUSE knows a name whose file is gone; others are so many times as long.
+/// How long the first pause is where FUSE knows a name whose file is gone; others are so many times
+/// as long.
 pub(crate) const UNSURE_PAUSE: Duration = Duration::from_micros(50);
 
 // Races.
-/// Each try can only fail because someone else made progress, so that this many in a row mean that something is wrong
-/// (`Conflict`).
+/// Each try can only fail because someone else made progress, so that this many in a row mean that
+/// something is wrong (`Conflict`).
 pub(crate) const ATTEMPTS: u64 = 250;
-/// From this try on, each waits a little, by chance less or more, so that those in each other's way part.
+/// From this try on, each waits a little, by chance less or more, so that those in each other's way
+/// part.
 pub(crate) const ATTEMPTS_AT_ONCE: u64 = 10;
 /// Longest such wait.
 pub(crate) const ATTEMPT_WAIT_MAX: Duration = Duration::from_millis(20);
-/// How often DeleteBucket looks again for files in staging that someone is writing: it holds all locks each time.
+/// How often DeleteBucket looks again for files in staging that someone is writing: it holds all
+/// locks each time.
 pub(crate) const STAGING_WAITS: usize = 30;
 /// How often work that may copy a whole object is tried.
 pub(crate) const COPY_ATTEMPTS: u64 = 3;
@@ -38,17 +44,21 @@ pub(crate) const READ_CHANGES_MAX: usize = 5;
 pub(crate) const COMPANION_TRIES: usize = 3;
 /// Lock files of a bucket. Part of the protocol between gateways: all must agree.
 pub(crate) const LOCKS: u64 = 64;
-/// How long an operation waits for a lock (`Busy`): whoever may write to a bucket's directory can hold it for ever.
+/// How long an operation waits for a lock (`Busy`): whoever may write to a bucket's directory can
+/// hold it for ever.
 pub(crate) const LOCK_WAIT_MAX: Duration =
     if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(20) };
 /// How long a sweep of a bucket waits for all the locks it takes.
 pub(crate) const LOCK_SWEEP_WAIT_MAX: Duration = Duration::from_secs(3);
-/// So many threads may wait for locks of one bucket, and of all; further ones are turned away (`Busy`). Of a gateway's 256, of which large documents may
-/// hold 32 as well, and of the [`BUCKET_THREADS_MAX`] of a bucket, whose other requests go on. On a busy machine many of these may wait for the few that have its locks.
+/// So many threads may wait for locks of one bucket, and of all; further ones are turned away
+/// (`Busy`). Of a gateway's 256, of which large documents may hold 32 as well, and of the
+/// [`BUCKET_THREADS_MAX`] of a bucket, whose other requests go on. On a busy machine many of these
+/// may wait for the few that have its locks.
 pub(crate) const LOCK_WAITERS_MAX: usize = 128;
 /// See [`LOCK_WAITERS_MAX`].
 pub const LOCK_WAITERS_OF_ALL: usize = 176;
-/// Pauses between tries for a lock, from the first to the last. No one but the first in a line tries.
+/// Pauses between tries for a lock, from the first to the last. No one but the first in a line
+/// tries.
 pub(crate) const LOCK_PAUSE_MIN: Duration = Duration::from_micros(50);
 pub(crate) const LOCK_PAUSE_MAX: Duration = Duration::from_millis(2);
 
@@ -59,8 +69,8 @@ pub(crate) const READ_INLINE_BYTES_MAX: u64 = 256 << 10;
 pub(crate) const CACHED_OBJECT_BYTES_MAX: usize = 64 << 10;
 /// What an object that is kept in memory takes beside its bytes, its path and its user metadata.
 pub(crate) const CACHED_OBJECT_OVERHEAD_BYTES: usize = 512;
-/// Threads that work on one bucket may have, of the 256 that there are for all; work waits so long for one of them. Buckets are
-/// spread over so many shares.
+/// Threads that work on one bucket may have, of the 256 that there are for all; work waits so long
+/// for one of them. Buckets are spread over so many shares.
 pub const BUCKET_THREADS_MAX: usize = 160;
 pub(crate) const BUCKET_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
 pub(crate) const BUCKET_SHARES: usize = 64;
@@ -68,7 +78,8 @@ pub(crate) const BUCKET_SHARES: usize = 64;
 pub(crate) const WRITE_SMALL_BYTES_MAX: usize = 256 << 10;
 /// How much of a larger body is written in one hop.
 pub(crate) const HOP_BYTES: usize = 1 << 20;
-/// How much all bodies may gather and have on their way before each is written in hops of [`HOP_BYTES_MIN`].
+/// How much all bodies may gather and have on their way before each is written in hops of
+/// [`HOP_BYTES_MIN`].
 pub(crate) const HELD_BYTES_MAX: usize = 8 << 20;
 /// See [`HELD_BYTES_MAX`].
 pub(crate) const HOP_BYTES_MIN: usize = 48 << 10;
@@ -90,8 +101,9 @@ pub(crate) const COPY_CALL_BYTES: u64 = 1 << 30;
 pub(crate) const RECORD_SHORT_BYTES: usize = 1024;
 /// The kernel's own limit (`XATTR_SIZE_MAX`).
 pub(crate) const RECORD_BYTES_MAX: usize = 65536;
-/// Most metadata of an object, content headers and all, that a record holds: S3's own 2 KB of user metadata are far below,
-/// and a request's head is, but what other gateways kept may be more. Beyond it, a record is damaged.
+/// Most metadata of an object, content headers and all, that a record holds: S3's own 2 KB of user
+/// metadata are far below, and a request's head is, but what other gateways kept may be more.
+/// Beyond it, a record is damaged.
 pub(crate) const METADATA_BYTES_MAX: usize = 64 << 10;
 /// Most entries of user metadata; the same.
 pub(crate) const METADATA_ENTRIES_MAX: usize = 1000;
@@ -111,49 +123,59 @@ pub(crate) const SCATTERED_BYTES_MAX: usize = 16 << 10;
 // Uploads in place.
 /// Where the last slot of an assembly must end; files of ext4 may have 16 TiB.
 pub(crate) const ASSEMBLY_BYTES_MAX: u64 = 8 << 40;
-/// What slots are a multiple of on file systems that machines share: the largest page of any of them.
+/// What slots are a multiple of on file systems that machines share: the largest page of any of
+/// them.
 pub(crate) const SHARED_PAGE_BYTES: u64 = 64 << 10;
-/// So many uploads are remembered whose parts this gateway puts in place, where others share the file system.
+/// So many uploads are remembered whose parts this gateway puts in place, where others share the
+/// file system.
 pub(crate) const FOUNDED_MAX: usize = 1024;
-/// How long a Complete waits for writes to end before it copies the parts instead. Parts that are under way then are none of
-/// its own, so that it is rare.
+/// How long a Complete waits for writes to end before it copies the parts instead. Parts that are
+/// under way then are none of its own, so that it is rare.
 pub(crate) const SEAL_WAIT_MAX: Duration = Duration::from_secs(2);
 /// How often it looks.
 pub(crate) const SEAL_WAIT_STEP: Duration = Duration::from_millis(5);
-/// How often a part that is not what a Complete says is read again where other machines may have changed it.
+/// How often a part that is not what a Complete says is read again where other machines may have
+/// changed it.
 pub(crate) const PART_TRIES: usize = 5;
 /// How long that waits each time: a second in all would be felt by those whose list is wrong.
 pub(crate) const PART_TRIES_STEP: Duration = Duration::from_millis(50);
 /// Most of another gateway's list of parts, unpacked: 10,000 numbers of up to 20 digits.
 pub(crate) const PEER_PARTS_BYTES_MAX: u64 = 1 << 20;
-/// Longest of its other values that is served: metadata of S3 are no longer, and longer headers break clients.
+/// Longest of its other values that is served: metadata of S3 are no longer, and longer headers
+/// break clients.
 pub(crate) const PEER_VALUE_BYTES_MAX: usize = 8 << 10;
 
 // Directories.
-/// One `getdents64` call of a listing fills this much; just under what malloc gets from the kernel by itself each time.
+/// One `getdents64` call of a listing fills this much; just under what malloc gets from the kernel
+/// by itself each time.
 pub(crate) const LISTING_READ_BYTES: usize = 120 << 10;
 /// The same where directories are small.
 pub(crate) const ENTRIES_READ_BYTES: usize = 32 << 10;
-/// So many names of the root, and of each bucket, are looked at for records in attributes before a tree is served with records in files.
+/// So many names of the root, and of each bucket, are looked at for records in attributes before a
+/// tree is served with records in files.
 pub(crate) const METADATA_LOOKS_MAX: usize = 1000;
 /// A page is made so often while files become directories; then these wait for it.
 pub(crate) const LISTING_TRIES: usize = 4;
 /// A listing keeps so many directories open, however deep it is.
 pub(crate) const LISTING_OPEN_MAX: usize = 8;
-/// A page ends early that has passed so many entries and directories without an object, or searched so many for common prefixes.
+/// A page ends early that has passed so many entries and directories without an object, or searched
+/// so many for common prefixes.
 pub(crate) const LISTING_STEPS_MAX: usize = if cfg!(test) { 3000 } else { 100_000 };
 /// As how many of them a directory counts that a symbolic link leads to.
 pub(crate) const LISTING_LINK_STEPS: usize = if cfg!(test) { 1 } else { 10 };
 
-/// Directories with fewer entries are read anew for each listing: it costs as little as to keep them.
+/// Directories with fewer entries are read anew for each listing: it costs as little as to keep
+/// them.
 pub(crate) const INDEX_ENTRIES_MIN: usize = 128;
 /// Entries of an index that are copied together when one of them changes.
 pub(crate) const INDEX_CHUNK_ENTRIES: usize = 512;
-/// An index that changes has at most one of so many bytes to spare, and one that belongs to names that are gone.
+/// An index that changes has at most one of so many bytes to spare, and one that belongs to names
+/// that are gone.
 pub(crate) const INDEX_SLACK: usize = 8;
 /// Least memory for the index of one directory, so that a window serves a few pages at least.
 pub(crate) const INDEX_BYTES_MIN: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
-/// What of the memory for indexes there is besides for those of uploads, and for records of files that were listed: one part in so many.
+/// What of the memory for indexes there is besides for those of uploads, and for records of files
+/// that were listed: one part in so many.
 pub(crate) const UPLOAD_INDEX_SHARE: usize = 8;
 pub(crate) const KNOWN_RECORDS_SHARE: usize = 8;
 /// What a record takes that is kept for the next listing.
@@ -162,25 +184,30 @@ pub(crate) const KNOWN_RECORD_BYTES: usize = 256;
 pub(crate) const INDEX_BUILD_LOCKS: usize = 16;
 /// A directory that changes while it is read is read so often.
 pub(crate) const DIRECTORY_READS_MAX: usize = 3;
-/// How long a listing waits where a name may be missing between two calls of a FUSE daemon or an NFS client.
+/// How long a listing waits where a name may be missing between two calls of a FUSE daemon or an
+/// NFS client.
 pub(crate) const HIDDEN_PAUSE: Duration = Duration::from_millis(2);
 /// So many names that changed are looked up again, one by one, before a directory is read anew.
 pub(crate) const WATCH_NAMES_MAX: usize = 4096;
 /// What is read of the queue of changes at a time.
 pub(crate) const WATCH_READ_BYTES: usize = 16 << 10;
-/// Attributes of a page are read by another thread from so many on, up to so many threads for a page, and for all pages.
+/// Attributes of a page are read by another thread from so many on, up to so many threads for a
+/// page, and for all pages.
 pub(crate) const SUMMARIES_EACH_MIN: usize = 125;
 pub(crate) const SUMMARY_THREADS_MAX: usize = 8;
 pub(crate) const SUMMARY_THREADS_OF_ALL: usize = 64;
-/// How many objects and directories that a listing can't read are told in the log, of each kind and in a minute.
+/// How many objects and directories that a listing can't read are told in the log, of each kind and
+/// in a minute.
 pub(crate) const LISTING_UNREAD_TOLD: u32 = 20;
-/// How long a directory must not have changed before it was read, for its time to tell the next change: where times have
-/// fractions of a second, where they have none, and where another machine's clock makes them, known or not.
+/// How long a directory must not have changed before it was read, for its time to tell the next
+/// change: where times have fractions of a second, where they have none, and where another
+/// machine's clock makes them, known or not.
 pub(crate) const SETTLED_FINE: Duration = Duration::from_millis(20);
 pub(crate) const SETTLED_COARSE: Duration = Duration::from_secs(2);
 pub(crate) const SETTLED_REMOTE: Duration = Duration::from_secs(3);
 pub(crate) const SETTLED_UNKNOWN: Duration = Duration::from_mins(1);
-/// A clock that is set by more than so much is measured anew: much less than [`SETTLED_REMOTE`], much more than clocks drift in a second.
+/// A clock that is set by more than so much is measured anew: much less than [`SETTLED_REMOTE`],
+/// much more than clocks drift in a second.
 pub(crate) const CLOCK_STEP_MIN: Duration = Duration::from_millis(500);
 
 // Tools.
@@ -192,11 +219,13 @@ pub(crate) const LAZY_SMALL_BYTES: u64 = 64 << 20;
 pub(crate) const LAZY_AGE_MIN: Duration = Duration::from_secs(5);
 /// How many files wait for a tool's threads.
 pub(crate) const TOOL_QUEUE_LENGTH: usize = 256;
-/// A write that comes so long after another has another mtime on a local file system: some ticks of the slowest kernel clock.
+/// A write that comes so long after another has another mtime on a local file system: some ticks of
+/// the slowest kernel clock.
 pub(crate) const TIMES_SETTLE: Duration = Duration::from_millis(50);
 /// The same elsewhere: FAT and old servers count in steps of two seconds.
 pub(crate) const TIMES_SETTLE_REMOTE: Duration = Duration::from_millis(2100);
-/// How long a lock may be held until someone should look who has it: no operation keeps one while it waits for a client.
+/// How long a lock may be held until someone should look who has it: no operation keeps one while
+/// it waits for a client.
 pub(crate) const LOCK_HELD_MAX: Duration = Duration::from_secs(5);
 /// How often one looks whether it is free.
 pub(crate) const LOCK_POLL: Duration = Duration::from_millis(20);

@@ -1,20 +1,25 @@
 //! Locks on keys that hold across threads, processes and, on a shared file system, gateways.
 //!
-//! A key's lock is an exclusive `flock` on one of 64 files in `.slipway/locks`, chosen by a hash of its path. Each
-//! holder opens the file for itself, so that threads of one process exclude each other in the same way as processes
-//! do, and a crash releases all. No operation ever holds two of them (DeleteBucket and the search for lost companions take all, in
-//! order), so that keys which share a file can't deadlock.
+//! A key's lock is an exclusive `flock` on one of 64 files in `.slipway/locks`, chosen by a hash of
+//! its path. Each holder opens the file for itself, so that threads of one process exclude each
+//! other in the same way as processes do, and a crash releases all. No operation ever holds two of
+//! them (DeleteBucket and the search for lost companions take all, in order), so that keys which
+//! share a file can't deadlock.
 //!
-//! One more file, `40`, is for the few moments in which a file becomes a directory where that takes two steps ([`conversion`]). It is
-//! taken last, by those who convert with the key's lock, and by listings and the sweep with none.
+//! One more file, `40`, is for the few moments in which a file becomes a directory where that takes
+//! two steps ([`conversion`]). It is taken last, by those who convert with the key's lock, and by
+//! listings and the sweep with none.
 //!
-//! Chosen by path, not by the directory's device and inode: machines number devices as they like, and FUSE inodes, so that two gateways would take
-//! different locks for one key. So a directory that a person renames (or mounts a second time inside the bucket) between being opened and the lock
-//! lets two writers of one file go on side by side. Neither object is torn by that, but of two conditional writes both may succeed.
+//! Chosen by path, not by the directory's device and inode: machines number devices as they like,
+//! and FUSE inodes, so that two gateways would take different locks for one key. So a directory
+//! that a person renames (or mounts a second time inside the bucket) between being opened and the
+//! lock lets two writers of one file go on side by side. Neither object is torn by that, but of two
+//! conditional writes both may succeed.
 //!
-//! Taken by whatever removes or replaces a name, and by conditional writes. A plain create of a new key needs none: `link`
-//! either makes the name or finds it taken. It takes the lock all the same where records are in files, which are written before
-//! the name, and where a name may be missing for a moment ([`conversion`]).
+//! Taken by whatever removes or replaces a name, and by conditional writes. A plain create of a new
+//! key needs none: `link` either makes the name or finds it taken. It takes the lock all the same
+//! where records are in files, which are written before the name, and where a name may be missing
+//! for a moment ([`conversion`]).
 
 use backend::BackendError;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
@@ -37,7 +42,8 @@ pub(crate) const DIRECTORY: &str = "locks";
 pub(crate) struct Lock {
     #[expect(dead_code, reason = "closing it releases the lock")]
     file: OwnedFd,
-    /// Dropping it wakes who waits for the lock: behind the file, since fields are dropped in order.
+    /// Dropping it wakes who waits for the lock: behind the file, since fields are dropped in
+    /// order.
     released: Released,
 }
 
@@ -85,7 +91,8 @@ impl Bucket<'_> {
         self.lock(&format!("{path}/"))
     }
 
-    /// The same without waiting, for who has another lock already, which may be the same file; `None` if someone has it.
+    /// The same without waiting, for who has another lock already, which may be the same file;
+    /// `None` if someone has it.
     pub fn try_lock_directory(&self, path: &str) -> Result<Option<Lock>, Fail> {
         let (file, lock) = self.open_lock(hash(format!("{path}/").as_bytes()) % LOCKS)?;
         let free = try_lock_file(&file).attempt("lock")?;
@@ -108,8 +115,9 @@ impl Bucket<'_> {
         Ok(locks)
     }
 
-    /// Moves the lock files, all of which the caller holds, to `aside` in the root. Those who wait for one find that its name is
-    /// gone and start over. Removed here, files that are open would keep other names on FUSE and NFS, and so their directory.
+    /// Moves the lock files, all of which the caller holds, to `aside` in the root. Those who wait
+    /// for one find that its name is gone and start over. Removed here, files that are open would
+    /// keep other names on FUSE and NFS, and so their directory.
     pub fn remove_locks(&self, aside: &str) -> Result<(), Fail> {
         let own = match self.own() {
             Err(Errno::NOENT) => return Ok(()),
@@ -161,7 +169,8 @@ impl Bucket<'_> {
     }
 }
 
-/// Tells the operator of a lock, or of a directory on the way there, that belongs to another user, if one does: no one else can mend that.
+/// Tells the operator of a lock, or of a directory on the way there, that belongs to another user,
+/// if one does: no one else can mend that.
 fn tell_whose(bucket: &Bucket<'_>, path: &str) {
     static TOLD: Seldom = Seldom::new(4);
     let ours = rustix::process::geteuid().as_raw();
@@ -193,7 +202,8 @@ fn named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<Option<(u64, u
     }
 }
 
-/// Takes the exclusive lock of an open file of a bucket, and waits for it a while; see [`lock_wait`].
+/// Takes the exclusive lock of an open file of a bucket, and waits for it a while; see
+/// [`lock_wait`].
 pub(crate) fn lock_file(bucket: &Bucket<'_>, file: &OwnedFd) -> Result<(), Fail> {
     if try_lock_file(file).attempt("lock")? {
         return Ok(());

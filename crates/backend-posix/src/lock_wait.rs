@@ -1,9 +1,10 @@
 //! Waiting for a `flock` that someone else has, for as long as is good for the rest.
 //!
-//! Whoever may write to a bucket's directory can hold its locks for ever, so that no thread may wait for one without end, and only so
-//! many may wait at all: they are what everyone's requests run on. The kernel's own waiting can't be ended without a signal. So
-//! waiters line up in the process: the first of each line tries again and again, with growing pauses, and is woken at once by a
-//! holder of the same process.
+//! Whoever may write to a bucket's directory can hold its locks for ever, so that no thread may
+//! wait for one without end, and only so many may wait at all: they are what everyone's requests
+//! run on. The kernel's own waiting can't be ended without a signal. So waiters line up in the
+//! process: the first of each line tries again and again, with growing pauses, and is woken at once
+//! by a holder of the same process.
 
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -26,8 +27,8 @@ type Id = (u64, u64);
 
 const BUSY: BackendError = BackendError::Busy("patience with a lock that is held");
 
-/// Tries until it succeeds, for a lock file that someone has. [`BackendError::Busy`] if that takes too long, or if too many wait for
-/// locks of the same bucket.
+/// Tries until it succeeds, for a lock file that someone has. [`BackendError::Busy`] if that takes
+/// too long, or if too many wait for locks of the same bucket.
 pub(crate) fn wait(
     bucket: impl AsFd,
     file: impl AsFd,
@@ -64,7 +65,8 @@ thread_local! {
     static BUDGET: Cell<Option<Duration>> = const { Cell::new(None) };
 }
 
-/// Until it is dropped, its thread waits for locks a few seconds in all: for work on many things, some of which go by without a lock.
+/// Until it is dropped, its thread waits for locks a few seconds in all: for work on many things,
+/// some of which go by without a lock.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Hurry(());
@@ -185,7 +187,8 @@ mod tests {
     use crate::sweep;
     use crate::testing::Scene;
 
-    /// As whoever may write to the bucket can do from another process: these descriptors are none of [`crate::lock::Lock`]'s.
+    /// As whoever may write to the bucket can do from another process: these descriptors are none
+    /// of [`crate::lock::Lock`]'s.
     fn hold_all(scene: &Scene) -> Vec<fs::File> {
         fs::create_dir_all(scene.path().join(".slipway/locks")).unwrap();
         let hold = |number| {

@@ -1,8 +1,9 @@
 //! Notes of directories that are about to be made, or may be about to become empty.
 //!
-//! A directory that a PUT made has to go with its last object, also when a crash comes between the two. Looking for empty
-//! directories everywhere would take for ever, so each note tells the sweep where to look. It is a symbolic link in staging,
-//! which one call makes whole: `<bytes of the path that were there before>:<path>`.
+//! A directory that a PUT made has to go with its last object, also when a crash comes between the
+//! two. Looking for empty directories everywhere would take for ever, so each note tells the sweep
+//! where to look. It is a symbolic link in staging, which one call makes whole: `<bytes of the path
+//! that were there before>:<path>`.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::AtFlags;
@@ -38,8 +39,8 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// Notes that the directories at `path` are to be made, beyond `existing` at its start. Nothing fails for want of a
-    /// note: it only matters to the sweep after a crash.
+    /// Notes that the directories at `path` are to be made, beyond `existing` at its start. Nothing
+    /// fails for want of a note: it only matters to the sweep after a crash.
     pub fn to_make(bucket: &Bucket<'_>, path: &str, existing: &str) -> Option<Self> {
         Self::write(bucket, format!("{}:{path}", existing.len()))
     }
@@ -62,7 +63,8 @@ impl Note {
         let _ = rustix::fs::unlinkat(&self.staging, &self.name, AtFlags::empty());
     }
 
-    /// Notes that the record of the file at `path` may be left without it, where it is in a file of its own.
+    /// Notes that the record of the file at `path` may be left without it, where it is in a file of
+    /// its own.
     pub fn of_record(bucket: &Bucket<'_>, path: &str) -> Option<Self> {
         if bucket.store.sidecars() { Self::write(bucket, format!("{OF_RECORD}{path}")) } else { None }
     }
@@ -124,8 +126,9 @@ fn settle_given(bucket: &Bucket<'_>, inode: u64, path: &str) -> Result<bool, Fai
     }
 }
 
-/// Ends what a note tells of that was written at `noted_ns`: directories that were not marked yet are, and go if they are empty. The caller may
-/// hold all locks; then it sees to the empty ones itself. Returns whether the note has done its work.
+/// Ends what a note tells of that was written at `noted_ns`: directories that were not marked yet
+/// are, and go if they are empty. The caller may hold all locks; then it sees to the empty ones
+/// itself. Returns whether the note has done its work.
 pub(crate) fn settle(
     bucket: &Bucket<'_>,
     text: &str,

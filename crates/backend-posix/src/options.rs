@@ -49,7 +49,8 @@ pub enum Metadata {
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Options {
-    /// Where records are kept; `None` for what the tree says, which is attributes where it says nothing.
+    /// Where records are kept; `None` for what the tree says, which is attributes where it says
+    /// nothing.
     pub metadata: Option<Metadata>,
     /// The directory is to be where something is mounted, or it is not served.
     pub require_mount: bool,
@@ -63,7 +64,8 @@ pub struct Options {
     pub file_mode: u32,
     /// Mode of new directories, less the process's umask.
     pub directory_mode: u32,
-    /// New files and directories are given to their requesters, as far as it is known who they are to the file system.
+    /// New files and directories are given to their requesters, as far as it is known who they are
+    /// to the file system.
     pub chown: bool,
     /// Foreign files that are read whole get real records, in the background.
     pub rehash_on_read: bool,
@@ -75,7 +77,8 @@ pub struct Options {
     pub object_cache_bytes: usize,
     /// What the ETags of bodies are made of.
     pub etag: ETagSource,
-    /// A file without a record has the ETag and parts that versitygw noted, although nothing tells whether it was changed since.
+    /// A file without a record has the ETag and parts that versitygw noted, although nothing tells
+    /// whether it was changed since.
     pub trust_versitygw: bool,
 }
 
@@ -103,8 +106,8 @@ impl Default for Options {
 /// What a sweep may remove.
 #[derive(Debug, Clone)]
 pub struct SweepOptions {
-    /// Staging files that no process holds and that have not changed for so long. Long enough for a crashed
-    /// gateway's own restart, short enough to give the space back.
+    /// Staging files that no process holds and that have not changed for so long. Long enough for a
+    /// crashed gateway's own restart, short enough to give the space back.
     pub staging_age: Duration,
     /// Receipts of completed uploads. A client may repeat its Complete until then.
     pub completed_age: Duration,

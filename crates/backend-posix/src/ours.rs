@@ -79,8 +79,8 @@ pub(crate) fn remove_empty(bucket: &Bucket<'_>, above: impl AsFd, name: &str) ->
 }
 
 /// Removes what was staged in a directory of keys and left there, if it is ours, or was when a note
-/// of it was written, and no writer has it. True if it is gone. A link is none of ours: notes are in
-/// staging alone.
+/// of it was written, and no writer has it. True if it is gone. A link is none of ours: notes are
+/// in staging alone.
 pub(crate) fn remove_scattered(bucket: &Bucket<'_>, above: &OwnedFd, name: &str) -> Result<bool, Fail> {
     let Ok(opened) = resolve::content(above, name) else { return Ok(false) };
     let stat = rustix::fs::fstat(&opened).attempt("stat a file")?;

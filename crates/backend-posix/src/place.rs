@@ -1,7 +1,7 @@
 //! Where an object's file is, and what is there now.
 //!
-//! The object `a` is the file `a`, or, where `a` is a directory (of keys `a/…`, or one that a person made), the file
-//! `a/.slipway,self`. The two never exist together, since a name is either.
+//! The object `a` is the file `a`, or, where `a` is a directory (of keys `a/…`, or one that a
+//! person made), the file `a/.slipway,self`. The two never exist together, since a name is either.
 
 use backend::{BackendError, Result};
 use rustix::fd::AsFd;
@@ -53,8 +53,8 @@ pub(crate) enum Found {
     Obstacle,
 }
 
-/// Finds the place of the object `name` in `parent`; `None` if something that is no object stands there. Conditions need
-/// the `facts` of the object that is there.
+/// Finds the place of the object `name` in `parent`; `None` if something that is no object stands
+/// there. Conditions need the `facts` of the object that is there.
 pub(crate) fn find(
     bucket: &Bucket<'_>,
     parent: &Directory,
@@ -79,8 +79,8 @@ pub(crate) fn find(
     }
 }
 
-/// Finds out about a file of our own name ([`SELF`], `.slipway,dir`) in `directory`. We make no links there, so that one is an obstacle wherever
-/// it leads.
+/// Finds out about a file of our own name ([`SELF`], `.slipway,dir`) in `directory`. We make no
+/// links there, so that one is an obstacle wherever it leads.
 pub(crate) fn find_reserved(
     bucket: &Bucket<'_>,
     directory: &Directory,
@@ -190,7 +190,8 @@ pub(crate) fn obstacle() -> Fail {
     Fail::Storage(BackendError::Obstructed("by a special file, or a link that leads nowhere it may"))
 }
 
-/// Opens the directory that holds a path's last name; `None` if there is none, or a file in its stead.
+/// Opens the directory that holds a path's last name; `None` if there is none, or a file in its
+/// stead.
 pub(crate) fn existing_directory(bucket: &Bucket<'_>, path: &str) -> Result<Option<Directory>> {
     match bucket.directory(path) {
         Ok(directory) => Ok(Some(directory)),
@@ -199,13 +200,14 @@ pub(crate) fn existing_directory(bucket: &Bucket<'_>, path: &str) -> Result<Opti
     }
 }
 
-/// True for what opening a path says if it holds no object: nothing is there, or a file on the way, a link that is
-/// refused, a socket.
+/// True for what opening a path says if it holds no object: nothing is there, or a file on the way,
+/// a link that is refused, a socket.
 pub(crate) fn leads_nowhere(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NODEV)
 }
 
-/// The record of an open directory, empty if it has none. [`Record::newer`] is to be asked for by whoever changes it, or the object.
+/// The record of an open directory, empty if it has none. [`Record::newer`] is to be asked for by
+/// whoever changes it, or the object.
 pub(crate) fn directory_record(bucket: &Bucket<'_>, directory: impl AsFd) -> Io<Record> {
     record::of_directory(bucket.store, directory).map(Option::unwrap_or_default)
 }

@@ -27,7 +27,8 @@ pub(crate) struct Target {
     /// What must still have the key if there are conditions: what it had when the upload was
     /// created that this completes.
     pub predecessor: Option<Predecessor>,
-    /// Whom the file, and directories that it needs, are given to; the gateway's own user if nobody.
+    /// Whom the file, and directories that it needs, are given to; the gateway's own user if
+    /// nobody.
     pub owner: Option<UnixAccount>,
 }
 
@@ -45,8 +46,8 @@ impl Target {
         if self.place.directory { &self.place.path } else { keymap::split(&self.place.path).0 }
     }
 
-    /// Opens a file for the object's bytes: in its own directory, or the nearest above that exists, since that decides
-    /// file system, group and default ACL.
+    /// Opens a file for the object's bytes: in its own directory, or the nearest above that exists,
+    /// since that decides file system, group and default ACL.
     pub fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
         self.stage_with(store, Staged::create)
     }
@@ -94,7 +95,8 @@ impl Target {
         self.conditions.need_existing() || (had_object && self.conditions.decided_by().is_some())
     }
 
-    /// Makes the file the object, and tells its stamp. `bucket` and `directory` are what [`Target::stage`] opened.
+    /// Makes the file the object, and tells its stamp. `bucket` and `directory` are what
+    /// [`Target::stage`] opened.
     pub fn publish(
         &self,
         bucket: Bucket<'_>,
@@ -152,8 +154,9 @@ impl Target {
 
     fn publish_file(&self, bucket: &Bucket<'_>, parent: &Directory, sealed: &mut Sealed) -> Result<(), Fail> {
         let (_, name) = keymap::split(&self.place.path);
-        // `link` is the arbiter of who makes a new name. It holds for `If-None-Match` too, and needs no lock: no one
-        // who holds one counts on a name to stay free. Unless its file may be about to become a directory by steps.
+        // `link` is the arbiter of who makes a new name. It holds for `If-None-Match` too, and
+        // needs no lock: no one who holds one counts on a name to stay free. Unless its file may be
+        // about to become a directory by steps.
         if sealed.rest.is_none()
             && !self.needs_object()
             && !bucket.store.names_may_blink_on(sealed.device, parent)
@@ -179,8 +182,9 @@ impl Target {
         Ok(())
     }
 
-    /// A directory object's bytes are a file in it. Without bytes there is only the directory's record, which holds as long
-    /// as there is no such file: so either kind replaces the other by one step, making or removing the file.
+    /// A directory object's bytes are a file in it. Without bytes there is only the directory's
+    /// record, which holds as long as there is no such file: so either kind replaces the other by
+    /// one step, making or removing the file.
     fn publish_directory(
         &self,
         bucket: &Bucket<'_>,
@@ -351,7 +355,8 @@ mod tests {
         }
     }
 
-    /// Where there are no unnamed files, a directory's group, and its default ACL, are got by those that are made in it.
+    /// Where there are no unnamed files, a directory's group, and its default ACL, are got by those
+    /// that are made in it.
     #[test]
     fn named_staging_files_get_what_their_directory_leaves() {
         let scene = Scene::new();
@@ -384,7 +389,8 @@ mod tests {
             assert_eq!(fs::metadata(scene.path().join(key)).unwrap().gid(), group);
         }
         assert!(names().into_iter().eq(["new", "old"]));
-        // What is given up goes; of what a crash leaves, the sweep is told, and DeleteBucket takes it along.
+        // What is given up goes; of what a crash leaves, the sweep is told, and DeleteBucket takes
+        // it along.
         drop(stage().unwrap());
         assert_eq!(names().len(), 2);
         let left = place.join(crate::staging::scattered_name());

@@ -1,8 +1,9 @@
 //! Opening paths without being led astray.
 //!
-//! Everything is opened by `openat2`, beneath a directory that is open already. The common case forbids symbolic
-//! links altogether, which one call decides. Only a path that has one takes the slow way: resolved beneath the bucket, and
-//! then asked of /proc where it led, so that a link can't lead into `.slipway`, nor into snapshots.
+//! Everything is opened by `openat2`, beneath a directory that is open already. The common case
+//! forbids symbolic links altogether, which one call decides. Only a path that has one takes the
+//! slow way: resolved beneath the bucket, and then asked of /proc where it led, so that a link
+//! can't lead into `.slipway`, nor into snapshots.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
@@ -16,7 +17,8 @@ use crate::file_info;
 use crate::keymap::{self, OWN_DIRECTORY, RECORDS};
 use crate::limits::{PATH_BYTES_MAX, UNSURE_PAUSE, UNSURE_TRIES};
 
-/// How files are opened for reading: never waiting, should it be a FIFO after all, never becoming the terminal's owner.
+/// How files are opened for reading: never waiting, should it be a FIFO after all, never becoming
+/// the terminal's owner.
 pub(crate) const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 /// How a name is held without opening what it stands for.
@@ -40,15 +42,15 @@ pub(crate) fn create(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode
     by_pieces(directory, path, flags, mode, PLAIN)
 }
 
-/// [`plain`], if that is possible without waiting for a disk and without leaving the file system; an error otherwise.
+/// [`plain`], if that is possible without waiting for a disk and without leaving the file system;
+/// an error otherwise.
 pub(crate) fn cached(directory: impl AsFd, path: &str, flags: OFlags) -> Io<OwnedFd> {
     let resolve = PLAIN | ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
     rustix::fs::openat2(directory, path, flags, Mode::empty(), resolve)
 }
 
-/// Opens a path that may have symbolic links, as long as they stay in `directory` and out of its own `.slipway` and
-/// of what no key leads to. Also
-/// tells where it led, relative to `directory`.
+/// Opens a path that may have symbolic links, as long as they stay in `directory` and out of its
+/// own `.slipway` and of what no key leads to. Also tells where it led, relative to `directory`.
 pub(crate) fn following(directory: impl AsFd, path: &str, flags: OFlags) -> Io<(OwnedFd, String)> {
     let directory = directory.as_fd();
     let opened = by_pieces(directory, path, flags, Mode::empty(), BENEATH)?;
@@ -66,7 +68,8 @@ pub(crate) fn following(directory: impl AsFd, path: &str, flags: OFlags) -> Io<(
     Ok((opened, String::from_utf8_lossy(inside.as_os_str().as_bytes()).into_owned()))
 }
 
-/// Opens the file or directory at a path that has no symbolic links; ENXIO if it is anything else. See [`reopen`].
+/// Opens the file or directory at a path that has no symbolic links; ENXIO if it is anything else.
+/// See [`reopen`].
 pub(crate) fn content(directory: impl AsFd, path: &str) -> Io<OwnedFd> {
     content_after(directory, path, |_| ()).map(|(file, ())| file)
 }
@@ -96,13 +99,15 @@ pub(crate) fn content_after<T>(
     open()?.ok_or(Errno::NOENT)
 }
 
-/// Lets those come on who are in the middle of replacing a name; longer each time, about 25 ms in all.
+/// Lets those come on who are in the middle of replacing a name; longer each time, about 25 ms in
+/// all.
 pub(crate) fn pause(tries: usize) {
     std::thread::sleep(UNSURE_PAUSE.saturating_mul(u32::try_from(tries).unwrap_or(u32::MAX)));
 }
 
-/// Opens what a [`PLACE`] holds, if it is a file or directory; ENXIO if not. Anything else is never opened: that would wake who waits to
-/// write to a FIFO, and may set a device in motion. `otherwise` opens it where there is no /proc.
+/// Opens what a [`PLACE`] holds, if it is a file or directory; ENXIO if not. Anything else is never
+/// opened: that would wake who waits to write to a FIFO, and may set a device in motion.
+/// `otherwise` opens it where there is no /proc.
 pub(crate) fn reopen(place: &OwnedFd, otherwise: impl FnOnce() -> Io<OwnedFd>) -> Io<OwnedFd> {
     let info = file_info::of(place)?;
     if !info.is_file() && !info.is_directory() {
@@ -115,8 +120,8 @@ pub(crate) fn reopen(place: &OwnedFd, otherwise: impl FnOnce() -> Io<OwnedFd>) -
     }
 }
 
-/// True for what is said of a path below `directory` that is too long for its file system. sshfs says EBADMSG, which elsewhere tells of
-/// damage.
+/// True for what is said of a path below `directory` that is too long for its file system. sshfs
+/// says EBADMSG, which elsewhere tells of damage.
 pub(crate) fn is_too_long(directory: impl AsFd, errno: Errno) -> bool {
     match errno {
         Errno::NAMETOOLONG => true,
@@ -164,8 +169,9 @@ fn sure(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode, resolve: Re
     for _ in 1..UNSURE_TRIES {
         match rustix::fs::openat2(&directory, path, flags, mode, resolve) {
             Err(Errno::AGAIN | Errno::INTR | Errno::STALE) => {}
-            // Without links nothing leads out: what was found was moved away in the same moment, as a file is that
-            // becomes a directory, and something else has its name; or a network file system made the kernel look anew.
+            // Without links nothing leads out: what was found was moved away in the same moment, as
+            // a file is that becomes a directory, and something else has its name; or a network
+            // file system made the kernel look anew.
             Err(Errno::XDEV) if without_links => {}
             result => return result,
         }

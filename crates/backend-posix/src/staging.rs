@@ -1,8 +1,10 @@
 //! Files that no one sees yet.
 //!
-//! A staged file has no name (`O_TMPFILE`), so that a crash leaves nothing. Where the file system lacks that, it has one
-//! in `.slipway/staging` (or in its own directory, where that leaves a group or an ACL to its files) and is locked as long as it is in use, by which the sweep knows it from a leftover. A part of an
-//! upload may also be written to its place in a file that it shares with others ([`Slot`]).
+//! A staged file has no name (`O_TMPFILE`), so that a crash leaves nothing. Where the file system
+//! lacks that, it has one in `.slipway/staging` (or in its own directory, where that leaves a group
+//! or an ACL to its files) and is locked as long as it is in use, by which the sweep knows it from
+//! a leftover. A part of an upload may also be written to its place in a file that it shares with
+//! others ([`Slot`]).
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -31,7 +33,8 @@ pub(crate) const SCATTERED: &str = "scattered";
 /// What the names of such things start with.
 const SCATTERED_PREFIX: &str = ".slipway,t";
 
-/// True for the name of something staged in a directory of keys, but not for one that a person might think of.
+/// True for the name of something staged in a directory of keys, but not for one that a person
+/// might think of.
 pub(crate) fn is_scattered(name: &str) -> bool {
     id_of_scattered(name).is_some() || (exchange::id_of(name).is_some() && name.starts_with(RESERVED))
 }
@@ -45,7 +48,8 @@ pub(crate) fn id_of_scattered(name: &str) -> Option<&str> {
 /// A file that is being written. Dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct Staged {
-    /// Closed before its name is removed: FUSE and NFS give a file another name that is removed while it is open.
+    /// Closed before its name is removed: FUSE and NFS give a file another name that is removed
+    /// while it is open.
     file: OwnedFd,
     name: Option<StagedName>,
     /// Where in `file` its bytes are, if that is not its own.
@@ -58,7 +62,8 @@ pub(crate) struct Staged {
 struct StagedName {
     directory: Arc<OwnedFd>,
     name: String,
-    /// What is not published stays where it is; what is published is gone from there in the same step.
+    /// What is not published stays where it is; what is published is gone from there in the same
+    /// step.
     keep: bool,
     /// That it may be given away under this name.
     note: Option<Note>,
@@ -84,7 +89,8 @@ impl Drop for Staged {
 }
 
 impl Staged {
-    /// Makes an empty file on the file system of `directory`, with the group and default ACL that it gives to its files.
+    /// Makes an empty file on the file system of `directory`, with the group and default ACL that
+    /// it gives to its files.
     pub fn create(bucket: &Bucket<'_>, directory: &Directory) -> Result<Self, Fail> {
         let mode = Mode::from_raw_mode(bucket.store.options.file_mode);
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
@@ -102,8 +108,8 @@ impl Staged {
         }
     }
 
-    /// [`Staged::create`] with a name: in the directory itself if that leaves something to its files, which a file that is made elsewhere and
-    /// moved would not have.
+    /// [`Staged::create`] with a name: in the directory itself if that leaves something to its
+    /// files, which a file that is made elsewhere and moved would not have.
     pub(crate) fn create_named(bucket: &Bucket<'_>, target: &Directory, mode: Mode) -> Result<Self, Fail> {
         let (directory, name) = if !is_own(&target.path) && directories::leaves_traits(target) {
             scattered(bucket, target)?
@@ -141,7 +147,8 @@ impl Staged {
         self.size_bytes
     }
 
-    /// Reserves space for `more` bytes and some of what was announced to follow them, where that is possible.
+    /// Reserves space for `more` bytes and some of what was announced to follow them, where that is
+    /// possible.
     pub fn reserve(&mut self, store: &Store, more: u64, announced: Option<u64>) -> Result<()> {
         let (end, announced) = (self.size_bytes + more, announced.unwrap_or(0));
         if !store.reserves() || announced < ANNOUNCED_BYTES_MIN || end <= self.reserved_bytes {
@@ -176,7 +183,8 @@ impl Staged {
         Ok(())
     }
 
-    /// Runs what changes the file in up to `size_bytes` from where its bytes start. Nothing else may.
+    /// Runs what changes the file in up to `size_bytes` from where its bytes start. Nothing else
+    /// may.
     fn change<T>(&self, size_bytes: u64, change: impl FnOnce(&OwnedFd, u64) -> Result<T>) -> Result<T> {
         let Some(slot) = &self.slot else { return change(&self.file, 0) };
         slot.enter(size_bytes)?;
@@ -185,7 +193,8 @@ impl Staged {
         result
     }
 
-    /// The file, for those who read it. What is written to it otherwise than by [`Staged::extend`] is not counted.
+    /// The file, for those who read it. What is written to it otherwise than by [`Staged::extend`]
+    /// is not counted.
     pub fn file(&self) -> &OwnedFd {
         &self.file
     }
@@ -195,8 +204,9 @@ impl Staged {
         self.size_bytes == 0 && self.slot.is_none()
     }
 
-    /// [`Staged::seal`] for a file that gets its name in a directory which is flushed after that. Where the file system's journal keeps the
-    /// order of things, the bytes need only be on the device before the name is given; that flush does the rest (decision 0014).
+    /// [`Staged::seal`] for a file that gets its name in a directory which is flushed after that.
+    /// Where the file system's journal keeps the order of things, the bytes need only be on the
+    /// device before the name is given; that flush does the rest (decision 0014).
     pub fn seal_for_name(
         self,
         bucket: &Bucket<'_>,
@@ -206,8 +216,8 @@ impl Staged {
         self.seal_and(bucket, owner, record, Flush::WithName)
     }
 
-    /// Gives the file its owner and its record, and puts both on disk if the durability level says so. What is left is
-    /// to publish it.
+    /// Gives the file its owner and its record, and puts both on disk if the durability level says
+    /// so. What is left is to publish it.
     pub fn seal(self, bucket: &Bucket<'_>, owner: Option<UnixAccount>, record: Record) -> Result<Sealed> {
         self.seal_and(bucket, owner, record, Flush::Now)
     }
@@ -228,7 +238,8 @@ impl Staged {
         if !bucket.store.times_are_final(info.device) {
             rustix::fs::fsync(&self.file).op("sync a file")?;
             let time_ns = file_info::stat(&self.file)?.stamp.modified_ns;
-            // Even now MooseFS may have another time for it than it says here, to those who look from elsewhere or later.
+            // Even now MooseFS may have another time for it than it says here, to those who look
+            // from elsewhere or later.
             set_time(&self.file, time_ns).op("set a file's time")?;
             // What was kept of it: a server may round to what it has room for.
             info = file_info::fresh(&self.file).op("stat a file")?;
@@ -279,7 +290,8 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
-    /// Writes what is to be there before the file is published as `name`; the caller holds the lock of the key.
+    /// Writes what is to be there before the file is published as `name`; the caller holds the lock
+    /// of the key.
     pub fn describe(&mut self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<(), Fail> {
         match &mut self.rest {
             None => Ok(()),
@@ -303,7 +315,8 @@ impl Sealed {
         }
     }
 
-    /// Undoes [`Sealed::describe`] if the file could not be published. False if a record of nothing is left.
+    /// Undoes [`Sealed::describe`] if the file could not be published. False if a record of nothing
+    /// is left.
     pub fn undescribe(&self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> bool {
         match &self.rest {
             None => true,
@@ -319,8 +332,8 @@ impl Sealed {
         }
     }
 
-    /// Gives the file a name that it keeps until it is published, and for good if it is not. False if `directory` is on
-    /// another file system.
+    /// Gives the file a name that it keeps until it is published, and for good if it is not. False
+    /// if `directory` is on another file system.
     pub fn keep_as(&mut self, directory: &Arc<OwnedFd>, name: &str) -> Io<bool> {
         let named = match &self.staged.name {
             None => link_unnamed(&self.staged.file, directory, name),
@@ -397,8 +410,9 @@ fn is_own(path: &str) -> bool {
     path.strip_prefix(OWN_DIRECTORY).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// A name for something staged in a directory itself: where something is mounted inside the bucket, only that is on
-/// the target's file system, and only there does a file get what the directory leaves to it. It is noted where the sweep will look.
+/// A name for something staged in a directory itself: where something is mounted inside the bucket,
+/// only that is on the target's file system, and only there does a file get what the directory
+/// leaves to it. It is noted where the sweep will look.
 pub(crate) fn scattered(bucket: &Bucket<'_>, target: &Directory) -> Result<(Arc<OwnedFd>, String), Fail> {
     let notes = bucket.own_directory(SCATTERED)?;
     note_scattered(bucket, &notes, &target.path)?;
@@ -454,7 +468,8 @@ fn link_unnamed(file: &OwnedFd, directory: impl AsFd, name: &str) -> Io<()> {
 /// Moves a file or directory to a name that is free; EEXIST if it is not.
 pub(crate) fn move_to_free(from: impl AsFd, from_name: &str, to: impl AsFd, name: &str) -> Io<()> {
     match rustix::fs::renameat_with(&from, from_name, &to, name, RenameFlags::NOREPLACE) {
-        // Where a file system lacks that, all who make objects have the lock of the key (`Store::names_may_blink`).
+        // Where a file system lacks that, all who make objects have the lock of the key
+        // (`Store::names_may_blink`).
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
         result => return result,
     }

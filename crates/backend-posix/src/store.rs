@@ -105,7 +105,8 @@ pub(crate) struct Store {
     pub objects: ObjectCache,
     sidecars: bool,
     pub founded: Founded,
-    /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on trees that someone else serves.
+    /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on
+    /// trees that someone else serves.
     pub hands_over: bool,
     pub presence: Presence,
     /// What was found out about devices that are not the root's.
@@ -125,7 +126,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Compares this machine's clock with the one that sets times in the tree, if that may be another. What was known counts until then.
+    /// Compares this machine's clock with the one that sets times in the tree, if that may be
+    /// another. What was known counts until then.
     pub fn measure_clocks(&self) {
         if self.volume.kind.is_local() {
             return;
@@ -230,8 +232,8 @@ impl Store {
         self.file_system_of(directory, info).is_some_and(|kind| self.clocks.is_settled(kind, info, began_ns))
     }
 
-    /// True if a directory that still has the time of `info` did not change while it was read from `began_ns` on, as far as can be
-    /// known where nothing else tells.
+    /// True if a directory that still has the time of `info` did not change while it was read from
+    /// `began_ns` on, as far as can be known where nothing else tells.
     pub fn shows_changes(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
         let kind = self.file_system_of(directory, info).unwrap_or(FileSystem::Other);
         !kind.is_local() || self.clocks.is_settled(kind, info, began_ns)
@@ -242,14 +244,15 @@ impl Store {
         if info.device == self.device { Some(self.volume.kind) } else { FileSystem::of(directory).ok() }
     }
 
-    /// True if what happens to names and files on `device` is on disk in the order in which it happened: whatever is flushed has all that came
-    /// before it on disk too, but for bytes that were not written out.
+    /// True if what happens to names and files on `device` is on disk in the order in which it
+    /// happened: whatever is flushed has all that came before it on disk too, but for bytes that
+    /// were not written out.
     pub fn keeps_order(&self, device: u64) -> bool {
         self.ordered && device == self.device
     }
 
-    /// A file's inode number, if it stays the same for as long as the file is there; `file` is it, or its directory. Asks only for what is on
-    /// another device than the root.
+    /// A file's inode number, if it stays the same for as long as the file is there; `file` is it,
+    /// or its directory. Asks only for what is on another device than the root.
     pub fn lasting_inode(&self, file: impl AsFd, info: &FileInfo) -> Option<u64> {
         let last = if info.device == self.device {
             self.volume.inodes_last
@@ -264,7 +267,8 @@ impl Store {
         FileIdentity { stamp: info.stamp, inode: self.lasting_inode(file, info).unwrap_or(0) }
     }
 
-    /// True if space may be reserved ahead of bytes, by what the root is on: elsewhere a bucket's own volume loses little either way.
+    /// True if space may be reserved ahead of bytes, by what the root is on: elsewhere a bucket's
+    /// own volume loses little either way.
     pub fn reserves(&self) -> bool {
         self.volume.reserves
     }
@@ -274,12 +278,14 @@ impl Store {
         self.volume.kind != FileSystem::Other && !self.sidecars
     }
 
-    /// True if cached reads of the root's file system never wait, so that they need no `RWF_NOWAIT` (which it refuses).
+    /// True if cached reads of the root's file system never wait, so that they need no `RWF_NOWAIT`
+    /// (which it refuses).
     pub fn reads_never_wait(&self) -> bool {
         self.volume.kind == FileSystem::Memory
     }
 
-    /// True if a file on `device` gets its time when it is written, not when it is flushed to a server.
+    /// True if a file on `device` gets its time when it is written, not when it is flushed to a
+    /// server.
     pub fn times_are_final(&self, device: u64) -> bool {
         device == self.device && self.volume.kind != FileSystem::Other
     }
@@ -307,7 +313,8 @@ impl Store {
         self.volume.kind = FileSystem::Other;
     }
 
-    /// True if the file system of a directory may lack `RENAME_EXCHANGE`, so that a name in it may be missing for a moment.
+    /// True if the file system of a directory may lack `RENAME_EXCHANGE`, so that a name in it may
+    /// be missing for a moment.
     pub fn names_may_blink(&self, directory: impl AsFd) -> bool {
         let known = file_info::of(&directory).map(|info| info.device);
         known.map_or(true, |device| self.names_may_blink_on(device, directory))
@@ -343,7 +350,8 @@ fn noted_metadata(root: &OwnedFd) -> Result<Option<Metadata>, OpenReason> {
     }
 }
 
-/// Something at the top of a bucket that has its record in an attribute, among the first that are met.
+/// Something at the top of a bucket that has its record in an attribute, among the first that are
+/// met.
 fn has_attributes(root: &OwnedFd) -> Io<Option<String>> {
     for bucket in names(root)? {
         let Ok(directory) = resolve::plain(root, &bucket, DIRECTORY) else { continue };

@@ -34,8 +34,8 @@ use crate::upload;
 
 const WRITABLE: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// Sweeps one bucket. What can't be swept, since someone put a thing of theirs in the place of one of ours, keeps nothing else from it: it is
-/// told and counted.
+/// Sweeps one bucket. What can't be swept, since someone put a thing of theirs in the place of one
+/// of ours, keeps nothing else from it: it is told and counted.
 pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOptions) -> Result<SweepReport> {
     let _hurry = Hurry::begin();
     let bucket = store.bucket(bucket_name)?;
@@ -60,8 +60,8 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     Ok(report)
 }
 
-/// Tells of what failed, and counts it. An error only if the rest is to be left for another time: someone holds locks of the bucket for long,
-/// and others are to be swept too.
+/// Tells of what failed, and counts it. An error only if the rest is to be left for another time:
+/// someone holds locks of the bucket for long, and others are to be swept too.
 pub(crate) fn unless_failed<T>(what: &str, done: Result<T>, report: &mut SweepReport) -> Result<Option<T>> {
     match done {
         Ok(done) => Ok(Some(done)),
@@ -204,8 +204,9 @@ pub(crate) fn is_older(directory: impl AsFd, name: &str, age: Duration) -> bool 
     file_info::at(directory, name).is_ok_and(|FileInfo { changed_ns, .. }| changed_ns < before)
 }
 
-/// Removes a directory of our own with all that is in it. Best effort: what remains is swept another time. `name` is a single
-/// name. What is deep in the tree is moved up to its top first, so that neither time nor memory depends on how deep.
+/// Removes a directory of our own with all that is in it. Best effort: what remains is swept
+/// another time. `name` is a single name. What is deep in the tree is moved up to its top first, so
+/// that neither time nor memory depends on how deep.
 pub(crate) fn remove_tree(above: &OwnedFd, name: &str) -> bool {
     if let Ok(top) = resolve::plain(above, name, DIRECTORY) {
         // Each pass leaves directories that were one level lower before.
@@ -215,7 +216,8 @@ pub(crate) fn remove_tree(above: &OwnedFd, name: &str) -> bool {
     matches!(rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR), Ok(()) | Err(Errno::NOENT))
 }
 
-/// Removes a directory in `top`. The directories in it that are not empty come to `top`. True if that changed anything.
+/// Removes a directory in `top`. The directories in it that are not empty come to `top`. True if
+/// that changed anything.
 fn flatten(top: &OwnedFd, name: &CStr) -> bool {
     let Ok(directory) =
         name.to_str().map_err(|_| Errno::ILSEQ).and_then(|name| resolve::plain(top, name, DIRECTORY))
@@ -228,7 +230,8 @@ fn flatten(top: &OwnedFd, name: &CStr) -> bool {
     rustix::fs::unlinkat(top, name, AtFlags::REMOVEDIR).is_ok() || changed == Ok(true)
 }
 
-/// Removes what is in a directory, and calls `full` with each directory that is not empty. True if that, or it, changed anything.
+/// Removes what is in a directory, and calls `full` with each directory that is not empty. True if
+/// that, or it, changed anything.
 fn remove_entries(directory: &OwnedFd, mut full: impl FnMut(&CStr) -> bool) -> Io<bool> {
     let mut changed = false;
     rustix::fs::seek(directory, SeekFrom::Start(0))?;
@@ -239,7 +242,8 @@ fn remove_entries(directory: &OwnedFd, mut full: impl FnMut(&CStr) -> bool) -> I
                     Err(Errno::NOTEMPTY | Errno::EXIST) => full(name),
                     removed => removed.is_ok(),
                 },
-                // FUSE and NFS clients give it another such name if it is still open: no end to that.
+                // FUSE and NFS clients give it another such name if it is still open: no end to
+                // that.
                 removed => removed.is_ok() && !name.to_str().is_ok_and(keymap::is_lingering),
             };
         }

@@ -128,7 +128,8 @@ impl Scene {
         }
     }
 
-    /// Moves a file of the bucket with its record, which a person can't where that is in another file.
+    /// Moves a file of the bucket with its record, which a person can't where that is in another
+    /// file.
     pub fn move_file(&self, from: &str, to: &str) {
         let [from, to] = [from, to].map(|path| self.path().join(path));
         if self.store.sidecars() {

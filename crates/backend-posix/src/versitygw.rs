@@ -1,8 +1,10 @@
-//! What Versity S3 Gateway keeps of an object: extended attributes, or files in a sidecar directory.
+//! What Versity S3 Gateway keeps of an object: extended attributes, or files in a sidecar
+//! directory.
 //!
-//! Each attribute is one of `user.etag` (quoted), `user.checksums` (JSON), `user.metadata` (JSON map; before that, one
-//! `user.X-Amz-Meta.NAME` each), `user.content-type` and its like (text), `user.mp-metadata` (gzip of JSON: cumulative sizes of parts), and
-//! some that have no place here yet. There is no stamp: nothing tells whether the file is still what they were written for.
+//! Each attribute is one of `user.etag` (quoted), `user.checksums` (JSON), `user.metadata` (JSON
+//! map; before that, one `user.X-Amz-Meta.NAME` each), `user.content-type` and its like (text),
+//! `user.mp-metadata` (gzip of JSON: cumulative sizes of parts), and some that have no place here
+//! yet. There is no stamp: nothing tells whether the file is still what they were written for.
 //! Whoever can write the file can write them, so that no value is believed to be well-formed.
 
 use std::io::Read as _;
@@ -139,13 +141,15 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// Reads them; `None` if there is no ETag, which versitygw gives to all of its objects. What is not well-formed is left out.
+    /// Reads them; `None` if there is no ETag, which versitygw gives to all of its objects. What is
+    /// not well-formed is left out.
     pub fn read(source: &Source<'_>) -> Io<Option<Self>> {
         let names = source.names()?;
         if !names.iter().any(|name| name == ETAG) {
             return Ok(None);
         }
-        // What can't be read just now must not pass for what is not there: an import would remove it.
+        // What can't be read just now must not pass for what is not there: an import would remove
+        // it.
         let get = |name: &str| -> Io<Option<Vec<u8>>> {
             if !names.iter().any(|found| found == name) {
                 return Ok(None);
@@ -177,7 +181,8 @@ impl Attributes {
         }))
     }
 
-    /// True if a record has all that they say, but for the checksum, for which a record may have another.
+    /// True if a record has all that they say, but for the checksum, for which a record may have
+    /// another.
     pub fn are_in(&self, record: &Record) -> bool {
         let same = |(theirs, ours): (Option<&str>, Option<&str>)| theirs.is_none() || theirs == ours;
         record.etag.as_ref() == Some(&self.etag)
@@ -198,8 +203,8 @@ impl Attributes {
     }
 }
 
-/// The names of attributes that a record of ours makes needless. The ETag's is the last: as long as any other is there, so is it,
-/// by which what an interrupted import left is known.
+/// The names of attributes that a record of ours makes needless. The ETag's is the last: as long as
+/// any other is there, so is it, by which what an interrupted import left is known.
 pub(crate) fn carried(names: &[String]) -> impl Iterator<Item = &String> {
     let mut carried: Vec<_> = names
         .iter()

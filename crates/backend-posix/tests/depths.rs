@@ -1,5 +1,5 @@
-//! Trees deeper than a stack, keys with more levels than there are descriptors, and no descriptors at all. One test, since
-//! the limit on descriptors is the whole process's.
+//! Trees deeper than a stack, keys with more levels than there are descriptors, and no descriptors
+//! at all. One test, since the limit on descriptors is the whole process's.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod fixture;

@@ -88,7 +88,8 @@ async fn a_file_is_an_object_whoever_made_it() {
     fixture.finish().await;
 }
 
-/// What a file system, or a program that takes snapshots, keeps among the files of a bucket is no part of it.
+/// What a file system, or a program that takes snapshots, keeps among the files of a bucket is no
+/// part of it.
 #[tokio::test]
 async fn what_is_the_file_systems_own_has_no_keys() {
     let Tree { fixture, bucket, root: _root, .. } = tree().await;
@@ -139,7 +140,8 @@ async fn a_put_whose_bucket_is_renamed_meanwhile_is_not_lost() {
         writer.write(body.clone().into()).await.unwrap();
         let renamed = root.path().join("renamed");
         if made_anew {
-            // At once: large bodies are written in the background, which may not find a name that is free for a moment.
+            // At once: large bodies are written in the background, which may not find a name that
+            // is free for a moment.
             fs::create_dir(&renamed).unwrap();
             if renameat_with(CWD, &bucket, CWD, &renamed, RenameFlags::EXCHANGE).is_err() {
                 eprintln!("\n*** SKIPPED: no RENAME_EXCHANGE here ***\n");
@@ -385,7 +387,8 @@ async fn writers_that_are_dropped_leave_nothing() {
     writer.write(vec![0; 300_000].into()).await.unwrap();
     fixture.put("new/c", b"first").await;
     assert!(writer.commit(digests(b"")).await.is_err());
-    // What was being written when it was dropped goes when that is done, which a slow file system takes its time for.
+    // What was being written when it was dropped goes when that is done, which a slow file system
+    // takes its time for.
     for _ in 0..100 {
         if staging(&tree) == 0 {
             break;

@@ -1,6 +1,7 @@
 //! What the index of a large directory takes in memory, counted at the allocator.
 //!
-//! `SLIPWAY_INDEX_KEYS=200000 cargo test -p backend-posix --test index_memory -- --nocapture` prints the figures of as many keys.
+//! `SLIPWAY_INDEX_KEYS=200000 cargo test -p backend-posix --test index_memory -- --nocapture`
+//! prints the figures of as many keys.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod fixture;

@@ -61,7 +61,8 @@ async fn if_none_match_has_one_winner() {
     }
 }
 
-/// Increments that all count, against unconditional writes of the same value that must not undo any.
+/// Increments that all count, against unconditional writes of the same value that must not undo
+/// any.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn if_match_loses_no_update() {
     let each = fixture::rounds(25);
@@ -135,7 +136,8 @@ async fn new_directories_belong_to_who_made_them() {
     }
 }
 
-/// Puts and deletes below shared directories, which come and go all the time. What was acknowledged is there.
+/// Puts and deletes below shared directories, which come and go all the time. What was acknowledged
+/// is there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn directories_that_come_and_go_lose_nothing() {
     let root = tempfile::tempdir().unwrap();
@@ -145,7 +147,8 @@ async fn directories_that_come_and_go_lose_nothing() {
         let gateway = Arc::clone(&gateways[n % 2]);
         tasks.spawn(async move {
             let none = Conditions::default();
-            // Each key is one task's own; the directories, and the files that become directories, are everyone's.
+            // Each key is one task's own; the directories, and the files that become directories,
+            // are everyone's.
             let names = ["a", "a/", "a/b", "a/b/c", "a/b/c/d", "a/b/"];
             let name = names[n];
             for round in 0..fixture::rounds(60) {
@@ -167,7 +170,8 @@ async fn directories_that_come_and_go_lose_nothing() {
     gateway.backend.delete_bucket(&gateway.cx, &gateway.bucket).await.unwrap();
 }
 
-/// A directory that is filled again as it is about to be removed is no one's to tidy up, and no note of it stays.
+/// A directory that is filled again as it is about to be removed is no one's to tidy up, and no
+/// note of it stays.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn directories_that_come_and_go_leave_no_notes() {
     let root = tempfile::tempdir().unwrap();
@@ -188,7 +192,8 @@ async fn directories_that_come_and_go_leave_no_notes() {
     assert_eq!(fs::read_dir(staging).unwrap().count(), 0);
 }
 
-/// Files that become directories while everyone looks. Where that takes two steps, no one may come between them.
+/// Files that become directories while everyone looks. Where that takes two steps, no one may come
+/// between them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_file_that_becomes_a_directory_is_never_missed() {
     let root = tempfile::tempdir().unwrap();
@@ -320,8 +325,9 @@ async fn uploads_complete_once() {
     }
 }
 
-/// Objects that are replaced all the while are in every listing, in directories that are read anew each time and in those that
-/// are kept. Where replacing gives a file another place in its directory (btrfs), a reader may come by neither.
+/// Objects that are replaced all the while are in every listing, in directories that are read anew
+/// each time and in those that are kept. Where replacing gives a file another place in its
+/// directory (btrfs), a reader may come by neither.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_is_replaced_is_listed_all_the_while() {
     let root = tempfile::tempdir().unwrap();

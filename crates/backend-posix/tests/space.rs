@@ -93,7 +93,8 @@ async fn a_full_disk_leaves_no_trace() {
     fixture.finish().await;
 }
 
-/// A part that does not fit, and a Complete that needs more than there is, leave the upload and the space as they were.
+/// A part that does not fit, and a Complete that needs more than there is, leave the upload and the
+/// space as they were.
 #[tokio::test(flavor = "multi_thread")]
 async fn uploads_survive_a_full_disk() {
     const PART: usize = 5 << 20;
@@ -173,7 +174,8 @@ async fn claims_take_no_space() {
     }
 }
 
-/// Where something is mounted inside a bucket, only the target's own directory is on its file system.
+/// Where something is mounted inside a bucket, only the target's own directory is on its file
+/// system.
 #[tokio::test(flavor = "multi_thread")]
 async fn mounts_inside_a_bucket_are_part_of_it() {
     let Some(mount) = Mount::new("size=4m") else { return };
@@ -228,7 +230,8 @@ async fn a_disk_without_inodes_can_still_be_emptied() {
     fixture.finish().await;
 }
 
-/// With records beside the files, a directory object leaves a file with the directory's mark: that must not need space.
+/// With records beside the files, a directory object leaves a file with the directory's mark: that
+/// must not need space.
 #[tokio::test(flavor = "multi_thread")]
 async fn directory_objects_go_from_a_full_disk() {
     for (size, inodes_too) in [("size=4m,nr_inodes=400", false), ("size=4m,nr_inodes=200", true)] {

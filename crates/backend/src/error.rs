@@ -68,8 +68,8 @@ pub enum BackendError {
     /// A precondition does not hold.
     #[error("a precondition failed: {0:?}")]
     PreconditionFailed(Condition),
-    /// Another request changed the same object at the same time; trying again helps. With the condition that decides the
-    /// write, if it has one ([`BackendError::of_write`]).
+    /// Another request changed the same object at the same time; trying again helps. With the
+    /// condition that decides the write, if it has one ([`BackendError::of_write`]).
     #[error("a conflicting operation is in progress")]
     Conflict(Option<Condition>),
     /// The object that a condition of a completion is about was replaced, deleted or made since the
@@ -102,16 +102,19 @@ pub enum BackendError {
     /// Something that is no object has the key's place (403).
     #[error("the key's place is taken: {0}")]
     Obstructed(&'static str),
-    /// The key leads through a link of the storage to an object that has a key of its own, by which it is to be deleted (403).
+    /// The key leads through a link of the storage to an object that has a key of its own, by which
+    /// it is to be deleted (403).
     #[error("the key leads through a link to an object that has its own")]
     OtherName,
     /// The source of a copy and what it is to replace are one object under two keys (400).
     #[error("both keys lead to the same object")]
     SameObject,
-    /// What is known of the object is in a form that this version does not understand, so that it neither serves nor changes it (403).
+    /// What is known of the object is in a form that this version does not understand, so that it
+    /// neither serves nor changes it (403).
     #[error("its record is of a newer version of Slipway, and may say what this one must not pass over")]
     NewerRecord,
-    /// The process or machine has run out of what a call takes (file descriptors, ...); trying again later helps.
+    /// The process or machine has run out of what a call takes (file descriptors, ...); trying
+    /// again later helps.
     #[error("busy: out of {0}")]
     Busy(&'static str),
     /// The storage is not there at the moment (503); an operator has to see to it.
@@ -146,8 +149,8 @@ pub enum BackendError {
 }
 
 impl BackendError {
-    /// The error of a write that has `conditions`: a conflict names the one that decides it, since S3 has another answer then.
-    /// For backends, where they know the conditions.
+    /// The error of a write that has `conditions`: a conflict names the one that decides it, since
+    /// S3 has another answer then. For backends, where they know the conditions.
     #[must_use]
     pub fn of_write(self, conditions: &Conditions) -> Self {
         match self {

@@ -1,5 +1,5 @@
-//! What a storage must do to hold S3 objects: the [`Backend`] and [`ObjectWriter`] traits and the types
-//! they speak. Nothing here knows HTTP.
+//! What a storage must do to hold S3 objects: the [`Backend`] and [`ObjectWriter`] traits and the
+//! types they speak. Nothing here knows HTTP.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -32,8 +32,9 @@ pub use upload::{
 pub struct Context {
     /// The request's id, for logs.
     pub request_id: Arc<str>,
-    /// Who the requester is to the file system; `None` for strangers, for those of whom it is not known, and for the gateway's own
-    /// calls. Every call has it, whether the storage makes use of it or not.
+    /// Who the requester is to the file system; `None` for strangers, for those of whom it is not
+    /// known, and for the gateway's own calls. Every call has it, whether the storage makes use of
+    /// it or not.
     pub unix_account: Option<UnixAccount>,
 }
 
@@ -68,10 +69,11 @@ pub struct ListBucketsQuery {
 
 /// A storage for objects.
 ///
-/// All calls are atomic as S3 means it: a reader sees an object before or after a write, with the attributes
-/// that belong to its bytes; conditions are decided in the same step as the write; an error leaves nothing
-/// behind. A call that names a bucket which does not exist answers [`BackendError::NoSuchBucket`]; one that names an
-/// object which does not exist answers [`BackendError::NoSuchKey`].
+/// All calls are atomic as S3 means it: a reader sees an object before or after a write, with the
+/// attributes that belong to its bytes; conditions are decided in the same step as the write; an
+/// error leaves nothing behind. A call that names a bucket which does not exist answers
+/// [`BackendError::NoSuchBucket`]; one that names an object which does not exist answers
+/// [`BackendError::NoSuchKey`].
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
     /// Buckets by name.
@@ -80,12 +82,12 @@ pub trait Backend: Send + Sync + 'static {
     async fn create_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()>;
     /// Tells whether a bucket exists.
     async fn head_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<BucketAttributes>;
-    /// Removes a bucket without objects, else [`BackendError::BucketNotEmpty`]. Uploads in progress end with it, as on S3; a
-    /// delete that fails leaves them as they were.
+    /// Removes a bucket without objects, else [`BackendError::BucketNotEmpty`]. Uploads in progress
+    /// end with it, as on S3; a delete that fails leaves them as they were.
     async fn delete_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()>;
 
-    /// An object's attributes. `selector` may name a part (its size and place are then in the answer's
-    /// [`ObjectRead::range`]); the body of the answer is [`ObjectBody::Empty`].
+    /// An object's attributes. `selector` may name a part (its size and place are then in the
+    /// answer's [`ObjectRead::range`]); the body of the answer is [`ObjectBody::Empty`].
     async fn head_object(
         &self,
         cx: &Context,
@@ -101,8 +103,8 @@ pub trait Backend: Send + Sync + 'static {
         selector: ReadSelector,
         conditions: &Conditions,
     ) -> Result<ObjectRead>;
-    /// Begins a write. Conditions that already fail are reported here, before any byte is received; they are
-    /// decided for good by [`ObjectWriter::commit`].
+    /// Begins a write. Conditions that already fail are reported here, before any byte is received;
+    /// they are decided for good by [`ObjectWriter::commit`].
     async fn put_object(
         &self,
         cx: &Context,
@@ -124,7 +126,8 @@ pub trait Backend: Send + Sync + 'static {
     /// Begins a multipart upload.
     async fn create_upload(&self, cx: &Context, object: ObjectRef<'_>, upload: NewUpload)
     -> Result<UploadId>;
-    /// What was said when the upload was created; [`BackendError::NoSuchUpload`] if it is not of this object.
+    /// What was said when the upload was created; [`BackendError::NoSuchUpload`] if it is not of
+    /// this object.
     async fn head_upload(&self, cx: &Context, upload: UploadRef<'_>) -> Result<UploadAttributes>;
     /// Begins a part. It replaces an earlier part of the same number when it commits.
     async fn put_part(
@@ -155,7 +158,8 @@ pub trait Backend: Send + Sync + 'static {
     /// One page of uploads in progress, by key and then by time of creation.
     async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage>;
 
-    /// Removes what crashes and time left behind in a bucket. For a storage that has nothing such, it does nothing.
+    /// Removes what crashes and time left behind in a bucket. For a storage that has nothing such,
+    /// it does nothing.
     async fn sweep(&self, cx: &Context, bucket: &BucketName) -> Result<SweepReport>;
     /// Cleans what belongs to no bucket any more.
     async fn sweep_orphans(&self, _cx: &Context) -> Result<SweepReport> {
@@ -168,8 +172,8 @@ pub trait Backend: Send + Sync + 'static {
 /// What a storage wants of its callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Whether bodies should be digested (for the ETag, and a checksum). A backend that throws bytes away says no, so that the
-    /// gateway alone is measured.
+    /// Whether bodies should be digested (for the ETag, and a checksum). A backend that throws
+    /// bytes away says no, so that the gateway alone is measured.
     pub digests: bool,
     /// What the ETags of bodies are made of.
     pub etag: ETagSource,
@@ -195,6 +199,7 @@ pub struct SweepReport {
 pub trait ObjectWriter: Send {
     /// Adds bytes; they are not visible to anyone yet.
     async fn write(&mut self, chunk: Bytes) -> Result<()>;
-    /// Publishes all that was written, with `digests`, in one atomic step. The only way for bytes to become visible.
+    /// Publishes all that was written, with `digests`, in one atomic step. The only way for bytes
+    /// to become visible.
     async fn commit(self: Box<Self>, digests: Digests) -> Result<WriteReceipt>;
 }

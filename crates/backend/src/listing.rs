@@ -16,8 +16,8 @@ pub struct ListObjectsQuery<'a> {
     pub bucket: &'a BucketName,
     /// Only keys that start so; may be empty.
     pub prefix: &'a str,
-    /// Keys that share what lies between the prefix and the first of these become one common prefix. Any non-empty
-    /// string.
+    /// Keys that share what lies between the prefix and the first of these become one common
+    /// prefix. Any non-empty string.
     pub delimiter: Option<&'a str>,
     /// Where to begin.
     pub start: Option<&'a ListPosition>,

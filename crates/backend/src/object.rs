@@ -55,14 +55,15 @@ pub enum ReadSelector {
     /// All.
     #[default]
     Whole,
-    /// A range; all, where [`Conditions::if_range`] does not hold, or where some last bytes of none are wanted.
+    /// A range; all, where [`Conditions::if_range`] does not hold, or where some last bytes of none
+    /// are wanted.
     Range(ByteRange),
     /// One part by its number. An object that was not uploaded in parts is its own part 1.
     Part(u32),
 }
 
-/// Size and time of a file when its attributes were read; a reader compares them again at the end, so that bytes of two
-/// versions of a file are never passed off as one.
+/// Size and time of a file when its attributes were read; a reader compares them again at the end,
+/// so that bytes of two versions of a file are never passed off as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {
     /// `st_size`.
@@ -85,7 +86,8 @@ pub enum ObjectBody {
         range: Range<u64>,
         /// What the file must still look like once they were read.
         stamp: FileStamp,
-        /// A read that may wait for a disk takes one of these while it does: so many threads may do so for one bucket.
+        /// A read that may wait for a disk takes one of these while it does: so many threads may do
+        /// so for one bucket.
         turns: Arc<Semaphore>,
     },
     /// From elsewhere.
@@ -151,10 +153,11 @@ pub struct CopyRequest<'a> {
     pub target: ObjectRef<'a>,
     /// Metadata for the copy; `None` keeps the source's, but for `website_redirect_location`.
     pub metadata: Option<ObjectMetadata>,
-    /// Where the copy leads if the source's metadata is kept: it is an object's own, and never kept.
+    /// Where the copy leads if the source's metadata is kept: it is an object's own, and never
+    /// kept.
     pub website_redirect_location: Option<String>,
-    /// The checksum the copy is to have; `None` keeps the source's algorithm (a composite one becomes one of the
-    /// whole object), or takes the default where it had none.
+    /// The checksum the copy is to have; `None` keeps the source's algorithm (a composite one
+    /// becomes one of the whole object), or takes the default where it had none.
     pub checksum_algorithm: Option<ChecksumAlgorithm>,
     /// What the target must meet.
     pub conditions: Conditions,

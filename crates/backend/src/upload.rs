@@ -21,8 +21,8 @@ pub struct UploadRef<'a> {
 pub struct NewUpload {
     /// For the object to be.
     pub metadata: ObjectMetadata,
-    /// Algorithm and type of its checksum, where the client chose; else the object gets a full-object CRC of the default
-    /// algorithm and parts may carry any.
+    /// Algorithm and type of its checksum, where the client chose; else the object gets a
+    /// full-object CRC of the default algorithm and parts may carry any.
     pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
 }
 
@@ -52,7 +52,8 @@ pub struct PartReceipt {
 pub struct CopyPartRequest<'a> {
     /// From here.
     pub source: CopySource<'a>,
-    /// These bytes; `None` for all. [`crate::BackendError::InvalidRange`] if they reach beyond the end.
+    /// These bytes; `None` for all. [`crate::BackendError::InvalidRange`] if they reach beyond the
+    /// end.
     pub range: Option<Range<u64>>,
     /// To this upload.
     pub upload: UploadRef<'a>,
@@ -74,8 +75,9 @@ pub struct CompletedPart {
 /// What to complete an upload with.
 #[derive(Debug, Clone, Default)]
 pub struct CompleteUpload {
-    /// The parts of the object. Checked by the backend: ascending order ([`crate::BackendError::InvalidPartOrder`]),
-    /// existence and ETag ([`crate::BackendError::InvalidPart`]), size of all but the last
+    /// The parts of the object. Checked by the backend: ascending order
+    /// ([`crate::BackendError::InvalidPartOrder`]), existence and ETag
+    /// ([`crate::BackendError::InvalidPart`]), size of all but the last
     /// ([`crate::BackendError::PartTooSmall`]).
     pub parts: Vec<CompletedPart>,
     /// What the object to be replaced must meet. It must be the very one, too, that the key had

@@ -1,4 +1,5 @@
-//! An HTTP/1.1 answer, read as it comes in (RFC 9112, section 6). Bodies are counted; of those that matter the beginning is kept.
+//! An HTTP/1.1 answer, read as it comes in (RFC 9112, section 6). Bodies are counted; of those that
+//! matter the beginning is kept.
 
 /// The longest head that is read.
 const HEAD_MAX: usize = 64 << 10;
@@ -91,7 +92,8 @@ impl Answer {
         self.etag = None;
     }
 
-    /// Takes what came in; true once the answer is complete. Nothing may come after that: no two requests are sent at once.
+    /// Takes what came in; true once the answer is complete. Nothing may come after that: no two
+    /// requests are sent at once.
     pub fn push(&mut self, input: &[u8]) -> Result<bool, Malformed> {
         if self.state != State::Head {
             return self.body(input);
@@ -290,7 +292,8 @@ mod tests {
     proptest! {
         #[test]
         fn the_pieces_make_no_difference(cuts in prop::collection::vec(0usize..500, 0..30)) {
-            // The second chunk has 10 bytes, so the text above is one longer: it must be refused wherever it is cut.
+            // The second chunk has 10 bytes, so the text above is one longer: it must be refused
+            // wherever it is cut.
             prop_assert!(read(CHUNKED, &cuts, KEEP).is_err());
             let text = String::from_utf8(CHUNKED.to_vec()).unwrap().replace("00a;", "00B;");
             let (answer, complete) = read(text.as_bytes(), &cuts, KEEP).unwrap();

@@ -1,5 +1,5 @@
-//! Results for spreadsheets (RFC 4180): a line for each operation of each step and round. What is of all operations of a step says so in
-//! its name.
+//! Results for spreadsheets (RFC 4180): a line for each operation of each step and round. What is
+//! of all operations of a step says so in its name.
 
 use std::fmt::Write as _;
 

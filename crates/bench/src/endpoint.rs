@@ -113,8 +113,8 @@ fn connector(trust: &Trust) -> Result<TlsConnector> {
 #[derive(Debug)]
 struct Trusted {
     authorities: Arc<WebPkiServerVerifier>,
-    /// What `--ca` names. A server may show one of these itself: self-signed certificates often call themselves authorities, which
-    /// the rules for chains forbid a server.
+    /// What `--ca` names. A server may show one of these itself: self-signed certificates often
+    /// call themselves authorities, which the rules for chains forbid a server.
     named: Vec<CertificateDer<'static>>,
 }
 

@@ -1,7 +1,8 @@
 //! A load generator for S3 servers.
 //!
-//! Requests are signed before the clock starts and sent over plain HTTP/1.1 connections, so that a load costs little beside the
-//! server it measures. A [`Plan`] has steps; [`run`] makes a [`Report`] of them. Why so: `docs/decisions/0011-bench.md`.
+//! Requests are signed before the clock starts and sent over plain HTTP/1.1 connections, so that a
+//! load costs little beside the server it measures. A [`Plan`] has steps; [`run`] makes a
+//! [`Report`] of them. Why so: `docs/decisions/0011-bench.md`.
 
 #![forbid(unsafe_code)]
 

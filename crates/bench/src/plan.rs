@@ -10,7 +10,8 @@ use crate::units::{Mix, show_size};
 
 /// The most requests that are signed beforehand for one step.
 pub const SIGNED_MAX: u64 = 20_000;
-/// About how much data is put into a bucket for one step, unless each object is large, or its number given.
+/// About how much data is put into a bucket for one step, unless each object is large, or its
+/// number given.
 const DATA: u64 = 1 << 30;
 
 /// What a step does.
@@ -104,12 +105,14 @@ impl Step {
         given.unwrap_or_else(|| usize::try_from(default).unwrap_or(usize::MAX))
     }
 
-    /// How many keys a mix writes: of those that each lane has for itself one is being written, and one deleted.
+    /// How many keys a mix writes: of those that each lane has for itself one is being written, and
+    /// one deleted.
     pub(crate) fn keys_of_mix(&self, objects: usize) -> usize {
         objects.max(2 * self.concurrency)
     }
 
-    /// The ranges of one object: first byte and last. If there are too many to sign, only every so many-th.
+    /// The ranges of one object: first byte and last. If there are too many to sign, only every so
+    /// many-th.
     pub(crate) fn ranges(&self, objects: usize) -> Vec<(u64, u64)> {
         let length = self.range.unwrap_or(self.size).clamp(1, self.size.max(1));
         let count = self.size.div_ceil(length);
@@ -146,7 +149,8 @@ pub struct Plan {
     pub repeat: u32,
     /// After what time an answer is given up.
     pub timeout: Duration,
-    /// The servers' processes. If there are none, those that listen on the endpoints' ports of this machine.
+    /// The servers' processes. If there are none, those that listen on the endpoints' ports of this
+    /// machine.
     pub server_pids: BTreeSet<u32>,
     /// The name of the preset.
     pub preset: Option<String>,

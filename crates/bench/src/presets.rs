@@ -1,4 +1,5 @@
-//! Loads that published studies of S3 servers used, so that their figures can be set beside one's own.
+//! Loads that published studies of S3 servers used, so that their figures can be set beside one's
+//! own.
 
 use crate::plan::{Step, Test};
 use crate::units::{Mix, float, whole};
@@ -35,7 +36,8 @@ pub const PRESETS: [Preset; 6] = [
     },
 ];
 
-/// The steps of a preset, for so many endpoints; large objects are made smaller by `scale`. `concurrency` replaces the preset's own.
+/// The steps of a preset, for so many endpoints; large objects are made smaller by `scale`.
+/// `concurrency` replaces the preset's own.
 pub fn steps(name: &str, endpoints: usize, scale: f64, concurrency: Option<&[usize]>) -> Option<Vec<Step>> {
     let large = |part: u64| {
         let parts = whole(float(10 * GIB / part) * scale).max(1);

@@ -27,13 +27,15 @@ pub enum Event<'a> {
     Progress(String),
     /// A step is done.
     Done(&'a Round),
-    /// The bucket, or the prefix in one, that is worked in; removed in the end, unless it is to stay.
+    /// The bucket, or the prefix in one, that is worked in; removed in the end, unless it is to
+    /// stay.
     Made(String),
     /// What was made stays there, as was asked for.
     Left(String),
 }
 
-/// Runs all of a plan. What went wrong with requests is in the report; the error is for a run that could not be made.
+/// Runs all of a plan. What went wrong with requests is in the report; the error is for a run that
+/// could not be made.
 pub fn run(plan: &Plan, stop: &Stop, observe: &dyn Fn(Event<'_>)) -> Result<Report> {
     observe(Event::Progress("looking at the endpoints".to_owned()));
     let store = Store::open(plan)?;

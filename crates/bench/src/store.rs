@@ -74,7 +74,8 @@ impl<'a> Store<'a> {
         self.call_at(endpoint, Operation::ListObjectsV2, "", "list-type=2&max-keys=1").map(drop)
     }
 
-    /// The key of an object in a group. Its size is in it for servers that store nothing (`slipway serve null:`).
+    /// The key of an object in a group. Its size is in it for servers that store nothing (`slipway
+    /// serve null:`).
     pub fn key(&self, group: &str, number: usize, size: u64) -> String {
         format!("{}{group}/{number:07}-{size}", self.prefix)
     }
@@ -274,7 +275,8 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Fails for a key that no run can have made, or not below `prefix`: what a server lists is not always what it was asked for.
+    /// Fails for a key that no run can have made, or not below `prefix`: what a server lists is not
+    /// always what it was asked for.
     fn check_ours(&self, key: &str, prefix: &str) -> Result<()> {
         let rest = key.strip_prefix(prefix).and(key.strip_prefix(&*self.prefix));
         if rest.is_some_and(is_made_by_us) {

@@ -1,4 +1,5 @@
-//! How fast each way of this machine is, by CPU time: `cargo run --release -p digest-lanes --example speed`.
+//! How fast each way of this machine is, by CPU time: `cargo run --release -p digest-lanes
+//! --example speed`.
 
 #![expect(clippy::cast_precision_loss, reason = "figures of three digits")]
 

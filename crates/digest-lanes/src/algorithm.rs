@@ -7,9 +7,11 @@ use crate::Block;
 use crate::sys::{Kernel, Way};
 use crate::word::Word;
 
-/// A digest of MD4's family: blocks of 64 bytes, one after another, and at the end the length. (One that is parallel in itself, such as BLAKE3, belongs beside this crate, not in it.)
+/// A digest of MD4's family: blocks of 64 bytes, one after another, and at the end the length. (One
+/// that is parallel in itself, such as BLAKE3, belongs beside this crate, not in it.)
 ///
-/// How a [`Stream`](crate::Stream) is digested: as [`Md5`](crate::Md5) or [`Sha256`](crate::Sha256), which are all there are.
+/// How a [`Stream`](crate::Stream) is digested: as [`Md5`](crate::Md5) or
+/// [`Sha256`](crate::Sha256), which are all there are.
 pub trait Algorithm: Clone + Debug + Send + Sync + 'static {
     /// The digest's bytes.
     type Output: AsRef<[u8]> + Copy + Debug + Eq + Send + Sync;

@@ -1,8 +1,9 @@
 //! MD5 (RFC 1321) and SHA-256 (FIPS 180-4) of one stream, and of up to [`LANES`] streams at once.
 //!
-//! Each step of a digest waits for the one before it, so that one stream leaves most of a core idle, however it is written.
-//! Streams don't wait for each other: a vector register holds a word of each, and eight or sixteen take hardly longer than one.
-//! What the processor can do is found out when it runs; one without vectors of use digests one stream after the other.
+//! Each step of a digest waits for the one before it, so that one stream leaves most of a core
+//! idle, however it is written. Streams don't wait for each other: a vector register holds a word
+//! of each, and eight or sixteen take hardly longer than one. What the processor can do is found
+//! out when it runs; one without vectors of use digests one stream after the other.
 
 #![expect(clippy::inline_always, reason = "a vector that a call goes through memory for is none")]
 
@@ -28,7 +29,8 @@ pub type Md5 = Stream<Md5Steps>;
 /// A SHA-256 in progress.
 pub type Sha256 = Stream<Sha256Steps>;
 
-/// How many streams are of use to [`update_together`]; a multiple of what any processor takes at once.
+/// How many streams are of use to [`update_together`]; a multiple of what any processor takes at
+/// once.
 pub const LANES: usize = 16;
 
 const BLOCK_BYTES: usize = 64;

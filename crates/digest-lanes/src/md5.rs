@@ -11,7 +11,8 @@ use crate::word::Word;
 #[derive(Debug, Clone)]
 pub struct Md5Steps;
 
-/// Two lanes of x86 already beat one stream after the other. Four of NEON do, if what is known of its cores' latencies is true: decision 0012.
+/// Two lanes of x86 already beat one stream after the other. Four of NEON do, if what is known of
+/// its cores' latencies is true: decision 0012.
 const WAYS: &[Way] = &[
     Way { kernel: Kernel::Avx512x16, fewest: 9 },
     Way { kernel: Kernel::Avx512x8, fewest: 2 },
@@ -59,7 +60,8 @@ impl Algorithm for Md5Steps {
     }
 }
 
-/// The function F of three words, plus `sum`. Of the three, `x` is the newest: a step waits for it, so that what does not depend on it comes first.
+/// The function F of three words, plus `sum`. Of the three, `x` is the newest: a step waits for it,
+/// so that what does not depend on it comes first.
 #[inline(always)]
 fn f<W: Word>(sum: W, x: W, y: W, z: W) -> W {
     sum.add(W::choose(x, y, z))

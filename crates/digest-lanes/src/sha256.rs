@@ -11,14 +11,16 @@ use crate::word::Word;
 #[derive(Debug, Clone)]
 pub struct Sha256Steps;
 
-/// Where the processor has no instructions for SHA-256. How many streams each way takes was measured: decision 0012.
+/// Where the processor has no instructions for SHA-256. How many streams each way takes was
+/// measured: decision 0012.
 const WAYS: &[Way] = &[
     Way { kernel: Kernel::Avx512x16, fewest: 9 },
     Way { kernel: Kernel::Avx512x8, fewest: 2 },
     Way { kernel: Kernel::Avx2x8, fewest: 3 },
 ];
 
-/// Where it has them, which makes one stream as fast as five lanes of eight; AVX2 has none that are better.
+/// Where it has them, which makes one stream as fast as five lanes of eight; AVX2 has none that are
+/// better.
 const WAYS_BESIDE_INSTRUCTIONS: &[Way] =
     &[Way { kernel: Kernel::Avx512x16, fewest: 11 }, Way { kernel: Kernel::Avx512x8, fewest: 6 }];
 

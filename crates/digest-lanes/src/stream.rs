@@ -54,7 +54,8 @@ impl<A: Algorithm> Stream<A> {
         stream.finish()
     }
 
-    /// Goes on with a block that has begun. Returns what is left of `bytes`: none, unless the block is whole.
+    /// Goes on with a block that has begun. Returns what is left of `bytes`: none, unless the block
+    /// is whole.
     pub(crate) fn end_block<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let begun = self.begun_bytes;
         if begun == 0 {

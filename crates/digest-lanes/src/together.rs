@@ -14,7 +14,8 @@ pub struct Update<'s, 'b, D> {
     pub bytes: &'b [u8],
 }
 
-/// Adds bytes to several streams, until those of one are used up: at once, if that is faster than one after the other.
+/// Adds bytes to several streams, until those of one are used up: at once, if that is faster than
+/// one after the other.
 pub fn update_together<A: Algorithm>(updates: &mut [Update<'_, '_, Stream<A>>]) {
     for update in &mut *updates {
         update.bytes = update.stream.end_block(update.bytes);
@@ -47,7 +48,8 @@ fn kernel_for<A: Algorithm>(streams: usize) -> Option<Kernel> {
     ways.find(|way| streams >= way.fewest && way.kernel.is_available()).map(|way| way.kernel)
 }
 
-/// Adds so many blocks to each of no more streams than the kernel has lanes, which are all at the beginning of a block.
+/// Adds so many blocks to each of no more streams than the kernel has lanes, which are all at the
+/// beginning of a block.
 fn add_blocks_together<A: Algorithm>(
     kernel: Kernel,
     updates: &mut [Update<'_, '_, Stream<A>>],

@@ -22,7 +22,8 @@ pub trait Word: Copy + Debug + Send + Sync {
     /// The bits that at least two have.
     fn majority(x: Self, y: Self, z: Self) -> Self;
 
-    /// The bits that one or three have. A step waits for `x`: what does not depend on it comes first.
+    /// The bits that one or three have. A step waits for `x`: what does not depend on it comes
+    /// first.
     fn parity(x: Self, y: Self, z: Self) -> Self;
 
     /// MD5's function I, `y ^ (x | !z)`.

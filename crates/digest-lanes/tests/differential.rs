@@ -32,7 +32,8 @@ fn alone<A: Algorithm>(mut stream: Stream<A>, pieces: &[Vec<u8>]) -> A::Output {
 /// A stream that has something to add, and its pieces after that.
 type Busy<'s, A> = (Update<'s, 's, Stream<A>>, Iter<'s, Vec<u8>>);
 
-/// As a server does it: a stream whose piece is used up goes on with its next, one that has ended makes room for another.
+/// As a server does it: a stream whose piece is used up goes on with its next, one that has ended
+/// makes room for another.
 fn together<A: Algorithm>(start: &Stream<A>, streams: &[Vec<Vec<u8>>], lanes: usize) -> Vec<A::Output> {
     let mut digests = vec![start.clone(); streams.len()];
     let mut left: Vec<_> =

@@ -1,6 +1,8 @@
-//! Sends one request again and again to a server in this process, for `bench/instructions.py`, which counts what a request costs.
+//! Sends one request again and again to a server in this process, for `bench/instructions.py`,
+//! which counts what a request costs.
 //!
-//! `requests DIR KIND COUNT`. All runs in one thread, but for the blocking pool and the client, which does next to nothing.
+//! `requests DIR KIND COUNT`. All runs in one thread, but for the blocking pool and the client,
+//! which does next to nothing.
 
 use std::error::Error;
 use std::io::{Read as _, Write as _};
@@ -113,7 +115,8 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a request whose answer's length is not known. All that answer it are as long: ids and dates are.
+    /// Sends a request whose answer's length is not known. All that answer it are as long: ids and
+    /// dates are.
     fn once(&mut self, request: &[u8]) -> Result<usize> {
         self.stream.write_all(request)?;
         let (mut answer, mut piece) = (Vec::new(), vec![0; 1 << 16]);

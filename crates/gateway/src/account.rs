@@ -20,9 +20,10 @@ struct AccountFile {
     account_id: String,
 }
 
-/// The account of the tree: what `state_dir/account.toml` says, which is made if need be, of `given` or of random digits. A tree
-/// that says something else than `given` is an error: to go on would show other gateways' clients another owner. Where
-/// nothing is kept and nothing can be (a tree that may only be read), the account is for this run alone.
+/// The account of the tree: what `state_dir/account.toml` says, which is made if need be, of
+/// `given` or of random digits. A tree that says something else than `given` is an error: to go on
+/// would show other gateways' clients another owner. Where nothing is kept and nothing can be (a
+/// tree that may only be read), the account is for this run alone.
 ///
 /// Without a `state_dir` nothing is stored, and nothing kept.
 pub fn find(given: Option<&AccountId>, state_dir: Option<&Path>) -> Result<Account, String> {
@@ -98,7 +99,8 @@ fn read(state_dir: &Path) -> Result<Option<AccountId>, String> {
 }
 
 fn random() -> Result<AccountId, String> {
-    // From the kernel: it is no secret, and seeding a generator would cost each start many times more.
+    // From the kernel: it is no secret, and seeding a generator would cost each start many times
+    // more.
     let mut bits = [0u8; 8];
     let read = getrandom(&mut bits, GetRandomFlags::empty());
     read.ok().filter(|length| *length == bits.len()).ok_or("no random numbers to be had")?;

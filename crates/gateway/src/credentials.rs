@@ -15,8 +15,8 @@ use crate::state_dir;
 /// Where keys that we made are kept, in the state directory.
 const FILE: &str = "credentials.toml";
 
-/// Variables that may hold root's keys: ours, and those that users of other servers have set already. Access key, and the
-/// names its secret may have.
+/// Variables that may hold root's keys: ours, and those that users of other servers have set
+/// already. Access key, and the names its secret may have.
 const ENVIRONMENT: [(&str, &[&str]); 3] = [
     ("SLIPWAY_ROOT_ACCESS_KEY", &["SLIPWAY_ROOT_SECRET_KEY"]),
     ("MINIO_ROOT_USER", &["MINIO_ROOT_PASSWORD"]),
@@ -64,8 +64,9 @@ struct CredentialFile {
     gid: Option<u32>,
 }
 
-/// Finds root's keys: `file`, else the environment, else `state_dir/credentials.toml`, which is made if need be.
-/// Without a `state_dir` (nothing is stored) the made keys are not kept. The uid and gid are the file's, else the environment's.
+/// Finds root's keys: `file`, else the environment, else `state_dir/credentials.toml`, which is
+/// made if need be. Without a `state_dir` (nothing is stored) the made keys are not kept. The uid
+/// and gid are the file's, else the environment's.
 pub fn find(
     file: Option<&Path>,
     env: impl Fn(&str) -> Option<String>,

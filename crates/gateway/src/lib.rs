@@ -1,4 +1,5 @@
-//! The gateway: listeners, the request pipeline, one file per S3 operation, configuration. The binary is `slipway`.
+//! The gateway: listeners, the request pipeline, one file per S3 operation, configuration. The
+//! binary is `slipway`.
 //!
 //! Only this crate reads configuration, environment or clock.
 

@@ -1,32 +1,39 @@
-//! Limits of the gateway, with the error each one gives. Those of the protocol are in `s3_wire::limits`.
+//! Limits of the gateway, with the error each one gives. Those of the protocol are in
+//! `s3_wire::limits`.
 //!
 //! Memory that a client can bind:
 //!
-//! - a connection: about 8 KiB, unless it asks for something, or did in the last second ([`PARK_AFTER`]); then what hyper reads into as well
-//!   ([`READ_BUFFER_BYTES`], which it allocates as needed). TLS buffers of some 40 KiB;
-//! - a download in progress: one piece of [`FILE_CHUNK_BYTES`], and as much again in hyper's write buffer, or kept to be filled again; or
-//!   nothing, where the page cache has its file;
-//! - an upload in progress: what its writer gathers before it writes (for files, `backend_posix` says how much: 1 MiB, and
-//!   1 MiB on its way to the disk; far less once all uploads hold 8 MiB), which is also what waits for its digests ([`DIGEST_STREAM_BYTES_MAX`]);
-//! - a listing: a page of at most 1000 keys (1 MiB and attributes, at the very most), and pieces of its document of
-//!   [`DOCUMENT_PIECE_BYTES`];
-//! - a document: up to [`SMALL_DOCUMENT_BYTES_MAX`] whole, or pieces of a larger one ([`LARGE_DOCUMENTS_MAX`] at a time); and
-//!   what it says: 1000 keys, or 10,000 parts.
+//! - a connection: about 8 KiB, unless it asks for something, or did in the last second
+//!   ([`PARK_AFTER`]); then what hyper reads into as well ([`READ_BUFFER_BYTES`], which it
+//!   allocates as needed). TLS buffers of some 40 KiB;
+//! - a download in progress: one piece of [`FILE_CHUNK_BYTES`], and as much again in hyper's write
+//!   buffer, or kept to be filled again; or nothing, where the page cache has its file;
+//! - an upload in progress: what its writer gathers before it writes (for files, `backend_posix`
+//!   says how much: 1 MiB, and 1 MiB on its way to the disk; far less once all uploads hold 8 MiB),
+//!   which is also what waits for its digests ([`DIGEST_STREAM_BYTES_MAX`]);
+//! - a listing: a page of at most 1000 keys (1 MiB and attributes, at the very most), and pieces of
+//!   its document of [`DOCUMENT_PIECE_BYTES`];
+//! - a document: up to [`SMALL_DOCUMENT_BYTES_MAX`] whole, or pieces of a larger one
+//!   ([`LARGE_DOCUMENTS_MAX`] at a time); and what it says: 1000 keys, or 10,000 parts.
 //!
 //! The number of connections and of requests in progress is limited by configuration.
 //!
-//! On a machine with many cores and much memory, what to raise together: [`DIGEST_WAITING_BYTES_MAX`] (of MD5 and of SHA-256 each; passes are as many as
-//! cores ask for) and `HELD_BYTES_MAX` of `backend_posix`, [`CONNECTIONS_FEW`], [`BLOCKING_THREADS_MAX`] with `BUCKET_THREADS_MAX` and `LOCK_WAITERS_MAX`.
+//! On a machine with many cores and much memory, what to raise together:
+//! [`DIGEST_WAITING_BYTES_MAX`] (of MD5 and of SHA-256 each; passes are as many as cores ask for)
+//! and `HELD_BYTES_MAX` of `backend_posix`, [`CONNECTIONS_FEW`], [`BLOCKING_THREADS_MAX`] with
+//! `BUCKET_THREADS_MAX` and `LOCK_WAITERS_MAX`.
 
 use std::time::Duration;
 
-/// What hyper may buffer of a request head or of a body; a longer head is refused (`RequestHeaderSectionTooLarge`, connection closed).
-/// A body costs a sixth less CPU than with half of that.
+/// What hyper may buffer of a request head or of a body; a longer head is refused
+/// (`RequestHeaderSectionTooLarge`, connection closed). A body costs a sixth less CPU than with
+/// half of that.
 pub const READ_BUFFER_BYTES: usize = 64 << 10;
-/// The same where more than [`CONNECTIONS_FEW`] are open: a body that is received holds about three of these.
+/// The same where more than [`CONNECTIONS_FEW`] are open: a body that is received holds about three
+/// of these.
 pub const READ_BUFFER_BYTES_CROWDED: usize = 36 << 10;
-/// Most that is then read at a time, on connections that were made before, too: one byte less than what hyper goes on to
-/// allocate. All of a buffer is held as long as any piece of it is wanted.
+/// Most that is then read at a time, on connections that were made before, too: one byte less than
+/// what hyper goes on to allocate. All of a buffer is held as long as any piece of it is wanted.
 pub const READ_BYTES_CROWDED: u64 = (32 << 10) - 1;
 /// See [`READ_BUFFER_BYTES_CROWDED`].
 pub const CONNECTIONS_FEW: usize = 100;
@@ -34,27 +41,35 @@ pub const CONNECTIONS_FEW: usize = 100;
 pub const FIRST_BYTES_MAX: usize = 2 << 10;
 /// A connection that is idle gives up its buffers after one to two of these.
 pub const PARK_AFTER: Duration = Duration::from_millis(500);
-/// Beyond so many, a connection gives them up after each answer, which costs some CPU: memory that so many had once is not given back.
+/// Beyond so many, a connection gives them up after each answer, which costs some CPU: memory that
+/// so many had once is not given back.
 pub const CONNECTIONS_MANY: usize = 1000;
-/// Most header lines of a request; more are refused (`RequestHeaderSectionTooLarge`, connection closed).
+/// Most header lines of a request; more are refused (`RequestHeaderSectionTooLarge`, connection
+/// closed).
 pub const HEADER_LINES_MAX: usize = 200;
-/// Up to this size, the MD5 and SHA-256 of a body are computed where it is received; a larger one goes to `body::digest_service`.
+/// Up to this size, the MD5 and SHA-256 of a body are computed where it is received; a larger one
+/// goes to `body::digest_service`.
 pub const DIGEST_INLINE_BYTES_MAX: u64 = 32 << 10;
 /// Smaller chunks are put together, since each may hold a large network buffer.
 pub const DIGEST_SMALL_CHUNK_BYTES: usize = 4 << 10;
-/// Most that one body has waiting for its MD5, or its SHA-256, beside one chunk (it is read no further until there is room).
+/// Most that one body has waiting for its MD5, or its SHA-256, beside one chunk (it is read no
+/// further until there is room).
 pub const DIGEST_STREAM_BYTES_MAX: usize = 1 << 20;
 /// So much it may have waiting, however many there are.
 pub const DIGEST_STREAM_BYTES_MIN: usize = 32 << 10;
 /// A body with so much waiting is digested at once, one with half of its room sooner.
 pub const DIGEST_DUE_BYTES: usize = 256 << 10;
-/// What all bodies have waiting for their MD5, or for their SHA-256, unless there are more than have so little each.
+/// What all bodies have waiting for their MD5, or for their SHA-256, unless there are more than
+/// have so little each.
 pub const DIGEST_WAITING_BYTES_MAX: usize = 8 << 20;
-/// One thread digests for so many cores, MD5 and SHA-256 each; it does so at several times the rate that they receive.
+/// One thread digests for so many cores, MD5 and SHA-256 each; it does so at several times the rate
+/// that they receive.
 pub const DIGEST_CORES_PER_PASS: usize = 4;
-/// Documents above this are parsed while they come, each on a thread ([`LARGE_DOCUMENTS_MAX`] at a time; the rest wait).
+/// Documents above this are parsed while they come, each on a thread ([`LARGE_DOCUMENTS_MAX`] at a
+/// time; the rest wait).
 pub const SMALL_DOCUMENT_BYTES_MAX: usize = 1 << 20;
-/// See [`SMALL_DOCUMENT_BYTES_MAX`]. Few against [`BLOCKING_THREADS_MAX`], since a slow client holds its thread.
+/// See [`SMALL_DOCUMENT_BYTES_MAX`]. Few against [`BLOCKING_THREADS_MAX`], since a slow client
+/// holds its thread.
 pub const LARGE_DOCUMENTS_MAX: usize = 32;
 /// How long a large document waits for its turn (`SlowDown`).
 pub const LARGE_DOCUMENT_WAIT: Duration = Duration::from_secs(20);
@@ -62,7 +77,8 @@ pub const LARGE_DOCUMENT_WAIT: Duration = Duration::from_secs(20);
 pub const LARGE_DOCUMENT_TIME: Duration = Duration::from_mins(1);
 /// A large document goes to its thread in pieces of this size.
 pub const DOCUMENT_HOP_BYTES: usize = 64 << 10;
-/// A document with many entries (a listing) that is longer than this is sent in pieces of about this length.
+/// A document with many entries (a listing) that is longer than this is sent in pieces of about
+/// this length.
 pub const DOCUMENT_PIECE_BYTES: usize = 512 << 10;
 /// So many pieces of a download may wait to be filled again.
 pub const FILE_CHUNKS_KEPT: usize = 2;
@@ -80,20 +96,21 @@ pub const FILE_PART_BYTES: usize = 1 << 20;
 pub const FILE_COPY_BYTES: usize = 64 << 10;
 /// The end of each download is read, and held back until the file is known to be what it was.
 pub const FILE_END_BYTES: u64 = 64 << 10;
-/// How much of an unwanted request body is read and dropped to keep the connection; beyond, it is closed.
+/// How much of an unwanted request body is read and dropped to keep the connection; beyond, it is
+/// closed.
 pub const DRAIN_BYTES_MAX: usize = 64 << 10;
 /// How long that may take.
 pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(2);
-/// How much is read and dropped after the last response of a connection that is closed early, so that the client
-/// gets to read that response instead of a reset.
+/// How much is read and dropped after the last response of a connection that is closed early, so
+/// that the client gets to read that response instead of a reset.
 pub const LINGER_BYTES_MAX: usize = 4 << 20;
 /// How long that may take.
 pub const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
 /// Connections past `--max-connections` that may linger at a time: so many more descriptors may be
 /// open, each for [`LINGER_TIME_MAX`]. Beyond, they are closed as soon as they are answered.
 pub const REFUSED_LINGERING_MAX: usize = 64;
-/// A body must come at this rate on average once [`BODY_GRACE`] has passed (`RequestTimeout`), and a response be read at it
-/// (the connection is closed).
+/// A body must come at this rate on average once [`BODY_GRACE`] has passed (`RequestTimeout`), and
+/// a response be read at it (the connection is closed).
 pub const BODY_BYTES_PER_SECOND_MIN: u64 = 4 << 10;
 /// How long a body may take whatever its rate.
 pub const BODY_GRACE: Duration = Duration::from_mins(1);
@@ -101,8 +118,8 @@ pub const BODY_GRACE: Duration = Duration::from_mins(1);
 pub const BLOCKING_THREADS_MAX: usize = 256;
 /// Objects deleted at the same time for one DeleteObjects.
 pub const DELETE_CONCURRENCY: usize = 16;
-/// A CompleteMultipartUpload or copy that takes longer than this starts its response with white space, and goes on
-/// so, to keep the connection from timing out.
+/// A CompleteMultipartUpload or copy that takes longer than this starts its response with white
+/// space, and goes on so, to keep the connection from timing out.
 pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
 const _: () = assert!(

@@ -40,7 +40,8 @@ impl RequestIds {
 
     /// The next id.
     pub fn next(&self) -> RequestId {
-        // An odd multiplier and xor-shifts are one-to-one on 64 bits (splitmix64), so no two counts share an id.
+        // An odd multiplier and xor-shifts are one-to-one on 64 bits (splitmix64), so no two counts
+        // share an id.
         let mut n =
             self.seed.wrapping_add(self.count.fetch_add(1, Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -38,7 +38,8 @@ pub fn run(options: ServeOptions) -> Result<(), String> {
         .build()
         .map_err(|e| format!("cannot start threads: {e}"))?;
     let outcome = runtime.block_on(serve(options));
-    // Work that is stuck in the file system must not keep the process; what it has not published does not exist.
+    // Work that is stuck in the file system must not keep the process; what it has not published
+    // does not exist.
     runtime.shutdown_timeout(SHUTDOWN_TIME_MAX);
     outcome
 }
@@ -112,7 +113,8 @@ async fn bind(addresses: &[ListenAddress]) -> Result<Vec<Listener>, String> {
     Ok(listeners)
 }
 
-/// Takes as many file descriptors as the system allows. Returns how many those are, unless there is no limit.
+/// Takes as many file descriptors as the system allows. Returns how many those are, unless there is
+/// no limit.
 pub fn raise_descriptor_limit() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit { current: limit.maximum, maximum: limit.maximum };

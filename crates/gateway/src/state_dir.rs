@@ -11,12 +11,13 @@ use rustix::io::Errno;
 /// Its name.
 pub const STATE_DIR: &str = ".slipway";
 
-/// Writes `text` to the file `name` of `state_dir`, which is made if need be, for good. False if someone has made that file
-/// before: of several gateways that start at once on one tree, one wins, and all use what it wrote.
+/// Writes `text` to the file `name` of `state_dir`, which is made if need be, for good. False if
+/// someone has made that file before: of several gateways that start at once on one tree, one wins,
+/// and all use what it wrote.
 pub fn create(state_dir: &Path, name: &str, text: &[u8], mode: u32) -> Result<bool> {
     make(state_dir)?;
-    // Written whole under another name first: a crash must not leave half a file. Under a name of its own: two gateways may
-    // well have the same process id, in two containers.
+    // Written whole under another name first: a crash must not leave half a file. Under a name of
+    // its own: two gateways may well have the same process id, in two containers.
     let mut unique = [0u8; 8];
     aws_lc_rs::rand::fill(&mut unique).map_err(|_| Error::other("no random numbers to be had"))?;
     let staging = state_dir.join(format!("{name}.{:016x}.tmp", u64::from_be_bytes(unique)));
@@ -35,7 +36,8 @@ pub fn create(state_dir: &Path, name: &str, text: &[u8], mode: u32) -> Result<bo
     }
 }
 
-/// The file `name` of `state_dir`, if it is there and one. Neither a link nor a pipe is followed or waited for.
+/// The file `name` of `state_dir`, if it is there and one. Neither a link nor a pipe is followed or
+/// waited for.
 pub fn open(state_dir: &Path, name: &str) -> Result<Option<fs::File>> {
     let path = state_dir.join(name);
     match fs::symlink_metadata(&path) {

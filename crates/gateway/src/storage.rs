@@ -105,8 +105,8 @@ async fn announce(backend: &PosixBackend, dir: &Path) {
     announce_nested(dir);
 }
 
-/// Warns of a tree in a tree: mostly, another directory was meant. By way of the inner one the account and the keys of that are made, which
-/// to the outer one are something of a person's.
+/// Warns of a tree in a tree: mostly, another directory was meant. By way of the inner one the
+/// account and the keys of that are made, which to the outer one are something of a person's.
 fn announce_nested(dir: &Path) {
     let served = |dir: &Path| account::is_kept(&dir.join(STATE_DIR));
     // Where it can't be told, nothing is to be warned of.

@@ -29,7 +29,8 @@ pub async fn regularly(backend: Arc<dyn Backend>) {
     }
 }
 
-/// `slipway sweep`: sweeps all buckets of a directory once, and says what was removed. An error if anything could not be swept.
+/// `slipway sweep`: sweeps all buckets of a directory once, and says what was removed. An error if
+/// anything could not be swept.
 pub fn once(options: &SweepOptions) -> std::result::Result<(), String> {
     let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr);
     // A second call in one process (tests) keeps the first log.

@@ -21,7 +21,8 @@ impl fmt::Display for InvalidAccountId {
 
 impl std::error::Error for InvalidAccountId {}
 
-/// The id of an account: 12 decimal digits, as AWS's. What clients expect in `x-amz-expected-bucket-owner`.
+/// The id of an account: 12 decimal digits, as AWS's. What clients expect in
+/// `x-amz-expected-bucket-owner`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountId(Box<str>);
 
@@ -60,8 +61,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account with this id. Its canonical id follows from it, so that only one of them has to be kept and all
-    /// gateways know both (docs/decisions/0016-the-trees-account.md).
+    /// The account with this id. Its canonical id follows from it, so that only one of them has to
+    /// be kept and all gateways know both (docs/decisions/0016-the-trees-account.md).
     pub fn new(id: AccountId) -> Self {
         let hash = digest(&SHA256, format!("slipway canonical user id {id}").as_bytes());
         let canonical_id = hash.as_ref().iter().fold(String::new(), |mut hex, byte| {

@@ -20,7 +20,8 @@ impl Requester {
         matches!(self, Self::Anonymous)
     }
 
-    /// Who they are to the file system; `None` for strangers, and for those of whom it is not known.
+    /// Who they are to the file system; `None` for strangers, and for those of whom it is not
+    /// known.
     pub fn unix_account(&self) -> Option<UnixAccount> {
         match self {
             Self::Anonymous => None,
@@ -40,7 +41,8 @@ pub struct RequestFacts<'a> {
     pub secure_transport: bool,
     /// When, in seconds since 1970 (`aws:CurrentTime`).
     pub time_second: i64,
-    /// What else the request says, by lower-case header or parameter name (`s3:prefix`, `s3:x-amz-acl`, ...).
+    /// What else the request says, by lower-case header or parameter name (`s3:prefix`,
+    /// `s3:x-amz-acl`, ...).
     pub values: &'a (dyn Fn(&str) -> Option<String> + Send + Sync),
 }
 
@@ -69,8 +71,8 @@ pub enum Decision {
 pub struct Authorizer;
 
 impl Authorizer {
-    /// Decides whether the requester may take `action`. Without policies and ACLs, root may and others may not. (It is
-    /// asynchronous because a bucket's policy has to be read.)
+    /// Decides whether the requester may take `action`. Without policies and ACLs, root may and
+    /// others may not. (It is asynchronous because a bucket's policy has to be read.)
     #[allow(clippy::unused_async, reason = "see above: the callers must be able to wait")]
     pub async fn decide(&self, facts: &RequestFacts<'_>, _action: &Action<'_>) -> Decision {
         match facts.requester {

@@ -96,8 +96,8 @@ pub struct Credential {
 /// Somebody who may sign requests.
 #[derive(Debug)]
 pub struct Identity {
-    /// A name for people. Answers show it beside the account's id where they tell who began something; never an access key,
-    /// which is half of a credential and may be changed.
+    /// A name for people. Answers show it beside the account's id where they tell who began
+    /// something; never an access key, which is half of a credential and may be changed.
     pub name: String,
     /// Whether everything is allowed.
     pub is_root: bool,

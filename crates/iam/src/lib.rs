@@ -1,8 +1,8 @@
 //! Identities, and the decision whether a request is allowed.
 //!
-//! One identity exists for now: root, who may do everything. The shape is the one that users, groups, policies and
-//! ACLs need: a request is authenticated into a [`Requester`], and every action it takes is put to the [`Authorizer`] with
-//! the facts of the request.
+//! One identity exists for now: root, who may do everything. The shape is the one that users,
+//! groups, policies and ACLs need: a request is authenticated into a [`Requester`], and every
+//! action it takes is put to the [`Authorizer`] with the facts of the request.
 
 mod account;
 mod authorize;

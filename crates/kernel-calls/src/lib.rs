@@ -5,21 +5,24 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd as _};
 use std::sync::Once;
 
-/// Writes a file's dirty pages to its device and waits for that (`sync_file_range`, all three of its flags).
+/// Writes a file's dirty pages to its device and waits for that (`sync_file_range`, all three of
+/// its flags).
 ///
-/// Neither metadata nor what the device itself caches is flushed: after a power cut the bytes are only there if a flush of the
-/// file system's journal came later.
+/// Neither metadata nor what the device itself caches is flushed: after a power cut the bytes are
+/// only there if a flush of the file system's journal came later.
 pub fn write_out(file: impl AsFd) -> io::Result<()> {
     let flags =
         libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-    // SAFETY: the call takes a descriptor, which is open as long as `file` is borrowed, and numbers.
+    // SAFETY: the call takes a descriptor, which is open as long as `file` is borrowed, and
+    // numbers.
     match unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), 0, 0, flags) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Has a write beyond the process's limit for the size of files (RLIMIT_FSIZE) fail with EFBIG, for good, instead of ending the process (SIGXFSZ).
+/// Has a write beyond the process's limit for the size of files (RLIMIT_FSIZE) fail with EFBIG, for
+/// good, instead of ending the process (SIGXFSZ).
 pub fn ignore_file_size_signal() {
     // SAFETY: SIG_IGN is no handler that could run.
     unsafe {
@@ -27,11 +30,14 @@ pub fn ignore_file_size_signal() {
     }
 }
 
-/// True if someone has a file open for writing, or has it mapped so. `None` where that can't be known: of files of others without
-/// CAP_LEASE, and where there are no leases, as on most network file systems.
+/// True if someone has a file open for writing, or has it mapped so. `None` where that can't be
+/// known: of files of others without CAP_LEASE, and where there are no leases, as on most network
+/// file systems.
 ///
-/// `file` has to be open for reading only. It takes a read lease (`F_SETLEASE`), which the kernel grants if there is no writer, and gives it back at
-/// once. Who opens the file in that moment breaks the lease, of which the kernel tells by SIGIO: from the first use on, this process ignores that.
+/// `file` has to be open for reading only. It takes a read lease (`F_SETLEASE`), which the kernel
+/// grants if there is no writer, and gives it back at once. Who opens the file in that moment
+/// breaks the lease, of which the kernel tells by SIGIO: from the first use on, this process
+/// ignores that.
 pub fn has_writer(file: impl AsFd) -> Option<bool> {
     static IGNORE_SIGIO: Once = Once::new();
     // SAFETY: SIG_IGN is no handler that could run.
@@ -51,14 +57,16 @@ pub fn has_writer(file: impl AsFd) -> Option<bool> {
     }
 }
 
-/// True if the page cache has all of a part of a file, or has asked the device for it already (`cachestat`, Linux 6.5). An error where
-/// the kernel does not tell, or not those who may not write to the file.
+/// True if the page cache has all of a part of a file, or has asked the device for it already
+/// (`cachestat`, Linux 6.5). An error where the kernel does not tell, or not those who may not
+/// write to the file.
 pub fn is_cached(file: impl AsFd, part: &Range<u64>) -> io::Result<bool> {
     // From linux/mman.h, as are the arrays that stand for its structures.
     const CACHESTAT: libc::c_long = 451;
     let range = [part.start, part.end.saturating_sub(part.start)];
     let mut counts = [0u64; 5];
-    // SAFETY: the call reads two numbers of 64 bits and writes five, which is what it is given; the descriptor is open as long as `file` is borrowed.
+    // SAFETY: the call reads two numbers of 64 bits and writes five, which is what it is given; the
+    // descriptor is open as long as `file` is borrowed.
     let result =
         unsafe { libc::syscall(CACHESTAT, file.as_fd().as_raw_fd(), range.as_ptr(), counts.as_mut_ptr(), 0) };
     if result != 0 {

@@ -1,7 +1,7 @@
 use std::fmt;
 
-/// Who somebody is to the file system: the user and group that a file of theirs belongs to, and that the kernel would
-/// decide by.
+/// Who somebody is to the file system: the user and group that a file of theirs belongs to, and
+/// that the kernel would decide by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UnixAccount {
     uid: u32,

@@ -1,9 +1,10 @@
 //! The CRC of two pieces in a row, from the CRC of each.
 //!
-//! A CRC is the remainder of its message, as a polynomial over GF(2), by the CRC's own. Appending *n* bits multiplies the
-//! message before them by x^n, so that `crc(a b) = crc(a) * x^bits(b) + crc(b)`, all modulo the polynomial. Start value and final
-//! inversion cancel out where they are the same, as they are in those used here. `crc_fast::checksum_combine` builds matrices
-//! for this and takes 0.4 ms, which 10,000 parts turn into seconds; this takes some microseconds.
+//! A CRC is the remainder of its message, as a polynomial over GF(2), by the CRC's own. Appending
+//! *n* bits multiplies the message before them by x^n, so that `crc(a b) = crc(a) * x^bits(b) +
+//! crc(b)`, all modulo the polynomial. Start value and final inversion cancel out where they are
+//! the same, as they are in those used here. `crc_fast::checksum_combine` builds matrices for this
+//! and takes 0.4 ms, which 10,000 parts turn into seconds; this takes some microseconds.
 
 /// A CRC whose bits are reflected: the lowest bit stands for the highest power.
 #[derive(Clone, Copy)]

@@ -18,8 +18,8 @@ impl ETagCondition {
     }
 }
 
-/// The value of `If-Range` (RFC 9110, section 13.1.5): a range counts only if the object is what it was when the client
-/// got the rest of it. Else the answer is the whole object.
+/// The value of `If-Range` (RFC 9110, section 13.1.5): a range counts only if the object is what it
+/// was when the client got the rest of it. Else the answer is the whole object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IfRange {
     /// The object must have this ETag.
@@ -75,8 +75,8 @@ impl Conditions {
         *self == Self::default()
     }
 
-    /// Decides a read, with the precedence of RFC 9110, section 13.2.2: an ETag condition makes the date
-    /// condition of its kind irrelevant.
+    /// Decides a read, with the precedence of RFC 9110, section 13.2.2: an ETag condition makes the
+    /// date condition of its kind irrelevant.
     pub fn evaluate_read(&self, etag: &ETag, last_modified: Timestamp) -> ReadVerdict {
         let modified = last_modified.as_second();
         match (&self.if_match, self.if_unmodified_since) {
@@ -95,8 +95,8 @@ impl Conditions {
         }
     }
 
-    /// True if a range that a read asks for counts, of an object with this ETag and time. To be asked once the other
-    /// conditions hold.
+    /// True if a range that a read asks for counts, of an object with this ETag and time. To be
+    /// asked once the other conditions hold.
     pub fn range_counts(&self, etag: &ETag, last_modified: Timestamp) -> bool {
         match &self.if_range {
             None => true,
@@ -116,8 +116,8 @@ impl Conditions {
         }
     }
 
-    /// Decides a write over, or the delete of, an object that exists with this ETag. (Where none exists, see
-    /// [`Conditions::need_existing`].)
+    /// Decides a write over, or the delete of, an object that exists with this ETag. (Where none
+    /// exists, see [`Conditions::need_existing`].)
     pub fn evaluate_replace(&self, etag: &ETag) -> Result<(), Condition> {
         if self.if_match.as_ref().is_some_and(|c| !c.matches(etag)) {
             return Err(Condition::IfMatch);
@@ -134,7 +134,8 @@ impl Conditions {
         self.if_match.as_ref().map(|_| Condition::IfMatch).or(none_match)
     }
 
-    /// True if the request makes sense only for an object that exists (S3 answers `NoSuchKey` where it does not).
+    /// True if the request makes sense only for an object that exists (S3 answers `NoSuchKey` where
+    /// it does not).
     pub fn need_existing(&self) -> bool {
         self.if_match.is_some()
     }

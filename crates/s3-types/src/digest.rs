@@ -154,7 +154,8 @@ impl Digester {
     }
 }
 
-/// [`Digester`] for a caller that computes the MD5 itself, and perhaps the SHA-256. Nothing is computed twice.
+/// [`Digester`] for a caller that computes the MD5 itself, and perhaps the SHA-256. Nothing is
+/// computed twice.
 pub struct Checksums {
     algorithm: Option<A>,
     etag: ETagSource,
@@ -165,7 +166,8 @@ pub struct Checksums {
 }
 
 impl Checksums {
-    /// Starts with no bytes. `knows_sha256` says that the caller will know the SHA-256 if that is the algorithm.
+    /// Starts with no bytes. `knows_sha256` says that the caller will know the SHA-256 if that is
+    /// the algorithm.
     pub fn new(algorithm: Option<A>, etag: ETagSource, knows_sha256: bool) -> Self {
         let elsewhere = |a: &A| *a == A::Md5 || (*a == A::Sha256 && knows_sha256);
         let checksum = algorithm.filter(|a| !elsewhere(a)).map(Checksummer::new);
@@ -206,7 +208,8 @@ impl Checksums {
 mod tests {
     use super::*;
 
-    /// Known answers for "123456789" (the CRC catalogue's check string) and from the reference tools.
+    /// Known answers for "123456789" (the CRC catalogue's check string) and from the reference
+    /// tools.
     #[test]
     fn known_answers() {
         let hex = |a| {

@@ -4,8 +4,9 @@ use crate::ChecksumValue;
 
 /// An entity tag, without its quotes.
 ///
-/// S3 uses the MD5 of the bytes for a plain object and the MD5 of the parts' MD5s with `-N` for one that was
-/// uploaded in N parts. A backend that has no MD5 makes an opaque one, which must not look like either.
+/// S3 uses the MD5 of the bytes for a plain object and the MD5 of the parts' MD5s with `-N` for one
+/// that was uploaded in N parts. A backend that has no MD5 makes an opaque one, which must not look
+/// like either.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ETag {
     /// MD5 of the content.
@@ -25,7 +26,8 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 const CRC64NVME_PREFIX: &str = "crc64nvme-";
 
 impl ETag {
-    /// The ETag of bytes with this CRC64NVME: `crc64nvme-` and the value in hex. Clients know by the hyphen that it is no MD5.
+    /// The ETag of bytes with this CRC64NVME: `crc64nvme-` and the value in hex. Clients know by
+    /// the hyphen that it is no MD5.
     pub fn of_crc64nvme(value: &ChecksumValue) -> Self {
         let mut text = String::from(CRC64NVME_PREFIX);
         for byte in value.as_bytes() {
@@ -43,8 +45,8 @@ impl ETag {
         }
     }
 
-    /// Reads an ETag as a client sends it: quotes and a weak mark are optional, the case of hex is free.
-    /// Anything that is neither form of MD5 becomes [`ETag::Opaque`].
+    /// Reads an ETag as a client sends it: quotes and a weak mark are optional, the case of hex is
+    /// free. Anything that is neither form of MD5 becomes [`ETag::Opaque`].
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
         let text = text.strip_prefix("W/").unwrap_or(text);

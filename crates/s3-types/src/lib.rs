@@ -1,4 +1,5 @@
-//! The words of S3 as types, and the one word that the file system has for who asks ([`UnixAccount`]).
+//! The words of S3 as types, and the one word that the file system has for who asks
+//! ([`UnixAccount`]).
 //!
 //! Everything here is plain data with one constructor per type: what holds a [`BucketName`] or an
 //! [`ObjectKey`] need not check it again. The crate knows neither the wire nor any storage, so that

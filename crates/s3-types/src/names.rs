@@ -27,9 +27,10 @@ impl std::error::Error for InvalidName {}
 
 /// A general purpose bucket's name.
 ///
-/// 3 to 63 lower-case letters, digits, dots and hyphens, starting and ending with a letter or digit, no two
-/// dots in a row nor a dot beside a hyphen (each label is a host's), not like an IPv4 address, and without the prefixes and suffixes that S3 reserves
-/// (S3 user guide, "General purpose bucket naming rules").
+/// 3 to 63 lower-case letters, digits, dots and hyphens, starting and ending with a letter or
+/// digit, no two dots in a row nor a dot beside a hyphen (each label is a host's), not like an IPv4
+/// address, and without the prefixes and suffixes that S3 reserves (S3 user guide, "General purpose
+/// bucket naming rules").
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BucketName(Box<str>);
 
@@ -107,8 +108,8 @@ impl fmt::Display for ObjectKey {
 pub struct UploadId(Box<str>);
 
 impl UploadId {
-    /// Up to 128 characters of `A-Z a-z 0-9 - _`, so that an id is also a file name. What does not look
-    /// like this was never an id of ours (`NoSuchUpload`).
+    /// Up to 128 characters of `A-Z a-z 0-9 - _`, so that an id is also a file name. What does not
+    /// look like this was never an id of ours (`NoSuchUpload`).
     pub fn new(id: &str) -> Result<Self, InvalidName> {
         match id.len() {
             0 => Err(InvalidName::Empty),

@@ -1,6 +1,7 @@
 use std::ops::Range;
 
-/// A single byte range as a client asked for it (RFC 9110, section 14.1.2), not yet fitted to an object.
+/// A single byte range as a client asked for it (RFC 9110, section 14.1.2), not yet fitted to an
+/// object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteRange {
     /// `bytes=first-last`, both inclusive; `last` may lie beyond the end.
@@ -34,8 +35,8 @@ pub enum Resolved {
 }
 
 impl ByteRange {
-    /// The bytes meant, of an object of `size_bytes`. Some last bytes of no bytes are all there are, as RFC 9110, section
-    /// 14.1.2, has it; anything else of no bytes is none.
+    /// The bytes meant, of an object of `size_bytes`. Some last bytes of no bytes are all there
+    /// are, as RFC 9110, section 14.1.2, has it; anything else of no bytes is none.
     pub fn resolve(self, size_bytes: u64) -> Resolved {
         let range = match self {
             Self::FromTo { first, last } => first..last.saturating_add(1).min(size_bytes),

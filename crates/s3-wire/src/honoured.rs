@@ -86,11 +86,13 @@ fn reads_differ(operation: Operation, rest: &str) -> bool {
         && matches!(operation, Op::GetObject | Op::HeadObject | Op::GetObjectAttributes | Op::ListParts)
 }
 
-/// True for a header, beside those of S3, by which a client would have a write do something else than it does here.
+/// True for a header, beside those of S3, by which a client would have a write do something else
+/// than it does here.
 ///
-/// A part of an object: `Content-Range` (RFC 9110, section 14.5: a partial PUT must not be taken for a whole one; curl's `-C`
-/// sends it), and `Range`, by which Dell ECS writes in the middle of an object. Extensions: MinIO's, such as
-/// `x-minio-force-delete` and `x-minio-extract`, and those of ECS.
+/// A part of an object: `Content-Range` (RFC 9110, section 14.5: a partial PUT must not be taken
+/// for a whole one; curl's `-C` sends it), and `Range`, by which Dell ECS writes in the middle of
+/// an object. Extensions: MinIO's, such as `x-minio-force-delete` and `x-minio-extract`, and those
+/// of ECS.
 fn writes_differ(name: &str) -> bool {
     matches!(name, "content-range" | "range") || name.starts_with("x-minio-") || name.starts_with("x-emc-")
 }

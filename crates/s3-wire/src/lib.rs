@@ -1,8 +1,9 @@
-//! The S3 protocol as data: routing, parsing, signatures, payload framing, checksums in headers, XML, errors.
+//! The S3 protocol as data: routing, parsing, signatures, payload framing, checksums in headers,
+//! XML, errors.
 //!
-//! No I/O, no clock, no configuration: bytes and the time come in as arguments, typed requests and rendered
-//! answers go out. The order in which the gateway calls this crate is the order in which S3 checks a request
-//! (see `docs/decisions/0002-order-of-checks.md`).
+//! No I/O, no clock, no configuration: bytes and the time come in as arguments, typed requests and
+//! rendered answers go out. The order in which the gateway calls this crate is the order in which
+//! S3 checks a request (see `docs/decisions/0002-order-of-checks.md`).
 
 pub mod auth;
 pub mod error;

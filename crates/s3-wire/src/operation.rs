@@ -45,7 +45,8 @@ pub struct OperationInfo {
 pub enum Support {
     /// Performs it.
     Full,
-    /// Answers as S3 does where nothing was ever configured: nothing can be, here ([`crate::unset`]).
+    /// Answers as S3 does where nothing was ever configured: nothing can be, here
+    /// ([`crate::unset`]).
     Unset,
     /// Refuses it: 501 `NotImplemented`.
     None,

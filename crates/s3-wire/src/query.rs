@@ -16,7 +16,8 @@ pub struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    /// Decodes `raw` (without the `?`). `+` means a space, as S3 has it. Bytes that are not UTF-8 give `InvalidURI`.
+    /// Decodes `raw` (without the `?`). `+` means a space, as S3 has it. Bytes that are not UTF-8
+    /// give `InvalidURI`.
     pub fn parse(raw: &'a str) -> Result<Self> {
         let ends = raw.bytes().filter(|b| *b == b'&').count();
         if ends >= QUERY_PARAMETERS_MAX {

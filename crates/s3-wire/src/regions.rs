@@ -1,4 +1,5 @@
-//! The names of Amazon's regions: all that S3 takes for one where it is asked about another than its own.
+//! The names of Amazon's regions: all that S3 takes for one where it is asked about another than
+//! its own.
 
 /// As of botocore's endpoints in November 2026.
 const REGIONS: &[&str] = &[

@@ -42,8 +42,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// Reads the target from the raw path (as it was sent, percent-encoded), and the bucket from the host, if it is there
-    /// ([`bucket_of_host`]).
+    /// Reads the target from the raw path (as it was sent, percent-encoded), and the bucket from
+    /// the host, if it is there ([`bucket_of_host`]).
     pub fn parse(virtual_bucket: Option<&str>, raw_path: &str) -> Result<Self> {
         let path = raw_path.strip_prefix('/').ok_or(ErrorCode::InvalidURI)?;
         let (bucket, raw_key) = if let Some(bucket) = virtual_bucket {
@@ -89,7 +89,8 @@ impl Target {
     }
 }
 
-/// Reads a percent-encoded key: `InvalidURI` unless it is UTF-8, `KeyTooLongError` beyond 1024 bytes.
+/// Reads a percent-encoded key: `InvalidURI` unless it is UTF-8, `KeyTooLongError` beyond 1024
+/// bytes.
 pub fn parse_key(raw: &str) -> Result<ObjectKey> {
     let key = percent_decode_str(raw).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?;
     checked_key(&key)
@@ -111,8 +112,9 @@ fn invalid_bucket(name: &str) -> S3Error {
 
 /// The bucket that a host names (virtual-host style).
 ///
-/// `domains` are the names, in lower case, under which buckets are hosts (`bucket.s3.example.org`); a host that is none of them,
-/// nor below one, is path style. Both work at once. Ports are ignored, case too.
+/// `domains` are the names, in lower case, under which buckets are hosts (`bucket.s3.example.org`);
+/// a host that is none of them, nor below one, is path style. Both work at once. Ports are ignored,
+/// case too.
 pub fn bucket_of_host(host: &str, domains: &[String]) -> Option<String> {
     if domains.is_empty() {
         return None;

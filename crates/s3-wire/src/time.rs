@@ -60,7 +60,8 @@ pub fn parse_iso8601(text: &str) -> Option<Timestamp> {
     text.trim().parse().ok()
 }
 
-/// Appends `2009-10-12T17:50:30.000Z`, the form of S3's XML: cut down to the second, as S3 keeps no more.
+/// Appends `2009-10-12T17:50:30.000Z`, the form of S3's XML: cut down to the second, as S3 keeps no
+/// more.
 pub(crate) fn push_iso8601_of_xml(out: &mut String, time: Timestamp) {
     let mut text = *b"0000-00-00T00:00:00.000Z";
     extended(&mut text[..19], Offset::UTC.to_datetime(time));
@@ -92,8 +93,9 @@ pub fn format_http_date(time: Timestamp) -> String {
     owned(&text)
 }
 
-/// Reads the three forms of RFC 9110, section 5.6.7, and their usual misspellings: the weekday may be missing or
-/// wrong, the day may have one digit, and `UTC` or `+0000` may stand for `GMT`. Anything else is `None`.
+/// Reads the three forms of RFC 9110, section 5.6.7, and their usual misspellings: the weekday may
+/// be missing or wrong, the day may have one digit, and `UTC` or `+0000` may stand for `GMT`.
+/// Anything else is `None`.
 pub fn parse_http_date(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let text = text.split_once(',').map_or(text, |(_weekday, rest)| rest);

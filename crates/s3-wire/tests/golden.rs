@@ -1,5 +1,6 @@
-//! Documents as files: what is read from `golden/requests/*.xml` and what is written must be what the files beside them
-//! say. `BLESS=1 cargo test -p s3-wire --test golden` writes the expected side anew; look at the difference.
+//! Documents as files: what is read from `golden/requests/*.xml` and what is written must be what
+//! the files beside them say. `BLESS=1 cargo test -p s3-wire --test golden` writes the expected
+//! side anew; look at the difference.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 

@@ -19,8 +19,8 @@ fn delete(body: &str) -> Result<DeleteRequest, ErrorCode> {
     DeleteRequest::parse(&mut body.as_bytes()).map_err(|error| error.code())
 }
 
-/// Asserts that a body is refused, and that it does not take long: a build without optimisation needs a few ten
-/// milliseconds for the largest of these.
+/// Asserts that a body is refused, and that it does not take long: a build without optimisation
+/// needs a few ten milliseconds for the largest of these.
 #[track_caller]
 fn refused_quickly(body: &str) {
     let begin = Instant::now();
@@ -116,7 +116,8 @@ fn the_largest_requests_are_read() {
     );
 }
 
-/// A page with one object of this key, as a client's parser (quick-xml, which is not ours) reads its key.
+/// A page with one object of this key, as a client's parser (quick-xml, which is not ours) reads
+/// its key.
 fn key_as_listed(key: &str, encoding: KeyEncoding) -> String {
     let etag = ETag::Md5([0; 16]);
     let page = ListObjectsV2Result {
@@ -156,7 +157,8 @@ fn is_legal(c: char) -> bool {
 }
 
 proptest! {
-    /// quick-xml's own unescaping, which knows nothing of ours, gives back every text that XML can hold.
+    /// quick-xml's own unescaping, which knows nothing of ours, gives back every text that XML can
+    /// hold.
     #[test]
     fn escaping_comes_back(text in any::<String>().prop_map(|t| t.chars().filter(|c| is_legal(*c)).collect::<String>())) {
         let escaped = escape(&text);
@@ -170,7 +172,8 @@ proptest! {
         prop_assert_eq!(key_as_listed(&key, KeyEncoding::Plain), key);
     }
 
-    /// A client that decodes forms (`+` is a space) gets every key, and the document is plain ASCII.
+    /// A client that decodes forms (`+` is a space) gets every key, and the document is plain
+    /// ASCII.
     #[test]
     fn url_encoded_keys_come_back(key in "(?s).{1,200}") {
         let listed = key_as_listed(&key, KeyEncoding::Url);
@@ -192,7 +195,8 @@ proptest! {
         let _ = CompleteUploadRequest::parse(&mut body.as_bytes());
     }
 
-    /// Where the pieces of a body begin and end makes no difference, nor does an encoding that is not ours.
+    /// Where the pieces of a body begin and end makes no difference, nor does an encoding that is
+    /// not ours.
     #[test]
     fn pieces_are_read_as_the_whole(
         body in "(<\\?xml version='1.0' encoding='(utf-8|latin1)'\\?>)?<Delete>(<Object><Key>([a-z&\u{e9}\u{1f9ca}\u{fffe}\u{1}]|&amp;|<!-- - -->|<!\\[CDATA\\[é\\]\\]>){1,8}</Key></Object>){1,3}</Delete>",

@@ -27,8 +27,8 @@ impl List {
         Ok(Self { path, names })
     }
 
-    /// Tells what newly passes, adds it with `bless`, and returns what is wrong: a test of the list that failed, or, of a
-    /// whole run, was not run.
+    /// Tells what newly passes, adds it with `bless`, and returns what is wrong: a test of the list
+    /// that failed, or, of a whole run, was not run.
     pub fn compare(&mut self, outcomes: &Outcomes, bless: bool, whole: bool) -> Result<Vec<String>, String> {
         let passed: BTreeSet<String> =
             outcomes.iter().filter(|(_, why)| why.is_none()).map(|(name, _)| name.clone()).collect();
@@ -61,8 +61,8 @@ impl List {
     }
 }
 
-/// Why tests fail that don't stop at something that is not implemented. One line each: the name of a test (its last part; without
-/// parameters it stands for all of them), white space, the reason.
+/// Why tests fail that don't stop at something that is not implemented. One line each: the name of
+/// a test (its last part; without parameters it stands for all of them), white space, the reason.
 pub struct Reasons {
     title: String,
     names: BTreeSet<String>,

@@ -1,7 +1,8 @@
-//! Runs public S3 test suites and models, from places outside this repository, against a server of our own.
+//! Runs public S3 test suites and models, from places outside this repository, against a server of
+//! our own.
 //!
-//! The tests that pass are listed in files that only grow: a run fails if one of them fails. What fails for another reason
-//! than a 501 needs a sentence in a file of reasons.
+//! The tests that pass are listed in files that only grow: a run fails if one of them fails. What
+//! fails for another reason than a 501 needs a sentence in a file of reasons.
 
 mod lists;
 pub mod model;
@@ -66,7 +67,8 @@ fn lists_folder() -> PathBuf {
     root().join("tests/conformance")
 }
 
-/// The Python of a virtual environment `name` with `requirements`; made, or made again when they change.
+/// The Python of a virtual environment `name` with `requirements`; made, or made again when they
+/// change.
 fn venv(work: &Path, name: &str, python: &str, requirements: &Path) -> Result<PathBuf, String> {
     let venv = work.join(name);
     let stamp = venv.join("requirements.txt");

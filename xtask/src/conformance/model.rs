@@ -1,5 +1,5 @@
-//! botocore's model of S3: every operation is served or refused by its name, and nothing of its input is passed over where that
-//! would write something else than was asked for.
+//! botocore's model of S3: every operation is served or refused by its name, and nothing of its
+//! input is passed over where that would write something else than was asked for.
 //!
 //! The tests that `./test` runs with the pinned botocore say so; here they run with another model.
 
@@ -13,7 +13,8 @@ const TESTS: [&str; 2] = ["tests/test_refusals.py", "tests/test_model_members.py
 /// Where botocore keeps the model, below its own folder.
 const MODEL: &str = "data/s3/2006-03-01/service-2.json";
 
-/// Runs the tests with the model at `path`: `service-2.json`, the same compressed, or a folder that has it where botocore does.
+/// Runs the tests with the model at `path`: `service-2.json`, the same compressed, or a folder that
+/// has it where botocore does.
 pub fn run(path: &Path, arguments: &[&str]) -> Result<(), String> {
     let options = Options::parse(arguments)?;
     if options.bless || options.floor {

@@ -1,6 +1,7 @@
 //! localstack/localstack's S3 tests, whose answers were recorded from Amazon S3.
 //!
-//! The runner is a pytest plugin, `tests/conformance/recorded`; its grades are explained in `grades.py` there.
+//! The runner is a pytest plugin, `tests/conformance/recorded`; its grades are explained in
+//! `grades.py` there.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -75,8 +75,8 @@ impl Drop for Server {
     }
 }
 
-/// Starts a server that answers 200 without a body to everything, and returns its port: what passes against it says
-/// nothing about a server. It ends with this process.
+/// Starts a server that answers 200 without a body to everything, and returns its port: what passes
+/// against it says nothing about a server. It ends with this process.
 fn start_floor() -> Result<u16, String> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| format!("cannot listen: {e}"))?;
     let port = listener.local_addr().map_err(|e| format!("cannot listen: {e}"))?.port();

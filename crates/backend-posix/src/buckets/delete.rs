@@ -1,11 +1,13 @@
 //! DeleteBucket.
 //!
-//! It refuses what S3 would (objects), and also what people made and S3 does not see (a FIFO, a link, a name that is not
-//! UTF-8): removing those would destroy someone's work. Empty directories go, whoever made them: to S3 such a bucket is empty.
-//! Uploads in progress go with their bucket, as they do on S3, but only with it: they wait outside until it is certain.
+//! It refuses what S3 would (objects), and also what people made and S3 does not see (a FIFO, a
+//! link, a name that is not UTF-8): removing those would destroy someone's work. Empty directories
+//! go, whoever made them: to S3 such a bucket is empty. Uploads in progress go with their bucket,
+//! as they do on S3, but only with it: they wait outside until it is certain.
 //!
-//! The last step is the kernel's own `rmdir`, which only succeeds on an empty directory and after which nothing can be made in it: a
-//! PUT that comes in between either makes the delete fail, or fails itself.
+//! The last step is the kernel's own `rmdir`, which only succeeds on an empty directory and after
+//! which nothing can be made in it: a PUT that comes in between either makes the delete fail, or
+//! fails itself.
 
 use std::time::Duration;
 
@@ -57,7 +59,8 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
         let marked = if !done && store.sidecars() { mark(&bucket, created) } else { Ok(()) };
         drop(locks);
         let blinks = store.names_may_blink(&store.root);
-        // FUSE may have yet to hear that they are closed, and keeps them until then. What stays the sweep removes.
+        // FUSE may have yet to hear that they are closed, and keeps them until then. What stays the
+        // sweep removes.
         let mut tries = 1..if blinks { UNSURE_TRIES } else { 1 };
         while !sweep::remove_tree(&store.root, &old_locks)
             && let Some(tries) = tries.next()
@@ -91,8 +94,8 @@ fn remove(store: &Store, name: &BucketName) -> Result<Removal, Fail> {
     }
 }
 
-/// Refuses, before anything is touched, a bucket that holds more than directories. Not recursive, and with one directory open
-/// at a time, since they may be many levels.
+/// Refuses, before anything is touched, a bucket that holds more than directories. Not recursive,
+/// and with one directory open at a time, since they may be many levels.
 fn refuse_if_used(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), Fail> {
     let mut paths = vec![String::new()];
     while let Some(path) = paths.pop() {
@@ -151,7 +154,8 @@ fn refuse_unless(nothing_strange: bool) -> Result<(), Fail> {
     if nothing_strange { Ok(()) } else { Err(BackendError::BucketHoldsFiles.into()) }
 }
 
-/// Why a bucket stays whose listing may well be empty. The client can't see what keeps it, the operator can.
+/// Why a bucket stays whose listing may well be empty. The client can't see what keeps it, the
+/// operator can.
 fn no_object(bucket: &BucketName, path: &str, why: &str) -> BackendError {
     let path = join(bucket.as_str(), path);
     tracing::info!(?path, why, "a bucket is not deleted: it holds what is no object");
@@ -199,7 +203,8 @@ fn open_directory(bucket: &Bucket<'_>, path: &str) -> Result<OwnedFd, Fail> {
     }
 }
 
-/// Removes the directories that [`refuse_if_used`] found to be all there is. Opened anew, each to be read from its start.
+/// Removes the directories that [`refuse_if_used`] found to be all there is. Opened anew, each to
+/// be read from its start.
 fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
     let mut paths = vec![String::new()];
     while let Some(path) = paths.last().cloned() {
@@ -210,7 +215,8 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
                 continue;
             }
             if keymap::is_lingering(&name) {
-                // Of a client that is gone. Where it is not, the file gets another such name, and goes when it is closed.
+                // Of a client that is gone. Where it is not, the file gets another such name, and
+                // goes when it is closed.
                 let _ = rustix::fs::unlinkat(&directory, &*name, AtFlags::empty());
                 continue;
             }
@@ -237,8 +243,8 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Removes `.slipway`. The locks, which the caller holds, go to `old_locks` in the root. Counts how often it was kept from that by
-/// files that someone is writing.
+/// Removes `.slipway`. The locks, which the caller holds, go to `old_locks` in the root. Counts how
+/// often it was kept from that by files that someone is writing.
 fn remove_own(
     bucket: &Bucket<'_>,
     bucket_name: &BucketName,
@@ -252,7 +258,8 @@ fn remove_own(
     match files::remove_directory(&own, "staging") {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
-            // On a file system without unnamed files. They may be about to go; if not, a large PUT is under way.
+            // On a file system without unnamed files. They may be about to go; if not, a large PUT
+            // is under way.
             *waits += 1;
             return Err(if *waits < STAGING_WAITS {
                 Fail::Retry
@@ -283,21 +290,22 @@ fn remove_empty(directory: impl AsFd, name: &str) -> Result<(), Fail> {
     }
 }
 
-/// The uploads of a bucket that is being deleted. They wait in the root, under a name that is no bucket's.
+/// The uploads of a bucket that is being deleted. They wait in the root, under a name that is no
+/// bucket's.
 struct Aside {
     name: String,
 }
 
-/// What the names of such directories start with; then come the bucket, when it was created, and what makes them unique. Without
-/// a bucket, they are the locks of one.
+/// What the names of such directories start with; then come the bucket, when it was created, and
+/// what makes them unique. Without a bucket, they are the locks of one.
 const ASIDE: &str = ".slipway,deleting,";
 
 fn aside_prefix(name: &BucketName, identity: &str) -> String {
     format!("{ASIDE}{name},{identity},")
 }
 
-/// Tells a bucket from a later one of its name, by what its owner can't set: inode and birth. Where the file system tells no birth,
-/// when the bucket's record says that it was created.
+/// Tells a bucket from a later one of its name, by what its owner can't set: inode and birth. Where
+/// the file system tells no birth, when the bucket's record says that it was created.
 fn identity(bucket: &Bucket<'_>) -> Result<String> {
     let flags = StatxFlags::BTIME | StatxFlags::INO;
     let stat = rustix::fs::statx(&*bucket.fd, "", AtFlags::EMPTY_PATH, flags).op("stat a bucket")?;
@@ -337,8 +345,8 @@ impl Aside {
     }
 }
 
-/// Ends what crashes during DeleteBucket began: uploads return to a bucket that is still there, and go where it is not.
-/// Returns how many buckets' uploads went.
+/// Ends what crashes during DeleteBucket began: uploads return to a bucket that is still there, and
+/// go where it is not. Returns how many buckets' uploads went.
 pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<usize> {
     let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
     let mut removed = 0;
@@ -484,7 +492,8 @@ mod tests {
         delete(&scene.store, &scene.name).unwrap();
     }
 
-    /// A crash after the uploads were set aside, with the bucket still there, and with another of its name.
+    /// A crash after the uploads were set aside, with the bucket still there, and with another of
+    /// its name.
     #[test]
     fn uploads_of_a_delete_that_crashed_return_or_go() {
         let scene = Scene::new();

@@ -59,8 +59,8 @@ pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage
     Ok(page)
 }
 
-/// What is no bucket: files, symbolic links, and directories whose names are not bucket names. Not what is the gateway's or the
-/// file system's own.
+/// What is no bucket: files, symbolic links, and directories whose names are not bucket names. Not
+/// what is the gateway's or the file system's own.
 pub(crate) fn unserved(store: &Store) -> Result<Vec<String>> {
     let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
     let mut names: Vec<_> = entries(&root)
@@ -148,7 +148,8 @@ pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes>
     Ok(BucketAttributes { name: name.clone(), created })
 }
 
-/// When a directory that a person made came to be; where the file system does not tell, when it last changed.
+/// When a directory that a person made came to be; where the file system does not tell, when it
+/// last changed.
 fn birth(bucket: &Bucket<'_>) -> Result<Timestamp> {
     let changed = || file_info::stat(&bucket.fd).map(|info| info.stamp.modified_ns);
     Ok(file_info::timestamp(file_info::born_ns(&bucket.fd).map_or_else(changed, Ok)?))
@@ -161,9 +162,9 @@ fn sync_root(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// The names in a directory and their types, where they are text. Read again if it changed meanwhile; if it changes all the
-/// while, what was there at any time, since a name that is replaced may be missing in each reading (see
-/// [`IndexCache`](crate::listing)).
+/// The names in a directory and their types, where they are text. Read again if it changed
+/// meanwhile; if it changes all the while, what was there at any time, since a name that is
+/// replaced may be missing in each reading (see [`IndexCache`](crate::listing)).
 pub(crate) fn entries(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
     let mut before = file_info::of(directory)?.changed_ns;
     let mut found = entries_once(directory)?;

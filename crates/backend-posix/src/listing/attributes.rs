@@ -46,9 +46,10 @@ pub(crate) struct Doubt {
     source: Source,
 }
 
-/// Summaries of what was found, in that order, without what is gone meanwhile. Read by several threads at once where each file
-/// is a wait for a network. On a local file system they were in each other's way: twice the time for inodes that come from the disk, and
-/// no less for those in memory.
+/// Summaries of what was found, in that order, without what is gone meanwhile. Read by several
+/// threads at once where each file is a wait for a network. On a local file system they were in
+/// each other's way: twice the time for inodes that come from the disk, and no less for those in
+/// memory.
 pub(crate) fn summaries(bucket: &Bucket<'_>, found: &[Found]) -> Result<Vec<Seen>> {
     let remote = !bucket.store.reads_inline();
     let threads = if remote { (found.len() / SUMMARIES_EACH_MIN).clamp(1, SUMMARY_THREADS_MAX) } else { 1 };
@@ -110,8 +111,9 @@ fn summary(bucket: &Bucket<'_>, found: &Found, begun_ns: i128) -> Result<Option<
     Ok(summarized(bucket, found, attributes)?.map(Seen::Object))
 }
 
-/// FUSE says ENOENT or ESTALE also of a file that was replaced since its name was looked up, and for as long as the call that replaced it
-/// has yet to return, on a busy machine many ms; EIO, of one that became a directory by another mount.
+/// FUSE says ENOENT or ESTALE also of a file that was replaced since its name was looked up, and
+/// for as long as the call that replaced it has yet to return, on a busy machine many ms; EIO, of
+/// one that became a directory by another mount.
 fn seems_gone(attributes: &Io<Option<Shown>>) -> bool {
     match attributes {
         Ok(attributes) => attributes.is_none(),
@@ -135,7 +137,8 @@ fn summarized(
     Ok(Some(ObjectSummary { key, size_bytes, last_modified, etag, checksum }))
 }
 
-/// What tells of an object whose record can't be read, as if it had none; `None` if not even that can be read. The operator is told which.
+/// What tells of an object whose record can't be read, as if it had none; `None` if not even that
+/// can be read. The operator is told which.
 fn unread(bucket: &Bucket<'_>, found: &Found, errno: Errno) -> Option<Shown> {
     static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
     let Found { key, directory, source } = found;
@@ -154,8 +157,8 @@ fn unread(bucket: &Bucket<'_>, found: &Found, errno: Errno) -> Option<Shown> {
     info.map(|info| foreign::attributes(&info, key).into())
 }
 
-/// Looks again with the key's lock, which whoever replaces the object or makes a directory of it has until its name is there again. `None` if
-/// it is gone. The caller has no lock.
+/// Looks again with the key's lock, which whoever replaces the object or makes a directory of it
+/// has until its name is there again. `None` if it is gone. The caller has no lock.
 pub(crate) fn settle(bucket: &Bucket<'_>, doubt: &Doubt) -> Result<Option<ObjectSummary>> {
     let Doubt { key, directory, source } = doubt;
     retrying(|| {
@@ -233,7 +236,8 @@ fn directory_attributes(bucket: &Bucket<'_>, directory: &Directory, key: &str) -
     }
 }
 
-/// Attributes of a regular file without opening it, half as many calls; `None` where that leaves a doubt.
+/// Attributes of a regular file without opening it, half as many calls; `None` where that leaves a
+/// doubt.
 fn by_name(
     bucket: &Bucket<'_>,
     directory: &Directory,
@@ -249,8 +253,8 @@ fn by_name(
     let record = record::read(bucket.store, directory, name).ok()?;
     if record.as_ref().is_some_and(|record| record.stamp == Some(info.stamp)) {
         let shown = Shown::from(record?.into_attributes(info.stamp)?);
-        // Had another file got the name in between, and that were its record, this one's ctime would have changed by it: no one meets it in this
-        // state again.
+        // Had another file got the name in between, and that were its record, this one's ctime
+        // would have changed by it: no one meets it in this state again.
         known.keep(State::settled(bucket.store, begun_ns, &info), &info, &shown);
         return Some(shown);
     }

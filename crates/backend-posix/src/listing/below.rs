@@ -46,8 +46,9 @@ struct Frame {
 }
 
 impl Below<'_, '_> {
-    /// Looks for an object whose key starts with the `prefix_bytes` bytes of the directory's own prefix. The directory's
-    /// own [`keymap::SELF`] counts only if `own` (it belongs to the key without the `/`).
+    /// Looks for an object whose key starts with the `prefix_bytes` bytes of the directory's own
+    /// prefix. The directory's own [`keymap::SELF`] counts only if `own` (it belongs to the key
+    /// without the `/`).
     pub fn has_object(&mut self, directory: Directory, prefix_bytes: usize, own: bool) -> Io<Outcome> {
         let depth = self.above.len();
         let result = self.search(directory, prefix_bytes, own);
@@ -114,8 +115,8 @@ impl Below<'_, '_> {
         }
     }
 
-    /// Looks at what is in one directory: `None` if there is an object. As in [`IndexCache`](super::cache), what changes meanwhile must
-    /// not hide one.
+    /// Looks at what is in one directory: `None` if there is an object. As in
+    /// [`IndexCache`](super::cache), what changes meanwhile must not hide one.
     fn look(&mut self, directory: Directory, prefix_bytes: usize, own: bool) -> Io<Option<Frame>> {
         let mut directory = Arc::new(directory);
         let changed = |directory: &Directory| {
@@ -186,7 +187,8 @@ impl Below<'_, '_> {
         Ok(Some(Frame { place, directory: Some(Arc::clone(directory)), children, prefix_bytes, cut }))
     }
 
-    /// False if a directory that a link leads to is one of those the search is in, or had no object before.
+    /// False if a directory that a link leads to is one of those the search is in, or had no object
+    /// before.
     pub fn is_new(&mut self, directory: impl AsFd, cut: &mut Cut) -> Io<bool> {
         self.budget.link();
         let info = file_info::of(directory)?;

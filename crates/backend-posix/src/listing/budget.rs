@@ -1,8 +1,9 @@
 //! How much a page may look at.
 //!
-//! Symbolic links make more paths than there are directories: 41 directories, each with two links to the next, have 2^41 ways
-//! through them. And someone may have made ever so many directories with no object in them. So a page that has looked at so much ends
-//! early, and the next one goes on from there.
+//! Symbolic links make more paths than there are directories: 41 directories, each with two links
+//! to the next, have 2^41 ways through them. And someone may have made ever so many directories
+//! with no object in them. So a page that has looked at so much ends early, and the next one goes
+//! on from there.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -56,7 +57,8 @@ impl Barren {
     }
 }
 
-/// The highest place by whose account something below a directory was passed over. By another way it may have to be looked at.
+/// The highest place by whose account something below a directory was passed over. By another way
+/// it may have to be looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Cut(Option<usize>);
 
@@ -105,7 +107,8 @@ mod tests {
         page.items.iter().map(text).collect()
     }
 
-    /// A page of links that lead upwards. Where each name is a wait, the kernel may be unsure of them for as long as other tests rename.
+    /// A page of links that lead upwards. Where each name is a wait, the kernel may be unsure of
+    /// them for as long as other tests rename.
     fn page(scene: &Scene, delimiter: Option<&str>, start: Option<&ListPosition>) -> ListPage {
         for _ in 0..20 {
             match list(&scene.store, &query(scene, delimiter, start.cloned())) {
@@ -154,7 +157,8 @@ mod tests {
         }
     }
 
-    /// Where each directory has a link back, what is found in one tells nothing of another way there.
+    /// Where each directory has a link back, what is found in one tells nothing of another way
+    /// there.
     #[test]
     fn a_page_ends_where_a_lattice_does_not() {
         let scene = Scene::new();
@@ -171,7 +175,8 @@ mod tests {
         }
     }
 
-    /// A link that is passed over below a directory may lead to objects when that is reached by another way.
+    /// A link that is passed over below a directory may lead to objects when that is reached by
+    /// another way.
     #[test]
     fn what_a_cycle_hides_is_found_by_another_way() {
         let scene = Scene::new();

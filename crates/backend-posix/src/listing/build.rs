@@ -5,7 +5,8 @@ use std::mem::size_of;
 use super::index::DirectoryIndex;
 use super::names::Kind;
 
-/// Gathers the entries of a directory. Where they become too many, those that come last are given up.
+/// Gathers the entries of a directory. Where they become too many, those that come last are given
+/// up.
 pub(super) struct Builder<'a> {
     from: &'a [u8],
     bytes_max: usize,
@@ -19,7 +20,8 @@ pub(super) struct Builder<'a> {
 
 #[derive(Clone, Copy)]
 struct Raw {
-    /// The first bytes behind what all texts begin with, so that sorting mostly need not look at the texts.
+    /// The first bytes behind what all texts begin with, so that sorting mostly need not look at
+    /// the texts.
     key: u64,
     start: u32,
     length: u16,

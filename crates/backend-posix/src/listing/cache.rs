@@ -16,7 +16,8 @@ use crate::file_info::{self, FileInfo};
 use crate::limits::{DIRECTORY_READS_MAX, INDEX_BUILD_LOCKS, INDEX_BYTES_MIN, INDEX_ENTRIES_MIN};
 use crate::volume::FileSystem;
 
-/// Indexes of directories, the least recently used of which are forgotten where they become too many.
+/// Indexes of directories, the least recently used of which are forgotten where they become too
+/// many.
 #[derive(Debug)]
 pub(crate) struct IndexCache {
     kept: Mutex<Kept>,
@@ -73,8 +74,9 @@ impl IndexCache {
         self.build(bucket, directory, &info, from)
     }
 
-    /// Reads a directory. What changes in it meanwhile must not hide what is there before and after: a file that is replaced may get
-    /// another place in its directory, one that a reader has passed already or does not come to any more (btrfs).
+    /// Reads a directory. What changes in it meanwhile must not hide what is there before and
+    /// after: a file that is replaced may get another place in its directory, one that a reader has
+    /// passed already or does not come to any more (btrfs).
     fn build(
         &self,
         bucket: &Bucket<'_>,
@@ -82,7 +84,8 @@ impl IndexCache {
         info: &FileInfo,
         from: &[u8],
     ) -> Io<Arc<DirectoryIndex>> {
-        // Others may be reading as well, and each has both the names and the index in memory for a moment.
+        // Others may be reading as well, and each has both the names and the index in memory for a
+        // moment.
         let bytes_max = (self.bytes_max / 4).max(INDEX_BYTES_MIN);
         let read =
             |entries_max, times| DirectoryIndex::read(bucket, directory, from, bytes_max, entries_max, times);
@@ -105,13 +108,15 @@ impl IndexCache {
                 return Ok(index);
             }
         }
-        // It changes all the while: then whatever is there at any time may be there still, which a page finds out.
+        // It changes all the while: then whatever is there at any time may be there still, which a
+        // page finds out.
         let (index, last) = self.read_watched(bucket, directory, read(DIRECTORY_READS_MAX))?;
         Ok(index.unwrap_or(last))
     }
 
-    /// Reads a directory with a watch on it, if there can be one, and keeps what it read if that can be told to be true later. The
-    /// first is missing if something may be missing in it; the second is there in any case.
+    /// Reads a directory with a watch on it, if there can be one, and keeps what it read if that
+    /// can be told to be true later. The first is missing if something may be missing in it; the
+    /// second is there in any case.
     fn read_watched(
         &self,
         bucket: &Bucket<'_>,
@@ -175,7 +180,8 @@ impl Kept {
         let is_true = match kept.vouched {
             Vouched::ChangedAt(time) => time == info.changed_ns,
             Vouched::Watched(watch) => match self.watches.as_mut().and_then(|watches| watches.take(watch)) {
-                // The names are taken: if one cannot be looked at, the index is not to be trusted any more.
+                // The names are taken: if one cannot be looked at, the index is not to be trusted
+                // any more.
                 Some(names) => kept.update(directory, names, &mut self.bytes).unwrap_or(false),
                 None => false,
             },

@@ -15,8 +15,8 @@ use crate::keymap::{self, Name};
 use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE, INDEX_CHUNK_ENTRIES, INDEX_SLACK};
 use crate::resolve::{self, DIRECTORY};
 
-/// The components in a directory in the order of the keys they lead to. A directory's text ends in `/`, which is how it
-/// sorts; what is in chains of long components stands beside the rest.
+/// The components in a directory in the order of the keys they lead to. A directory's text ends in
+/// `/`, which is how it sorts; what is in chains of long components stands beside the rest.
 ///
 /// Cheap to clone: the chunks are shared until one is changed.
 #[derive(Debug, Clone, Default)]
@@ -79,8 +79,8 @@ impl Chunk {
         self.entries.insert(position, Entry { start, length, kind });
     }
 
-    /// Before an insertion into a chunk that is kept: there are many, and room for twice as much in each would be most of
-    /// what they take.
+    /// Before an insertion into a chunk that is kept: there are many, and room for twice as much in
+    /// each would be most of what they take.
     fn make_room(&mut self, text: &str) {
         if self.texts.capacity() - self.texts.len() < text.len() {
             self.texts.reserve_exact(text.len() + self.texts.len() / INDEX_SLACK);
@@ -113,8 +113,9 @@ impl Chunk {
 }
 
 impl DirectoryIndex {
-    /// Reads a directory, `times` over, with all that any time shows. An index that would take more than `bytes_max` begins with the entries
-    /// that keys from `from` on (relative to the directory) need, and ends early. `None` for a directory of more than `entries_max` entries.
+    /// Reads a directory, `times` over, with all that any time shows. An index that would take more
+    /// than `bytes_max` begins with the entries that keys from `from` on (relative to the
+    /// directory) need, and ends early. `None` for a directory of more than `entries_max` entries.
     pub fn read(
         bucket: &Bucket<'_>,
         directory: &Directory,
@@ -130,7 +131,8 @@ impl DirectoryIndex {
             if builder.len() > entries_max {
                 return Ok(None);
             }
-            // What was open and is being replaced is under such a name before the new one is under its own, on FUSE and NFS.
+            // What was open and is being replaced is under such a name before the new one is under
+            // its own, on FUSE and NFS.
             let hides = blinks && notes.lingers && time < DIRECTORY_READS_MAX;
             if !hides && time >= times {
                 break;
@@ -185,8 +187,8 @@ impl DirectoryIndex {
         }
     }
 
-    /// The first position from `from` on whose entry satisfies `wanted`, which holds for all after the first that it
-    /// holds for.
+    /// The first position from `from` on whose entry satisfies `wanted`, which holds for all after
+    /// the first that it holds for.
     pub fn seek(&self, from: Position, wanted: impl Fn(&str, Kind) -> bool) -> Position {
         let rest = self.chunks.get(from.chunk..).unwrap_or_default();
         let unwanted = |chunk: &Chunk, entry: Entry| !wanted(chunk.text(entry), entry.kind);
@@ -226,7 +228,8 @@ impl DirectoryIndex {
         size_of::<Self>() + chunks
     }
 
-    /// Takes note of what a name is now, `None` for nothing. False if the directory has to be read again.
+    /// Takes note of what a name is now, `None` for nothing. False if the directory has to be read
+    /// again.
     pub fn set(&mut self, name: &CStr, kind: Option<FileType>) -> bool {
         match keymap::classify(name.to_bytes()) {
             Name::Component(component) => {
@@ -335,7 +338,8 @@ fn kinds(component: &str, kind: FileType) -> impl Iterator<Item = (&'static str,
         FileType::Symlink => (Some(Kind::FileLink), Some(Kind::DirectoryLink)),
         _ => (None, None),
     };
-    // The empty component never ends a key that is no directory object, so it has no object of its own.
+    // The empty component never ends a key that is no directory object, so it has no object of its
+    // own.
     let object = object.filter(|_| !component.is_empty());
     object.map(|kind| ("", kind)).into_iter().chain(directory.map(|kind| ("/", kind)))
 }

@@ -1,4 +1,5 @@
-//! What records said of files that did not change since, so that a page that is listed again takes one call a key.
+//! What records said of files that did not change since, so that a page that is listed again takes
+//! one call a key.
 
 use backend::ObjectAttributes;
 use quick_cache::sync::Cache;

@@ -1,8 +1,10 @@
 //! ListObjectsV2 and its kin: keys in the order of their bytes, from directories in whatever order.
 //!
-//! [`names`] reads a directory, [`build`] sorts what is in it into an [`index`], and [`cache`] keeps that as long as it is true.
-//! [`walk`] goes through the directories' indexes in the order of keys, entering only those that a page needs. [`page`] fills
-//! pages from a walk, within a [`budget`], with [`attributes`] read by several threads. See `docs/decisions/0008-listing-index.md`.
+//! [`names`] reads a directory, [`build`] sorts what is in it into an [`index`], and [`cache`]
+//! keeps that as long as it is true. [`walk`] goes through the directories' indexes in the order of
+//! keys, entering only those that a page needs. [`page`] fills pages from a walk, within a
+//! [`budget`], with [`attributes`] read by several threads. See
+//! `docs/decisions/0008-listing-index.md`.
 
 mod attributes;
 mod below;

@@ -36,8 +36,9 @@ impl Kind {
     }
 }
 
-/// Calls `each` with every name and its type until it says false. From the beginning, on what was there when it began: btrfs reads up to
-/// the entry that was last when the directory was opened, or rewound, and a name that was replaced since is behind that.
+/// Calls `each` with every name and its type until it says false. From the beginning, on what was
+/// there when it began: btrfs reads up to the entry that was last when the directory was opened, or
+/// rewound, and a name that was replaced since is behind that.
 pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileType) -> Io<bool>) -> Io<()> {
     rewind(&directory)?;
     let mut buffer = Vec::with_capacity(LISTING_READ_BYTES);

@@ -41,7 +41,8 @@ pub(crate) fn list_unless(store: &Store, query: &Query, abandoned: &AtomicBool) 
     let mut items = Vec::with_capacity(draft.items.len());
     for item in draft.items {
         match item {
-            // Only now, since no one waits for the lock of a key with the lock on conversions. What existed all the while is found later, too.
+            // Only now, since no one waits for the lock of a key with the lock on conversions. What
+            // existed all the while is found later, too.
             Item::Object(Seen::Doubtful(doubt)) => {
                 items.extend(settle(&bucket, &doubt)?.map(ListItem::Object));
             }

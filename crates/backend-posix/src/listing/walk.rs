@@ -22,7 +22,8 @@ use crate::place::{directory_record, leads_nowhere};
 use crate::resolve::{self, PLACE};
 use crate::seldom::Seldom;
 
-/// The least string that comes after all that start with `prefix`. Not UTF-8, so that no key equals it.
+/// The least string that comes after all that start with `prefix`. Not UTF-8, so that no key equals
+/// it.
 pub(crate) fn after_all(prefix: &str) -> Vec<u8> {
     [prefix.as_bytes(), &[0xff]].concat()
 }
@@ -219,7 +220,8 @@ impl<'a> Walk<'a> {
         Ok(true)
     }
 
-    /// [`Walk::refill`]; false too if the directory is gone, or what is left of it can't be read. Where the listing begins, that is an error.
+    /// [`Walk::refill`]; false too if the directory is gone, or what is left of it can't be read.
+    /// Where the listing begins, that is an error.
     fn refill_readable(&mut self, index: &DirectoryIndex) -> Io<bool> {
         match unless_removed(self.refill(index)) {
             Err(errno) if self.frames.len() > 1 && leaves_out(self.bucket, errno) => {
@@ -246,7 +248,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Where the object of an entry is, relative to the directory the walk is in; `None` if there is none after all.
+    /// Where the object of an entry is, relative to the directory the walk is in; `None` if there
+    /// is none after all.
     fn object(&self, text: &str, kind: Kind) -> Option<String> {
         let name = keymap::component_path(text);
         let own = || format!("{name}/{SELF}");
@@ -264,7 +267,8 @@ impl<'a> Walk<'a> {
                 }
             }
             _ if self.bucket.store.names_may_blink(directory) => {
-                // FUSE may not know a file any more that has this name for the kernel still; whether there is another one the page finds out.
+                // FUSE may not know a file any more that has this name for the kernel still;
+                // whether there is another one the page finds out.
                 let place = resolve::plain(directory, &own(), PLACE).ok()?;
                 file_info::of(place).map_or(true, |info| info.is_file()).then(own)
             }
@@ -272,7 +276,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes on with the next window of a directory whose index has come to its end before it; false if there is none.
+    /// Goes on with the next window of a directory whose index has come to its end before it; false
+    /// if there is none.
     fn refill(&mut self, index: &DirectoryIndex) -> Io<bool> {
         let Some(from) = index.rest() else { return Ok(false) };
         let Some(frame) = self.frames.last_mut() else { return Ok(false) };
@@ -304,7 +309,8 @@ impl<'a> Walk<'a> {
         self.from = from;
         while let Some(frame) = self.frames.last_mut() {
             self.path.truncate(frame.path_bytes);
-            // All of the frame's keys start with the path; the root's path is empty and none of its keys is past.
+            // All of the frame's keys start with the path; the root's path is empty and none of its
+            // keys is past.
             if !self.path.is_empty() && after_all(&self.path) <= self.from {
                 self.frames.pop();
                 continue;
@@ -327,7 +333,8 @@ impl<'a> Walk<'a> {
         let component = text.strip_suffix('/').unwrap_or(text);
         let opened = || persistently(self.bucket, &directory, &keymap::component_path(component));
         let child = match opened() {
-            // Removed meanwhile, or private to someone (`lost+found`): nothing that could be read is in it.
+            // Removed meanwhile, or private to someone (`lost+found`): nothing that could be read
+            // is in it.
             Err(errno) if leads_nowhere(errno) => return Ok(None),
             Err(errno) if leaves_out(self.bucket, errno) => return Ok(left_out(key, errno)),
             result => result?,
@@ -376,7 +383,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// FUSE also says that something is gone that was replaced, such as the directory's record: then the directory is there.
+    /// FUSE also says that something is gone that was replaced, such as the directory's record:
+    /// then the directory is there.
     fn enter_unless_removed(&mut self, mut directory: Directory, key: &str) -> Io<()> {
         for _ in 1..DIRECTORY_READS_MAX {
             let place = directory.path.clone();
@@ -425,13 +433,14 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// True for what says that a directory can't be read: private to someone (`lost+found`), damaged, or too deep. A listing of what is above it does
-/// without it.
+/// True for what says that a directory can't be read: private to someone (`lost+found`), damaged,
+/// or too deep. A listing of what is above it does without it.
 pub(super) fn leaves_out(bucket: &Bucket<'_>, errno: Errno) -> bool {
     is_of_one_file(errno) || resolve::is_too_long(&bucket.fd, errno)
 }
 
-/// Opens a directory in another. FUSE says EIO for a moment of one that was a file until just now, by another mount.
+/// Opens a directory in another. FUSE says EIO for a moment of one that was a file until just now,
+/// by another mount.
 fn persistently(bucket: &Bucket<'_>, above: &Directory, name: &str) -> Io<Directory> {
     for tries in 1..READ_CHANGES_MAX {
         match names::child(bucket, above, name) {
@@ -482,7 +491,8 @@ fn behind_all(prefix: &str) -> String {
     format!("{prefix}{}", char::MAX)
 }
 
-/// What FUSE and network file systems say of a directory that was removed after it was opened: it was empty.
+/// What FUSE and network file systems say of a directory that was removed after it was opened: it
+/// was empty.
 pub(super) fn unless_removed<T>(result: Io<T>) -> Io<Option<T>> {
     match result {
         Err(Errno::NOENT | Errno::STALE) => Ok(None),
@@ -490,7 +500,8 @@ pub(super) fn unless_removed<T>(result: Io<T>) -> Io<Option<T>> {
     }
 }
 
-/// The first position in a directory whose keys start with `path` that may have a key of at least `from`.
+/// The first position in a directory whose keys start with `path` that may have a key of at least
+/// `from`.
 fn seek(index: &DirectoryIndex, position: Position, path: &str, from: &[u8]) -> Position {
     index.seek(position, |text, kind| reaches(path.bytes().chain(text.bytes()), kind, from))
 }

@@ -9,8 +9,8 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 
 use crate::limits::{WATCH_NAMES_MAX, WATCH_READ_BYTES};
 
-/// Watches on directories of this machine. The kernel queues what happens in them before the call that did it returns, whichever
-/// process made it.
+/// Watches on directories of this machine. The kernel queues what happens in them before the call
+/// that did it returns, whichever process made it.
 #[derive(Debug)]
 pub(super) struct Watches {
     queue: OwnedFd,
@@ -58,7 +58,8 @@ impl Watches {
         }
     }
 
-    /// The names that have changed since they were last taken; `None` if the directory has to be read again.
+    /// The names that have changed since they were last taken; `None` if the directory has to be
+    /// read again.
     pub fn take(&mut self, watch: Watch) -> Option<HashSet<CString>> {
         self.receive();
         match self.watched.get_mut(&watch)? {

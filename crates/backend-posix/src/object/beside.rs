@@ -1,7 +1,8 @@
 //! Opening an object whose record is in a file beside it.
 //!
-//! The sidecar is read before the file is opened and again after it. If it is the same, no writer came through in between, so that
-//! the file is one of those that it tells of, and the file's stamp says which (decision 0009).
+//! The sidecar is read before the file is opened and again after it. If it is the same, no writer
+//! came through in between, so that the file is one of those that it tells of, and the file's stamp
+//! says which (decision 0009).
 
 use backend::Result;
 use rustix::fd::OwnedFd;
@@ -64,7 +65,8 @@ fn read(bucket: &Bucket<'_>, path: &str) -> Result<Option<Sidecar>, Fail> {
     Sidecar::read(&bucket.fd, path).attempt("read a record")
 }
 
-/// Opens what is at `path`; also tells where that really is, and what the sidecar there has been all the while.
+/// Opens what is at `path`; also tells where that really is, and what the sidecar there has been
+/// all the while.
 fn open(bucket: &Bucket<'_>, path: &str) -> Result<Option<(OwnedFd, String, Option<Sidecar>)>, Fail> {
     let before = read(bucket, path)?;
     match resolve::content(&bucket.fd, path) {

@@ -1,7 +1,7 @@
 //! Small objects that were read before, in memory.
 //!
-//! An entry serves as long as its path leads to the file that it was made of, in the same state, which every read asks for anew
-//! (decision 0013).
+//! An entry serves as long as its path leads to the file that it was made of, in the same state,
+//! which every read asks for anew (decision 0013).
 
 use std::sync::Arc;
 

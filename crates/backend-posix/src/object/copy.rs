@@ -1,7 +1,8 @@
 //! CopyObject, and copying bytes for UploadPartCopy and CompleteMultipartUpload.
 //!
-//! Bytes are shared where the file system can (`FICLONE`, or what `copy_file_range` does by itself), copied by the kernel
-//! where it can't, and only read when something must be computed of them.
+//! Bytes are shared where the file system can (`FICLONE`, or what `copy_file_range` does by
+//! itself), copied by the kernel where it can't, and only read when something must be computed of
+//! them.
 
 use std::ops::Range;
 
@@ -109,8 +110,8 @@ fn receipt(digests: Digests, size_bytes: u64, modified_ns: i128) -> WriteReceipt
     WriteReceipt { etag: digests.etag, checksum: digests.checksum, last_modified, size_bytes }
 }
 
-/// The digests of a range of the source, where they are known without reading it: it is the whole, its ETag is made
-/// of its bytes, and its checksum is of its bytes too and by the algorithm wanted.
+/// The digests of a range of the source, where they are known without reading it: it is the whole,
+/// its ETag is made of its bytes, and its checksum is of its bytes too and by the algorithm wanted.
 pub(crate) fn known_digests(
     source: &Opened,
     range: Range<u64>,
@@ -130,8 +131,8 @@ pub(crate) fn known_digests(
     }
 }
 
-/// Copies a range of the source to the end of a staged file, and tells its digests: those `known`, or those that
-/// `digester` computes.
+/// Copies a range of the source to the end of a staged file, and tells its digests: those `known`,
+/// or those that `digester` computes.
 pub(crate) fn copy_range(
     source: &Opened,
     range: Range<u64>,
@@ -191,7 +192,8 @@ pub(crate) fn copy_bytes(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64,
     copy_by_hand(from, from_at + done, to, to_at + done, length - done)
 }
 
-/// Copies as much as the kernel will by itself, sharing blocks where it can. Less than `length` where it can't.
+/// Copies as much as the kernel will by itself, sharing blocks where it can. Less than `length`
+/// where it can't.
 fn copy_in_kernel(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Io<u64> {
     let mut done = 0;
     while done < length {

@@ -44,8 +44,9 @@ fn absent(target: &Target) -> Result<Option<Emptied>, Fail> {
     Ok(None)
 }
 
-/// A full disk must not keep anyone from deleting. A lock file that can't be made is one that no one holds, and a delete
-/// without conditions can't undo anyone's decision but those under that lock.
+/// A full disk must not keep anyone from deleting. A lock file that can't be made is one that no
+/// one holds, and a delete without conditions can't undo anyone's decision but those under that
+/// lock.
 fn lock(target: &Target, lock: Result<Lock, Fail>) -> Result<Option<Lock>, Fail> {
     match lock {
         Err(Fail::Storage(BackendError::OutOfSpace)) if target.conditions.is_empty() => Ok(None),
@@ -53,8 +54,8 @@ fn lock(target: &Target, lock: Result<Lock, Fail>) -> Result<Option<Lock>, Fail>
     }
 }
 
-/// Removes something from a directory. If that has no more than so many entries, and so may be empty afterwards, there is a
-/// note of it.
+/// Removes something from a directory. If that has no more than so many entries, and so may be
+/// empty afterwards, there is a note of it.
 fn noted(
     bucket: &Bucket<'_>,
     directory: &Directory,
@@ -119,8 +120,8 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
     Ok(Some(Emptied { path: spot.directory.path, note }))
 }
 
-/// Leaves a directory nothing but its mark. On a full disk the record goes all the same: that makes room for the mark, and where
-/// someone else takes that, a note lets the sweep make it.
+/// Leaves a directory nothing but its mark. On a full disk the record goes all the same: that makes
+/// room for the mark, and where someone else takes that, a note lets the sweep make it.
 fn put_mark(bucket: &Bucket<'_>, directory: &Directory, mark: &Record) -> Result<(), Fail> {
     match record::put_of_directory(bucket, directory, mark) {
         Err(Fail::Storage(BackendError::OutOfSpace)) => {}
@@ -158,7 +159,8 @@ fn delete_directory(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Empti
     aliases::refuse_delete(&directory, &target.place.path)?;
     let note = noted(bucket, &directory, usize::from(old.file.is_some()), || {
         if old.record.directory_object {
-            // First the record, which does not count while there is a file: the last step is what deletes.
+            // First the record, which does not count while there is a file: the last step is what
+            // deletes.
             let rest = Record { directory_made: old.record.directory_made, ..Record::default() };
             put_mark(bucket, &directory, &rest)?;
         }

@@ -95,8 +95,9 @@ fn try_open(
     let Found { file, info, mut record, bare } = found;
     if let Some(short) = record.take_if(|record| record.overflow.is_some()) {
         let whole = record::complete(&store.bucket(bucket)?, short.clone()).op("read a record")?;
-        // Without its companion, the object was replaced since it was opened. If it stays so, the companion was
-        // lost (with a copy of the file to elsewhere); what the attribute has is still true.
+        // Without its companion, the object was replaced since it was opened. If it stays so, the
+        // companion was lost (with a copy of the file to elsewhere); what the attribute has is
+        // still true.
         if whole.is_none() && *lost_companions < COMPANION_TRIES {
             *lost_companions += 1;
             return Err(Fail::Retry);
@@ -129,15 +130,17 @@ pub(super) struct Found {
     pub bare: bool,
 }
 
-/// A file or directory that was opened, and its record as it was before that, where that has to be known.
+/// A file or directory that was opened, and its record as it was before that, where that has to be
+/// known.
 struct Held {
     file: OwnedFd,
     before: Option<Io<Option<Vec<u8>>>>,
 }
 
 impl Held {
-    /// The record. On FUSE, an open file may be asked for attributes by its name, which has another file by now. As with sidecars
-    /// ([`beside`]), a record that was the same before the file was opened and is so after it is the file's.
+    /// The record. On FUSE, an open file may be asked for attributes by its name, which has another
+    /// file by now. As with sidecars ([`beside`]), a record that was the same before the file was
+    /// opened and is so after it is the file's.
     fn record(&self) -> Result<Option<Record>, Fail> {
         match &self.before {
             None => record::peek(&self.file).attempt("read a record"),
@@ -166,7 +169,8 @@ fn find(store: &Store, bucket: &BucketName, place: &ObjectPath) -> Result<Found,
     Ok(Found { file: held.file, info, record, bare })
 }
 
-/// Opens the object's file; or its directory, and then says so, if it is a directory object without bytes.
+/// Opens the object's file; or its directory, and then says so, if it is a directory object without
+/// bytes.
 fn open_place(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<(Held, bool), Fail> {
     let Some(opened) = open_path(store, name, place)? else {
         // What is missing may be the bucket.
@@ -190,7 +194,8 @@ fn inside(store: &Store, directory: &OwnedFd, name: &str) -> Result<Option<Held>
     Ok(is_file.then_some(Held { file, before }))
 }
 
-/// The record of what is about to be opened, where an open file may be another than the one that is asked for it.
+/// The record of what is about to be opened, where an open file may be another than the one that is
+/// asked for it.
 fn before(store: &Store, place: &OwnedFd) -> Option<Io<Option<Vec<u8>>>> {
     store.names_may_blink(place).then(|| record::raw_of_place(place))
 }

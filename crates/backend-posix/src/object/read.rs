@@ -57,7 +57,8 @@ pub(crate) fn read(store: &Store, request: &ReadRequest) -> Result<ObjectRead> {
     Err(BackendError::Changed)
 }
 
-/// Reads an object if that takes no waiting; `None` if it might, or if there is anything unusual about it.
+/// Reads an object if that takes no waiting; `None` if it might, or if there is anything unusual
+/// about it.
 pub(crate) fn read_inline(store: &Store, request: &ReadRequest) -> Option<Result<ObjectRead>> {
     if !store.reads_inline() || request.place.directory {
         return None;
@@ -105,10 +106,12 @@ fn answer_again(request: &ReadRequest, entry: &Entry) -> Result<ObjectRead> {
     Ok(ObjectRead { attributes: entry.attributes.clone(), range, body })
 }
 
-/// GET looks for a record before it opens anything, by which it knows that it opens no FIFO and no device (decision 0010).
+/// GET looks for a record before it opens anything, by which it knows that it opens no FIFO and no
+/// device (decision 0010).
 ///
-/// The bytes are read before the one `fstat`, which then vouches for both record and bytes: the record's stamp is that
-/// of the file as it is after the read, and since it has had its name for a while, the record was this file's.
+/// The bytes are read before the one `fstat`, which then vouches for both record and bytes: the
+/// record's stamp is that of the file as it is after the read, and since it has had its name for a
+/// while, the record was this file's.
 fn get_inline(
     store: &Store,
     request: &ReadRequest,
@@ -206,7 +209,8 @@ fn part_of(attributes: &ObjectAttributes, number: u32) -> Option<Range<u64>> {
     let index = parts.binary_search_by_key(&number, |part| part.part_number).ok()?;
     let start = parts[..index].iter().try_fold(0u64, |sum, part| sum.checked_add(part.size_bytes))?;
     let end = start.checked_add(parts[index].size_bytes)?;
-    // A record whose parts are not the file's is damaged; those of others are asked before they are believed.
+    // A record whose parts are not the file's is damaged; those of others are asked before they are
+    // believed.
     (end <= attributes.size_bytes).then_some(start..end)
 }
 

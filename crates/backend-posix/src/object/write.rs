@@ -1,7 +1,8 @@
 //! PutObject and UploadPart.
 //!
-//! A small body is kept in memory and takes one hop to the blocking pool, at the commit. A larger one goes to its staged
-//! file in hops of about 1 MiB, while the next bytes arrive; in smaller ones while all bodies together hold much memory.
+//! A small body is kept in memory and takes one hop to the blocking pool, at the commit. A larger
+//! one goes to its staged file in hops of about 1 MiB, while the next bytes arrive; in smaller ones
+//! while all bodies together hold much memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -193,7 +194,8 @@ impl Writer {
         (std::mem::take(&mut self.chunks), std::mem::take(&mut self.buffered))
     }
 
-    /// The staged file, once the hop that has it is done. A caller that stops waiting loses nothing.
+    /// The staged file, once the hop that has it is done. A caller that stops waiting loses
+    /// nothing.
     async fn staged(&mut self) -> Result<Option<Staged>> {
         self.settle().await?;
         Ok(match self.hop.take() {
@@ -276,8 +278,8 @@ impl ObjectWriter for Writer {
     }
 }
 
-/// Refuses a body that can't fit the free space: a full disk is told before the bytes come. What many announce at once may
-/// still be more than there is.
+/// Refuses a body that can't fit the free space: a full disk is told before the bytes come. What
+/// many announce at once may still be more than there is.
 pub(crate) fn check_space(directory: impl AsFd, announced: Option<u64>) -> Result<()> {
     let Some(announced) = announced.filter(|bytes| is_much(*bytes)) else { return Ok(()) };
     let space = rustix::fs::fstatvfs(directory).op("ask for free space")?;

@@ -57,13 +57,15 @@ fn whole(get: impl FnOnce(&mut [u8]) -> Io<usize>) -> Io<Option<Vec<u8>>> {
     }
 }
 
-/// [`peek`], but ERANGE for a record that takes a while to unpack: a long one, or one with many parts.
+/// [`peek`], but ERANGE for a record that takes a while to unpack: a long one, or one with many
+/// parts.
 pub(crate) fn peek_short(file: impl AsFd) -> Io<Option<Record>> {
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
     unpack(rustix::fs::fgetxattr(file, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read), at_once)
 }
 
-/// Reads the attribute of a name in a directory, in one call and without opening it. Leaves the parts out. Needs /proc.
+/// Reads the attribute of a name in a directory, in one call and without opening it. Leaves the
+/// parts out. Needs /proc.
 pub(super) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
     let name = file_info::one_name(name)?;
     let path = format!("/proc/self/fd/{}/{name}", directory.as_fd().as_raw_fd());

@@ -1,12 +1,15 @@
-//! The packed form of a [`Record`]: a version byte, then `tag (1 byte), length (varint), value` for each field.
+//! The packed form of a [`Record`]: a version byte, then `tag (1 byte), length (varint), value` for
+//! each field.
 //!
-//! Numbers are LEB128 varints unless said otherwise. Each field is there once at most. A reader skips tags it does not know and
-//! keeps them, so that an older gateway does not lose what a newer one wrote. A change after which an older one would serve
-//! something wrong, or must not replace or delete the object, takes a new version byte: an older gateway lists such a file, and refuses all else of
-//! it. A record of this version that is damaged can't have held anything of that kind: its file counts as a foreign one.
+//! Numbers are LEB128 varints unless said otherwise. Each field is there once at most. A reader
+//! skips tags it does not know and keeps them, so that an older gateway does not lose what a newer
+//! one wrote. A change after which an older one would serve something wrong, or must not replace or
+//! delete the object, takes a new version byte: an older gateway lists such a file, and refuses all
+//! else of it. A record of this version that is damaged can't have held anything of that kind: its
+//! file counts as a foreign one.
 //!
-//! Whoever can write a file can write its record. What a short one makes of itself is bounded (`limits`), and one beyond that is
-//! damaged.
+//! Whoever can write a file can write its record. What a short one makes of itself is bounded
+//! (`limits`), and one beyond that is damaged.
 
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag};
 

@@ -1,8 +1,9 @@
 //! Records that are too large for an attribute.
 //!
-//! A record that the file system refuses (over some 4 KB on ext4, see `docs/SEMANTICS.md`) is split. The attribute keeps the stamp, the ETag,
-//! the checksum and a random id; the file `.slipway/overflow/<id>` has the whole record. It is written before the
-//! object is published and removed once the object is replaced or deleted, so that a reader who finds no companion has
+//! A record that the file system refuses (over some 4 KB on ext4, see `docs/SEMANTICS.md`) is
+//! split. The attribute keeps the stamp, the ETag, the checksum and a random id; the file
+//! `.slipway/overflow/<id>` has the whole record. It is written before the object is published and
+//! removed once the object is replaced or deleted, so that a reader who finds no companion has
 //! opened an object that is gone, and looks again.
 
 use rustix::fs::AtFlags;
@@ -52,9 +53,9 @@ fn companion_name(id: OverflowId) -> String {
     format!("{id:032x}")
 }
 
-/// Puts a companion in its place, on disk before it returns if the durability level says so, and notes in it which file
-/// or directory it is for. Only under the lock of the object's key, which keeps DeleteBucket and the sweep from taking it for
-/// a leftover.
+/// Puts a companion in its place, on disk before it returns if the durability level says so, and
+/// notes in it which file or directory it is for. Only under the lock of the object's key, which
+/// keeps DeleteBucket and the sweep from taking it for a leftover.
 pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: &str) -> Result<(), Fail> {
     let durability = bucket.store.options.durability;
     let directory = bucket.own_directory(OVERFLOW)?;
@@ -96,8 +97,9 @@ pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) ->
     rustix::fs::renameat(&directory, &*new, &directory, &*old).attempt("replace a companion")
 }
 
-/// Removes the companion of an object that is gone from `path`. If it was written for another path, another object may have
-/// it too (`cp -a` takes the attribute along): then it is left to the sweep, which looks for one.
+/// Removes the companion of an object that is gone from `path`. If it was written for another path,
+/// another object may have it too (`cp -a` takes the attribute along): then it is left to the
+/// sweep, which looks for one.
 pub(crate) fn release_companion(bucket: &Bucket<'_>, id: Option<OverflowId>, path: &str) {
     let Some(id) = id else { return };
     let Ok(Some(owner)) = companion_owner(bucket, id) else { return };
@@ -107,7 +109,8 @@ pub(crate) fn release_companion(bucket: &Bucket<'_>, id: Option<OverflowId>, pat
     }
 }
 
-/// Removes a companion that no object has, or no longer. A leftover only costs space, and the sweep finds it.
+/// Removes a companion that no object has, or no longer. A leftover only costs space, and the sweep
+/// finds it.
 pub(crate) fn remove_companion(bucket: &Bucket<'_>, id: Option<OverflowId>) {
     if let Some(id) = id
         && let Ok(directory) = resolve::plain(&bucket.fd, &join(OWN_DIRECTORY, OVERFLOW), DIRECTORY)

@@ -1,8 +1,10 @@
-//! The record: all that S3 knows of an object beyond its bytes, in one extended attribute, or in a file beside it ([`store`]).
+//! The record: all that S3 knows of an object beyond its bytes, in one extended attribute, or in a
+//! file beside it ([`store`]).
 //!
-//! `user.slipway` holds a version byte and then fields of the form `tag, length, value` ([`codec`]). An ordinary object's
-//! record (stamp, MD5, CRC64NVME, a common content type) takes 45 to 50 bytes, which a 256-byte ext4 inode has room for.
-//! A record that the file system refuses as too large is split ([`companion`]).
+//! `user.slipway` holds a version byte and then fields of the form `tag, length, value`
+//! ([`codec`]). An ordinary object's record (stamp, MD5, CRC64NVME, a common content type) takes 45
+//! to 50 bytes, which a 256-byte ext4 inode has room for. A record that the file system refuses as
+//! too large is split ([`companion`]).
 
 mod attribute;
 mod codec;
@@ -41,12 +43,13 @@ pub(crate) use store::{
 /// Names a companion file.
 pub(crate) type OverflowId = u128;
 
-/// What one `user.slipway` says. Which fields are set depends on what it describes: an object, a directory, a bucket, a
-/// part, an upload.
+/// What one `user.slipway` says. Which fields are set depends on what it describes: an object, a
+/// directory, a bucket, a part, an upload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "as many as there are to be stored")]
 pub(crate) struct Record {
-    /// The file that it describes. A record whose stamp does not match its file says nothing about that file.
+    /// The file that it describes. A record whose stamp does not match its file says nothing about
+    /// that file.
     pub stamp: Option<Stamp>,
     /// The ETag.
     pub etag: Option<ETag>,
@@ -60,7 +63,8 @@ pub(crate) struct Record {
     pub directory_made: bool,
     /// On a directory: it is a directory object.
     pub directory_object: bool,
-    /// When it was made or last written, for what has no stamp (directory objects, buckets, uploads).
+    /// When it was made or last written, for what has no stamp (directory objects, buckets,
+    /// uploads).
     pub time_ns: Option<i64>,
     /// The key it belongs to, of an upload. The path of what a companion is for.
     pub key: Option<String>,
@@ -70,8 +74,8 @@ pub(crate) struct Record {
     pub upload_checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
     /// On an upload: what its key had when it was created, where that could be looked at.
     pub predecessor: Option<Predecessor>,
-    /// Size of what is described elsewhere: of a completed upload's object (in its receipt), of a part in place, of an
-    /// assembly's slots (in its layout).
+    /// Size of what is described elsewhere: of a completed upload's object (in its receipt), of a
+    /// part in place, of an assembly's slots (in its layout).
     pub size_bytes: Option<u64>,
     /// The rest of the record is in this companion file.
     pub overflow: Option<OverflowId>,
@@ -79,8 +83,8 @@ pub(crate) struct Record {
     pub assembly: Option<u8>,
     /// On the layout of an assembly: no one writes to that any more.
     pub sealed: bool,
-    /// What is stored is of a newer version, and not understood: it may keep its object from being read, replaced or deleted. All else is
-    /// empty then. Only of records that were read.
+    /// What is stored is of a newer version, and not understood: it may keep its object from being
+    /// read, replaced or deleted. All else is empty then. Only of records that were read.
     pub newer: bool,
     /// Fields of a newer version, kept as they are.
     pub unknown: Vec<(u8, Box<[u8]>)>,

@@ -1,8 +1,9 @@
-//! The list of an object's parts, packed: their number, then runs of `skipped part numbers, count, size` until all parts are
-//! told, then the algorithm (1 byte, 0 for none, [`MIXED`]) and the checksums.
+//! The list of an object's parts, packed: their number, then runs of `skipped part numbers, count,
+//! size` until all parts are told, then the algorithm (1 byte, 0 for none, [`MIXED`]) and the
+//! checksums.
 //!
-//! A few bytes may stand for 10,000 parts. So a list is looked through first, in as much time as it is long, and unpacked only
-//! where someone wants the parts.
+//! A few bytes may stand for 10,000 parts. So a list is looked through first, in as much time as it
+//! is long, and unpacked only where someone wants the parts.
 
 use std::sync::Arc;
 

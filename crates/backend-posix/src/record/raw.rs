@@ -1,4 +1,5 @@
-//! A record as it is stored, for the tools: they must not take one that they can't understand for none.
+//! A record as it is stored, for the tools: they must not take one that they can't understand for
+//! none.
 
 use super::{Record, codec};
 

@@ -1,14 +1,18 @@
-//! Records in files beside the objects', for file systems without extended attributes (decision 0009).
+//! Records in files beside the objects', for file systems without extended attributes (decision
+//! 0009).
 //!
-//! `.slipway,records/NAME` in a directory has the records of the file NAME there: a version byte, 16 bytes that are never
-//! the same twice, the sidecar's own inode number, and then one or two records, each after its file's inode number (8 bytes) and its
-//! length (4 bytes; all little-endian). The first is of the file that was last written through us, the second of the one that it
-//! replaces: a crash in between leaves that one in place. Which one counts is told by its stamp, and by the inode.
+//! `.slipway,records/NAME` in a directory has the records of the file NAME there: a version byte,
+//! 16 bytes that are never the same twice, the sidecar's own inode number, and then one or two
+//! records, each after its file's inode number (8 bytes) and its length (4 bytes; all
+//! little-endian). The first is of the file that was last written through us, the second of the one
+//! that it replaces: a crash in between leaves that one in place. Which one counts is told by its
+//! stamp, and by the inode.
 //!
-//! A stamp alone does not tell two files apart that were written at the same moment, which may be a second long: of `mv a b`, `b` would
-//! have the bytes of the one and the record of the other. Inode numbers do, where they last; they are 0 where they don't, and then
-//! the stamp has to do. A sidecar whose own number is another was copied, or restored from a backup, together with its file: there the
-//! numbers in it mean nothing, and again the stamp has to do.
+//! A stamp alone does not tell two files apart that were written at the same moment, which may be a
+//! second long: of `mv a b`, `b` would have the bytes of the one and the record of the other. Inode
+//! numbers do, where they last; they are 0 where they don't, and then the stamp has to do. A
+//! sidecar whose own number is another was copied, or restored from a backup, together with its
+//! file: there the numbers in it mean nothing, and again the stamp has to do.
 
 use std::borrow::Cow;
 
@@ -211,8 +215,9 @@ fn of_another(record: Record, file: Option<FileIdentity>) -> Record {
     Record { stamp, ..record }
 }
 
-/// Writes the sidecar of `name` in `directory`: with the record that is to come, of the file with inode number `inode` (0 where numbers
-/// don't last), and that of the file `current`, which is still there. Only under the lock of the file's key.
+/// Writes the sidecar of `name` in `directory`: with the record that is to come, of the file with
+/// inode number `inode` (0 where numbers don't last), and that of the file `current`, which is
+/// still there. Only under the lock of the file's key.
 pub(crate) fn write(
     bucket: &Bucket<'_>,
     directory: impl AsFd,
@@ -274,7 +279,8 @@ pub(super) fn take_along(
     }
 }
 
-/// Removes the folder of records of a directory that is to go, if it holds nothing but the directory's own.
+/// Removes the folder of records of a directory that is to go, if it holds nothing but the
+/// directory's own.
 pub(super) fn remove_folder(directory: impl AsFd) -> Io<()> {
     remove(&directory, OF_DIRECTORY)?;
     match files::remove_directory(directory, RECORDS) {
@@ -283,8 +289,8 @@ pub(super) fn remove_folder(directory: impl AsFd) -> Io<()> {
     }
 }
 
-/// Puts a sidecar in its place, whole and, if the durability level says so, on disk. `pack` makes it, for the inode number that it has (0 where
-/// numbers don't last).
+/// Puts a sidecar in its place, whole and, if the durability level says so, on disk. `pack` makes
+/// it, for the inode number that it has (0 where numbers don't last).
 fn replace(
     bucket: &Bucket<'_>,
     directory: impl AsFd,

@@ -1,8 +1,8 @@
 //! Where records are kept: in extended attributes, or beside the files.
 //!
-//! All but a few places (assemblies, which only exist where there are attributes) ask here, and need not know which. A file is
-//! named by an open directory and a path below it, since a record beside a file is found by the name; where the
-//! file is open, its attribute is read through that.
+//! All but a few places (assemblies, which only exist where there are attributes) ask here, and
+//! need not know which. A file is named by an open directory and a path below it, since a record
+//! beside a file is found by the name; where the file is open, its attribute is read through that.
 
 use std::borrow::Cow;
 
@@ -18,8 +18,8 @@ use crate::file_info;
 use crate::files;
 use crate::store::Store;
 
-/// The record of a name in a directory (one name, no path), without opening the file, and without its parts. An error (NOENT) if there is no
-/// file.
+/// The record of a name in a directory (one name, no path), without opening the file, and without
+/// its parts. An error (NOENT) if there is no file.
 pub(crate) fn read(store: &Store, directory: impl AsFd, name: &str) -> Io<Option<Record>> {
     if !store.sidecars() {
         return attribute::read(directory, name);
@@ -129,8 +129,9 @@ pub(crate) fn remove(store: &Store, directory: impl AsFd, name: &str, file: impl
     if store.sidecars() { sidecar::remove(directory, name) } else { attribute::remove(file) }
 }
 
-/// Forgets the record of a name that no file has any more; the caller holds the key's lock. An attribute went with its file.
-/// Returns false if it stays: then it is of nothing, and no one serves it.
+/// Forgets the record of a name that no file has any more; the caller holds the key's lock. An
+/// attribute went with its file. Returns false if it stays: then it is of nothing, and no one
+/// serves it.
 pub(crate) fn forget(store: &Store, directory: impl AsFd, name: &str) -> bool {
     !store.sidecars() || sidecar::remove(directory, name).is_ok()
 }
@@ -144,7 +145,8 @@ pub(crate) fn take_along(
     if bucket.store.sidecars() { sidecar::take_along(bucket, from, to) } else { Ok(()) }
 }
 
-/// Removes what a directory that is to go has in it of its own record; ENOTEMPTY if there are records of others.
+/// Removes what a directory that is to go has in it of its own record; ENOTEMPTY if there are
+/// records of others.
 pub(crate) fn clear(store: &Store, directory: impl AsFd) -> Io<()> {
     if store.sidecars() { sidecar::remove_folder(directory) } else { Ok(()) }
 }
@@ -176,7 +178,8 @@ pub(crate) fn write_whole(directory: impl AsFd, name: &str, bytes: &[u8], sync: 
     create_whole(directory, name, 0o600, sync, |_| Ok(Cow::Borrowed(bytes)))
 }
 
-/// [`write_whole`] in a bucket's `.slipway`. It belongs to the owner of that, also if this is root on behalf of another.
+/// [`write_whole`] in a bucket's `.slipway`. It belongs to the owner of that, also if this is root
+/// on behalf of another.
 pub(crate) fn write_own(
     bucket: &Bucket<'_>,
     directory: impl AsFd,

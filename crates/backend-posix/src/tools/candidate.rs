@@ -1,12 +1,14 @@
 //! A file that may get a record.
 //!
-//! The record must tell of the file's bytes as they are, and the name must still be that file's. So: the file's times are old
-//! enough that a write from now on would change them (git's racily-clean rule); then it is read; then, under the lock that all
-//! who replace the name take, nothing about it has changed since; and should a write come right then, its new mtime makes the
+//! The record must tell of the file's bytes as they are, and the name must still be that file's.
+//! So: the file's times are old enough that a write from now on would change them (git's
+//! racily-clean rule); then it is read; then, under the lock that all who replace the name take,
+//! nothing about it has changed since; and should a write come right then, its new mtime makes the
 //! record stale at once.
 //!
-//! A write sets the times when it begins, and may put its bytes there much later. So no one may have the file open for writing when it is begun to be
-//! read, nor when it gets its record, as far as that can be known.
+//! A write sets the times when it begins, and may put its bytes there much later. So no one may
+//! have the file open for writing when it is begun to be read, nor when it gets its record, as far
+//! as that can be known.
 
 use std::time::Duration;
 
@@ -48,7 +50,8 @@ impl<'b> Candidate<'b> {
         Ok(info.is_file().then_some(Self { file, info, bucket, directory, name, written: false }))
     }
 
-    /// The ETag of its bytes and their checksum by `algorithm`, which `each` sees too. Waits first, if it was written only just now.
+    /// The ETag of its bytes and their checksum by `algorithm`, which `each` sees too. Waits first,
+    /// if it was written only just now.
     pub fn digest(
         &mut self,
         algorithm: ChecksumAlgorithm,
@@ -71,7 +74,8 @@ impl<'b> Candidate<'b> {
         self.digest(DEFAULT_CHECKSUM, progress, |_| {})
     }
 
-    /// Waits until a write would show in the file's times, however coarse they are. The ctime decides, since no one can set it.
+    /// Waits until a write would show in the file's times, however coarse they are. The ctime
+    /// decides, since no one can set it.
     pub fn settle(&mut self) -> Result<()> {
         self.written = kernel_calls::has_writer(&self.file) == Some(true);
         let local = self.bucket.store.times_are_final(self.info.device);
@@ -86,7 +90,8 @@ impl<'b> Candidate<'b> {
         Ok(())
     }
 
-    /// Gives the file its record, if it is as it was when it was last looked at; false if it is not, or may be about to be.
+    /// Gives the file its record, if it is as it was when it was last looked at; false if it is
+    /// not, or may be about to be.
     pub fn adopt(&self, record: &Record) -> Result<bool> {
         let record = Record { stamp: Some(self.info.stamp), ..record.clone() };
         // Bytes that a power cut could still take must not be vouched for.
@@ -123,7 +128,8 @@ impl<'b> Candidate<'b> {
         Ok(removed)
     }
 
-    /// Does `work` under the lock of the file's key, if the file is as it was when it was last looked at; false if it is not.
+    /// Does `work` under the lock of the file's key, if the file is as it was when it was last
+    /// looked at; false if it is not.
     pub fn under_lock(&self, mut work: impl FnMut() -> Result<(), Fail>) -> Result<bool> {
         retrying(|| {
             let _lock = self.bucket.lock_name(&self.directory.path, &self.name)?;

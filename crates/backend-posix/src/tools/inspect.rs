@@ -44,8 +44,8 @@ pub struct Inspection {
     pub record: Option<StoredRecord>,
     /// versitygw made it, and no one imported it yet.
     pub versitygw: bool,
-    /// The symbolic link that this is, or the first on the way here that S3 does not follow. All else is of what it leads to, if
-    /// S3 follows it.
+    /// The symbolic link that this is, or the first on the way here that S3 does not follow. All
+    /// else is of what it leads to, if S3 follows it.
     pub link: Option<Link>,
 }
 
@@ -129,8 +129,8 @@ pub struct Companion {
     pub matches: bool,
 }
 
-/// Looks at `path`; of a directory, also at the files in it that hold its own bytes and those of the key of its name. Changes nothing.
-/// Fails with a sentence.
+/// Looks at `path`; of a directory, also at the files in it that hold its own bytes and those of
+/// the key of its name. Changes nothing. Fails with a sentence.
 pub fn inspect(path: &Path, tree: Option<&Path>) -> Result<Vec<Inspection>, String> {
     if path.to_str().is_none() {
         return Err(LocateError::NotText(path.to_owned()).to_string());

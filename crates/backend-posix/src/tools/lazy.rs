@@ -1,7 +1,7 @@
 //! Real records for foreign files that are read, in the background.
 //!
-//! One thread does what `rehash` does, to files that a GET has met. Requests only leave a note, which is dropped if there are too many:
-//! the file is met again.
+//! One thread does what `rehash` does, to files that a GET has met. Requests only leave a note,
+//! which is dropped if there are too many: the file is met again.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -128,7 +128,8 @@ fn rehash(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Rehash
     let info = file_info::stat(&file)?;
     let last_ns = info.changed_ns.max(info.stamp.modified_ns);
     let settled_ns = i128::from(file_info::now_ns()) - i128::try_from(LAZY_AGE_MIN.as_nanos()).unwrap_or(0);
-    // It may still be written to: it is met again. What versitygw knows of it is for `import` to take over.
+    // It may still be written to: it is met again. What versitygw knows of it is for `import` to
+    // take over.
     let theirs = Attributes::read(&Source::File(file.as_fd())).op("read attributes")?;
     if last_ns > settled_ns || theirs.is_some() {
         return Ok(None);

@@ -94,7 +94,8 @@ fn parent_and_name(path: &Path) -> Option<(&Path, &str)> {
     Some((parent, path.file_name()?.to_str()?))
 }
 
-/// Why the kernel did not follow a link beneath its bucket; `None` for what says nothing of the link.
+/// Why the kernel did not follow a link beneath its bucket; `None` for what says nothing of the
+/// link.
 fn refusal(path: &Path, at: &Located, target: &Path, errno: Errno) -> Option<&'static str> {
     match errno {
         Errno::NOENT | Errno::NOTDIR => Some("it leads to nothing"),

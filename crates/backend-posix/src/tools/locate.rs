@@ -1,8 +1,9 @@
 //! Which tree and bucket a path belongs to.
 //!
-//! Nothing marks a directory as one that is served: that is the point of it. But nearly every tree has a trace of a gateway.
-//! A bucket that was created or written to through S3 has a record or a `.slipway`, and a root that was served has an account.
-//! Where there is no trace, we ask rather than guess: a lock in the wrong bucket would exclude no one.
+//! Nothing marks a directory as one that is served: that is the point of it. But nearly every tree
+//! has a trace of a gateway. A bucket that was created or written to through S3 has a record or a
+//! `.slipway`, and a root that was served has an account. Where there is no trace, we ask rather
+//! than guess: a lock in the wrong bucket would exclude no one.
 
 use std::ffi::OsStr;
 use std::io;
@@ -90,16 +91,17 @@ pub fn locate(path: &Path, tree: Option<&Path>) -> Result<Located, LocateError> 
     Ok(Located { path: path.ok_or_else(not_text)?, root, bucket })
 }
 
-/// False if there are directories in `root` of which none has a trace of a gateway: nothing else tells a tree that is served from
-/// any other directory.
+/// False if there are directories in `root` of which none has a trace of a gateway: nothing else
+/// tells a tree that is served from any other directory.
 pub fn may_be_served(root: &Path) -> bool {
     let Ok(children) = std::fs::read_dir(root) else { return true };
     let paths: Vec<_> = children.flatten().map(|child| child.path()).filter(|path| path.is_dir()).collect();
     paths.is_empty() || paths.iter().any(|path| path.ends_with(OWN_DIRECTORY) || is_bucket(path))
 }
 
-/// The outermost directory above `place`, or itself, that is a tree's root or has a bucket. What is below it may be anyone's who may
-/// write to a bucket, traces of a gateway too; what is above it is not.
+/// The outermost directory above `place`, or itself, that is a tree's root or has a bucket. What is
+/// below it may be anyone's who may write to a bucket, traces of a gateway too; what is above it is
+/// not.
 fn find_root(place: &Path) -> Option<PathBuf> {
     let root_at = |directory: &Path| {
         let own = directory.join(OWN_DIRECTORY);

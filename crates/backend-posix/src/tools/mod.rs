@@ -1,7 +1,9 @@
-//! What an operator does to a tree besides serving it: look, repair, convert. All of it is safe while gateways serve the tree.
+//! What an operator does to a tree besides serving it: look, repair, convert. All of it is safe
+//! while gateways serve the tree.
 //!
-//! [`locate`] finds the tree and the bucket that a path is in. [`tree`] walks all of a bucket, also what no key reaches.
-//! [`candidate`] is the one way by which a file that is there already gets a record; [`lazy`] goes it while a tree is served.
+//! [`locate`] finds the tree and the bucket that a path is in. [`tree`] walks all of a bucket, also
+//! what no key reaches. [`candidate`] is the one way by which a file that is there already gets a
+//! record; [`lazy`] goes it while a tree is served.
 
 mod candidate;
 mod fsck;
@@ -61,7 +63,8 @@ impl Progress {
     }
 }
 
-/// For a tool that only adds: what it makes and a power cut undoes is made again by running it again.
+/// For a tool that only adds: what it makes and a power cut undoes is made again by running it
+/// again.
 pub(crate) const CAN_BE_REPEATED: Durability = Durability::None;
 
 /// Opens a tree; one that will only be looked at is not written to, not even for a moment.
@@ -75,8 +78,8 @@ pub(crate) fn open(root: &Path, only_look: bool, durability: Durability) -> Resu
     opened.map_err(|e| e.to_string())
 }
 
-/// Does `work` with each bucket of a tree, and tells `failed` of those where it failed. Fails with a sentence if the buckets can't be
-/// told.
+/// Does `work` with each bucket of a tree, and tells `failed` of those where it failed. Fails with
+/// a sentence if the buckets can't be told.
 pub(crate) fn for_each_bucket(
     store: &Store,
     root: &Path,

@@ -38,8 +38,9 @@ pub enum Rehashed {
     Failed(String),
 }
 
-/// Gives the foreign files at and below a place real records: MD5, CRC64NVME, and a content type by the name. mtimes stay as they
-/// are. `report` hears of each file that an S3 key leads to, from several threads.
+/// Gives the foreign files at and below a place real records: MD5, CRC64NVME, and a content type by
+/// the name. mtimes stay as they are. `report` hears of each file that an S3 key leads to, from
+/// several threads.
 pub fn rehash(
     located: &Located,
     options: &RehashOptions,
@@ -129,7 +130,8 @@ pub(super) fn rehash_file(
         unknown: old.unknown,
         ..record::Record::default()
     };
-    // The companion of the old record, if it has one, stays: a copy by `cp -a` shares it with its original. `fsck` knows.
+    // The companion of the old record, if it has one, stays: a copy by `cp -a` shares it with its
+    // original. `fsck` knows.
     Ok(Some(if file.adopt(&record)? { Rehashed::Done } else { Rehashed::Changed }))
 }
 

@@ -24,14 +24,16 @@ pub(crate) enum Found {
     Directory(Directory),
     /// Anything but a directory that the walk enters.
     Entry { directory: Directory, name: String, kind: FileType },
-    /// What has a name that no key has, for the reason that it is not UTF-8. Here it is with what can be shown of it.
+    /// What has a name that no key has, for the reason that it is not UTF-8. Here it is with what
+    /// can be shown of it.
     NotText(String),
     /// What can't be read, or even looked at.
     Unreadable(String, BackendError),
 }
 
-/// A walk through a directory of a bucket and those below it. Symbolic links are not followed, and neither
-/// `.slipway` nor any other directory that no key leads into is entered. One directory is open at a time.
+/// A walk through a directory of a bucket and those below it. Symbolic links are not followed, and
+/// neither `.slipway` nor any other directory that no key leads into is entered. One directory is
+/// open at a time.
 pub(crate) struct Tree<'b> {
     bucket: &'b Bucket<'b>,
     pending: Vec<String>,

@@ -1,8 +1,9 @@
 //! The files in which parts are put together, and who may write to them.
 //!
-//! An assembly is one sparse file, in which part *n* has the slot that begins at `(n - 1) * slot_bytes`. Its layout is an empty
-//! file with the size of its slots, fixed by the first who wanted one. Writers hold a shared lock on the layout, and look at
-//! its seal once they have that; who sets the seal holds the exclusive one. So no one writes to an assembly that is sealed.
+//! An assembly is one sparse file, in which part *n* has the slot that begins at `(n - 1) *
+//! slot_bytes`. Its layout is an empty file with the size of its slots, fixed by the first who
+//! wanted one. Writers hold a shared lock on the layout, and look at its seal once they have that;
+//! who sets the seal holds the exclusive one. So no one writes to an assembly that is sealed.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -27,8 +28,8 @@ use crate::record::{self, Record};
 use crate::resolve;
 use crate::staging::Staged;
 
-/// An upload has up to two: a short last part that came first fixes the size of the first's slots, the others that of
-/// the second's.
+/// An upload has up to two: a short last part that came first fixes the size of the first's slots,
+/// the others that of the second's.
 pub(super) const ASSEMBLIES: [u8; 2] = [1, 2];
 
 const OPEN: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
@@ -47,9 +48,9 @@ fn layout_name(assembly: u8) -> String {
     format!("layout{assembly}")
 }
 
-/// Assemblies of this gateway's making, the last so many of them. On a file system that machines share no one else writes to them:
-/// two machines that write to one file, even apart from each other, may wait for each other for half a minute (MooseFS has one
-/// writer for 64 MiB).
+/// Assemblies of this gateway's making, the last so many of them. On a file system that machines
+/// share no one else writes to them: two machines that write to one file, even apart from each
+/// other, may wait for each other for half a minute (MooseFS has one writer for 64 MiB).
 #[derive(Debug, Default)]
 pub(crate) struct Founded(Mutex<VecDeque<String>>);
 
@@ -88,7 +89,8 @@ impl Layout {
         Ok(slot_bytes.map(|slot_bytes| Self { assembly, slot_bytes, fd }))
     }
 
-    /// Makes an assembly with slots of this size, unless someone else is faster. `None` if the upload can't have one.
+    /// Makes an assembly with slots of this size, unless someone else is faster. `None` if the
+    /// upload can't have one.
     pub fn found(
         bucket: &Bucket<'_>,
         part: &PartTarget,
@@ -108,7 +110,8 @@ impl Layout {
         let mut sealed = stage.staged.seal(bucket, part.owner, Record::default())?;
         match sealed.link(directory, &assembly_name(assembly)) {
             Ok(()) | Err(Errno::EXIST) => {}
-            // Another file system is mounted there; or the upload is gone, which is found out later.
+            // Another file system is mounted there; or the upload is gone, which is found out
+            // later.
             Err(Errno::XDEV | Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(errno).op("link an assembly"),
         }
@@ -140,8 +143,8 @@ impl Layout {
         u64::from(part_number).saturating_sub(1).saturating_mul(self.slot_bytes)
     }
 
-    /// True if a part fits its slot and ends within the assembly, which has `assembly_bytes`. Sizes may be anything: they come
-    /// from records.
+    /// True if a part fits its slot and ends within the assembly, which has `assembly_bytes`. Sizes
+    /// may be anything: they come from records.
     pub fn has(&self, part_number: u32, size_bytes: u64, assembly_bytes: u64) -> bool {
         // An empty part's place may be beyond the end.
         size_bytes == 0
@@ -149,8 +152,8 @@ impl Layout {
                 && self.start(part_number).checked_add(size_bytes).is_some_and(|end| end <= assembly_bytes)
     }
 
-    /// Takes the right to write to the assembly until [`Layout::release`], with others who do. False if it is sealed, or is about
-    /// to be.
+    /// Takes the right to write to the assembly until [`Layout::release`], with others who do.
+    /// False if it is sealed, or is about to be.
     pub fn share(&self) -> bool {
         let locked = flock(&self.fd, FlockOperation::NonBlockingLockShared).is_ok();
         if locked && !self.is_sealed().unwrap_or(true) {
@@ -170,10 +173,11 @@ impl Layout {
         Ok(record::peek_short(&self.fd)?.is_none_or(|record| record.sealed || record.newer))
     }
 
-    /// Ends all writing to the assembly, for good. False if someone is writing and does not stop. A power cut may undo it: no
-    /// one who writes then lives on, and whoever comes after it finds by its name whether the assembly is an object. Keeps the
-    /// exclusive lock as long as the layout is open: on a file system that shows another machine's seal late, that
-    /// machine has to find the assembly gone.
+    /// Ends all writing to the assembly, for good. False if someone is writing and does not stop. A
+    /// power cut may undo it: no one who writes then lives on, and whoever comes after it finds by
+    /// its name whether the assembly is an object. Keeps the exclusive lock as long as the layout
+    /// is open: on a file system that shows another machine's seal late, that machine has to find
+    /// the assembly gone.
     pub fn seal(&self) -> Result<bool> {
         let begun = Instant::now();
         while flock(&self.fd, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -188,14 +192,16 @@ impl Layout {
     }
 }
 
-/// Cuts an assembly that is sealed to its final length. Its time becomes the present, as if it were new.
+/// Cuts an assembly that is sealed to its final length. Its time becomes the present, as if it were
+/// new.
 pub(super) fn finish(file: &OwnedFd, size_bytes: u64) -> Result<()> {
     rustix::fs::ftruncate(file, size_bytes).op("cut an assembly")?;
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     rustix::fs::futimens(file, &Timestamps { last_access: now, last_modification: now }).op("set a time")
 }
 
-/// True if an assembly has names elsewhere, such as one in a snapshot by hard links, for whose sake it is not written to any more.
+/// True if an assembly has names elsewhere, such as one in a snapshot by hard links, for whose sake
+/// it is not written to any more.
 pub(super) fn is_shared(file: &OwnedFd) -> Io<bool> {
     // Network file systems and FUSE may keep the number of links for each name.
     Ok(file_info::fresh(file)?.links > 1)
@@ -220,8 +226,9 @@ pub(crate) fn holds(directory: &Directory, part_number: u32, record: &Record) ->
     }
 }
 
-/// True if the object was published: its file, which the journal names, has lost its name here in the same step. Nothing else
-/// takes it away. Where a power cut took the journal, any assembly that is gone tells the same.
+/// True if the object was published: its file, which the journal names, has lost its name here in
+/// the same step. Nothing else takes it away. Where a power cut took the journal, any assembly that
+/// is gone tells the same.
 pub(super) fn is_published(directory: &Directory, journal: Option<&Record>) -> Result<bool, Fail> {
     let file = journal.and_then(|journal| journal.assembly);
     if let Some(file) = file.filter(|file| *file == WHOLE || ASSEMBLIES.contains(file)) {

@@ -168,7 +168,8 @@ fn check_part(store: &Store, upload: &Upload, wanted: &CompletedPart) -> Result<
         if let Some(part) = part.filter(right) {
             return Ok(part);
         }
-        // Of a part that another machine has just replaced, the old one, or some of it, may still be cached here.
+        // Of a part that another machine has just replaced, the old one, or some of it, may still
+        // be cached here.
         if tries == PART_TRIES || store.times_are_final(file_info::stat(&upload.directory)?.device) {
             return Err(invalid());
         }

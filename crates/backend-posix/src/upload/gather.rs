@@ -1,5 +1,5 @@
-//! Bringing the parts of an object together in one file: for nothing where they are in place, by sharing blocks
-//! where the file system can, by copying elsewhere.
+//! Bringing the parts of an object together in one file: for nothing where they are in place, by
+//! sharing blocks where the file system can, by copying elsewhere.
 
 use backend::Result;
 use rustix::fd::OwnedFd;
@@ -32,7 +32,8 @@ struct Assembly {
 /// What a file that is made in the object's directory gets from there.
 struct Place {
     device: u64,
-    /// Owner and group, where those of an assembly are others: they are given away, but who completes it has no account.
+    /// Owner and group, where those of an assembly are others: they are given away, but who
+    /// completes it has no account.
     owner: Option<(Uid, Gid)>,
 }
 
@@ -141,8 +142,8 @@ fn find(assemblies: &[Assembly], number: u8) -> Option<&Assembly> {
     assemblies.iter().find(|assembly| assembly.layout.assembly == number)
 }
 
-/// The assembly that can become the object: the parts fit its slots without a gap, some of them are there already, and no part
-/// that was left out would have to be cut off.
+/// The assembly that can become the object: the parts fit its slots without a gap, some of them are
+/// there already, and no part that was left out would have to be cut off.
 fn choose(
     store: &Store,
     upload: &Upload,
@@ -170,8 +171,8 @@ fn choose(
     Ok(None)
 }
 
-/// True if an assembly that is cut to `size_bytes` would lose a part that is not among `parts`. Once
-/// it is sealed, the answer stays the same.
+/// True if an assembly that is cut to `size_bytes` would lose a part that is not among `parts`.
+/// Once it is sealed, the answer stays the same.
 fn would_cut(
     store: &Store,
     upload: &Upload,

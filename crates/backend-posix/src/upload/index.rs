@@ -1,8 +1,10 @@
 //! The uploads of a bucket by key, so that a page of them costs a page.
 //!
-//! An upload's directory has its id for a name; its key is in its description, which never changes. So a description is read once, and
-//! what it says is kept as long as the id is there. Which ids are there is told by the directory of uploads, whose names are read again
-//! only if it has changed. That an upload is still one (it may have been completed) is looked at for those on a page.
+//! An upload's directory has its id for a name; its key is in its description, which never changes.
+//! So a description is read once, and what it says is kept as long as the id is there. Which ids
+//! are there is told by the directory of uploads, whose names are read again only if it has
+//! changed. That an upload is still one (it may have been completed) is looked at for those on a
+//! page.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -29,7 +31,8 @@ use crate::resolve::{self, DIRECTORY};
 pub(crate) struct UploadIndexes {
     /// By device and inode of the directory of uploads.
     kept: Mutex<Kept>,
-    /// Directories are read one at a time: of those who want the same one, all but the first find it kept.
+    /// Directories are read one at a time: of those who want the same one, all but the first find
+    /// it kept.
     reading: Mutex<()>,
     bytes_max: usize,
 }
@@ -40,8 +43,8 @@ struct Kept {
     uses: u64,
 }
 
-/// What is listed behind it: greater keys, and uploads of the same key with greater ids. Not always text: to be behind all that begin with
-/// a prefix.
+/// What is listed behind it: greater keys, and uploads of the same key with greater ids. Not always
+/// text: to be behind all that begin with a prefix.
 pub(super) type Bound = (Vec<u8>, Option<UploadId>);
 
 /// Uploads by key, and by id, which begins with the time.
@@ -169,8 +172,9 @@ fn bytes_of(upload: &UploadSummary) -> usize {
     size_of::<UploadSummary>() + upload.key.as_str().len() + upload.id.as_str().len()
 }
 
-/// Reads the names in a directory of uploads, and the descriptions that are not known. False if some could not be read yet: an upload
-/// that is just being created gets its description without a change of the directory.
+/// Reads the names in a directory of uploads, and the descriptions that are not known. False if
+/// some could not be read yet: an upload that is just being created gets its description without a
+/// change of the directory.
 fn read(
     directory: &OwnedFd,
     old: Option<&UploadIndex>,

@@ -1,8 +1,9 @@
 //! What a Complete leaves for those who come after it, or after its crash.
 //!
-//! Before it publishes the object it writes its answer into the upload, as the journal. Afterwards it moves that to
-//! `.slipway/completed/<id>`, where it is the receipt, and removes the upload. Whoever finds a journal (and has the upload's
-//! lock, so that no one is at it) can tell whether the object was published, and ends or undoes the rest.
+//! Before it publishes the object it writes its answer into the upload, as the journal. Afterwards
+//! it moves that to `.slipway/completed/<id>`, where it is the receipt, and removes the upload.
+//! Whoever finds a journal (and has the upload's lock, so that no one is at it) can tell whether
+//! the object was published, and ends or undoes the rest.
 
 use backend::{BackendError, Result, WriteReceipt};
 use rustix::io::Errno;
@@ -57,8 +58,9 @@ pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<Wri
     }
 }
 
-/// Writes the journal: the answer, and which `file` of the upload becomes the object. Its bytes are on disk before the object is.
-/// Without its name, an assembly that is gone tells the same; where a copy becomes the object, nothing else does.
+/// Writes the journal: the answer, and which `file` of the upload becomes the object. Its bytes are
+/// on disk before the object is. Without its name, an assembly that is gone tells the same; where a
+/// copy becomes the object, nothing else does.
 pub(super) fn begin(
     bucket: &Bucket<'_>,
     upload: &Upload,
@@ -80,8 +82,8 @@ pub(super) fn begin(
     if file == Some(WHOLE) { sync_names(bucket, &upload.directory) } else { Ok(()) }
 }
 
-/// Takes back what a Complete left that did not publish the object. The journal goes first: with it, a file that is gone would
-/// seem to be the object.
+/// Takes back what a Complete left that did not publish the object. The journal goes first: with
+/// it, a file that is gone would seem to be the object.
 fn undo(upload: &Upload) -> Result<(), Fail> {
     for name in [JOURNAL, WHOLE_NAME] {
         assembly::remove_if_there(&upload.directory, name).attempt("undo a completion")?;
@@ -89,8 +91,8 @@ fn undo(upload: &Upload) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Finds out what a Complete that was interrupted came to: its answer, if the object was published. Else the upload is in progress
-/// as before.
+/// Finds out what a Complete that was interrupted came to: its answer, if the object was published.
+/// Else the upload is in progress as before.
 pub(super) fn settle(
     bucket: &Bucket<'_>,
     upload: &Upload,
@@ -108,15 +110,17 @@ pub(super) fn settle(
     }
     let receipt = journal.and_then(answer).or(object);
     if receipt.is_none() {
-        // The object was published and replaced since, and a power cut took the journal. The upload must not come to life again.
+        // The object was published and replaced since, and a power cut took the journal. The upload
+        // must not come to life again.
         upload.remove(bucket, &name.id, Sync::Names)?;
         return Err(BackendError::NoSuchUpload.into());
     }
     Ok(receipt)
 }
 
-/// Ends an upload whose object is published. What goes wrong is only logged: the object is there, which is what was asked
-/// for, and the rest is found out again by the next who asks. For the same reason only the receipt has to be on disk.
+/// Ends an upload whose object is published. What goes wrong is only logged: the object is there,
+/// which is what was asked for, and the rest is found out again by the next who asks. For the same
+/// reason only the receipt has to be on disk.
 pub(super) fn end(bucket: &Bucket<'_>, upload: &Upload, name: &UploadName, receipt: &WriteReceipt) {
     if let Err(error) = leave_receipt(bucket, upload, name, receipt) {
         // Those who ask again find that the object names the upload.
@@ -139,6 +143,7 @@ fn leave_receipt(
     let completed = bucket.own_directory(COMPLETED)?;
     rustix::fs::renameat(&upload.directory, JOURNAL, &completed, name.id.as_str())
         .attempt("leave a receipt")?;
-    // Or a power cut would bring the upload back, to be listed until a sweep finds that it is an object.
+    // Or a power cut would bring the upload back, to be listed until a sweep finds that it is an
+    // object.
     sync_names(bucket, &completed)
 }

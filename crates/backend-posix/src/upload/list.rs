@@ -29,8 +29,8 @@ pub(crate) fn list_parts(store: &Store, name: &UploadName, query: ListPartsQuery
         .filter(|number| *number > query.after)
         .collect();
     numbers.sort_unstable();
-    // Of a part that is being uploaded again, FUSE may say for a moment that there is none, and other machines may have cached some of
-    // the old one. So many looks more for all of the page.
+    // Of a part that is being uploaded again, FUSE may say for a moment that there is none, and
+    // other machines may have cached some of the old one. So many looks more for all of the page.
     let its_own = store.times_are_final(file_info::stat(&directory)?.device);
     let mut looks = if its_own { 0 } else { PART_TRIES };
     let mut page = PartPage::default();
@@ -104,7 +104,8 @@ fn check_marker(bucket: &Bucket<'_>, key: &str, id: &UploadId) -> Result<()> {
     if valid { Ok(()) } else { Err(BackendError::InvalidUploadMarker) }
 }
 
-/// Adds what an index has behind `position` to a page. True if that is all of the page, or all that the query asks for.
+/// Adds what an index has behind `position` to a page. True if that is all of the page, or all that
+/// the query asks for.
 fn fill(
     bucket: &Bucket<'_>,
     query: &UploadsQuery,
@@ -202,7 +203,8 @@ mod tests {
         }
     }
 
-    /// With memory for all of them, and with so little that an index is only ever a part: of one key, and of one prefix, too.
+    /// With memory for all of them, and with so little that an index is only ever a part: of one
+    /// key, and of one prefix, too.
     #[test]
     fn pages_are_the_same_whatever_fits_in_memory() {
         for index_cache_bytes in [64 << 20, 0] {

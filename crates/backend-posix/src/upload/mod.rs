@@ -1,11 +1,13 @@
 //! Multipart uploads.
 //!
-//! `.slipway/uploads/<id>/` is an upload in progress: the file `upload` says what was asked for when it was created and is
-//! what exclusive work on it locks; `00001` and so on are its parts, each with a record like an object's. Their bytes are
-//! there too, or in their place in a file that the upload's parts share ([`assembly`], [`slot`]).
-//! Completing it makes the object from the parts ([`gather`]), leaves the receipt as `.slipway/completed/<id>` for those who ask
-//! again ([`journal`]), and removes the upload. The object's record names the upload too. Which uploads there are, by key, is kept in [`index`].
-//! Decision 0007 has all states in which a crash may leave an upload, and what becomes of it.
+//! `.slipway/uploads/<id>/` is an upload in progress: the file `upload` says what was asked for
+//! when it was created and is what exclusive work on it locks; `00001` and so on are its parts,
+//! each with a record like an object's. Their bytes are there too, or in their place in a file that
+//! the upload's parts share ([`assembly`], [`slot`]). Completing it makes the object from the parts
+//! ([`gather`]), leaves the receipt as `.slipway/completed/<id>` for those who ask again
+//! ([`journal`]), and removes the upload. The object's record names the upload too. Which uploads
+//! there are, by key, is kept in [`index`]. Decision 0007 has all states in which a crash may leave
+//! an upload, and what becomes of it.
 
 mod assembly;
 mod complete;
@@ -214,8 +216,8 @@ impl Upload {
         resolve::plain(&self.directory, DESCRIPTION, flags).attempt("open an upload")
     }
 
-    /// Removes the upload, whose lock the caller holds. Without its description it is none any more; a part that comes
-    /// late finds that out.
+    /// Removes the upload, whose lock the caller holds. Without its description it is none any
+    /// more; a part that comes late finds that out.
     fn remove(&self, bucket: &Bucket<'_>, id: &UploadId, sync: Sync) -> Result<(), Fail> {
         self.remove_description(bucket)?;
         if sync == Sync::Names && bucket.store.options.durability.syncs_names() {
@@ -236,7 +238,8 @@ impl Upload {
         if !bucket.store.names_may_blink(&self.directory) {
             return remove(&self.directory.fd, DESCRIPTION);
         }
-        // The caller has it open, as its lock: removed here it would linger, and keep the directory.
+        // The caller has it open, as its lock: removed here it would linger, and keep the
+        // directory.
         let (staging, name) = (staging_directory(bucket)?, unique::name());
         rustix::fs::renameat(&self.directory, DESCRIPTION, &staging, &name).attempt("remove an upload")?;
         remove(&staging, &name)
@@ -260,7 +263,8 @@ pub(crate) fn sweep_receipts(
     Ok(())
 }
 
-/// Ends what crashed, and removes what is left of completed, broken and (if wanted) abandoned uploads.
+/// Ends what crashed, and removes what is left of completed, broken and (if wanted) abandoned
+/// uploads.
 pub(crate) fn sweep(
     bucket: &Bucket<'_>,
     bucket_name: &BucketName,
@@ -300,7 +304,8 @@ fn is_newer(uploads: &OwnedFd, id: &str) -> bool {
     files::read_own(uploads, &format!("{id}/{DESCRIPTION}")).is_ok_and(|bytes| record::is_newer(&bytes))
 }
 
-/// Ends an upload whose Complete was interrupted, or removes one that was abandoned. One that someone is at is left alone.
+/// Ends an upload whose Complete was interrupted, or removes one that was abandoned. One that
+/// someone is at is left alone.
 fn sweep_upload(
     bucket: &Bucket<'_>,
     uploads: &OwnedFd,

@@ -67,7 +67,8 @@ pub(super) enum PartBytes {
 }
 
 impl Part {
-    /// Reads what is known of a part. `None` if there is none, or one that is not as it was recorded.
+    /// Reads what is known of a part. `None` if there is none, or one that is not as it was
+    /// recorded.
     pub fn read(store: &Store, directory: &Directory, number: u32) -> Io<Option<Self>> {
         let name = part_name(number);
         // One call for a part in place, whose file can't change: it is empty.
@@ -141,7 +142,8 @@ fn open_own(directory: &Directory, number: u32) -> Io<(OwnedFd, FileInfo)> {
 }
 
 impl PartTarget {
-    /// Opens the upload, so that a part of one that does not exist is refused before its bytes arrive.
+    /// Opens the upload, so that a part of one that does not exist is refused before its bytes
+    /// arrive.
     pub fn open(
         store: &Store,
         upload: UploadName,
@@ -173,7 +175,8 @@ impl PartTarget {
         }
     }
 
-    /// Makes the file the part, in place of an earlier one. The directory stays the upload's as long as there is one.
+    /// Makes the file the part, in place of an earlier one. The directory stays the upload's as
+    /// long as there is one.
     pub fn publish(&self, bucket: &Bucket<'_>, mut sealed: Sealed) -> Result<Stamp> {
         let name = part_name(self.number);
         let mut gone = false;
@@ -207,7 +210,8 @@ pub(crate) struct CopyPart {
     pub owner: Option<UnixAccount>,
 }
 
-/// UploadPartCopy. The part gets a checksum by the upload's algorithm, or the default's, like one that was uploaded.
+/// UploadPartCopy. The part gets a checksum by the upload's algorithm, or the default's, like one
+/// that was uploaded.
 pub(crate) fn copy_part(store: &Store, copy: &CopyPart, default: ChecksumAlgorithm) -> Result<PartReceipt> {
     aliases::refuse_copy(store, &copy.source, (&copy.upload.bucket, &copy.upload.key))?;
     let source = copy.source.open(store)?;

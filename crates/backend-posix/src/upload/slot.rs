@@ -16,7 +16,8 @@ use crate::record::Record;
 use crate::resolve;
 use crate::staging::{Sealed, Staged};
 
-/// A claim on a slot. There is only ever one for each slot that is written to, so that a slot has one writer.
+/// A claim on a slot. There is only ever one for each slot that is written to, so that a slot has
+/// one writer.
 #[derive(Debug)]
 pub(crate) struct Slot {
     layout: Layout,
@@ -42,8 +43,8 @@ pub(super) fn is_claim(name: &str) -> bool {
 }
 
 impl Slot {
-    /// Claims the place of a part of `size_bytes`, and opens the assembly. `None` if the part has to be a file of its own:
-    /// it fits no slots, or someone has claimed this one.
+    /// Claims the place of a part of `size_bytes`, and opens the assembly. `None` if the part has
+    /// to be a file of its own: it fits no slots, or someone has claimed this one.
     pub fn claim(bucket: &Bucket<'_>, part: &PartTarget, size_bytes: u64) -> Result<Option<(OwnedFd, Self)>> {
         for assembly in ASSEMBLIES {
             let layout = match Layout::open(&part.directory, assembly).op("open a layout")? {
@@ -107,15 +108,16 @@ impl Slot {
         if self.layout.share() { Ok(()) } else { Err(BackendError::Conflict(None)) }
     }
 
-    /// To be called when the change is done. Where unlocking may wait for a server, the lock stays to the end.
+    /// To be called when the change is done. Where unlocking may wait for a server, the lock stays
+    /// to the end.
     pub fn leave(&self) {
         if !self.shared {
             self.layout.release();
         }
     }
 
-    /// Makes the file that will say of the part that its bytes are here. They are on disk before, if the durability level says
-    /// so, or if another machine may have to read them.
+    /// Makes the file that will say of the part that its bytes are here. They are on disk before,
+    /// if the durability level says so, or if another machine may have to read them.
     pub fn note(
         &mut self,
         bucket: &Bucket<'_>,
@@ -140,7 +142,8 @@ impl Slot {
         Ok(sealed)
     }
 
-    /// Gives back what a part that failed had taken: its space, and the claim if nothing of it can still be on its way.
+    /// Gives back what a part that failed had taken: its space, and the claim if nothing of it can
+    /// still be on its way.
     pub fn give_up(&self, assembly: &OwnedFd) {
         // Not once it is sealed: the slot may have been given to a part with a file of its own.
         if self.published || !self.layout.share() {

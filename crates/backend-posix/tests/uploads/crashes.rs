@@ -1,4 +1,5 @@
-//! Each state in which a crash may leave an upload, made by hand; and what Complete, Abort and the sweep make of it.
+//! Each state in which a crash may leave an upload, made by hand; and what Complete, Abort and the
+//! sweep make of it.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -21,7 +22,8 @@ enum Crash {
     Copying,
     Journal,
     TornJournal,
-    /// The object names the upload, and the assembly seems to be there still: a file system that is restored may show both.
+    /// The object names the upload, and the assembly seems to be there still: a file system that is
+    /// restored may show both.
     Linked,
     Renamed,
     RenamedAndDeleted,
@@ -127,8 +129,8 @@ impl Crashed {
         let (upload, object) = (self.scene.upload(), self.scene.object());
         let before = self.scene.root.path().join("before");
         fs::create_dir(&before).unwrap();
-        // Hard links, so that locks, seals and records are those of the files themselves. Of the assembly, a copy: what
-        // it was before.
+        // Hard links, so that locks, seals and records are those of the files themselves. Of the
+        // assembly, a copy: what it was before.
         for name in names(&upload) {
             if name == Path::new("assembly1") {
                 fs::copy(upload.join(&name), before.join(&name)).unwrap();
@@ -149,7 +151,8 @@ impl Crashed {
             fs::rename(&completed, &journal).unwrap();
         }
         match crash {
-            // What a Complete that was refused changed of the assembly stays: the seal, the length, the record.
+            // What a Complete that was refused changed of the assembly stays: the seal, the length,
+            // the record.
             Crash::Journal => fs::rename(&object, upload.join("assembly1")).unwrap(),
             Crash::TornJournal => {
                 fs::remove_file(&object).unwrap();
@@ -248,7 +251,8 @@ async fn a_complete_that_was_interrupted_can_be_aborted_unless_it_happened() {
     }
 }
 
-/// What a Complete of one small part leaves, which is copied. All is the same where records are in files.
+/// What a Complete of one small part leaves, which is copied. All is the same where records are in
+/// files.
 async fn crash_copying(crash: CopyCrash, metadata: Metadata) -> Crashed {
     let scene = Scene::with(Options { metadata: Some(metadata), ..Options::default() }).await;
     let body = body(1, 3);

@@ -1,4 +1,5 @@
-//! Uploads whose parts are written in place: every pattern of parts, several gateways, and each state that a crash leaves.
+//! Uploads whose parts are written in place: every pattern of parts, several gateways, and each
+//! state that a crash leaves.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod crashes;
@@ -108,7 +109,8 @@ async fn a_part_that_fails_can_be_sent_again() {
     assert!(scene.bytes() == bodies.concat());
 }
 
-/// A writer that hangs on while its part is sent again and the upload is completed must not touch the object.
+/// A writer that hangs on while its part is sent again and the upload is completed must not touch
+/// the object.
 #[tokio::test]
 async fn a_late_writer_does_not_reach_the_object() {
     let scene = Scene::new().await;
@@ -150,7 +152,8 @@ async fn parts_left_out_survive_a_failed_complete() {
     for (number, body) in (1..).zip(&bodies) {
         parts.push(scene.put(number, body).await);
     }
-    // A directory with an object in it has the place of the object's own file: nothing fails before the publish.
+    // A directory with an object in it has the place of the object's own file: nothing fails before
+    // the publish.
     fs::create_dir_all(scene.object().join(".slipway,self")).unwrap();
     for list in [&parts[..2], &parts[..], &parts[1..]] {
         assert!(scene.complete(list).await.is_err());
@@ -224,7 +227,8 @@ async fn who_completes_second_waits_for_the_first() {
     assert!(matches!(abort, Err(BackendError::NoSuchUpload)));
 }
 
-/// Several gateways send the same parts, some of them twice and with other bytes, while it is completed or aborted.
+/// Several gateways send the same parts, some of them twice and with other bytes, while it is
+/// completed or aborted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn gateways_that_race_come_to_a_legal_end() {
     for round in 0..12 {
@@ -372,7 +376,8 @@ fn assert_nothing_to_repair(scene: &Scene) {
     assert_eq!(parts, 0);
 }
 
-/// Another name of its files, elsewhere, takes nothing from an upload in progress; nor does the upload from the snapshot.
+/// Another name of its files, elsewhere, takes nothing from an upload in progress; nor does the
+/// upload from the snapshot.
 #[tokio::test]
 async fn a_snapshot_by_hard_links_leaves_uploads_alone() {
     let scene = Scene::new().await;
@@ -426,7 +431,8 @@ async fn a_snapshot_of_a_sealed_upload_leaves_it_alone() {
     }
 }
 
-/// An object belongs to who completed it, also if that is someone without an account: to the gateway then.
+/// An object belongs to who completed it, also if that is someone without an account: to the
+/// gateway then.
 #[tokio::test]
 async fn objects_belong_to_who_completed_them() {
     if !rustix::process::geteuid().is_root() {
@@ -458,7 +464,8 @@ async fn objects_belong_to_who_completed_them() {
     }
 }
 
-/// What is sent, in order: part number, which size, whether it is announced, and whether it is broken off.
+/// What is sent, in order: part number, which size, whether it is announced, and whether it is
+/// broken off.
 fn pattern() -> impl Strategy<Value = (Vec<(u32, usize, bool, bool)>, u32)> {
     let sizes = prop_oneof![
         6 => Just(PART),

@@ -89,7 +89,8 @@ impl Scene {
         self.gateways[1].sweep_with(&self.fixture.bucket, options).await.unwrap()
     }
 
-    /// What tells the assembly. With records in files there is none, since each part has a file of its own.
+    /// What tells the assembly. With records in files there is none, since each part has a file of
+    /// its own.
     pub fn assembly(&self) -> Option<u64> {
         let found = fs::metadata(self.upload().join("assembly1"));
         assert_eq!(found.is_err(), crate::fixture::sidecars(), "{found:?}");
@@ -104,9 +105,9 @@ impl Scene {
     }
 }
 
-/// True if the tree is on a file system of this machine. Elsewhere the lock on an assembly is kept between writes, since it may
-/// cost a call to a server, and a claim is not given back, since what was written may still be on its way: some parts
-/// are copied that are not here.
+/// True if the tree is on a file system of this machine. Elsewhere the lock on an assembly is kept
+/// between writes, since it may cost a call to a server, and a claim is not given back, since what
+/// was written may still be on its way: some parts are copied that are not here.
 pub fn is_local(path: &std::path::Path) -> bool {
     let kind = rustix::fs::statfs(path).unwrap().f_type;
     // ext4, XFS, btrfs, tmpfs

@@ -8,7 +8,8 @@ use s3_types::Conditions;
 use crate::{Backend, BackendError, ListItem, ListPosition};
 
 /// Every key is one, whatever its bytes, and comes back from a listing in the order of bytes.
-/// Without `deep_too`, none has a thousand levels: each may be a call to a server, and of these it would be millions, for minutes.
+/// Without `deep_too`, none has a thousand levels: each may be a call to a server, and of these it
+/// would be millions, for minutes.
 pub async fn odd_keys(backend: &Arc<dyn Backend>, deep_too: bool) {
     let fixture = Fixture::new(backend, "odd").await;
     let long = "x".repeat(1024);
@@ -63,7 +64,8 @@ pub async fn odd_keys(backend: &Arc<dyn Backend>, deep_too: bool) {
     if !deep_too {
         keys.retain(|name| *name != empties && *name != deep);
     }
-    // A file system that goes by paths (FUSE) may take none this long; whether this one does is the backend's own test.
+    // A file system that goes by paths (FUSE) may take none this long; whether this one does is the
+    // backend's own test.
     if keys.contains(&empties.as_str())
         && let Err(BackendError::KeyNotStorable(_)) =
             fixture.put_if(&empties, b"", Conditions::default()).await

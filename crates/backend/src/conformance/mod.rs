@@ -1,6 +1,7 @@
 //! What every backend must do, as tests that run against any of them.
 //!
-//! Each function makes buckets of its own and removes them. They panic where the backend errs, as tests do.
+//! Each function makes buckets of its own and removes them. They panic where the backend errs, as
+//! tests do.
 #![allow(clippy::missing_panics_doc, clippy::unwrap_used, reason = "tests that other crates run")]
 
 mod buckets;

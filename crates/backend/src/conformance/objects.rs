@@ -7,7 +7,8 @@ use s3_types::{ByteRange, Condition, Conditions, ETag, ETagCondition, IfRange, T
 use super::{Fixture, assert_failed, collect, digests, full_metadata, if_absent, if_match, key};
 use crate::{Backend, BackendError, ObjectBody, ReadSelector, WriteOptions};
 
-/// Bodies of all sizes come back as they went, with what was attached; a writer that is dropped leaves nothing.
+/// Bodies of all sizes come back as they went, with what was attached; a writer that is dropped
+/// leaves nothing.
 pub async fn bodies(backend: &Arc<dyn Backend>) {
     let fixture = Fixture::new(backend, "bodies").await;
     for size in [0, 1, 1000, 262_144, 262_145, 1_048_577, 5_000_000] {

@@ -30,7 +30,8 @@ pub async fn one_winner(backend: &Arc<dyn Backend>) {
     fixture.finish().await;
 }
 
-/// Readers see some whole version with its own attributes, and never miss an object that is only replaced.
+/// Readers see some whole version with its own attributes, and never miss an object that is only
+/// replaced.
 pub async fn readers_see_one_version(backend: &Arc<dyn Backend>) {
     let fixture = Fixture::new(backend, "versions").await;
     let body = |n: u8| vec![n; 1000 + usize::from(n)];

@@ -265,7 +265,8 @@ fn errors(out: &mut String, report: &Report) {
 
 type Figure<'a> = &'a dyn Fn(&Row<'_>) -> Option<f64>;
 
-/// Figures over what was swept: lines over the endpoints, or over the requests at once; bars if neither changes.
+/// Figures over what was swept: lines over the endpoints, or over the requests at once; bars if
+/// neither changes.
 fn swept(title: &str, show: fn(f64) -> String, rows: &[&Row<'_>], figures: &[(&str, Figure<'_>)]) -> String {
     let several =
         |of: &dyn Fn(&Row<'_>) -> usize| rows.iter().map(|row| of(row)).collect::<BTreeSet<_>>().len() > 1;

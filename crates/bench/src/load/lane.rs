@@ -31,7 +31,8 @@ pub(crate) struct Lane {
     /// Of the last answer, where the request asked for it: its body and its ETag.
     pub kept: Vec<u8>,
     pub etag: Option<String>,
-    /// Wakes up a lane whose server says nothing. It is set anew only when it goes off, not for each request.
+    /// Wakes up a lane whose server says nothing. It is set anew only when it goes off, not for
+    /// each request.
     watchdog: Pin<Box<Sleep>>,
 }
 
@@ -49,7 +50,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Sends a request that is due since `began`, and counts what comes of it. Returns when it ended, and whether it went well.
+    /// Sends a request that is due since `began`, and counts what comes of it. Returns when it
+    /// ended, and whether it went well.
     pub async fn perform(
         &mut self,
         context: &Context<'_>,

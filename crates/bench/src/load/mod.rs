@@ -26,7 +26,8 @@ use work::{Picker, Work};
 
 /// How long connecting may take before the clock starts all the same.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long requests in flight may go on once someone wants an end, and what is due may be sent when the time is over.
+/// How long requests in flight may go on once someone wants an end, and what is due may be sent
+/// when the time is over.
 const GRACE: Duration = Duration::from_secs(2);
 /// How often it is looked whether someone wants an end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -216,7 +217,8 @@ impl Common<'_> {
         })
     }
 
-    /// Makes this thread's lanes. Those that can't connect now try again when it is their turn, and are counted then.
+    /// Makes this thread's lanes. Those that can't connect now try again when it is their turn, and
+    /// are counted then.
     async fn connect(&self, index: usize) -> Vec<(usize, Lane)> {
         let numbers = (index..self.load.concurrency).step_by(self.live.len());
         let mut lanes: Vec<_> = numbers

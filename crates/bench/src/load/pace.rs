@@ -1,5 +1,5 @@
-//! When requests of an open loop are due. The runtime's timer has steps of a millisecond, which is longer than most requests
-//! take; a timerfd has the kernel's own.
+//! When requests of an open loop are due. The runtime's timer has steps of a millisecond, which is
+//! longer than most requests take; a timerfd has the kernel's own.
 
 use std::fs::File;
 use std::io;

@@ -39,7 +39,8 @@ impl Work {
     }
 }
 
-/// A mix of operations. GetObject and HeadObject are for objects that stay; PutObject and DeleteObject for others.
+/// A mix of operations. GetObject and HeadObject are for objects that stay; PutObject and
+/// DeleteObject for others.
 pub(crate) struct Mixed {
     pub mix: Mix,
     pub get: Sets,
@@ -83,7 +84,8 @@ fn around(set: &[Prepared], number: u64) -> Option<&Prepared> {
 pub(crate) struct MixedPicker<'a> {
     mixed: &'a Mixed,
     random: u64,
-    /// Keys that are this lane's alone, and not in use; and those that it has put, the oldest first.
+    /// Keys that are this lane's alone, and not in use; and those that it has put, the oldest
+    /// first.
     free: VecDeque<usize>,
     live: VecDeque<usize>,
 }
@@ -125,7 +127,8 @@ impl<'a> MixedPicker<'a> {
             self.free.push_back(key);
             return mixed.delete.get(endpoint)?.get(key);
         }
-        // With nothing to delete yet, one more is put. With no key to spare, the oldest is replaced.
+        // With nothing to delete yet, one more is put. With no key to spare, the oldest is
+        // replaced.
         let key = self.free.pop_front().or_else(|| self.live.pop_front())?;
         self.live.push_back(key);
         mixed.put.get(endpoint)?.get(key)

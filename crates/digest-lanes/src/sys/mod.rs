@@ -22,7 +22,8 @@ pub enum Kernel {
     Neonx8,
 }
 
-/// A kernel, and from how many streams it is better than what comes after it: the next way, or one stream after the other.
+/// A kernel, and from how many streams it is better than what comes after it: the next way, or one
+/// stream after the other.
 #[derive(Debug)]
 pub struct Way {
     pub kernel: Kernel,
@@ -58,7 +59,8 @@ impl Kernel {
         }
     }
 
-    /// Adds so many blocks, which each input must have, to each state; these are no more than there are lanes.
+    /// Adds so many blocks, which each input must have, to each state; these are no more than there
+    /// are lanes.
     pub fn add<A: Algorithm>(self, states: &mut [&mut A::State<u32>], inputs: &[&[Block]], blocks: usize) {
         assert!(self.is_available(), "no {self:?}");
         match self {

@@ -1,7 +1,8 @@
-//! Vector registers of aarch64, all of which has NEON: eight streams in two registers at a time. Each instruction waits for the
-//! one before it, so that two registers take no longer than one.
+//! Vector registers of aarch64, all of which has NEON: eight streams in two registers at a time.
+//! Each instruction waits for the one before it, so that two registers take no longer than one.
 //!
-//! Unsafe code: loads from blocks and arrays, which are as long as what is loaded, and instructions.
+//! Unsafe code: loads from blocks and arrays, which are as long as what is loaded, and
+//! instructions.
 
 #[allow(clippy::wildcard_imports, reason = "the instructions are the language of this file")]
 use std::arch::aarch64::*;

@@ -1,8 +1,10 @@
-//! Vector registers of x86-64: eight streams with AVX2, eight or sixteen with AVX-512, and one with AVX-512, whose rotation and
-//! three-way logic make a step of MD5 shorter than general registers can.
+//! Vector registers of x86-64: eight streams with AVX2, eight or sixteen with AVX-512, and one with
+//! AVX-512, whose rotation and three-way logic make a step of MD5 shorter than general registers
+//! can.
 //!
-//! Unsafe code: loads from blocks and arrays, which are as long as what is loaded, and instructions, which are only reached
-//! from functions that are compiled for them. Those run on processors that have them.
+//! Unsafe code: loads from blocks and arrays, which are as long as what is loaded, and
+//! instructions, which are only reached from functions that are compiled for them. Those run on
+//! processors that have them.
 
 #[allow(clippy::wildcard_imports, reason = "the instructions are the language of this file")]
 use std::arch::x86_64::*;
@@ -62,7 +64,8 @@ struct Eight512(__m256i);
 #[derive(Debug, Clone, Copy)]
 struct Sixteen(__m512i);
 
-/// Words whose processor has AVX-512: each function is one instruction, by the table of its results.
+/// Words whose processor has AVX-512: each function is one instruction, by the table of its
+/// results.
 macro_rules! three_way_word {
     ($word:ident, $splat:ident, $add:ident, $rotate:ident, $shift:ident, $ternary:ident) => {
         // SAFETY (all): only functions that are compiled for AVX-512 make such words.
@@ -189,7 +192,8 @@ impl Word for Eight {
 /// How vectors come from memory and back.
 macro_rules! vector {
     ($word:ident, $lanes:literal, $load:ident, $store:ident, $transpose:ident) => {
-        // SAFETY (all): as many words as the vector has lanes; only functions that are compiled for its instructions use it.
+        // SAFETY (all): as many words as the vector has lanes; only functions that are compiled for
+        // its instructions use it.
         impl Vector<$lanes> for $word {
             #[inline(always)]
             fn load(words: &[u32; $lanes]) -> Self {

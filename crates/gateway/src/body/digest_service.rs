@@ -1,9 +1,11 @@
 //! The MD5 and SHA-256 of bodies, many at once.
 //!
-//! A stream hands over what it receives ([`DigestStream::push`]) and goes on. Its bytes wait until there are many of them, or it
-//! ends: it is *due* then, and a *pass* on a thread of the blocking pool digests it, along with what other streams have waiting, each in a lane of
-//! the processor's vectors. Those others cost next to nothing in the same pass, and need none of their own later: the more uploads
-//! there are, the less CPU each takes. A stream that is alone is due as soon as any, and never waits for company.
+//! A stream hands over what it receives ([`DigestStream::push`]) and goes on. Its bytes wait until
+//! there are many of them, or it ends: it is *due* then, and a *pass* on a thread of the blocking
+//! pool digests it, along with what other streams have waiting, each in a lane of the processor's
+//! vectors. Those others cost next to nothing in the same pass, and need none of their own later:
+//! the more uploads there are, the less CPU each takes. A stream that is alone is due as soon as
+//! any, and never waits for company.
 //!
 //! Back-pressure: a stream that has too much waiting is stopped until a pass has caught up.
 
@@ -134,7 +136,8 @@ impl<A: Algorithm> DigestService<A> {
     }
 }
 
-/// A pass. Dropped before it is done, it has panicked: what was in its lanes is lost, and whoever waits for it is told.
+/// A pass. Dropped before it is done, it has panicked: what was in its lanes is lost, and whoever
+/// waits for it is told.
 struct Pass<A: Algorithm> {
     service: Arc<DigestService<A>>,
     lanes: Vec<Lane<A>>,
@@ -203,7 +206,8 @@ impl<A: Algorithm> State<A> {
         }
     }
 
-    /// Accounts for what was digested in a lane, and gives it its stream's next chunks. False if the lane is free.
+    /// Accounts for what was digested in a lane, and gives it its stream's next chunks. False if
+    /// the lane is free.
     fn settle(&mut self, lane: &mut Lane<A>, wakers: &mut Vec<Waker>, used: &mut Vec<Bytes>) -> bool {
         let (room_bytes, due_bytes) = (self.room_bytes(), self.due_bytes());
         let Some(stream) = self.streams.get_mut(&lane.id) else {
@@ -304,7 +308,8 @@ impl<A: Algorithm> DigestStream<A> {
         .await;
     }
 
-    /// Adds what is left, and gives the digest of all; `None` if the service lost it, which is its fault.
+    /// Adds what is left, and gives the digest of all; `None` if the service lost it, which is its
+    /// fault.
     pub async fn finish(self, mut rest: Bytes) -> Option<A::Output> {
         let digest = poll_fn(|cx| {
             let mut state = self.service.lock();
@@ -495,7 +500,8 @@ mod tests {
         }
     }
 
-    /// With all lanes taken, one that is due takes the place of one that is not: there may be nobody later to see to it.
+    /// With all lanes taken, one that is due takes the place of one that is not: there may be
+    /// nobody later to see to it.
     #[tokio::test]
     async fn one_that_is_due_finds_a_lane() {
         let service = DigestService::<Md5Steps>::new();

@@ -18,11 +18,12 @@ use crate::limits::{DOCUMENT_HOP_BYTES, LARGE_DOCUMENT_TIME, LARGE_DOCUMENT_WAIT
 /// How a document is understood.
 pub type Parse<T> = fn(&mut dyn BufRead) -> Result<T>;
 
-/// Reads a document of at most `bytes_max`, verifies its signature and the digests that `expected` says it has, and gives
-/// what `parse` makes of it.
+/// Reads a document of at most `bytes_max`, verifies its signature and the digests that `expected`
+/// says it has, and gives what `parse` makes of it.
 ///
-/// A small one is read whole, and then parsed. A larger one waits for a place in `large`, and is parsed while it comes, on a
-/// thread of its own; nothing of what was parsed is handed out before all has been verified.
+/// A small one is read whole, and then parsed. A larger one waits for a place in `large`, and is
+/// parsed while it comes, on a thread of its own; nothing of what was parsed is handed out before
+/// all has been verified.
 pub async fn read_document<T: Send + 'static>(
     mut body: DecodedBody<'_>,
     expected: ChecksumRequest,

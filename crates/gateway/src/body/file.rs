@@ -25,10 +25,12 @@ use crate::server::FileParts;
 /// What statfs(2) calls tmpfs.
 const TMPFS: i64 = 0x0102_1994;
 
-/// A range of a file, piece by piece: sent from the page cache or read from it (decision 0015), or read on the blocking pool.
+/// A range of a file, piece by piece: sent from the page cache or read from it (decision 0015), or
+/// read on the blocking pool.
 ///
-/// The file must look as it did when its attributes were sent; the last piece is held back until that has been
-/// checked, so that a client never takes a mixture of two versions for a whole object.
+/// The file must look as it did when its attributes were sent; the last piece is held back until
+/// that has been checked, so that a client never takes a mixture of two versions for a whole
+/// object.
 pub struct FileBody {
     file: Arc<File>,
     left: Range<u64>,
@@ -39,7 +41,8 @@ pub struct FileBody {
     /// The kernel tells whether all of a part is in memory (`cachestat`).
     tells_parts: bool,
     reading: Option<JoinHandle<io::Result<Bytes>>>,
-    /// Pieces that were handed out. Once they are sent, their memory serves again: it is in the processor's caches, and need not be zeroed.
+    /// Pieces that were handed out. Once they are sent, their memory serves again: it is in the
+    /// processor's caches, and need not be zeroed.
     sent: Vec<Bytes>,
 }
 

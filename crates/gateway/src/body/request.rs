@@ -30,7 +30,8 @@ struct Pace {
 }
 
 impl RequestBody {
-    /// Takes over `incoming`. Nothing is read, and no `100 Continue` sent, before the first piece is asked for.
+    /// Takes over `incoming`. Nothing is read, and no `100 Continue` sent, before the first piece
+    /// is asked for.
     pub fn new(incoming: Incoming, headers: &HeaderMap, stall_timeout: Duration) -> Self {
         let awaits_continue = headers
             .get(http::header::EXPECT)
@@ -79,9 +80,10 @@ impl RequestBody {
     /// Drops what is left of a body that nobody wants. True if the connection can go on.
     pub async fn drain(&mut self) -> bool {
         if self.awaits_continue {
-            // The client has been told nothing yet and sends nothing. One that sends its body anyway would confuse the next
-            // request; and of an empty body, for which hyper sends no `100 Continue`, botocore mistakes the next
-            // response of the connection for another one to this request.
+            // The client has been told nothing yet and sends nothing. One that sends its body
+            // anyway would confuse the next request; and of an empty body, for which hyper sends no
+            // `100 Continue`, botocore mistakes the next response of the connection for another one
+            // to this request.
             return false;
         }
         let draining = async {
@@ -117,12 +119,14 @@ impl DecodedBody<'_> {
         self.decoder.decoded_length()
     }
 
-    /// The payload's SHA-256, where the client signed it; as good as what [`DecodedBody::next`] hands out.
+    /// The payload's SHA-256, where the client signed it; as good as what [`DecodedBody::next`]
+    /// hands out.
     pub fn sha256(&self) -> Option<[u8; 32]> {
         self.decoder.sha256()
     }
 
-    /// The next piece; `None` at the end. What was handed out is only good once [`DecodedBody::finish`] says so.
+    /// The next piece; `None` at the end. What was handed out is only good once
+    /// [`DecodedBody::finish`] says so.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
             if let Some(piece) = self.decoder.next_chunk()? {
@@ -140,13 +144,14 @@ impl DecodedBody<'_> {
         }
     }
 
-    /// Leaves it to the caller to compute the SHA-256 that the client signed, and to hand it to [`DecodedBody::finish`]. False if there
-    /// is none.
+    /// Leaves it to the caller to compute the SHA-256 that the client signed, and to hand it to
+    /// [`DecodedBody::finish`]. False if there is none.
     pub fn leave_sha256(&mut self) -> bool {
         self.decoder.leave_sha256()
     }
 
-    /// Verifies signature, hash and length, and hands out the trailers. `sha256` is the payload's, where it was left to the caller.
+    /// Verifies signature, hash and length, and hands out the trailers. `sha256` is the payload's,
+    /// where it was left to the caller.
     pub fn finish(self, sha256: Option<[u8; 32]>) -> Result<Trailers> {
         self.decoder.finish(sha256)
     }

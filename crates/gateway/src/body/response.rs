@@ -23,7 +23,8 @@ pub struct InProgress {
 }
 
 impl InProgress {
-    /// At the end of the response to request `id` the connection is idle, and `place` is free for another request.
+    /// At the end of the response to request `id` the connection is idle, and `place` is free for
+    /// another request.
     pub const fn new(id: RequestId, phase: Arc<Phase>, place: Option<Arc<OwnedSemaphorePermit>>) -> Self {
         Self { id, phase, _place: place }
     }

@@ -127,7 +127,8 @@ pub struct BenchOptions {
     #[command(subcommand)]
     pub command: Option<BenchCommand>,
 
-    /// The endpoint, such as http://127.0.0.1:9000. Several, separated by commas, get connections in turn
+    /// The endpoint, such as http://127.0.0.1:9000. Several, separated by commas, get connections
+    /// in turn
     #[arg(value_name = "ENDPOINT", required_unless_present = "list_presets")]
     pub endpoint: Option<String>,
 
@@ -152,7 +153,8 @@ pub struct BenchOptions {
     #[arg(long, short, value_name = "SIZE", value_parser = sizes)]
     pub size: Option<Sizes>,
 
-    /// Requests at once, or several to go through: 1,2,4..64 doubles, 100..350+50 goes in steps [default: 16, or the preset's]
+    /// Requests at once, or several to go through: 1,2,4..64 doubles, 100..350+50 goes in steps
+    /// [default: 16, or the preset's]
     #[arg(long, short, value_name = "N", value_parser = sweep)]
     pub concurrency: Option<Sweep>,
 
@@ -168,8 +170,8 @@ pub struct BenchOptions {
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeat: u32,
 
-    /// Send so many requests a second, whether answers come or not (open loop). Latencies count from when requests are due; what is
-    /// due and not sent two seconds after the end is an error
+    /// Send so many requests a second, whether answers come or not (open loop). Latencies count
+    /// from when requests are due; what is due and not sent two seconds after the end is an error
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub rate: Option<u64>,
 
@@ -213,8 +215,8 @@ pub struct BenchOptions {
     #[arg(long, value_name = "NAME", env = "AWS_REGION")]
     pub region: Option<String>,
 
-    /// A TOML file with access_key and secret_key, readable by its owner only. Without it they are AWS_ACCESS_KEY_ID,
-    /// AWS_SECRET_ACCESS_KEY and maybe AWS_SESSION_TOKEN
+    /// A TOML file with access_key and secret_key, readable by its owner only. Without it they are
+    /// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and maybe AWS_SESSION_TOKEN
     #[arg(long, value_name = "FILE")]
     pub credentials_file: Option<PathBuf>,
 
@@ -230,12 +232,14 @@ pub struct BenchOptions {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = positive_duration)]
     pub timeout: Duration,
 
-    /// Threads that send, but for multipart; half as many as there are processors, and at most 8, unless given
+    /// Threads that send, but for multipart; half as many as there are processors, and at most 8,
+    /// unless given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
 
-    /// A server's process, whose CPU, memory, threads and files are to be shown. May be given several times. Without it, those that listen on
-    /// the endpoints' ports, if these are on this machine's loopback
+    /// A server's process, whose CPU, memory, threads and files are to be shown. May be given
+    /// several times. Without it, those that listen on the endpoints' ports, if these are on this
+    /// machine's loopback
     #[arg(long, value_name = "PID", value_delimiter = ',')]
     pub server_pid: Vec<u32>,
 

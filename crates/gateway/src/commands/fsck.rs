@@ -32,8 +32,8 @@ pub struct FsckOptions {
     #[arg(long, value_name = "SECONDS", default_value_t = SweepOptions::default().staging_age.as_secs())]
     pub min_age: u64,
 
-    /// Also list what S3 does not show: files whose names are not UTF-8 or too long for a key, FIFOs, sockets and devices. They
-    /// are counted in any case, and no problem
+    /// Also list what S3 does not show: files whose names are not UTF-8 or too long for a key,
+    /// FIFOs, sockets and devices. They are counted in any case, and no problem
     #[arg(long)]
     pub not_shown: bool,
 

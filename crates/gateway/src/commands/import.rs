@@ -12,11 +12,12 @@ use super::{Console, FOUND, Jobs, OK, shown, size};
 /// What can be imported.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ImportCommand {
-    /// Versity S3 Gateway on a POSIX file system: make records of the attributes that it left. Safe while the tree is served.
-    /// Exit status: 0 all taken over; 1 some were not; 2 could not begin
+    /// Versity S3 Gateway on a POSIX file system: make records of the attributes that it left. Safe
+    /// while the tree is served. Exit status: 0 all taken over; 1 some were not; 2 could not begin
     Versitygw(VersitygwOptions),
-    /// MinIO's file system backend (one drive, "fs", until 2022): make records of its fs.json files, which stay. Safe while the tree is
-    /// served. Exit status: 0 all taken over; 1 some were not; 2 could not begin
+    /// MinIO's file system backend (one drive, "fs", until 2022): make records of its fs.json
+    /// files, which stay. Safe while the tree is served. Exit status: 0 all taken over; 1 some were
+    /// not; 2 could not begin
     MinioFs(MinioFsOptions),
 }
 
@@ -31,8 +32,9 @@ pub struct MinioFsOptions {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Take ETags over without reading the files, but for those that are younger than their fs.json. Those that another program changed and
-    /// gave an older time will then fail to download with clients that compare
+    /// Take ETags over without reading the files, but for those that are younger than their
+    /// fs.json. Those that another program changed and gave an older time will then fail to
+    /// download with clients that compare
     #[arg(long)]
     pub trust_etags: bool,
 
@@ -64,8 +66,9 @@ pub struct VersitygwOptions {
     #[arg(long)]
     pub keep_attributes: bool,
 
-    /// Take its ETags and checksums over without reading the files. It keeps nothing by which to tell that a file was
-    /// changed since; those that were will then fail to download with clients that compare
+    /// Take its ETags and checksums over without reading the files. It keeps nothing by which to
+    /// tell that a file was changed since; those that were will then fail to download with clients
+    /// that compare
     #[arg(long)]
     pub trust_etags: bool,
 

@@ -1,7 +1,8 @@
-//! The commands that serve nothing, one file each. What they do is `backend_posix::tools` and `bench`; here is how they
-//! are asked and how they answer.
+//! The commands that serve nothing, one file each. What they do is `backend_posix::tools` and
+//! `bench`; here is how they are asked and how they answer.
 //!
-//! Findings go to standard output, a line each, so that they can be piped; progress and failures go to standard error.
+//! Findings go to standard output, a line each, so that they can be piped; progress and failures go
+//! to standard error.
 
 pub mod bench;
 pub mod fsck;
@@ -154,8 +155,8 @@ fn one_line(text: &str) -> Cow<'_, str> {
     if text.chars().any(is_hidden) { Cow::Owned(format!("{text:?}")) } else { Cow::Borrowed(text) }
 }
 
-/// A text with nothing in it that moves a terminal's cursor, colours it or turns its writing round: names are anyone's. Escaped as in
-/// JSON, so that it stays that if it was.
+/// A text with nothing in it that moves a terminal's cursor, colours it or turns its writing round:
+/// names are anyone's. Escaped as in JSON, so that it stays that if it was.
 pub fn visible(text: &str, lines: bool) -> Cow<'_, str> {
     let kept = |c: char| !is_hidden(c) || (lines && c == '\n');
     if text.chars().all(kept) {
@@ -172,7 +173,8 @@ pub fn visible(text: &str, lines: bool) -> Cow<'_, str> {
     Cow::Owned(text.chars().fold(String::new(), escape))
 }
 
-/// Control characters, line breaks, and what changes the direction of writing (Unicode's `Bidi_Control`).
+/// Control characters, line breaks, and what changes the direction of writing (Unicode's
+/// `Bidi_Control`).
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,8 +1,8 @@
-//! Configuration: one definition (below) that gives flags, environment variables, the keys of the TOML file,
-//! the help text and `docs/CONFIGURATION.md`.
+//! Configuration: one definition (below) that gives flags, environment variables, the keys of the
+//! TOML file, the help text and `docs/CONFIGURATION.md`.
 //!
-//! A flag wins over the environment, the environment over the file, the file over the default. The file's keys
-//! are the flags' names.
+//! A flag wins over the environment, the environment over the file, the file over the default. The
+//! file's keys are the flags' names.
 
 mod read;
 mod reference;
@@ -47,18 +47,19 @@ pub enum Command {
     Serve(Box<ServeOptions>),
     /// Tell what S3 knows of files and directories
     Stat(StatOptions),
-    /// Give files that other programs made or changed real ETags and checksums: those at and below each PATH, which may be a
-    /// bucket, or the directory that is served
+    /// Give files that other programs made or changed real ETags and checksums: those at and below
+    /// each PATH, which may be a bucket, or the directory that is served
     Rehash(RehashOptions),
-    /// Check a tree for what crashes and accidents left in it, and repair it. Safe while it is served. Exit status: 0
-    /// clean, or all repaired; 1 problems; 2 could not check
+    /// Check a tree for what crashes and accidents left in it, and repair it. Safe while it is
+    /// served. Exit status: 0 clean, or all repaired; 1 problems; 2 could not check
     Fsck(FsckOptions),
     /// Take over what another gateway left in its tree
     #[command(subcommand)]
     Import(ImportCommand),
     /// Remove what crashes left in a directory, without serving it
     Sweep(SweepOptions),
-    /// Measure an S3 server, this or another. Exit status: 0 measured, 1 with errors or ended early, 2 could not measure
+    /// Measure an S3 server, this or another. Exit status: 0 measured, 1 with errors or ended
+    /// early, 2 could not measure
     Bench(Box<BenchOptions>),
     /// Print a completion script for a shell
     Completions {
@@ -154,8 +155,8 @@ pub struct SweepOptions {
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// Spare what changed in the last so many seconds: it may belong to a request in progress. 0 is for when nothing
-    /// serves the directory
+    /// Spare what changed in the last so many seconds: it may belong to a request in progress. 0 is
+    /// for when nothing serves the directory
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds_or_none)]
     pub age: Duration,
 }
@@ -164,18 +165,20 @@ pub struct SweepOptions {
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct ServeOptions {
-    /// The directory to serve: each directory in it is a bucket. It is made if it does not exist. `null:` stores
-    /// nothing and answers at once, for measuring
+    /// The directory to serve: each directory in it is a bucket. It is made if it does not exist.
+    /// `null:` stores nothing and answers at once, for measuring
     #[arg(value_name = "DIR", env = "SLIPWAY_DIR")]
     pub dir: OsString,
 
-    /// Serve DIR only if something is mounted there: not the empty directory that is there when a disk was not found. (Whether or not this is
-    /// given, requests are answered 503 from the moment at which DIR leads elsewhere than at the start.)
+    /// Serve DIR only if something is mounted there: not the empty directory that is there when a
+    /// disk was not found. (Whether or not this is given, requests are answered 503 from the moment
+    /// at which DIR leads elsewhere than at the start.)
     #[arg(long, env = "SLIPWAY_REQUIRE_MOUNT", value_parser = BoolishValueParser::new())]
     pub require_mount: bool,
 
-    /// Serve DIR although its file system takes different names for one: `KEY` and `key` (SMB, exFAT, casefold), or two ways to write an accented
-    /// letter. Of two such keys, the one that is written last replaces the other
+    /// Serve DIR although its file system takes different names for one: `KEY` and `key` (SMB,
+    /// exFAT, casefold), or two ways to write an accented letter. Of two such keys, the one that is
+    /// written last replaces the other
     #[arg(long, env = "SLIPWAY_ALLOW_SAME_NAMES", value_parser = BoolishValueParser::new())]
     pub allow_same_names: bool,
 
@@ -183,7 +186,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Where to listen: ADDRESS:PORT, :PORT (all addresses) or unix:PATH. May be given several times
+    /// Where to listen: ADDRESS:PORT, :PORT (all addresses) or unix:PATH. May be given several
+    /// times
     #[arg(
         long,
         value_name = "ADDR",
@@ -198,18 +202,20 @@ pub struct ServeOptions {
     #[arg(long, value_name = "NAME", env = "SLIPWAY_REGION", default_value = "us-east-1", value_parser = region)]
     pub region: String,
 
-    /// A domain below which buckets are hosts (virtual-host style). May be given several times. Path style always works
+    /// A domain below which buckets are hosts (virtual-host style). May be given several times.
+    /// Path style always works
     #[arg(long, value_name = "NAME", env = "SLIPWAY_DOMAIN", value_delimiter = ',', value_parser = domain)]
     pub domain: Vec<String>,
 
-    /// A TOML file with access_key and secret_key (maybe uid and gid) of root, readable by its owner only. Without it the keys come from
-    /// the environment (SLIPWAY_ROOT_ACCESS_KEY and SLIPWAY_ROOT_SECRET_KEY), or are made once and kept in
-    /// DIR/.slipway/credentials.toml
+    /// A TOML file with access_key and secret_key (maybe uid and gid) of root, readable by its
+    /// owner only. Without it the keys come from the environment (SLIPWAY_ROOT_ACCESS_KEY and
+    /// SLIPWAY_ROOT_SECRET_KEY), or are made once and kept in DIR/.slipway/credentials.toml
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CREDENTIALS_FILE")]
     pub credentials_file: Option<PathBuf>,
 
-    /// The id of the account that buckets and objects belong to: 12 digits. Without it the one that the directory has is taken,
-    /// which is made once and kept in DIR/.slipway/account.toml. A directory that has another one is not served
+    /// The id of the account that buckets and objects belong to: 12 digits. Without it the one that
+    /// the directory has is taken, which is made once and kept in DIR/.slipway/account.toml. A
+    /// directory that has another one is not served
     #[arg(long, value_name = "ID", env = "SLIPWAY_ACCOUNT_ID", value_parser = AccountId::new)]
     pub account_id: Option<AccountId>,
 
@@ -217,8 +223,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "LEVEL", env = "SLIPWAY_DURABILITY", value_enum, default_value = "full")]
     pub durability: Durability,
 
-    /// Where what S3 knows of an object beyond its bytes is kept. A tree remembers `sidecar`; without this option a
-    /// tree that says nothing has it in extended attributes
+    /// Where what S3 knows of an object beyond its bytes is kept. A tree remembers `sidecar`;
+    /// without this option a tree that says nothing has it in extended attributes
     #[arg(long, value_name = "WHERE", env = "SLIPWAY_METADATA", value_enum)]
     pub metadata: Option<Metadata>,
 
@@ -240,28 +246,31 @@ pub struct ServeOptions {
     #[arg(long, value_name = "MODE", env = "SLIPWAY_DIR_MODE", value_parser = octal, default_value = "0777")]
     pub dir_mode: u32,
 
-    /// Give new files and directories to the uid and gid of who made them. Takes root, or CAP_CHOWN and CAP_DAC_OVERRIDE. Those of whom
-    /// no uid and gid are known make files that belong to the server's user
+    /// Give new files and directories to the uid and gid of who made them. Takes root, or CAP_CHOWN
+    /// and CAP_DAC_OVERRIDE. Those of whom no uid and gid are known make files that belong to the
+    /// server's user
     #[arg(long, env = "SLIPWAY_CHOWN", value_parser = BoolishValueParser::new())]
     pub chown: bool,
 
-    /// What the ETags of objects and parts are made of. With `checksum` they look like `crc64nvme-ae8b14860a799888`, which clients don't
-    /// take for an MD5; an MD5 that a client sends along is verified all the same
+    /// What the ETags of objects and parts are made of. With `checksum` they look like
+    /// `crc64nvme-ae8b14860a799888`, which clients don't take for an MD5; an MD5 that a client
+    /// sends along is verified all the same
     #[arg(long, value_name = "SOURCE", env = "SLIPWAY_ETAG", value_enum, default_value = "md5")]
     pub etag: ETagSource,
 
-    /// After how many days without a new part an upload in progress counts as abandoned and is removed; 0 keeps it for
-    /// ever, as S3 does
+    /// After how many days without a new part an upload in progress counts as abandoned and is
+    /// removed; 0 keeps it for ever, as S3 does
     #[arg(long, value_name = "DAYS", env = "SLIPWAY_UPLOAD_AGE", default_value = "0")]
     pub upload_age: u32,
 
-    /// Give files that Versity S3 Gateway wrote, and that are not imported yet, the ETags it noted, without knowing whether they were
-    /// changed since. Only for trees that nothing but it ever wrote to
+    /// Give files that Versity S3 Gateway wrote, and that are not imported yet, the ETags it noted,
+    /// without knowing whether they were changed since. Only for trees that nothing but it ever
+    /// wrote to
     #[arg(long, env = "SLIPWAY_TRUST_VERSITYGW", value_parser = BoolishValueParser::new())]
     pub trust_versitygw: bool,
 
-    /// Give files that other programs made or changed real ETags and checksums, in the background, once they are read whole (see `slipway
-    /// rehash`). Their ETag changes by that, once
+    /// Give files that other programs made or changed real ETags and checksums, in the background,
+    /// once they are read whole (see `slipway rehash`). Their ETag changes by that, once
     #[arg(long, env = "SLIPWAY_REHASH_ON_READ", value_parser = BoolishValueParser::new())]
     pub rehash_on_read: bool,
 
@@ -269,8 +278,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "WHICH", env = "SLIPWAY_SIGV2", value_enum, default_value = "presigned")]
     pub sigv2: SigV2,
 
-    /// A certificate chain (PEM) for TLS. May be given several times: the one whose names fit the client's SNI is used,
-    /// else the first. Read again on SIGHUP
+    /// A certificate chain (PEM) for TLS. May be given several times: the one whose names fit the
+    /// client's SNI is used, else the first. Read again on SIGHUP
     #[arg(long, value_name = "FILE", env = "SLIPWAY_TLS_CERT", value_delimiter = ',')]
     pub tls_cert: Vec<PathBuf>,
 
@@ -282,13 +291,15 @@ pub struct ServeOptions {
     #[arg(long, value_name = "MIB", env = "SLIPWAY_INDEX_CACHE", default_value = "256")]
     pub index_cache: usize,
 
-    /// Memory for objects up to 64 KiB that are read again and again, in MiB; 0 keeps none. Each read asks the file system whether the
-    /// file is still the same; only for ext4, XFS, btrfs and tmpfs
+    /// Memory for objects up to 64 KiB that are read again and again, in MiB; 0 keeps none. Each
+    /// read asks the file system whether the file is still the same; only for ext4, XFS, btrfs and
+    /// tmpfs
     #[arg(long, value_name = "MIB", env = "SLIPWAY_OBJECT_CACHE", default_value = "16")]
     pub object_cache: usize,
 
-    /// Send what the page cache has of large files from there (sendfile), without TLS. `off` reads them first, which costs more, and tells a file
-    /// that is overwritten in place at the very end of a download too (see SEMANTICS.md)
+    /// Send what the page cache has of large files from there (sendfile), without TLS. `off` reads
+    /// them first, which costs more, and tells a file that is overwritten in place at the very end
+    /// of a download too (see SEMANTICS.md)
     #[arg(long, value_name = "on|off", env = "SLIPWAY_SENDFILE", action = ArgAction::Set, default_value = "on",
         value_parser = PossibleValuesParser::new(["on", "off"]).map(|text| text == "on"))]
     pub sendfile: bool,
@@ -327,8 +338,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_TIMEOUT", default_value = "30", value_parser = seconds)]
     pub drain_timeout: Duration,
 
-    /// What to log: error, warn, info, debug or trace; or a filter such as info,slipway::access=debug, which adds a line for each
-    /// request
+    /// What to log: error, warn, info, debug or trace; or a filter such as
+    /// info,slipway::access=debug, which adds a line for each request
     #[arg(long, value_name = "FILTER", env = "SLIPWAY_LOG", default_value = "info", value_parser = log_filter)]
     pub log: String,
 

@@ -20,7 +20,8 @@ impl Cli {
         let matches = first.try_get_matches_from(args).map_err(|e| name_variable(e, args))?;
         let file = matches.subcommand_matches("serve").and_then(|serve| serve.get_one::<PathBuf>("config"));
         let Some(file) = file else { return Self::from_arg_matches(&command.try_get_matches_from(args)?) };
-        // The file's values become the defaults of a second pass, so that flags and environment win.
+        // The file's values become the defaults of a second pass, so that flags and environment
+        // win.
         for (id, values) in file_values(file, &command).map_err(|e| error(ErrorKind::ValueValidation, e))? {
             command = command.mut_subcommand("serve", |serve| {
                 serve.mut_arg(id, |arg| arg.required(false).default_values(values))
@@ -52,7 +53,8 @@ fn sentence(error: &clap::Error) -> String {
     text.split("\n\n").next().unwrap_or_default().trim_end().to_owned()
 }
 
-/// Says so where a bad value comes from the environment: clap names the flag, which nobody has typed.
+/// Says so where a bad value comes from the environment: clap names the flag, which nobody has
+/// typed.
 fn name_variable(e: clap::Error, args: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(arg)) = e.get(ContextKind::InvalidArg) else { return e };
     let flag = arg.split_whitespace().next().unwrap_or_default();

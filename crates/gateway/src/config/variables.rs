@@ -13,8 +13,8 @@ const PREFIX: &str = "SLIPWAY_";
 /// How many are named at once.
 const NAMED_MAX: usize = 8;
 
-/// Refuses variables that begin as ours do and are none: a misspelt one must not be passed over, as a misspelt key of the file is not.
-/// Values are never shown, since they may be secrets.
+/// Refuses variables that begin as ours do and are none: a misspelt one must not be passed over, as
+/// a misspelt key of the file is not. Values are never shown, since they may be secrets.
 pub fn refuse_unknown_variables(
     environment: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Result<(), clap::Error> {
@@ -54,7 +54,8 @@ fn known() -> Vec<String> {
     options.chain(credentials::own_variables().map(ToOwned::to_owned)).collect()
 }
 
-/// True for what Kubernetes tells each container of a service that is called `slipway`, or `slipway-` and more.
+/// True for what Kubernetes tells each container of a service that is called `slipway`, or
+/// `slipway-` and more.
 fn is_of_service(name: &str, is_url: bool) -> bool {
     let rest = &name[PREFIX.len() - 1..];
     let of_port = |text: &str| {

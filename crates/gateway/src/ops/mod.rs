@@ -25,7 +25,8 @@ trait Operation<'a>: Sized + Send {
     /// Reads the input from query and headers. What S3 forgives is forgiven here.
     fn parse(call: &Call<'a>) -> Result<Self>;
 
-    /// What must be allowed before the work begins; more than the operation's own action where, say, a source is read.
+    /// What must be allowed before the work begins; more than the operation's own action where,
+    /// say, a source is read.
     fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
     where
         'a: 'p,
@@ -37,8 +38,8 @@ trait Operation<'a>: Sized + Send {
     fn perform(self, call: Call<'a>) -> impl Future<Output = Result<Reply>> + Send;
 }
 
-/// Steps 5 to 7 of a request's life. On the heap, since the operations' states differ much in size and a connection would
-/// hold the largest.
+/// Steps 5 to 7 of a request's life. On the heap, since the operations' states differ much in size
+/// and a connection would hold the largest.
 fn run<'a, O: Operation<'a> + 'a>(call: Call<'a>) -> BoxFuture<'a, Result<Reply>> {
     Box::pin(async move {
         match prepare::<O>(&call).await {
@@ -108,8 +109,8 @@ pub fn dispatch(call: Call<'_>) -> BoxFuture<'_, Result<Reply>> {
     }
 }
 
-/// `AccessDenied` unless each bucket belongs to the account that the client expects. What is no account id at all is
-/// `InvalidBucketOwnerAWSAccountID`.
+/// `AccessDenied` unless each bucket belongs to the account that the client expects. What is no
+/// account id at all is `InvalidBucketOwnerAWSAccountID`.
 fn check_expected_owner(call: &Call<'_>) -> Result<()> {
     if !call.headers.keys().any(|name| name.as_str().ends_with("expected-bucket-owner")) {
         return Ok(());
@@ -127,7 +128,8 @@ fn check_expected_owner(call: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Versions do not exist yet: only `null` names one (any object); another id is one that was never given out.
+/// Versions do not exist yet: only `null` names one (any object); another id is one that was never
+/// given out.
 fn check_version(version_id: Option<&str>) -> Result<()> {
     match version_id {
         None | Some("null") => Ok(()),

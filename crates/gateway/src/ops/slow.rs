@@ -16,8 +16,8 @@ use crate::reply::{self, Reply};
 
 /// Answers with the document that `work` makes. The work goes on if the client goes away.
 ///
-/// Work that is soon done is answered plainly. Else `200` is sent with white space every now and then until it is, and
-/// an error becomes the document, as S3 has it for these operations.
+/// Work that is soon done is answered plainly. Else `200` is sent with white space every now and
+/// then until it is, and an error becomes the document, as S3 has it for these operations.
 pub async fn answer(
     call: &Call<'_>,
     work: impl Future<Output = Result<String>> + Send + 'static,

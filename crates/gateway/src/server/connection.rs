@@ -75,7 +75,8 @@ impl Crowd {
         Arc::clone(&self.places).try_acquire_owned().ok()
     }
 
-    /// Lets a connection that was refused stay open for a while, as long as it has what this returns.
+    /// Lets a connection that was refused stay open for a while, as long as it has what this
+    /// returns.
     pub fn linger(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.lingering).try_acquire_owned().ok()
     }
@@ -98,7 +99,8 @@ impl Crowd {
     }
 }
 
-/// Serves `stream` until it is closed, or until `draining` turns true and the request in progress is answered.
+/// Serves `stream` until it is closed, or until `draining` turns true and the request in progress
+/// is answered.
 pub async fn serve(
     settings: Arc<ConnectionSettings>,
     stream: Stream,
@@ -160,7 +162,8 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
         }
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            // This one runs from the end of a response; a head that has begun has its own, shorter one (ConnectionIo).
+            // This one runs from the end of a response; a head that has begun has its own, shorter
+            // one (ConnectionIo).
             .header_read_timeout(idle_timeout)
             .max_buf_size(crowd.buffer_bytes())
             .max_headers(HEADER_LINES_MAX)
@@ -195,7 +198,8 @@ impl Parking {
         Self { tick, after, idle_before: None }
     }
 
-    /// True if nothing was asked for from one tick to the next. So the timer is not touched by requests.
+    /// True if nothing was asked for from one tick to the next. So the timer is not touched by
+    /// requests.
     fn is_due(&mut self, cx: &mut Context<'_>, phase: &Phase) -> bool {
         let Some(tick) = &mut self.tick else { return phase.idle_after().is_some() };
         while tick.as_mut().poll(cx).is_ready() {
@@ -210,8 +214,8 @@ impl Parking {
     }
 }
 
-/// Serves requests until the connection ends, or has been idle for a while: then returns what is left of it, without hyper's buffers of
-/// some 16 KiB.
+/// Serves requests until the connection ends, or has been idle for a while: then returns what is
+/// left of it, without hyper's buffers of some 16 KiB.
 async fn drive<S, V>(
     mut connection: Box<http1::Connection<TokioIo<ConnectionIo<S>>, V>>,
     phase: &Phase,

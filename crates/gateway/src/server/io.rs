@@ -19,7 +19,8 @@ use super::send_file::FileParts;
 use crate::gateway::Gateway;
 use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, FIRST_BYTES_MAX};
 
-/// Where a connection is between two requests. Shared by its IO and its service, which run in one task.
+/// Where a connection is between two requests. Shared by its IO and its service, which run in one
+/// task.
 #[derive(Debug, Default)]
 pub struct Phase {
     state: AtomicU8,
@@ -57,8 +58,9 @@ impl Phase {
         self.body_unread.store(true, Relaxed);
     }
 
-    /// Between two requests, how many there were: all that was asked for is answered and sent, and whoever serves the connection waits for
-    /// more. (hyper also pauses between requests that it has read already.)
+    /// Between two requests, how many there were: all that was asked for is answered and sent, and
+    /// whoever serves the connection waits for more. (hyper also pauses between requests that it
+    /// has read already.)
     pub fn idle_after(&self) -> Option<u32> {
         let idle = self.state.load(Relaxed) == IDLE
             && !self.answering()
@@ -204,7 +206,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
         self.first = [bytes, &self.first].concat().into();
     }
 
-    /// Fails once a write has made no progress for the stall timeout, or a response has been read too slowly for long.
+    /// Fails once a write has made no progress for the stall timeout, or a response has been read
+    /// too slowly for long.
     fn after_write<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -230,8 +233,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
         Poll::Pending
     }
 
-    /// Writes, or makes it seem so: hyper refuses a head that it cannot read by itself, without ids and document; our own
-    /// refusal takes the place of that.
+    /// Writes, or makes it seem so: hyper refuses a head that it cannot read by itself, without ids
+    /// and document; our own refusal takes the place of that.
     fn poll_write_or_refuse(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         if self.refusal.is_none()
             && !self.phase.answering()

@@ -62,7 +62,8 @@ impl Server {
                 let (stream, address) = match accepted {
                     Ok(accepted) => accepted,
                     Err(error) => {
-                        // Out of descriptors, mostly: wait for some to come back instead of spinning.
+                        // Out of descriptors, mostly: wait for some to come back instead of
+                        // spinning.
                         tracing::warn!(%error, "accept failed");
                         tokio::time::sleep(Duration::from_millis(50)).await;
                         continue;
@@ -90,7 +91,8 @@ impl Server {
         });
     }
 
-    /// Stops accepting, lets requests in progress finish for `limit`, then closes what is left. True if all finished.
+    /// Stops accepting, lets requests in progress finish for `limit`, then closes what is left.
+    /// True if all finished.
     pub async fn drain(self, limit: Duration) -> bool {
         let Self { settings, draining, alive, mut ended, .. } = self;
         draining.send_replace(true);

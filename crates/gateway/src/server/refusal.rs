@@ -28,8 +28,9 @@ pub fn response(gateway: &Gateway, error: &S3Error) -> String {
     head + "\r\n" + &body
 }
 
-/// S3's word for a request head that hyper could not read. It answers by itself, bare: `written` is what it writes, or `None` is
-/// returned where that is something else, a response of ours that is still on its way.
+/// S3's word for a request head that hyper could not read. It answers by itself, bare: `written` is
+/// what it writes, or `None` is returned where that is something else, a response of ours that is
+/// still on its way.
 pub fn in_place_of(written: &[u8]) -> Option<S3Error> {
     let status = written.strip_prefix(b"HTTP/1.1 ").or_else(|| written.strip_prefix(b"HTTP/1.0 "))?;
     let code = match status.get(..3)? {

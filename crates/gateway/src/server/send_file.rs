@@ -1,8 +1,10 @@
-//! Parts of files that go from the page cache to the socket (`sendfile`), past hyper and without a copy in between.
+//! Parts of files that go from the page cache to the socket (`sendfile`), past hyper and without a
+//! copy in between.
 //!
-//! hyper writes what it can read. So a response's body gives it, in the place of a part of a file, as many bytes of [`STAND_IN`], which
-//! it queues between the others; the connection knows them by their address when they are to be written, and sends the part instead.
-//! Whichever part it is stands in the connection's [`FileParts`], in the same order.
+//! hyper writes what it can read. So a response's body gives it, in the place of a part of a file,
+//! as many bytes of [`STAND_IN`], which it queues between the others; the connection knows them by
+//! their address when they are to be written, and sends the part instead. Whichever part it is
+//! stands in the connection's [`FileParts`], in the same order.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -76,14 +78,16 @@ impl FileParts {
         self.possible.store(true, Relaxed);
     }
 
-    /// Takes the first [`FILE_PART_BYTES`] of `part`, or all of it if it is less. Returns what hyper gets for it.
+    /// Takes the first [`FILE_PART_BYTES`] of `part`, or all of it if it is less. Returns what
+    /// hyper gets for it.
     pub fn push(&self, file: Arc<File>, part: &Range<u64>) -> StandIn {
         let length = length(part).min(FILE_PART_BYTES);
         self.queue().parts.push_back((file, part.start..part.start + length as u64));
         StandIn(length)
     }
 
-    /// A body that may have pushed parts has ended before its time: the connection can send nothing more.
+    /// A body that may have pushed parts has ended before its time: the connection can send nothing
+    /// more.
     pub fn break_off(&self) {
         self.possible.store(false, Relaxed);
         self.queue().broken_off = true;

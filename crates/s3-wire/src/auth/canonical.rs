@@ -1,4 +1,5 @@
-//! The canonical request of SigV4 (S3 API reference, "Signature calculations for the Authorization header").
+//! The canonical request of SigV4 (S3 API reference, "Signature calculations for the Authorization
+//! header").
 
 use http::HeaderMap;
 
@@ -10,7 +11,8 @@ const SIGNATURE: &str = "X-Amz-Signature";
 /// Longer than most queries.
 const QUERY_BYTES_MOST: usize = 512;
 
-/// Writes the canonical request. `path` is the path in the form that the client is thought to have signed.
+/// Writes the canonical request. `path` is the path in the form that the client is thought to have
+/// signed.
 ///
 /// A header that is named but not there counts as empty, as it does on S3.
 pub(super) fn canonical_request(

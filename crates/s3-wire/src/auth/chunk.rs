@@ -1,5 +1,6 @@
-//! The chain of signatures over the chunks and trailers of an aws-chunked body (S3 API reference, "Signature
-//! calculations for the Authorization header: transferring payload in multiple chunks", and "... trailing headers").
+//! The chain of signatures over the chunks and trailers of an aws-chunked body (S3 API reference,
+//! "Signature calculations for the Authorization header: transferring payload in multiple chunks",
+//! and "... trailing headers").
 
 use std::sync::Arc;
 
@@ -15,8 +16,8 @@ const CHUNK: &str = "AWS4-HMAC-SHA256-PAYLOAD";
 const TRAILER: &str = "AWS4-HMAC-SHA256-TRAILER";
 const EMPTY_SHA256: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/// Signs, or checks the signatures of, one body's chunks in order. Each signature covers the one before it; the
-/// first covers the request's own.
+/// Signs, or checks the signatures of, one body's chunks in order. Each signature covers the one
+/// before it; the first covers the request's own.
 #[derive(Debug, Clone)]
 pub struct ChunkSigner {
     key: Arc<SigningKey>,

@@ -84,8 +84,8 @@ pub(super) fn encode_query(text: &str, out: &mut String) {
     }
 }
 
-/// The path decoded and encoded again, as AWS writes it: clients that encode less or more than that sign one form
-/// and send the other.
+/// The path decoded and encoded again, as AWS writes it: clients that encode less or more than that
+/// sign one form and send the other.
 pub(super) fn normalised_path(raw_path: &str) -> String {
     let decoded: Vec<u8> = percent_decode_str(raw_path).collect();
     percent_encode(&decoded, PATH).collect()

@@ -90,9 +90,10 @@ const _: () = assert!(SETS * WAYS == SIGNING_KEYS_MAX && SETS.is_power_of_two())
 
 /// Signing keys that verified a request before, by access key, date, region and service.
 ///
-/// At most [`SIGNING_KEYS_MAX`] of them: a table of small sets, each with its own lock, each dropping what it used
-/// least recently. Only keys that made a right signature get in, so that strangers cannot empty it. An entry counts
-/// only for the secret that it was derived from: a changed secret takes effect at once.
+/// At most [`SIGNING_KEYS_MAX`] of them: a table of small sets, each with its own lock, each
+/// dropping what it used least recently. Only keys that made a right signature get in, so that
+/// strangers cannot empty it. An entry counts only for the secret that it was derived from: a
+/// changed secret takes effect at once.
 pub struct SigningKeyCache {
     hasher: RandomState,
     sets: Box<[Mutex<Vec<Arc<SigningKey>>>]>,

@@ -1,9 +1,10 @@
-//! Who signed a request, and whether the signature is right: SigV4 and SigV2, in the `Authorization` header and in
-//! the query (presigned).
+//! Who signed a request, and whether the signature is right: SigV4 and SigV2, in the
+//! `Authorization` header and in the query (presigned).
 //!
-//! [`Authorization::parse`] reads what the client claims and refuses what is malformed, out of its time or meant for
-//! another region; [`verify`] needs the secret key and says how the body is protected. What the signature covers is
-//! in `canonical.rs` and `v2.rs`; [`sign`] makes signatures, for tests and clients.
+//! [`Authorization::parse`] reads what the client claims and refuses what is malformed, out of its
+//! time or meant for another region; [`verify`] needs the secret key and says how the body is
+//! protected. What the signature covers is in `canonical.rs` and `v2.rs`; [`sign`] makes
+//! signatures, for tests and clients.
 
 mod canonical;
 mod chunk;
@@ -92,8 +93,8 @@ pub enum Authorization {
 }
 
 impl Authorization {
-    /// Reads the `Authorization` header or the parameters of a presigned URL, and checks all that needs no secret:
-    /// form, region, service, time.
+    /// Reads the `Authorization` header or the parameters of a presigned URL, and checks all that
+    /// needs no secret: form, region, service, time.
     pub fn parse(request: &SignedRequest<'_>, policy: &SigningPolicy, now: Timestamp) -> Result<Self> {
         let header = authorization_of(request.headers);
         let has = |names: &[&str]| request.query.iter().any(|(name, _)| names.contains(&name));
@@ -167,8 +168,9 @@ impl Authorization {
     }
 }
 
-/// The headers to verify and perform a request with: those that were sent, and those that are signed as headers but stand in
-/// the query of a presigned URL. To be called first; the rest of this module is given the result.
+/// The headers to verify and perform a request with: those that were sent, and those that are
+/// signed as headers but stand in the query of a presigned URL. To be called first; the rest of
+/// this module is given the result.
 pub fn effective_headers<'a>(query: &Query<'_>, headers: &'a HeaderMap) -> Result<Cow<'a, HeaderMap>> {
     // An `Authorization` header does not sign the query in this way.
     if query.is_empty() || authorization_of(headers).is_some() {
@@ -178,8 +180,9 @@ pub fn effective_headers<'a>(query: &Query<'_>, headers: &'a HeaderMap) -> Resul
     Ok(of_url(query, headers)?.map_or(Cow::Borrowed(headers), Cow::Owned))
 }
 
-/// Verifies a signature with the secret key that belongs to [`Authorization::access_key`], and says how the body is
-/// to be verified. An anonymous request has no signature to be right (`AccessDenied`); see [`anonymous_payload`].
+/// Verifies a signature with the secret key that belongs to [`Authorization::access_key`], and says
+/// how the body is to be verified. An anonymous request has no signature to be right
+/// (`AccessDenied`); see [`anonymous_payload`].
 pub fn verify(
     authorization: &Authorization,
     request: &SignedRequest<'_>,
@@ -193,7 +196,8 @@ pub fn verify(
     }
 }
 
-/// How the body of a request without a SigV4 signature is to be verified: not at all, unless it says how.
+/// How the body of a request without a SigV4 signature is to be verified: not at all, unless it
+/// says how.
 pub fn anonymous_payload(request: &SignedRequest<'_>) -> Result<PayloadMode> {
     match content_sha256::of(request.headers)? {
         Some(text) => content_sha256::ContentSha256::parse(text)?.unsigned(),
@@ -211,7 +215,8 @@ fn authorization_of(headers: &HeaderMap) -> Option<&HeaderValue> {
     headers.get(AUTHORIZATION).filter(|value| !value.as_bytes().trim_ascii().is_empty())
 }
 
-/// The beginning of a text that an error shows: an answer to a stranger must not be many times the request.
+/// The beginning of a text that an error shows: an answer to a stranger must not be many times the
+/// request.
 fn shown(text: &[u8]) -> &[u8] {
     text.get(..SIGNED_TEXT_SHOWN_BYTES_MAX).unwrap_or(text)
 }

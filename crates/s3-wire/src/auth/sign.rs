@@ -56,9 +56,10 @@ impl Unsigned<'_> {
 }
 
 impl Signer<'_> {
-    /// Signs a request with SigV4: adds `Authorization`, `x-amz-date`, `x-amz-content-sha256` and, where there is
-    /// one, the security token to `headers`, which must have a `Host`. All headers but those that proxies change are
-    /// signed. The result signs the chunks of the body, if that is to be so.
+    /// Signs a request with SigV4: adds `Authorization`, `x-amz-date`, `x-amz-content-sha256` and,
+    /// where there is one, the security token to `headers`, which must have a `Host`. All headers
+    /// but those that proxies change are signed. The result signs the chunks of the body, if that
+    /// is to be so.
     pub fn sign_headers(
         &self,
         request: &Unsigned<'_>,
@@ -93,8 +94,8 @@ impl Signer<'_> {
         Ok(ChunkSigner::new(Arc::new(key), time, signature))
     }
 
-    /// Presigns a request with SigV4; returns its query. `headers` must have a `Host`; all of them are signed and
-    /// have to be sent along.
+    /// Presigns a request with SigV4; returns its query. `headers` must have a `Host`; all of them
+    /// are signed and have to be sent along.
     pub fn presign(
         &self,
         request: &Unsigned<'_>,
@@ -149,8 +150,8 @@ impl Signer<'_> {
         Ok(())
     }
 
-    /// Presigns a request with SigV2 until a second since 1970; returns its query. The `x-amz-` headers, content type
-    /// and Content-MD5 in `headers` are signed and have to be sent along.
+    /// Presigns a request with SigV2 until a second since 1970; returns its query. The `x-amz-`
+    /// headers, content type and Content-MD5 in `headers` are signed and have to be sent along.
     pub fn presign_v2(
         &self,
         request: &Unsigned<'_>,

@@ -1,5 +1,5 @@
-//! Signature Version 2 (S3 user guide, "Signing and authenticating REST requests"): still what boto3 and the AWS CLI
-//! presign with by default at a custom endpoint.
+//! Signature Version 2 (S3 user guide, "Signing and authenticating REST requests"): still what
+//! boto3 and the AWS CLI presign with by default at a custom endpoint.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
@@ -16,8 +16,8 @@ use crate::payload::PayloadMode;
 use crate::subresource::Subresource;
 use crate::{Query, Result};
 
-/// True for parameters that select a resource or change the response, and so are signed: what botocore signs, and every
-/// subresource, so that none can be added to a signed URL.
+/// True for parameters that select a resource or change the response, and so are signed: what
+/// botocore signs, and every subresource, so that none can be added to a signed URL.
 fn is_signed(parameter: &str) -> bool {
     Subresource::named(parameter).is_some()
         || parameter.starts_with("response-")
@@ -37,7 +37,8 @@ fn is_signed(parameter: &str) -> bool {
 pub struct SigV2Authorization {
     access_key: Box<str>,
     signature: Box<str>,
-    /// The fourth line of the string to sign: `Expires`, or `Date`, or nothing where there is an `x-amz-date`.
+    /// The fourth line of the string to sign: `Expires`, or `Date`, or nothing where there is an
+    /// `x-amz-date`.
     date: Box<str>,
     security_token: Option<Box<str>>,
     presigned: bool,
@@ -114,8 +115,8 @@ impl SigV2Authorization {
         };
         let matches_path = |path: &str| matches(&self.string_to_sign(request, path));
         let normalised = normalised_path(request.raw_path);
-        // Some clients sign a bucket's path with a slash behind it and send it without. (In virtual-host style such a path
-        // is a key, and one with a slash is another.)
+        // Some clients sign a bucket's path with a slash behind it and send it without. (In
+        // virtual-host style such a path is a key, and one with a slash is another.)
         let is_bucket = request.virtual_bucket.is_none() && request.raw_path.rfind('/') == Some(0);
         let bucket_path = is_bucket.then(|| format!("{}/", request.raw_path));
         if matches(&as_sent)
@@ -167,14 +168,16 @@ fn amz_names<'a>(request: &'a SignedRequest<'_>) -> Vec<&'a str> {
     names
 }
 
-/// The headers of a request whose URL SigV2 has presigned: those that were sent, and those that the URL has as parameters.
-/// `None` if there are none of the latter.
+/// The headers of a request whose URL SigV2 has presigned: those that were sent, and those that the
+/// URL has as parameters. `None` if there are none of the latter.
 ///
-/// When botocore presigns, it moves the headers that it signed into the query. What is signed and what is performed must
-/// be the same, so both take the headers from here, and a parameter that might be taken for a header but is not signed
-/// as one is refused: an `x-amz-` one in capitals (`AccessDenied`), or a value with control characters (`InvalidArgument`), with
-/// which the string to sign of one request could be made to read as that of another. A header that was sent goes before
-/// a parameter, which is then without any meaning. (The JavaScript SDK v2 writes `Content-Type` in capitals.)
+/// When botocore presigns, it moves the headers that it signed into the query. What is signed and
+/// what is performed must be the same, so both take the headers from here, and a parameter that
+/// might be taken for a header but is not signed as one is refused: an `x-amz-` one in capitals
+/// (`AccessDenied`), or a value with control characters (`InvalidArgument`), with which the string
+/// to sign of one request could be made to read as that of another. A header that was sent goes
+/// before a parameter, which is then without any meaning. (The JavaScript SDK v2 writes
+/// `Content-Type` in capitals.)
 pub(super) fn headers_of_url(query: &Query<'_>, headers: &HeaderMap) -> Result<Option<HeaderMap>> {
     let mut all = None;
     for (name, value) in query.iter() {
@@ -241,7 +244,8 @@ mod tests {
             let names = match row.selector {
                 Selector::Sub(name) => vec![name],
                 Selector::SubBoth(a, b) | Selector::SubBothHeader(a, b, _) => vec![a, b],
-                // `list-type` only chooses between forms of the same listing, and no client signs it.
+                // `list-type` only chooses between forms of the same listing, and no client signs
+                // it.
                 Selector::Plain | Selector::Header(_) | Selector::SubValue(..) => vec![],
             };
             for name in names {

@@ -147,9 +147,11 @@ impl SigV4Authorization {
         self.signed_headers.split(';').any(|signed| signed.eq_ignore_ascii_case(name))
     }
 
-    /// `host` and all that S3 gives a meaning to must be under the signature, or anyone on the way could add it.
+    /// `host` and all that S3 gives a meaning to must be under the signature, or anyone on the way
+    /// could add it.
     ///
-    /// A list of many more names than there are headers repeats some, and what would be signed could be made huge by it.
+    /// A list of many more names than there are headers repeats some, and what would be signed
+    /// could be made huge by it.
     fn check_signed_headers(&self, headers: &HeaderMap) -> Result<()> {
         let names = self.signed_headers.bytes().filter(|byte| *byte == b';').count();
         if names > headers.len() + SIGNED_ABSENT_MAX {
@@ -161,7 +163,8 @@ impl SigV4Authorization {
             missing.push("host");
         }
         let meaningful = headers.keys().map(HeaderName::as_str).filter(|name| name.starts_with("x-amz-"));
-        // S3 passes over this one in a presigned URL, which says by itself how the body is protected.
+        // S3 passes over this one in a presigned URL, which says by itself how the body is
+        // protected.
         let ignored = |name: &str| self.presigned && name == content_sha256::HEADER;
         missing.extend(meaningful.filter(|name| !is_signed(name) && !ignored(name)));
         if missing.is_empty() {
@@ -228,12 +231,12 @@ impl SigV4Authorization {
     }
 }
 
-/// The headers of a request whose URL SigV4 has presigned: those that were sent, and those that the URL names as signed
-/// and has as parameters. `None` if there are none of the latter.
+/// The headers of a request whose URL SigV4 has presigned: those that were sent, and those that the
+/// URL names as signed and has as parameters. `None` if there are none of the latter.
 ///
-/// The JavaScript SDK v2 writes the `x-amz-*` headers that it signs into the query too, and S3 takes them from there if
-/// they were not sent (aws-sdk-js-v3, issue 5414). Both are under the signature, so that they can't differ. A
-/// value with control characters is `InvalidArgument`.
+/// The JavaScript SDK v2 writes the `x-amz-*` headers that it signs into the query too, and S3
+/// takes them from there if they were not sent (aws-sdk-js-v3, issue 5414). Both are under the
+/// signature, so that they can't differ. A value with control characters is `InvalidArgument`.
 pub(super) fn headers_of_url(query: &Query<'_>, headers: &HeaderMap) -> Result<Option<HeaderMap>> {
     let signed_headers = query.get("X-Amz-SignedHeaders").filter(|_| query.has("X-Amz-Signature"));
     let mut all = None;

@@ -9,7 +9,8 @@ use crate::error::{ErrorCode, S3Error};
 use crate::limits::CLOCK_SKEW_SECONDS_MAX;
 use crate::time::{format_iso8601, parse_http_date, parse_iso_basic};
 
-/// The time at which a request with an `Authorization` header was signed, and its text: `x-amz-date`, or `Date`.
+/// The time at which a request with an `Authorization` header was signed, and its text:
+/// `x-amz-date`, or `Date`.
 pub(super) fn request_time(headers: &HeaderMap) -> Result<(Timestamp, &str)> {
     let text = headers.get("x-amz-date").or_else(|| headers.get(DATE)).and_then(|value| value.to_str().ok());
     let time = text.and_then(|text| parse_iso_basic(text).or_else(|| parse_http_date(text)));
@@ -32,7 +33,8 @@ pub(super) fn check_skew(time: Timestamp, sent: &str, now: Timestamp) -> Result<
         .detail("MaxAllowedSkewMilliseconds", (CLOCK_SKEW_SECONDS_MAX * 1000).to_string()))
 }
 
-/// Refuses a presigned URL after its last second. `lifetime_seconds` is what SigV4 says beside the end.
+/// Refuses a presigned URL after its last second. `lifetime_seconds` is what SigV4 says beside the
+/// end.
 pub(super) fn check_expiry(end_second: i64, lifetime_seconds: Option<i64>, now: Timestamp) -> Result<()> {
     if now.as_second() <= end_second {
         return Ok(());

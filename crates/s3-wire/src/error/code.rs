@@ -31,8 +31,8 @@ macro_rules! codes {
     };
 }
 
-// Sources: S3 API reference, "Error responses", and answers seen from Amazon S3. Where the reference has a general
-// description, the sentence is the one that the service sends.
+// Sources: S3 API reference, "Error responses", and answers seen from Amazon S3. Where the
+// reference has a general description, the sentence is the one that the service sends.
 codes! {
     AccessControlListNotSupported 400 "The bucket does not allow ACLs"
     AccessDenied 403 "Access Denied"

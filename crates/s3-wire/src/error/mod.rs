@@ -84,8 +84,8 @@ impl S3Error {
         Self::with_message(ErrorCode::InvalidArgument, message).detail("ArgumentName", name)
     }
 
-    /// `NotImplemented` for conditions (`headers`, joined by commas) that S3 does not take in this place. `why` is its second
-    /// sentence.
+    /// `NotImplemented` for conditions (`headers`, joined by commas) that S3 does not take in this
+    /// place. `why` is its second sentence.
     pub fn condition_not_implemented(headers: &'static str, why: impl Into<String>) -> Self {
         Self::new(ErrorCode::NotImplemented).detail("Header", headers).detail("additionalMessage", why)
     }
@@ -112,7 +112,8 @@ impl S3Error {
         }
     }
 
-    /// `MethodNotAllowed` (405), with what S3 calls the resource (`OBJECT`, `BUCKET`, `SERVICE`, ...).
+    /// `MethodNotAllowed` (405), with what S3 calls the resource (`OBJECT`, `BUCKET`, `SERVICE`,
+    /// ...).
     pub fn method_not_allowed(method: &http::Method, resource_type: &'static str, allow: &str) -> Self {
         let error = Self::new(ErrorCode::MethodNotAllowed)
             .detail("Method", method.as_str())

@@ -37,8 +37,9 @@ pub fn no_attributes() -> S3Error {
 }
 
 impl AttributesRequest {
-    /// Reads the headers; `None` if no attribute is asked for. S3 ignores `x-amz-max-parts` and `x-amz-part-number-marker`
-    /// where they are no numbers. Names are between commas; those at the end may be missing, but not all else.
+    /// Reads the headers; `None` if no attribute is asked for. S3 ignores `x-amz-max-parts` and
+    /// `x-amz-part-number-marker` where they are no numbers. Names are between commas; those at the
+    /// end may be missing, but not all else.
     pub fn parse(headers: &HeaderMap) -> Result<Option<Self>> {
         let Some(names) = joined(headers, NAME) else { return Ok(None) };
         let asked = names.trim_end_matches(',');

@@ -23,7 +23,8 @@ pub struct ChecksumRequest {
 }
 
 impl ChecksumRequest {
-    /// Reads the headers of PutObject, UploadPart, or any request with an XML body but CompleteMultipartUpload.
+    /// Reads the headers of PutObject, UploadPart, or any request with an XML body but
+    /// CompleteMultipartUpload.
     pub fn parse(headers: &HeaderMap) -> Result<Self> {
         let content_md5 = content_md5(headers)?;
         let value = value_header(headers)?;
@@ -47,14 +48,15 @@ impl ChecksumRequest {
         Ok(Self { algorithm, value, trailer, content_md5 })
     }
 
-    /// Reads `Content-MD5` alone. For CompleteMultipartUpload, whose `x-amz-checksum-*` are of the object and not of the
-    /// body; see [`complete_checksum`].
+    /// Reads `Content-MD5` alone. For CompleteMultipartUpload, whose `x-amz-checksum-*` are of the
+    /// object and not of the body; see [`complete_checksum`].
     pub fn parse_content_md5(headers: &HeaderMap) -> Result<Self> {
         Ok(Self { content_md5: content_md5(headers)?, ..Self::default() })
     }
 }
 
-/// Algorithm and type that CreateMultipartUpload chooses (`x-amz-checksum-algorithm`, `x-amz-checksum-type`).
+/// Algorithm and type that CreateMultipartUpload chooses (`x-amz-checksum-algorithm`,
+/// `x-amz-checksum-type`).
 pub fn upload_checksum(headers: &HeaderMap) -> Result<Option<(ChecksumAlgorithm, ChecksumType)>> {
     let checksum_type = type_header(headers)?;
     let Some(algorithm) = algorithm_header(headers)? else {
@@ -136,7 +138,8 @@ pub fn verify_content_md5(expected: [u8; 16], calculated: [u8; 16], of: Md5Of) -
         .detail("ExpectedDigest", told))
 }
 
-/// Compares the value of an `x-amz-checksum-*` header or trailer with what came: `BadDigest` where they differ.
+/// Compares the value of an `x-amz-checksum-*` header or trailer with what came: `BadDigest` where
+/// they differ.
 pub fn verify_checksum(expected: &ChecksumValue, calculated: &ChecksumValue) -> Result<()> {
     if expected == calculated {
         return Ok(());
@@ -154,8 +157,8 @@ fn invalid_value(header: &str) -> S3Error {
     S3Error::with_message(ErrorCode::InvalidRequest, format!("Value for {header} header is invalid."))
 }
 
-/// The one `x-amz-checksum-<algorithm>` header, with its value. An algorithm that is not known may not be ignored: the
-/// client relies on the check.
+/// The one `x-amz-checksum-<algorithm>` header, with its value. An algorithm that is not known may
+/// not be ignored: the client relies on the check.
 fn value_header(headers: &HeaderMap) -> Result<Option<(ChecksumAlgorithm, &str)>> {
     let mut found = None;
     for (name, value) in headers {
@@ -243,7 +246,8 @@ fn type_header(headers: &HeaderMap) -> Result<Option<ChecksumType>> {
     ChecksumType::from_name(&name).map(Some).ok_or_else(|| invalid_value("x-amz-checksum-type"))
 }
 
-/// Only a CRC of a whole object follows from those of its parts; S3 has CRC64NVME in that form alone.
+/// Only a CRC of a whole object follows from those of its parts; S3 has CRC64NVME in that form
+/// alone.
 fn check_combination(algorithm: ChecksumAlgorithm, checksum_type: ChecksumType) -> Result<()> {
     let possible = match checksum_type {
         ChecksumType::FullObject => algorithm.is_crc(),

@@ -51,10 +51,11 @@ fn conditions_named(names: &Names, headers: &HeaderMap, now: Timestamp) -> Condi
     }
 }
 
-/// `If-Match` and `If-None-Match` of PutObject, CompleteMultipartUpload and the target of CopyObject.
+/// `If-Match` and `If-None-Match` of PutObject, CompleteMultipartUpload and the target of
+/// CopyObject.
 ///
-/// S3 knows `If-None-Match` with `*` alone, `If-Match` with anything else, and not both headers at once; the conditions
-/// by date are of reads only. All else gives `NotImplemented`.
+/// S3 knows `If-None-Match` with `*` alone, `If-Match` with anything else, and not both headers at
+/// once; the conditions by date are of reads only. All else gives `NotImplemented`.
 pub fn write_conditions(headers: &HeaderMap) -> Result<Conditions> {
     refuse(headers, &["If-Modified-Since", "If-Unmodified-Since"])?;
     let conditions = Conditions {
@@ -96,9 +97,9 @@ fn understood<T>(
     parse(&text).map(Some).ok_or_else(refuse)
 }
 
-/// `If-Match` of DeleteObject. Other conditions are `NotImplemented`: to ignore one would delete what the client wants
-/// kept. Those that S3 has in directory buckets alone (`x-amz-if-match-size`, ...) are no header that is honoured
-/// ([`crate::honoured`]).
+/// `If-Match` of DeleteObject. Other conditions are `NotImplemented`: to ignore one would delete
+/// what the client wants kept. Those that S3 has in directory buckets alone (`x-amz-if-match-size`,
+/// ...) are no header that is honoured ([`crate::honoured`]).
 pub fn delete_conditions(headers: &HeaderMap) -> Result<Conditions> {
     refuse(headers, &["If-None-Match", "If-Modified-Since", "If-Unmodified-Since"])?;
     Ok(Conditions { if_match: strict_etags(headers, "if-match"), ..Conditions::default() })
@@ -119,7 +120,8 @@ fn date(headers: &HeaderMap, name: &str) -> Option<Timestamp> {
     parse_http_date(ascii(headers, name)?)
 }
 
-/// What is neither a date nor a strong ETag matches nothing: all of the object is right for whoever sends it.
+/// What is neither a date nor a strong ETag matches nothing: all of the object is right for whoever
+/// sends it.
 fn if_range(headers: &HeaderMap) -> Option<IfRange> {
     let text = lossless(headers, "if-range")?;
     Some(match parse_http_date(&text) {

@@ -20,8 +20,9 @@ pub struct CopySourceRef {
     pub version_id: Option<String>,
 }
 
-/// Reads `x-amz-copy-source`: `bucket/key` or `/bucket/key`, URL-encoded as a whole or by segment, where `+` means a
-/// space (clients that leave a `+` bare get `NoSuchKey` from S3 too). The ARN of an access point is `NotImplemented`.
+/// Reads `x-amz-copy-source`: `bucket/key` or `/bucket/key`, URL-encoded as a whole or by segment,
+/// where `+` means a space (clients that leave a `+` bare get `NoSuchKey` from S3 too). The ARN of
+/// an access point is `NotImplemented`.
 pub fn copy_source(headers: &HeaderMap) -> Result<CopySourceRef> {
     let raw = lossless(headers, NAME).unwrap_or_default();
     let refuse = |message: &'static str| S3Error::invalid_argument(NAME, raw.as_ref(), message);

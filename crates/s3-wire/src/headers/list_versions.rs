@@ -23,8 +23,8 @@ pub struct ListVersions<'q> {
 }
 
 impl<'q> ListVersions<'q> {
-    /// What S3 refuses before it looks for the bucket: a `max-keys` that is no number, then a version without a key, then
-    /// an empty version.
+    /// What S3 refuses before it looks for the bucket: a `max-keys` that is no number, then a
+    /// version without a key, then an empty version.
     pub fn check(query: &Query<'_>) -> Result<()> {
         check_max_keys(query)?;
         let message = match query.get(VERSION_MARKER) {
@@ -38,8 +38,8 @@ impl<'q> ListVersions<'q> {
         Err(S3Error::invalid_argument(VERSION_MARKER, marker, message))
     }
 
-    /// Reads the query. What it refuses, S3 refuses once it has found the bucket. As there are no versions yet, `null` is
-    /// the only id there is.
+    /// Reads the query. What it refuses, S3 refuses once it has found the bucket. As there are no
+    /// versions yet, `null` is the only id there is.
     pub fn parse(query: &'q Query<'_>) -> Result<Self> {
         let version_id_marker = query.get(VERSION_MARKER);
         if let Some(strange) = version_id_marker.filter(|id| *id != "null") {

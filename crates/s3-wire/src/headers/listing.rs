@@ -27,7 +27,8 @@ pub struct ListObjects<'q> {
 }
 
 impl<'q> ListObjects<'q> {
-    /// What S3 refuses before it looks for the bucket: a `max-keys` that is no number, then arguments of the other form.
+    /// What S3 refuses before it looks for the bucket: a `max-keys` that is no number, then
+    /// arguments of the other form.
     pub fn check(query: &Query<'_>) -> Result<()> {
         const OTHERS: [(&str, &str); 2] = [
             (TOKEN, "continuation-token only supported in REST.GET.BUCKET with list-type=2"),
@@ -66,7 +67,8 @@ pub struct ListObjectsV2<'q> {
     pub continuation_token: Option<&'q str>,
     /// What the token means.
     pub continuation: Option<ListStart>,
-    /// Only keys after this one; may be empty. `None` where there is a token, beside which it has no meaning.
+    /// Only keys after this one; may be empty. `None` where there is a token, beside which it has
+    /// no meaning.
     pub start_after: Option<&'q str>,
     /// As sent; [`page_items`] says what a page has.
     pub max_keys: u32,
@@ -77,7 +79,8 @@ pub struct ListObjectsV2<'q> {
 }
 
 impl<'q> ListObjectsV2<'q> {
-    /// What S3 refuses before it looks for the bucket: a `max-keys` that is no number, then an argument of the other form.
+    /// What S3 refuses before it looks for the bucket: a `max-keys` that is no number, then an
+    /// argument of the other form.
     pub fn check(query: &Query<'_>) -> Result<()> {
         check_max_keys(query)?;
         refuse(query, "marker", "Marker unsupported with REST.GET.BUCKET in list-type=2")
@@ -178,8 +181,8 @@ pub struct ListBuckets<'q> {
 }
 
 impl<'q> ListBuckets<'q> {
-    /// Reads the query. All buckets are in `region`: to ask for those of another is `InvalidArgument`. An empty token
-    /// is none.
+    /// Reads the query. All buckets are in `region`: to ask for those of another is
+    /// `InvalidArgument`. An empty token is none.
     pub fn parse(query: &'q Query<'_>, region: &str) -> Result<Self> {
         const NAMES: [&str; 4] = ["prefix", TOKEN, "max-buckets", "bucket-region"];
         let max_buckets = max_buckets(query)?;
@@ -206,7 +209,8 @@ impl<'q> ListBuckets<'q> {
     }
 }
 
-/// Checks `x-amz-optional-object-attributes`: `RestoreStatus` is all there is, and no object of ours has one.
+/// Checks `x-amz-optional-object-attributes`: `RestoreStatus` is all there is, and no object of
+/// ours has one.
 pub fn check_optional_attributes(headers: &HeaderMap) -> Result<()> {
     const NAME: &str = "x-amz-optional-object-attributes";
     let Some(names) = joined(headers, NAME) else { return Ok(()) };
@@ -268,7 +272,8 @@ fn integer(query: &Query<'_>, name: &'static str, name_of_negative: &'static str
     })
 }
 
-/// Refuses a parameter that is no integer. S3 does so before it looks at the signature; the range comes later.
+/// Refuses a parameter that is no integer. S3 does so before it looks at the signature; the range
+/// comes later.
 pub(crate) fn check_integer(query: &Query<'_>, name: &'static str) -> Result<()> {
     query.get_non_empty(name).map_or(Ok(()), |text| java_int(name, text).map(drop))
 }

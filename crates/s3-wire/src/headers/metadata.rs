@@ -14,8 +14,9 @@ pub(super) const USER_PREFIX: &str = "x-amz-meta-";
 
 /// Reads what PutObject, CreateMultipartUpload or CopyObject attaches to an object.
 ///
-/// User metadata is kept as S3 keeps it: repeated headers are joined by commas, encoded words (RFC 2047) are read, and a
-/// header without a name after the prefix is dropped. More than 2 KiB of it, as sent, is `MetadataTooLarge`.
+/// User metadata is kept as S3 keeps it: repeated headers are joined by commas, encoded words (RFC
+/// 2047) are read, and a header without a name after the prefix is dropped. More than 2 KiB of it,
+/// as sent, is `MetadataTooLarge`.
 pub fn object_metadata(headers: &HeaderMap) -> Result<ObjectMetadata> {
     let text = |name: HeaderName| {
         let text = lossless(headers, name.as_str())?;

@@ -1,7 +1,8 @@
 //! Request headers and query arguments as types, and response headers: one file per subject.
 //!
-//! Where a header makes a request safer (a condition, a digest), a value that cannot be understood is an error; where it
-//! only shapes the answer (`Range`, dates of reads), it is ignored, as S3 does.
+//! Where a header makes a request safer (a condition, a digest), a value that cannot be understood
+//! is an error; where it only shapes the answer (`Range`, dates of reads), it is ignored, as S3
+//! does.
 
 mod attributes;
 mod checksum;
@@ -43,8 +44,8 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderValue};
 
-/// True if a header is there, by its name in lower case. Looking through the few names there are costs less than the map's
-/// own search, which hashes and checks the name.
+/// True if a header is there, by its name in lower case. Looking through the few names there are
+/// costs less than the map's own search, which hashes and checks the name.
 pub fn has(headers: &HeaderMap, name: &str) -> bool {
     headers.keys().any(|key| key.as_str() == name)
 }
@@ -57,7 +58,8 @@ fn decode(value: &HeaderValue) -> Cow<'_, str> {
     }
 }
 
-/// The first value of `name`, trimmed; `None` if there is none or it has characters that no such value has.
+/// The first value of `name`, trimmed; `None` if there is none or it has characters that no such
+/// value has.
 fn ascii<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok().map(str::trim)
 }

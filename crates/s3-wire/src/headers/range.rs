@@ -32,8 +32,9 @@ pub fn selection<'h>(headers: &'h HeaderMap, query: &Query<'_>) -> Result<Select
     }
 }
 
-/// Reads `Range`, with its value for `InvalidRange`. One that is malformed, names several ranges or another unit is
-/// ignored: S3 then answers 200 with everything. White space inside is malformed too.
+/// Reads `Range`, with its value for `InvalidRange`. One that is malformed, names several ranges or
+/// another unit is ignored: S3 then answers 200 with everything. White space inside is malformed
+/// too.
 pub fn range(headers: &HeaderMap) -> Option<(ByteRange, &str)> {
     let mut values = headers.get_all(http::header::RANGE).iter();
     let raw = values.next()?.to_str().ok()?;

@@ -11,7 +11,8 @@ use crate::error::{ErrorCode, S3Error};
 use crate::time::format_http_date;
 use crate::{Query, Result};
 
-/// Most entries of user metadata in a response. Far more than S3 takes (2 KB in all); other programs may have stored anything.
+/// Most entries of user metadata in a response. Far more than S3 takes (2 KB in all); other
+/// programs may have stored anything.
 const USER_METADATA_ENTRIES_MAX: usize = 1000;
 const CHECKSUM_TYPE: HeaderName = HeaderName::from_static("x-amz-checksum-type");
 const MISSING_META: HeaderName = HeaderName::from_static("x-amz-missing-meta");
@@ -28,7 +29,8 @@ pub struct ObjectHeaders<'a> {
     pub last_modified: Timestamp,
     /// `Content-*`, `Cache-Control`, `Expires`, `x-amz-meta-*`, `x-amz-website-redirect-location`.
     pub metadata: &'a ObjectMetadata,
-    /// `x-amz-checksum-*` and `x-amz-checksum-type`; only to be given where [`super::checksum_mode_enabled`].
+    /// `x-amz-checksum-*` and `x-amz-checksum-type`; only to be given where
+    /// [`super::checksum_mode_enabled`].
     pub checksum: Option<&'a Checksum>,
     /// `x-amz-mp-parts-count`; only to be given where a part was asked for.
     pub parts_count: Option<usize>,
@@ -84,8 +86,9 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, text: Option<&str>) {
     }
 }
 
-/// Values beyond printable ASCII travel as encoded words, as S3 sends them. Names that no header can have are counted in
-/// `x-amz-missing-meta`, and so are those beyond [`USER_METADATA_ENTRIES_MAX`]: a [`HeaderMap`] that is full panics.
+/// Values beyond printable ASCII travel as encoded words, as S3 sends them. Names that no header
+/// can have are counted in `x-amz-missing-meta`, and so are those beyond
+/// [`USER_METADATA_ENTRIES_MAX`]: a [`HeaderMap`] that is full panics.
 fn append_user_metadata(headers: &mut HeaderMap, user: &[(String, String)]) {
     let mut missing = 0;
     for (n, (short, text)) in user.iter().enumerate() {
@@ -115,8 +118,8 @@ pub struct ResponseOverrides {
 }
 
 impl ResponseOverrides {
-    /// Reads the query. An anonymous request may not have any of them (`InvalidRequest`); a value that cannot be a
-    /// header's is `InvalidArgument`.
+    /// Reads the query. An anonymous request may not have any of them (`InvalidRequest`); a value
+    /// that cannot be a header's is `InvalidArgument`.
     pub fn parse(query: &Query<'_>, is_signed: bool) -> Result<Self> {
         const NAMES: [(&str, HeaderName); 6] = [
             ("response-content-type", CONTENT_TYPE),

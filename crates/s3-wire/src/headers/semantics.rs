@@ -6,12 +6,12 @@ use super::joined;
 use crate::error::{ErrorCode, S3Error};
 use crate::{Query, Result};
 
-/// Refuses a value that means something which this server lacks, of a header that writes honour otherwise. Those that
-/// no write honours are refused whatever their value: [`crate::honoured`].
+/// Refuses a value that means something which this server lacks, of a header that writes honour
+/// otherwise. Those that no write honours are refused whatever their value: [`crate::honoured`].
 ///
-/// Most are `NotImplemented`. ACLs are refused as by a bucket with S3's default, where they are switched off
-/// (`AccessControlListNotSupported`), but for the two that change nothing; a storage class other than STANDARD is
-/// `InvalidStorageClass`.
+/// Most are `NotImplemented`. ACLs are refused as by a bucket with S3's default, where they are
+/// switched off (`AccessControlListNotSupported`), but for the two that change nothing; a storage
+/// class other than STANDARD is `InvalidStorageClass`.
 pub fn check_value(name: &HeaderName, value: &HeaderValue) -> Result<()> {
     match name.as_str().strip_prefix("x-amz-") {
         Some(rest) => check(name, rest, value.to_str().unwrap_or("?").trim()),
@@ -47,7 +47,8 @@ fn check(name: &HeaderName, rest: &str, value: &str) -> Result<()> {
         "object-ownership" => is(&["BucketOwnerEnforced"]),
         "bucket-namespace" => is(&["global"]),
         "bucket-object-lock-enabled" => is(&["false"]),
-        // Also to say that it is not to be bypassed: S3 takes it in buckets with Object Lock alone, and there are none.
+        // Also to say that it is not to be bypassed: S3 takes it in buckets with Object Lock alone,
+        // and there are none.
         "bypass-governance-retention" => {
             let message =
                 "x-amz-bypass-governance-retention is only applicable to Object Lock enabled buckets.";
@@ -61,7 +62,8 @@ fn check(name: &HeaderName, rest: &str, value: &str) -> Result<()> {
     if harmless { Ok(()) } else { Err(S3Error::header_not_implemented(name.as_str())) }
 }
 
-/// The account that must own the bucket (`x-amz-expected-bucket-owner`); S3 answers `AccessDenied` if it does not.
+/// The account that must own the bucket (`x-amz-expected-bucket-owner`); S3 answers `AccessDenied`
+/// if it does not.
 ///
 /// All values, joined: two accounts are none.
 pub fn expected_bucket_owner(headers: &HeaderMap) -> Option<Cow<'_, str>> {
@@ -78,8 +80,8 @@ pub fn is_hoisted(query: &Query<'_>) -> bool {
     query.iter().any(|(parameter, _)| is_header(parameter))
 }
 
-/// True for a parameter that stands for a header without `x-amz-`, in whatever case: a condition of a write, which S3
-/// honours in a signed query, or what describes a body. Clients move both there.
+/// True for a parameter that stands for a header without `x-amz-`, in whatever case: a condition of
+/// a write, which S3 honours in a signed query, or what describes a body. Clients move both there.
 pub fn stands_for_header(parameter: &str) -> bool {
     is_condition(parameter) || describes_body(parameter)
 }
@@ -133,7 +135,8 @@ pub fn is_of_signature(parameter: &str) -> bool {
 
 /// True for a parameter that stands for a header, and is no part of the signature itself.
 ///
-/// S3 passes over checksums in the query: SDKs put the checksum of an empty body there, as they sign before there is one.
+/// S3 passes over checksums in the query: SDKs put the checksum of an empty body there, as they
+/// sign before there is one.
 fn is_header(parameter: &str) -> bool {
     /// What a checksum is chosen by; the others are values.
     const CHOOSES: [&str; 3] = ["x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"];
@@ -147,15 +150,17 @@ fn is_header(parameter: &str) -> bool {
 
 /// Makes headers of the parameters of a presigned URL that stand for them.
 ///
-/// SDKs move headers into the query when they presign (`x-amz-meta-*`, `x-amz-acl`, `If-None-Match`, `Content-Type`,
-/// ...), and S3 reads most of them there. The parameters of the signature itself stay what they are.
+/// SDKs move headers into the query when they presign (`x-amz-meta-*`, `x-amz-acl`,
+/// `If-None-Match`, `Content-Type`, ...), and S3 reads most of them there. The parameters of the
+/// signature itself stay what they are.
 ///
-/// To be called once the signature is verified, since the parameters count as signed. By then the operation is chosen:
-/// `x-amz-copy-source`, which would make it another one, is `NotImplemented` here, as is a name that no header can have. A
-/// value that no header can have is `InvalidArgument`.
+/// To be called once the signature is verified, since the parameters count as signed. By then the
+/// operation is chosen: `x-amz-copy-source`, which would make it another one, is `NotImplemented`
+/// here, as is a name that no header can have. A value that no header can have is
+/// `InvalidArgument`.
 ///
-/// Whoever holds the URL may send headers that are not signed. They never replace what is: a condition could be
-/// lifted, and other bytes be stored than were meant.
+/// Whoever holds the URL may send headers that are not signed. They never replace what is: a
+/// condition could be lifted, and other bytes be stored than were meant.
 pub fn hoist_query(query: &Query<'_>, headers: &mut HeaderMap) -> Result<()> {
     let signed = query.get("X-Amz-SignedHeaders").unwrap_or_default();
     let is_signed = |name: &HeaderName| signed.split(';').any(|one| one.eq_ignore_ascii_case(name.as_str()));

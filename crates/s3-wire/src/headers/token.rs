@@ -11,7 +11,8 @@ use crate::error::S3Error;
 const VERSION: u8 = 1;
 const AFTER_KEY: u8 = b'k';
 const AFTER_PREFIX: u8 = b'p';
-/// The end of a marker that was handed out for a page which ended early, amid a common prefix that was not listed yet.
+/// The end of a marker that was handed out for a page which ended early, amid a common prefix that
+/// was not listed yet.
 const AMID: char = char::MAX;
 /// A position is a key, or a key with a delimiter behind it.
 const TOKEN_BYTES_MAX: usize = 4 * KEY_BYTES_MAX;
@@ -62,8 +63,9 @@ impl ListStart {
         }
     }
 
-    /// The position that a marker means. One that is a common prefix (as NextMarker may be) or lies below one stands for
-    /// all keys below that: S3 does not list a group again that the marker is in. Unless [`ListStart::to_marker`] made it.
+    /// The position that a marker means. One that is a common prefix (as NextMarker may be) or lies
+    /// below one stands for all keys below that: S3 does not list a group again that the marker is
+    /// in. Unless [`ListStart::to_marker`] made it.
     pub fn from_marker(marker: &str, prefix: &str, delimiter: Option<&str>) -> Option<Self> {
         let group = delimiter.and_then(|delimiter| common_prefix(marker, prefix, delimiter));
         Self::at(marker, group.filter(|_| !marker.ends_with(AMID)))
@@ -90,7 +92,8 @@ impl ListStart {
         }
     }
 
-    /// The position that `start-after` means: a group that it lies in, but is not the name of, is listed.
+    /// The position that `start-after` means: a group that it lies in, but is not the name of, is
+    /// listed.
     pub fn from_start_after(start_after: &str, prefix: &str, delimiter: Option<&str>) -> Option<Self> {
         let group = delimiter.and_then(|delimiter| common_prefix(start_after, prefix, delimiter));
         Self::at(start_after, group.filter(|group| *group == start_after))

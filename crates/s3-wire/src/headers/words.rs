@@ -1,5 +1,5 @@
-//! User metadata beyond ASCII in headers: encoded words (RFC 2047), made and read as Amazon S3 does, which goes by Java's
-//! `MimeUtility`.
+//! User metadata beyond ASCII in headers: encoded words (RFC 2047), made and read as Amazon S3
+//! does, which goes by Java's `MimeUtility`.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 const WORD_TEXT_MAX: usize = 75 - 12;
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// `text` as a header's value: as it is where that is printable ASCII and tabs, else as encoded words. These are of the
-/// form Q where more than half of the characters (in UTF-16) are ASCII, else of the form B.
+/// `text` as a header's value: as it is where that is printable ASCII and tabs, else as encoded
+/// words. These are of the form Q where more than half of the characters (in UTF-16) are ASCII,
+/// else of the form B.
 pub(super) fn encode(text: &str) -> Cow<'_, str> {
     if text.bytes().all(is_plain) {
         return Cow::Borrowed(text);
@@ -91,8 +92,9 @@ fn push_q(out: &mut String, byte: u8) {
     }
 }
 
-/// A value with its encoded words read, and the white space between two of them dropped. What is no word, of another
-/// character set than UTF-8, ISO 8859-1 and ASCII, or stands for control characters stays as it is.
+/// A value with its encoded words read, and the white space between two of them dropped. What is no
+/// word, of another character set than UTF-8, ISO 8859-1 and ASCII, or stands for control
+/// characters stays as it is.
 pub(super) fn decode(text: &str) -> Cow<'_, str> {
     if !text.contains("=?") {
         return Cow::Borrowed(text);

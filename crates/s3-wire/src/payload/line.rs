@@ -14,7 +14,8 @@ pub(super) struct LineReader {
 pub(super) struct TooLong;
 
 impl LineReader {
-    /// The next line with its line feed, of at most `length_max` bytes; `None` if more input is needed.
+    /// The next line with its line feed, of at most `length_max` bytes; `None` if more input is
+    /// needed.
     pub(super) fn next(&mut self, input: &mut Input, length_max: usize) -> Result<Option<Bytes>, TooLong> {
         loop {
             let bytes = input.peek();

@@ -1,8 +1,9 @@
 //! The body of a request as it is on the connection, and the payload inside.
 //!
-//! A body is plain, or it is `aws-chunked`: `size;chunk-signature=…␍␊data␍␊ … 0;chunk-signature=…␍␊trailers␍␊`.
-//! [`BodyDecoder`] hands the payload out in slices of what came in and verifies hash, length, chunk signatures and
-//! trailers on the way. It keeps no more than one unfinished line.
+//! A body is plain, or it is `aws-chunked`: `size;chunk-signature=…␍␊data␍␊ …
+//! 0;chunk-signature=…␍␊trailers␍␊`. [`BodyDecoder`] hands the payload out in slices of what came
+//! in and verifies hash, length, chunk signatures and trailers on the way. It keeps no more than
+//! one unfinished line.
 
 mod chunked;
 mod encode;
@@ -47,9 +48,9 @@ pub enum PayloadMode {
 
 /// Takes the framing off a body.
 ///
-/// Give it what arrives with [`push`](Self::push), take out what [`next_chunk`](Self::next_chunk) has until it has
-/// no more, and so on to the end of the body, then call [`finish`](Self::finish). What it handed out is only to be
-/// trusted when that has succeeded.
+/// Give it what arrives with [`push`](Self::push), take out what [`next_chunk`](Self::next_chunk)
+/// has until it has no more, and so on to the end of the body, then call [`finish`](Self::finish).
+/// What it handed out is only to be trusted when that has succeeded.
 pub struct BodyDecoder {
     input: Input,
     framing: Framing,
@@ -61,10 +62,11 @@ enum Framing {
 }
 
 impl BodyDecoder {
-    /// Starts a body. `content_length` is what HTTP says; a request that says nothing has no body (`Some(0)`).
+    /// Starts a body. `content_length` is what HTTP says; a request that says nothing has no body
+    /// (`Some(0)`).
     ///
-    /// `MissingContentLength` (411) where the payload's length is not given: by `Content-Length` for a plain body, by
-    /// `x-amz-decoded-content-length` for a chunked one.
+    /// `MissingContentLength` (411) where the payload's length is not given: by `Content-Length`
+    /// for a plain body, by `x-amz-decoded-content-length` for a chunked one.
     pub fn new(mode: PayloadMode, headers: &HeaderMap, content_length: Option<u64>) -> Result<Self> {
         let framing = match mode {
             PayloadMode::Unsigned => Framing::Plain(Plain::new(None, headers, content_length)?),
@@ -84,7 +86,8 @@ impl BodyDecoder {
         }
     }
 
-    /// The SHA-256 of the payload, where the client signed it: good if [`finish`](Self::finish) succeeds.
+    /// The SHA-256 of the payload, where the client signed it: good if [`finish`](Self::finish)
+    /// succeeds.
     pub fn sha256(&self) -> Option<[u8; 32]> {
         match &self.framing {
             Framing::Plain(plain) => plain.sha256.as_ref().map(|signed| signed.expected),
@@ -92,8 +95,9 @@ impl BodyDecoder {
         }
     }
 
-    /// Leaves the SHA-256 that the client signed to the caller, who computes it of what is handed out and gives it to
-    /// [`finish`](Self::finish). False if the client signed none, or the body has begun.
+    /// Leaves the SHA-256 that the client signed to the caller, who computes it of what is handed
+    /// out and gives it to [`finish`](Self::finish). False if the client signed none, or the body
+    /// has begun.
     pub fn leave_sha256(&mut self) -> bool {
         match &mut self.framing {
             Framing::Plain(plain) => plain.leave_sha256(),
@@ -108,8 +112,8 @@ impl BodyDecoder {
 
     /// The next piece of payload, never empty; `None` if more input is needed.
     ///
-    /// Fails as soon as something is wrong: a chunk's signature when its last byte has come. After an error the
-    /// decoder is of no more use.
+    /// Fails as soon as something is wrong: a chunk's signature when its last byte has come. After
+    /// an error the decoder is of no more use.
     pub fn next_chunk(&mut self) -> Result<Option<Bytes>> {
         match &mut self.framing {
             Framing::Plain(plain) => plain.next_chunk(&mut self.input),
@@ -117,8 +121,8 @@ impl BodyDecoder {
         }
     }
 
-    /// Ends the body: verifies that it is whole and right, and returns its trailers. `sha256` is that of the payload, where it was
-    /// [left](Self::leave_sha256) to the caller.
+    /// Ends the body: verifies that it is whole and right, and returns its trailers. `sha256` is
+    /// that of the payload, where it was [left](Self::leave_sha256) to the caller.
     pub fn finish(mut self, sha256: Option<[u8; 32]>) -> Result<Trailers> {
         // What is left is framing, or more than the caller wanted to know.
         if let Some(piece) = self.next_chunk()? {

@@ -418,7 +418,8 @@ proptest! {
             prop_assert_eq!(payload, data);
             prop_assert_eq!(trailers.is_empty(), form == Form::Signed);
         } else if form != Form::UnsignedTrailer && let Ok((payload, trailers)) = all {
-            // Only what means nothing can have changed: a bare line feed, a blank, the case of a name.
+            // Only what means nothing can have changed: a bare line feed, a blank, the case of a
+            // name.
             prop_assert_eq!(payload, data);
             prop_assert!(trailers.get("x-amz-checksum-crc32c").is_none_or(|value| value == "sOO8/Q=="));
         }

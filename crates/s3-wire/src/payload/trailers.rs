@@ -70,8 +70,9 @@ impl TrailerSection {
 
     /// Takes a line with its end; true if it was the last one.
     ///
-    /// Lines end with CRLF. minio-go ends those before the signature with `LF CRLF`, which AWS's own description
-    /// can be read to ask for and S3 accepts: an empty line after a bare line feed ends that line, not the section.
+    /// Lines end with CRLF. minio-go ends those before the signature with `LF CRLF`, which AWS's
+    /// own description can be read to ask for and S3 accepts: an empty line after a bare line feed
+    /// ends that line, not the section.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<bool> {
         self.bytes += line.len();
         let ended = line.strip_suffix(b"\r\n");

@@ -47,9 +47,10 @@ impl DeleteEntry {
 }
 
 impl DeleteRequest {
-    /// Reads the body. All that is not in S3's schema for buckets of this kind is `MalformedXML` (so are `Size` and
-    /// `LastModifiedTime`, which are for directory buckets), as are no object, more than 1000, and one without a key;
-    /// since to ignore a condition would delete what the client wants kept. An empty key is `UserKeyMustBeSpecified`.
+    /// Reads the body. All that is not in S3's schema for buckets of this kind is `MalformedXML`
+    /// (so are `Size` and `LastModifiedTime`, which are for directory buckets), as are no object,
+    /// more than 1000, and one without a key; since to ignore a condition would delete what the
+    /// client wants kept. An empty key is `UserKeyMustBeSpecified`.
     pub fn parse(body: &mut dyn BufRead) -> Result<Self> {
         let mut document = Document::open(body, "Delete", DELETE_BODY_BYTES_MAX)?;
         let mut objects = Vec::new();

@@ -2,10 +2,11 @@ use std::borrow::Cow;
 
 /// Escapes text for an element.
 ///
-/// Line feeds and tabs stay as they are; a carriage return becomes a reference, since a parser would turn a bare one
-/// into a line feed. What XML 1.0 cannot hold at all, not even as a reference (other control characters, U+FFFE,
-/// U+FFFF), is written as a reference all the same, as S3 does (`&#x1;`): the document stays in one piece for lenient
-/// parsers, and clients that expect such keys ask for `encoding-type=url`.
+/// Line feeds and tabs stay as they are; a carriage return becomes a reference, since a parser
+/// would turn a bare one into a line feed. What XML 1.0 cannot hold at all, not even as a reference
+/// (other control characters, U+FFFE, U+FFFF), is written as a reference all the same, as S3 does
+/// (`&#x1;`): the document stays in one piece for lenient parsers, and clients that expect such
+/// keys ask for `encoding-type=url`.
 pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|b| SPECIAL[usize::from(b)]) {
         return Cow::Borrowed(text);
@@ -15,7 +16,8 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Bytes that [`push_escaped`] must look at. 0xEF begins U+FFFE and U+FFFF (and many innocent characters).
+/// Bytes that [`push_escaped`] must look at. 0xEF begins U+FFFE and U+FFFF (and many innocent
+/// characters).
 const SPECIAL: [bool; 256] = {
     let mut special = [false; 256];
     let mut control = 0;
@@ -62,7 +64,8 @@ const CONTROLS: [&str; 32] = [
     "&#x16;", "&#x17;", "&#x18;", "&#x19;", "&#x1A;", "&#x1B;", "&#x1C;", "&#x1D;", "&#x1E;", "&#x1F;",
 ];
 
-/// Appends `text` as `encoding-type=url` has it: as a form has it, where a space is `+`. SDKs decode it so.
+/// Appends `text` as `encoding-type=url` has it: as a form has it, where a space is `+`. SDKs
+/// decode it so.
 pub(super) fn push_url_encoded(out: &mut String, text: &str) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {

@@ -27,7 +27,8 @@ pub struct ListObjectsResult<'a> {
     pub prefix: &'a str,
     /// As asked for.
     pub marker: &'a str,
-    /// The last key or common prefix of a page that is not the last. S3 sends it only where a delimiter was given.
+    /// The last key or common prefix of a page that is not the last. S3 sends it only where a
+    /// delimiter was given.
     pub next_marker: Option<&'a str>,
     /// As asked for, even where it is more than a page has.
     pub max_keys: u32,

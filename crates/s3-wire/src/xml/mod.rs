@@ -68,8 +68,9 @@ impl<'a> Owner<'a> {
 
 /// `document` without its declaration.
 ///
-/// CompleteMultipartUpload may answer 200 before it knows the outcome: it sends [`DECLARATION`], then white space to
-/// keep the connection alive, then the result or an `<Error>`, of which this is the rest.
+/// CompleteMultipartUpload may answer 200 before it knows the outcome: it sends [`DECLARATION`],
+/// then white space to keep the connection alive, then the result or an `<Error>`, of which this is
+/// the rest.
 pub fn without_declaration(document: &str) -> &str {
     document.strip_prefix(DECLARATION).unwrap_or(document)
 }

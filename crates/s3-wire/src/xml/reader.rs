@@ -9,13 +9,14 @@ use crate::limits::{
     XML_DEPTH_MAX, XML_ELEMENTS_MAX, XML_ID_BYTES_MAX, XML_TAG_BYTES_MAX, XML_TOKEN_BYTES_MAX,
 };
 
-/// A request's document, read from start to end by pulling one child after the other. Of the document only the token
-/// that is being read is held, at most [`XML_TOKEN_BYTES_MAX`].
+/// A request's document, read from start to end by pulling one child after the other. Of the
+/// document only the token that is being read is held, at most [`XML_TOKEN_BYTES_MAX`].
 ///
-/// Every element that [`Document::child`] names must be used up by [`Document::text`], by [`Document::skip`] or by
-/// asking for its children until there are none. Namespaces are not looked at, only local names. There are no
-/// entities but the five predefined ones and character references, and no DTD. All that is not well-formed, or beyond
-/// a limit, is `MalformedXML`; so is a source that fails.
+/// Every element that [`Document::child`] names must be used up by [`Document::text`], by
+/// [`Document::skip`] or by asking for its children until there are none. Namespaces are not looked
+/// at, only local names. There are no entities but the five predefined ones and character
+/// references, and no DTD. All that is not well-formed, or beyond a limit, is `MalformedXML`; so is
+/// a source that fails.
 pub struct Document<'a> {
     tokens: Tokens<'a>,
     position: Position,
@@ -52,8 +53,8 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Enters the next child of the element that is open, and gives its name without any prefix; `None` where there
-    /// are no more, and the element is left.
+    /// Enters the next child of the element that is open, and gives its name without any prefix;
+    /// `None` where there are no more, and the element is left.
     pub fn child(&mut self) -> Result<Option<&str>> {
         loop {
             match self.tokens.next()? {
@@ -129,7 +130,8 @@ impl<'a> Document<'a> {
 struct Tokens<'a> {
     reader: Reader<Limited<'a>>,
     buffer: Vec<u8>,
-    /// A declared encoding other than ours would give other characters, and so name other keys, unless all is ASCII.
+    /// A declared encoding other than ours would give other characters, and so name other keys,
+    /// unless all is ASCII.
     ascii_only: bool,
 }
 
@@ -237,8 +239,8 @@ fn is_foreign(declaration: &BytesDecl<'_>) -> Result<bool> {
     Ok(encoding.is_some_and(|name| !known.iter().any(|k| name.eq_ignore_ascii_case(k))))
 }
 
-/// A predefined entity or a character reference. References to control characters are taken although XML 1.0 forbids
-/// them, since our own listings (and S3's) write keys that way.
+/// A predefined entity or a character reference. References to control characters are taken
+/// although XML 1.0 forbids them, since our own listings (and S3's) write keys that way.
 fn resolve(reference: &BytesRef<'_>) -> Result<char> {
     let name: &str = reference;
     let number = match name {

@@ -8,9 +8,11 @@ use crate::time::push_iso8601_of_xml;
 
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-/// Writes one document, as one string or, where it may be long, as several that are taken as they are filled.
+/// Writes one document, as one string or, where it may be long, as several that are taken as they
+/// are filled.
 ///
-/// A long document is begun by its result (say [`super::ListObjectsResult::begin`]) and gets its entries one by one.
+/// A long document is begun by its result (say [`super::ListObjectsResult::begin`]) and gets its
+/// entries one by one.
 pub struct Writer {
     // Element names are ours, so they are never escaped.
     out: String,

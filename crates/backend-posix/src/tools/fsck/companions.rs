@@ -1,8 +1,9 @@
 //! Companions that no record names.
 //!
-//! A record names its companion, but not the other way round, so that only a look at all records tells. A companion is written
-//! before its object is published; so one that is older than the walk by the usual age, and that the walk did not meet, is
-//! a leftover, unless a person moved its object around the walk meanwhile. Before one is removed, all is walked again.
+//! A record names its companion, but not the other way round, so that only a look at all records
+//! tells. A companion is written before its object is published; so one that is older than the walk
+//! by the usual age, and that the walk did not meet, is a leftover, unless a person moved its
+//! object around the walk meanwhile. Before one is removed, all is walked again.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -31,7 +32,8 @@ use crate::tools::tree::{self, Found};
 #[derive(Debug, Default)]
 pub(super) struct Named {
     ids: Mutex<HashSet<OverflowId>>,
-    /// There are names that the walk passes over, since they are no text: they may have companions too.
+    /// There are names that the walk passes over, since they are no text: they may have companions
+    /// too.
     not_all: AtomicBool,
     /// Something could not be read.
     unreadable: AtomicBool,

@@ -1,8 +1,9 @@
 //! Checking a tree, and repairing what can be repaired without losing anything of worth.
 //!
-//! All of it runs while gateways serve the tree. What is young is left alone, since it may be on its way. What can change under
-//! the check is looked at again before it counts as a problem, and again under its lock before it is repaired. Without
-//! `repair`, nothing is written, not even a lock file.
+//! All of it runs while gateways serve the tree. What is young is left alone, since it may be on
+//! its way. What can change under the check is looked at again before it counts as a problem, and
+//! again under its lock before it is repaired. Without `repair`, nothing is written, not even a
+//! lock file.
 
 mod companions;
 mod objects;
@@ -137,8 +138,8 @@ pub enum ProblemState {
     Note,
 }
 
-/// Checks the tree at `root`. `report` hears of each problem, from several threads. Fails with a sentence if the check could not
-/// be made.
+/// Checks the tree at `root`. `report` hears of each problem, from several threads. Fails with a
+/// sentence if the check could not be made.
 pub fn fsck(
     root: &Path,
     options: &FsckOptions,

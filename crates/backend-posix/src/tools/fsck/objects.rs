@@ -101,7 +101,8 @@ fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &st
         let whole = record::complete(check.bucket, record.clone()).op("read a record")?;
         Ok(whole.is_none())
     };
-    // The companion goes after its object; so if the object is still there, the companion is not going but gone.
+    // The companion goes after its object; so if the object is still there, the companion is not
+    // going but gone.
     if record.stamp != Some(file.info.stamp) || !lost(&record)? || !retrying(|| file.is_as_it_was())? {
         return Ok(());
     }
@@ -111,7 +112,8 @@ fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &st
     Ok(())
 }
 
-/// The record, if there is one; tells of one that can't be understood, which `remove` removes if it is damaged.
+/// The record, if there is one; tells of one that can't be understood, which `remove` removes if it
+/// is damaged.
 fn understood(check: &Check<'_>, path: &str, raw: Raw, remove: super::Repair<'_>) -> Option<Record> {
     match raw {
         Raw::Known(_, record) => return Some(*record),

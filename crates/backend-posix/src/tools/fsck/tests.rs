@@ -162,7 +162,8 @@ fn a_damaged_part_goes_alone() {
     expect(&scene, &format!(".slipway/uploads/{id}/00001"), ProblemKind::PartDamaged, true);
 }
 
-/// By a repair that was killed right then. Where parts are put in place without a lock, it may be another than the damaged one.
+/// By a repair that was killed right then. Where parts are put in place without a lock, it may be
+/// another than the damaged one.
 #[test]
 fn a_part_that_was_set_aside_goes_or_returns() {
     let scene = Scene::new();

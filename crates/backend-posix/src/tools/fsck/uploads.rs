@@ -21,7 +21,8 @@ use crate::store::Store;
 use crate::upload::{COMPLETED, DESCRIPTION, UPLOADS, Upload, holds, is_own, part_number};
 use crate::{files, record, sweep, unique};
 
-/// What the name of a part that is about to be removed begins with. Its own name follows, and a comma.
+/// What the name of a part that is about to be removed begins with. Its own name follows, and a
+/// comma.
 const ASIDE: &str = "damaged-";
 
 pub(super) fn check(check: &Check<'_>) -> Result<()> {
@@ -40,7 +41,8 @@ pub(super) fn check(check: &Check<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Notes the companions of parts: on a disk that is nearly full, even their short records may not fit.
+/// Notes the companions of parts: on a disk that is nearly full, even their short records may not
+/// fit.
 pub(super) fn name_companions(check: &Check<'_>, named: &Named) -> Result<()> {
     let Some(uploads) = open(check, UPLOADS)? else { return Ok(()) };
     for (id, _) in entries(&uploads).op("read uploads")? {
@@ -188,7 +190,8 @@ fn damaged(store: &Store, directory: &Directory, name: &str, number: u32) -> Io<
     Ok((!whole).then_some(info))
 }
 
-/// Removes a part, unless another has come in its place: where records are attributes, parts are put in place without a lock.
+/// Removes a part, unless another has come in its place: where records are attributes, parts are
+/// put in place without a lock.
 fn remove(directory: &Directory, name: &str, info: &FileInfo) -> Result<bool> {
     let aside = format!("{ASIDE}{name},{}", unique::name());
     match rustix::fs::renameat(directory, name, directory, &*aside) {
@@ -201,7 +204,8 @@ fn remove(directory: &Directory, name: &str, info: &FileInfo) -> Result<bool> {
     Ok(same)
 }
 
-/// Puts what was set aside back, if it is wanted under a name, or else removes it. False if it has gone by itself.
+/// Puts what was set aside back, if it is wanted under a name, or else removes it. False if it has
+/// gone by itself.
 fn end_aside(directory: &Directory, aside: &str, wanted: Option<&str>) -> Result<bool> {
     if let Some(name) = wanted {
         match rustix::fs::linkat(directory, aside, directory, name, AtFlags::empty()) {

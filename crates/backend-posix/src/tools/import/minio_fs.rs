@@ -1,9 +1,10 @@
 //! Records from what MinIO's file system backend left ("fs": one drive, until 2022).
 //!
-//! Objects are plain files, at the paths of their keys. `.minio.sys/buckets/BUCKET/KEY/fs.json` has a version, a map of headers and metadata
-//! (the ETag among them) and the sizes of parts. It was written after the file, whose time it does not name. As with versitygw,
-//! the bytes are asked whether the ETag is theirs. Whoever can write the tree can write it, so that nothing in it is believed to be
-//! well-formed.
+//! Objects are plain files, at the paths of their keys. `.minio.sys/buckets/BUCKET/KEY/fs.json` has
+//! a version, a map of headers and metadata (the ETag among them) and the sizes of parts. It was
+//! written after the file, whose time it does not name. As with versitygw, the bytes are asked
+//! whether the ETag is theirs. Whoever can write the tree can write it, so that nothing in it is
+//! believed to be well-formed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -68,8 +69,8 @@ struct MetaPart {
     size: u64,
 }
 
-/// Makes records for the tree at `root` from what MinIO left there, which stays as it is. `report` hears of each object, from several
-/// threads.
+/// Makes records for the tree at `root` from what MinIO left there, which stays as it is. `report`
+/// hears of each object, from several threads.
 pub fn import_minio_fs(
     root: &Path,
     options: &ImportOptions,

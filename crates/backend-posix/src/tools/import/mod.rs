@@ -35,7 +35,8 @@ pub enum Imported {
     Known,
     /// The other gateway has nothing on it: it is a foreign file to both.
     Foreign,
-    /// What the other gateway has on it is not, or may not be, of the bytes that are there; it stays foreign.
+    /// What the other gateway has on it is not, or may not be, of the bytes that are there; it
+    /// stays foreign.
     Stale(&'static str),
     /// It was changed while it was read, and stays as it was.
     Changed,

@@ -1,7 +1,8 @@
 //! Records from versitygw's attributes.
 //!
-//! Its attributes do not say which bytes they belong to. So the bytes are asked: an MD5 that is the ETag, MD5s of the parts that
-//! make up the ETag, or a checksum of the whole that is the one noted, prove that they are still those that were uploaded.
+//! Its attributes do not say which bytes they belong to. So the bytes are asked: an MD5 that is the
+//! ETag, MD5s of the parts that make up the ETag, or a checksum of the whole that is the one noted,
+//! prove that they are still those that were uploaded.
 
 use std::path::Path;
 
@@ -27,7 +28,8 @@ use crate::{DEFAULT_CHECKSUM, file_info};
 /// Its own directory at the top of a bucket.
 const TEMPORARY: &str = ".sgwtmp";
 
-/// Makes records for the tree at `root` from what versitygw left there. `report` hears of each object, from several threads.
+/// Makes records for the tree at `root` from what versitygw left there. `report` hears of each
+/// object, from several threads.
 pub fn import_versitygw(
     root: &Path,
     options: &ImportOptions,
@@ -82,7 +84,8 @@ impl Import<'_> {
         })
     }
 
-    /// The attributes of a file or directory; `None` if it has none, or if versitygw could not have made it.
+    /// The attributes of a file or directory; `None` if it has none, or if versitygw could not have
+    /// made it.
     fn source<'f>(&self, file: &'f OwnedFd, path: &str) -> Result<Option<Source<'f>>> {
         let Some(sidecar) = self.sidecar else { return Ok(Some(Source::File(file.as_fd()))) };
         let (_, name) = keymap::split(path);
@@ -160,8 +163,8 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Removes what an import that did not come to its end left. Attributes that say anything else than the record are younger than
-    /// that, and stay.
+    /// Removes what an import that did not come to its end left. Attributes that say anything else
+    /// than the record are younger than that, and stay.
     fn remove_rest(
         &self,
         bucket: &Bucket<'_>,

@@ -39,7 +39,8 @@ impl<'a> Operation<'a> for CreateBucket {
     }
 }
 
-/// A bucket can only be made where we are. `us-east-1` is named by naming nothing, and by nothing else.
+/// A bucket can only be made where we are. `us-east-1` is named by naming nothing, and by nothing
+/// else.
 fn check_location(asked: Option<&str>, region: &str) -> Result<()> {
     match asked {
         None | Some("" | "auto") => Ok(()),

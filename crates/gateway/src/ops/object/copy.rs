@@ -110,7 +110,8 @@ pub async fn copy_error(
     let CopySides { source, target, source_conditions } = request;
     let source_exists = match error {
         BackendError::NoSuchBucket => backend.head_bucket(cx, source.bucket).await.is_ok(),
-        // Only a condition needs the target. Without one there is nothing to look for, and the source may be back by now.
+        // Only a condition needs the target. Without one there is nothing to look for, and the
+        // source may be back by now.
         BackendError::NoSuchKey if !source_conditions => {
             backend.head_object(cx, source, ReadSelector::Whole, &Conditions::default()).await.is_ok()
         }

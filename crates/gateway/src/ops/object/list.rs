@@ -35,7 +35,8 @@ impl<'a> Operation<'a> for ListObjects<'a> {
     }
 }
 
-/// Where a client can't tell by itself: that is the last key, but for delimiters, and pages that end before the next one.
+/// Where a client can't tell by itself: that is the last key, but for delimiters, and pages that
+/// end before the next one.
 fn needs_marker(page: &ListPage, delimiter: Option<&str>, next: &str) -> bool {
     let last = match page.items.last() {
         Some(ListItem::Object(object)) => Some(object.key.as_str()),

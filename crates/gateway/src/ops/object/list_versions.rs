@@ -8,7 +8,8 @@ use crate::ops::Operation;
 use crate::pipeline::Call;
 use crate::reply::Reply;
 
-/// ListObjectVersions. As there are no versions yet, each object is its own and only one, with the id `null`.
+/// ListObjectVersions. As there are no versions yet, each object is its own and only one, with the
+/// id `null`.
 pub struct ListObjectVersions<'a>(headers::ListVersions<'a>);
 
 impl<'a> Operation<'a> for ListObjectVersions<'a> {

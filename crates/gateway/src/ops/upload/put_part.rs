@@ -49,7 +49,8 @@ impl<'a> Operation<'a> for UploadPart {
     }
 }
 
-/// A part must have the checksum that its upload was created with; and a composite checksum needs one from each part.
+/// A part must have the checksum that its upload was created with; and a composite checksum needs
+/// one from each part.
 fn check_algorithm(given: &ChecksumRequest, upload: &UploadAttributes) -> Result<()> {
     let Some((algorithm, checksum_type)) = upload.checksum else { return Ok(()) };
     let given = match (given.algorithm, checksum_type) {

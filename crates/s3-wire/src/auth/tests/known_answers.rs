@@ -6,7 +6,8 @@ const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b785
 const HOST: (&str, &str) = ("Host", "examplebucket.s3.amazonaws.com");
 const DATE: (&str, &str) = ("x-amz-date", "20130524T000000Z");
 
-/// S3 API reference, "Signature calculations for the Authorization header: transferring payload in a single chunk".
+/// S3 API reference, "Signature calculations for the Authorization header: transferring payload in
+/// a single chunk".
 fn examples() -> [Request; 4] {
     let hash = ("x-amz-content-sha256", EMPTY);
     let put_hash = "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072";
@@ -146,7 +147,8 @@ fn sigv4_chunks() {
 type Sigv2Example =
     (&'static str, &'static str, Option<&'static str>, &'static [(&'static str, &'static str)], &'static str);
 
-/// S3 user guide, "Signing and authenticating REST requests": method, URI, bucket in the host, headers, signature.
+/// S3 user guide, "Signing and authenticating REST requests": method, URI, bucket in the host,
+/// headers, signature.
 #[test]
 fn sigv2_headers() {
     let examples: [Sigv2Example; 7] = [
@@ -227,7 +229,8 @@ fn sigv2_presigned() {
     assert_eq!(request.refusal().0, ErrorCode::SignatureDoesNotMatch);
 }
 
-/// Made with botocore 1.43 (`generate_presigned_url`, 2013-05-24T00:00:00Z, path style), both versions.
+/// Made with botocore 1.43 (`generate_presigned_url`, 2013-05-24T00:00:00Z, path style), both
+/// versions.
 #[test]
 fn keys_that_need_encoding() {
     // Path, SigV4, SigV2.
@@ -277,14 +280,16 @@ fn keys_that_need_encoding() {
             assert!(request(&uri).verify().is_ok(), "{uri}: {:?}", request(&uri).refusal());
             let wrong = uri.replace("attachment", "inline");
             assert_eq!(request(&wrong).refusal().0, ErrorCode::SignatureDoesNotMatch);
-            // What a client or proxy does to the encoding on the way does not matter: it is the same key.
+            // What a client or proxy does to the encoding on the way does not matter: it is the
+            // same key.
             let lower = uri.replacen(path, &path.replace("%C3%A9", "%c3%a9").replace("%2A", "*"), 1);
             assert!(request(&lower).verify().is_ok(), "{lower}");
         }
     }
 }
 
-/// botocore moves the headers that it signed into the query of a SigV2 URL; whoever uses it sends them or not.
+/// botocore moves the headers that it signed into the query of a SigV2 URL; whoever uses it sends
+/// them or not.
 #[test]
 fn sigv2_headers_in_the_query() {
     let uri = "/k?AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Signature=McWLMVVfpclwav%2F0%2B9y8tX8j7R0%3D&\
@@ -299,7 +304,8 @@ fn sigv2_headers_in_the_query() {
     assert_eq!(request.refusal().0, ErrorCode::SignatureDoesNotMatch);
 }
 
-/// Where a value that somebody else chose is signed, the string to sign must not read as that of another request.
+/// Where a value that somebody else chose is signed, the string to sign must not read as that of
+/// another request.
 #[test]
 fn sigv2_lines_cannot_be_moved() {
     let request = |uri: &str| Request::new("GET", uri, &[("Host", "s3.example.org:9000")]);

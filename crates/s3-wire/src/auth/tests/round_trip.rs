@@ -190,7 +190,8 @@ fn sigv2_urls_take_no_other_headers() {
     }
 }
 
-/// The JavaScript SDK v2 signs a header and writes it into the query; who uses the URL sends it or not.
+/// The JavaScript SDK v2 signs a header and writes it into the query; who uses the URL sends it or
+/// not.
 #[test]
 fn sigv4_headers_that_are_in_the_query_too() {
     let sent = [("Host", "h"), ("x-amz-acl", "private"), ("content-type", "a/b")];
