@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .server import RECORDS
 
-# A real tree with many small files, symbolic links and odd names, as issue 2 asks for.
+# A real tree with many small files, symbolic links and odd names.
 DOCUMENTATION = Path("/usr/share/doc")
 
 

@@ -84,9 +84,9 @@
 //!   last `a/...` goes: turning it back would win nothing but a shorter path.
 //! - *One lock at a time.* No operation waits for a lock while it has one, except DeleteBucket and
 //!   the search for lost companions, which take all in order, whoever turns a file into a directory
-//!   by steps ([`conversion`]), and CompleteMultipartUpload, which has its upload's. That one no
-//!   one waits for: whoever finds it taken answers `Conflict`. Writers of parts share a lock that
-//!   they never wait for either, and Complete waits for it for a moment.
+//!   by steps ([`conversion`]), and CompleteMultipartUpload, which has its upload's. For that one
+//!   another Complete or an Abort waits, with a limit, while it has no other. Writers of parts
+//!   share a lock that they never wait for, and Complete waits for it for a moment.
 //! - *No one writes to an object.* An assembly is sealed before it is published. Whoever writes to
 //!   it holds a lock that excludes the sealing, and looks for the seal first (decision 0007).
 //!
@@ -94,8 +94,8 @@
 //! - Tell two foreign writes apart that leave size and mtime as they were; on a file system with
 //!   coarse timestamps, that is any edit of the same length within its granularity. Nor can it tell
 //!   that a program is in the middle of one `write` call.
-//! - Undo the directories of a PUT that a crash interrupted before it marked them: they stay,
-//!   empty, as if made by a person.
+//! - Undo the directories of a PUT that a crash interrupted before it marked them, where there was
+//!   no room for a note of them: they stay, empty, as if made by a person.
 //! - Tell a copy by `cp -a` from its original: where the record has a companion, both name the
 //!   same, and whichever is replaced or deleted first takes it from the other (which keeps its ETag
 //!   and checksum, and loses metadata and parts).

@@ -171,7 +171,7 @@ impl Store {
     /// Finds out whether the root's file system can do what is asked of it.
     pub fn try_root(&self, root: &Path) -> Result<(), OpenError> {
         let Options { allow_same_names, durability, .. } = self.options;
-        // Of those that are known, it is known.
+        // Local file systems that are known by name can flush a directory.
         let flushes = durability.syncs_names() && !self.volume.kind.is_local();
         let needs = Needs { names: !allow_same_names, flushes, attributes: false };
         // Should this process be killed, the sweep removes it.
