@@ -17,12 +17,10 @@ from email.utils import parsedate_to_datetime
 import pytest
 
 from support import expect
-from support.bucket import Bucket
 from support.checksums import checksum
 from support.data import MIB, pattern
 from support.marks import needs_attributes
-from support.server import RECORDS, assert_nothing_staged, binary
-from support.tools import findings
+from support.server import assert_nothing_staged, binary
 from support.wire import Closed, poll
 
 
@@ -289,27 +287,6 @@ class TestDirectories:
         expect.ok(bucket.delete("mine/too/made/key"), 204)
         assert bucket.file("mine/too").is_dir()
         assert not bucket.file("mine/too/made").exists()
-
-    @pytest.mark.parametrize("metadata", [pytest.param("xattr", marks=needs_attributes), "sidecar"])
-    def test_a_file_that_became_one_is_given_back_by_hand(self, make_server, metadata):
-        """As docs/SEMANTICS.md says: the object keeps its ETag and metadata."""
-        bucket = Bucket(make_server("--metadata", metadata), "lab").create()
-        bucket.put("report", b"data", headers={"x-amz-meta-colour": "blue"})
-        bucket.put("report/part", b"part")
-        expect.ok(bucket.delete("report/part"), 204)
-        place = bucket.file("report")
-        assert set(os.listdir(place)) - {RECORDS} == {".slipway,self"}
-        (place / ".slipway,self").rename(bucket.tree / "report.file")
-        if metadata == "sidecar":
-            (place / RECORDS / ".slipway,self").rename(bucket.tree / RECORDS / "report")
-            shutil.rmtree(place / RECORDS)
-        place.rmdir()
-        (bucket.tree / "report.file").rename(place)
-        got = expect.ok(bucket.get("report"))
-        assert (got.body, got.etag) == (b"data", f'"{hashlib.md5(b"data").hexdigest()}"')
-        assert got.headers["x-amz-meta-colour"] == "blue"
-        assert bucket.keys() == ["report"] and place.read_bytes() == b"data"
-        assert findings(bucket.server.tree) == []
 
     def test_with_a_persons_file_stay(self, bucket):
         bucket.put("d/key", b"x")

@@ -1,15 +1,20 @@
 """docs/SEMANTICS.md: each section's examples are run, and must print what the page says."""
 
+import hashlib
 import os
 import re
+import shutil
 import subprocess
 from dataclasses import dataclass
 
 import pytest
 
 from support import expect
+from support.bucket import Bucket
 from support.clients import environment
-from support.server import KEYS, REPOSITORY, binary
+from support.marks import needs_attributes
+from support.server import KEYS, RECORDS, REPOSITORY, binary
+from support.tools import findings
 
 PAGE = (REPOSITORY / "docs" / "SEMANTICS.md").read_text()
 MARK = "=== end of a command ==="
@@ -90,3 +95,25 @@ def test_examples(title, make_server, tmp_path):
             re.fullmatch(pattern(expected), line) for expected, line in zip(example.output, lines)
         )
         assert matches, f"$ {example.command}\nprinted:\n{output}\nexpected:\n" + "\n".join(example.output)
+
+
+@pytest.mark.parametrize("metadata", [pytest.param("xattr", marks=needs_attributes), "sidecar"])
+def test_a_file_that_became_one_is_given_back_by_hand(make_server, metadata):
+    """Also an object of S3's, with records in files too: it keeps its ETag and metadata."""
+    bucket = Bucket(make_server("--metadata", metadata), "lab").create()
+    bucket.put("report", b"data", headers={"x-amz-meta-colour": "blue"})
+    bucket.put("report/part", b"part")
+    expect.ok(bucket.delete("report/part"), 204)
+    place = bucket.file("report")
+    assert set(os.listdir(place)) - {RECORDS} == {".slipway,self"}
+    (place / ".slipway,self").rename(bucket.tree / "report.file")
+    if metadata == "sidecar":
+        (place / RECORDS / ".slipway,self").rename(bucket.tree / RECORDS / "report")
+        shutil.rmtree(place / RECORDS)
+    place.rmdir()
+    (bucket.tree / "report.file").rename(place)
+    got = expect.ok(bucket.get("report"))
+    assert (got.body, got.etag) == (b"data", f'"{hashlib.md5(b"data").hexdigest()}"')
+    assert got.headers["x-amz-meta-colour"] == "blue"
+    assert bucket.keys() == ["report"] and place.read_bytes() == b"data"
+    assert findings(bucket.server.tree) == []
