@@ -117,3 +117,16 @@ def test_no_key_leads_to_records(bucket):
     expect.error(bucket.get("link"), "NoSuchKey")
     expect.error(bucket.get("links/a"), "NoSuchKey")
     assert sorted(bucket.keys()) == [".slipway,records", ".slipway,records/", ".slipway,records/a", "a"]
+
+
+def test_a_link_to_the_bucket(bucket):
+    """It is no object, as where records are attributes, and listings end there."""
+    bucket.put("d/key", b"1")
+    bucket.put("key", b"2")
+    (bucket.tree / "d" / "loop").symlink_to("..")
+    (bucket.tree / "here").symlink_to(".")
+    for key in ("d/loop", "here"):
+        expect.error(bucket.get(key), "NoSuchKey")
+        expect.head_error(bucket.head(key), 404)
+    assert bucket.keys() == ["d/key", "key"]
+    assert bucket.read("d/loop/key") == b"2"

@@ -74,6 +74,10 @@ impl Sidecar {
     /// Reads the sidecar of the file at `path` below `directory`; `None` if it has none.
     pub fn read(directory: impl AsFd, path: &str) -> Io<Option<Self>> {
         let (above, name) = keymap::split(path);
+        if name.is_empty() {
+            // The bucket, to which a link may lead: what it has is in a place of its own.
+            return Ok(None);
+        }
         match files::read_own_and_inode(&directory, &join(&join(above, RECORDS), name)) {
             Ok((bytes, inode)) => Ok(Some(Self { bytes, inode })),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => Ok(None),
