@@ -479,7 +479,7 @@ class TestSymlinks:
         bucket.put("real/file", b"data")
         bucket.put("real/directory/", b"")
         bucket.file("dir").symlink_to("real")
-        message = re.compile("delete the object by its own key")
+        message = re.compile("change the object by its own key")
         for key in ("dir/file", "dir/directory/"):
             expect.error(bucket.raw.delete(bucket.path(key)), "AccessDenied", message)
         removed = bucket.delete_many("dir/file", "real/nothing", "dir/nothing").xml
@@ -487,8 +487,22 @@ class TestSymlinks:
         assert bucket.read("real/file") == b"data"
         assert bucket.exists("real/directory/")
         bucket.delete("dir/nothing")
+        bucket.delete("dir")
         bucket.delete("real/file")
         assert bucket.file("dir").is_symlink()
+
+    def test_a_link_to_a_directory_is_no_object_of_its_own(self, bucket):
+        """Its key and the directory's would have two locks."""
+        bucket.put("real/file", b"1")
+        bucket.file("dir").symlink_to("real")
+        expect.error(bucket.raw.put(bucket.path("dir"), b"x"), "AccessDenied", re.compile("symbolic link"))
+        assert not bucket.exists("real")
+        bucket.put("real", b"data")
+        assert bucket.read("dir") == b"data"
+        message = re.compile("change the object by its own key")
+        for request in (bucket.raw.put, bucket.raw.delete):
+            expect.error(request(bucket.path("dir")), "AccessDenied", message)
+        assert bucket.read("real") == b"data"
 
     def test_nothing_is_copied_onto_itself_through_a_link(self, bucket):
         """Whoever moves would delete the source then."""
@@ -503,6 +517,11 @@ class TestSymlinks:
             query = {"partNumber": "1", "uploadId": bucket.create_upload(target)}
             response = bucket.raw.put(bucket.path(target), query=query, headers=header)
             expect.error(response, "InvalidRequest", message)
+        # An object that is a directory, too.
+        bucket.put("real", b"data")
+        for source, target in [("real", "dir"), ("dir", "real")]:
+            header = {"x-amz-copy-source": f"{bucket.name}/{source}"}
+            expect.error(bucket.raw.put(bucket.path(target), headers=header), "InvalidRequest", message)
         header = {"x-amz-copy-source": f"{bucket.name}/dir/file"}
         expect.ok(bucket.raw.put(bucket.path("real/other"), headers=header))
         assert bucket.read("dir/other") == b"data"

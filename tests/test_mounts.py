@@ -411,3 +411,19 @@ def test_twins_of_one_second(tmp_path, mount, make_server):
     assert {c["Key"]: c["ETag"] for c in bucket.page().all("Contents")}[b] == got.headers["etag"]
     bucket.put(b, b"six")
     assert bucket.head(b).etag == bucket.put("c", b"six").etag
+
+
+@only_root
+def test_what_is_mounted_twice_is_not_copied_onto_itself(make_bucket, mount):
+    """Whoever moves would delete the source then."""
+    bucket, other = make_bucket(), make_bucket()
+    bucket.put("real/file", b"data")
+    for at in (bucket.file("again"), other.file("again")):
+        at.mkdir()
+        mount("--bind", bucket.file("real"), at)
+    message = re.compile("to copy an object to itself")
+    for target in (bucket, other):
+        header = {"x-amz-copy-source": f"{bucket.name}/real/file"}
+        response = target.raw.put(target.path("again/file"), headers=header)
+        expect.error(response, "InvalidRequest", message)
+    assert bucket.read("real/file") == b"data"

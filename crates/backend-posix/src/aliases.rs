@@ -4,12 +4,16 @@
 //! Reading and writing by such a name does what it says. Whoever moves or mirrors objects by S3
 //! takes two keys for two objects, though: a copy from one name to the other, or none since they
 //! are alike already, and then the removal of "the source" would leave nothing. So nothing is
-//! deleted by such a key, and nothing is copied onto itself by it.
+//! deleted by such a key, and nothing is copied onto itself by it. A key whose last name is such a
+//! link is not written to either ([`find`](crate::place::find)).
 
 use backend::{BackendError, Result};
+use s3_types::BucketName;
 
-use crate::bucket::{Bucket, Directory, join};
-use crate::keymap::{self, ObjectPath};
+use crate::bucket::Directory;
+use crate::error::Op;
+use crate::file_info;
+use crate::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF};
 use crate::object::Source;
 use crate::place::existing_directory;
 use crate::store::Store;
@@ -19,27 +23,33 @@ pub(crate) fn refuse_delete(opened: &Directory, path: &str) -> Result<()> {
     if opened.path == path { Ok(()) } else { Err(BackendError::OtherName) }
 }
 
-/// Refuses to copy an object onto itself by two different keys.
-pub(crate) fn refuse_copy(store: &Store, source: &Source, to: (&s3_types::BucketName, &str)) -> Result<()> {
-    if source.bucket != *to.0 || source.key == to.1 {
+/// Refuses to copy an object onto itself by two different keys. Directories that are mounted in a
+/// second place are found by this, too.
+pub(crate) fn refuse_copy(store: &Store, source: &Source, to: (&BucketName, &str)) -> Result<()> {
+    if source.bucket == *to.0 && source.key == to.1 {
         return Ok(());
     }
-    let bucket = store.bucket(to.0)?;
-    let (from, to) = (ObjectPath::of(&source.key), ObjectPath::of(to.1));
-    match (own_path(&bucket, &from)?, own_path(&bucket, &to)?) {
-        (Some(one), Some(other)) if from.directory == to.directory && one == other => {
-            Err(BackendError::SameObject)
-        }
-        _ => Ok(()),
+    let from = whereabouts(store, &source.bucket, &source.key)?;
+    if from.is_some() && from == whereabouts(store, to.0, to.1)? {
+        return Err(BackendError::SameObject);
     }
+    Ok(())
 }
 
-/// A key's path without the links to directories that are in it; `None` if its directory does not
-/// exist.
-fn own_path(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<String>> {
-    if place.directory {
-        return Ok(existing_directory(bucket, &place.path)?.map(|directory| directory.path));
-    }
+/// Device and inode of the directory that has a key's file, or would have it, and the file's name.
+/// `None` if there is no such directory.
+fn whereabouts(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<((u64, u64), String)>> {
+    let bucket = store.bucket(bucket)?;
+    let place = ObjectPath::of(key);
     let (above, name) = keymap::split(&place.path);
-    Ok(existing_directory(bucket, above)?.map(|parent| join(&parent.path, name)))
+    let (directory, name) = match existing_directory(&bucket, &place.path)? {
+        Some(directory) => (directory, if place.directory { DIRECTORY_DATA } else { SELF }),
+        None if place.directory => return Ok(None),
+        None => match existing_directory(&bucket, above)? {
+            Some(parent) => (parent, name),
+            None => return Ok(None),
+        },
+    };
+    let id = file_info::of(&directory).op("stat a directory")?.id();
+    Ok(Some((id, name.to_owned())))
 }

@@ -69,8 +69,13 @@ pub(crate) fn find(
         Found::Object(current) => spot(parent, name, Some(current)),
         Found::Obstacle => Ok(None),
         Found::Directory => {
-            let directory = bucket.directory(&join(&parent.path, name)).attempt("open a directory")?;
+            let path = join(&parent.path, name);
+            let directory = bucket.directory(&path).attempt("open a directory")?;
+            // The name is a link to it. The object there has a key, and a lock, of its own.
+            let linked = directory.path != path;
             match find_reserved(bucket, &directory, SELF, facts)? {
+                Found::Nothing if linked => Ok(None),
+                Found::Object(_) if linked => Err(BackendError::OtherName.into()),
                 Found::Nothing => spot(&directory, SELF, None),
                 Found::Object(current) => spot(&directory, SELF, Some(current)),
                 Found::Directory | Found::Obstacle => Ok(None),

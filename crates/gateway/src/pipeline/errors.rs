@@ -118,7 +118,7 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         ),
         B::OtherName => S3Error::with_message(
             ErrorCode::AccessDenied,
-            "This key leads through a symbolic link of the file system: delete the object by its own key.",
+            "This key leads through a symbolic link of the file system: change the object by its own key.",
         ),
         B::SameObject => copy_onto_itself(),
         B::OutOfSpace => {
