@@ -256,7 +256,7 @@ fn convert_somewhere(
         }
     }
     let (staging, _) = scattered(bucket, parent)?;
-    convert(&staging, &exchange::scattered_name())
+    convert(&staging, &exchange::name_beside_file())
 }
 
 /// True if what is made in a directory gets more from it than its place: its group, or an ACL.

@@ -29,14 +29,14 @@ use crate::limits::NOTE_BYTES_MAX;
 use crate::place::directory_record;
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::staging_directory;
+use crate::staging::{is_scattered, staging_directory};
 use crate::sweep::remove_tree;
 use crate::{conversion, directories, files, ours, staging, unique};
 
 mod joining;
 
 const IN_STAGING: &str = "x";
-const SCATTERED: &str = ".slipway,x";
+const BESIDE_FILE: &str = ".slipway,x";
 const NOTE: &str = "n";
 
 /// A name for a directory that is prepared in staging.
@@ -45,14 +45,14 @@ pub(crate) fn name_in_staging() -> String {
 }
 
 /// A name for one that is prepared in the directory of the file.
-pub(crate) fn scattered_name() -> String {
-    format!("{SCATTERED}{}", unique::name())
+pub(crate) fn name_beside_file() -> String {
+    format!("{BESIDE_FILE}{}", unique::name())
 }
 
 /// What the directory is called that is to have one of these names, as long as it has no mark: such
 /// as the sweep removes.
 fn name_of_unmarked(prepared: &str) -> String {
-    if prepared.starts_with(SCATTERED) { staging::scattered_name() } else { unique::name() }
+    if is_scattered(prepared) { staging::scattered_name() } else { unique::name() }
 }
 
 /// True for a [`name_in_staging`].
@@ -63,7 +63,7 @@ pub(crate) fn is_in_staging(name: &str) -> bool {
 /// What the names of one exchange share: of what is prepared, of what came out, of the note. `None`
 /// for other names.
 pub(crate) fn id_of(name: &str) -> Option<&str> {
-    let id = [SCATTERED, IN_STAGING, NOTE].into_iter().find_map(|prefix| name.strip_prefix(prefix));
+    let id = [BESIDE_FILE, IN_STAGING, NOTE].into_iter().find_map(|prefix| name.strip_prefix(prefix));
     id.filter(|id| unique::is_name(id))
 }
 
@@ -338,7 +338,8 @@ fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, na
     if conversion::holds_something(directory) {
         return false;
     }
-    if !staging::is_scattered(name) {
+    // Only in staging does no one else write.
+    if is_in_staging(name) || unique::is_name(name) {
         return remove_tree(above, name);
     }
     // Where it is by now, its file may be an object.
@@ -349,11 +350,6 @@ fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, na
     let _ = rustix::fs::unlinkat(directory, SELF, AtFlags::empty());
     record::forget(bucket.store, directory, SELF);
     ours::remove_made(bucket, directory, above, name)
-}
-
-/// True for a name in a directory of keys, where others may write.
-fn is_scattered(name: &str) -> bool {
-    name.starts_with(SCATTERED)
 }
 
 /// What a note says.
@@ -454,7 +450,7 @@ fn settle_noted(bucket: &Bucket<'_>, staging: &OwnedFd, id: &str, noted: &Noted)
         return Ok(false);
     }
     match bucket.directory(keymap::split(&noted.path).0) {
-        Ok(parent) => settle_at(bucket, &parent.fd, &format!("{SCATTERED}{id}"), Some(noted)),
+        Ok(parent) => settle_at(bucket, &parent.fd, &format!("{BESIDE_FILE}{id}"), Some(noted)),
         Err(_) => Ok(true),
     }
 }

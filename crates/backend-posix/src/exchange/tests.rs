@@ -215,7 +215,7 @@ fn by_steps_where_others_may_write_the_file_stays() {
         scene.put("d/a", b"old").unwrap();
         let bucket = scene.bucket();
         let parent = bucket.directory("d").unwrap();
-        let (file, entry) = (file_info::at(&parent, "a").unwrap(), scattered_name());
+        let (file, entry) = (file_info::at(&parent, "a").unwrap(), name_beside_file());
         let mut prepared = prepare(&bucket, (&parent, "a"), &file, None, (&parent.fd, &entry)).unwrap();
         if fails {
             // Another program takes the file away.
