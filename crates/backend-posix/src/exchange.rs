@@ -25,7 +25,7 @@ use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, FileInfo};
 use crate::keymap::{self, RECORDS, SELF};
-use crate::limits::NOTE_BYTES_MAX;
+use crate::note::Note;
 use crate::place::directory_record;
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
@@ -78,7 +78,7 @@ pub(crate) struct Prepared<'p> {
     directory: OwnedFd,
     /// Device and inode of the file that is in it.
     file: (u64, u64),
-    note: Option<WrittenNote>,
+    note: Option<Note>,
 }
 
 /// What came out of an exchange, and what became of it.
@@ -160,7 +160,7 @@ impl Prepared<'_> {
         record::take_along(bucket, (*parent, *name), (&*directory, SELF))?;
         let made = file_info::of(&*directory).attempt("stat a directory")?;
         rustix::fs::renameat(*staging, unmarked, *staging, *entry).attempt("name a directory")?;
-        *note = WrittenNote::write(bucket, entry, &Noted::of(&made, file, &join(&parent.path, name)));
+        *note = Noted::of(&made, file, &join(&parent.path, name)).write(bucket, entry);
         // Not before: by the note the sweep knows what is no longer ours.
         files::give(&*directory, owner).attempt("give a directory its owner")?;
         // From here to the exchange every call counts: it is the time in which another program's
@@ -214,7 +214,7 @@ impl Prepared<'_> {
     fn look(&mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
         match self.put_back(bucket)? {
             Out::InDirectory => {
-                forget(self.note.take());
+                self.forget_note();
                 let store = bucket.store;
                 let device = self.file.0;
                 if store.options.durability.syncs_names() && !store.keeps_order(device) {
@@ -223,7 +223,7 @@ impl Prepared<'_> {
                 Ok(())
             }
             Out::Back => {
-                forget(self.note.take());
+                self.forget_note();
                 Err(Fail::Retry)
             }
             Out::Kept => Err(Fail::Retry),
@@ -323,10 +323,16 @@ impl Prepared<'_> {
         Ok(file_info::at(self.parent, self.name).is_ok_and(|there| there.id() == own.id()))
     }
 
+    fn forget_note(&mut self) {
+        if let Some(note) = self.note.take() {
+            note.remove();
+        }
+    }
+
     /// Removes what is still in staging, unless it may be the only name of something.
     fn abandon(&mut self, bucket: &Bucket<'_>) {
         if remove_prepared(bucket, &self.directory, self.staging, self.entry) {
-            forget(self.note.take());
+            self.forget_note();
         }
     }
 }
@@ -368,6 +374,12 @@ impl Noted {
         Self { directory: directory.inode, file: file.inode, path: path.to_owned() }
     }
 
+    /// Without a note (the path is too long, the disk is full) the sweep removes less.
+    fn write(&self, bucket: &Bucket<'_>, prepared: &str) -> Option<Note> {
+        let text = format!("{}:{}:{}", self.directory, self.file, self.path);
+        Note::write_as(bucket, text, format!("{NOTE}{}", id_of(prepared)?))
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.splitn(3, ':');
         let mut number = || fields.next()?.parse().ok();
@@ -381,29 +393,6 @@ impl Noted {
             Err(Errno::NOENT | Errno::INVAL) => Ok(None),
             Err(errno) => Err(errno).attempt("read a note"),
         }
-    }
-}
-
-/// A note that is there.
-struct WrittenNote {
-    staging: OwnedFd,
-    name: String,
-}
-
-impl WrittenNote {
-    /// Without one (the path is too long, the disk is full) the sweep removes less.
-    fn write(bucket: &Bucket<'_>, prepared: &str, noted: &Noted) -> Option<Self> {
-        let text = format!("{}:{}:{}", noted.directory, noted.file, noted.path);
-        let id = id_of(prepared).filter(|_| text.len() <= NOTE_BYTES_MAX)?;
-        let (staging, name) = (staging_directory(bucket).ok()?, format!("{NOTE}{id}"));
-        rustix::fs::symlinkat(text, &staging, &name).ok()?;
-        Some(Self { staging, name })
-    }
-}
-
-fn forget(note: Option<WrittenNote>) {
-    if let Some(WrittenNote { staging, name }) = note {
-        let _ = rustix::fs::unlinkat(staging, name, AtFlags::empty());
     }
 }
 

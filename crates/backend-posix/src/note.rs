@@ -49,7 +49,8 @@ impl Note {
         Self::write_as(bucket, text, unique::name())
     }
 
-    fn write_as(bucket: &Bucket<'_>, text: String, name: String) -> Option<Self> {
+    /// Writes a note that has this name.
+    pub fn write_as(bucket: &Bucket<'_>, text: String, name: String) -> Option<Self> {
         if text.len() > NOTE_BYTES_MAX {
             return None;
         }
