@@ -51,9 +51,7 @@ pub(crate) fn swap_by_steps(
     // The sweep may have taken it for a leftover. It does that with the same lock.
     let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("look up a name")?;
     file_info::at(&directory, SELF).attempt("look up a name")?;
-    if bucket.store.options.durability.syncs_names() {
-        rustix::fs::fsync(staging).attempt("sync a directory")?;
-    }
+    bucket.store.sync_names(staging).attempt("sync a directory")?;
     announce(bucket, &format!("{}:{prepared}:{path}", unique::name()))?;
     // Not removed: another program may have put a newer one there.
     let taken = rustix::fs::renameat(parent, name, &directory, OUT).attempt("take a name away");
@@ -198,10 +196,7 @@ fn announce(bucket: &Bucket<'_>, text: &str) -> Result<(), Fail> {
     rustix::fs::symlinkat(text, &staging, &name).attempt("announce a conversion")?;
     let own = bucket.own().attempt("open a directory")?;
     rustix::fs::renameat(&staging, &name, &own, ANNOUNCEMENT).attempt("announce a conversion")?;
-    if bucket.store.options.durability.syncs_names() {
-        rustix::fs::fsync(own).attempt("sync a directory")?;
-    }
-    Ok(())
+    bucket.store.sync_names(own).attempt("sync a directory")
 }
 
 /// The text; `None` if nothing was ever converted by steps.

@@ -100,9 +100,7 @@ fn make(
         }
         Err(errno) => return Err(errno).attempt("make a directory"),
     };
-    if bucket.store.options.durability.syncs_names() {
-        rustix::fs::fsync(parent).attempt("sync a directory")?;
-    }
+    bucket.store.sync_names(parent).attempt("sync a directory")?;
     Ok(directory)
 }
 

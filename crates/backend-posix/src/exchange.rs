@@ -196,10 +196,7 @@ impl Prepared<'_> {
                 return Err(errno).attempt("swap a file for a directory");
             }
         }
-        if bucket.store.options.durability.syncs_names() {
-            rustix::fs::fsync(parent).attempt("sync a directory")?;
-        }
-        Ok(())
+        bucket.store.sync_names(parent).attempt("sync a directory")
     }
 
     /// [`Prepared::swap`] where the file system can't do it at once.

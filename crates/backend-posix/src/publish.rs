@@ -251,12 +251,10 @@ pub(crate) fn put_in_place(
     result
 }
 
-/// Puts the names in a directory on disk, if the durability level says so.
+/// [`Store::sync_names`](crate::store::Store::sync_names), in what was published already: not to be
+/// tried again.
 pub(crate) fn sync_names(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<(), Fail> {
-    if bucket.store.options.durability.syncs_names() {
-        rustix::fs::fsync(directory).op("sync a directory")?;
-    }
-    Ok(())
+    Ok(bucket.store.sync_names(directory).op("sync a directory")?)
 }
 
 /// A directory as an object.

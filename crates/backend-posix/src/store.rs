@@ -244,6 +244,11 @@ impl Store {
         if info.device == self.device { Some(self.volume.kind) } else { FileSystem::of(directory).ok() }
     }
 
+    /// Puts the names in a directory on disk, if the durability level says so.
+    pub fn sync_names(&self, directory: impl AsFd) -> Io<()> {
+        if self.options.durability.syncs_names() { rustix::fs::fsync(directory) } else { Ok(()) }
+    }
+
     /// True if what happens to names and files on `device` is on disk in the order in which it
     /// happened: whatever is flushed has all that came before it on disk too, but for bytes that
     /// were not written out.

@@ -156,10 +156,7 @@ fn birth(bucket: &Bucket<'_>) -> Result<Timestamp> {
 }
 
 fn sync_root(store: &Store) -> Result<()> {
-    if store.options.durability.syncs_names() {
-        rustix::fs::fsync(&store.root).op("sync the root")?;
-    }
-    Ok(())
+    store.sync_names(&store.root).op("sync the root")
 }
 
 /// The names in a directory and their types, where they are text. Read again if it changed

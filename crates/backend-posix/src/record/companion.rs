@@ -62,7 +62,7 @@ pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: 
     let record = Record { key: Some(path.to_owned()), ..companion.record.clone() };
     let name = format!("{:032x}", companion.id);
     write_own(bucket, &directory, &name, &codec::encode(&record), durability.syncs_data())?;
-    let synced = if durability.syncs_names() { rustix::fs::fsync(&directory) } else { Ok(()) };
+    let synced = bucket.store.sync_names(&directory);
     if synced.is_err() {
         remove_companion(bucket, Some(companion.id));
     }

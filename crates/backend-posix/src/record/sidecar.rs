@@ -322,10 +322,7 @@ fn replace(
         placed => placed,
     };
     placed.attempt("place a record")?;
-    if bucket.store.options.durability.syncs_names() {
-        rustix::fs::fsync(&folder).attempt("sync a directory")?;
-    }
-    Ok(())
+    bucket.store.sync_names(&folder).attempt("sync a directory")
 }
 
 /// Opens the folder of records of a directory, making it if it is missing.
@@ -336,10 +333,8 @@ fn folder(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<OwnedFd, Fail> {
     }
     let mode = Mode::from_raw_mode(bucket.store.options.directory_mode);
     match rustix::fs::mkdirat(&directory, RECORDS, mode) {
-        Ok(()) if bucket.store.options.durability.syncs_names() => {
-            rustix::fs::fsync(&directory).attempt("sync a directory")?;
-        }
-        Ok(()) | Err(Errno::EXIST) => {}
+        Ok(()) => bucket.store.sync_names(&directory).attempt("sync a directory")?,
+        Err(Errno::EXIST) => {}
         Err(errno) => return Err(errno).attempt("make a directory for records"),
     }
     let folder = resolve::plain(&directory, RECORDS, DIRECTORY).attempt("open a directory's records")?;

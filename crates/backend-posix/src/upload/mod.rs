@@ -220,8 +220,8 @@ impl Upload {
     /// more; a part that comes late finds that out.
     fn remove(&self, bucket: &Bucket<'_>, id: &UploadId, sync: Sync) -> Result<(), Fail> {
         self.remove_description(bucket)?;
-        if sync == Sync::Names && bucket.store.options.durability.syncs_names() {
-            rustix::fs::fsync(&self.directory).op("sync a directory")?;
+        if sync == Sync::Names {
+            bucket.store.sync_names(&self.directory).op("sync a directory")?;
         }
         if let Ok(uploads) = bucket.own_directory(UPLOADS) {
             sweep::remove_tree(&uploads, id.as_str());
