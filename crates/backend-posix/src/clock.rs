@@ -53,8 +53,7 @@ impl Clocks {
     }
 
     /// True if whatever changes a directory from now on gives it another time than `info` has,
-    /// which was there when reading it
-    /// began at `began_ns`.
+    /// which was there when reading it began at `began_ns`.
     pub fn is_settled(&self, file_system: FileSystem, info: &FileInfo, began_ns: i64) -> bool {
         let whole_second = info.changed_ns % 1_000_000_000 == 0;
         let (wait, ahead_ns) = match file_system {

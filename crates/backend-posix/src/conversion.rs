@@ -1,20 +1,17 @@
 //! A file becomes a directory where the file system has no `RENAME_EXCHANGE`.
 //!
 //! It takes two steps then: the file is renamed into the directory that was prepared with a link to
-//! it, and that is renamed to where the
-//! file was. If another program has put a newer file there, that is what the directory holds then.
-//! In between the name is missing. Writers, and readers who found nothing, look again with the
-//! key's lock, which the converter has. A
-//! listing reads names without locks, so it is told: the symbolic link `.slipway/converting` has
-//! another text before the first step
-//! (`<unique>:<the prepared directory>:<path>`) and after the last (`<unique>`), and a page during
-//! which it changed is made again.
+//! it, and that is renamed to where the file was. If another program has put a newer file there,
+//! that is what the directory holds then. In between the name is missing. Writers, and readers who
+//! found nothing, look again with the key's lock, which the converter has. A listing reads names
+//! without locks, so it is told: the symbolic link `.slipway/converting` has another text before
+//! the first step (`<unique>:<the prepared directory>:<path>`) and after the last (`<unique>`), and
+//! a page during which it changed is made again.
 //!
 //! A crash between the steps leaves the text. Whoever comes upon it with the lock on conversions
-//! puts the directory in its place: the
-//! next to lock the key, to list, to convert another file, or the sweep. (A path over about 1,000
-//! bytes does not fit a symbolic link
-//! everywhere; then it can't be converted: `KeyNotStorable`.)
+//! puts the directory in its place: the next to lock the key, to list, to convert another file, or
+//! the sweep. (A path over about 1,000 bytes does not fit a symbolic link everywhere; then it can't
+//! be converted: `KeyNotStorable`.)
 
 use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
@@ -64,8 +61,7 @@ pub(crate) fn swap_by_steps(
 }
 
 /// Waits until no file is becoming a directory by steps, ends what a crash interrupted, and keeps
-/// others from beginning. Whoever has this lock
-/// waits for no other.
+/// others from beginning. Whoever has this lock waits for no other.
 pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     let lock = bucket.lock_conversions()?;
     let text = read(bucket)?.unwrap_or_default();
@@ -87,8 +83,7 @@ pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
 }
 
 /// [`settle`], if a `wanted` path is becoming a directory. Who holds its lock knows that it was
-/// interrupted. Only where names may be
-/// missing for a moment.
+/// interrupted. Only where names may be missing for a moment.
 pub(crate) fn settle_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Fail> {
     if let Some(text) = read(bucket)?
         && under_way(&text).is_some_and(|(_, path)| wanted(path))
@@ -145,8 +140,8 @@ fn is_gone(error: &std::io::Error) -> bool {
 }
 
 /// Puts a prepared directory to where the file was that is in it, if no one has the name. A
-/// directory that someone made there meanwhile
-/// gets the file. Nothing is to be done if it is prepared no more.
+/// directory that someone made there meanwhile gets the file. Nothing is to be done if it is
+/// prepared no more.
 fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> Result<(), Fail> {
     let directory = match resolve::plain(&staging, prepared, DIRECTORY) {
         // Done, or not ours.
@@ -172,8 +167,8 @@ fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> 
 }
 
 /// Decides what becomes of [`OUT`]: it goes if it is the same file as [`SELF`], and takes the place
-/// of that if it is a newer one. Anything else
-/// goes back to where it was; then the directory is not to be placed (false).
+/// of that if it is a newer one. Anything else goes back to where it was; then the directory is not
+/// to be placed (false).
 fn sort_out(directory: &OwnedFd, own: &FileInfo, parent: &Directory, name: &str) -> Result<bool, Fail> {
     let out = match file_info::at(directory, OUT) {
         Err(Errno::NOENT) => return Ok(true),
@@ -225,8 +220,7 @@ fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
 }
 
 /// The prepared directory and the path of the file, while one becomes the other. Whoever may write
-/// in the bucket may have written
-/// this: only a name that staging gives leads anywhere.
+/// in the bucket may have written this: only a name that staging gives leads anywhere.
 fn under_way(text: &str) -> Option<(&str, &str)> {
     let (prepared, path) = text.split_once(':')?.1.split_once(':')?;
     (is_scattered(prepared) || exchange::is_in_staging(prepared)).then_some((prepared, path))

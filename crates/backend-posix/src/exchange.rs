@@ -1,20 +1,17 @@
 //! A file becomes a directory that holds it as [`SELF`]: one is prepared in staging and exchanged
-//! with the file, so that no reader ever
-//! misses the object.
+//! with the file, so that no reader ever misses the object.
 //!
 //! Another program may rename a newer file over the old one at any moment, and knows nothing of our
-//! locks. So what comes out of the
-//! exchange is looked at before its name goes. The file that was expected is in the directory
-//! already. A newer one takes that one's place
-//! there. A directory, or a link, goes back to where it was; if an object is below by then, a
-//! directory's entries go to where that is ([`joining`]).
+//! locks. So what comes out of the exchange is looked at before its name goes. The file that was
+//! expected is in the directory already. A newer one takes that one's place there. A directory, or
+//! a link, goes back to where it was; if an object is below by then, a directory's entries go to
+//! where that is ([`joining`]).
 //!
 //! A crash between the exchange and the look leaves what came out in staging (`x<id>`;
-//! `.slipway,x<id>` in the directory of the file
-//! where something is mounted inside the bucket). A note (`n<id>`, a symbolic link in staging) says
-//! what was expected and where, by which the
-//! sweep does what is left to do. What it can't be sure of is never removed: it stays, and `slipway
-//! fsck` tells of it.
+//! `.slipway,x<id>` in the directory of the file where something is mounted inside the bucket). A
+//! note (`n<id>`, a symbolic link in staging) says what was expected and where, by which the sweep
+//! does what is left to do. What it can't be sure of is never removed: it stays, and `slipway fsck`
+//! tells of it.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, RenameFlags};
@@ -93,8 +90,8 @@ enum Out {
 }
 
 /// Makes a marked directory in staging with the file in it. What fails leaves nothing. It gets its
-/// name when it has its mark: by that the
-/// sweep tells it from what came out of an exchange of which no note could be made.
+/// name when it has its mark: by that the sweep tells it from what came out of an exchange of which
+/// no note could be made.
 pub(crate) fn prepare<'p>(
     bucket: &Bucket<'_>,
     (parent, name): (&'p Directory, &'p str),
@@ -279,8 +276,7 @@ impl Prepared<'_> {
     }
 
     /// Removes a directory that came out if nothing is in it, and it is no object: then the one
-    /// that has its place serves whoever made it.
-    /// False if it is still there.
+    /// that has its place serves whoever made it. False if it is still there.
     fn remove_empty(&self, bucket: &Bucket<'_>) -> Result<bool, Fail> {
         // Under this lock a directory becomes an object.
         let Some(_lock) = bucket.try_lock_directory(&self.path())? else { return Ok(false) };
@@ -335,8 +331,7 @@ impl Prepared<'_> {
 }
 
 /// Removes a directory that was prepared and not put in its place. True if it is gone. Where others
-/// may give its name to something
-/// else, nothing is removed by that but an empty directory.
+/// may give its name to something else, nothing is removed by that but an empty directory.
 fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, name: &str) -> bool {
     if conversion::holds_something(directory) {
         return false;
@@ -394,8 +389,7 @@ impl Noted {
 }
 
 /// Ends what a crash interrupted. `entry`, in `above`, is what it left: the directory, what came
-/// out, or the note. True if nothing is left
-/// of it. The caller may hold all locks.
+/// out, or the note. True if nothing is left of it. The caller may hold all locks.
 pub(crate) fn settle(
     bucket: &Bucket<'_>,
     above: &OwnedFd,

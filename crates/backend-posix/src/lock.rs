@@ -57,8 +57,8 @@ impl Lock {
 }
 
 impl Bucket<'_> {
-    /// Waits for the lock of the file at `path`.
-    /// From then on, the file is no directory by halves (see [`conversion`]).
+    /// Waits for the lock of the file at `path`. From then on, the file is no directory by halves
+    /// (see [`conversion`]).
     pub fn lock(&self, path: &str) -> Result<Lock, Fail> {
         let lock = self.lock_number(hash(path.as_bytes()) % LOCKS)?;
         // The lock's file is on the bucket's file system.
@@ -190,8 +190,8 @@ fn tell_whose(bucket: &Bucket<'_>, path: &str) {
     );
 }
 
-/// Device and inode of an open file that still has the name by which it was opened.
-/// Its links do not tell: FUSE and NFS let a file that is open only seem to be removed.
+/// Device and inode of an open file that still has the name by which it was opened. Its links do
+/// not tell: FUSE and NFS let a file that is open only seem to be removed.
 fn named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<Option<(u64, u64)>> {
     let info = file_info::of(file)?;
     let id = info.id();

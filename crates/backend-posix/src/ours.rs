@@ -1,11 +1,10 @@
 //! What is ours in a directory of keys.
 //!
 //! Others may write there too, and may rename what belongs to somebody else to a name as we give
-//! it: a name proves nothing. So what is left there
-//! under such a name is only removed if it belongs to us, and only what who may write in the
-//! directory could remove as well: a file's
-//! name, or a directory with nothing in it. What is made there is only given away, or written in,
-//! if it still is what was made.
+//! it: a name proves nothing. So what is left there under such a name is only removed if it belongs
+//! to us, and only what who may write in the directory could remove as well: a file's name, or a
+//! directory with nothing in it. What is made there is only given away, or written in, if it still
+//! is what was made.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::AtFlags;
@@ -21,8 +20,7 @@ use crate::record;
 use crate::resolve::{self, DIRECTORY};
 
 /// True for the account of this program, or that of the gateway that made `.slipway`: root may
-/// sweep for another, and a file system may have another
-/// number for us.
+/// sweep for another, and a file system may have another number for us.
 fn is_our_account(bucket: &Bucket<'_>, uid: u32) -> Io<bool> {
     Ok(uid == rustix::process::geteuid().as_raw() || uid == rustix::fs::fstat(bucket.own()?)?.st_uid)
 }

@@ -1,16 +1,14 @@
 //! Whether the directory that is served is still where its path leads.
 //!
 //! It is opened once. A file system that is mounted over it later (a volume that comes late at
-//! boot), or unmounted from it lazily, leaves
-//! the gateway with a directory that no one else reaches: what it writes there is lost to all, and
-//! was acknowledged. So as long as the
-//! path leads elsewhere, nothing is served ([`BackendError::Unavailable`]).
+//! boot), or unmounted from it lazily, leaves the gateway with a directory that no one else
+//! reaches: what it writes there is lost to all, and was acknowledged. So as long as the path leads
+//! elsewhere, nothing is served ([`BackendError::Unavailable`]).
 //!
 //! The kernel tells of each change of the mount table (`poll` of `/proc/self/mountinfo`), upon
-//! which the path is looked at; it is looked at each
-//! second besides, for the directory may be renamed, too. No request makes a call for it. Buckets
-//! need nothing of the kind: they are
-//! opened by their names each time, and so by way of what is mounted over them.
+//! which the path is looked at; it is looked at each second besides, for the directory may be
+//! renamed, too. No request makes a call for it. Buckets need nothing of the kind: they are opened
+//! by their names each time, and so by way of what is mounted over them.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 //! client's is written to it.
 //!
 //! Without it, each of these would show in the middle of some request, as an error that says
-//! nothing, or as the loss of an object. What is
-//! known by a file system's kind is in [`volume`](crate::volume).
+//! nothing, or as the loss of an object. What is known by a file system's kind is in
+//! [`volume`](crate::volume).
 
 use std::path::Path;
 use std::sync::PoisonError;
@@ -149,8 +149,7 @@ fn links(directory: &OwnedFd) -> Io<bool> {
     let link = || rustix::fs::linkat(directory, "Name", directory, "linked", AtFlags::empty());
     match link() {
         // A name that is taken stays so. No one else makes names here: if it is taken at once, the
-        // answer to a first try of the
-        // kernel's got lost (NFS).
+        // answer to a first try of the kernel's got lost (NFS).
         Ok(()) | Err(Errno::EXIST) => {
             Ok(link() == Err(Errno::EXIST) && file_info::at(directory, "linked").is_ok())
         }

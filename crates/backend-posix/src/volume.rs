@@ -37,8 +37,8 @@ impl FileSystem {
 pub(crate) struct Volume {
     pub kind: FileSystem,
     /// A file has one inode number as long as it is there, whoever asks and whenever. Of what is
-    /// not known to be so it is not taken to be:
-    /// FUSE daemons, SMB clients and FAT make numbers up, and forget them.
+    /// not known to be so it is not taken to be: FUSE daemons, SMB clients and FAT make numbers up,
+    /// and forget them.
     pub inodes_last: bool,
     /// Space that is reserved ahead of bytes changes nothing about how these are kept. On btrfs and
     /// bcachefs they are not compressed then.
@@ -67,8 +67,7 @@ impl Volume {
         };
         let inodes_last = match kind {
             // NFS, CephFS, Lustre, GPFS, BeeGFS, GFS2, OCFS2. Not overlayfs: a file of a lower
-            // layer on another device gets a new number
-            // when it is first written to.
+            // layer on another device gets a new number when it is first written to.
             FileSystem::Other => matches!(
                 magic,
                 0x6969 | 0x00c3_6400 | 0x0bd0_0bd0 | 0x4750_4653 | 0x1983_0326 | 0x0116_1970 | 0x7461_636f

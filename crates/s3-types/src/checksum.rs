@@ -121,8 +121,8 @@ impl ChecksumAlgorithm {
         matches!(self, A::Crc32 | A::Crc32c | A::Crc64Nvme)
     }
 
-    /// What CreateMultipartUpload assumes when the client names an algorithm but no type
-    /// (S3 user guide, "Checking object integrity": only CRC64NVME starts out as FULL_OBJECT).
+    /// What CreateMultipartUpload assumes when the client names an algorithm but no type (S3 user
+    /// guide, "Checking object integrity": only CRC64NVME starts out as FULL_OBJECT).
     pub const fn default_multipart_type(self) -> ChecksumType {
         match self {
             A::Crc64Nvme => ChecksumType::FullObject,

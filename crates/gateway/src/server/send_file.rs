@@ -59,8 +59,8 @@ pub struct FileParts {
 ///
 /// A part whose stand-in hyper drops would be sent in the place of the next one: another object's
 /// bytes, with nothing to tell the client. hyper drops what it has queued where a body ends before
-/// its time, and closes the connection. So that no object depends on that, nothing more can be
-/// sent from then on.
+/// its time, and closes the connection. So that no object depends on that, nothing more can be sent
+/// from then on.
 #[derive(Debug, Default)]
 struct Queue {
     parts: VecDeque<(Arc<File>, Range<u64>)>,
