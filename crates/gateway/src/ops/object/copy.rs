@@ -15,8 +15,7 @@ use crate::reply::Reply;
 
 /// CopyObject.
 pub struct CopyObject {
-    source: CopySourceRef,
-    source_conditions: Conditions,
+    source: Source,
     conditions: Conditions,
     metadata: Option<ObjectMetadata>,
     redirect: Option<String>,
@@ -26,15 +25,13 @@ pub struct CopyObject {
 impl<'a> Operation<'a> for CopyObject {
     fn parse(call: &Call<'a>) -> Result<Self> {
         let headers = call.headers;
-        let source = copy_source(headers)?;
-        check_version(source.version_id.as_deref())?;
+        let source = Source::parse(call)?;
         let metadata = match metadata_directive(headers)? {
             MetadataDirective::Copy => None,
             MetadataDirective::Replace => Some(object_metadata(headers)?),
         };
         let copy = Self {
             source,
-            source_conditions: copy_source_conditions(headers, call.cx.now),
             conditions: write_conditions(headers)?,
             metadata,
             redirect: redirect_location(headers)?,
@@ -48,7 +45,7 @@ impl<'a> Operation<'a> for CopyObject {
     where
         'a: 'p,
     {
-        vec![read_permission(&self.source), call.own_permission()]
+        vec![self.source.permission(), call.own_permission()]
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
@@ -56,12 +53,10 @@ impl<'a> Operation<'a> for CopyObject {
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
         let (backend, cx) = (call.gateway.backend.clone(), call.backend_context());
         let work = async move {
-            let source = ObjectRef { bucket: &self.source.bucket, key: &self.source.key };
             let target = ObjectRef { bucket: &bucket, key: &key };
-            let source_conditions = self.conditions.is_empty();
-            let sides = CopySides { source, target, source_conditions };
+            let conditioned_alone = self.conditions.is_empty();
             let request = CopyRequest {
-                source: CopySource { object: source, conditions: self.source_conditions },
+                source: self.source.for_backend(),
                 target,
                 metadata: self.metadata,
                 website_redirect_location: self.redirect,
@@ -73,7 +68,9 @@ impl<'a> Operation<'a> for CopyObject {
                     let WriteReceipt { etag, checksum, last_modified, .. } = &receipt;
                     Ok(CopyObjectResult { etag, checksum: *checksum, last_modified: *last_modified }.render())
                 }
-                Err(error) => Err(copy_error(backend.as_ref(), &cx, error, sides).await),
+                Err(error) => {
+                    Err(self.source.copy_error(&*backend, &cx, error, target, conditioned_alone).await)
+                }
             }
         };
         slow::answer(&call, work).await
@@ -83,7 +80,7 @@ impl<'a> Operation<'a> for CopyObject {
 impl CopyObject {
     fn refuse_copy_without_change(&self, call: &Call<'_>) -> Result<()> {
         let target = call.object()?;
-        let same = (target.bucket, target.key) == (&self.source.bucket, &self.source.key);
+        let same = (target.bucket, target.key) == (&self.source.object.bucket, &self.source.object.key);
         let changes = self.metadata.is_some()
             || self.redirect.is_some()
             || self.checksum_algorithm.is_some()
@@ -95,47 +92,65 @@ impl CopyObject {
     }
 }
 
-/// What reading a copy's source takes.
-pub fn read_permission(source: &CopySourceRef) -> Permission<'_> {
-    Permission { action: "s3:GetObject", bucket: Some(&source.bucket), key: Some(&source.key) }
+/// What a copy reads.
+pub struct Source {
+    object: CopySourceRef,
+    conditions: Conditions,
 }
 
-/// An error of a copy. What is missing is the source, unless it is there.
-pub async fn copy_error(
-    backend: &dyn Backend,
-    cx: &Context,
-    error: BackendError,
-    request: CopySides<'_>,
-) -> S3Error {
-    let CopySides { source, target, source_conditions } = request;
-    let source_exists = match error {
-        BackendError::NoSuchBucket => backend.head_bucket(cx, source.bucket).await.is_ok(),
-        // Only a condition needs the target. Without one there is nothing to look for, and the
-        // source may be back by now.
-        BackendError::NoSuchKey if !source_conditions => {
-            backend.head_object(cx, source, ReadSelector::Whole, &Conditions::default()).await.is_ok()
-        }
-        BackendError::PreconditionFailed(_) if source_conditions => {
-            // S3 names the header, with the prefix that sources have.
-            let error = from_backend(error, None, None);
-            let condition = error.details().first().map(|(_, name)| format!("x-amz-copy-source-{name}"));
-            return S3Error::new(error.code()).detail("Condition", condition.unwrap_or_default());
-        }
-        // Of the target: the source is only read.
-        BackendError::Conflict(_) => true,
-        _ => false,
-    };
-    let missing = if source_exists { target } else { source };
-    from_backend(error, Some(missing.bucket.as_str()), Some(missing.key.as_str()))
-}
+impl Source {
+    /// The source that the headers name, with their conditions on it.
+    pub fn parse(call: &Call<'_>) -> Result<Self> {
+        let object = copy_source(call.headers)?;
+        check_version(object.version_id.as_deref())?;
+        Ok(Self { object, conditions: copy_source_conditions(call.headers, call.cx.now) })
+    }
 
-/// The two sides of a copy.
-#[derive(Clone, Copy)]
-pub struct CopySides<'a> {
-    /// From where.
-    pub source: ObjectRef<'a>,
-    /// To where.
-    pub target: ObjectRef<'a>,
-    /// True if the conditions are the source's alone, so that the target need not exist.
-    pub source_conditions: bool,
+    /// What reading it takes.
+    pub fn permission(&self) -> Permission<'_> {
+        let CopySourceRef { bucket, key, .. } = &self.object;
+        Permission { action: "s3:GetObject", bucket: Some(bucket), key: Some(key) }
+    }
+
+    /// It and the conditions, as backends take them.
+    pub fn for_backend(&self) -> CopySource<'_> {
+        CopySource { object: self.reference(), conditions: self.conditions.clone() }
+    }
+
+    /// An error of a copy to `target`. What is missing is the source, unless it is there.
+    /// `conditioned_alone` if the conditions are the source's alone, so that the target need not
+    /// exist.
+    pub async fn copy_error(
+        &self,
+        backend: &dyn Backend,
+        cx: &Context,
+        error: BackendError,
+        target: ObjectRef<'_>,
+        conditioned_alone: bool,
+    ) -> S3Error {
+        let source = self.reference();
+        let source_exists = match error {
+            BackendError::NoSuchBucket => backend.head_bucket(cx, source.bucket).await.is_ok(),
+            // Only a condition needs the target. Without one there is nothing to look for, and the
+            // source may be back by now.
+            BackendError::NoSuchKey if !conditioned_alone => {
+                backend.head_object(cx, source, ReadSelector::Whole, &Conditions::default()).await.is_ok()
+            }
+            BackendError::PreconditionFailed(_) if conditioned_alone => {
+                // S3 names the header, with the prefix that sources have.
+                let error = from_backend(error, None, None);
+                let condition = error.details().first().map(|(_, name)| format!("x-amz-copy-source-{name}"));
+                return S3Error::new(error.code()).detail("Condition", condition.unwrap_or_default());
+            }
+            // Of the target: the source is only read.
+            BackendError::Conflict(_) => true,
+            _ => false,
+        };
+        let missing = if source_exists { target } else { source };
+        from_backend(error, Some(missing.bucket.as_str()), Some(missing.key.as_str()))
+    }
+
+    fn reference(&self) -> ObjectRef<'_> {
+        ObjectRef { bucket: &self.object.bucket, key: &self.object.key }
+    }
 }

@@ -1,16 +1,14 @@
 use std::ops::Range;
 
-use backend::{BackendError, CopyPartRequest, CopySource, ObjectRef, PartReceipt, UploadRef};
-use s3_types::{Conditions, UploadId};
-use s3_wire::headers::{CopySourceRef, copy_source, copy_source_conditions, copy_source_range};
+use backend::{BackendError, CopyPartRequest, ObjectRef, PartReceipt, UploadRef};
+use s3_types::UploadId;
+use s3_wire::headers::copy_source_range;
 use s3_wire::xml::CopyPartResult;
 use s3_wire::{ErrorCode, Result, S3Error};
 
 use super::{part_number, upload_id};
-use crate::ops::Operation;
-use crate::ops::check_version;
-use crate::ops::object::copy::{CopySides, copy_error, read_permission};
-use crate::ops::slow;
+use crate::ops::object::copy::Source;
+use crate::ops::{Operation, slow};
 use crate::pipeline::{Call, Permission};
 use crate::reply::Reply;
 
@@ -18,30 +16,22 @@ use crate::reply::Reply;
 pub struct UploadPartCopy {
     id: UploadId,
     part_number: u32,
-    source: CopySourceRef,
+    source: Source,
     range: Option<Range<u64>>,
-    conditions: Conditions,
 }
 
 impl<'a> Operation<'a> for UploadPartCopy {
     fn parse(call: &Call<'a>) -> Result<Self> {
         let part_number = part_number(call)?;
-        let source = copy_source(call.headers)?;
-        check_version(source.version_id.as_deref())?;
-        Ok(Self {
-            id: upload_id(call)?,
-            part_number,
-            source,
-            range: copy_source_range(call.headers)?,
-            conditions: copy_source_conditions(call.headers, call.cx.now),
-        })
+        let source = Source::parse(call)?;
+        Ok(Self { id: upload_id(call)?, part_number, source, range: copy_source_range(call.headers)? })
     }
 
     fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
     where
         'a: 'p,
     {
-        vec![read_permission(&self.source), call.own_permission()]
+        vec![self.source.permission(), call.own_permission()]
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
@@ -49,11 +39,9 @@ impl<'a> Operation<'a> for UploadPartCopy {
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
         let (backend, cx) = (call.gateway.backend.clone(), call.backend_context());
         let work = async move {
-            let source = ObjectRef { bucket: &self.source.bucket, key: &self.source.key };
             let target = ObjectRef { bucket: &bucket, key: &key };
-            let sides = CopySides { source, target, source_conditions: true };
             let request = CopyPartRequest {
-                source: CopySource { object: source, conditions: self.conditions },
+                source: self.source.for_backend(),
                 range: self.range.clone(),
                 upload: UploadRef { object: target, id: &self.id },
                 part_number: self.part_number,
@@ -64,7 +52,7 @@ impl<'a> Operation<'a> for UploadPartCopy {
                     Ok(CopyPartResult { etag, checksum: *checksum, last_modified: *last_modified }.render())
                 }
                 Err(BackendError::InvalidRange { size_bytes }) => Err(out_of_range(self.range, size_bytes)),
-                Err(error) => Err(copy_error(backend.as_ref(), &cx, error, sides).await),
+                Err(error) => Err(self.source.copy_error(&*backend, &cx, error, target, true).await),
             }
         };
         slow::answer(&call, work).await
