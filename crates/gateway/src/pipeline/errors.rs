@@ -121,6 +121,22 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
             "This key leads through a symbolic link of the file system: change the object by its own key.",
         ),
         B::SameObject => copy_onto_itself(),
+        storage @ (B::OutOfSpace
+        | B::Unavailable(_)
+        | B::Busy(_)
+        | B::ReadOnly
+        | B::Denied { .. }
+        | B::NewerRecord
+        | B::Unsupported(_)
+        | B::Changed
+        | B::Io { .. }) => from_state_of_storage(storage),
+    }
+}
+
+/// The same for an error that is not about what was asked for, but about what the storage can do.
+fn from_state_of_storage(error: BackendError) -> S3Error {
+    use BackendError as B;
+    match error {
         B::OutOfSpace => {
             S3Error::new(ErrorCode::InsufficientStorage).caused_by("the file system is full, or a quota is")
         }
@@ -136,7 +152,7 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         B::Unsupported(what) => {
             S3Error::with_message(ErrorCode::NotImplemented, "The storage cannot do this.").caused_by(what)
         }
-        internal @ (B::Changed | B::Io { .. }) => S3Error::new(ErrorCode::InternalError).caused_by(internal),
+        internal => S3Error::new(ErrorCode::InternalError).caused_by(internal),
     }
 }
 
