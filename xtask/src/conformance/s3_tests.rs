@@ -59,7 +59,11 @@ fn judge(outcomes: &Outcomes, options: &Options<'_>) -> Result<(), String> {
     let mut wrong = list.compare(outcomes, options.bless, options.is_whole())?;
     let not_implemented =
         |name: &str, why: &str| list.contains(name) || NOT_IMPLEMENTED.iter().any(|sign| why.contains(sign));
-    wrong.extend(Reasons::read("s3-tests.reasons").missing(outcomes, not_implemented));
+    let reasons = Reasons::read("s3-tests.reasons");
+    wrong.extend(reasons.missing(outcomes, not_implemented));
+    if options.is_whole() {
+        reasons.tell_unneeded(outcomes);
+    }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
