@@ -37,6 +37,7 @@ BLACK_BOX = [
     "test_keys",
     "test_multipart",
     "test_files",
+    "test_special_files",
 ]
 # One took that long only where something hung.
 SUITE_SECONDS = 900

@@ -1,0 +1,342 @@
+"""What is never opened: special files, links that lead elsewhere, and the directories of the gateway's own."""
+
+import contextlib
+import ctypes
+import os
+import re
+import socket
+import stat
+import subprocess
+import time
+
+import pytest
+
+from support import expect
+from support.server import binary
+
+
+class Opens:
+    """Counts how often something is opened (inotify); to hold its name by O_PATH is not to open it."""
+
+    OPEN, NONBLOCK, EVENT_BYTES = 0x20, 0o4000, 16
+
+    def __init__(self, path) -> None:
+        self._path = os.fsencode(path)
+
+    def __enter__(self):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._queue = libc.inotify_init1(self.NONBLOCK)
+        assert self._queue >= 0 and libc.inotify_add_watch(self._queue, self._path, self.OPEN) >= 0
+        return self
+
+    def __exit__(self, *_) -> None:
+        os.close(self._queue)
+
+    def count(self) -> int:
+        """Since it was last asked. Equal events in a row are one."""
+        try:
+            return len(os.read(self._queue, 4096)) // self.EVENT_BYTES
+        except BlockingIOError:
+            return 0
+
+
+TAKEN = "A special file or symbolic link of the file system has this key's place."
+
+
+def no_special_files() -> None:
+    pytest.skip("the file system has no special files (sshfs)")
+
+
+def make_fifo(path) -> None:
+    try:
+        os.mkfifo(path)
+    except PermissionError:
+        no_special_files()
+
+
+def bind(listener: socket.socket, name: str) -> None:
+    try:
+        listener.bind(name)
+    except PermissionError:
+        no_special_files()
+
+
+class TestSpecialFiles:
+    def test_fifo(self, bucket):
+        make_fifo(bucket.file("fifo"))
+        bucket.put("key", b"x")
+        assert bucket.keys() == ["key"]
+        raw = bucket.raw.with_(timeout=5.0)
+        expect.error(raw.get(bucket.path("fifo")), "NoSuchKey", Key="fifo")
+        expect.head_error(raw.head(bucket.path("fifo")), 404)
+
+    def test_socket_and_device(self, bucket):
+
+        with socket.socket(socket.AF_UNIX) as listener:
+            with contextlib.chdir(bucket.tree):
+                bind(listener, "socket")
+        try:
+            os.mknod(bucket.file("null"), 0o666 | 0o020000, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("only root may make devices")
+        assert bucket.keys() == []
+        for name in ("socket", "null"):
+            expect.error(bucket.raw.with_(timeout=5.0).get(bucket.path(name)), "NoSuchKey", Key=name)
+
+    @pytest.fixture(params=["fifo", "socket", "device"])
+    def special(self, request, bucket):
+        """A thing that is no file, and what tells how often it was opened."""
+        path = bucket.file("special")
+        if request.param == "fifo":
+            make_fifo(path)
+        elif request.param == "socket":
+            with socket.socket(socket.AF_UNIX) as listener:
+                with contextlib.chdir(bucket.tree):
+                    bind(listener, "special")
+        else:
+            try:
+                os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+            except PermissionError:
+                pytest.skip("only root may make devices")
+        bucket.file("link").symlink_to("special")
+        with Opens(path) as opens:
+            yield opens
+
+    def test_is_never_opened(self, bucket, special):
+        """To open a FIFO wakes its writers; to open a device may set it in motion."""
+        bucket.put("key", b"x")
+        raw = bucket.raw.with_(timeout=5.0)
+        # So often that it is in the kernel's cache of names, which is another way through the server.
+        for key in ("special", "link", "special", "special/", "special/below"):
+            expect.error(raw.get(bucket.path(key)), "NoSuchKey", Key=key)
+            expect.head_error(raw.head(bucket.path(key)), 404)
+            wanted = {"x-amz-object-attributes": "ETag"}
+            attributes = raw.get(bucket.path(key), query={"attributes": ""}, headers=wanted)
+            expect.error(attributes, "NoSuchKey")
+            copied = raw.put(bucket.path("copy"), headers={"x-amz-copy-source": f"/{bucket.name}/{key}"})
+            expect.error(copied, "NoSuchKey")
+            expect.error(raw.put(bucket.path(key), b"x"), "AccessDenied", TAKEN)
+            expect.error(raw.put(bucket.path(key), b"x", headers={"if-none-match": "*"}), "AccessDenied", TAKEN)
+            expect.ok(raw.delete(bucket.path(key)), 204)
+        assert bucket.keys() == ["key"]
+        assert bucket.page(delimiter="/").all("CommonPrefixes") == []
+        tool = [binary(), "stat", bucket.file("special"), bucket.file("link")]
+        subprocess.run(tool, stdout=subprocess.DEVNULL, timeout=30)
+        subprocess.run([binary(), "rehash", bucket.tree], stdout=subprocess.DEVNULL, timeout=30, check=True)
+        assert bucket.file("special").exists()
+        assert special.count() == 0
+
+    def test_who_counts_opens_would_see_one(self, tmp_path):
+        make_fifo(tmp_path / "fifo")
+        with Opens(tmp_path / "fifo") as opens:
+            os.close(os.open(tmp_path / "fifo", os.O_PATH))
+            assert opens.count() == 0
+            os.close(os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK))
+            assert opens.count() == 1
+
+    def test_who_waits_to_write_to_a_fifo_goes_on_waiting(self, bucket):
+        make_fifo(bucket.file("fifo"))
+        writer = subprocess.Popen(["sh", "-c", 'echo data > "$0"', bucket.file("fifo")])
+        try:
+            raw = bucket.raw.with_(timeout=5.0)
+            for _ in range(3):
+                expect.error(raw.get(bucket.path("fifo")), "NoSuchKey")
+                expect.head_error(raw.head(bucket.path("fifo")), 404)
+                copy = {"x-amz-copy-source": f"/{bucket.name}/fifo"}
+                expect.error(raw.put(bucket.path("copy"), headers=copy), "NoSuchKey")
+                expect.ok(raw.delete(bucket.path("fifo")), 204)
+                assert bucket.keys() == []
+            time.sleep(0.2)
+            assert writer.poll() is None
+            assert bucket.file("fifo").read_text() == "data\n"
+            assert writer.wait(10) == 0
+        finally:
+            writer.kill()
+            writer.wait()
+
+    def test_a_file_that_becomes_a_fifo(self, bucket):
+        """What was read before is no reason to open what is there now."""
+        bucket.put("key", b"x")
+        assert bucket.read("key") == b"x"
+        bucket.file("key").unlink()
+        make_fifo(bucket.file("key"))
+        with Opens(bucket.file("key")) as opens:
+            expect.error(bucket.raw.with_(timeout=5.0).get(bucket.path("key")), "NoSuchKey")
+            assert opens.count() == 0
+
+    def test_fifo_in_the_way(self, bucket):
+        """A write is refused; it does not hang and does not go into the pipe."""
+        make_fifo(bucket.file("fifo"))
+        for key in ("fifo", "fifo/below"):
+            response = bucket.raw.with_(timeout=5.0).put(bucket.path(key), b"x")
+            expect.error(response, "AccessDenied", TAKEN)
+
+
+class TestSymlinks:
+    @pytest.fixture
+    def outside(self, tmp_path):
+        (tmp_path / "secret").write_text("secret")
+        (tmp_path / "dir").mkdir()
+        (tmp_path / "dir" / "secret").write_text("secret")
+        return tmp_path
+
+    def test_out_of_the_bucket(self, bucket, outside):
+        bucket.file("absolute").symlink_to(outside / "secret")
+        up = "../" * (len(bucket.tree.parts) - 1)
+        bucket.file("relative").symlink_to(f"{up}{str(outside).lstrip('/')}/secret")
+        bucket.file("dir").symlink_to(outside / "dir")
+        bucket.file("other-bucket").symlink_to("../other")
+        for key in ("absolute", "relative", "dir/secret", "dir", "other-bucket"):
+            expect.error(bucket.get(key), "NoSuchKey", Key=key)
+            expect.head_error(bucket.head(key), 404)
+        assert bucket.keys() == []
+        expect.error(bucket.raw.put(bucket.path("dir/new"), b"x"), "AccessDenied", TAKEN)
+        assert not (outside / "dir" / "new").exists()
+        bucket.delete("dir/secret")
+        assert (outside / "dir" / "secret").read_text() == "secret"
+        copied = bucket.raw.put(bucket.path("copy"), headers={"x-amz-copy-source": f"{bucket.name}/absolute"})
+        expect.error(copied, "NoSuchKey")
+
+    def test_writing_over_a_link(self, bucket, outside):
+        bucket.file("link").symlink_to(outside / "secret")
+        response = bucket.raw.put(bucket.path("link"), b"evil")
+        assert (outside / "secret").read_text() == "secret"
+        if response.status == 200:
+            assert bucket.read("link") == b"evil"
+
+    def test_into_our_own_directory(self, bucket):
+        bucket.put("key", b"1")
+        bucket.put("key", b"2")
+        (bucket.tree / ".slipway").mkdir(exist_ok=True)
+        (bucket.tree / ".slipway" / "private").write_text("secret")
+        bucket.file("link").symlink_to(".slipway/private")
+        bucket.file("dir").symlink_to(".slipway")
+        for key in ("link", "dir/private"):
+            expect.error(bucket.get(key), "NoSuchKey", Key=key)
+        assert bucket.keys() == ["key"]
+
+    def test_within_the_bucket(self, bucket):
+        bucket.put("real/file", b"data")
+        bucket.file("link").symlink_to("real/file")
+        bucket.file("dir").symlink_to("real")
+        assert bucket.read("link") == b"data"
+        assert bucket.read("dir/file") == b"data"
+        assert "link" in bucket.keys()
+
+    def test_nothing_is_deleted_by_a_key_that_leads_through_a_link(self, bucket):
+        bucket.put("real/file", b"data")
+        bucket.put("real/directory/", b"")
+        bucket.file("dir").symlink_to("real")
+        message = re.compile("change the object by its own key")
+        for key in ("dir/file", "dir/directory/"):
+            expect.error(bucket.raw.delete(bucket.path(key)), "AccessDenied", message)
+        removed = bucket.delete_many("dir/file", "real/nothing", "dir/nothing").xml
+        assert [entry["Code"] for entry in removed.all("Error")] == ["AccessDenied"]
+        assert bucket.read("real/file") == b"data"
+        assert bucket.exists("real/directory/")
+        bucket.delete("dir/nothing")
+        bucket.delete("dir")
+        bucket.delete("real/file")
+        assert bucket.file("dir").is_symlink()
+
+    def test_a_link_to_a_directory_is_no_object_of_its_own(self, bucket):
+        """Its key and the directory's would have two locks."""
+        bucket.put("real/file", b"1")
+        bucket.file("dir").symlink_to("real")
+        expect.error(bucket.raw.put(bucket.path("dir"), b"x"), "AccessDenied", re.compile("symbolic link"))
+        assert not bucket.exists("real")
+        bucket.put("real", b"data")
+        assert bucket.read("dir") == b"data"
+        message = re.compile("change the object by its own key")
+        for request in (bucket.raw.put, bucket.raw.delete):
+            expect.error(request(bucket.path("dir")), "AccessDenied", message)
+        assert bucket.read("real") == b"data"
+
+    def test_nothing_is_copied_onto_itself_through_a_link(self, bucket):
+        """Whoever moves would delete the source then."""
+        bucket.put("real/file", b"data")
+        bucket.file("dir").symlink_to("real")
+        message = re.compile("to copy an object to itself")
+        for source, target in [("real/file", "dir/file"), ("dir/file", "real/file")]:
+            header = {"x-amz-copy-source": f"{bucket.name}/{source}"}
+            for more in ({}, {"x-amz-metadata-directive": "REPLACE"}):
+                response = bucket.raw.put(bucket.path(target), headers={**header, **more})
+                expect.error(response, "InvalidRequest", message)
+            query = {"partNumber": "1", "uploadId": bucket.create_upload(target)}
+            response = bucket.raw.put(bucket.path(target), query=query, headers=header)
+            expect.error(response, "InvalidRequest", message)
+        # An object that is a directory, too.
+        bucket.put("real", b"data")
+        for source, target in [("real", "dir"), ("dir", "real")]:
+            header = {"x-amz-copy-source": f"{bucket.name}/{source}"}
+            expect.error(bucket.raw.put(bucket.path(target), headers=header), "InvalidRequest", message)
+        header = {"x-amz-copy-source": f"{bucket.name}/dir/file"}
+        expect.ok(bucket.raw.put(bucket.path("real/other"), headers=header))
+        assert bucket.read("dir/other") == b"data"
+
+    @pytest.mark.parametrize("target", ["loop", "loop/loop", "dangling-target", "link-b"])
+    def test_nowhere(self, bucket, target):
+        bucket.file("loop").symlink_to(target)
+        if target == "link-b":
+            bucket.file("link-b").symlink_to("loop")
+        bucket.put("key", b"x")
+        expect.error(bucket.raw.with_(timeout=5.0).get(bucket.path("loop")), "NoSuchKey", Key="loop")
+        assert bucket.keys() == ["key"]
+
+    def test_a_directory_linked_into_itself(self, bucket):
+        """Listings end."""
+        bucket.put("d/key", b"x")
+        bucket.file("d/again").symlink_to("../d")
+        keys = bucket.keys()
+        assert "d/key" in keys
+        assert len(keys) < 200
+
+    def test_refused(self, make_server):
+        server = make_server("--symlinks", "refuse")
+        tree = server.tree / "bucket"
+        tree.mkdir()
+        (tree / "real").write_text("data")
+        (tree / "link").symlink_to("real")
+        expect.error(server.raw.get("/bucket/link"), "NoSuchKey", Key="link")
+        listed = server.raw.get("/bucket", query={"list-type": "2"}).xml
+        assert [entry["Key"] for entry in listed.all("Contents")] == ["real"]
+
+
+class TestOwnDirectories:
+    """.slipway is reached by no key, at any depth."""
+
+    def test_of_the_gateway(self, server, raw):
+        expect.error(raw.get("/.slipway/credentials.toml"), "InvalidBucketName")
+        expect.error(raw.get("/.slipway"), "InvalidBucketName")
+
+    @pytest.mark.parametrize(
+        "key",
+        [
+            ".slipway/staging",
+            ".slipway",
+            ".slipway/",
+            "a/../.slipway/x",
+            "./.slipway/x",
+            ".slipway//x",
+            ".Slipway/../.slipway/x",
+        ],
+    )
+    def test_of_a_bucket(self, bucket, key):
+        (bucket.tree / ".slipway").mkdir(exist_ok=True)
+        (bucket.tree / ".slipway" / "x").write_text("private")
+        response = bucket.get(key)
+        assert b"private" not in response.body
+        expect.error(response, "NoSuchKey")
+        bucket.put(key, b"an object")
+        assert bucket.read(key) == b"an object"
+        assert (bucket.tree / ".slipway" / "x").read_text() == "private"
+        expect.ok(bucket.delete(key), 204)
+        assert (bucket.tree / ".slipway" / "x").read_text() == "private"
+
+    def test_is_never_listed(self, bucket):
+        (bucket.tree / ".slipway").mkdir(exist_ok=True)
+        (bucket.tree / ".slipway" / "x").write_text("private")
+        bucket.put("key", b"x")
+        assert bucket.keys() == ["key"]
+        assert bucket.keys(prefix=".slipway") == []
+        assert bucket.page(delimiter="/").all("CommonPrefixes") == []
