@@ -227,38 +227,37 @@ async fn who_completes_second_waits_for_the_first() {
     assert!(matches!(abort, Err(BackendError::NoSuchUpload)));
 }
 
+/// The parts that the upload has after several gateways sent them at once, and their bytes.
+async fn sent_by_both(scene: &Arc<Scene>) -> (Vec<CompletedPart>, Vec<u8>) {
+    let mut tasks = JoinSet::new();
+    for (seed, number) in [(1, 1), (2, 1), (3, 2), (4, 3), (5, 2), (6, 4)] {
+        let scene = Arc::clone(scene);
+        tasks.spawn(async move {
+            let body = body(seed, if number == 4 { 77 } else { PART });
+            let part =
+                put(&scene.gateways[usize::from(seed % 2)], scene.name(), number, &body, Some(body.len()));
+            (part.await.unwrap(), body)
+        });
+    }
+    let sent = tasks.join_all().await;
+    // Who was last is told by the listing.
+    let query = ListPartsQuery { after: 0, max_parts: 10 };
+    let page = scene.gateways[0].list_parts(&Context::default(), scene.name(), query).await.unwrap();
+    let find = |number: u32, etag: &ETag| {
+        sent.iter().find(|(part, _)| part.part_number == number && part.etag == *etag).unwrap().clone()
+    };
+    let winners: Vec<_> = page.parts.iter().map(|part| find(part.part_number, &part.etag)).collect();
+    let parts = winners.iter().map(|(part, _)| part.clone()).collect();
+    (parts, winners.iter().flat_map(|(_, body)| body.clone()).collect())
+}
+
 /// Several gateways send the same parts, some of them twice and with other bytes, while it is
 /// completed or aborted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn gateways_that_race_come_to_a_legal_end() {
     for round in 0..12 {
         let scene = Arc::new(Scene::new().await);
-        let mut tasks = JoinSet::new();
-        for (seed, number) in [(1, 1), (2, 1), (3, 2), (4, 3), (5, 2), (6, 4)] {
-            let scene = Arc::clone(&scene);
-            tasks.spawn(async move {
-                let body = body(seed, if number == 4 { 77 } else { PART });
-                let part = put(
-                    &scene.gateways[usize::from(seed % 2)],
-                    scene.name(),
-                    number,
-                    &body,
-                    Some(body.len()),
-                );
-                (part.await.unwrap(), body)
-            });
-        }
-        let sent = tasks.join_all().await;
-        // Who was last is told by the listing.
-        let query = ListPartsQuery { after: 0, max_parts: 10 };
-        let page = scene.gateways[0].list_parts(&Context::default(), scene.name(), query).await.unwrap();
-        let find = |number: u32, etag: &ETag| {
-            sent.iter().find(|(part, _)| part.part_number == number && part.etag == *etag).unwrap().clone()
-        };
-        let winners: Vec<_> = page.parts.iter().map(|part| find(part.part_number, &part.etag)).collect();
-        let parts: Vec<_> = winners.iter().map(|(part, _)| part.clone()).collect();
-        let whole = winners.iter().flat_map(|(_, body)| body.clone()).collect::<Vec<_>>();
-
+        let (parts, whole) = sent_by_both(&scene).await;
         let cx = Context::default();
         let again = body(9, PART);
         let (first, second, late, abort) = tokio::join!(

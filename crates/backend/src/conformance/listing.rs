@@ -7,6 +7,49 @@ use s3_types::Conditions;
 
 use crate::{Backend, BackendError, ListItem, ListPosition};
 
+/// Those that some file system, program or protocol might take for something else.
+const ODD_KEYS: &[&str] = &[
+    "a",
+    "a//b",
+    "a/./b",
+    "a/../b",
+    ".",
+    "..",
+    "./",
+    "../",
+    "/",
+    "//",
+    "/a",
+    "a/",
+    " ",
+    "\n",
+    "\u{1}",
+    "\u{7f}",
+    "a\\b",
+    "%",
+    "%2F",
+    "*",
+    "\u{fffd}",
+    "\u{10ffff}",
+    "漢字/かな",
+    "e\u{301}",
+    "\u{e9}",
+    "a\0b",
+    "\0",
+    ".slipway",
+    ".slipway/x",
+    ".slipway,self",
+    "a/.slipway/locks/00",
+    "A",
+    "con",
+    "nul.txt",
+    "trailing.",
+    "trailing ",
+    ".hidden",
+    "~",
+    "-rf",
+];
+
 /// Every key is one, whatever its bytes, and comes back from a listing in the order of bytes.
 /// Without `deep_too`, none has a thousand levels: each may be a call to a server, and of these it
 /// would be millions, for minutes.
@@ -16,51 +59,7 @@ pub async fn odd_keys(backend: &Arc<dyn Backend>, deep_too: bool) {
     let deep = "a/".repeat(512);
     let empties = "/".repeat(1024);
     let accents = "é".repeat(512);
-    let mut keys = vec![
-        "a",
-        "a//b",
-        "a/./b",
-        "a/../b",
-        ".",
-        "..",
-        "./",
-        "../",
-        "/",
-        "//",
-        "/a",
-        "a/",
-        " ",
-        "\n",
-        "\u{1}",
-        "\u{7f}",
-        "a\\b",
-        "%",
-        "%2F",
-        "*",
-        "\u{fffd}",
-        "\u{10ffff}",
-        "漢字/かな",
-        "e\u{301}",
-        "\u{e9}",
-        "a\0b",
-        "\0",
-        ".slipway",
-        ".slipway/x",
-        ".slipway,self",
-        "a/.slipway/locks/00",
-        &long,
-        &deep,
-        &empties,
-        &accents,
-        "A",
-        "con",
-        "nul.txt",
-        "trailing.",
-        "trailing ",
-        ".hidden",
-        "~",
-        "-rf",
-    ];
+    let mut keys = [ODD_KEYS, &[&long, &deep, &empties, &accents]].concat();
     if !deep_too {
         keys.retain(|name| *name != empties && *name != deep);
     }

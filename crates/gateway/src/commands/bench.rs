@@ -304,21 +304,25 @@ pub fn run(options: &BenchOptions) -> ExitCode {
             console.say_lines(&table::lines(round));
         }
     });
-    let report = match report {
-        Ok(report) => report,
-        Err(message) => return console.fail(&message),
-    };
-    if let Some(medians) = table::medians(&report) {
+    match report {
+        Ok(report) => tell(&console, options, &report),
+        Err(message) => console.fail(&message),
+    }
+}
+
+/// Shows what was measured, and writes it where it is wanted.
+fn tell(console: &Console, options: &BenchOptions, report: &Report) -> ExitCode {
+    if let Some(medians) = table::medians(report) {
         console.say_lines(&medians);
     }
-    console.say_lines(&table::foot(&report));
+    console.say_lines(&table::foot(report));
     for problem in &report.problems {
         console.complain(problem);
     }
     if report.interrupted {
         console.complain("ended before its time; this is what was measured up to then");
     }
-    if let Err(message) = write_reports(options, &report) {
+    if let Err(message) = write_reports(options, report) {
         return console.fail(&message);
     }
     let unanswered = report.rounds.iter().any(|round| round.answers == 0);
