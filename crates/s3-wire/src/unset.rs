@@ -2,8 +2,8 @@
 //!
 //! Clients read configuration before they use a bucket: Terraform reads all of it, Veeam and Hadoop
 //! read versioning and locks. Nobody can set any of it here, so each read is answered as Amazon S3
-//! answers for a new bucket. Documents and codes are those measured at Amazon S3
-//! (docs/decisions/0005-where-sources-disagree.md).
+//! answers for a new bucket. Documents and codes are those measured at Amazon S3 ("Sources" in
+//! docs/decisions/0005-where-sources-disagree.md).
 //!
 //! Encryption is the exception. S3 encrypts by default, and its answer says so. Bytes are not
 //! encrypted here, and the answer is the 404 that S3 gave for a bucket without encryption.
