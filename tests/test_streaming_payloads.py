@@ -290,3 +290,42 @@ def test_only_uploads_have_trailers(bucket, method, key, payload):
     message = "The value of x-amz-content-sha256 header is invalid."
     expect.error(response, "InvalidRequest", message)
     assert bucket.read("key") == DATA
+
+
+class TestPlainBodies:
+    """A body that is not framed, of a client that says how long the payload inside a framing is."""
+
+    LENGTHS = {"another": "3", "longer": "5", "framed": "40", "none": "x", "negative": "-4"}
+
+    @pytest.mark.parametrize("payload", ["UNSIGNED-PAYLOAD", None])
+    @pytest.mark.parametrize("length", LENGTHS.values(), ids=LENGTHS)
+    def test_a_length_that_is_not_the_bodys(self, bucket, payload, length):
+        bucket.put("key", b"old")
+        response = self.put(bucket, b"data", payload, length)
+        assert response.status in (400, 411), response
+        if length.isdigit():
+            expect.error(
+                response, "IncompleteBody", NumberBytesExpected=length, NumberBytesProvided="4"
+            )
+        assert bucket.read("key") == b"old"
+
+    def test_a_framing_is_not_stored(self, bucket):
+        framed = frame(b"data", trailers=[])
+        response = self.put(bucket, framed, "UNSIGNED-PAYLOAD", "4")
+        expect.error(response, "IncompleteBody", NumberBytesProvided=str(len(framed)))
+        assert bucket.is_untouched()
+
+    def test_nor_in_a_part(self, bucket):
+        upload_id = bucket.create_upload("key")
+        headers = {"x-amz-decoded-content-length": "3"}
+        expect.error(bucket.put_part("key", upload_id, 1, b"data", headers=headers), "IncompleteBody")
+
+    @pytest.mark.parametrize("length", ["4", None])
+    def test_the_encoding_may_name_the_framing_all_the_same(self, bucket, length):
+        expect.ok(self.put(bucket, b"data", "UNSIGNED-PAYLOAD", length))
+        got = bucket.get("key")
+        assert got.body == b"data" and "content-encoding" not in got.headers
+
+    def put(self, bucket, body, payload, length):
+        headers = {"content-encoding": "aws-chunked", "x-amz-decoded-content-length": length}
+        return bucket.raw.put(bucket.path("key"), body, payload=payload, headers=headers)

@@ -13,7 +13,7 @@ use crate::auth::encoding::{Hex, array};
 use crate::error::{ErrorCode, S3Error};
 use crate::limits::{CHUNK_BYTES_MIN, CHUNK_HEADER_BYTES_MAX};
 
-const DECODED_LENGTH: &str = "x-amz-decoded-content-length";
+pub(super) const DECODED_LENGTH: &str = "x-amz-decoded-content-length";
 
 /// What is read next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,7 +191,8 @@ impl Chunked {
     }
 }
 
-fn decoded_length(headers: &HeaderMap) -> Result<u64> {
+/// What `x-amz-decoded-content-length` says.
+pub(super) fn decoded_length(headers: &HeaderMap) -> Result<u64> {
     let text = headers.get(DECODED_LENGTH).and_then(|value| value.to_str().ok()).map(str::trim);
     let length = text.and_then(|text| text.parse::<i64>().ok()).ok_or(ErrorCode::MissingContentLength)?;
     u64::try_from(length).map_err(|_| {

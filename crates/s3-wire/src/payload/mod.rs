@@ -28,6 +28,7 @@ use crate::Result;
 use crate::auth::ChunkSigner;
 use crate::auth::encoding::{array, hex, hex_str};
 use crate::error::{ErrorCode, S3Error};
+use crate::headers::has;
 use chunked::Chunked;
 
 /// How a body is protected, and so framed.
@@ -66,7 +67,8 @@ impl BodyDecoder {
     /// (`Some(0)`).
     ///
     /// `MissingContentLength` (411) where the payload's length is not given: by `Content-Length`
-    /// for a plain body, by `x-amz-decoded-content-length` for a chunked one.
+    /// for a plain body, by `x-amz-decoded-content-length` for a chunked one. `IncompleteBody` where
+    /// both are given for a plain body, and differ.
     pub fn new(mode: PayloadMode, headers: &HeaderMap, content_length: Option<u64>) -> Result<Self> {
         let framing = match mode {
             PayloadMode::Unsigned => Framing::Plain(Plain::new(None, headers, content_length)?),
@@ -201,6 +203,14 @@ impl Plain {
             }
             None => return Err(ErrorCode::MissingContentLength.into()),
         };
+        // This body is stored as it comes. A payload of another length is inside a framing, which
+        // would be stored with it.
+        if has(headers, chunked::DECODED_LENGTH) {
+            let decoded = chunked::decoded_length(headers)?;
+            if decoded != length {
+                return Err(incomplete(decoded, length));
+            }
+        }
         let sha256 = expected_sha256.map(|expected| {
             let here = Some(digest::Context::new(&digest::SHA256));
             Signed { expected, here }
