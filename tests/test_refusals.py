@@ -4,6 +4,7 @@ and some that nobody has invented yet, on requests that would write."""
 import base64
 import hashlib
 import itertools
+import re
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -167,11 +168,121 @@ def test_a_parameter_that_is_not_understood_changes_nothing(state, name, signing
     must_succeed_without(state, name, signing)
 
 
-@pytest.mark.parametrize("name", ["x-id", "x-anything"])
-def test_what_is_for_the_access_log_is_passed_over(bucket, name):
+@pytest.mark.parametrize("query", ["x-id", "x-id=PutObject", "x-anything=1", "x-anything=1&x-anything=2"])
+def test_what_is_for_the_access_log_is_passed_over(bucket, query):
     """S3 User Guide, "Amazon S3 server access log format": parameters that begin with `x-`."""
-    expect.ok(bucket.raw.put(bucket.path("key"), b"data", query={name: "1"}))
+    expect.ok(bucket.raw.put(bucket.path("key"), b"data", query=query))
     assert bucket.read("key") == b"data"
+
+
+OTHER_OPERATIONS = ["PutObjectTagging", "GetObject", "DeleteObjects", "putobject", "PutObjectOfTomorrow"]
+
+
+@pytest.mark.parametrize("signing", ["signed", "presigned"])
+@pytest.mark.parametrize("name", WRITES)
+def test_an_sdk_that_means_another_operation(state, name, signing):
+    """SDKs write the operation that they mean into `x-id`. What made it another one was lost, or is unknown here."""
+    for named in OTHER_OPERATIONS:
+        if named != name:
+            response = ask(state, state.write(name), signing, query=[("x-id", named)])
+            expect.error(response, "NotImplemented", re.compile(f"x-id asks for {named},"), Parameter="x-id")
+    must_succeed_without(state, name, signing)
+
+
+FOREIGN = [
+    "x-goog-if-generation-match",
+    "x-goog-hash",
+    "x-oss-forbid-overwrite",
+    "x-cos-forbid-overwrite",
+    "x-obs-forbid-overwrite",
+    "x-minio-extract",
+    "x-emc-retention-period",
+]
+
+
+@pytest.mark.parametrize("signing", ["signed", "presigned"])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_parameter_of_another_server_is_refused(state, name, signing):
+    for parameter in [*FOREIGN, "X-Goog-If-Generation-Match"]:
+        response = ask(state, state.write(name), signing, query=[(parameter, "0")])
+        message = re.compile("^A parameter you provided")
+        expect.error(response, "NotImplemented", message, Parameter=parameter)
+    must_succeed_without(state, name, signing)
+
+
+def test_a_read_passes_over_those_of_another_server(bucket):
+    bucket.put("key", b"data")
+    for name in FOREIGN:
+        expect.ok(bucket.get("key", headers={name: "0"}))
+        expect.ok(bucket.get("key", query={name: "0"}))
+
+
+class TestTwice:
+    """Of two values one would be passed over."""
+
+    @pytest.mark.parametrize("second", ["null", "abc"])
+    def test_version(self, state, second):
+        response = state.bucket.delete("key", query=f"versionId=null&versionId={second}")
+        self.check(state, response, "versionId")
+
+    @pytest.mark.parametrize("second", ["0" * 48, None])
+    def test_upload(self, state, second):
+        query = f"uploadId={state.upload}&uploadId={second or state.upload}"
+        self.check(state, state.bucket.delete("key", query=query), "uploadId")
+
+    def test_part(self, state):
+        query = f"partNumber=1&partNumber=2&uploadId={state.upload}"
+        self.check(state, self.put(state, "key", query=query), "partNumber")
+
+    def test_operation(self, state):
+        response = self.put(state, "key", query="x-id=PutObject&x-id=PutObject")
+        self.check(state, response, "x-id")
+
+    @pytest.mark.parametrize(
+        "name, first, second",
+        [
+            ("PutObject", "If-Match", "If-Match"),
+            ("DeleteObject", "If-Match", "If-Match"),
+            ("DeleteObject", "If-Match", "if-match"),
+            ("PutObject", "x-amz-acl", "X-Amz-Acl"),
+        ],
+    )
+    def test_in_a_url(self, state, name, first, second):
+        values = ["public-read", "private"] if first == "x-amz-acl" else ['"bad"', state.before[2]["etag"]]
+        query = list(zip([first, second], values, strict=True))
+        self.check(state, ask(state, state.write(name), "presigned", query), second)
+
+    @pytest.mark.parametrize(
+        "name",
+        ["x-amz-copy-source", "x-amz-copy-source-if-match", "x-amz-copy-source-if-unmodified-since"],
+    )
+    def test_copies(self, state, name):
+        bucket = state.bucket
+        source = f"/{bucket.name}/key"
+        values = {
+            "x-amz-copy-source": [source, f"/{bucket.name}/other"],
+            "x-amz-copy-source-if-match": [state.before[2]["etag"], '"other"'],
+        }.get(name, ["Fri, 01 Jan 2100 00:00:00 GMT", "Thu, 01 Jan 1970 00:00:00 GMT"])
+        headers = [("x-amz-copy-source", source)] if name != "x-amz-copy-source" else []
+        headers += [(name, value) for value in values]
+        self.check(state, self.put(state, "copy", headers=headers), name)
+
+    @pytest.mark.parametrize("name, value", [("Content-Type", "a/b"), ("x-amz-storage-class", "STANDARD")])
+    def test_what_describes_an_object(self, state, name, value):
+        response = self.put(state, "key", headers=[(name, value), (name, value)])
+        self.check(state, response, name.lower())
+
+    def test_reads_take_the_first(self, bucket):
+        bucket.put("key", b"data")
+        got = bucket.get("key", query="response-content-type=a/b&response-content-type=c/d")
+        assert expect.ok(got).headers["content-type"] == "a/b"
+
+    def put(self, state, key, **options):
+        return state.bucket.raw.put(state.bucket.path(key), b"" if key == "copy" else b"evil", **options)
+
+    def check(self, state, response, name):
+        expect.error(response, "InvalidArgument", f"{name} was given more than once.", ArgumentName=name)
+        assert state.now() == state.before
 
 
 # What a write answers to a header of the model that it does not have in its own input, or with a value of no meaning.
@@ -215,6 +326,10 @@ def test_a_part_of_an_object_is_not_taken_for_all_of_it(state, name):
         ("x-minio-force-delete", "true"),
         ("x-minio-extract", "true"),
         ("x-emc-retention-period", "1"),
+        ("x-goog-if-generation-match", "0"),
+        ("x-oss-forbid-overwrite", "true"),
+        ("x-cos-forbid-overwrite", "true"),
+        ("x-obs-forbid-overwrite", "true"),
     ]:
         response = ask(state, state.write(name), "signed", headers=[(header, value)])
         expect.error(response, "NotImplemented", Header=header.lower())

@@ -5,10 +5,12 @@
 //! (docs/decisions/0017-refused-not-guessed.md). A read destroys nothing: it is refused only for a
 //! header that would change the answer. All others are ignored, as S3 does.
 
+mod once;
+
 use http::HeaderMap;
 
 use crate::Result;
-use crate::error::S3Error;
+use crate::error::{ErrorCode, S3Error};
 use crate::headers::{check_value, describes_body, stands_for_header};
 use crate::operation::Operation;
 use crate::query::Query;
@@ -30,19 +32,15 @@ pub enum Signed {
 /// `headers` are those that the operation will read. Parameters of a presigned URL that stand for
 /// headers are among them.
 pub fn check(operation: Operation, query: &Query<'_>, headers: &HeaderMap, signed: Signed) -> Result<()> {
-    let is_read = operation.info().method.is_read();
+    if operation.info().method.is_read() {
+        return check_read(operation, headers);
+    }
     for (name, value) in headers {
-        if !is_read && writes_differ(name.as_str()) {
+        if writes_differ(name.as_str()) {
             return Err(S3Error::header_not_implemented(name.as_str()));
         }
         let Some(rest) = name.as_str().strip_prefix("x-amz-") else { continue };
         if is_common(rest) {
-            continue;
-        }
-        if is_read {
-            if reads_differ(operation, rest) {
-                return Err(S3Error::header_not_implemented(name.as_str()));
-            }
             continue;
         }
         check_value(name, value)?;
@@ -50,12 +48,30 @@ pub fn check(operation: Operation, query: &Query<'_>, headers: &HeaderMap, signe
             return Err(S3Error::header_not_implemented(name.as_str()));
         }
     }
-    if is_read {
-        return Ok(());
+    for (name, value) in query.iter() {
+        if !honours_parameter(operation, name, signed) {
+            return Err(S3Error::parameter_not_implemented(name));
+        }
+        if name == "x-id" && !value.is_empty() && value != operation.name() {
+            return Err(another_operation(operation, value));
+        }
     }
-    match query.iter().map(|(name, _)| name).find(|name| !honours_parameter(operation, name, signed)) {
+    once::check(query, headers)
+}
+
+/// `NotImplemented` where SDKs write which operation they mean (`x-id`), and the rest of the request
+/// asks for another one: what makes it theirs may have been lost, or is too new to be known here.
+fn another_operation(operation: Operation, meant: &str) -> S3Error {
+    let message = format!("x-id asks for {meant}, and the rest of the request for {}.", operation.name());
+    S3Error::with_message(ErrorCode::NotImplemented, message).detail("Parameter", "x-id")
+}
+
+/// Refuses a read for a header that would change its answer.
+fn check_read(operation: Operation, headers: &HeaderMap) -> Result<()> {
+    let differs = |name: &str| name.strip_prefix("x-amz-").is_some_and(|rest| reads_differ(operation, rest));
+    match headers.keys().find(|name| differs(name.as_str())) {
         None => Ok(()),
-        Some(name) => Err(S3Error::parameter_not_implemented(name)),
+        Some(name) => Err(S3Error::header_not_implemented(name.as_str())),
     }
 }
 
@@ -91,10 +107,18 @@ fn reads_differ(operation: Operation, rest: &str) -> bool {
 ///
 /// A part of an object: `Content-Range` (RFC 9110, section 14.5: a partial PUT must not be taken
 /// for a whole one; curl's `-C` sends it), and `Range`, by which Dell ECS writes in the middle of
-/// an object. Extensions: MinIO's, such as `x-minio-force-delete` and `x-minio-extract`, and those
-/// of ECS.
+/// an object. Extensions of other servers ([`is_of_another_server`]).
 fn writes_differ(name: &str) -> bool {
-    matches!(name, "content-range" | "range") || name.starts_with("x-minio-") || name.starts_with("x-emc-")
+    match name.strip_prefix("x-") {
+        Some(rest) => is_of_another_server(rest),
+        None => matches!(name, "content-range" | "range"),
+    }
+}
+
+/// True for `x-<rest>`, in small letters, that another server with S3's API or one like it gives a
+/// meaning to: `x-minio-force-delete`, `x-goog-if-generation-match`, `x-oss-forbid-overwrite`, ...
+fn is_of_another_server(rest: &str) -> bool {
+    ["minio-", "emc-", "goog-", "oss-", "cos-", "obs-"].iter().any(|start| rest.starts_with(start))
 }
 
 /// True if `operation`, a write, honours the header `x-amz-<rest>`.
@@ -167,9 +191,12 @@ fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
             // headers.
             Some(start) if start.eq_ignore_ascii_case("x-") => {
                 let reserved = name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"));
+                if reserved {
+                    return signed != Signed::Headers;
+                }
                 // Other parameters that begin with `x-` are for access logs (S3 User Guide, "Adding
                 // custom fields").
-                signed != Signed::Headers || !reserved
+                !name.get(2..).is_some_and(|rest| is_of_another_server(&rest.to_ascii_lowercase()))
             }
             _ => match signed {
                 Signed::Headers => false,
@@ -210,6 +237,14 @@ mod tests {
             (DeleteObject, "versionId=null", "", ""),
             (DeleteObject, "", "x-amz-mfa: 1 2", "NotImplemented"),
             (PutObject, "x-id=PutObject", "", ""),
+            (PutObject, "x-id", "", ""),
+            (PutObject, "x-id=PutObjectTagging", "", "NotImplemented"),
+            (UploadPart, "partNumber=1&uploadId=x&x-id=PutObject", "", "NotImplemented"),
+            (PutObject, "x-oss-forbid-overwrite=true", "", "NotImplemented"),
+            (PutObject, "X-Goog-If-Generation-Match=0", "", "NotImplemented"),
+            (PutObject, "", "x-cos-forbid-overwrite: true", "NotImplemented"),
+            (DeleteObject, "versionId=null&versionId=abc", "", "InvalidArgument"),
+            (PutObject, "x-a=1&x-a=2", "", ""),
             (PutObject, "x-whatever=1", "", ""),
             (PutObject, "frob", "", "NotImplemented"),
             (PutObject, "frob=1", "", "NotImplemented"),
@@ -233,6 +268,7 @@ mod tests {
             assert_eq!(ask(PutObject, described, "", Signed::Headers), "NotImplemented");
         }
         assert_eq!(ask(PutObject, "frob=*", "", Signed::UrlV4), "NotImplemented");
+        assert_eq!(ask(PutObject, "If-Match=a&if-match=b", "", Signed::UrlV4), "InvalidArgument");
     }
 
     #[test]
