@@ -159,6 +159,13 @@ def test_without_a_body(bucket):
         b"<Delete><Object><Key>a</Key><Size>1</Size></Object></Delete>",
         b"<Delete><Object><Key>a</Key><LastModifiedTime>Thu, 01 Jan 1970 00:00:00 GMT</LastModifiedTime></Object></Delete>",
         b"<Delete><Object><Key></Key></Object><New/></Delete>",
+        b'<Delete><Object DryRun="1"><Key>a</Key></Object></Delete>',
+        b'<Delete DryRun="1"><Object><Key>a</Key></Object></Delete>',
+        b'<Delete><Object><Key Mode="Prefix">a</Key></Object></Delete>',
+        b'<Delete xmlns="urn:other"><Object><Key>a</Key></Object></Delete>',
+        b'<Delete><Object xmlns="urn:other"><Key>a</Key></Object></Delete>',
+        b'<Delete xmlns:o="urn:other"><o:Object><o:Key>a</o:Key></o:Object></Delete>',
+        b"<Delete><o:Object><Key>a</Key></o:Object></Delete>",
         b"\xff\xfe",
     ],
 )
@@ -212,6 +219,24 @@ def test_namespaces_are_no_matter(bucket):
     )
     assert deleted(expect.ok(delete(bucket, body)).xml) == ["a"]
     assert not bucket.exists("a")
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        b' xmlns=""',
+        b' xmlns="http://s3.amazonaws.com/doc/2006-03-01/"',
+        b' xmlns="https://s3.amazonaws.com/doc/2006-03-01"',
+        b' xmlns="http://doc.s3.amazonaws.com/2006-03-01"',
+        b' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:schemaLocation="a b"'
+        b' xmlns:xsd="http://www.w3.org/2001/XMLSchema"',
+        b' xml:lang="en"',
+    ],
+)
+def test_what_programs_write_into_the_root(bucket, attributes):
+    bucket.put("a", b"x")
+    body = b"<Delete" + attributes + b"><Object><Key>a</Key></Object></Delete>"
+    assert deleted(expect.ok(delete(bucket, body)).xml) == ["a"]
 
 
 def test_null_version(bucket):

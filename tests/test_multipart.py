@@ -254,10 +254,16 @@ class TestCompleteErrors:
             b"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber></Part></CompleteMultipartUpload>",
             b"<CompleteMultipartUpload><Part><PartNumber>one</PartNumber><ETag>x</ETag></Part></CompleteMultipartUpload>",
             b"{}",
+            b'<CompleteMultipartUpload DryRun="1">%s</CompleteMultipartUpload>',
+            b'<CompleteMultipartUpload xmlns="urn:other">%s</CompleteMultipartUpload>',
+            b'<CompleteMultipartUpload xmlns:o="urn:other"><o:New/>%s</CompleteMultipartUpload>',
         ],
     )
     def test_malformed(self, bucket, upload, body):
+        parts = complete_document([(number, etag) for number, etag in enumerate(upload[1], 1)])
+        body = body.replace(b"%s", parts.partition(b">")[2].rpartition(b"<")[0])
         expect.error(bucket.complete("key", upload[0], body), "MalformedXML")
+        assert not bucket.exists("key")
 
     def test_no_body(self, bucket, upload):
         response = bucket.complete("key", upload[0], b"")

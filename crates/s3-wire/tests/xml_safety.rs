@@ -67,7 +67,7 @@ fn tags_and_bodies_are_limited() {
         let mut tag = String::with_capacity(bytes + 64);
         let mut n = 0;
         while tag.len() < bytes {
-            let _ = write!(tag, " a{n}=\"v\"");
+            let _ = write!(tag, " xml:a{n}=\"v\"");
             n += 1;
         }
         format!("<Delete><Object{tag}><Key>k</Key></Object></Delete>")

@@ -11,6 +11,7 @@ mod list_objects;
 mod list_parts;
 mod list_uploads;
 mod list_versions;
+mod namespace;
 mod object_attributes;
 mod reader;
 mod writer;

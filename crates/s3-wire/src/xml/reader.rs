@@ -3,6 +3,7 @@ use std::io::{self, BufRead, Read};
 use quick_xml::Reader;
 use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
+use super::namespace::Namespaces;
 use crate::Result;
 use crate::error::{ErrorCode, S3Error};
 use crate::limits::{
@@ -13,10 +14,10 @@ use crate::limits::{
 /// document only the token that is being read is held, at most [`XML_TOKEN_BYTES_MAX`].
 ///
 /// Every element that [`Document::child`] names must be used up by [`Document::text`], by
-/// [`Document::skip`] or by asking for its children until there are none. Namespaces are not looked
-/// at, only local names. There are no entities but the five predefined ones and character
-/// references, and no DTD. All that is not well-formed, or beyond a limit, is `MalformedXML`; so is
-/// a source that fails.
+/// [`Document::skip`] or by asking for its children until there are none. Elements are in S3's
+/// namespace or in none, and told by their local names. There are no attributes but declarations and
+/// XML's own, no entities but the five predefined ones and character references, and no DTD. All
+/// that is not well-formed, or beyond a limit, is `MalformedXML`; so is a source that fails.
 pub struct Document<'a> {
     tokens: Tokens<'a>,
     position: Position,
@@ -159,6 +160,7 @@ impl<'a> Tokens<'a> {
 struct Position {
     depth: usize,
     elements: usize,
+    namespaces: Namespaces,
 }
 
 impl Position {
@@ -168,7 +170,7 @@ impl Position {
         if self.depth > XML_DEPTH_MAX || self.elements > XML_ELEMENTS_MAX || start.len() > XML_TAG_BYTES_MAX {
             return Err(malformed());
         }
-        Ok(())
+        self.namespaces.check(start)
     }
 }
 
