@@ -412,6 +412,46 @@ class TestDrain:
         assert "were cut off" in bucket.server.log
         assert bucket.file("key").read_bytes() == b"old"
 
+    def test_half_a_head_holds_nobody_up(self, make_server):
+        """Whoever sends it need not be anyone that the server knows."""
+        server = make_server()
+        with server.connect() as fresh, server.connect() as used:
+            used.send(b"GET /none HTTP/1.1\r\nhost: a\r\n\r\n")
+            expect.error(used.response(), "NoSuchBucket")
+            for stranger in (fresh, used):
+                stranger.send(b"PUT /bucket/key HTTP/1.1\r\nhost:")
+            time.sleep(0.2)
+            server.signal(signal.SIGTERM)
+            assert server.wait(3) == 0
+        assert "were cut off" not in server.log
+
+    def test_a_head_that_is_sent_soon_is_answered(self, make_server):
+        bucket = Bucket(make_server(), "bucket").create()
+        bucket.put("key", b"data")
+        request = bucket.raw.prepare("GET", bucket.path("key"))
+        with bucket.raw.connect() as client:
+            client.send(request.bytes[:30])
+            time.sleep(0.2)
+            bucket.server.signal(signal.SIGTERM)
+            time.sleep(0.2)
+            client.send(request.bytes[30:])
+            assert expect.ok(client.response()).body == b"data"
+        assert bucket.server.wait(3) == 0
+
+    @pytest.mark.parametrize("expects", [False, True])
+    @pytest.mark.parametrize("seconds", [0.2, 3.0])
+    def test_a_body_that_nobody_wants_holds_nobody_up(self, make_server, seconds, expects):
+        """Neither while it is dropped, to keep the connection, nor after the answer, which arrives."""
+        server = make_server()
+        head = b"PUT /bucket/key HTTP/1.1\r\nhost: a\r\ncontent-length: 1000\r\n"
+        with server.connect() as stranger:
+            stranger.send(head + (b"expect: 100-continue\r\n\r\n" if expects else b"\r\n") + b"some")
+            time.sleep(seconds)
+            server.signal(signal.SIGTERM)
+            assert server.wait(3.5) == 0
+            expect.error(stranger.response(), "NoSuchBucket")
+        assert "were cut off" not in server.log
+
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_idle(self, make_server, number):
         server = make_server()

@@ -2,6 +2,7 @@
 
 import signal
 import ssl
+import time
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,11 @@ def test_a_handshake_that_never_ends(make_server, certificates):
     with server.connect() as connection:
         connection.send(b"\x16\x03\x01")
         assert connection.is_closed(5)
+
+
+def test_a_handshake_that_does_not_end_holds_no_drain_up(server):
+    with server.connect() as stranger:
+        stranger.send(b"\x16\x03\x01")
+        time.sleep(0.2)
+        server.signal(signal.SIGTERM)
+        assert server.wait(3) == 0

@@ -77,14 +77,18 @@ impl RequestBody {
         Ok(())
     }
 
-    /// Drops what is left of a body that nobody wants. True if the connection can go on.
-    pub async fn drain(&mut self) -> bool {
+    /// Drops what is left of a body that nobody wants, unless `stopped` ends first. True if the
+    /// connection can go on.
+    pub async fn drain(&mut self, stopped: impl Future<Output = ()>) -> bool {
         if self.awaits_continue {
             // The client has been told nothing yet and sends nothing. One that sends its body
             // anyway would confuse the next request; and of an empty body, for which hyper sends no
             // `100 Continue`, botocore mistakes the next response of the connection for another one
             // to this request.
             return false;
+        }
+        if self.ended {
+            return true;
         }
         let draining = async {
             let mut left = DRAIN_BYTES_MAX;
@@ -94,7 +98,10 @@ impl RequestBody {
             Some(())
         };
         // The outcome is what `ended` says.
-        let _ = tokio::time::timeout(DRAIN_TIME_MAX, draining).await;
+        tokio::select! {
+            _ = tokio::time::timeout(DRAIN_TIME_MAX, draining) => {}
+            () = stopped => {}
+        }
         self.ended
     }
 

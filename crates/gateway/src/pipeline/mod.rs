@@ -75,7 +75,7 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
         cx.place = None;
         errors::render(&ErrorSite::new(gateway, &cx, &head), &error)
     });
-    if !body.drain().await {
+    if !body.drain(phase.stopped()).await {
         reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         phase.leave_body_unread();
     }

@@ -28,7 +28,7 @@ use crate::body::ResponseBody;
 use crate::gateway::Gateway;
 use crate::limits::{
     CONNECTIONS_FEW, CONNECTIONS_MANY, HEADER_LINES_MAX, LINGER_TIME_MAX, PARK_AFTER, READ_BUFFER_BYTES,
-    READ_BUFFER_BYTES_CROWDED, READ_BYTES_CROWDED, REFUSED_LINGERING_MAX,
+    READ_BUFFER_BYTES_CROWDED, READ_BYTES_CROWDED, REFUSED_LINGERING_MAX, STOP_TIME_MAX,
 };
 use crate::pipeline;
 
@@ -106,12 +106,16 @@ pub async fn serve(
     stream: Stream,
     address: Option<SocketAddr>,
     crowd: Crowd,
-    draining: watch::Receiver<bool>,
+    mut draining: watch::Receiver<bool>,
 ) {
     match &settings.tls {
         // TLS over a local socket protects nothing; proxies speak plain HTTP there.
         Some(tls) if address.is_some() => {
-            let handshake = tokio::time::timeout(settings.timeouts.header, tls.accept(stream)).await;
+            let handshake = tokio::time::timeout(settings.timeouts.header, tls.accept(stream));
+            let handshake = tokio::select! {
+                handshake = handshake => handshake,
+                () = stopped(&mut draining) => return,
+            };
             match handshake {
                 Ok(Ok(stream)) => {
                     serve_http(&settings, stream, Peer { address, tls: true }, crowd, draining).await;
@@ -184,6 +188,12 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
     }
 }
 
+/// Returns once the server has been about to stop for [`STOP_TIME_MAX`].
+async fn stopped(draining: &mut watch::Receiver<bool>) {
+    drained(draining).await;
+    tokio::time::sleep(STOP_TIME_MAX).await;
+}
+
 /// Tells when a connection has been idle for long enough.
 struct Parking {
     /// None to park at once.
@@ -227,20 +237,26 @@ where
     V: HttpService<Incoming, ResBody = ResponseBody, Error = Infallible>,
 {
     let mut drain = Box::pin(drained(draining));
-    let (mut parking, mut graceful) = (Parking::new(park_after), false);
+    let mut parking = Parking::new(park_after);
+    // Since the server is to stop: until when it waits for a head.
+    let mut graceful: Option<Pin<Box<Sleep>>> = None;
     let ended = poll_fn(|cx| {
         if let Poll::Ready(result) = Pin::new(&mut *connection).poll(cx) {
             return Poll::Ready(result.map(|()| true));
         }
-        if !graceful && drain.as_mut().poll(cx).is_ready() {
-            graceful = true;
-            Pin::new(&mut *connection).graceful_shutdown();
-            cx.waker().wake_by_ref();
-        }
-        if !graceful && parking.is_due(cx, phase) {
-            return Poll::Ready(Ok(false));
-        }
-        Poll::Pending
+        let Some(head_time) = &mut graceful else {
+            if drain.as_mut().poll(cx).is_ready() {
+                graceful = Some(Box::pin(tokio::time::sleep(STOP_TIME_MAX)));
+                phase.stop();
+                Pin::new(&mut *connection).graceful_shutdown();
+                cx.waker().wake_by_ref();
+            } else if parking.is_due(cx, phase) {
+                return Poll::Ready(Ok(false));
+            }
+            return Poll::Pending;
+        };
+        let is_over = head_time.as_mut().poll(cx).is_ready() && phase.unasked();
+        if is_over { Poll::Ready(Ok(true)) } else { Poll::Pending }
     })
     .await?;
     if ended {

@@ -1,5 +1,6 @@
 //! What a connection reads from and writes to, with the timeouts that hyper does not have.
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use super::listener::Plain;
 use super::refusal;
 use super::send_file::FileParts;
 use crate::gateway::Gateway;
-use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, FIRST_BYTES_MAX};
+use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, FIRST_BYTES_MAX, STOP_TIME_MAX};
 
 /// Where a connection is between two requests. Shared by its IO and its service, which run in one
 /// task.
@@ -28,6 +29,8 @@ pub struct Phase {
     unflushed: AtomicBool,
     body_unread: AtomicBool,
     closing: AtomicBool,
+    /// The server is to stop.
+    stopping: AtomicBool,
     /// The last look found nothing to read.
     waiting: AtomicBool,
     /// How many requests have begun; may wrap.
@@ -56,6 +59,23 @@ impl Phase {
     /// The client may still be sending a body that nobody wants: linger before closing.
     pub fn leave_body_unread(&self) {
         self.body_unread.store(true, Relaxed);
+    }
+
+    /// The server is to stop: what nobody wants is waited for no longer than [`STOP_TIME_MAX`]. Who
+    /// calls this polls the connection again.
+    pub fn stop(&self) {
+        self.stopping.store(true, Relaxed);
+    }
+
+    /// Returns [`STOP_TIME_MAX`] after [`Phase::stop`].
+    pub async fn stopped(&self) {
+        poll_fn(|_| if self.stopping.load(Relaxed) { Poll::Ready(()) } else { Poll::Pending }).await;
+        tokio::time::sleep(STOP_TIME_MAX).await;
+    }
+
+    /// True where there is nothing to answer and nothing left to send: at most, a head has begun.
+    pub fn unasked(&self) -> bool {
+        !self.busy() && !self.answering() && !self.closing.load(Relaxed)
     }
 
     /// Between two requests, how many there were: all that was asked for is answered and sent, and
@@ -188,7 +208,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
     /// Waits for the first bytes of a request, with no buffer meanwhile. False if none will come.
     pub async fn has_more(&mut self) -> bool {
         if self.first.is_empty() {
-            self.first = std::future::poll_fn(|cx| self.poll_first(cx)).await;
+            self.first = poll_fn(|cx| self.poll_first(cx)).await;
         }
         !self.first.is_empty()
     }
@@ -332,6 +352,9 @@ impl<S: AsyncRead + AsyncWrite + Plain + Unpin> AsyncWrite for ConnectionIo<S> {
         }
         if this.phase.body_unread.load(Relaxed) {
             let linger = this.linger.get_or_insert_with(Linger::new);
+            if this.phase.stopping.load(Relaxed) {
+                linger.hurry();
+            }
             ready!(linger.poll(cx, Pin::new(this.stream.get_mut())));
         }
         Poll::Ready(Ok(()))

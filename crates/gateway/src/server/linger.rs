@@ -5,9 +5,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, ReadBuf};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
-use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX};
+use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX, STOP_TIME_MAX};
 
 /// Reads and drops what a client still sends after the last answer, up to [`LINGER_BYTES_MAX`] and
 /// [`LINGER_TIME_MAX`].
@@ -17,12 +17,23 @@ use crate::limits::{LINGER_BYTES_MAX, LINGER_TIME_MAX};
 pub struct Linger {
     bytes_left: usize,
     timer: Pin<Box<Sleep>>,
+    hurried: bool,
 }
 
 impl Linger {
     /// Begins now; the sending side has been shut down.
     pub fn new() -> Self {
-        Self { bytes_left: LINGER_BYTES_MAX, timer: Box::pin(tokio::time::sleep(LINGER_TIME_MAX)) }
+        let timer = Box::pin(tokio::time::sleep(LINGER_TIME_MAX));
+        Self { bytes_left: LINGER_BYTES_MAX, timer, hurried: false }
+    }
+
+    /// Ends within [`STOP_TIME_MAX`] from the first call on.
+    pub fn hurry(&mut self) {
+        if !self.hurried {
+            self.hurried = true;
+            let end = self.timer.deadline().min(Instant::now() + STOP_TIME_MAX);
+            self.timer.as_mut().reset(end);
+        }
     }
 
     /// Ready once the client has closed or is gone, or a limit is reached.
