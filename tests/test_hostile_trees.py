@@ -10,7 +10,7 @@ import pytest
 
 from support import expect
 from support.bucket import Bucket
-from support.server import binary
+from support.server import StartFailed, binary
 
 KEPT = "kept"
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
@@ -138,3 +138,30 @@ def test_tools_of_root_give_nothing_away(make_server, outside):
         stop.set()
         flipper.join()
     assert shape(outside) == before
+
+
+NOBODY = 65534
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+
+def as_nobody(place, script):
+    """What a local user does who may write in `place`, and has no other rights."""
+    command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "sh", "-ec", script]
+    subprocess.run(command, cwd=place, check=True, timeout=60)
+
+
+@only_root
+def test_an_account_that_someone_else_keeps(make_server, tmp_path):
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    tree.chmod(0o1777)
+    as_nobody(tree, "mkdir -m 777 .slipway; echo 'account_id = \"111122223333\"' > .slipway/account.toml")
+    with pytest.raises(StartFailed, match="only this user"):
+        make_server()
+    for owner, mode in [(0, 0o777), (NOBODY, 0o700)]:
+        os.chown(tree / ".slipway", owner, owner)
+        (tree / ".slipway").chmod(mode)
+        with pytest.raises(StartFailed, match="only this user"):
+            make_server()
+    os.chown(tree / ".slipway", 0, 0)
+    assert make_server().account == "111122223333"

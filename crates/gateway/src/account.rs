@@ -41,6 +41,9 @@ pub fn is_kept(state_dir: &Path) -> bool {
 }
 
 fn kept(given: Option<&AccountId>, state_dir: &Path) -> Result<AccountId, String> {
+    if !state_dir::is_trusted(state_dir) && !state_dir::is_as_made_here(state_dir) {
+        return Err(state_dir::distrust(state_dir));
+    }
     if let Some(kept) = read(state_dir)? {
         return agreed(given, kept, state_dir);
     }

@@ -90,7 +90,10 @@ fn find_keys(
         return Ok(root(credential, Origin::Given("from the environment")));
     }
     let Some(state_dir) = state_dir else { return Ok(root(generate()?, Origin::New(PathBuf::new()))) };
-    check_state_dir(state_dir)?;
+    // Keys are only as good as the directory they are kept in: who may write to it chooses them.
+    if !state_dir::is_trusted(state_dir) {
+        return Err(state_dir::distrust(state_dir));
+    }
     let path = state_dir.join(FILE);
     match state_dir::open(state_dir, FILE) {
         Ok(Some(_)) => read(&path, Origin::Kept(path.clone())),
@@ -118,17 +121,6 @@ fn account(uid: Option<u32>, gid: Option<u32>) -> Result<Option<UnixAccount>, St
         },
         _ => Err("a uid needs a gid, and a gid a uid".to_owned()),
     }
-}
-
-/// Keys are only as good as the directory they are kept in: who may write to it chooses them.
-fn check_state_dir(state_dir: &Path) -> Result<(), String> {
-    let Ok(metadata) = fs::symlink_metadata(state_dir) else { return Ok(()) };
-    let owner = metadata.uid();
-    let ours = owner == 0 || owner == rustix::process::geteuid().as_raw();
-    if metadata.is_dir() && ours && metadata.permissions().mode() & 0o022 == 0 {
-        return Ok(());
-    }
-    Err(format!("{}: must be a directory that only this user (or root) may write to", state_dir.display()))
 }
 
 fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Option<Credential>, String> {

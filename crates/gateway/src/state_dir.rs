@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::io::{Error, ErrorKind, Result, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
+
+/// The bits of a mode that let others write.
+const WRITABLE: u32 = 0o022;
 
 /// Its name.
 pub const STATE_DIR: &str = ".slipway";
@@ -18,9 +21,7 @@ pub fn create(state_dir: &Path, name: &str, text: &[u8], mode: u32) -> Result<bo
     make(state_dir)?;
     // Written whole under another name first: a crash must not leave half a file. Under a name of
     // its own: two gateways may well have the same process id, in two containers.
-    let mut unique = [0u8; 8];
-    aws_lc_rs::rand::fill(&mut unique).map_err(|_| Error::other("no random numbers to be had"))?;
-    let staging = state_dir.join(format!("{name}.{:016x}.tmp", u64::from_be_bytes(unique)));
+    let staging = staging_name(state_dir, name)?;
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&staging)?;
     let written = file.write_all(text).and_then(|()| file.sync_all());
     let placed = written.and_then(|()| place(&staging, &state_dir.join(name)));
@@ -46,6 +47,44 @@ pub fn open(state_dir: &Path, name: &str) -> Result<Option<fs::File>> {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e),
     }
+}
+
+/// True if a `state_dir` is not there, or one that only this user or root may write to.
+pub fn is_trusted(state_dir: &Path) -> bool {
+    let Ok(metadata) = fs::symlink_metadata(state_dir) else { return true };
+    let owner = metadata.uid();
+    let ours = owner == 0 || owner == rustix::process::geteuid().as_raw();
+    metadata.is_dir() && ours && metadata.mode() & WRITABLE == 0
+}
+
+/// True if a `state_dir` has the owner that a new file of ours gets there, and others have rights
+/// in it only if its file system keeps no modes: it shows our account as another (NFS with
+/// `root_squash`), or all files as one user's (FUSE, NTFS). Or if that is read-only.
+pub fn is_as_made_here(state_dir: &Path) -> bool {
+    let Ok(there) = fs::symlink_metadata(state_dir) else { return true };
+    let Ok(staging) = staging_name(state_dir, "try") else { return false };
+    let file = match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&staging) {
+        Ok(file) => file,
+        Err(e) => return e.kind() == ErrorKind::ReadOnlyFilesystem && there.is_dir(),
+    };
+    let _ = fs::remove_file(&staging);
+    let _ = file.set_permissions(fs::Permissions::from_mode(0o600));
+    file.metadata().is_ok_and(|new| {
+        there.is_dir()
+            && there.uid() == new.uid()
+            && (there.mode() & WRITABLE == 0 || new.mode() & 0o077 != 0)
+    })
+}
+
+/// What to say of one that is not trusted.
+pub fn distrust(state_dir: &Path) -> String {
+    format!("{}: must be a directory that only this user (or root) may write to", state_dir.display())
+}
+
+fn staging_name(state_dir: &Path, name: &str) -> Result<PathBuf> {
+    let mut unique = [0u8; 8];
+    aws_lc_rs::rand::fill(&mut unique).map_err(|_| Error::other("no random numbers to be had"))?;
+    Ok(state_dir.join(format!("{name}.{:016x}.tmp", u64::from_be_bytes(unique))))
 }
 
 fn make(state_dir: &Path) -> Result<()> {
