@@ -70,6 +70,7 @@ def test_a_file_in_the_place_of_our_own_keeps_nothing_else_from_the_sweep(make_s
     server = make_server()
     for name in ["one", "two"]:
         Bucket(server, name).create().put("a", b"1")
+        (server.tree / name / ".slipway").mkdir(mode=0o700, exist_ok=True)
         (server.tree / name / ".slipway/uploads/left").mkdir(parents=True)
     assert sweep(server.tree).returncode == 0
     for name in ["one", "two"]:
@@ -140,14 +141,153 @@ def test_tools_of_root_give_nothing_away(make_server, outside):
     assert shape(outside) == before
 
 
-NOBODY = 65534
+NOBODY, VICTIM = 65534, 12077
+ANNOUNCED, KEPT_OUT = "x" + 31 * "0" + "1", 31 * "0" + "2"
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+ATTRIBUTES = ("--metadata", "xattr")
 
 
 def as_nobody(place, script):
     """What a local user does who may write in `place`, and has no other rights."""
     command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "sh", "-ec", script]
     subprocess.run(command, cwd=place, check=True, timeout=60)
+
+
+def of_victim(place, *files):
+    """A directory of another user's, which is closed to all others."""
+    for name in files:
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(KEPT)
+    for path in [place, *place.rglob("*")]:
+        os.chown(path, VICTIM, VICTIM)
+    place.chmod(0o700)
+
+
+@only_root
+class TestAnotherInThePlaceOfOurOwn:
+    """`mv .slipway old; mkdir .slipway`, as whoever may write in a bucket's directory can do."""
+
+    @pytest.fixture
+    def open_bucket(self, make_server):
+        bucket = Bucket(make_server(*ATTRIBUTES), "lab").create()
+        for key in ["a", "priv/cfg", "priv/cfg/below"]:
+            bucket.put(key, b"1")
+            bucket.put(key, b"2")
+        bucket.tree.chmod(0o777)
+        bucket.file("priv").chmod(0o700)
+        return bucket
+
+    def nothing_is_done(self, bucket, is_untouched):
+        """By the sweep and `fsck --repair`, which tell of it."""
+        done = sweep(bucket.server.tree)
+        assert is_untouched(), done
+        assert done.returncode == 1 and "not as the server makes it" in done.stderr, done
+        command = [binary(), "fsck", "--min-age", "0", "--repair", bucket.server.tree]
+        found = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert found.returncode == 1 and "stranger" in found.stdout and "lab/.slipway" in found.stdout, found
+        assert is_untouched(), found
+
+    def test_an_announcement_moves_nothing(self, open_bucket):
+        as_nobody(
+            open_bucket.tree,
+            f"mv .slipway old; mkdir -p .slipway/staging/{ANNOUNCED};"
+            f"echo x > .slipway/staging/{ANNOUNCED}/.slipway,self;"
+            f"ln -s 1:{ANNOUNCED}:priv/planted .slipway/converting",
+        )
+        self.nothing_is_done(open_bucket, lambda: not open_bucket.file("priv/planted").exists())
+
+    def test_a_note_of_an_exchange_replaces_nothing(self, open_bucket):
+        own = open_bucket.file("priv/cfg/.slipway,self")
+        inodes = f"{own.parent.stat().st_ino}:{own.stat().st_ino}"
+        as_nobody(
+            open_bucket.tree,
+            f"mv .slipway old; mkdir -p .slipway/staging; echo evil > .slipway/staging/x{KEPT_OUT};"
+            f"ln -s {inodes}:priv/cfg .slipway/staging/n{KEPT_OUT}",
+        )
+        self.nothing_is_done(open_bucket, lambda: own.read_text() == "2")
+
+    @pytest.mark.parametrize("of", ["a user", "the server"])
+    def test_what_others_have_is_not_removed(self, open_bucket, of):
+        if of == "a user":
+            of_victim(open_bucket.file("project"), "staging/deep/thesis", "uploads/u/00001", "completed/c")
+        else:
+            for key in ["staging/deep/thesis", "uploads/u/00001", "completed/c"]:
+                open_bucket.put(f"project/{key}", b"1")
+        before = shape(open_bucket.file("project"))
+        as_nobody(open_bucket.tree, "mv .slipway old; mv project .slipway")
+        self.nothing_is_done(open_bucket, lambda: shape(open_bucket.file(".slipway")) == before)
+
+    def test_nor_with_the_bucket(self, make_server):
+        bucket = Bucket(make_server(*ATTRIBUTES), "lab").create()
+        bucket.tree.chmod(0o777)
+        of_victim(bucket.file("project"), "completed/thesis", "overflow/thesis")
+        before = shape(bucket.file("project"))
+        as_nobody(bucket.tree, "mv project .slipway")
+        expect.error(bucket.raw.delete(bucket.path()), "AccessDenied")
+        assert shape(bucket.file(".slipway")) == before
+
+    def test_in_a_sticky_bucket_the_first_to_come_gets_nothing(self, make_server):
+        """Until the operator has it out of the way."""
+        server = make_server(*ATTRIBUTES)
+        bucket = Bucket(server, "lab")
+        bucket.tree.mkdir()
+        bucket.tree.chmod(0o1777)
+        making = "mkdir .slipway; for d in staging locks uploads; do mkdir -m 777 .slipway/$d; done"
+        as_nobody(bucket.tree, making)
+        bucket.put("a", b"1")
+        for _ in range(2):
+            expect.error(bucket.raw.put(bucket.path("a"), b"2"), "AccessDenied")
+            expect.error(bucket.raw.post(bucket.path("k"), query={"uploads": ""}), "AccessDenied")
+        assert bucket.read("a") == b"1"
+        assert not any((bucket.tree / ".slipway/staging").iterdir())
+        (line,) = [line for line in server.log.splitlines() if "not as the server makes it" in line]
+        assert f"{bucket.tree}/.slipway" in line and f"owner={NOBODY}" in line and "chmod +t" in line, line
+        bucket.file(".slipway").rename(bucket.file("theirs"))
+        bucket.put("a", b"3")
+        as_nobody(bucket.tree, "! mv .slipway old 2>/dev/null")
+        assert bucket.read("a") == b"3"
+
+    def test_what_the_bucket_s_owner_has_counts(self, make_server):
+        """Of tools that root runs, and of who served it before."""
+        bucket = Bucket(make_server(*ATTRIBUTES), "lab").create()
+        bucket.put("a", b"1")
+        bucket.put("a", b"2")
+        for path in [bucket.tree, *bucket.tree.rglob("*")]:
+            os.chown(path, VICTIM, VICTIM)
+        bucket.put("a", b"3")
+        assert bucket.read("a") == b"3"
+        assert sweep(bucket.server.tree).returncode == 0
+
+
+@only_root
+class TestAnotherInThePlaceOfRecords:
+    @pytest.fixture
+    def bucket(self, make_server):
+        bucket = Bucket(make_server("--metadata", "sidecar"), "lab").create()
+        bucket.put("d/a", b"1")
+        bucket.file("d").chmod(0o777)
+        return bucket
+
+    @pytest.mark.parametrize("owner", [VICTIM, 0])
+    def test_what_is_no_record_is_neither_replaced_nor_removed(self, bucket, owner):
+        of_victim(bucket.file("d/v"), "a", "b")
+        # Neither a record nor what a newer version may have written, with which the object would stay.
+        bucket.file("d/v/a").write_text("\0" + KEPT)
+        for path in [bucket.file("d/v"), *bucket.file("d/v").iterdir()]:
+            os.chown(path, owner, owner)
+        before = shape(bucket.file("d/v"))
+        as_nobody(bucket.file("d"), "mv .slipway,records old; mv v .slipway,records")
+        expect.error(bucket.raw.put(bucket.path("d/b"), b"2"), "AccessDenied")
+        expect.ok(bucket.delete("d/a"), 204)
+        sweep(bucket.server.tree)
+        assert shape(bucket.file("d/.slipway,records")) == before
+        assert not bucket.file("d/a").exists()
+
+    def test_a_torn_record_is_replaced(self, bucket):
+        for torn in [b"", b"\x02", bytes(100)]:
+            bucket.file("d/.slipway,records/a").write_bytes(torn)
+            bucket.put("d/a", b"2", headers={"x-amz-meta-m": "1"})
+            assert bucket.head("d/a").headers["x-amz-meta-m"] == "1"
 
 
 @only_root

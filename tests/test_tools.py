@@ -343,7 +343,7 @@ class TestSweepByRoot:
         for number in range(200):
             served.put(f"k{number}")
         own = served.tree / ".slipway"
-        own.mkdir(exist_ok=True)
+        own.mkdir(mode=0o700, exist_ok=True)
         for name in ("staging", "overflow"):
             (own / name).mkdir(exist_ok=True)
         # A crash left a note of directories, and the rest of a record.

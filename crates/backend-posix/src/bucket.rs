@@ -16,6 +16,7 @@ use crate::keymap::OWN_DIRECTORY;
 use crate::options::Symlinks;
 use crate::resolve::{self, DIRECTORY, PLACE, READ};
 use crate::store::Store;
+use crate::trust::Purpose;
 
 /// A bucket's directory. Opened anew by each operation, and once more after a body has come, so
 /// that a bucket which was renamed, deleted or mounted over meanwhile is not written to by its old
@@ -153,28 +154,43 @@ impl Bucket<'_> {
 
     /// Opens `.slipway`; NOENT if there is none. Names in it are changed by way of this: whoever
     /// may write in the bucket can put a link in its place, which a path of several names would
-    /// follow.
+    /// follow. EPERM if it is not as we make it ([`Bucket::vouch`]).
     pub fn own(&self) -> Io<OwnedFd> {
-        resolve::plain(&self.fd, OWN_DIRECTORY, DIRECTORY)
+        self.own_for(Purpose::Work)
+    }
+
+    /// [`Bucket::own`] for a purpose.
+    pub fn own_for(&self, purpose: Purpose) -> Io<OwnedFd> {
+        let own = resolve::plain(&self.fd, OWN_DIRECTORY, DIRECTORY)?;
+        self.vouch(&own, OWN_DIRECTORY, purpose)?;
+        Ok(own)
+    }
+
+    /// Opens `.slipway/NAME`, or what is deeper in there; NOENT if there is none, EPERM if it is not
+    /// as we make it.
+    pub fn own_existing(&self, name: &str) -> Io<OwnedFd> {
+        let path = join(OWN_DIRECTORY, name);
+        let directory = resolve::plain(&self.fd, &path, DIRECTORY)?;
+        self.vouch(&directory, &path, Purpose::Work)?;
+        Ok(directory)
     }
 
     /// Opens `.slipway/NAME`, making it if needed.
     pub fn own_directory(&self, name: &str) -> Result<OwnedFd, Fail> {
-        let path = join(OWN_DIRECTORY, name);
-        match resolve::plain(&self.fd, &path, DIRECTORY) {
+        match self.own_existing(name) {
             Err(Errno::NOENT) => {}
             // A file that someone put there does not go away by trying again.
             Err(Errno::NOTDIR) => return Ok(Err(Errno::NOTDIR).op("open a directory of the bucket's own")?),
             result => return result.attempt("open a directory of the bucket's own"),
         }
         let own = match self.own() {
-            Err(Errno::NOENT) => self.make_own_directory(&self.fd, OWN_DIRECTORY)?,
+            Err(Errno::NOENT) => self.make_own_directory(&self.fd, OWN_DIRECTORY, OWN_DIRECTORY)?,
             result => result.attempt("open a directory of the bucket's own")?,
         };
-        self.make_own_directory(&own, name)
+        self.make_own_directory(&own, name, &join(OWN_DIRECTORY, name))
     }
 
-    fn make_own_directory(&self, above: &OwnedFd, name: &str) -> Result<OwnedFd, Fail> {
+    fn make_own_directory(&self, above: &OwnedFd, name: &str, path: &str) -> Result<OwnedFd, Fail> {
         let made = match rustix::fs::mkdirat(above, name, Mode::from_raw_mode(0o700)) {
             Ok(()) => true,
             Err(Errno::EXIST) => false,
@@ -182,6 +198,7 @@ impl Bucket<'_> {
         };
         let directory =
             resolve::plain(above, name, DIRECTORY).attempt("open a directory of the bucket's own")?;
+        self.vouch(&directory, path, Purpose::Work).attempt("use a directory of the bucket's own")?;
         if made {
             self.hand_over_if_new(&directory).attempt("give a directory to its owner")?;
             if self.store.options.durability.syncs_names()

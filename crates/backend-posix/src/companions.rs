@@ -11,12 +11,11 @@ use rustix::io::Errno;
 use crate::bucket::{Bucket, join};
 use crate::buckets::entries;
 use crate::error::{Fail, Io, Op};
-use crate::files;
 use crate::keymap::{self, OWN_DIRECTORY, SELF};
 use crate::limits::ENTRIES_READ_BYTES;
-use crate::record::{self, OverflowId, Record};
+use crate::record::{self, OVERFLOW, OverflowId, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::sweep::is_older;
+use crate::sweep::{self, is_older};
 
 /// Removes companions that no object mentions, and returns how many.
 ///
@@ -24,7 +23,7 @@ use crate::sweep::is_older;
 /// object was moved by a person, who took the attribute along: then the whole bucket is searched.
 /// That is once for each crash or move, since a companion is told where its object was found.
 pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
-    let directory = match resolve::plain(&bucket.fd, ".slipway/overflow", DIRECTORY) {
+    let directory = match sweep::open_own(bucket, OVERFLOW) {
         Err(Errno::NOENT) => return Ok(0),
         result => result.attempt("open companions")?,
     };
@@ -65,7 +64,7 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
 /// Whether the object that a companion was written for, or its directory, has its id. One of a
 /// newer version counts as if it were so: what mentions it can't be understood either.
 fn is_mentioned(bucket: &Bucket<'_>, id: OverflowId) -> Result<bool, Fail> {
-    let bytes = match files::read_own(&bucket.fd, &record::companion_path(id)) {
+    let bytes = match record::read_companion(bucket, id) {
         Err(Errno::NOENT) => return Ok(false),
         result => result.attempt("read a companion")?,
     };

@@ -48,6 +48,7 @@
 //! ```text
 //! openat2(".slipway/locks/2a"), flock, fstat, fstatat
 //! lgetxattr("b.txt")                         what is there; conditions also open it and compare
+//! openat2(".slipway/staging"), fstat         only if it looks like what we make ([`trust`])
 //! linkat(-> ".slipway/staging/..."), renameat(-> "b.txt")
 //! ```
 //! A reader has the old file or the new one open, and each carries its own record. A larger body is
@@ -163,6 +164,7 @@ mod sweep;
 #[cfg(test)]
 mod testing;
 pub mod tools;
+mod trust;
 mod unchanged;
 mod unique;
 mod upload;

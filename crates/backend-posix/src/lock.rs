@@ -22,7 +22,7 @@
 //! for a moment ([`conversion`]).
 
 use backend::BackendError;
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 
@@ -180,9 +180,8 @@ fn tell_whose(bucket: &Bucket<'_>, path: &str) {
         (stat.st_uid != ours).then_some((path, stat.st_uid))
     });
     let Some((path, owner)) = theirs.filter(|_| TOLD.is_due()) else { return };
-    let place = std::fs::read_link(format!("/proc/self/fd/{}", bucket.fd.as_raw_fd())).unwrap_or_default();
     tracing::error!(
-        path = %place.join(path).display(),
+        path = %bucket.place().join(path).display(),
         owner,
         gateway = ours,
         "belongs to another user, so that keys which need it as a lock can be neither replaced nor deleted: give it to the \

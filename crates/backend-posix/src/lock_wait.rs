@@ -190,7 +190,7 @@ mod tests {
     /// As whoever may write to the bucket can do from another process: these descriptors are none
     /// of [`crate::lock::Lock`]'s.
     fn hold_all(scene: &Scene) -> Vec<fs::File> {
-        fs::create_dir_all(scene.path().join(".slipway/locks")).unwrap();
+        fs::create_dir_all(scene.own_path().join("locks")).unwrap();
         let hold = |number| {
             let file = fs::File::create(scene.path().join(path_of(number))).unwrap();
             flock(&file, FlockOperation::LockExclusive).unwrap();
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn a_sweep_does_not_wait_for_each_lock() {
         let scene = Scene::new();
-        fs::create_dir_all(scene.path().join(".slipway/staging")).unwrap();
+        fs::create_dir_all(scene.own_path().join("staging")).unwrap();
         for number in 0..20 {
             fs::create_dir(scene.path().join(format!("d{number}"))).unwrap();
             let note = scene.path().join(format!(".slipway/staging/{number}"));

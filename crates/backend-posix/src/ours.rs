@@ -112,8 +112,12 @@ mod tests {
 
     use super::*;
     use crate::bucket::Directory;
-    use crate::options::SweepOptions;
+    use crate::error::retrying;
+    use crate::keymap::RECORDS;
+    use crate::options::{Metadata, Options, SweepOptions};
+    use crate::record::Record;
     use crate::staging::{is_scattered, note_scattered};
+    use crate::store::Store;
     use crate::testing::{Scene, fixture};
     use crate::{exchange, sweep};
 
@@ -126,7 +130,11 @@ mod tests {
     /// A directory of keys that all may write in, and that things were staged in. `None`, loudly,
     /// where files can't be given away.
     fn scene() -> Option<Scene> {
-        let scene = Scene::new();
+        scene_with(Options::default())
+    }
+
+    fn scene_with(options: Options) -> Option<Scene> {
+        let scene = Scene::with(options);
         scene.put("d/a", b"1").unwrap();
         let shared = scene.path().join("d");
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o2777)).unwrap();
@@ -197,7 +205,9 @@ mod tests {
     fn what_the_gateway_left_is_ours_for_root() {
         let Some(scene) = scene() else { return };
         fs::write(scattered(&scene, 't', 1), "").unwrap();
-        for path in [scene.path().join(".slipway"), scattered(&scene, 't', 1)] {
+        let kept = scene.path().parent().unwrap().join(".slipway");
+        fs::create_dir_all(&kept).unwrap();
+        for path in [kept, scene.path().join(".slipway"), scattered(&scene, 't', 1)] {
             chown(path, Some(VICTIM), None).unwrap();
         }
         sweep(&scene);
@@ -229,10 +239,11 @@ mod tests {
         assert!(links.iter().all(|link| link.symlink_metadata().is_ok()));
     }
 
-    /// The names in `d` that staging gives.
+    /// The names in `d` that are of the server's making.
     fn names_of_ours(scene: &Scene) -> Vec<PathBuf> {
         let entries = fs::read_dir(scene.path().join("d")).unwrap().map(|entry| entry.unwrap());
-        entries.filter(|e| e.file_name().to_str().is_some_and(is_scattered)).map(|e| e.path()).collect()
+        let is_ours = |name: &str| name == RECORDS || is_scattered(name);
+        entries.filter(|e| e.file_name().to_str().is_some_and(is_ours)).map(|e| e.path()).collect()
     }
 
     /// Does `work` with `d` open; someone gives the first name of ours there to the victim's
@@ -289,6 +300,39 @@ mod tests {
         }
     }
 
+    /// Root's tools give a folder of records that they make to the owner of its directory.
+    #[test]
+    fn what_takes_the_name_of_a_new_folder_of_records_is_not_given_away() {
+        let Some(scene) = scene_with(Options { metadata: Some(Metadata::Sidecar), ..Options::default() })
+        else {
+            return;
+        };
+        let Scene { store, .. } = &scene;
+        let place = scene.path().join("d");
+        chown(&place, Some(NOBODY), None).unwrap();
+        let tool = Store::open_as_tool(scene.path().parent().unwrap(), store.options.clone()).unwrap();
+        for round in 0..fixture::rounds(1000) {
+            let _ = fs::remove_dir_all(place.join(RECORDS));
+            let _ = fs::remove_dir_all(place.join("victim"));
+            theirs(&place.join("victim"));
+            exchanged_meanwhile(&scene, |_, _| {
+                let bucket = tool.bucket(&scene.name).unwrap();
+                let directory = bucket.directory("d").unwrap();
+                let record = Record::made_directory();
+                let _ = retrying(|| record::mark(&bucket, &directory, &record));
+            });
+            assert!(["victim", RECORDS].iter().any(|name| is_theirs(&place.join(name))), "{round}");
+        }
+        let _ = fs::remove_dir_all(place.join(RECORDS));
+        record::mark(
+            &tool.bucket(&scene.name).unwrap(),
+            scene.bucket().directory("d").unwrap(),
+            &Record::made_directory(),
+        )
+        .unwrap();
+        assert_eq!(fs::metadata(place.join(RECORDS)).unwrap().uid(), NOBODY);
+    }
+
     #[test]
     fn what_takes_the_name_of_a_prepared_directory_is_not_removed() {
         let Some(scene) = scene() else { return };
@@ -341,7 +385,7 @@ mod tests {
             sweep(&scene);
             assert_eq!(scene.get("d/a").unwrap(), b"1", "{swapless}");
             let names = fs::read_dir(scene.path().join("d")).unwrap();
-            let left = names.filter(|name| name.as_ref().unwrap().file_name() != crate::keymap::RECORDS);
+            let left = names.filter(|name| name.as_ref().unwrap().file_name() != RECORDS);
             assert_eq!(left.count(), 1, "{swapless}");
         }
     }

@@ -203,6 +203,9 @@ impl Store {
     /// the next.
     pub fn forget_tried(&self) {
         self.tried.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        if let Some(known) = &self.modeless {
+            known.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
     }
 
     fn try_staging(&self, bucket: &Bucket<'_>, device: u64) -> Result<Tried, BackendError> {

@@ -1,5 +1,6 @@
 //! Lines of log that a thousand requests would write.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,32 @@ impl Seldom {
     }
 }
 
+/// Lets something be said once a minute of each of many things.
+#[derive(Debug)]
+pub(crate) struct SeldomEach<K> {
+    said: Mutex<BTreeMap<K, Instant>>,
+}
+
+/// Of more things nothing is said for a while.
+const THINGS_MAX: usize = 1000;
+
+impl<K: Ord> SeldomEach<K> {
+    pub const fn new() -> Self {
+        Self { said: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// True if it may be said of `thing` now, which counts.
+    pub fn is_due(&self, thing: K) -> bool {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.retain(|_, when| when.elapsed() < MINUTE);
+        let due = said.len() < THINGS_MAX && !said.contains_key(&thing);
+        if due {
+            said.insert(thing, Instant::now());
+        }
+        due
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,5 +63,11 @@ mod tests {
     fn so_many_times_and_no_more() {
         let seldom = Seldom::new(2);
         assert_eq!([seldom.is_due(), seldom.is_due(), seldom.is_due()], [true, true, false]);
+    }
+
+    #[test]
+    fn once_of_each() {
+        let seldom = SeldomEach::new();
+        assert_eq!([1, 2, 1].map(|thing| seldom.is_due(thing)), [true, true, false]);
     }
 }

@@ -1,6 +1,6 @@
 //! The tree as a whole: its root, and what its file system can do.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -111,6 +111,8 @@ pub(crate) struct Store {
     pub presence: Presence,
     /// What was found out about devices that are not the root's.
     pub tried: Mutex<HashMap<u64, Tried>>,
+    /// Devices that keep no modes; `None` where that can't be tried, since nothing may be written.
+    pub modeless: Option<Mutex<HashSet<u64>>>,
 }
 
 impl Store {
@@ -119,7 +121,7 @@ impl Store {
         if options.chown && !may_chown() {
             return Err(OpenError { path: root.to_owned(), reason: OpenReason::NoChown });
         }
-        let store = Self::attach(root, options)?;
+        let store = Self { modeless: Some(Mutex::default()), ..Self::attach(root, options)? };
         let checked = if store.sidecars { note_sidecars(&store.root) } else { check_attributes(&store.root) };
         checked.map_err(|reason| OpenError { path: root.to_owned(), reason })?;
         store.measure_clocks();
@@ -205,6 +207,7 @@ impl Store {
             hands_over: false,
             presence,
             tried: Mutex::default(),
+            modeless: None,
         })
     }
 

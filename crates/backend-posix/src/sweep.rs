@@ -29,6 +29,7 @@ use crate::place::leads_nowhere;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{SCATTERED, STAGING, is_scattered, note_scattered, scattered_note};
 use crate::store::Store;
+use crate::trust::Purpose;
 use crate::unique;
 use crate::upload;
 
@@ -137,17 +138,23 @@ fn forget_scattered(bucket: &Bucket<'_>, notes: &OwnedFd, name: &str, path: &str
     if bucket.directory(path).is_ok() { note_scattered(bucket, notes, path) } else { Ok(()) }
 }
 
-/// A directory in `.slipway`, if the bucket ever had it.
+/// A directory in `.slipway` whose content may be removed, if the bucket ever had it.
 pub(crate) fn own_directory(bucket: &Bucket<'_>, name: &str) -> Result<Option<OwnedFd>> {
-    match resolve::plain(&bucket.fd, &join(OWN_DIRECTORY, name), DIRECTORY) {
+    match open_own(bucket, name) {
         Err(Errno::NOENT) => Ok(None),
         result => result.map(Some).op("open a directory of the bucket's own"),
     }
 }
 
+pub(crate) fn open_own(bucket: &Bucket<'_>, name: &str) -> Io<OwnedFd> {
+    let directory = resolve::plain(bucket.own_for(Purpose::Removal)?, name, DIRECTORY)?;
+    bucket.vouch(&directory, &join(OWN_DIRECTORY, name), Purpose::Work)?;
+    Ok(directory)
+}
+
 /// The bucket's staging directory, if it ever had one.
 pub(crate) fn staging_directory(bucket: &Bucket<'_>) -> Result<Option<OwnedFd>, Fail> {
-    match resolve::plain(&bucket.fd, ".slipway/staging", DIRECTORY) {
+    match open_own(bucket, STAGING) {
         Err(Errno::NOENT) => Ok(None),
         result => result.map(Some).attempt("open staging"),
     }
@@ -343,7 +350,7 @@ mod tests {
         let names = ["staging", "scattered", "uploads", "completed", "overflow", "converting"];
         for (name, stranger) in names.iter().flat_map(|name| strangers.map(|stranger| (*name, stranger))) {
             let scene = Scene::new();
-            let own = scene.path().join(".slipway");
+            let own = scene.own_path();
             for left in leftovers {
                 let at = own.join(left);
                 fs::create_dir_all(at.parent().unwrap()).unwrap();
@@ -362,7 +369,7 @@ mod tests {
     #[test]
     fn notes_of_others_cost_nothing_and_those_of_what_is_gone_go() {
         let scene = Scene::new();
-        let notes = scene.path().join(".slipway/scattered");
+        let notes = scene.own_path().join("scattered");
         fs::create_dir_all(&notes).unwrap();
         let own = scene.bucket().own_directory(SCATTERED).unwrap();
         fs::create_dir(scene.path().join("there")).unwrap();

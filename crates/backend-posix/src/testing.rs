@@ -1,5 +1,7 @@
 //! A tree for the unit tests of this crate.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +12,7 @@ use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Conditions, Digester,
 
 use crate::bucket::Bucket;
 use crate::buckets;
-use crate::keymap::{ObjectPath, RECORDS};
+use crate::keymap::{OWN_DIRECTORY, ObjectPath, RECORDS};
 use crate::limits::TIMES_SETTLE;
 use crate::object::{self, ReadRequest};
 use crate::options::Options;
@@ -82,6 +84,13 @@ impl Scene {
 
     pub fn path(&self) -> PathBuf {
         self.root.path().join("bucket")
+    }
+
+    /// The bucket's `.slipway`, made if need be.
+    pub fn own_path(&self) -> PathBuf {
+        let path = self.path().join(OWN_DIRECTORY);
+        DirBuilder::new().mode(0o700).recursive(true).create(&path).unwrap();
+        path
     }
 
     pub fn bucket(&self) -> Bucket<'_> {

@@ -28,6 +28,7 @@ use crate::record;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::is_scattered;
 use crate::store::Store;
+use crate::trust::Purpose;
 use crate::upload::UPLOADS;
 use crate::{conversion, files, orphans, place, sweep, unique};
 
@@ -168,14 +169,17 @@ const KNOWN: [&str; 7] =
 
 /// Refuses a bucket with something in `.slipway` that is a person's, or a newer gateway's.
 fn refuse_if_strange(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), Fail> {
-    let own = match bucket.own() {
+    let own = match resolve::plain(&bucket.fd, OWN_DIRECTORY, DIRECTORY) {
         Err(Errno::NOENT) => return Ok(()),
         result => result.attempt("open a directory of the bucket's own")?,
     };
     let names = entries(&own).attempt("read a directory")?;
     let known = |name: &str| KNOWN.contains(&name) || keymap::is_lingering(name);
     match names.iter().find(|(name, _)| !known(name)) {
-        None => Ok(()),
+        None => {
+            let vouched = bucket.vouch(&own, OWN_DIRECTORY, Purpose::Removal);
+            vouched.attempt("remove a directory of the bucket's own")
+        }
         Some((name, _)) => {
             Err(no_object(bucket_name, &join(OWN_DIRECTORY, name), "nothing that the gateway made").into())
         }
@@ -251,7 +255,11 @@ fn remove_own(
     old_locks: &str,
     waits: &mut usize,
 ) -> Result<(), Fail> {
-    let Ok(own) = resolve::plain(&bucket.fd, OWN_DIRECTORY, DIRECTORY) else { return Ok(()) };
+    let own = match bucket.own_for(Purpose::Removal) {
+        Err(errno @ Errno::PERM) => return Err(errno).attempt("remove a directory of the bucket's own"),
+        Err(_) => return Ok(()),
+        Ok(own) => own,
+    };
     for name in ["completed", "overflow", "scattered"] {
         sweep::remove_tree(&own, name);
     }
@@ -428,7 +436,7 @@ mod tests {
     fn a_delete_that_is_refused_leaves_empty_directories() {
         let scene = Scene::new();
         fs::create_dir_all(scene.path().join("mine/deep")).unwrap();
-        fs::create_dir_all(scene.path().join(".slipway/theirs")).unwrap();
+        fs::create_dir(scene.own_path().join("theirs")).unwrap();
         assert!(matches!(delete(&scene.store, &scene.name), Err(BackendError::BucketHoldsFiles)));
         assert!(scene.path().join("mine/deep").is_dir());
         fs::remove_dir(scene.path().join(".slipway/theirs")).unwrap();

@@ -12,8 +12,7 @@ use rustix::io::Errno;
 use super::{OverflowId, Record, codec, write_own};
 use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Io, Op};
-use crate::keymap::{OWN_DIRECTORY, SELF};
-use crate::resolve::{self, DIRECTORY};
+use crate::keymap::SELF;
 use crate::{files, unique};
 
 /// Where companions are, in `.slipway`.
@@ -75,9 +74,14 @@ pub(crate) fn companion_id(name: &str) -> Option<OverflowId> {
     (name == format!("{id:032x}")).then_some(id)
 }
 
+/// What a companion holds.
+pub(crate) fn read(bucket: &Bucket<'_>, id: OverflowId) -> Io<Vec<u8>> {
+    files::read_own(bucket.own_existing(OVERFLOW)?, &companion_name(id))
+}
+
 /// The path of the file or directory that a companion was written for.
 pub(crate) fn companion_owner(bucket: &Bucket<'_>, id: OverflowId) -> Io<Option<String>> {
-    match files::read_own(&bucket.fd, &companion_path(id)) {
+    match read(bucket, id) {
         Ok(bytes) => Ok(codec::decode(&bytes).and_then(|record| record.key)),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno),
@@ -86,7 +90,7 @@ pub(crate) fn companion_owner(bucket: &Bucket<'_>, id: OverflowId) -> Io<Option<
 
 /// Notes in a companion that its object was moved to `path`.
 pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) -> Result<(), Fail> {
-    let bytes = files::read_own(&bucket.fd, &companion_path(id)).attempt("read a companion")?;
+    let bytes = read(bucket, id).attempt("read a companion")?;
     let Some(record) = codec::decode(&bytes) else { return Ok(()) };
     let record = Record { key: Some(path.to_owned()), ..record };
     let directory = bucket.own_directory(OVERFLOW)?;
@@ -113,7 +117,7 @@ pub(crate) fn release_companion(bucket: &Bucket<'_>, id: Option<OverflowId>, pat
 /// finds it.
 pub(crate) fn remove_companion(bucket: &Bucket<'_>, id: Option<OverflowId>) {
     if let Some(id) = id
-        && let Ok(directory) = resolve::plain(&bucket.fd, &join(OWN_DIRECTORY, OVERFLOW), DIRECTORY)
+        && let Ok(directory) = bucket.own_existing(OVERFLOW)
     {
         let _ = rustix::fs::unlinkat(directory, companion_name(id), AtFlags::empty());
     }
@@ -122,7 +126,7 @@ pub(crate) fn remove_companion(bucket: &Bucket<'_>, id: Option<OverflowId>) {
 /// The whole of a record that was read from an attribute; `None` if its companion is missing.
 pub(crate) fn complete(bucket: &Bucket<'_>, record: Record) -> Io<Option<Record>> {
     let Some(id) = record.overflow else { return Ok(Some(record)) };
-    let bytes = match files::read_own(&bucket.fd, &companion_path(id)) {
+    let bytes = match read(bucket, id) {
         Ok(bytes) => bytes,
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
         Err(errno) => return Err(errno),

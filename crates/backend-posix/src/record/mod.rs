@@ -29,8 +29,8 @@ pub(crate) use attribute::{
     ATTRIBUTE, peek, peek_place, peek_short, raw as raw_attribute, raw_of_place, set_small,
 };
 pub(crate) use companion::{
-    OVERFLOW, companion_id, companion_path, complete, move_companion, release_companion, remove_companion,
-    write_companion,
+    OVERFLOW, companion_id, companion_path, complete, move_companion, read as read_companion,
+    release_companion, remove_companion, write_companion,
 };
 pub(crate) use raw::Raw;
 pub(crate) use sidecar::{FileIdentity, OF_DIRECTORY, Sidecar, write as write_sidecar};

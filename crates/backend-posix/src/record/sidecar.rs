@@ -16,10 +16,12 @@
 
 use std::borrow::Cow;
 
+use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
+use s3_types::UnixAccount;
 
 use super::{Raw, Record, codec};
 use crate::bucket::{Bucket, join};
@@ -28,7 +30,8 @@ use crate::file_info::{self, Stamp};
 use crate::keymap::{self, RECORDS};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{scattered_name, staging_directory};
-use crate::{files, unique};
+use crate::store::Store;
+use crate::{files, ours, trust, unique};
 
 /// The record of the directory itself. No key's component maps to this name.
 pub(crate) const OF_DIRECTORY: &str = ".slipway,directory";
@@ -156,6 +159,20 @@ impl Sidecar {
         Ok(sidecar.is_whole() && sidecar.entries().all(|entry| codec::decode_brief(entry.record).is_some()))
     }
 
+    /// True if nothing of worth is lost with `name` in a folder of records: it is free, or a
+    /// record, which may be torn (a power cut leaves nothing of it, zeros, or its beginning). False
+    /// for what is anything else, whose name someone may have given to the folder.
+    fn may_go(folder: &OwnedFd, name: &str) -> Io<bool> {
+        let (bytes, _) = match file_info::at(folder, name) {
+            Ok(info) if info.is_file() => files::read_own_and_inode(folder, name)?,
+            Err(Errno::NOENT) => return Ok(true),
+            Err(errno) => return Err(errno),
+            Ok(_) => return Ok(false),
+        };
+        let begun = bytes.first().is_none_or(|version| matches!(*version, FIRST_VERSION | VERSION));
+        Ok(begun || bytes.iter().all(|byte| *byte == 0))
+    }
+
     fn of(&self, file: Option<FileIdentity>) -> Option<Entry<'_>> {
         let file = file?;
         let original = self.is_original();
@@ -248,20 +265,29 @@ pub(super) fn write_of_directory(
     record: &Record,
 ) -> Result<(), Fail> {
     if *record == Record::default() {
-        return remove(directory, OF_DIRECTORY).attempt("remove a record");
+        return remove(bucket.store, directory, OF_DIRECTORY).attempt("remove a record");
     }
     write(bucket, directory, OF_DIRECTORY, (record, 0), None)
 }
 
-/// Removes the sidecar of a file that is gone. Only under the lock of the file's key.
-pub(crate) fn remove(directory: impl AsFd, name: &str) -> Io<()> {
+/// Removes the sidecar of a file that is gone. Only under the lock of the file's key. EPERM if what
+/// has its name is no record; a folder that is not ours has none.
+pub(crate) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> {
     let folder = match resolve::plain(&directory, RECORDS, DIRECTORY) {
         // A link that someone put there is no folder of ours.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
         Err(errno) if resolve::is_too_long(&directory, errno) => return Ok(()),
         result => result?,
     };
-    match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
+    if trust::is_ours_in(store, &directory, &folder)?.is_some() {
+        return Ok(());
+    }
+    let removed = match Sidecar::may_go(&folder, name) {
+        Ok(true) => rustix::fs::unlinkat(&folder, name, AtFlags::empty()),
+        Ok(false) => Err(Errno::PERM),
+        Err(errno) => Err(errno),
+    };
+    match removed {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(errno) if resolve::is_too_long(&folder, errno) => Ok(()),
         Err(errno) => Err(errno),
@@ -285,8 +311,8 @@ pub(super) fn take_along(
 
 /// Removes the folder of records of a directory that is to go, if it holds nothing but the
 /// directory's own.
-pub(super) fn remove_folder(directory: impl AsFd) -> Io<()> {
-    remove(&directory, OF_DIRECTORY)?;
+pub(super) fn remove_folder(store: &Store, directory: impl AsFd) -> Io<()> {
+    remove(store, &directory, OF_DIRECTORY)?;
     match files::remove_directory(directory, RECORDS) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(errno),
@@ -302,6 +328,10 @@ fn replace(
     pack: impl Fn(u64) -> Vec<u8>,
 ) -> Result<(), Fail> {
     let folder = folder(bucket, &directory)?;
+    if !Sidecar::may_go(&folder, name).attempt("look at a record")? {
+        tracing::warn!(name, "in the place of a record is what is none; it is kept, and the key not written");
+        return Err(BackendError::Denied { operation: "replace what is no record" }.into());
+    }
     let place = |from: &OwnedFd, staged: &str| -> Result<Io<()>, Fail> {
         let options = &bucket.store.options;
         let sync = options.durability.syncs_data();
@@ -327,18 +357,30 @@ fn replace(
 
 /// Opens the folder of records of a directory, making it if it is missing.
 fn folder(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<OwnedFd, Fail> {
+    let checked = |folder: OwnedFd| {
+        let vouched = bucket.vouch_for_records(&directory, &folder, RECORDS);
+        vouched.attempt("use a directory's records").map(|()| folder)
+    };
     match resolve::plain(&directory, RECORDS, DIRECTORY) {
         Err(Errno::NOENT) => {}
-        result => return result.op("open a directory's records").map_err(Fail::from),
+        result => return checked(result.op("open a directory's records")?),
     }
     let mode = Mode::from_raw_mode(bucket.store.options.directory_mode);
     match rustix::fs::mkdirat(&directory, RECORDS, mode) {
-        Ok(()) => bucket.store.sync_names(&directory).attempt("sync a directory")?,
-        Err(Errno::EXIST) => {}
+        Ok(()) => {}
+        Err(Errno::EXIST) => return Err(Fail::Retry),
         Err(errno) => return Err(errno).attempt("make a directory for records"),
     }
-    let folder = resolve::plain(&directory, RECORDS, DIRECTORY).attempt("open a directory's records")?;
-    give_away(bucket, &directory, &folder).attempt("give records to their owner")?;
+    bucket.store.sync_names(&directory).attempt("sync a directory")?;
+    let owner = rustix::fs::fstat(&directory).attempt("stat a directory")?;
+    let owner = UnixAccount::new(owner.st_uid, owner.st_gid).filter(|_| bucket.store.hands_over);
+    if owner.is_none() {
+        let folder = resolve::plain(&directory, RECORDS, DIRECTORY);
+        return checked(folder.attempt("open a directory's records")?);
+    }
+    // Another directory may have its name by now, which must not be given away.
+    let folder = ours::open_new(bucket, &directory, RECORDS, owner)?;
+    files::give(&folder, owner).attempt("give records to their owner")?;
     Ok(folder)
 }
 
@@ -352,219 +394,4 @@ fn give_away(bucket: &Bucket<'_>, directory: impl AsFd, made: impl AsFd) -> Io<(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs::{self, File, FileTimes};
-    use std::path::Path;
-    use std::time::{Duration, UNIX_EPOCH};
-
-    use bytes::Bytes;
-    use s3_types::ETag;
-
-    use super::*;
-    use crate::keymap::ObjectPath;
-    use crate::object::open;
-    use crate::options::{Metadata, Options, SweepOptions};
-    use crate::staging::Sealed;
-    use crate::sweep;
-    use crate::testing::{Scene, digests};
-
-    fn scene() -> Scene {
-        Scene::with(Options { metadata: Some(Metadata::Sidecar), ..Options::default() })
-    }
-
-    fn etag(scene: &Scene, key: &str) -> ETag {
-        open(&scene.store, &scene.name, key, &ObjectPath::of(key)).unwrap().attributes.etag
-    }
-
-    fn seal(scene: &Scene, key: &str, body: &'static [u8]) -> Sealed {
-        let mut stage = scene.target(key).stage(&scene.store).unwrap();
-        stage.staged.append(&[Bytes::from_static(body)]).unwrap();
-        let record = Record { etag: Some(digests(body).etag), ..Record::default() };
-        stage.staged.seal(&stage.bucket, None, record).unwrap()
-    }
-
-    /// On a coarse clock, two writes of one size may have one time.
-    #[test]
-    fn neighbours_have_different_stamps() {
-        let scene = scene();
-        scene.put("a", b"1").unwrap();
-        let sealed = seal(&scene, "a", b"2");
-        let time = UNIX_EPOCH + Duration::from_nanos(u64::try_from(sealed.stamp.modified_ns).unwrap());
-        let file = File::options().write(true).open(scene.path().join("a")).unwrap();
-        // Both, since bindfs passes over one alone.
-        file.set_times(FileTimes::new().set_accessed(time).set_modified(time)).unwrap();
-        let before = sealed.stamp;
-        let after = scene.target("a").publish(scene.bucket(), None, sealed).unwrap();
-        assert_ne!(after, before);
-        assert_eq!((scene.get("a").unwrap(), etag(&scene, "a")), (b"2".to_vec(), digests(b"2").etag));
-    }
-
-    /// Two files that were written at one moment, which is a second long on some file systems.
-    fn twins(scene: &Scene) {
-        let time = UNIX_EPOCH + Duration::from_hours(500_000);
-        for (key, body) in [("d/a", b"1"), ("d/b", b"2")] {
-            let mut stage = scene.target(key).stage(&scene.store).unwrap();
-            stage.staged.append(&[Bytes::from_static(body)]).unwrap();
-            let file = File::from(stage.staged.file().try_clone().unwrap());
-            file.set_times(FileTimes::new().set_accessed(time).set_modified(time)).unwrap();
-            let record = Record { etag: Some(digests(body).etag), ..Record::default() };
-            let sealed = stage.staged.seal(&stage.bucket, None, record).unwrap();
-            scene.target(key).publish(scene.bucket(), None, sealed).unwrap();
-            assert_eq!(etag(scene, key), digests(body).etag);
-        }
-        let stamp = |key: &str| {
-            let info = fs::metadata(scene.path().join(key)).unwrap();
-            (info.len(), info.modified().unwrap())
-        };
-        assert_eq!(stamp("d/a"), stamp("d/b"));
-    }
-
-    /// True, loudly, where nothing tells such files apart.
-    fn skips_inodes(scene: &Scene) -> bool {
-        let last = scene.store.volume.inodes_last;
-        if !last {
-            eprintln!(
-                "\n*** SKIPPED: inode numbers do not last here, so that they count is NOT tested ***\n"
-            );
-        }
-        !last
-    }
-
-    #[test]
-    fn a_file_that_took_the_name_of_its_twin_has_another_record() {
-        let scene = scene();
-        twins(&scene);
-        if skips_inodes(&scene) {
-            return;
-        }
-        fs::rename(scene.path().join("d/a"), scene.path().join("d/b")).unwrap();
-        assert_eq!(scene.get("d/b").unwrap(), b"1");
-        assert!(crate::foreign::is_foreign(&etag(&scene, "d/b")), "{:?}", etag(&scene, "d/b"));
-        let bucket = scene.bucket();
-        let directory = bucket.directory("d").unwrap();
-        let brief = super::super::read(&scene.store, &directory, "b").unwrap().unwrap();
-        assert_eq!(brief.stamp, None, "listings");
-        let file = File::open(scene.path().join("d/b")).unwrap();
-        let raw = super::super::raw_of(&scene.store, &directory, "b", &file).unwrap();
-        assert_eq!(raw.record().unwrap().stamp, None, "tools");
-        // It is written through S3 again, and is an object as before.
-        scene.put("d/b", b"3").unwrap();
-        assert_eq!(etag(&scene, "d/b"), digests(b"3").etag);
-    }
-
-    fn copy_with_times(from: &Path, to: &Path) {
-        fs::create_dir(to).unwrap();
-        for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-            let copy = to.join(entry.file_name());
-            if entry.file_type().unwrap().is_dir() {
-                copy_with_times(&entry.path(), &copy);
-                continue;
-            }
-            fs::copy(entry.path(), &copy).unwrap();
-            let modified = entry.metadata().unwrap().modified().unwrap();
-            File::options().write(true).open(&copy).unwrap().set_modified(modified).unwrap();
-        }
-    }
-
-    /// `cp -a`, or what a backup brings back: all is new but the names, the times and the bytes.
-    #[test]
-    fn a_directory_that_was_copied_keeps_its_records() {
-        let scene = scene();
-        twins(&scene);
-        copy_with_times(&scene.path().join("d"), &scene.path().join("e"));
-        for (key, body) in [("e/a", b"1"), ("e/b", b"2")] {
-            assert_eq!(etag(&scene, key), digests(body).etag);
-        }
-        // The record that was copied is of one file as soon as it becomes another's old one.
-        scene.put("e/a/x", b"3").unwrap();
-        assert_eq!(etag(&scene, "e/a"), digests(b"1").etag);
-        fs::rename(scene.path().join("d"), scene.path().join("moved")).unwrap();
-        assert_eq!(etag(&scene, "moved/a"), digests(b"1").etag);
-    }
-
-    /// As earlier versions wrote them.
-    #[test]
-    fn a_sidecar_without_inodes_counts_by_its_stamp() {
-        let scene = scene();
-        twins(&scene);
-        for key in ["a", "b"] {
-            let path = scene.path().join("d").join(RECORDS).join(key);
-            let mut bytes = fs::read(&path).unwrap();
-            bytes[0] = FIRST_VERSION;
-            bytes.drain(HEAD_BYTES..HEAD_BYTES + 8);
-            bytes.drain(FIRST_HEAD_BYTES..HEAD_BYTES);
-            fs::write(&path, bytes).unwrap();
-        }
-        assert_eq!(etag(&scene, "d/a"), digests(b"1").etag);
-        fs::rename(scene.path().join("d/a"), scene.path().join("d/b")).unwrap();
-        assert_eq!(etag(&scene, "d/b"), digests(b"2").etag);
-    }
-
-    #[test]
-    fn what_a_crash_leaves_in_place_keeps_its_record() {
-        let scene = scene();
-        scene.put("a", b"1").unwrap();
-        for key in ["a", "new"] {
-            let mut sealed = seal(&scene, key, b"2");
-            let bucket = scene.bucket();
-            sealed.describe(&bucket, &bucket.directory("").unwrap(), key).unwrap();
-        }
-        assert_eq!((scene.get("a").unwrap(), etag(&scene, "a")), (b"1".to_vec(), digests(b"1").etag));
-        assert!(scene.get("new").is_err());
-        // A file that another program makes there is not what the record is of.
-        fs::write(scene.path().join("new"), "33").unwrap();
-        assert!(matches!(etag(&scene, "new"), ETag::Opaque(_)));
-    }
-
-    #[test]
-    fn directories_take_their_records_along() {
-        let scene = scene();
-        for key in ["d/a", "d/e/b", "d/e/"] {
-            scene.put(key, b"1").unwrap();
-        }
-        fs::rename(scene.path().join("d"), scene.path().join("moved")).unwrap();
-        for key in ["moved/a", "moved/e/b", "moved/e/"] {
-            assert_eq!(etag(&scene, key), digests(b"1").etag, "{key}");
-        }
-        // The object, and then what became a directory.
-        scene.put("moved/a/x", b"2").unwrap();
-        assert_eq!(etag(&scene, "moved/a"), digests(b"1").etag);
-        assert!(!scene.path().join("moved/.slipway,records/a").exists());
-    }
-
-    #[test]
-    fn the_sweep_removes_records_of_nothing_that_are_noted() {
-        let scene = scene();
-        scene.put("d/a", b"1").unwrap();
-        scene.put("d/b", b"1").unwrap();
-        fs::remove_file(scene.path().join("d/a")).unwrap();
-        let _left = crate::note::Note::of_record(&scene.bucket(), "d/a").unwrap();
-        let _wrong = crate::note::Note::of_record(&scene.bucket(), "d/b").unwrap();
-        let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
-        sweep::sweep(&scene.store, &scene.name, &options).unwrap();
-        assert!(!scene.path().join("d/.slipway,records/a").exists());
-        assert_eq!(etag(&scene, "d/b"), digests(b"1").etag);
-    }
-
-    #[test]
-    fn a_torn_or_newer_sidecar_is_told_from_one_without_a_record() {
-        let pack = |records: &[&[u8]]| {
-            let entries = records.iter().map(|record| Entry { inode: 7, record });
-            Sidecar { bytes: Sidecar::pack(3, entries), inode: 3 }
-        };
-        let whole = pack(&[b"\x01", b"\x01"]);
-        assert_eq!(whole.raw(None), Raw::Known(b"\x01".to_vec(), Box::default()));
-        for cut in 0..whole.bytes.len() {
-            let torn = Sidecar { bytes: whole.bytes[..cut].to_vec(), inode: 3 };
-            // The first record ends here, as if there were no other.
-            let damaged = cut != HEAD_BYTES + 13;
-            assert_eq!(matches!(torn.raw(None), Raw::Damaged(_)), damaged, "{cut}");
-        }
-        let mut newer = whole;
-        newer.bytes[0] = 3;
-        assert_eq!(newer.raw(None), Raw::Newer(newer.bytes.clone()));
-        assert_eq!(newer.record(None), Some(Record::of_newer()));
-        let record_newer = pack(&[b"\x02"]);
-        assert!(matches!(record_newer.raw(None), Raw::Newer(_)));
-    }
-}
+mod tests;

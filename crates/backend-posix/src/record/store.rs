@@ -126,14 +126,14 @@ pub(crate) fn mark(bucket: &Bucket<'_>, directory: impl AsFd, record: &Record) -
 
 /// Removes a record that can't be understood; the caller holds the key's lock.
 pub(crate) fn remove(store: &Store, directory: impl AsFd, name: &str, file: impl AsFd) -> Io<()> {
-    if store.sidecars() { sidecar::remove(directory, name) } else { attribute::remove(file) }
+    if store.sidecars() { sidecar::remove(store, directory, name) } else { attribute::remove(file) }
 }
 
 /// Forgets the record of a name that no file has any more; the caller holds the key's lock. An
 /// attribute went with its file. Returns false if it stays: then it is of nothing, and no one
 /// serves it.
 pub(crate) fn forget(store: &Store, directory: impl AsFd, name: &str) -> bool {
-    !store.sidecars() || sidecar::remove(directory, name).is_ok()
+    !store.sidecars() || sidecar::remove(store, directory, name).is_ok()
 }
 
 /// Prepares for a file to have another name as well, in a directory that no one sees yet.
@@ -148,7 +148,7 @@ pub(crate) fn take_along(
 /// Removes what a directory that is to go has in it of its own record; ENOTEMPTY if there are
 /// records of others.
 pub(crate) fn clear(store: &Store, directory: impl AsFd) -> Io<()> {
-    if store.sidecars() { sidecar::remove_folder(directory) } else { Ok(()) }
+    if store.sidecars() { sidecar::remove_folder(store, directory) } else { Ok(()) }
 }
 
 /// What of a staged file's record is still to be written when it is published.

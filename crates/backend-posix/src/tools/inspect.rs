@@ -11,7 +11,6 @@ use super::link::{self, Found, Link};
 use super::locate::{self, LocateError, Located};
 use crate::bucket::Bucket;
 use crate::file_info::{self, FileInfo};
-use crate::files;
 use crate::foreign::{self, Peer};
 use crate::keymap::{self, DIRECTORY_DATA, SELF};
 use crate::options::Options;
@@ -345,7 +344,7 @@ fn companion(
     let Some(Located { root, bucket: Some(name), .. }) = located else { return Ok((companion, None)) };
     let store = Store::attach(root, Options::default())?;
     let bucket: Bucket<'_> = store.bucket(name)?;
-    let Ok(bytes) = files::read_own(&bucket.fd, &companion.path) else { return Ok((companion, None)) };
+    let Ok(bytes) = record::read_companion(&bucket, id) else { return Ok((companion, None)) };
     companion.size_bytes = Some(bytes.len() as u64);
     let whole = short.map(|short| record::complete(&bucket, short.clone())).transpose()?.flatten();
     companion.matches = whole.is_some();

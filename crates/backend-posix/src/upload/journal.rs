@@ -24,9 +24,18 @@ pub(super) const JOURNAL: &str = "completing";
 
 /// The receipt that a completed upload left.
 pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<Record>> {
-    match files::read_own(&bucket.fd, &format!(".slipway/{COMPLETED}/{id}")) {
+    match bucket.own_existing(COMPLETED).and_then(|completed| files::read_own(completed, id)) {
         Ok(bytes) => Ok(record::from_bytes(&bytes)),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(errno) => Err(errno).op("read a receipt"),
+    }
+}
+
+/// True if an upload left a receipt. Who can forge one only keeps uploads from being used.
+pub(super) fn is_completed(bucket: &Bucket<'_>, id: &str) -> Result<bool> {
+    match files::read_own(&bucket.fd, &format!(".slipway/{COMPLETED}/{id}")) {
+        Ok(bytes) => Ok(record::from_bytes(&bytes).is_some()),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
         Err(errno) => Err(errno).op("read a receipt"),
     }
 }

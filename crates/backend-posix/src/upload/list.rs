@@ -80,7 +80,7 @@ pub(crate) fn list_uploads(store: &Store, query: &UploadsQuery) -> Result<Upload
         check_marker(&bucket, key, id)?;
     }
     let mut page = UploadPage::default();
-    let directory = match resolve::plain(&bucket.fd, &format!(".slipway/{UPLOADS}"), DIRECTORY) {
+    let directory = match bucket.own_existing(UPLOADS) {
         Err(Errno::NOENT) => return Ok(page),
         result => result.op("open uploads")?,
     };

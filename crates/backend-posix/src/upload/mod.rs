@@ -26,10 +26,10 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
-use crate::bucket::{Bucket, Directory};
+use crate::bucket::{Bucket, Directory, join};
 use crate::buckets::entries;
 use crate::error::{Fail, Op, is_of_one, retrying};
-use crate::keymap::{ObjectPath, RECORDS};
+use crate::keymap::{OWN_DIRECTORY, ObjectPath, RECORDS};
 use crate::lock::{Lock, lock_file, try_lock_file};
 use crate::object;
 use crate::options::{Durability, SweepOptions};
@@ -177,8 +177,8 @@ impl Upload {
 
     /// Opens an upload, whatever its key.
     pub fn open_id(bucket: &Bucket<'_>, id: &str) -> Result<Option<Self>> {
-        let path = format!(".slipway/{UPLOADS}/{id}");
-        let fd = match resolve::plain(&bucket.fd, &path, DIRECTORY) {
+        let own_path = join(UPLOADS, id);
+        let fd = match bucket.own_existing(&own_path) {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             result => Arc::new(result.op("open an upload")?),
         };
@@ -186,10 +186,10 @@ impl Upload {
             Err(Errno::NOENT) => return Ok(None),
             result => result.op("read an upload")?,
         };
-        if journal::receipt(bucket, id)?.is_some() {
+        if journal::is_completed(bucket, id)? {
             return Ok(None);
         }
-        let directory = Directory { fd, path };
+        let directory = Directory { fd, path: join(OWN_DIRECTORY, &own_path) };
         Ok(record::from_bytes(&bytes).map(|record| Self { directory, record }))
     }
 

@@ -14,10 +14,14 @@ use crate::error::Op;
 use crate::keymap::OWN_DIRECTORY;
 use crate::limits::{LOCK_HELD_MAX, LOCK_POLL, LOCKS};
 use crate::lock::{self, try_lock_file};
-use crate::resolve::{self, DIRECTORY};
+use crate::resolve;
+use crate::trust::Purpose;
 use crate::{file_info, sweep};
 
 pub(super) fn check(check: &Check<'_>) -> Result<()> {
+    if matches!(check.bucket.own_for(Purpose::Removal), Err(Errno::PERM)) {
+        stranger(check, OWN_DIRECTORY);
+    }
     if let Some(staging) = open(check, "staging")? {
         for (name, _) in entries(&staging).op("read staging")? {
             leftover(check, &staging, ".slipway/staging", &name);
@@ -29,9 +33,17 @@ pub(super) fn check(check: &Check<'_>) -> Result<()> {
 /// Opens a directory of the bucket's own, if there is one. What stands there instead is a problem.
 pub(super) fn open(check: &Check<'_>, name: &str) -> Result<Option<OwnedFd>> {
     let path = format!("{OWN_DIRECTORY}/{name}");
-    match resolve::plain(&check.bucket.fd, &path, DIRECTORY) {
+    if matches!(check.bucket.own_for(Purpose::Removal), Err(Errno::PERM)) {
+        // What is in it is not the server's either.
+        return Ok(None);
+    }
+    match sweep::open_own(check.bucket, name) {
         Ok(directory) => Ok(Some(directory)),
         Err(Errno::NOENT) => Ok(None),
+        Err(Errno::PERM) => {
+            stranger(check, &path);
+            Ok(None)
+        }
         Err(Errno::NOTDIR | Errno::LOOP) => {
             check.problem(
                 ProblemKind::Stranger,
@@ -43,6 +55,13 @@ pub(super) fn open(check: &Check<'_>, name: &str) -> Result<Option<OwnedFd>> {
         }
         Err(errno) => Err(errno).op("open a directory of the bucket's own"),
     }
+}
+
+/// A directory that the server would not use.
+fn stranger(check: &Check<'_>, path: &str) {
+    let explanation = "it does not look like what the server makes, so that nothing in it counts, and writes that need it are refused: \
+                       if it is the server's, it must belong to its user, and others must have no rights there (chmod 700)";
+    check.problem(ProblemKind::Stranger, path, explanation, None);
 }
 
 /// Something that was staged: a problem once it is old and no one holds it.

@@ -15,6 +15,7 @@ use crate::record::{self, Sidecar};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::is_scattered;
 use crate::sweep;
+use crate::trust;
 
 /// Checks the records of the files in a directory.
 pub(super) fn check(check: &Check<'_>, directory: &Directory) -> Result<()> {
@@ -23,6 +24,11 @@ pub(super) fn check(check: &Check<'_>, directory: &Directory) -> Result<()> {
         result => result.op("open a directory's records")?,
     };
     let above = join(&directory.path, RECORDS);
+    if trust::is_ours_in(check.bucket.store, directory, &folder).op("stat a directory's records")?.is_some() {
+        let explanation = "it belongs neither to the server nor to the owner of the directory it is in: no record is written there";
+        check.problem(ProblemKind::Stranger, &above, explanation, None);
+        return Ok(());
+    }
     for (name, kind) in entries(&folder).op("read a directory's records")? {
         let path = join(&above, &name);
         if is_scattered(&name) {

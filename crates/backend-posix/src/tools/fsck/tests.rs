@@ -96,7 +96,7 @@ fn a_check_writes_nothing() {
 #[test]
 fn staging_leftovers_go_unless_young_or_held() {
     let scene = Scene::new();
-    let staging = scene.path().join(".slipway/staging");
+    let staging = scene.own_path().join("staging");
     fs::create_dir_all(&staging).unwrap();
     let file = fs::File::create(staging.join("left")).unwrap();
     assert_eq!(run(&scene, true, Duration::from_hours(1)), BTreeMap::new());
@@ -130,7 +130,7 @@ fn locks_that_no_one_uses_go() {
 #[test]
 fn uploads_that_are_none_go() {
     let scene = Scene::new();
-    let uploads = scene.path().join(".slipway/uploads");
+    let uploads = scene.own_path().join("uploads");
     fs::create_dir_all(uploads.join("abc")).unwrap();
     fs::write(uploads.join("abc/00001"), "1").unwrap();
     assert_eq!(run(&scene, true, Duration::from_hours(1)), BTreeMap::new());
@@ -192,7 +192,7 @@ fn a_part_that_was_set_aside_goes_or_returns() {
 #[test]
 fn damaged_receipts_go() {
     let scene = Scene::new();
-    let completed = scene.path().join(".slipway/completed");
+    let completed = scene.own_path().join("completed");
     fs::create_dir_all(&completed).unwrap();
     fs::write(completed.join("abc"), "\x01x").unwrap();
     expect(&scene, ".slipway/completed/abc", ProblemKind::ReceiptDamaged, true);

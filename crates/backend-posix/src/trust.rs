@@ -1,0 +1,247 @@
+//! Whether something that has a name of ours may be taken for what the server made.
+//!
+//! Whoever may write in a directory can give any name in it to another directory: one of their own,
+//! or somebody else's. What is read in `.slipway` is obeyed (notes, announcements, receipts), and
+//! what is found there is removed, by root if root serves. So it counts only if it looks like what
+//! the server makes. The open directory that is then used is asked, not its name.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::sync::{LazyLock, PoisonError};
+
+use rustix::fd::{AsFd, AsRawFd as _, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::bucket::Bucket;
+use crate::error::Io;
+use crate::file_info;
+use crate::keymap::OWN_DIRECTORY;
+use crate::seldom::SeldomEach;
+use crate::store::Store;
+use crate::unique;
+
+/// Asking the kernel each time would be one more call of each write.
+static ACCOUNT: LazyLock<u32> = LazyLock::new(|| rustix::process::geteuid().as_raw());
+
+const WRITABLE: u32 = 0o022;
+const ANY: u32 = 0o077;
+
+/// What an open directory is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To make things in it, or read them.
+    Work,
+    /// To remove what is in it. A directory of keys that the server made passes for
+    /// [`Purpose::Work`] if someone names it `.slipway`; others may enter it, but never the real
+    /// one.
+    Removal,
+}
+
+impl Bucket<'_> {
+    /// EPERM unless an open directory, which has the name `path` in the bucket, looks like what the
+    /// server makes in `.slipway`: it belongs to the server's account, the owner of the bucket or
+    /// that of `DIR/.slipway`, and others may not write there, as far as its file system keeps
+    /// modes. Tells the operator.
+    pub fn vouch(&self, opened: impl AsFd, path: &str, purpose: Purpose) -> Io<()> {
+        let stat = rustix::fs::fstat(&opened)?;
+        let ours = stat.st_uid == *ACCOUNT
+            || keeper(self.store) == Some(stat.st_uid)
+            || rustix::fs::fstat(&self.fd)?.st_uid == stat.st_uid;
+        let closed = stat.st_mode & if purpose == Purpose::Work { WRITABLE } else { ANY } == 0;
+        if ours && (closed || self.store.keeps_no_modes(&opened, &stat)) {
+            return Ok(());
+        }
+        self.tell(path, &stat);
+        Err(Errno::PERM)
+    }
+
+    /// EPERM unless an open folder of records in `directory` may be one that the server made. Its
+    /// mode says nothing, being that of directories of keys: of what is in it only records are
+    /// replaced or removed.
+    pub fn vouch_for_records(&self, directory: impl AsFd, folder: &OwnedFd, path: &str) -> Io<()> {
+        match is_ours_in(self.store, directory, folder)? {
+            None => Ok(()),
+            Some(stat) => {
+                self.tell(path, &stat);
+                Err(Errno::PERM)
+            }
+        }
+    }
+
+    fn tell(&self, path: &str, stat: &Stat) {
+        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::new();
+        let Ok(bucket) = file_info::of(&self.fd) else { return };
+        if TOLD.is_due(bucket.id()) {
+            tracing::error!(
+                path = %self.place().join(path).display(),
+                owner = stat.st_uid,
+                mode = format_args!("{:04o}", stat.st_mode & 0o7777),
+                server = *ACCOUNT,
+                "not as the server makes it, so that nothing in it counts: someone who may write in the directory above may have put \
+                 it there. If it is the server's, give it to the server's user (chown) and close it to others (chmod 700); if not, \
+                 move it away, and let no one else write in the bucket's directory, or make that sticky (chmod +t)"
+            );
+        }
+    }
+
+    /// Where the bucket is, for the operator.
+    pub fn place(&self) -> PathBuf {
+        std::fs::read_link(format!("/proc/self/fd/{}", self.fd.as_raw_fd())).unwrap_or_default()
+    }
+}
+
+/// What a folder of records that is not ours is like; `None` if it may be one of ours. Also the
+/// owner of the directory it is in has made it, or was given it, if that owner has it.
+pub(crate) fn is_ours_in(store: &Store, directory: impl AsFd, folder: &OwnedFd) -> Io<Option<Stat>> {
+    let stat = rustix::fs::fstat(folder)?;
+    let ours = stat.st_uid == *ACCOUNT
+        || rustix::fs::fstat(directory)?.st_uid == stat.st_uid
+        || keeper(store) == Some(stat.st_uid);
+    Ok((!ours).then_some(stat))
+}
+
+/// The owner of `DIR/.slipway`, if others can't have made that.
+fn keeper(store: &Store) -> Option<u32> {
+    let root = rustix::fs::fstat(&store.root).ok()?;
+    let own = state(store)?;
+    (own.st_uid == root.st_uid || root.st_mode & WRITABLE == 0).then_some(own.st_uid)
+}
+
+fn state(store: &Store) -> Option<Stat> {
+    let own = rustix::fs::statat(&store.root, OWN_DIRECTORY, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    (FileType::from_raw_mode(own.st_mode) == FileType::Directory).then_some(own)
+}
+
+impl Store {
+    /// True if the file system of a directory keeps no modes (exFAT, NTFS, some of FUSE): then that
+    /// of the directory, which others seem to have rights in, tells nothing. Tried once for each
+    /// device.
+    fn keeps_no_modes(&self, directory: impl AsFd, stat: &Stat) -> bool {
+        let Some(known) = &self.modeless else {
+            // It only tells.
+            return state(self).is_some_and(|own| own.st_dev == stat.st_dev && own.st_mode & ANY != 0);
+        };
+        let known = || known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known().contains(&stat.st_dev) {
+            return true;
+        }
+        let modeless = match new_file(directory) {
+            Ok(file) => is_open_for_ever(file),
+            // Nothing is written there anyway.
+            Err(errno) => return errno == Errno::ROFS,
+        };
+        if modeless {
+            known().insert(stat.st_dev);
+        }
+        modeless
+    }
+}
+
+/// An empty file that no one else may write to, which is gone when it is closed.
+fn new_file(directory: impl AsFd) -> Io<OwnedFd> {
+    let (flags, mode) = (OFlags::RDWR | OFlags::CLOEXEC, Mode::from_raw_mode(0o600));
+    match rustix::fs::openat(&directory, ".", flags | OFlags::TMPFILE, mode) {
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {}
+        result => return result,
+    }
+    let name = unique::name();
+    let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    let file = rustix::fs::openat(&directory, &name, flags, mode)?;
+    let _ = rustix::fs::unlinkat(directory, &name, AtFlags::empty());
+    Ok(file)
+}
+
+/// True if others have rights in a new file which can't be taken from them. It may have got them
+/// from its directory.
+fn is_open_for_ever(file: OwnedFd) -> bool {
+    let is_open = |file: &OwnedFd| rustix::fs::fstat(file).is_ok_and(|stat| stat.st_mode & ANY != 0);
+    if !is_open(&file) {
+        return false;
+    }
+    let file = std::fs::File::from(file);
+    let _ = file.set_permissions(Permissions::from_mode(0o600));
+    is_open(&file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, chown};
+
+    use super::*;
+    use crate::resolve::{self, DIRECTORY};
+    use crate::testing::Scene;
+
+    const OTHER: u32 = 1001;
+
+    /// What a directory of the bucket's counts for, with another owner if need be. `None` where it
+    /// can't be given away.
+    fn counts(scene: &Scene, owner: Option<u32>, mode: u32) -> Option<[bool; 2]> {
+        let path = scene.own_path();
+        if let Some(owner) = owner
+            && (chown(&path, Some(owner), None).is_err() || fs::metadata(&path).unwrap().uid() != owner)
+        {
+            return None;
+        }
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        let bucket = scene.bucket();
+        Some([Purpose::Work, Purpose::Removal].map(|purpose| bucket.own_for(purpose).is_ok()))
+    }
+
+    #[test]
+    fn by_its_mode() {
+        let scene = Scene::new();
+        if scene.store.keeps_no_modes(&scene.store.root, &rustix::fs::fstat(&scene.store.root).unwrap()) {
+            return eprintln!("\n*** SKIPPED: no modes here, so that they count is NOT tested ***\n");
+        }
+        for (mode, expected) in [
+            (0o700, [true, true]),
+            (0o755, [true, false]),
+            (0o710, [true, false]),
+            (0o720, [false, false]),
+            (0o777, [false, false]),
+            (0o1777, [false, false]),
+        ] {
+            assert_eq!(counts(&scene, None, mode), Some(expected), "{mode:o}");
+        }
+        // Where none are kept.
+        let device = rustix::fs::fstat(&scene.store.root).unwrap().st_dev;
+        scene.store.modeless.as_ref().unwrap().lock().unwrap().insert(device);
+        assert_eq!(counts(&scene, None, 0o777), Some([true, true]));
+    }
+
+    #[test]
+    fn by_its_owner() {
+        let scene = Scene::new();
+        let Some(others) = counts(&scene, Some(OTHER), 0o700) else {
+            return eprintln!("\n*** SKIPPED: no owners here, so that they count is NOT tested ***\n");
+        };
+        assert_eq!(others, [false, false]);
+        // That of the bucket, or of what is kept beside buckets.
+        chown(scene.path(), Some(OTHER), None).unwrap();
+        assert_eq!(counts(&scene, None, 0o700), Some([true, true]));
+        chown(scene.path(), Some(0), None).unwrap();
+        let root = scene.path().parent().unwrap().to_owned();
+        let kept = root.join(OWN_DIRECTORY);
+        fs::create_dir_all(&kept).unwrap();
+        chown(&kept, Some(OTHER), None).unwrap();
+        assert_eq!(counts(&scene, None, 0o700), Some([true, true]));
+        // Unless anyone can have made that.
+        fs::set_permissions(&root, Permissions::from_mode(0o1777)).unwrap();
+        assert_eq!(counts(&scene, None, 0o700), Some([false, false]));
+    }
+
+    /// A directory that a person has given rights to files in it.
+    #[test]
+    fn whether_modes_are_kept_is_tried() {
+        let scene = Scene::new();
+        let own = scene.own_path();
+        let directory = resolve::plain(&scene.store.root, "", DIRECTORY).unwrap();
+        let shown = rustix::fs::fstat(new_file(directory).unwrap()).unwrap().st_mode & ANY;
+        fs::set_permissions(&own, Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(scene.bucket().own().is_ok(), shown != 0);
+        assert_eq!(fs::read_dir(own).unwrap().count(), 0);
+    }
+}
