@@ -324,7 +324,7 @@ class TestCommandLine:
         assert "secret-key" not in text, "secrets are no flags"
 
     def test_version(self):
-        assert re.fullmatch(r"slipway \d+\.\d+\.\d+\S*\n", self.run("--version"))
+        assert re.fullmatch(r"slipway \d+\.\d+\.\d+ \((?:[0-9a-f]{7}|unknown)\)\n", self.run("--version"))
 
     @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
     def test_completions(self, shell):

@@ -133,6 +133,11 @@ class Server:
         return next(e for e in self.endpoints if not e.startswith("unix:"))
 
     @property
+    def operations(self) -> str:
+        """Where its --ops-listen is: a URL, or unix:PATH."""
+        return next(line.split()[1] for line in list(self.lines) if line.startswith("  operations "))
+
+    @property
     def address(self) -> tuple[str, int]:
         host, _, port = self.endpoint.partition("://")[2].rpartition(":")
         return host, int(port)

@@ -9,11 +9,12 @@ use s3_wire::target::Shape;
 
 use crate::root;
 
-fn documents() -> [(PathBuf, String); 2] {
+fn documents() -> [(PathBuf, String); 3] {
     let docs = root().join("docs");
     [
         (docs.join("CONFIGURATION.md"), gateway::config::reference()),
         (docs.join("COMPATIBILITY.md"), compatibility()),
+        (docs.join("METRICS.md"), gateway::metrics::reference()),
     ]
 }
 

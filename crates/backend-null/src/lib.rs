@@ -9,8 +9,8 @@ use backend::{
     Backend, BackendError, BucketAttributes, BucketPage, Capabilities, CompleteUpload, Context,
     CopyPartRequest, CopyRequest, DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage,
     ListPartsQuery, ListUploadsQuery, NewUpload, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef,
-    ObjectWriter, PartPage, PartReceipt, ReadSelector, Result, SweepReport, UploadAttributes, UploadPage,
-    UploadRef, WriteOptions, WriteReceipt,
+    ObjectWriter, PartPage, PartReceipt, ReadSelector, Result, Statistics, SweepReport, UploadAttributes,
+    UploadPage, UploadRef, WriteOptions, WriteReceipt,
 };
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
@@ -201,6 +201,14 @@ impl Backend for NullBackend {
 
     async fn sweep(&self, _: &Context, _: &BucketName) -> Result<SweepReport> {
         Ok(SweepReport::default())
+    }
+
+    async fn statistics(&self) -> Statistics {
+        Statistics::default()
+    }
+
+    async fn ready(&self) -> std::result::Result<(), String> {
+        Ok(())
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -170,6 +170,7 @@ mod unique;
 mod upload;
 mod versitygw;
 mod volume;
+mod volumes;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -179,7 +180,7 @@ use backend::{
     Backend, BucketAttributes, BucketPage, Capabilities, CompleteUpload, Context, CopyPartRequest,
     CopyRequest, CopySource, DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery,
     ListUploadsQuery, NewUpload, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, ReadSelector,
-    Result, SweepReport, UploadAttributes, UploadPage, UploadRef, WriteOptions, WriteReceipt,
+    Result, Statistics, SweepReport, UploadAttributes, UploadPage, UploadRef, WriteOptions, WriteReceipt,
 };
 use s3_types::{BucketName, ChecksumAlgorithm, Conditions, UnixAccount, UploadId};
 
@@ -518,6 +519,21 @@ impl Backend for PosixBackend {
         };
         let uploads = self.run(work).await?;
         Ok(SweepReport { uploads, ..SweepReport::default() })
+    }
+
+    async fn statistics(&self) -> Statistics {
+        let store = Arc::clone(&self.store);
+        let caches = vec![store.objects.statistics(), store.indexes.statistics()];
+        let volumes = blocking::run(None, move || Ok(volumes::all(&store))).await;
+        // What can't be told is left out.
+        Statistics { caches, volumes: volumes.unwrap_or_default() }
+    }
+
+    async fn ready(&self) -> std::result::Result<(), String> {
+        self.store.presence.check().map_err(|error| error.to_string())?;
+        let store = Arc::clone(&self.store);
+        let ready = blocking::run(None, move || Ok(volumes::ready(&store))).await;
+        ready.unwrap_or_else(|error| Err(error.to_string()))
     }
 
     fn capabilities(&self) -> Capabilities {

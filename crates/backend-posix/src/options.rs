@@ -75,6 +75,8 @@ pub struct Options {
     pub index_cache_bytes: usize,
     /// Memory for small objects that are read again and again, in bytes.
     pub object_cache_bytes: usize,
+    /// So much room each volume must have for the storage to say that it is ready, in bytes.
+    pub ready_free_bytes: u64,
     /// What the ETags of bodies are made of.
     pub etag: ETagSource,
     /// A file without a record has the ETag and parts that versitygw noted, although nothing tells
@@ -97,6 +99,7 @@ impl Default for Options {
             sweep: SweepOptions::default(),
             index_cache_bytes: 256 << 20,
             object_cache_bytes: 16 << 20,
+            ready_free_bytes: 0,
             etag: ETagSource::default(),
             trust_versitygw: false,
         }

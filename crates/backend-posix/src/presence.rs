@@ -10,7 +10,9 @@
 //! renamed, too. No request makes a call for it. Buckets need nothing of the kind: they are opened
 //! by their names each time, and so by way of what is mounted over them.
 
+use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -37,6 +39,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct Presence {
     path: PathBuf,
+    /// The same without links and `..`, as the mount table names it.
+    place: PathBuf,
     /// Inode numbers tell directories of its file system apart.
     by_inode: bool,
     gone: AtomicBool,
@@ -46,7 +50,13 @@ impl Presence {
     pub fn new(path: &Path, by_inode: bool) -> Self {
         // What the process's directory is may change.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        Self { path, by_inode, gone: AtomicBool::new(false) }
+        let place = path.canonicalize().unwrap_or_else(|_| path.clone());
+        Self { path, place, by_inode, gone: AtomicBool::new(false) }
+    }
+
+    /// Where the tree is, without links and `..`.
+    pub fn place(&self) -> &Path {
+        &self.place
     }
 
     /// An error while the path leads elsewhere.
@@ -123,6 +133,26 @@ fn run(store: &Weak<Store>, mounts: Option<&OwnedFd>) {
             Err(_) => thread::sleep(Duration::from_secs(1)),
         }
     }
+}
+
+/// Where something is mounted, as far as this process sees. Nothing without /proc.
+pub(crate) fn mount_points() -> Vec<PathBuf> {
+    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let points = table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    points.map(|point| PathBuf::from(OsString::from_vec(unescaped(point)))).collect()
+}
+
+/// The kernel writes white space and backslashes as `\040`.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..3).filter(|digits| *first == b'\\' && digits.iter().all(u8::is_ascii_digit));
+        let byte = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        plain.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[3..] } else { after };
+    }
+    plain
 }
 
 /// True if a directory is where something is mounted.

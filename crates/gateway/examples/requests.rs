@@ -1,7 +1,7 @@
 //! Sends one request again and again to a server in this process, for `bench/instructions.py`,
 //! which counts what a request costs.
 //!
-//! `requests DIR KIND COUNT`. All runs in one thread, but for the blocking pool and the client,
+//! `requests DIR KIND COUNT [OPTION...]`; options are those of `slipway serve`. All runs in one thread, but for the blocking pool and the client,
 //! which does next to nothing.
 
 use std::error::Error;
@@ -29,8 +29,8 @@ type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 fn main() -> Result<()> {
     let arguments: Vec<_> = std::env::args().collect();
-    let [_, dir, kind, count] = arguments.as_slice() else {
-        return Err("usage: requests DIR KIND COUNT".into());
+    let [_, dir, kind, count, options @ ..] = arguments.as_slice() else {
+        return Err("usage: requests DIR KIND COUNT [OPTION...]".into());
     };
     let (kind, count) = (kind.clone(), count.parse()?);
     if kind == "render" {
@@ -38,6 +38,7 @@ fn main() -> Result<()> {
         return Ok(());
     }
     let serve = ["slipway", "serve", "--listen", "127.0.0.1:0", "--durability", "none", dir];
+    let serve = serve.into_iter().chain(options.iter().map(String::as_str));
     let Command::Serve(options) = Cli::try_parse_from(serve)?.command else { return Err("not serve".into()) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -9,6 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::body::DigestServices;
 use crate::config::AccessPattern;
+use crate::metrics::Connections;
+use crate::observers::Observers;
 use crate::request_id::{HostId, RequestIds};
 
 /// A gateway: a backend, who may use it, and under which names.
@@ -39,6 +41,10 @@ pub struct Gateway {
     pub request_ids: RequestIds,
     /// Names this gateway in answers.
     pub host_id: HostId,
+    /// Counters of its connections.
+    pub connections: Connections,
+    /// Who is told of each request when it has ended, if anybody is.
+    pub observers: Option<Arc<Observers>>,
 }
 
 /// Places of which only so many can be taken at a time.
@@ -53,6 +59,16 @@ impl Places {
     pub fn new(count: usize) -> Self {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         Self { free: Arc::new(Semaphore::new(count as usize)), count }
+    }
+
+    /// How many there are.
+    pub const fn count(&self) -> usize {
+        self.count as usize
+    }
+
+    /// How many are taken.
+    pub fn taken(&self) -> usize {
+        self.count().saturating_sub(self.free.available_permits())
     }
 
     /// Takes one, as long as it has what this returns. `None` if all are taken.

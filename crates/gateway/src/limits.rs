@@ -118,6 +118,12 @@ pub const REFUSED_LINGERING_MAX: usize = 64;
 pub const BODY_BYTES_PER_SECOND_MIN: u64 = 4 << 10;
 /// How long a body may take whatever its rate.
 pub const BODY_GRACE: Duration = Duration::from_mins(1);
+/// Connections to `--ops-listen` at a time; further ones wait.
+pub const OPERATIONS_CONNECTIONS_MAX: usize = 64;
+/// How long such a connection may last.
+pub const OPERATIONS_TIME_MAX: Duration = Duration::from_secs(30);
+/// How long the storage may take to say that it is ready.
+pub const READY_TIME_MAX: Duration = Duration::from_secs(2);
 /// Threads for calls that may block on a file system.
 pub const BLOCKING_THREADS_MAX: usize = 256;
 /// Objects deleted at the same time for one DeleteObjects.

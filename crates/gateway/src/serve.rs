@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use backend::Backend;
 use iam::{Account, Authorizer, Identities};
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -19,6 +20,9 @@ use crate::config::{self, LogFormat, ServeOptions};
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Places};
 use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX};
+use crate::metrics::{Connections, Metered, Metrics};
+use crate::observers::Observers;
+use crate::operations_server::{self, Observed};
 use crate::request_id::{HostId, RequestIds};
 use crate::server::{Certificates, ConnectionSettings, ListenAddress, Listener, Server, Timeouts};
 use crate::state_dir::STATE_DIR;
@@ -68,6 +72,8 @@ pub struct Running {
     pub server: Server,
     /// Where: `127.0.0.1:9000`, `unix:/run/s3`.
     pub names: Vec<String>,
+    /// Where operators look, if they do.
+    pub ops_name: Option<String>,
     certificates: Option<Arc<Certificates>>,
     account: Account,
     root: Root,
@@ -79,6 +85,7 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
     let backend = storage::open(options).await?;
     // Before keys are made: they are shown only once, by a start that succeeds.
     let listeners = bind(&options.listen).await?;
+    let ops_listener = bind(options.ops_listen.as_slice()).await?.pop();
     let state_dir = (options.dir != NULL).then(|| Path::new(&options.dir).join(STATE_DIR));
     let env = |name: &str| std::env::var(name).ok();
     let account = account::find(options.account_id.as_ref(), state_dir.as_deref())?;
@@ -87,9 +94,14 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
     if options.chown && root.unix_account.is_none() {
         tracing::warn!("root has no uid and gid, so that with --chown its files belong to the server's user");
     }
-    let gateway = Arc::new(gateway(options, backend.clone(), &root, account.clone()));
+    let metrics = options.ops_listen.is_some().then(|| Arc::new(Metrics::default()));
+    let backend: Arc<dyn Backend> = match &metrics {
+        Some(metrics) => Arc::new(Metered::new(backend, metrics.calls.clone())),
+        None => backend,
+    };
+    let gateway = Arc::new(gateway(options, backend.clone(), &root, account.clone(), metrics.clone()));
     let settings = ConnectionSettings {
-        gateway,
+        gateway: gateway.clone(),
         tls: certificates.as_ref().map(Certificates::acceptor).transpose()?,
         timeouts: Timeouts { header: options.header_timeout, stall: options.stall_timeout },
         idle_timeout: options.idle_timeout,
@@ -100,8 +112,13 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
     for listener in listeners {
         server.listen(listener);
     }
-    tokio::spawn(sweep::regularly(backend));
-    Ok(Running { server, names, certificates, account, root })
+    let ops_name = ops_listener.as_ref().map(Listener::name);
+    if let (Some(listener), Some(metrics)) = (ops_listener, metrics.clone()) {
+        let observed = Observed { gateway, metrics, stopping: server.stopping() };
+        tokio::spawn(operations_server::run(listener, Arc::new(observed)));
+    }
+    tokio::spawn(sweep::regularly(backend, metrics));
+    Ok(Running { server, names, ops_name, certificates, account, root })
 }
 
 async fn bind(addresses: &[ListenAddress]) -> Result<Vec<Listener>, String> {
@@ -122,6 +139,19 @@ pub fn raise_descriptor_limit() -> Option<u64> {
     if setrlimit(Resource::Nofile, most).is_ok() { limit.maximum } else { limit.current }
 }
 
+/// How many file descriptors are in use, and allowed; `None` if that is not known, or there is no
+/// limit.
+pub fn descriptors() -> Option<(u64, u64)> {
+    let allowed = getrlimit(Resource::Nofile).current?;
+    let used = match std::fs::read_dir("/proc/self/fd") {
+        Ok(entries) => entries.count() as u64,
+        // There is not even one to look with.
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::MFILE) => allowed,
+        Err(_) => return None,
+    };
+    Some((used, allowed))
+}
+
 /// [`raise_descriptor_limit`], with a warning where there are too few for the connections.
 fn allow_connections(max_connections: usize) {
     let current = raise_descriptor_limit();
@@ -134,7 +164,13 @@ fn allow_connections(max_connections: usize) {
     }
 }
 
-fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, account: Account) -> Gateway {
+fn gateway(
+    options: &ServeOptions,
+    backend: Arc<dyn Backend>,
+    root: &Root,
+    account: Account,
+    metrics: Option<Arc<Metrics>>,
+) -> Gateway {
     let sigv2 = match options.sigv2 {
         config::SigV2::Presigned => s3_wire::auth::SigV2::Presigned,
         config::SigV2::All => s3_wire::auth::SigV2::All,
@@ -154,6 +190,8 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, accou
         stall_timeout: options.stall_timeout,
         request_ids: RequestIds::new(),
         host_id: HostId::random(),
+        connections: Connections::default(),
+        observers: metrics.map(|metrics| Arc::new(Observers { metrics })),
     }
 }
 
@@ -195,7 +233,7 @@ fn greet(options: &ServeOptions, running: &Running) {
 }
 
 fn greeting(options: &ServeOptions, running: &Running) -> String {
-    let Running { names, certificates, account, root, .. } = running;
+    let Running { names, ops_name, certificates, account, root, .. } = running;
     let scheme = if certificates.is_some() { "https" } else { "http" };
     let url =
         |name: &String| if name.starts_with("unix:") { name.clone() } else { format!("{scheme}://{name}") };
@@ -203,8 +241,13 @@ fn greeting(options: &ServeOptions, running: &Running) -> String {
     let credential = &root.credential;
     let (access_key, secret_key, region) =
         (&credential.access_key, credential.secret_key.expose(), &options.region);
+    let operations = match ops_name {
+        Some(name) if name.starts_with("unix:") => format!("  operations  {name}\n"),
+        Some(name) => format!("  operations  http://{name}\n"),
+        None => String::new(),
+    };
     let head = format!(
-        "Slipway {} serves {}\n  endpoint    {}\n  region      {region}\n  account     {}\n  access key  {access_key}",
+        "Slipway {} serves {}\n  endpoint    {}\n{operations}  region      {region}\n  account     {}\n  access key  {access_key}",
         env!("CARGO_PKG_VERSION"),
         options.dir.to_string_lossy(),
         endpoints.join("  "),

@@ -62,6 +62,7 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
         index_cache_bytes: options.index_cache.saturating_mul(1 << 20),
         object_cache_bytes: options.object_cache.saturating_mul(1 << 20),
         trust_versitygw: options.trust_versitygw,
+        ready_free_bytes: options.ready_free.saturating_mul(1 << 30),
     };
     let backend = PosixBackend::open(dir, posix).map_err(|e| e.to_string())?;
     announce(&backend, dir).await;

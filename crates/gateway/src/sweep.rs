@@ -9,15 +9,20 @@ use backend_posix::PosixBackend;
 use backend_posix::tools::may_be_served;
 
 use crate::config::SweepOptions;
+use crate::metrics::Metrics;
 
 /// Often enough that nothing piles up, seldom enough to cost nothing.
 const INTERVAL: Duration = Duration::from_hours(1);
 const BUCKETS_PER_PAGE: usize = 1000;
 
 /// Sweeps all buckets at once, and again every hour, until the runtime ends.
-pub async fn regularly(backend: Arc<dyn Backend>) {
+pub async fn regularly(backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>) {
     loop {
-        match sweep_all(backend.as_ref()).await {
+        let outcome = sweep_all(backend.as_ref()).await;
+        if let Some(metrics) = &metrics {
+            metrics.sweeps.add(outcome.as_ref().ok().copied());
+        }
+        match outcome {
             // What is unswept is in the log.
             Ok(SweepReport { staging: 0, completed: 0, uploads: 0, .. }) => {}
             Ok(SweepReport { staging, completed, uploads, .. }) => {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use backend::CacheStatistics;
 use rustix::fd::AsFd;
 use rustix::fs::FileType;
 
@@ -33,6 +34,8 @@ struct Kept {
     watches: Option<Watches>,
     bytes: usize,
     uses: u64,
+    hits: u64,
+    misses: u64,
 }
 
 #[derive(Debug)]
@@ -54,14 +57,26 @@ enum Vouched {
 
 impl IndexCache {
     pub fn new(bytes_max: usize) -> Self {
-        let kept = Kept { indexes: HashMap::new(), watches: Watches::new(), bytes: 0, uses: 0 };
+        let kept = Kept { indexes: HashMap::new(), watches: Watches::new(), bytes: 0, uses: 0, hits: 0, misses: 0 };
         Self { kept: Mutex::new(kept), building: Default::default(), bytes_max }
+    }
+
+    /// What it was asked for, and holds.
+    pub fn statistics(&self) -> CacheStatistics {
+        let kept = self.kept();
+        CacheStatistics {
+            name: "indexes",
+            hits: kept.hits,
+            misses: kept.misses,
+            bytes: kept.bytes as u64,
+            bytes_max: self.bytes_max as u64,
+        }
     }
 
     /// The index of a directory, with what keys from `from` on (relative to it) need.
     pub fn get(&self, bucket: &Bucket<'_>, directory: &Directory, from: &[u8]) -> Io<Arc<DirectoryIndex>> {
         let info = file_info::fresh(directory)?;
-        if let Some(index) = self.kept().find(directory, &info, from) {
+        if let Some(index) = self.kept().find_counted(directory, &info, from) {
             return Ok(index);
         }
         // Any spreading of inodes over the locks will do.
@@ -172,6 +187,17 @@ impl IndexCache {
 }
 
 impl Kept {
+    fn find_counted(
+        &mut self,
+        directory: &Directory,
+        info: &FileInfo,
+        from: &[u8],
+    ) -> Option<Arc<DirectoryIndex>> {
+        let found = self.find(directory, info, from);
+        *(if found.is_some() { &mut self.hits } else { &mut self.misses }) += 1;
+        found
+    }
+
     fn find(&mut self, directory: &Directory, info: &FileInfo, from: &[u8]) -> Option<Arc<DirectoryIndex>> {
         self.uses += 1;
         let id = info.id();

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use backend::ObjectAttributes;
+use backend::{CacheStatistics, ObjectAttributes};
 use bytes::Bytes;
 use quick_cache::sync::Cache;
 use s3_types::{ETag, ObjectMetadata};
@@ -61,6 +61,18 @@ impl ObjectCache {
     pub fn new(bytes: usize) -> Self {
         let items = bytes / CACHED_OBJECT_OVERHEAD_BYTES / 8;
         Self((bytes > 0).then(|| Cache::with_weighter(items, bytes as u64, Weighter)))
+    }
+
+    /// What it was asked for, and holds. What it had may turn out to be of a file that has changed.
+    pub fn statistics(&self) -> CacheStatistics {
+        let name = "objects";
+        self.0.as_ref().map_or(CacheStatistics { name, ..CacheStatistics::default() }, |cache| CacheStatistics {
+            name,
+            hits: cache.hits(),
+            misses: cache.misses(),
+            bytes: cache.weight(),
+            bytes_max: cache.capacity(),
+        })
     }
 
     /// What was at `path`, bucket included, when it was read last.

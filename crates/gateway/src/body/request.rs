@@ -41,6 +41,11 @@ impl RequestBody {
         Self { incoming, content_length, awaits_continue, ended, stall_timeout, pace: None }
     }
 
+    /// How much of it was read so far, framing included.
+    pub fn bytes_read(&self) -> u64 {
+        self.pace.as_ref().map_or(0, |pace| pace.bytes)
+    }
+
     /// The next piece as sent; `None` at the end.
     pub async fn next_raw(&mut self) -> Result<Option<Bytes>> {
         loop {

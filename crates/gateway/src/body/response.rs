@@ -12,6 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::file::FileBody;
+use crate::observers::Report;
 use crate::request_id::RequestId;
 use crate::server::{Phase, StandIn};
 
@@ -20,13 +21,19 @@ pub struct InProgress {
     id: RequestId,
     phase: Arc<Phase>,
     _place: Option<Arc<OwnedSemaphorePermit>>,
+    report: Option<Box<Report>>,
 }
 
 impl InProgress {
-    /// At the end of the response to request `id` the connection is idle, and `place` is free for
-    /// another request.
-    pub const fn new(id: RequestId, phase: Arc<Phase>, place: Option<Arc<OwnedSemaphorePermit>>) -> Self {
-        Self { id, phase, _place: place }
+    /// At the end of the response to request `id` the connection is idle, `place` is free for
+    /// another request, and `report` is told.
+    pub const fn new(
+        id: RequestId,
+        phase: Arc<Phase>,
+        place: Option<Arc<OwnedSemaphorePermit>>,
+        report: Option<Box<Report>>,
+    ) -> Self {
+        Self { id, phase, _place: place, report }
     }
 }
 
@@ -142,9 +149,7 @@ impl Body for ResponseBody {
         let piece = match &mut this.content {
             Content::Empty => return Poll::Ready(None),
             Content::Bytes(bytes) if bytes.is_empty() => return Poll::Ready(None),
-            Content::Bytes(bytes) => {
-                return Poll::Ready(Some(Ok(Frame::data(Piece::Bytes(std::mem::take(bytes))))));
-            }
+            Content::Bytes(bytes) => Some(Ok(Piece::Bytes(std::mem::take(bytes)))),
             Content::File(file) => {
                 let parts = this.in_progress.as_ref().map(|in_progress| &in_progress.phase.file_parts);
                 ready!(file.poll_piece(cx, parts.filter(|parts| parts.are_possible())))
@@ -153,9 +158,15 @@ impl Body for ResponseBody {
                 ready!(stream.poll_next_unpin(cx)).map(|piece| piece.map(Piece::Bytes))
             }
         };
-        if let (Some(Err(error)), Some(in_progress)) = (&piece, &this.in_progress) {
-            // The head is on its way: all that is left is to break off, and to say here why.
-            tracing::warn!(id = in_progress.id.as_str(), %error, "a response was broken off");
+        if let Some(in_progress) = &mut this.in_progress {
+            match (&piece, &mut in_progress.report) {
+                (Some(Ok(piece)), Some(report)) => report.sent(piece.remaining()),
+                // The head is on its way: all that is left is to break off, and to say here why.
+                (Some(Err(error)), _) => {
+                    tracing::warn!(id = in_progress.id.as_str(), %error, "a response was broken off");
+                }
+                _ => {}
+            }
         }
         Poll::Ready(piece.map(|piece| piece.map(Frame::data)))
     }
@@ -201,7 +212,7 @@ mod tests {
         let phase = Arc::new(Phase::default());
         phase.file_parts.allow();
         let mut body = ResponseBody { content: Content::File(body), in_progress: None }
-            .hold(InProgress::new(RequestIds::new().next(), phase.clone(), None));
+            .hold(InProgress::new(RequestIds::new().next(), phase.clone(), None, None));
         for _ in 0..pieces {
             poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await.unwrap().unwrap();
         }

@@ -25,6 +25,7 @@ use crate::commands::rehash::RehashOptions;
 use crate::commands::stat::StatOptions;
 use crate::limits::STREAM_BYTES_MIN;
 use crate::server::ListenAddress;
+use crate::version;
 
 pub use reference::reference;
 pub(crate) use values::at_least_one;
@@ -33,7 +34,7 @@ pub use variables::refuse_unknown_variables;
 
 /// An S3 server whose storage is the file system you already have.
 #[derive(Debug, Parser)]
-#[command(name = "slipway", version, about, max_term_width = 100)]
+#[command(name = "slipway", version = version::LONG, about, max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -279,7 +280,7 @@ pub struct ServeOptions {
     pub sigv2: SigV2,
 
     /// A certificate chain (PEM) for TLS. May be given several times: the one whose names fit the
-    /// client's SNI is used, else the first. Read again on SIGHUP
+    /// client's SNI is used, else the first. Read again by a reload
     #[arg(long, value_name = "FILE", env = "SLIPWAY_TLS_CERT", value_delimiter = ',')]
     pub tls_cert: Vec<PathBuf>,
 
@@ -321,6 +322,18 @@ pub struct ServeOptions {
     /// Most requests in progress at a time; further ones are answered 503 SlowDown
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_REQUESTS", default_value = "2000", value_parser = at_least_one)]
     pub max_requests: usize,
+
+    /// Where operators look: `/metrics` for Prometheus, `/-/live` and `/-/ready` for balancers and
+    /// for who starts and stops the server. ADDRESS:PORT, :PORT or unix:PATH; nobody has to sign
+    /// there, so that it belongs on an address that strangers don't reach. Without it nothing is
+    /// counted
+    #[arg(long, value_name = "ADDRESS", env = "SLIPWAY_OPS_LISTEN", value_parser = ListenAddress::parse)]
+    pub ops_listen: Option<ListenAddress>,
+
+    /// How much room each volume has to have for `/-/ready`, in GiB; 0 if a full one, which can be
+    /// read from, shall count as ready
+    #[arg(long, value_name = "GIB", env = "SLIPWAY_READY_FREE", default_value = "0")]
+    pub ready_free: u64,
 
     /// How long a request's headers may take to arrive, in seconds
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_HEADER_TIMEOUT", default_value = "20", value_parser = seconds)]

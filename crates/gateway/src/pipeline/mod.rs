@@ -31,6 +31,7 @@ use preflight::preflight;
 
 use crate::body::{InProgress, RequestBody, ResponseBody};
 use crate::gateway::Gateway;
+use crate::observers::Report;
 use crate::ops;
 use crate::reply::{self, Reply};
 use crate::request_id::RequestId;
@@ -70,7 +71,9 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     } else {
         Err(ErrorCode::SlowDown.into())
     };
+    let mut code = None;
     let mut reply = outcome.unwrap_or_else(|error| {
+        code = Some(error.code());
         // A refused request gives up its place before the rest of its body is read and dropped.
         cx.place = None;
         errors::render(&ErrorSite::new(gateway, &cx, &head), &error)
@@ -80,7 +83,11 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
         phase.leave_body_unread();
     }
     finish(gateway, &cx, &head, operation, &mut reply);
-    reply.map(|body| body.hold(InProgress::new(cx.id, phase, cx.place)))
+    let told = (reply.status().as_u16(), code);
+    let report = gateway.observers.as_ref().map(|observers| {
+        Box::new(Report::new(Arc::clone(observers), cx.started, operation, told, body.bytes_read()))
+    });
+    reply.map(|body| body.hold(InProgress::new(cx.id, phase, cx.place, report)))
 }
 
 /// Performs the request. Sets `known` once it is clear which operation it asks for.

@@ -102,7 +102,7 @@ impl Crowd {
 /// Serves `stream` until it is closed, or until `draining` turns true and the request in progress
 /// is answered.
 pub async fn serve(
-    settings: Arc<ConnectionSettings>,
+    settings: &Arc<ConnectionSettings>,
     stream: Stream,
     address: Option<SocketAddr>,
     crowd: Crowd,
@@ -118,13 +118,19 @@ pub async fn serve(
             };
             match handshake {
                 Ok(Ok(stream)) => {
-                    serve_http(&settings, stream, Peer { address, tls: true }, crowd, draining).await;
+                    serve_http(settings, stream, Peer { address, tls: true }, crowd, draining).await;
                 }
-                Ok(Err(error)) => tracing::debug!(?address, %error, "TLS handshake failed"),
-                Err(_) => tracing::debug!(?address, "TLS handshake timed out"),
+                Ok(Err(error)) => {
+                    settings.gateway.connections.fail_tls();
+                    tracing::debug!(?address, %error, "TLS handshake failed");
+                }
+                Err(_) => {
+                    settings.gateway.connections.fail_tls();
+                    tracing::debug!(?address, "TLS handshake timed out");
+                }
             }
         }
-        _ => serve_http(&settings, stream, Peer { address, tls: false }, crowd, draining).await,
+        _ => serve_http(settings, stream, Peer { address, tls: false }, crowd, draining).await,
     }
 }
 

@@ -49,6 +49,11 @@ impl Server {
         }
     }
 
+    /// Turns true when the server is told to stop.
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.draining.subscribe()
+    }
+
     /// Accepts connections from `listener` in a task of its own.
     pub fn listen(&self, listener: Listener) {
         let (settings, crowd) = (self.settings.clone(), self.crowd.clone());
@@ -72,14 +77,21 @@ impl Server {
                 let (settings, draining, alive) = (settings.clone(), draining.clone(), alive.clone());
                 let (crowd, place) = (crowd.clone(), crowd.enter());
                 tokio::spawn(async move {
+                    let connections = &settings.gateway.connections;
                     match place {
                         Some(place) => {
-                            connection::serve(settings, stream, address, crowd, draining).await;
+                            connections.accept();
+                            connection::serve(&settings, stream, address, crowd, draining).await;
+                            connections.close();
                             drop(place);
                         }
                         // The answer would have to be encrypted, which is too much work here.
-                        None if settings.tls.is_some() && address.is_some() => drop(stream),
+                        None if settings.tls.is_some() && address.is_some() => {
+                            connections.refuse();
+                            drop(stream);
+                        }
                         None => {
+                            connections.refuse();
                             let waiting = crowd.linger();
                             connection::refuse(&settings.gateway, stream, waiting.is_some(), draining).await;
                             drop(waiting);

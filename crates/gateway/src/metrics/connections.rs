@@ -1,0 +1,54 @@
+//! What is counted of connections, whether anybody looks or not: once for each, not for requests.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Counters of a server's connections.
+#[derive(Debug, Default)]
+pub struct Connections {
+    accepted: AtomicU64,
+    closed: AtomicU64,
+    refused: AtomicU64,
+    tls_failed: AtomicU64,
+}
+
+impl Connections {
+    /// One was let in.
+    pub fn accept(&self) {
+        self.accepted.fetch_add(1, Relaxed);
+    }
+
+    /// One that was let in is closed.
+    pub fn close(&self) {
+        self.closed.fetch_add(1, Relaxed);
+    }
+
+    /// One was too many (`--max-connections`).
+    pub fn refuse(&self) {
+        self.refused.fetch_add(1, Relaxed);
+    }
+
+    /// One did not come to TLS.
+    pub fn fail_tls(&self) {
+        self.tls_failed.fetch_add(1, Relaxed);
+    }
+
+    /// Let in since the start.
+    pub fn accepted(&self) -> u64 {
+        self.accepted.load(Relaxed)
+    }
+
+    /// Open now.
+    pub fn open(&self) -> u64 {
+        self.accepted().saturating_sub(self.closed.load(Relaxed))
+    }
+
+    /// Refused since the start.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Relaxed)
+    }
+
+    /// TLS handshakes that failed or took too long, since the start.
+    pub fn tls_failed(&self) -> u64 {
+        self.tls_failed.load(Relaxed)
+    }
+}

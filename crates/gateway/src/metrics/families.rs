@@ -1,0 +1,238 @@
+//! Writes all metrics down.
+
+use std::fmt::{Display, Write as _};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use backend::Statistics;
+use s3_wire::ErrorCode;
+use s3_wire::operation::{OPERATIONS, Operation};
+
+use super::histogram::{Counts, bounds_seconds};
+use super::table::{self, Metric};
+use super::{Call, Metrics, process};
+use crate::gateway::Gateway;
+use crate::version;
+
+/// By the first digit of a status.
+const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+/// Requests that never came to be an operation.
+const NO_OPERATION: &str = "none";
+
+/// Prometheus' text format 0.0.4.
+pub fn text(metrics: &Metrics, gateway: &Gateway, storage: &Statistics, ready: bool) -> String {
+    let mut page = Page(String::with_capacity(32 << 10));
+    page.family(&table::INFO).sample([version::NUMBER, version::COMMIT], 1);
+    page.family(&table::READY).sample([], u8::from(ready));
+    requests(&mut page, metrics);
+    connections(&mut page, gateway);
+    calls(&mut page, metrics);
+    of_storage(&mut page, storage);
+    sweeps(&mut page, metrics);
+    process::write(&mut page);
+    page.0
+}
+
+fn requests(page: &mut Page, metrics: &Metrics) {
+    let named = OPERATIONS.iter().map(|row| (row.name, Some(row.operation)));
+    let sums: Vec<_> = named
+        .chain([(NO_OPERATION, None)])
+        .map(|(name, operation): (_, Option<Operation>)| (name, metrics.requests.of(operation)))
+        // A table of a hundred zeros for each metric tells nobody anything.
+        .filter(|(_, sums)| sums.time.count() > 0)
+        .collect();
+    let mut family = page.family(&table::REQUESTS);
+    for (name, sums) in &sums {
+        for (class, count) in CLASSES.iter().zip(sums.statuses).filter(|(_, count)| *count > 0) {
+            family.sample([name, class], count);
+        }
+    }
+    let mut family = page.family(&table::ERRORS);
+    for code in ErrorCode::ALL {
+        let count = metrics.requests.errors(*code);
+        if count > 0 {
+            family.sample([(*code).into()], count);
+        }
+    }
+    let mut family = page.family(&table::REQUEST_SECONDS);
+    for (name, sums) in &sums {
+        family.histogram(name, &sums.time);
+    }
+    let mut family = page.family(&table::RECEIVED);
+    for (name, sums) in &sums {
+        family.sample([name], sums.bytes_in);
+    }
+    let mut family = page.family(&table::SENT);
+    for (name, sums) in &sums {
+        family.sample([name], sums.bytes_out);
+    }
+}
+
+fn connections(page: &mut Page, gateway: &Gateway) {
+    let (places, connections) = (&gateway.requests, &gateway.connections);
+    page.family(&table::IN_FLIGHT).sample([], places.taken());
+    page.family(&table::IN_FLIGHT_MAX).sample([], places.count());
+    page.family(&table::CONNECTIONS).sample([], connections.open());
+    page.family(&table::CONNECTIONS_ACCEPTED).sample([], connections.accepted());
+    page.family(&table::CONNECTIONS_REFUSED).sample([], connections.refused());
+    page.family(&table::TLS_FAILED).sample([], connections.tls_failed());
+}
+
+fn calls(page: &mut Page, metrics: &Metrics) {
+    let sums: Vec<_> = Call::ALL
+        .iter()
+        .map(|call| (call.name(), metrics.calls.of(*call)))
+        .filter(|(_, sums)| sums.time.count() > 0)
+        .collect();
+    let mut family = page.family(&table::STORAGE_SECONDS);
+    for (name, sums) in &sums {
+        family.histogram(name, &sums.time);
+    }
+    let mut family = page.family(&table::STORAGE_REFUSED);
+    for (name, sums) in &sums {
+        family.sample([name], sums.refused);
+    }
+    let mut family = page.family(&table::STORAGE_FAILED);
+    for (name, sums) in &sums {
+        family.sample([name], sums.failed);
+    }
+}
+
+fn of_storage(page: &mut Page, storage: &Statistics) {
+    for (metric, value) in [
+        (&table::CACHE_HITS, (|cache| cache.hits) as fn(&backend::CacheStatistics) -> u64),
+        (&table::CACHE_MISSES, |cache| cache.misses),
+        (&table::CACHE_BYTES, |cache| cache.bytes),
+        (&table::CACHE_BYTES_MAX, |cache| cache.bytes_max),
+    ] {
+        let mut family = page.family(metric);
+        for cache in &storage.caches {
+            family.sample([cache.name], value(cache));
+        }
+    }
+    for (metric, value) in [
+        (&table::VOLUME_BYTES, (|volume| volume.bytes) as fn(&backend::VolumeStatistics) -> u64),
+        (&table::VOLUME_FREE, |volume| volume.bytes_free),
+        (&table::VOLUME_FILES, |volume| volume.files),
+        (&table::VOLUME_FILES_FREE, |volume| volume.files_free),
+    ] {
+        let mut family = page.family(metric);
+        for volume in &storage.volumes {
+            family.sample([volume.name.as_str()], value(volume));
+        }
+    }
+}
+
+fn sweeps(page: &mut Page, metrics: &Metrics) {
+    let sweeps = &metrics.sweeps;
+    let mut family = page.family(&table::SWEPT);
+    for (what, count) in
+        [("staging", &sweeps.staging), ("completed", &sweeps.completed), ("uploads", &sweeps.uploads)]
+    {
+        family.sample([what], count.load(Relaxed));
+    }
+    page.family(&table::UNSWEPT).sample([], sweeps.unswept.load(Relaxed));
+    page.family(&table::SWEEPS_FAILED).sample([], sweeps.failed.load(Relaxed));
+    page.family(&table::LAST_SWEEP).sample([], sweeps.last.load(Relaxed));
+}
+
+/// What has been written so far.
+pub(super) struct Page(String);
+
+impl Page {
+    /// Begins a metric.
+    pub fn family<'p>(&'p mut self, metric: &'static Metric) -> Family<'p> {
+        let Metric { name, kind, help, .. } = metric;
+        // Writing to a string does not fail, here and below.
+        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {}\n", kind.name());
+        Family { text: &mut self.0, metric }
+    }
+}
+
+/// The samples of a metric.
+pub(super) struct Family<'p> {
+    text: &'p mut String,
+    metric: &'static Metric,
+}
+
+impl Family<'_> {
+    /// One of them, with the values of the metric's labels.
+    pub fn sample<const N: usize>(&mut self, labels: [&str; N], value: impl Display) {
+        let pairs = self.metric.labels.iter().copied().zip(labels);
+        line(self.text, self.metric.name, "", pairs, value);
+    }
+
+    /// All lines of a histogram, whose metric has one label.
+    fn histogram(&mut self, label: &str, counts: &Counts) {
+        let Metric { name, labels, .. } = self.metric;
+        let pair = || labels.iter().copied().zip([label]);
+        let mut so_far = 0;
+        for (bound, count) in bounds_seconds().zip(counts.buckets) {
+            so_far += count;
+            let bound = bound.to_string();
+            line(self.text, name, "_bucket", pair().chain([("le", bound.as_str())]), so_far);
+        }
+        line(self.text, name, "_bucket", pair().chain([("le", "+Inf")]), counts.count());
+        line(self.text, name, "_sum", pair(), Duration::from_micros(counts.sum_us).as_secs_f64());
+        line(self.text, name, "_count", pair(), counts.count());
+    }
+}
+
+fn line<'l>(
+    text: &mut String,
+    name: &str,
+    suffix: &str,
+    labels: impl Iterator<Item = (&'static str, &'l str)>,
+    value: impl Display,
+) {
+    text.push_str(name);
+    text.push_str(suffix);
+    let mut open = '{';
+    for (label, value) in labels {
+        text.push(open);
+        open = ',';
+        text.push_str(label);
+        text.push_str("=\"");
+        for character in value.chars() {
+            match character {
+                '\\' => text.push_str("\\\\"),
+                '"' => text.push_str("\\\""),
+                '\n' => text.push_str("\\n"),
+                other => text.push(other),
+            }
+        }
+        text.push('"');
+    }
+    if open == ',' {
+        text.push('}');
+    }
+    let _ = writeln!(text, " {value}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines() {
+        let mut page = Page(String::new());
+        page.family(&table::VOLUME_BYTES).sample(["a\"b\\c\nd"], 7);
+        page.family(&table::UNSWEPT).sample([], 0);
+        let mut counts = Counts::default();
+        (counts.buckets[0], counts.buckets[20], counts.sum_us) = (2, 1, 90_000_250);
+        page.family(&table::STORAGE_SECONDS).histogram("commit", &counts);
+        let text = page.0;
+        for line in [
+            "slipway_volume_bytes{volume=\"a\\\"b\\\\c\\nd\"} 7",
+            "slipway_unswept 0",
+            "# TYPE slipway_storage_call_seconds histogram",
+            "slipway_storage_call_seconds_bucket{call=\"commit\",le=\"0.000125\"} 2",
+            "slipway_storage_call_seconds_bucket{call=\"commit\",le=\"65.536\"} 2",
+            "slipway_storage_call_seconds_bucket{call=\"commit\",le=\"+Inf\"} 3",
+            "slipway_storage_call_seconds_sum{call=\"commit\"} 90.00025",
+            "slipway_storage_call_seconds_count{call=\"commit\"} 3",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+    }
+}

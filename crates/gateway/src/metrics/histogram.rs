@@ -1,0 +1,90 @@
+//! How long things take, in buckets whose bounds double.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// The first bound, in microseconds.
+const FIRST_US: u64 = 125;
+/// 125 us, 250 us, ... 65.536 s.
+pub const BOUNDS: usize = 20;
+
+/// The bounds, in seconds. What takes longer than the last is in a bucket of its own.
+pub fn bounds_seconds() -> impl Iterator<Item = f64> {
+    (0..BOUNDS).map(|n| Duration::from_micros(FIRST_US << n).as_secs_f64())
+}
+
+/// Counts by how long something took.
+#[derive(Debug, Default)]
+pub struct Histogram {
+    buckets: [AtomicU64; BOUNDS + 1],
+    sum_us: AtomicU64,
+}
+
+impl Histogram {
+    /// Counts one.
+    pub fn add(&self, time: Duration) {
+        let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        // Bound n holds what takes 125 us times 2^n at most.
+        let over = us.saturating_sub(1) / FIRST_US;
+        let bucket = (u64::BITS - over.leading_zeros()) as usize;
+        self.buckets[bucket.min(BOUNDS)].fetch_add(1, Relaxed);
+        // Wraps after half a million years.
+        self.sum_us.fetch_add(us.min(1 << 44), Relaxed);
+    }
+
+    /// Adds all counts to `counts`.
+    pub fn add_to(&self, counts: &mut Counts) {
+        for (sum, bucket) in counts.buckets.iter_mut().zip(&self.buckets) {
+            *sum += bucket.load(Relaxed);
+        }
+        counts.sum_us += self.sum_us.load(Relaxed);
+    }
+}
+
+/// What a histogram has counted.
+#[derive(Debug, Clone, Default)]
+pub struct Counts {
+    /// By bound, each without those below it; the last is for what took longer.
+    pub buckets: [u64; BOUNDS + 1],
+    /// All times together, in microseconds.
+    pub sum_us: u64,
+}
+
+impl Counts {
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_belong_to_their_bucket() {
+        let bounds: Vec<_> = bounds_seconds().collect();
+        assert_eq!((bounds[0], bounds[1], bounds[BOUNDS - 1]), (0.000_125, 0.000_25, 65.536));
+        let bucket_of = |us| {
+            let (histogram, mut counts) = (Histogram::default(), Counts::default());
+            histogram.add(Duration::from_micros(us));
+            histogram.add_to(&mut counts);
+            assert_eq!((counts.count(), counts.sum_us), (1, us));
+            counts.buckets.iter().position(|count| *count == 1)
+        };
+        for (us, bucket) in [
+            (0, 0),
+            (125, 0),
+            (126, 1),
+            (250, 1),
+            (251, 2),
+            (500, 2),
+            (501, 3),
+            (65_536_000, BOUNDS - 1),
+            (65_536_001, BOUNDS),
+            (1 << 43, BOUNDS),
+        ] {
+            assert_eq!(bucket_of(us), Some(bucket), "{us}");
+        }
+    }
+}

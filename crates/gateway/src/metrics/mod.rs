@@ -1,0 +1,76 @@
+//! What a gateway counts, for `GET /metrics` of the operations' listener (decision 0019). There is
+//! none of it without `--ops-listen`.
+
+mod connections;
+mod families;
+mod histogram;
+mod metered;
+mod process;
+mod requests;
+mod table;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use backend::SweepReport;
+use s3_types::Timestamp;
+
+pub use connections::Connections;
+pub use metered::{Call, Calls, Metered};
+pub use requests::{Outcome, Requests};
+pub use table::{METRICS, reference};
+
+use crate::gateway::Gateway;
+use crate::limits::READY_TIME_MAX;
+
+/// All counters of a gateway.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    /// Of requests.
+    pub requests: Requests,
+    /// Of the storage's calls.
+    pub calls: Arc<Calls>,
+    /// Of sweeps.
+    pub sweeps: Sweeps,
+}
+
+impl Metrics {
+    /// Everything that there is to tell, in Prometheus' text format 0.0.4.
+    pub async fn text(&self, gateway: &Gateway, ready: bool) -> String {
+        let storage = tokio::time::timeout(READY_TIME_MAX, gateway.backend.statistics()).await;
+        // One that hangs has nothing to tell, and must not hang who asks.
+        families::text(self, gateway, &storage.unwrap_or_default(), ready)
+    }
+}
+
+/// What sweeps removed since the start.
+#[derive(Debug, Default)]
+pub struct Sweeps {
+    staging: AtomicU64,
+    completed: AtomicU64,
+    uploads: AtomicU64,
+    unswept: AtomicU64,
+    failed: AtomicU64,
+    /// Seconds since 1970; 0 for none.
+    last: AtomicU64,
+}
+
+impl Sweeps {
+    /// Counts a sweep of all buckets; `None` if it could not be done.
+    pub fn add(&self, report: Option<SweepReport>) {
+        let Some(SweepReport { staging, completed, uploads, unswept }) = report else {
+            self.failed.fetch_add(1, Relaxed);
+            return;
+        };
+        for (counter, count) in [
+            (&self.staging, staging),
+            (&self.completed, completed),
+            (&self.uploads, uploads),
+        ] {
+            counter.fetch_add(count as u64, Relaxed);
+        }
+        // That of the last one: what was not swept is tried again each time.
+        self.unswept.store(unswept as u64, Relaxed);
+        self.last.store(u64::try_from(Timestamp::now().as_second()).unwrap_or(0), Relaxed);
+    }
+}

@@ -1,0 +1,36 @@
+//! What the kernel tells of this process. What can't be read is left out.
+
+use std::time::Duration;
+
+use procfs::process::Process;
+
+use super::families::Page;
+use super::table;
+
+/// Writes it down.
+pub(super) fn write(page: &mut Page) {
+    let Ok(process) = Process::myself() else { return };
+    if let Ok(stat) = process.stat() {
+        page.family(&table::CPU).sample([], of_ticks(stat.utime + stat.stime).as_secs_f64());
+        page.family(&table::MEMORY).sample([], stat.rss * procfs::page_size());
+        page.family(&table::VIRTUAL_MEMORY).sample([], stat.vsize);
+        page.family(&table::THREADS).sample([], stat.num_threads);
+        if let Ok(boot) = procfs::boot_time_secs() {
+            let started = Duration::from_secs(boot) + of_ticks(stat.starttime);
+            page.family(&table::START).sample([], started.as_secs_f64());
+        }
+    }
+    if let Ok(count) = process.fd_count() {
+        page.family(&table::DESCRIPTORS).sample([], count);
+    }
+    if let Ok(limits) = process.limits()
+        && let procfs::process::LimitValue::Value(most) = limits.max_open_files.soft_limit
+    {
+        page.family(&table::DESCRIPTORS_MAX).sample([], most);
+    }
+}
+
+/// The kernel's unit of time here.
+fn of_ticks(ticks: u64) -> Duration {
+    Duration::from_millis(ticks.saturating_mul(1000) / procfs::ticks_per_second().max(1))
+}

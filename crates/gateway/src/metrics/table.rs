@@ -1,0 +1,138 @@
+//! The metrics there are: what the text and `docs/METRICS.md` are made of.
+
+use std::fmt::Write as _;
+
+/// What kind of figure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows, but for a restart.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// Counts by upper bounds.
+    Histogram,
+}
+
+impl Kind {
+    /// As the text format names it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// A metric.
+#[derive(Debug)]
+pub struct Metric {
+    /// Its name, unit included.
+    pub name: &'static str,
+    /// Its kind.
+    pub kind: Kind,
+    /// The labels of its series.
+    pub labels: &'static [&'static str],
+    /// What it tells.
+    pub help: &'static str,
+}
+
+macro_rules! metrics {
+    ($($constant:ident $name:literal $kind:ident [$($label:literal),*] $help:literal)*) => {
+        $(pub(super) const $constant: Metric =
+            Metric { name: $name, kind: Kind::$kind, labels: &[$($label),*], help: $help };)*
+
+        /// All metrics, in the order of the text.
+        pub const METRICS: &[&Metric] = &[$(&$constant),*];
+    };
+}
+
+metrics! {
+    INFO "slipway_info" Gauge ["version", "commit"]
+        "1; its labels tell what runs."
+    READY "slipway_ready" Gauge []
+        "1 if GET /-/ready answers 200, else 0."
+    REQUESTS "slipway_requests_total" Counter ["operation", "status"]
+        "Requests that ended, by S3's operation (none: it never became clear which) and the status's class."
+    ERRORS "slipway_errors_total" Counter ["code"]
+        "Requests answered with an error, by S3's code."
+    REQUEST_SECONDS "slipway_request_seconds" Histogram ["operation"]
+        "From a request's head until its answer has left, or was given up."
+    RECEIVED "slipway_received_bytes_total" Counter ["operation"]
+        "Bytes of requests' bodies, framing included."
+    SENT "slipway_sent_bytes_total" Counter ["operation"]
+        "Bytes of answers' bodies."
+    IN_FLIGHT "slipway_requests_in_progress" Gauge []
+        "Requests in progress, those of copies and completions included whose client has gone."
+    IN_FLIGHT_MAX "slipway_requests_in_progress_max" Gauge []
+        "What --max-requests allows."
+    CONNECTIONS "slipway_connections" Gauge []
+        "Connections that are open."
+    CONNECTIONS_ACCEPTED "slipway_connections_accepted_total" Counter []
+        "Connections that were let in."
+    CONNECTIONS_REFUSED "slipway_connections_refused_total" Counter []
+        "Connections beyond --max-connections, answered 503."
+    TLS_FAILED "slipway_tls_handshakes_failed_total" Counter []
+        "TLS handshakes that failed, or took longer than --header-timeout."
+    STORAGE_SECONDS "slipway_storage_call_seconds" Histogram ["call"]
+        "Calls of the storage, whatever came of them; of `write` those with 16 KiB and more."
+    STORAGE_REFUSED "slipway_storage_calls_refused_total" Counter ["call"]
+        "Calls of the storage that were told no: nothing there, a condition that does not hold."
+    STORAGE_FAILED "slipway_storage_calls_failed_total" Counter ["call"]
+        "Calls that the storage failed: errors of disks, no space, no permission."
+    CACHE_HITS "slipway_cache_hits_total" Counter ["cache"]
+        "What a cache had: objects in memory, indexes of directories."
+    CACHE_MISSES "slipway_cache_misses_total" Counter ["cache"]
+        "What it did not have."
+    CACHE_BYTES "slipway_cache_bytes" Gauge ["cache"]
+        "What it holds."
+    CACHE_BYTES_MAX "slipway_cache_bytes_max" Gauge ["cache"]
+        "What it may hold."
+    VOLUME_BYTES "slipway_volume_bytes" Gauge ["volume"]
+        "Size of a file system: DIR's (.), and those that are mounted as buckets (by their names)."
+    VOLUME_FREE "slipway_volume_free_bytes" Gauge ["volume"]
+        "What the server's user may still write there."
+    VOLUME_FILES "slipway_volume_files" Gauge ["volume"]
+        "Files that it can hold; 0 where there is no such limit."
+    VOLUME_FILES_FREE "slipway_volume_files_free" Gauge ["volume"]
+        "How many more it can hold."
+    SWEPT "slipway_swept_total" Counter ["what"]
+        "What sweeps removed: staging (unfinished writes), completed (receipts), uploads."
+    UNSWEPT "slipway_unswept" Gauge []
+        "What the last sweep could not sweep; the log names it."
+    SWEEPS_FAILED "slipway_sweeps_failed_total" Counter []
+        "Sweeps that could not be done at all."
+    LAST_SWEEP "slipway_last_sweep_timestamp_seconds" Gauge []
+        "When the last sweep ended, in seconds since 1970; 0 before the first."
+    CPU "process_cpu_seconds_total" Counter []
+        "User and system time."
+    MEMORY "process_resident_memory_bytes" Gauge []
+        "Resident memory."
+    VIRTUAL_MEMORY "process_virtual_memory_bytes" Gauge []
+        "Virtual memory."
+    DESCRIPTORS "process_open_fds" Gauge []
+        "File descriptors in use."
+    DESCRIPTORS_MAX "process_max_fds" Gauge []
+        "File descriptors allowed."
+    THREADS "process_threads" Gauge []
+        "Threads."
+    START "process_start_time_seconds" Gauge []
+        "When the process started, in seconds since 1970."
+}
+
+/// `docs/METRICS.md`.
+pub fn reference() -> String {
+    let mut text = String::from(
+        "# Metrics\n\n\
+         <!-- Generated by `cargo xtask docs` from crates/gateway/src/metrics/table.rs; a test compares. -->\n\n\
+         With `--ops-listen`, `GET /metrics` there answers with these, in Prometheus' text format. Why these: \
+         [decision 0019](decisions/0019-metrics.md).\n\n\
+         | metric | kind | labels | |\n|---|---|---|---|\n",
+    );
+    for metric in METRICS {
+        let labels = metric.labels.iter().map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", ");
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "| `{}` | {} | {labels} | {} |", metric.name, metric.kind.name(), metric.help);
+    }
+    text
+}

@@ -1,0 +1,211 @@
+"""--ops-listen: live, ready, metrics."""
+
+import os
+import re
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+
+from support.bucket import Bucket
+from support.data import MIB, pattern
+from support.server import REPOSITORY
+from support.wire import poll
+
+OPTIONS = ("--ops-listen", "127.0.0.1:0")
+
+
+def look(server, path: str, method: str = "GET") -> tuple[int, str]:
+    request = urllib.request.Request(server.operations + path, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def metrics(server) -> dict[str, float]:
+    """Each sample by its name and labels, as they are written."""
+    status, text = look(server, "/metrics")
+    assert status == 200
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+@pytest.fixture
+def server(make_server):
+    return make_server(*OPTIONS)
+
+
+@pytest.fixture
+def bucket(server) -> Bucket:
+    return Bucket(server, "bucket").create()
+
+
+def test_live_and_ready(server):
+    assert look(server, "/-/live") == (200, "live\n")
+    assert look(server, "/-/ready") == (200, "ready\n")
+    assert look(server, "/-/ready", "HEAD") == (200, "")
+    assert metrics(server)["slipway_ready"] == 1
+
+
+def test_nothing_else(server, bucket):
+    for path in ("/", "/bucket", "/-/", "/-/stop", "/metrics/", "/../metrics"):
+        assert look(server, path)[0] == 404, path
+    for method in ("PUT", "POST", "DELETE", "OPTIONS"):
+        assert look(server, "/metrics", method)[0] == 405, method
+
+
+def test_not_on_the_port_of_s3(server, bucket):
+    for path in ("/-/live", "/-/ready", "/metrics"):
+        assert server.raw.get(path, anonymous=True).status in (400, 403, 404)
+
+
+def test_none_without_the_option(make_server):
+    server = make_server()
+    assert not any("operations" in line for line in server.lines)
+
+
+def test_requests_are_counted(server, bucket):
+    bucket.put("key", pattern(MIB))
+    for _ in range(3):
+        assert bucket.get("key").status == 200
+    bucket.get("nothing")
+    server.raw.get("/no_bucket%ff")
+    # The last bytes of an answer arrive before the request has ended.
+    poll(lambda: metrics(server).get('slipway_errors_total{code="NoSuchKey"}') == 1, 10)
+    found = metrics(server)
+    assert found['slipway_requests_total{operation="GetObject",status="2xx"}'] == 3
+    assert found['slipway_requests_total{operation="GetObject",status="4xx"}'] == 1
+    assert found['slipway_request_seconds_count{operation="GetObject"}'] == 4
+    assert found['slipway_sent_bytes_total{operation="GetObject"}'] > 3 * MIB
+    assert found['slipway_received_bytes_total{operation="PutObject"}'] == MIB
+    assert found['slipway_storage_call_seconds_count{call="commit"}'] == 1
+    assert found['slipway_storage_calls_refused_total{call="get_object"}'] == 1
+    assert found['slipway_storage_calls_failed_total{call="get_object"}'] == 0
+    assert found["slipway_requests_in_progress"] == 0
+    assert found["slipway_connections_accepted_total"] >= 1
+    buckets = [
+        value for name, value in found.items()
+        if name.startswith('slipway_request_seconds_bucket{operation="GetObject"')
+    ]
+    assert buckets == sorted(buckets)
+    assert buckets[-1] == 4
+
+
+def test_what_is_given_up_is_counted_when_it_is(server, bucket):
+    bucket.put("key", pattern(64 * MIB))
+    before = metrics(server)
+    with bucket.raw.connect() as connection:
+        connection.send(bucket.raw.prepare("GET", bucket.path("key")).bytes)
+        connection.socket.recv(1000)
+        assert metrics(server)["slipway_requests_in_progress"] == 1
+    name = 'slipway_request_seconds_count{operation="GetObject"}'
+    poll(lambda: metrics(server).get(name, 0) == before.get(name, 0) + 1, 20)
+    assert metrics(server)['slipway_sent_bytes_total{operation="GetObject"}'] < 64 * MIB
+
+
+def test_a_unix_socket(make_server, tmp_path):
+    path = tmp_path / "operations"
+    server = make_server("--ops-listen", f"unix:{path}")
+    assert server.operations == f"unix:{path}"
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(path))
+        connection.sendall(b"GET /-/ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        answer = b"".join(iter(lambda: connection.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert answer.endswith(b"\r\n\r\nready\n")
+
+
+class TestNotReady:
+    def check(self, server, why: str) -> None:
+        poll(lambda: look(server, "/-/ready")[0] == 503, 10)
+        assert why in look(server, "/-/ready")[1]
+        assert look(server, "/-/live")[0] == 200
+        assert metrics(server)["slipway_ready"] == 0
+
+    def test_without_the_directory(self, server):
+        away = server.tree.with_name("away")
+        server.tree.rename(away)
+        self.check(server, "not where its path leads")
+        away.rename(server.tree)
+        poll(lambda: look(server, "/-/ready")[0] == 200, 10)
+
+    def test_without_the_room_that_is_wanted(self, make_server):
+        server = make_server(*OPTIONS, "--ready-free", "1000000000")
+        self.check(server, "bytes are free")
+
+    def test_without_descriptors(self, make_server):
+        server = make_server(*OPTIONS)
+        soft = len(os.listdir(f"/proc/{server.pid}/fd")) + 3
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (soft, soft))
+        self.check(server, "file descriptors")
+
+    def test_while_it_stops(self, server, bucket):
+        bucket.put("key", pattern(64 * MIB))
+        with bucket.raw.connect() as connection:
+            connection.send(bucket.raw.prepare("GET", bucket.path("key")).bytes)
+            connection.socket.recv(1000)
+            server.signal(signal.SIGTERM)
+            self.check(server, "told to stop")
+
+
+def test_volumes(server, bucket):
+    found = metrics(server)
+    room = os.statvfs(server.tree)
+    assert found['slipway_volume_bytes{volume="."}'] == room.f_blocks * room.f_frsize
+    assert 0 < found['slipway_volume_free_bytes{volume="."}'] <= room.f_bfree * room.f_frsize
+
+
+def test_a_bucket_that_is_a_volume(server, bucket, tmp_path):
+    where = server.tree / "mounted"
+    where.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", where], capture_output=True)
+    if done.returncode:
+        pytest.skip(f"this machine does not mount that: {done.stderr}")
+    try:
+        assert metrics(server)['slipway_volume_bytes{volume="mounted"}'] == 8 * MIB
+    finally:
+        subprocess.run(["umount", "--lazy", where], check=True)
+
+
+def test_caches(server, bucket):
+    bucket.put("key", b"data")
+    # Small directories are read as they are, without an index.
+    for n in range(1500):
+        bucket.file(f"file{n}").touch()
+
+    def hits(cache: str) -> float:
+        bucket.get("key")
+        bucket.page(max_keys="10")
+        return metrics(server)[f'slipway_cache_hits_total{{cache="{cache}"}}']
+
+    for cache in ("objects", "indexes"):
+        # What was written just now is not kept.
+        poll(lambda cache=cache: hits(cache) >= 1, 10)
+        found = metrics(server)
+        assert found[f'slipway_cache_misses_total{{cache="{cache}"}}'] >= 1, cache
+        used = found[f'slipway_cache_bytes{{cache="{cache}"}}']
+        assert 0 < used <= found[f'slipway_cache_bytes_max{{cache="{cache}"}}'], cache
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool (Debian's package prometheus)")
+def test_prometheus_takes_the_text(server, bucket):
+    bucket.put("key", b"data")
+    _, text = look(server, "/metrics")
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_all_metrics_are_in_the_table(server, bucket):
+    """docs/METRICS.md has all, and no more."""
+    bucket.put("key", b"data")
+    _, text = look(server, "/metrics")
+    told = set(re.findall(r"^# TYPE (\S+) ", text, re.MULTILINE))
+    table = set(re.findall(r"^\| `(\S+)` \|", (REPOSITORY / "docs" / "METRICS.md").read_text(), re.MULTILINE))
+    assert told == table
