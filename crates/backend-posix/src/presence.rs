@@ -138,7 +138,8 @@ fn run(store: &Weak<Store>, mounts: Option<&OwnedFd>) {
 /// Where something is mounted, as far as this process sees. Nothing without /proc.
 pub(crate) fn mount_points() -> Vec<PathBuf> {
     let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let points = table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    let points =
+        table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
     points.map(|point| PathBuf::from(OsString::from_vec(unescaped(point)))).collect()
 }
 

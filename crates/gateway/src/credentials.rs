@@ -77,6 +77,24 @@ pub fn find(
     Ok(Root { unix_account: root.unix_account.or(account), ..root })
 }
 
+/// [`find`], of a server that has keys already: makes none.
+pub fn find_again(
+    file: Option<&Path>,
+    env: impl Fn(&str) -> Option<String>,
+    state_dir: Option<&Path>,
+) -> Result<Root, String> {
+    let given = file.is_some() || from_environment(&env)?.is_some();
+    match state_dir {
+        _ if given => find(file, env, state_dir),
+        None => Err("the keys were made for this run alone".to_owned()),
+        Some(state_dir) => match state_dir::open(state_dir, FILE) {
+            Ok(Some(_)) => find(file, env, Some(state_dir)),
+            Ok(None) => Err(format!("{}: it is gone", state_dir.join(FILE).display())),
+            Err(error) => Err(format!("{}: {error}", state_dir.join(FILE).display())),
+        },
+    }
+}
+
 fn find_keys(
     file: Option<&Path>,
     env: impl Fn(&str) -> Option<String>,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use backend::Backend;
 use iam::{Authorizer, Identities};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
@@ -13,20 +14,27 @@ use crate::metrics::Connections;
 use crate::observers::Observers;
 use crate::request_id::{HostId, RequestIds};
 
+/// What a reload changes. A request keeps those that it began with.
+#[derive(Debug)]
+pub struct Settings {
+    /// Whose signatures count.
+    pub identities: Identities,
+    /// Domains below which buckets are hosts, in lower case.
+    pub domains: Vec<String>,
+}
+
 /// A gateway: a backend, who may use it, and under which names.
 pub struct Gateway {
     /// Where objects are.
     pub backend: Arc<dyn Backend>,
-    /// Whose signatures count.
-    pub identities: Identities,
+    /// What a reload changes.
+    pub settings: ArcSwap<Settings>,
     /// Who may do what.
     pub authorizer: Authorizer,
     /// Which signatures count.
     pub signing: SigningPolicy,
     /// Keys that were derived already.
     pub signing_keys: SigningKeyCache,
-    /// Domains below which buckets are hosts, in lower case.
-    pub domains: Vec<String>,
     /// Places for requests in progress.
     pub requests: Places,
     /// Computes the MD5 and SHA-256 of bodies.

@@ -19,7 +19,7 @@ fn main() -> ExitCode {
             if let Err(error) = refuse_unknown_variables(std::env::vars_os()) {
                 error.exit();
             }
-            exit_code(serve::run(*options))
+            exit_code(serve::run(*options, args))
         }
         Command::Stat(options) => commands::stat::run(&options),
         Command::Rehash(options) => commands::rehash::run(&options),

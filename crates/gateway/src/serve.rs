@@ -1,10 +1,12 @@
 //! `slipway serve`: from options to a running server, and back to none.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use backend::Backend;
 use iam::{Account, Authorizer, Identities};
 use rustix::io::Errno;
@@ -13,18 +15,22 @@ use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::account;
 use crate::body::DigestServices;
 use crate::config::{self, LogFormat, ServeOptions};
 use crate::credentials::{self, Origin, Root};
-use crate::gateway::{Gateway, Places};
+use crate::gateway::{Gateway, Places, Settings};
 use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX};
 use crate::metrics::{Connections, Metered, Metrics};
 use crate::observers::Observers;
 use crate::operations_server::{self, Observed};
+use crate::reload::{self, LogFilter, Reload};
 use crate::request_id::{HostId, RequestIds};
 use crate::server::{Certificates, ConnectionSettings, ListenAddress, Listener, Server, Timeouts};
+use crate::service_manager;
 use crate::state_dir::STATE_DIR;
 use crate::storage::{self, NULL};
 use crate::sweep;
@@ -33,26 +39,34 @@ use crate::sweep;
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Serves until SIGTERM or SIGINT.
-pub fn run(options: ServeOptions) -> Result<(), String> {
-    start_log(&options)?;
+pub fn run(options: ServeOptions, arguments: Vec<OsString>) -> Result<(), String> {
+    let log_filter = start_log(&options)?;
     allow_connections(options.max_connections);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS_MAX)
         .build()
         .map_err(|e| format!("cannot start threads: {e}"))?;
-    let outcome = runtime.block_on(serve(options));
+    let outcome = runtime.block_on(serve(options, arguments, log_filter));
     // Work that is stuck in the file system must not keep the process; what it has not published
     // does not exist.
     runtime.shutdown_timeout(SHUTDOWN_TIME_MAX);
     outcome
 }
 
-async fn serve(options: ServeOptions) -> Result<(), String> {
+async fn serve(
+    options: ServeOptions,
+    arguments: Vec<OsString>,
+    log_filter: Option<LogFilter>,
+) -> Result<(), String> {
     let running = start(&options).await?;
     greet(&options, &running);
-    let Running { server, certificates, .. } = running;
-    until_stopped(certificates.as_deref()).await?;
+    let Running { server, gateway, certificates, account, root, .. } = running;
+    let parts = reload::Parts { gateway, account, state_dir: state_dir(&options), certificates, log_filter };
+    let mut reload = Reload::new(arguments, root.credential, parts)?;
+    service_manager::ready();
+    until_stopped(Some(&mut reload)).await?;
+    service_manager::stopping();
     tracing::info!("stopping; requests in progress may finish");
     tokio::select! {
         done = server.drain(options.drain_timeout) => if !done {
@@ -70,6 +84,8 @@ async fn serve(options: ServeOptions) -> Result<(), String> {
 pub struct Running {
     /// Listens, in the runtime that it was started in.
     pub server: Server,
+    /// What it puts requests to.
+    pub gateway: Arc<Gateway>,
     /// Where: `127.0.0.1:9000`, `unix:/run/s3`.
     pub names: Vec<String>,
     /// Where operators look, if they do.
@@ -86,7 +102,7 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
     // Before keys are made: they are shown only once, by a start that succeeds.
     let listeners = bind(&options.listen).await?;
     let ops_listener = bind(options.ops_listen.as_slice()).await?.pop();
-    let state_dir = (options.dir != NULL).then(|| Path::new(&options.dir).join(STATE_DIR));
+    let state_dir = state_dir(options);
     let env = |name: &str| std::env::var(name).ok();
     let account = account::find(options.account_id.as_ref(), state_dir.as_deref())?;
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref())?;
@@ -114,11 +130,15 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
     }
     let ops_name = ops_listener.as_ref().map(Listener::name);
     if let (Some(listener), Some(metrics)) = (ops_listener, metrics.clone()) {
-        let observed = Observed { gateway, metrics, stopping: server.stopping() };
+        let observed = Observed { gateway: gateway.clone(), metrics, stopping: server.stopping() };
         tokio::spawn(operations_server::run(listener, Arc::new(observed)));
     }
     tokio::spawn(sweep::regularly(backend, metrics));
-    Ok(Running { server, names, ops_name, certificates, account, root })
+    Ok(Running { server, gateway, names, ops_name, certificates, account, root })
+}
+
+fn state_dir(options: &ServeOptions) -> Option<PathBuf> {
+    (options.dir != NULL).then(|| Path::new(&options.dir).join(STATE_DIR))
 }
 
 async fn bind(addresses: &[ListenAddress]) -> Result<Vec<Listener>, String> {
@@ -178,11 +198,13 @@ fn gateway(
     };
     Gateway {
         backend,
-        identities: Identities::root_only(account, root.credential.clone(), root.unix_account),
+        settings: ArcSwap::from_pointee(Settings {
+            identities: Identities::root_only(account, root.credential.clone(), root.unix_account),
+            domains: options.domain.clone(),
+        }),
         authorizer: Authorizer,
         signing: SigningPolicy { region: options.region.clone(), sigv2 },
         signing_keys: SigningKeyCache::new(),
-        domains: options.domain.clone(),
         requests: Places::new(options.max_requests),
         digests: DigestServices::new(),
         large_documents: Semaphore::new(LARGE_DOCUMENTS_MAX),
@@ -195,8 +217,8 @@ fn gateway(
     }
 }
 
-/// Reads the certificates again on SIGHUP; returns on SIGTERM and SIGINT.
-async fn until_stopped(certificates: Option<&Certificates>) -> Result<(), String> {
+/// Reloads on SIGHUP; returns on SIGTERM and SIGINT.
+async fn until_stopped(mut reload: Option<&mut Reload>) -> Result<(), String> {
     let on = |kind| -> Result<Signal, String> {
         signal(kind).map_err(|e| format!("cannot wait for signals: {e}"))
     };
@@ -206,24 +228,40 @@ async fn until_stopped(certificates: Option<&Certificates>) -> Result<(), String
         tokio::select! {
             _ = term.recv() => return Ok(()),
             _ = int.recv() => return Ok(()),
-            _ = hup.recv() => match certificates.map(Certificates::reload) {
-                Some(Ok(())) => tracing::info!("certificates were read again"),
-                Some(Err(error)) => tracing::error!(%error, "certificates stay as they were"),
-                None => {}
+            _ = hup.recv() => if let Some(reload) = &mut reload {
+                service_manager::reloading();
+                tell(reload.run());
+                service_manager::ready();
             },
         }
     }
 }
 
-fn start_log(options: &ServeOptions) -> Result<(), String> {
+fn tell(reloaded: Result<reload::Outcome, String>) {
+    match reloaded {
+        Err(error) => tracing::error!(%error, "not reloaded: everything stays as it was"),
+        Ok(outcome) => {
+            let taken =
+                if outcome.taken.is_empty() { "nothing".to_owned() } else { outcome.taken.join(", ") };
+            tracing::info!(new = %taken, "reloaded");
+            for option in outcome.needs_restart {
+                tracing::warn!(%option, "needs a restart: it stays as it was");
+            }
+        }
+    }
+}
+
+/// `None` where another server in this process (of tests) has the log already.
+fn start_log(options: &ServeOptions) -> Result<Option<LogFilter>, String> {
     let filter = EnvFilter::try_new(&options.log).map_err(|e| format!("--log {:?}: {e}", options.log))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // A second start in one process (tests) keeps the first log.
-    let _ = match options.log_format {
-        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).try_init(),
-        LogFormat::Json => log.json().try_init(),
+    let (filter, handle) = tracing_subscriber::reload::Layer::new(filter);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let registry = tracing_subscriber::registry().with(filter);
+    let started = match options.log_format {
+        LogFormat::Text => registry.with(lines.with_ansi(std::io::stderr().is_terminal())).try_init(),
+        LogFormat::Json => registry.with(lines.json()).try_init(),
     };
-    Ok(())
+    Ok(started.is_ok().then_some(handle))
 }
 
 /// Tells where the server is and, the first time, with which keys to reach it.

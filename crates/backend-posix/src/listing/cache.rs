@@ -57,7 +57,8 @@ enum Vouched {
 
 impl IndexCache {
     pub fn new(bytes_max: usize) -> Self {
-        let kept = Kept { indexes: HashMap::new(), watches: Watches::new(), bytes: 0, uses: 0, hits: 0, misses: 0 };
+        let kept =
+            Kept { indexes: HashMap::new(), watches: Watches::new(), bytes: 0, uses: 0, hits: 0, misses: 0 };
         Self { kept: Mutex::new(kept), building: Default::default(), bytes_max }
     }
 

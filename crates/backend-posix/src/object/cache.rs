@@ -66,12 +66,14 @@ impl ObjectCache {
     /// What it was asked for, and holds. What it had may turn out to be of a file that has changed.
     pub fn statistics(&self) -> CacheStatistics {
         let name = "objects";
-        self.0.as_ref().map_or(CacheStatistics { name, ..CacheStatistics::default() }, |cache| CacheStatistics {
-            name,
-            hits: cache.hits(),
-            misses: cache.misses(),
-            bytes: cache.weight(),
-            bytes_max: cache.capacity(),
+        self.0.as_ref().map_or(CacheStatistics { name, ..CacheStatistics::default() }, |cache| {
+            CacheStatistics {
+                name,
+                hits: cache.hits(),
+                misses: cache.misses(),
+                bytes: cache.weight(),
+                bytes_max: cache.capacity(),
+            }
         })
     }
 

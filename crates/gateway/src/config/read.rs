@@ -1,12 +1,16 @@
 //! Reading the command line, the environment and the file.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
-use super::Cli;
+use super::{Cli, Command, ServeOptions};
+
+/// What options say, by their fields.
+pub type Values = BTreeMap<String, Vec<OsString>>;
 
 /// Options that only make sense on the command line.
 const NOT_IN_FILE: [&str; 2] = ["config", "help"];
@@ -14,12 +18,32 @@ const NOT_IN_FILE: [&str; 2] = ["config", "help"];
 impl Cli {
     /// Reads the command line, the environment and, for `serve`, the configuration file.
     pub fn read(args: &[OsString]) -> Result<Self, clap::Error> {
+        Self::from_arg_matches(&Self::matches(args)?)
+    }
+
+    /// [`Cli::read`], of `serve` alone: also what each option says, by its field.
+    pub fn read_serve(args: &[OsString]) -> Result<(ServeOptions, Values), clap::Error> {
+        let matches = Self::matches(args)?;
+        let Command::Serve(options) = Self::from_arg_matches(&matches)?.command else {
+            return Err(error(ErrorKind::InvalidSubcommand, "not serve".to_owned()));
+        };
+        let mut values = Values::new();
+        if let Some(serve) = matches.subcommand_matches("serve") {
+            for id in serve.ids().map(clap::Id::as_str) {
+                let said = serve.get_raw(id).into_iter().flatten().map(OsStr::to_owned);
+                values.insert(id.to_owned(), said.collect());
+            }
+        }
+        Ok((*options, values))
+    }
+
+    fn matches(args: &[OsString]) -> Result<ArgMatches, clap::Error> {
         let mut command = Self::command();
         // The file may name the directory.
         let first = command.clone().mut_subcommand("serve", |s| s.mut_arg("dir", |dir| dir.required(false)));
         let matches = first.try_get_matches_from(args).map_err(|e| name_variable(e, args))?;
         let file = matches.subcommand_matches("serve").and_then(|serve| serve.get_one::<PathBuf>("config"));
-        let Some(file) = file else { return Self::from_arg_matches(&command.try_get_matches_from(args)?) };
+        let Some(file) = file else { return command.try_get_matches_from(args) };
         // The file's values become the defaults of a second pass, so that flags and environment
         // win.
         for (id, values) in file_values(file, &command).map_err(|e| error(ErrorKind::ValueValidation, e))? {
@@ -27,12 +51,11 @@ impl Cli {
                 serve.mut_arg(id, |arg| arg.required(false).default_values(values))
             });
         }
-        let matches = command.try_get_matches_from(args).map_err(|e| match e.kind() {
+        command.try_get_matches_from(args).map_err(|e| match e.kind() {
             ErrorKind::MissingRequiredArgument => e,
             // All the rest was in order without the file.
             kind => error(kind, format!("{}: {}", file.display(), sentence(&e))),
-        })?;
-        Self::from_arg_matches(&matches)
+        })
     }
 }
 
@@ -151,7 +174,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{Command, ServeOptions};
 
     fn read(args: &[&str]) -> Result<ServeOptions, String> {
         let args: Vec<_> = ["slipway", "serve"].iter().chain(args).map(OsString::from).collect();

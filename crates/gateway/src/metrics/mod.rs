@@ -62,11 +62,9 @@ impl Sweeps {
             self.failed.fetch_add(1, Relaxed);
             return;
         };
-        for (counter, count) in [
-            (&self.staging, staging),
-            (&self.completed, completed),
-            (&self.uploads, uploads),
-        ] {
+        for (counter, count) in
+            [(&self.staging, staging), (&self.completed, completed), (&self.uploads, uploads)]
+        {
             counter.fetch_add(count as u64, Relaxed);
         }
         // That of the last one: what was not swept is tried again each time.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::HeaderMap;
-use iam::Requester;
+use iam::{Identities, Requester};
 use s3_wire::auth::{self, Authorization, SignedRequest};
 use s3_wire::honoured::Signed;
 use s3_wire::payload::PayloadMode;
@@ -27,6 +27,7 @@ pub struct Authenticated<'a> {
 /// Verifies the signature. A request without one is anonymous.
 pub fn authenticate<'a>(
     gateway: &Gateway,
+    identities: &Identities,
     cx: &RequestContext,
     request: &SignedRequest<'a>,
 ) -> Result<Authenticated<'a>> {
@@ -44,7 +45,7 @@ pub fn authenticate<'a>(
     if authorization.security_token().is_some() {
         return Err(ErrorCode::InvalidToken.into());
     }
-    let identity = gateway.identities.find(access_key).ok_or_else(|| auth::invalid_access_key(access_key))?;
+    let identity = identities.find(access_key).ok_or_else(|| auth::invalid_access_key(access_key))?;
     let secret_key = identity.credential.secret_key.expose();
     let payload = auth::verify(&authorization, request, secret_key, &gateway.signing_keys)?;
     let mut all = Cow::Borrowed(request.headers);

@@ -16,12 +16,14 @@ use s3_wire::{ErrorCode, Query, Result, S3Error, Target};
 
 use super::{ErrorSite, RequestContext, from_backend};
 use crate::body::{DecodedBody, Parse, RequestBody, read_document};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Settings};
 
 /// Everything an operation may need.
 pub struct Call<'a> {
     /// What all requests share.
     pub gateway: &'a Gateway,
+    /// Identities and domains as they were when it began.
+    pub settings: &'a Settings,
     /// Id, time and peer.
     pub cx: &'a RequestContext,
     /// Method and URI.
@@ -81,12 +83,12 @@ impl<'a> Call<'a> {
 
     /// The owner of buckets and objects, as answers show it.
     pub fn owner(&self) -> Owner<'a> {
-        Owner::new(self.gateway.identities.account().canonical_id())
+        Owner::new(self.settings.identities.account().canonical_id())
     }
 
     /// The initiator of uploads, as answers show it: with a name, which S3 leaves out for owners.
     pub fn initiator(&self) -> Owner<'a> {
-        let identities = &self.gateway.identities;
+        let identities = &self.settings.identities;
         Owner { display_name: Some(&identities.initiator().name), ..self.owner() }
     }
 

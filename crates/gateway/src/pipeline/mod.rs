@@ -30,7 +30,7 @@ use call::in_bucket;
 use preflight::preflight;
 
 use crate::body::{InProgress, RequestBody, ResponseBody};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Settings};
 use crate::observers::Report;
 use crate::ops;
 use crate::reply::{self, Reply};
@@ -67,7 +67,8 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     let mut body = RequestBody::new(incoming, &head.headers, gateway.stall_timeout);
     let mut operation = None;
     let outcome = if cx.place.is_some() {
-        perform(gateway, &cx, &head, &mut body, &mut operation).await
+        let settings = gateway.settings.load_full();
+        perform(gateway, &settings, &cx, &head, &mut body, &mut operation).await
     } else {
         Err(ErrorCode::SlowDown.into())
     };
@@ -93,6 +94,7 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
 /// Performs the request. Sets `known` once it is clear which operation it asks for.
 async fn perform(
     gateway: &Gateway,
+    settings: &Settings,
     cx: &RequestContext,
     head: &Parts,
     body: &mut RequestBody,
@@ -102,7 +104,7 @@ async fn perform(
     let query = Query::parse(head.uri.query().unwrap_or_default())?;
     let headers = auth::effective_headers(&query, &head.headers)?;
     let (host, raw_path) = (host(head), head.uri.path());
-    let virtual_bucket = host.and_then(|host| bucket_of_host(host, &gateway.domains));
+    let virtual_bucket = host.and_then(|host| bucket_of_host(host, &settings.domains));
     let virtual_bucket = virtual_bucket.as_deref();
     let target = Target::parse(virtual_bucket, raw_path);
     if head.method == Method::OPTIONS {
@@ -123,7 +125,8 @@ async fn perform(
         host,
         virtual_bucket,
     };
-    let Authenticated { requester, payload, headers, signed } = authenticate(gateway, cx, &signed)?;
+    let Authenticated { requester, payload, headers, signed } =
+        authenticate(gateway, &settings.identities, cx, &signed)?;
     // S3 checks the names of bucket and key after the signature.
     let target = target?;
     if has(&headers, RDMA_TOKEN) {
@@ -140,6 +143,7 @@ async fn perform(
     };
     ops::dispatch(Call {
         gateway,
+        settings,
         cx,
         head,
         headers: &headers,

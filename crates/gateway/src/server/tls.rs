@@ -1,4 +1,4 @@
-//! TLS: one or more certificates, chosen by the client's SNI, read again on SIGHUP.
+//! TLS: one or more certificates, chosen by the client's SNI, read again by a reload.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,38 +14,40 @@ use tokio_rustls::TlsAcceptor;
 
 /// The certificates in use.
 pub struct Certificates {
-    files: Vec<(PathBuf, PathBuf)>,
     current: ArcSwap<Vec<Arc<CertifiedKey>>>,
 }
 
+/// Certificates that were read, and are not in use yet.
+pub struct Prepared(Vec<Arc<CertifiedKey>>);
+
 impl fmt::Debug for Certificates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Certificates").field("files", &self.files).finish_non_exhaustive()
+        f.debug_struct("Certificates").finish_non_exhaustive()
     }
 }
 
 impl Certificates {
     /// Reads each certificate chain with the key at the same place; `None` where there are none.
     pub fn read(chains: &[PathBuf], keys: &[PathBuf]) -> Result<Option<Arc<Self>>, String> {
-        if chains.len() != keys.len() {
-            return Err(format!(
-                "{} --tls-cert but {} --tls-key: give one key for each certificate",
-                chains.len(),
-                keys.len()
-            ));
-        }
-        if chains.is_empty() {
-            return Ok(None);
-        }
-        let files: Vec<_> = chains.iter().cloned().zip(keys.iter().cloned()).collect();
-        let current = ArcSwap::from_pointee(read_all(&files)?);
-        Ok(Some(Arc::new(Self { files, current })))
+        let read = read_all(chains, keys)?;
+        Ok((!read.is_empty()).then(|| Arc::new(Self { current: ArcSwap::from_pointee(read) })))
     }
 
-    /// Reads the files again. If any is bad, all stay as they were.
-    pub fn reload(&self) -> Result<(), String> {
-        self.current.store(Arc::new(read_all(&self.files)?));
-        Ok(())
+    /// Reads the same, or other, files again. Also tells whether anything in them is new.
+    pub fn prepare(&self, chains: &[PathBuf], keys: &[PathBuf]) -> Result<(Prepared, bool), String> {
+        let read = read_all(chains, keys)?;
+        if read.is_empty() {
+            return Err("--tls-cert: there is none, and TLS is on".to_owned());
+        }
+        let current = self.current.load();
+        let same = |(one, other): (&Arc<CertifiedKey>, &Arc<CertifiedKey>)| one.cert == other.cert;
+        let changed = current.len() != read.len() || !current.iter().zip(&read).all(same);
+        Ok((Prepared(read), changed))
+    }
+
+    /// Uses these from now on.
+    pub fn replace(&self, prepared: Prepared) {
+        self.current.store(Arc::new(prepared.0));
     }
 
     /// An acceptor that offers HTTP/1.1 with these certificates.
@@ -74,8 +76,15 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-fn read_all(files: &[(PathBuf, PathBuf)]) -> Result<Vec<Arc<CertifiedKey>>, String> {
-    files.iter().map(|(chain, key)| read_one(chain, key)).collect()
+fn read_all(chains: &[PathBuf], keys: &[PathBuf]) -> Result<Vec<Arc<CertifiedKey>>, String> {
+    if chains.len() != keys.len() {
+        return Err(format!(
+            "{} --tls-cert but {} --tls-key: give one key for each certificate",
+            chains.len(),
+            keys.len()
+        ));
+    }
+    chains.iter().zip(keys).map(|(chain, key)| read_one(chain, key)).collect()
 }
 
 fn read_one(chain_file: &PathBuf, key_file: &PathBuf) -> Result<Arc<CertifiedKey>, String> {

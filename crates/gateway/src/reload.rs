@@ -1,0 +1,143 @@
+//! Taking new options, certificates and keys while requests go on (decision 0020).
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use iam::{Account, Credential, Identities};
+use tracing_subscriber::{EnvFilter, Registry, reload};
+
+use crate::config::{Cli, ServeOptions, Values};
+use crate::credentials;
+use crate::gateway::{Gateway, Settings};
+use crate::server::Certificates;
+
+/// Changes which lines are logged.
+pub type LogFilter = reload::Handle<EnvFilter, Registry>;
+
+/// Options that a reload takes, by their fields in [`ServeOptions`].
+const TAKEN: [&str; 6] = ["config", "credentials_file", "domain", "log", "tls_cert", "tls_key"];
+
+/// What a server was started with, to be read again.
+pub struct Reload {
+    arguments: Vec<OsString>,
+    /// What the options said when they were taken last; those that are not taken, at the start.
+    values: Values,
+    credential: Credential,
+    parts: Parts,
+}
+
+/// What changes, and what it takes.
+pub struct Parts {
+    /// Whose settings change.
+    pub gateway: Arc<Gateway>,
+    /// Whom all belongs to; stays.
+    pub account: Account,
+    /// Where keys may be kept.
+    pub state_dir: Option<PathBuf>,
+    /// The certificates, if there is TLS.
+    pub certificates: Option<Arc<Certificates>>,
+    /// The log's filter, unless another server in this process has the log.
+    pub log_filter: Option<LogFilter>,
+}
+
+/// What a reload came to.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// What is new.
+    pub taken: Vec<String>,
+    /// What differs, and stays as it was until a restart.
+    pub needs_restart: Vec<String>,
+}
+
+impl Reload {
+    /// Of a server that was started with these arguments of the command line, and serves with this
+    /// credential.
+    pub fn new(arguments: Vec<OsString>, credential: Credential, parts: Parts) -> Result<Self, String> {
+        let (_, values) = Cli::read_serve(&arguments).map_err(|error| error.to_string())?;
+        Ok(Self { arguments, values, credential, parts })
+    }
+
+    /// Reads everything again. If anything is wrong, all stays as it was.
+    pub fn run(&mut self) -> Result<Outcome, String> {
+        let (options, values) = Cli::read_serve(&self.arguments).map_err(|error| said(&error))?;
+        // First all that can fail.
+        let filter = EnvFilter::try_new(&options.log).map_err(|e| format!("--log {:?}: {e}", options.log))?;
+        let root = self.keys(&options)?;
+        let certificates = match &self.parts.certificates {
+            Some(certificates) => Some(certificates.prepare(&options.tls_cert, &options.tls_key)?),
+            None => None,
+        };
+        let mut outcome = self.compare(&values);
+        if self.parts.certificates.is_none() && !options.tls_cert.is_empty() {
+            outcome.taken.retain(|flag| !flag.starts_with("--tls-"));
+            outcome.needs_restart.push("--tls-cert (TLS is off)".to_owned());
+        }
+        if let (Some(current), Some((certificates, changed))) = (&self.parts.certificates, certificates) {
+            current.replace(certificates);
+            if changed {
+                outcome.taken.push("certificates".to_owned());
+            }
+        }
+        if let Some(log_filter) = &self.parts.log_filter {
+            // The log is gone only when the process is.
+            let _ = log_filter.reload(filter);
+        }
+        if !same(&self.credential, &root.credential) {
+            outcome.taken.push("root's keys".to_owned());
+            self.credential = root.credential.clone();
+        }
+        let account = self.parts.account.clone();
+        self.parts.gateway.settings.store(Arc::new(Settings {
+            identities: Identities::root_only(account, root.credential, root.unix_account),
+            domains: options.domain,
+        }));
+        for name in TAKEN {
+            match values.get(name) {
+                Some(value) => drop(self.values.insert(name.to_owned(), value.clone())),
+                None => drop(self.values.remove(name)),
+            }
+        }
+        Ok(outcome)
+    }
+
+    fn keys(&self, options: &ServeOptions) -> Result<credentials::Root, String> {
+        let env = |name: &str| std::env::var(name).ok();
+        let state_dir = self.parts.state_dir.as_deref();
+        if state_dir.is_none() && options.credentials_file.is_none() {
+            // Of `null:`, whose keys were made for this run.
+            let unix_account = None;
+            let credential = self.credential.clone();
+            return Ok(credentials::Root {
+                credential,
+                unix_account,
+                origin: credentials::Origin::Given(""),
+            });
+        }
+        credentials::find_again(options.credentials_file.as_deref().map(Path::new), env, state_dir)
+    }
+
+    fn compare(&self, values: &Values) -> Outcome {
+        let mut outcome = Outcome::default();
+        let names = self.values.keys().chain(values.keys().filter(|name| !self.values.contains_key(*name)));
+        for name in names.filter(|name| self.values.get(*name) != values.get(*name)) {
+            let flag = if name == "dir" { "DIR".to_owned() } else { format!("--{}", name.replace('_', "-")) };
+            let list =
+                if TAKEN.contains(&name.as_str()) { &mut outcome.taken } else { &mut outcome.needs_restart };
+            list.push(flag);
+        }
+        outcome
+    }
+}
+
+fn same(one: &Credential, other: &Credential) -> bool {
+    one.access_key.as_str() == other.access_key.as_str()
+        && one.secret_key.expose() == other.secret_key.expose()
+}
+
+/// What is wrong, in one line.
+fn said(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    text.split("\n\n").next().unwrap_or_default().trim_end().to_owned()
+}
