@@ -59,21 +59,21 @@ async fn serve(
     arguments: Vec<OsString>,
     log_filter: Option<LogFilter>,
 ) -> Result<(), String> {
+    let mut signals = Signals::listen()?;
     let running = start(&options).await?;
     greet(&options, &running);
     let Running { server, gateway, certificates, account, root, .. } = running;
     let parts = reload::Parts { gateway, account, state_dir: state_dir(&options), certificates, log_filter };
     let mut reload = Reload::new(arguments, root.credential, parts)?;
     service_manager::ready();
-    until_stopped(Some(&mut reload)).await?;
+    signals.until_stopped(Some(&mut reload)).await;
     service_manager::stopping();
     tracing::info!("stopping; requests in progress may finish");
     tokio::select! {
         done = server.drain(options.drain_timeout) => if !done {
             tracing::warn!("some requests did not finish in time and were cut off");
         },
-        again = until_stopped(None) => {
-            again?;
+        () = signals.until_stopped(None) => {
             tracing::warn!("told again to stop: requests in progress are cut off");
         }
     }
@@ -217,22 +217,35 @@ fn gateway(
     }
 }
 
-/// Reloads on SIGHUP; returns on SIGTERM and SIGINT.
-async fn until_stopped(mut reload: Option<&mut Reload>) -> Result<(), String> {
-    let on = |kind| -> Result<Signal, String> {
-        signal(kind).map_err(|e| format!("cannot wait for signals: {e}"))
-    };
-    let (mut term, mut int) = (on(SignalKind::terminate())?, on(SignalKind::interrupt())?);
-    let mut hup = on(SignalKind::hangup())?;
-    loop {
-        tokio::select! {
-            _ = term.recv() => return Ok(()),
-            _ = int.recv() => return Ok(()),
-            _ = hup.recv() => if let Some(reload) = &mut reload {
-                service_manager::reloading();
-                tell(reload.run());
-                service_manager::ready();
-            },
+/// What the server listens to from its start on: a signal that nobody listens to ends a process.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, String> {
+        let on = |kind| signal(kind).map_err(|e| format!("cannot wait for signals: {e}"));
+        Ok(Self {
+            terminate: on(SignalKind::terminate())?,
+            interrupt: on(SignalKind::interrupt())?,
+            hang_up: on(SignalKind::hangup())?,
+        })
+    }
+
+    /// Reloads on SIGHUP; returns on SIGTERM and SIGINT.
+    async fn until_stopped(&mut self, mut reload: Option<&mut Reload>) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.hang_up.recv() => if let Some(reload) = &mut reload {
+                    service_manager::reloading();
+                    tell(reload.run());
+                    service_manager::ready();
+                },
+            }
         }
     }
 }
