@@ -8,6 +8,7 @@ use crate::root;
 /// What a crate may not depend on. Each crate has a row.
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("digest-lanes", &["backend", "gateway", "s3-types", "s3-wire", "tokio"]),
+    ("charts", &["bench", "gateway", "hyper", "s3-types", "s3-wire", "tokio"]),
     ("s3-types", &["backend", "gateway", "http", "hyper", "iam", "s3-wire", "tokio"]),
     ("s3-wire", &["backend", "backend-posix", "gateway", "hyper", "iam", "rustix", "tokio"]),
     ("iam", &["backend", "gateway", "http", "hyper", "s3-wire"]),

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::escaped;
-use crate::units::float;
+use crate::escaped;
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 300.0;
@@ -12,18 +11,20 @@ const RIGHT: f64 = 15.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 42.0;
 /// How many colours there are.
-pub(super) const COLOURS: usize = 8;
+pub const COLOURS: usize = 8;
 
 /// Some points with a name.
 #[derive(Debug, Clone)]
-pub(super) struct Series {
+pub struct Series {
+    /// As the legend has it.
     pub name: String,
+    /// Where they are, x and y, in the order in which a line joins them.
     pub points: Vec<(f64, f64)>,
 }
 
 /// How numbers become places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scale {
+pub enum Scale {
     /// From 0.
     Linear,
     /// By powers of ten.
@@ -33,13 +34,19 @@ pub(super) enum Scale {
 }
 
 /// Lines over a sweep.
-pub(super) struct Lines<'a> {
+#[derive(Debug, Clone)]
+pub struct Lines<'a> {
+    /// What they show.
     pub title: &'a str,
+    /// What is swept.
     pub x_name: &'a str,
+    /// How that is drawn.
     pub x: Scale,
+    /// How values are drawn.
     pub y: Scale,
     /// How values are written.
     pub show: fn(f64) -> String,
+    /// The lines.
     pub series: Vec<Series>,
 }
 
@@ -58,7 +65,10 @@ impl Scale {
         match self {
             Self::Linear => {
                 let step = round_step((most - least) / 5.0);
-                (0..=20).map(|n| least + float(n) * step).take_while(|v| *v <= most * 1.0001).collect()
+                (0..=20_i32)
+                    .map(|n| least + f64::from(n) * step)
+                    .take_while(|v| *v <= most * 1.0001)
+                    .collect()
             }
             Self::Log => {
                 let decades = (-3_i32..=12).map(|power| 10_f64.powi(power));
@@ -197,13 +207,14 @@ impl Lines<'_> {
 }
 
 /// Bars, for things that are no sweep: name and value.
-pub(super) fn bars(title: &str, show: fn(f64) -> String, bars: &[(String, f64)]) -> String {
+pub fn bars(title: &str, show: fn(f64) -> String, bars: &[(String, f64)]) -> String {
     const ROW: f64 = 26.0;
     const NAMES: f64 = 270.0;
     let most = bars.iter().map(|(_, value)| *value).reduce(f64::max).unwrap_or(1.0).max(1e-9);
-    let mut out = begin(title, float(bars.len() as u64) * ROW + 8.0);
-    for (index, (name, value)) in bars.iter().enumerate() {
-        let top = float(index as u64) * ROW + 4.0;
+    let rows = bars.iter().fold(0.0, |rows, _| rows + 1.0);
+    let mut out = begin(title, rows * ROW + 8.0);
+    for (index, (name, value)) in (0_u32..).zip(bars) {
+        let top = f64::from(index) * ROW + 4.0;
         let width = (value / most * (WIDTH - NAMES - 90.0)).max(1.0);
         let _ = write!(
             out,
