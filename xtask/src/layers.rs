@@ -9,6 +9,21 @@ use crate::root;
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("digest-lanes", &["backend", "gateway", "s3-types", "s3-wire", "tokio"]),
     ("charts", &["bench", "gateway", "hyper", "s3-types", "s3-wire", "tokio"]),
+    (
+        "plan",
+        &[
+            "backend",
+            "backend-null",
+            "backend-posix",
+            "bench",
+            "gateway",
+            "http",
+            "hyper",
+            "iam",
+            "s3-wire",
+            "tokio",
+        ],
+    ),
     ("s3-types", &["backend", "gateway", "http", "hyper", "iam", "s3-wire", "tokio"]),
     ("s3-wire", &["backend", "backend-posix", "gateway", "hyper", "iam", "rustix", "tokio"]),
     ("iam", &["backend", "gateway", "http", "hyper", "s3-wire"]),

@@ -1,0 +1,130 @@
+//! What clients do, and what they keep.
+
+use serde::Serialize;
+
+/// What a client asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// HeadObject.
+    Head,
+    /// GetObject, whole.
+    Get,
+    /// PutObject.
+    Put,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Head, Self::Get, Self::Put];
+
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Head => "HEAD",
+            Self::Get => "GET",
+            Self::Put => "PUT",
+        }
+    }
+}
+
+/// When a write is acknowledged, as `slipway serve --durability` has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// Data, attributes and name are on disk.
+    Full,
+    /// Data and attributes are.
+    Data,
+    /// The kernel has it.
+    None,
+}
+
+/// Objects of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SizeShare {
+    /// Bytes of each.
+    pub bytes: f64,
+    /// Which share of all objects they are, and of all requests; all shares are 1.
+    pub share: f64,
+}
+
+/// A load.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Load {
+    /// Objects to keep at the beginning.
+    pub objects: f64,
+    /// Their sizes.
+    pub sizes: Vec<SizeShare>,
+    /// HEADs a second.
+    pub heads: f64,
+    /// GETs a second.
+    pub gets: f64,
+    /// PUTs a second.
+    pub puts: f64,
+    /// Clients at once.
+    pub clients: f64,
+    /// By which share the objects grow in a year: 0.3 is 30 %.
+    pub growth: f64,
+    /// How many years the storage has to last.
+    pub years: f64,
+    /// When writes are acknowledged.
+    pub durability: Durability,
+    /// Which share of reads the machines have in memory.
+    pub from_memory: f64,
+}
+
+impl Load {
+    /// Bytes of an object, on average.
+    pub fn mean_bytes(&self) -> f64 {
+        self.sizes.iter().map(|size| size.share * size.bytes).sum()
+    }
+
+    /// Objects after so many years.
+    pub fn objects_after(&self, years: f64) -> f64 {
+        self.objects * (1.0 + self.growth).powf(years)
+    }
+
+    /// How often an operation is asked for, a second.
+    pub fn rate(&self, operation: Operation) -> f64 {
+        match operation {
+            Operation::Head => self.heads,
+            Operation::Get => self.gets,
+            Operation::Put => self.puts,
+        }
+    }
+
+    /// The same load, with other rates.
+    pub(crate) fn only(&self, operation: Operation) -> Self {
+        let rate = |of| if of == operation { 1.0 } else { 0.0 };
+        Self {
+            heads: rate(Operation::Head),
+            gets: rate(Operation::Get),
+            puts: rate(Operation::Put),
+            ..self.clone()
+        }
+    }
+
+    /// Fails if a number is none.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let shares: f64 = self.sizes.iter().map(|size| size.share).sum();
+        if self.sizes.is_empty() || (shares - 1.0).abs() > 1e-6 {
+            return Err("the shares of sizes have to be all of the objects".to_owned());
+        }
+        for (name, number, most) in [
+            ("objects", self.objects, 1e15),
+            ("HEADs a second", self.heads, 1e9),
+            ("GETs a second", self.gets, 1e9),
+            ("PUTs a second", self.puts, 1e9),
+            ("clients", self.clients, 1e9),
+            ("growth", self.growth, 100.0),
+            ("years", self.years, 50.0),
+            ("the share read from memory", self.from_memory, 1.0),
+        ] {
+            if !(0.0..=most).contains(&number) {
+                return Err(format!("{name}: {number} is not between 0 and {most}"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,264 @@
+//! From a load and a storage to what binds.
+
+use serde::Serialize;
+
+use crate::costs::Costs;
+use crate::load::{Load, Operation};
+use crate::object::Footprint;
+use crate::storage::{Capacity, Storage};
+use crate::{KIB, MB, Result, TIB};
+
+/// How busy a gateway's processors and network should be when gateways are counted: what is above
+/// is for peaks.
+const GATEWAY_BUSY: f64 = 0.7;
+/// ext4 makes an inode for so many bytes unless it is told otherwise.
+const EXT4_BYTES_AN_INODE: f64 = 16.0 * KIB;
+
+/// Something that may be used up.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bottleneck {
+    /// What.
+    pub name: &'static str,
+    /// In which unit.
+    pub unit: &'static str,
+    /// What the load needs.
+    pub demand: f64,
+    /// What there is.
+    pub limit: f64,
+    /// Demand over limit.
+    pub used: f64,
+    /// Limit over demand: the load may grow by this factor. None: it is not used.
+    pub headroom: Option<f64>,
+}
+
+/// The most that the storage does of one operation alone.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ceiling {
+    /// Which.
+    pub operation: Operation,
+    /// Requests a second.
+    pub per_second: f64,
+    /// MB/s of objects.
+    pub mb_per_second: f64,
+    /// What binds.
+    pub bottleneck: &'static str,
+    /// All of them, at that rate.
+    pub bottlenecks: Vec<Bottleneck>,
+}
+
+/// How many gateways a load needs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Gateways {
+    /// On so many nodes one runs.
+    pub there: f64,
+    /// So many would be 70 % busy at most.
+    pub needed: f64,
+    /// CPU seconds a second.
+    pub cpu: f64,
+}
+
+/// Space over time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Fill {
+    /// TiB on all volumes at the beginning, with protection, inodes and directory entries.
+    pub tib: f64,
+    /// The share of the raw space that this is.
+    pub share: f64,
+    /// The same after the years asked for.
+    pub share_after: f64,
+    /// Years and shares, from now until the years asked for.
+    pub by_year: Vec<(f64, f64)>,
+    /// Years until it is full. None: never.
+    pub years_until_full: Option<f64>,
+    /// Inodes after the years asked for.
+    pub inodes_after: f64,
+}
+
+/// Prices, USD an hour.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Price {
+    /// All nodes. None: not known.
+    pub nodes: Option<f64>,
+    /// All volumes. None: not known.
+    pub volumes: Option<f64>,
+    /// Both.
+    pub all: Option<f64>,
+}
+
+/// What comes of a load on a storage.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Space.
+    pub capacity: Capacity,
+    /// What may fail.
+    pub survives: String,
+    /// What one object of each size takes.
+    pub footprints: Vec<Footprint>,
+    /// How full it gets.
+    pub fill: Fill,
+    /// The most of each operation alone.
+    pub ceilings: Vec<Ceiling>,
+    /// What the load uses, the most used first. Empty if it asks for nothing.
+    pub bottlenecks: Vec<Bottleneck>,
+    /// Gateways.
+    pub gateways: Gateways,
+    /// How long a request may take, if so many clients at once are to reach these rates.
+    pub milliseconds_a_request: Option<f64>,
+    /// What it costs.
+    pub price: Price,
+    /// Where the CPU costs come from.
+    pub costs: String,
+    /// True if it holds everything for the years asked for, at the rates asked for.
+    pub fits: bool,
+    /// What else there is to know.
+    pub notes: Vec<String>,
+}
+
+/// Computes what comes of a load on a storage.
+pub fn plan(load: &Load, storage: &Storage, costs: &Costs) -> Result<Outcome> {
+    load.check()?;
+    storage.check()?;
+    let footprint = |bytes| Footprint::of(bytes, storage, load.durability);
+    let footprints: Vec<Footprint> = load.sizes.iter().map(|size| footprint(size.bytes)).collect();
+    let of = |load: &Load| bottlenecks(load, storage, costs, &footprints);
+    let ceilings = Operation::ALL.map(|operation| ceiling(load, operation, of)).to_vec();
+    let mut used = of(load);
+    used.sort_by(|a, b| b.used.total_cmp(&a.used));
+    let rates: f64 = Operation::ALL.map(|operation| load.rate(operation)).iter().sum();
+    if rates <= 0.0 {
+        used.clear();
+    }
+    let capacity = storage.capacity();
+    let fill = fill(load, &capacity, &footprints);
+    let (volumes, nodes) = storage.usd_per_hour();
+    let price = Price { nodes, volumes, all: nodes.zip(volumes).map(|(nodes, volumes)| nodes + volumes) };
+    let fits = fill.share_after <= 1.0 && used.iter().all(|one| one.used <= 1.0);
+    Ok(Outcome {
+        survives: storage.survives(),
+        gateways: gateways(load, storage, costs),
+        milliseconds_a_request: (rates > 0.0 && load.clients > 0.0).then(|| load.clients / rates * 1e3),
+        costs: costs.source.trim().to_owned(),
+        notes: notes(&capacity, &fill, &used),
+        capacity,
+        footprints,
+        fill,
+        ceilings,
+        bottlenecks: used,
+        price,
+        fits,
+    })
+}
+
+/// CPU seconds a second.
+fn cpu(load: &Load, costs: &Costs) -> f64 {
+    let of = |operation| {
+        let seconds = load.sizes.iter().map(|size| size.share * costs.seconds(operation, size.bytes));
+        load.rate(operation) * seconds.sum::<f64>()
+    };
+    Operation::ALL.map(of).iter().sum()
+}
+
+fn bottlenecks(load: &Load, storage: &Storage, costs: &Costs, footprints: &[Footprint]) -> Vec<Bottleneck> {
+    let (nodes, gateways) = (f64::from(storage.nodes), storage.gateways());
+    let mean = |of: &dyn Fn(&Footprint) -> f64| {
+        load.sizes.iter().zip(footprints).map(|(size, one)| size.share * of(one)).sum::<f64>()
+    };
+    let from_volumes = 1.0 - load.from_memory;
+    let elsewhere = (nodes - 1.0) / nodes;
+    // What gateways and nodes tell each other, MB/s.
+    let internal_out = load.puts * mean(&|one| one.spread_bytes) * elsewhere / MB;
+    let internal_in = load.gets * mean(&|one| one.get_bytes) * elsewhere * from_volumes / MB;
+    let object_mb = load.mean_bytes() / MB;
+    // A node with a gateway carries what clients send and read, and what its gateway tells others;
+    // and it holds its share.
+    let received = (load.puts * object_mb + internal_in) / gateways + internal_out / nodes;
+    let sent = (load.gets * object_mb + internal_out) / gateways + internal_in / nodes;
+    let puts = load.puts * mean(&|one| one.put_bytes);
+    let gets = load.gets * mean(&|one| one.get_bytes) * from_volumes;
+    let moved = (puts + gets) / nodes / MB;
+    let operations = load.puts * mean(&|one| one.put_operations)
+        + load.gets * mean(&|one| one.get_operations) * from_volumes
+        + load.heads * mean(&|one| one.head_operations) * from_volumes;
+    let volume_iops = storage.volume.iops.map(|iops| iops * f64::from(storage.volumes));
+    let all = [
+        ("gateways' CPU", "CPU s/s", cpu(load, costs), Some(gateways * f64::from(storage.node.vcpus))),
+        ("network into a node", "MB/s", received, Some(storage.network_mb())),
+        ("network out of a node", "MB/s", sent, Some(storage.network_mb())),
+        ("a node's limit for its volumes", "MB/s", moved, storage.node_volumes_mb()),
+        ("sum of a node's volumes", "MB/s", moved, Some(storage.volumes_sum_mb())),
+        ("operations of a node's volumes", "1/s", operations / nodes, volume_iops),
+    ];
+    let bottleneck = |(name, unit, demand, limit): (_, _, f64, Option<f64>)| {
+        let limit = limit?;
+        let headroom = (demand > 0.0).then(|| limit / demand);
+        Some(Bottleneck { name, unit, demand, limit, used: demand / limit, headroom })
+    };
+    all.into_iter().filter_map(bottleneck).collect()
+}
+
+fn ceiling(load: &Load, operation: Operation, of: impl Fn(&Load) -> Vec<Bottleneck>) -> Ceiling {
+    let mut bottlenecks = of(&load.only(operation));
+    bottlenecks.sort_by(|a, b| b.used.total_cmp(&a.used));
+    // CPU is always used, unless someone's costs are 0.
+    let first = bottlenecks.first().filter(|one| one.used > 0.0);
+    let (per_second, bottleneck) =
+        first.map_or((f64::INFINITY, "nothing"), |first| (1.0 / first.used, first.name));
+    for one in &mut bottlenecks {
+        one.demand *= per_second;
+        one.used *= per_second;
+        one.headroom = one.headroom.map(|headroom| headroom / per_second);
+    }
+    let bytes = if operation == Operation::Head { 0.0 } else { load.mean_bytes() };
+    Ceiling { operation, per_second, mb_per_second: per_second * bytes / MB, bottleneck, bottlenecks }
+}
+
+fn fill(load: &Load, capacity: &Capacity, footprints: &[Footprint]) -> Fill {
+    let each = load.sizes.iter().zip(footprints).map(|(size, one)| size.share * one.bytes_on_volumes);
+    let tib = load.objects * each.sum::<f64>() / TIB;
+    let share = tib / capacity.raw_tib;
+    let after = |years: f64| share * (1.0 + load.growth).powf(years);
+    let whole = (0..50_u32).map(f64::from).take_while(|year| *year < load.years);
+    let by_year = whole.chain([load.years]).map(|year| (year, after(year))).collect();
+    let growing = share > 0.0 && load.growth > 0.0;
+    let years = growing.then(|| ((1.0 / share).ln() / (1.0 + load.growth).ln()).max(0.0));
+    Fill {
+        tib,
+        share,
+        share_after: after(load.years),
+        by_year,
+        years_until_full: if share > 1.0 { Some(0.0) } else { years },
+        inodes_after: load.objects_after(load.years),
+    }
+}
+
+fn gateways(load: &Load, storage: &Storage, costs: &Costs) -> Gateways {
+    let cpu = cpu(load, costs);
+    let mb = load.mean_bytes() / MB;
+    let network = (load.puts.max(load.gets) * mb) / storage.network_mb();
+    let busy = (cpu / f64::from(storage.node.vcpus)).max(network);
+    Gateways { there: storage.gateways(), needed: (busy / GATEWAY_BUSY).ceil().max(1.0), cpu }
+}
+
+fn notes(capacity: &Capacity, fill: &Fill, used: &[Bottleneck]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for one in used.iter().filter(|one| one.used > 1.0) {
+        notes.push(format!(
+            "too slow: {} needs {:.2} times what there is ({:.0} {})",
+            one.name, one.used, one.limit, one.unit
+        ));
+    }
+    if fill.share_after > 1.0 {
+        notes.push(format!("too small: {:.2} times the space is needed in the end", fill.share_after));
+    } else if fill.share_after > 0.9 {
+        notes.push("over 90 % full in the end: file systems get slow, and nothing can be rebuilt".to_owned());
+    }
+    let inodes = capacity.usable_tib * TIB / EXT4_BYTES_AN_INODE;
+    if fill.inodes_after > inodes {
+        notes.push(format!(
+            "ext4 as it is made by default has {inodes:.0} inodes here, and {:.0} are needed: `mkfs.ext4 -i`, \
+             or XFS",
+            fill.inodes_after
+        ));
+    }
+    notes
+}
