@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Command::Import(command) => commands::import::run(&command),
         Command::Sweep(options) => exit_code(sweep::once(&options)),
         Command::Bench(options) => commands::bench::run(&options),
+        Command::Plan(options) => commands::plan::run(&options),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "slipway", &mut script);

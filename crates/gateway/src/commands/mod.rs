@@ -1,5 +1,5 @@
-//! The commands that serve nothing, one file each. What they do is `backend_posix::tools` and
-//! `bench`; here is how they are asked and how they answer.
+//! The commands that serve nothing, one file each. What they do is `backend_posix::tools`,
+//! `bench` and `plan`; here is how they are asked and how they answer.
 //!
 //! Findings go to standard output, a line each, so that they can be piped; progress and failures go
 //! to standard error.
@@ -7,6 +7,7 @@
 pub mod bench;
 pub mod fsck;
 pub mod import;
+pub mod plan;
 pub mod rehash;
 pub mod stat;
 

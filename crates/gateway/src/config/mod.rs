@@ -21,6 +21,7 @@ use rustix::fs::Advice;
 use crate::commands::bench::BenchOptions;
 use crate::commands::fsck::FsckOptions;
 use crate::commands::import::ImportCommand;
+use crate::commands::plan::PlanOptions;
 use crate::commands::rehash::RehashOptions;
 use crate::commands::stat::StatOptions;
 use crate::limits::STREAM_BYTES_MIN;
@@ -63,6 +64,9 @@ pub enum Command {
     /// Measure an S3 server, this or another. Exit status: 0 measured, 1 with errors or ended
     /// early, 2 could not measure
     Bench(Box<BenchOptions>),
+    /// Tell what a storage would give a load: space, what survives, rates by what binds, gateways,
+    /// cost. Exit status: 0 it fits, 1 it does not, 2 could not tell
+    Plan(Box<PlanOptions>),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -1,0 +1,385 @@
+//! `slipway plan`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ::plan::{
+    Catalogue, Costs, Load, Local, NodeType, Operation, Outcome, Sample, SizeShare, Spread, Storage, Volume,
+    VolumeType,
+};
+use bench::units::parse_size;
+use bench::{FORMAT, Report, Round};
+use clap::Args;
+
+use super::{Console, FOUND, OK};
+use crate::config::Durability;
+
+/// How far a prediction may be from what was measured.
+const CLOSE_ENOUGH: f64 = 0.15;
+
+/// Sizes of objects, with shares.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sizes(Vec<SizeShare>);
+
+/// Options of `slipway plan`.
+#[derive(Debug, Clone, Args)]
+pub struct PlanOptions {
+    /// Objects to keep
+    #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
+    pub objects: f64,
+
+    /// Their size, or sizes with shares: 1m, or 4k=70,1m=30
+    #[arg(long, value_name = "SIZES", default_value = "1m", value_parser = sizes, help_heading = "Load")]
+    pub sizes: Sizes,
+
+    /// HEADs a second
+    #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
+    pub heads: f64,
+
+    /// GETs a second
+    #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
+    pub gets: f64,
+
+    /// PUTs a second
+    #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
+    pub puts: f64,
+
+    /// Clients at once: how long may a request take for them to reach these rates?
+    #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
+    pub clients: f64,
+
+    /// By how many percent the objects grow in a year
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
+    pub growth: f64,
+
+    /// How many years it has to last
+    #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
+    pub years: f64,
+
+    /// When writes are acknowledged
+    #[arg(long, value_enum, default_value = "full", help_heading = "Load")]
+    pub durability: Durability,
+
+    /// How many percent of reads the machines have in memory
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
+    pub from_memory: f64,
+
+    /// Equal nodes
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Storage")]
+    pub nodes: u32,
+
+    /// What each is, by its name in the catalogue; or --cpus and --network
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["cpus", "network"], help_heading = "Storage")]
+    pub node: Option<String>,
+
+    /// Processors of a node
+    #[arg(long, value_name = "N", requires = "network", help_heading = "Storage")]
+    pub cpus: Option<u32>,
+
+    /// The network of a node, in each direction, Gbit/s
+    #[arg(long, value_name = "GBIT", value_parser = number, requires = "cpus", help_heading = "Storage")]
+    pub network: Option<f64>,
+
+    /// Volumes (disks) of each node
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Storage")]
+    pub volumes: u32,
+
+    /// What each is, by its name in the catalogue; without it, what --volume-... say
+    #[arg(long, value_name = "NAME", help_heading = "Storage")]
+    pub volume: Option<String>,
+
+    /// The size of a volume, TiB
+    #[arg(long, value_name = "TIB", value_parser = number, help_heading = "Storage")]
+    pub volume_size: Option<f64>,
+
+    /// What a volume reads or writes, MiB/s
+    #[arg(long, value_name = "MIB", value_parser = number, help_heading = "Storage")]
+    pub volume_rate: Option<f64>,
+
+    /// Operations of a volume a second
+    #[arg(long, value_name = "N", value_parser = number, help_heading = "Storage")]
+    pub volume_iops: Option<f64>,
+
+    /// How a node's volumes protect each other: none, mirror, mirror3, raid5, raid6, raidz1, raidz2,
+    /// raidz3
+    #[arg(long, value_name = "HOW", default_value = "none", value_parser = local, help_heading = "Storage")]
+    pub local: Local,
+
+    /// How nodes protect each other: none, copies (3x), strips of data and parity (4+2), or a name
+    /// of the catalogue's (+2n)
+    #[arg(
+        long,
+        value_name = "HOW",
+        default_value = "none",
+        allow_hyphen_values = true,
+        help_heading = "Storage"
+    )]
+    pub spread: String,
+
+    /// On how many nodes a gateway runs [default: all]
+    #[arg(long, value_name = "N", help_heading = "Storage")]
+    pub gateways: Option<u32>,
+
+    /// A TOML file with kinds of nodes and volumes, in place of the one that is built in
+    #[arg(long, value_name = "FILE")]
+    pub catalogue: Option<PathBuf>,
+
+    /// Show what the catalogue has, with the smallest and largest clusters
+    #[arg(long)]
+    pub list: bool,
+
+    /// CPU costs of requests, as --calibrate writes them, in place of those that are built in
+    #[arg(long, value_name = "FILE")]
+    pub costs: Option<PathBuf>,
+
+    /// Write CPU costs to standard output, from what `slipway bench --json` wrote of this machine:
+    /// heads, and gets and puts of several sizes each
+    #[arg(long, value_name = "JSON", num_args = 1.., conflicts_with_all = ["costs", "against", "list"])]
+    pub calibrate: Vec<PathBuf>,
+
+    /// Set the CPU costs beside what `slipway bench --json` wrote. Exit status 1 if any is off by
+    /// more than 15 %
+    #[arg(long, value_name = "JSON", num_args = 1.., conflicts_with = "list")]
+    pub against: Vec<PathBuf>,
+
+    /// Write all figures to a JSON file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write a page with tables and charts
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    let parsed = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    parsed.ok_or_else(|| "a number from 0 up, such as 250, 0.5 or 1e9".to_owned())
+}
+
+/// `1m`, or `4k=70,1m=30`; shares become parts of one.
+fn sizes(text: &str) -> Result<Sizes, String> {
+    let mut sizes = Vec::new();
+    for part in text.split(',') {
+        let (size, share) = part.split_once('=').unwrap_or((part, ""));
+        #[expect(clippy::cast_precision_loss, reason = "at most 2^50")]
+        let bytes = parse_size(size)? as f64;
+        let share = match share {
+            "" if !text.contains(',') => 1.0,
+            "" => return Err("several sizes need shares, such as 4k=70,1m=30".to_owned()),
+            share => number(share)
+                .ok()
+                .filter(|share| (1e-9..=1e9).contains(share))
+                .ok_or_else(|| format!("{share:?} is no share: a number above 0, such as in 4k=70,1m=30"))?,
+        };
+        sizes.push(SizeShare { bytes, share });
+    }
+    let all: f64 = sizes.iter().map(|size| size.share).sum();
+    for size in &mut sizes {
+        size.share /= all;
+    }
+    Ok(Sizes(sizes))
+}
+
+fn local(text: &str) -> Result<Local, String> {
+    text.parse()
+}
+
+/// Plans.
+pub fn run(options: &PlanOptions) -> ExitCode {
+    let console = Console::new();
+    let done = if options.list {
+        catalogue(options).map(|catalogue| (::plan::catalogue_text(&catalogue), true))
+    } else if !options.calibrate.is_empty() {
+        calibrate(&console, &options.calibrate).map(|text| (text, true))
+    } else if !options.against.is_empty() {
+        against(&console, options)
+    } else {
+        planned(options).map(|outcome| (::plan::text(&outcome), outcome.fits))
+    };
+    match done {
+        Ok((text, well)) => {
+            console.say_lines(text.trim_end());
+            if well { OK.into() } else { FOUND.into() }
+        }
+        Err(message) => console.fail(&message),
+    }
+}
+
+/// Plans, and writes what is wanted.
+fn planned(options: &PlanOptions) -> Result<Outcome, String> {
+    let storage = storage(options, &catalogue(options)?)?;
+    let outcome = ::plan::plan(&load(options), &storage, &costs(options)?)?;
+    let write =
+        |path: &Path, text: String| fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()));
+    if let Some(path) = &options.json {
+        let text = serde_json::to_string_pretty(&outcome).map_err(|e| e.to_string())?;
+        write(path, text + "\n")?;
+    }
+    if let Some(path) = &options.html {
+        let asked = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+        let asked: Vec<String> = asked.collect();
+        write(path, ::plan::html(&outcome, &format!("slipway {}", asked.join(" "))))?;
+    }
+    Ok(outcome)
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn catalogue(options: &PlanOptions) -> Result<Catalogue, String> {
+    match &options.catalogue {
+        None => Catalogue::built_in(),
+        Some(path) => Catalogue::read(&read(path)?).map_err(|e| format!("{}: {e}", path.display())),
+    }
+}
+
+fn costs(options: &PlanOptions) -> Result<Costs, String> {
+    match &options.costs {
+        None => Costs::built_in(),
+        Some(path) => Costs::read(&read(path)?).map_err(|e| format!("{}: {e}", path.display())),
+    }
+}
+
+fn load(options: &PlanOptions) -> Load {
+    Load {
+        objects: options.objects,
+        sizes: options.sizes.0.clone(),
+        heads: options.heads,
+        gets: options.gets,
+        puts: options.puts,
+        clients: options.clients,
+        growth: options.growth / 100.0,
+        years: options.years,
+        durability: match options.durability {
+            Durability::Full => ::plan::Durability::Full,
+            Durability::Data => ::plan::Durability::Data,
+            Durability::None => ::plan::Durability::None,
+        },
+        from_memory: options.from_memory / 100.0,
+    }
+}
+
+fn storage(options: &PlanOptions, catalogue: &Catalogue) -> Result<Storage, String> {
+    let node = match (&options.node, options.cpus, options.network) {
+        (Some(name), ..) => catalogue.node(name)?.clone(),
+        (None, Some(vcpus), Some(network_gbit)) if vcpus > 0 && network_gbit > 0.0 => {
+            NodeType { vcpus, memory_gib: None, network_gbit, volumes_mbit: None, usd_per_hour: None }
+        }
+        (None, Some(_), Some(_)) => return Err("--cpus and --network have to be above 0".to_owned()),
+        _ => {
+            return Err(
+                "what is a node? --node NAME (--list has them), or --cpus N --network GBIT".to_owned()
+            );
+        }
+    };
+    let spread: Spread = catalogue.spread(&options.spread, options.nodes)?;
+    Ok(Storage {
+        nodes: options.nodes,
+        node,
+        volumes: options.volumes,
+        volume: volume(options, catalogue)?,
+        local: options.local,
+        spread,
+        gateways: options.gateways,
+    })
+}
+
+fn volume(options: &PlanOptions, catalogue: &Catalogue) -> Result<Volume, String> {
+    let Some(tib) = options.volume_size else {
+        return Err("how large is a volume? --volume-size TIB".to_owned());
+    };
+    let (rate, iops) = (options.volume_rate, options.volume_iops);
+    if let Some(name) = &options.volume {
+        let kind = catalogue.volume(name)?;
+        kind.check(name, options.nodes, options.volumes, tib)?;
+        return kind.volume(name, tib, rate, iops);
+    }
+    let Some(rate) = rate else {
+        return Err("how fast is a volume? --volume NAME (--list has them), or --volume-rate MIB".to_owned());
+    };
+    let kind = VolumeType { mib_per_second: Some(rate), ..VolumeType::default() };
+    kind.volume("of its own kind", tib, None, iops)
+}
+
+fn calibrate(console: &Console, files: &[PathBuf]) -> Result<String, String> {
+    let (source, samples) = measured(console, files)?;
+    ::plan::calibrate(source, &samples)?.write()
+}
+
+fn against(console: &Console, options: &PlanOptions) -> Result<(String, bool), String> {
+    let (_, samples) = measured(console, &options.against)?;
+    if samples.is_empty() {
+        return Err("nothing there can be compared: heads, gets and puts can".to_owned());
+    }
+    let verdicts = ::plan::verify(&costs(options)?, &samples)?;
+    let close = verdicts.iter().all(|verdict| verdict.error.abs() <= CLOSE_ENOUGH);
+    Ok((::plan::verdicts_text(&verdicts), close))
+}
+
+/// All measurements, and what they are of.
+fn measured(console: &Console, files: &[PathBuf]) -> Result<(String, Vec<Sample>), String> {
+    let (mut sources, mut samples) = (Vec::new(), Vec::new());
+    for path in files {
+        let name = path.display();
+        let other = |e| format!("{name}: not written by slipway bench --json: {e}");
+        let report: Report = serde_json::from_str(&read(path)?).map_err(other)?;
+        if report.format != FORMAT {
+            return Err(format!("{name}: of format {}; this program knows {FORMAT}", report.format));
+        }
+        if report.errors() > 0 || report.interrupted {
+            return Err(format!("{name}: it has errors, or was ended early: measure again"));
+        }
+        let source = format!("slipway bench, {}, {}", report.began, report.machine.sentence());
+        if !sources.contains(&source) {
+            sources.push(source);
+        }
+        for round in &report.rounds {
+            match sample(round) {
+                Some(sample) => samples.push(sample),
+                None => console.complain(&format!(
+                    "{name}: left out: {}, {} at once (only whole heads, gets and puts count, with the server's CPU)",
+                    round.title, round.concurrency
+                )),
+            }
+        }
+    }
+    Ok((sources.join("; "), samples))
+}
+
+/// What a round says, if it is of one operation, on whole objects, with the server's CPU.
+fn sample(round: &Round) -> Option<Sample> {
+    let [result] = round.operations.as_slice() else { return None };
+    if round.title.contains("ranges") || result.answers == 0 {
+        return None;
+    }
+    let operation = match result.operation {
+        bench::Operation::HeadObject => Operation::Head,
+        bench::Operation::GetObject => Operation::Get,
+        bench::Operation::PutObject => Operation::Put,
+        _ => return None,
+    };
+    let bytes = if operation == Operation::Head { 0.0 } else { result.bytes_per_second / result.per_second };
+    let cpu_us = round.server_cpu_us.filter(|us| *us > 0.0)?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    let bytes = bytes.round().clamp(0.0, 1e15) as u64;
+    Some(Sample { operation, bytes, cpu_us })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_shares() {
+        let of = |bytes, share| SizeShare { bytes, share };
+        assert_eq!(sizes("4k=70,1m=30").unwrap().0, [of(4096.0, 0.7), of(1_048_576.0, 0.3)]);
+        assert_eq!(sizes("0").unwrap().0, [of(0.0, 1.0)]);
+        for bad in
+            ["", "4k,1m", "4k=x", "4k=-1", "4k=0,1m=0", "1x", "-1", "2048t", "4k=1,", "4k=inf", "4k=nan"]
+        {
+            assert!(sizes(bad).is_err(), "{bad}");
+        }
+    }
+}
