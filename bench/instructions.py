@@ -31,7 +31,8 @@ KINDS = {
 # Two counts and what lies between them: start and end of the process cancel out.
 FEW, MANY = 100, 600
 TOLERANCE = 0.05
-# Counted again with what operators look at switched on, and compared with the count without (decision 0019).
+# Counted again with what operators look at switched on, and compared with the count without
+# (decision 0019).
 OBSERVED = ("head", "get", "put")
 OBSERVED_OPTIONS = ("--ops-listen", "127.0.0.1:0")
 OBSERVED_TOLERANCE = 0.03

@@ -166,8 +166,8 @@ impl Bucket<'_> {
         Ok(own)
     }
 
-    /// Opens `.slipway/NAME`, or what is deeper in there; NOENT if there is none, EPERM if it is not
-    /// as we make it.
+    /// Opens `.slipway/NAME`, or what is deeper in there; NOENT if there is none, EPERM if it is
+    /// not as we make it.
     pub fn own_existing(&self, name: &str) -> Io<OwnedFd> {
         let path = join(OWN_DIRECTORY, name);
         let directory = resolve::plain(&self.fd, &path, DIRECTORY)?;

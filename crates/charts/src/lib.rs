@@ -1,5 +1,5 @@
-//! What reports are drawn with: the beginning of a page, and charts as SVG. A page has no scripts and
-//! nothing from elsewhere.
+//! What reports are drawn with: the beginning of a page, and charts as SVG. A page has no scripts
+//! and nothing from elsewhere.
 
 #![forbid(unsafe_code)]
 

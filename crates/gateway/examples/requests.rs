@@ -1,8 +1,8 @@
 //! Sends one request again and again to a server in this process, for `bench/instructions.py`,
 //! which counts what a request costs.
 //!
-//! `requests DIR KIND COUNT [OPTION...]`; options are those of `slipway serve`. All runs in one thread, but for the blocking pool and the client,
-//! which does next to nothing.
+//! `requests DIR KIND COUNT [OPTION...]`; options are those of `slipway serve`. All runs in one
+//! thread, but for the blocking pool and the client, which does next to nothing.
 
 use std::error::Error;
 use std::io::{Read as _, Write as _};

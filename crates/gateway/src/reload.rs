@@ -7,7 +7,7 @@ use std::sync::Arc;
 use iam::{Account, Credential, Identities};
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
-use crate::config::{Cli, ServeOptions, Values};
+use crate::config::{Cli, ServeOptions, Values, sentence};
 use crate::credentials;
 use crate::gateway::{Gateway, Settings};
 use crate::server::Certificates;
@@ -60,7 +60,7 @@ impl Reload {
 
     /// Reads everything again. If anything is wrong, all stays as it was.
     pub fn run(&mut self) -> Result<Outcome, String> {
-        let (options, values) = Cli::read_serve(&self.arguments).map_err(|error| said(&error))?;
+        let (options, values) = Cli::read_serve(&self.arguments).map_err(|error| sentence(&error))?;
         // First all that can fail.
         let filter = EnvFilter::try_new(&options.log).map_err(|e| format!("--log {:?}: {e}", options.log))?;
         let root = self.keys(&options)?;
@@ -133,11 +133,4 @@ impl Reload {
 fn same(one: &Credential, other: &Credential) -> bool {
     one.access_key.as_str() == other.access_key.as_str()
         && one.secret_key.expose() == other.secret_key.expose()
-}
-
-/// What is wrong, in one line.
-fn said(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let text = text.strip_prefix("error: ").unwrap_or(&text);
-    text.split("\n\n").next().unwrap_or_default().trim_end().to_owned()
 }

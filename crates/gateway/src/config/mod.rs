@@ -28,7 +28,7 @@ use crate::limits::STREAM_BYTES_MIN;
 use crate::server::ListenAddress;
 use crate::version;
 
-pub use read::Values;
+pub use read::{Values, sentence};
 pub use reference::reference;
 pub(crate) use values::at_least_one;
 use values::{domain, log_filter, octal, region, seconds, seconds_or_none};

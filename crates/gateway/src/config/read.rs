@@ -70,7 +70,7 @@ pub(super) fn error(kind: ErrorKind, message: String) -> clap::Error {
 }
 
 /// What is wrong, without usage and hints.
-fn sentence(error: &clap::Error) -> String {
+pub fn sentence(error: &clap::Error) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     text.split("\n\n").next().unwrap_or_default().trim_end().to_owned()
