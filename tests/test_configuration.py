@@ -84,6 +84,7 @@ class TestPrecedence:
             max-connections = 50
             max-requests = 10
             header-timeout = 3
+            access-log = "{tmp_path}/access.log"
             log = "debug"
             log-format = "json"
         """,
@@ -95,7 +96,9 @@ class TestPrecedence:
         for domain in ("one.test", "two.test"):
             expect.ok(raw.put("/key", b"data", headers={"host": f"bucket.{domain}"}))
         assert server.path("bucket", "key").stat().st_mode & 0o777 == 0o600
-        assert re.search(r'^\{.*"status":200', server.log, re.MULTILINE), server.log
+        server.stop()
+        assert re.search(r'^\{.*"stopping', server.log, re.MULTILINE), server.log
+        assert (tmp_path / "access.log").read_text().count("\n") == 3
 
     def test_lists_in_the_environment(self, make_server, tmp_path):
         listen = f"127.0.0.1:0,unix:{tmp_path}/s.sock"

@@ -80,7 +80,7 @@ def test_options(make_server, tmp_path):
     config.write_text("domain = 's3.test'\n")
     server = make_server("--config", str(config))
     bucket = Bucket(server, "bucket").create()
-    config.write_text("domain = 'other.test'\nregion = 'elsewhere'\nlog = 'info,slipway::access=debug'\n")
+    config.write_text("domain = 'other.test'\nregion = 'elsewhere'\nlog = 'info,gateway::server=debug'\n")
     log = reload(server)
     assert "--domain" in log and "--log" in log
     poll(lambda: "needs a restart" in server.log, 10)
@@ -88,7 +88,10 @@ def test_options(make_server, tmp_path):
     assert bucket.raw.get("/", headers={"host": "bucket.other.test"}).xml.name == "ListBucketResult"
     # It is no bucket's host any more, and so the list of all.
     assert bucket.raw.get("/", headers={"host": "bucket.s3.test"}).xml.name == "ListAllMyBucketsResult"
-    poll(lambda: "slipway::access" in server.log, 10)
+    with bucket.raw.connect() as connection:
+        connection.send(b"no request\r\n\r\n")
+        connection.is_closed(10)
+    assert poll(lambda: "connection ended" in server.log, 10)
     # What is not taken is told again, since it still differs.
     assert "--region" in reload(server, "needs a restart")
 

@@ -3,6 +3,7 @@
 //!
 //! Only this crate reads configuration, environment or clock.
 
+mod access_log;
 mod account;
 mod body;
 pub mod commands;
@@ -14,6 +15,7 @@ pub mod metrics;
 mod observers;
 mod operations_server;
 mod ops;
+mod per_thread;
 mod pipeline;
 mod reload;
 mod reply;

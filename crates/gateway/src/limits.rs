@@ -122,6 +122,17 @@ pub const BODY_GRACE: Duration = Duration::from_mins(1);
 pub const OPERATIONS_CONNECTIONS_MAX: usize = 64;
 /// How long such a connection may last.
 pub const OPERATIONS_TIME_MAX: Duration = Duration::from_secs(30);
+/// How often lines of the access log go to its file, at least.
+pub const ACCESS_LOG_INTERVAL: Duration = Duration::from_millis(200);
+/// They go earlier once a buffer has so many bytes.
+pub const ACCESS_LOG_WAKE_BYTES: usize = 64 << 10;
+/// A buffer with so many bytes takes no more lines: the file does not keep up, and they are
+/// dropped. There are at most sixteen buffers.
+pub const ACCESS_LOG_BUFFER_BYTES_MAX: usize = 4 << 20;
+/// Of a header's value, so much is told.
+pub const ACCESS_LOG_FIELD_BYTES_MAX: usize = 1 << 10;
+/// How often it is logged that lines were lost.
+pub const ACCESS_LOG_WARN_INTERVAL: Duration = Duration::from_mins(1);
 /// How long the storage may take to say that it is ready.
 pub const READY_TIME_MAX: Duration = Duration::from_secs(2);
 /// Threads for calls that may block on a file system.

@@ -1,18 +1,57 @@
 //! Who is told of each request when it has ended.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use s3_wire::ErrorCode;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
+use iam::Requester;
+use s3_types::Timestamp;
+use s3_wire::honoured::Signed;
 use s3_wire::operation::Operation;
+use s3_wire::{ErrorCode, Target};
 
+use crate::access_log::{AccessLog, Line, object_bytes};
 use crate::metrics::{Metrics, Outcome};
+use crate::pipeline::RequestContext;
+use crate::request_id::{HostId, RequestId};
+use crate::server::Peer;
 
 /// Those who are told. Without any, there are no [`Report`]s.
 #[derive(Debug)]
 pub struct Observers {
-    /// What adds it up.
-    pub metrics: Arc<Metrics>,
+    /// What adds it up, with `--ops-listen`.
+    pub metrics: Option<Arc<Metrics>>,
+    /// What writes it down, with `--access-log`.
+    pub access_log: Option<Arc<AccessLog>>,
+    /// The gateway, as answers name it.
+    pub host_id: HostId,
+    /// The canonical id of the account that owns all buckets.
+    pub owner: String,
+}
+
+/// What became clear of a request while it was performed.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// What was asked for.
+    pub operation: Option<Operation>,
+    /// Of which bucket and key.
+    pub target: Option<Target>,
+    /// By whom.
+    pub requester: Option<Requester>,
+    /// How they signed.
+    pub signed: Option<Signed>,
+}
+
+/// What a request was answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Answered {
+    /// The status.
+    pub status: StatusCode,
+    /// S3's code, if it is an error.
+    pub code: Option<ErrorCode>,
+    /// Bytes of the request's body that were read, framing included.
+    pub bytes_in: u64,
 }
 
 /// What is known of a request so far. It is told when this is dropped: when the answer's body has
@@ -22,22 +61,55 @@ pub struct Report {
     observers: Arc<Observers>,
     started: Instant,
     operation: Option<Operation>,
-    status: u16,
-    code: Option<ErrorCode>,
-    bytes_in: u64,
+    answered: Answered,
     bytes_out: u64,
+    /// What only the access log tells.
+    details: Option<Box<Details>>,
+}
+
+#[derive(Debug)]
+struct Details {
+    time: Timestamp,
+    id: RequestId,
+    peer: Peer,
+    head: Parts,
+    known: Known,
+    object_bytes: Option<u64>,
+    answered_after: Duration,
 }
 
 impl Report {
-    /// Of a request that began at `started`, with an answer of which nothing has left.
+    /// Of a request with this head, to which an answer with these `headers` is on its way.
     pub fn new(
-        observers: Arc<Observers>,
-        started: Instant,
-        operation: Option<Operation>,
-        (status, code): (u16, Option<ErrorCode>),
-        bytes_in: u64,
+        observers: &Arc<Observers>,
+        cx: &RequestContext,
+        head: Parts,
+        known: Known,
+        answered: Answered,
+        headers: &HeaderMap,
     ) -> Self {
-        Self { observers, started, operation, status, code, bytes_in, bytes_out: 0 }
+        let operation = known.operation;
+        let details = observers.access_log.is_some().then(|| {
+            let object_bytes = object_bytes(operation, &head.headers, headers);
+            let answered_after = cx.started.elapsed();
+            Box::new(Details {
+                time: cx.now,
+                id: cx.id,
+                peer: cx.peer,
+                head,
+                known,
+                object_bytes,
+                answered_after,
+            })
+        });
+        Self {
+            observers: Arc::clone(observers),
+            started: cx.started,
+            operation,
+            answered,
+            bytes_out: 0,
+            details,
+        }
     }
 
     /// So many bytes more of the body were handed to the connection.
@@ -48,13 +120,29 @@ impl Report {
 
 impl Drop for Report {
     fn drop(&mut self) {
-        self.observers.metrics.requests.add(&Outcome {
-            operation: self.operation,
-            status: self.status,
-            code: self.code,
-            bytes_in: self.bytes_in,
-            bytes_out: self.bytes_out,
-            elapsed: self.started.elapsed(),
-        });
+        let Answered { status, code, bytes_in } = self.answered;
+        let (status, bytes_out, elapsed) = (status.as_u16(), self.bytes_out, self.started.elapsed());
+        if let Some(metrics) = &self.observers.metrics {
+            let operation = self.operation;
+            metrics.requests.add(&Outcome { operation, status, code, bytes_in, bytes_out, elapsed });
+        }
+        if let (Some(access_log), Some(details)) = (&self.observers.access_log, &self.details) {
+            access_log.add(&Line {
+                time: details.time,
+                id: details.id.as_str(),
+                host_id: self.observers.host_id.as_str(),
+                peer: details.peer,
+                head: &details.head,
+                known: &details.known,
+                owner: &self.observers.owner,
+                status,
+                code,
+                bytes_in,
+                bytes_out,
+                object_bytes: details.object_bytes,
+                answered: details.answered_after,
+                elapsed,
+            });
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use iam::{Account, Credential, Identities};
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
+use crate::access_log::AccessLog;
 use crate::config::{Cli, ServeOptions, Values, sentence};
 use crate::credentials;
 use crate::gateway::{Gateway, Settings};
@@ -16,7 +17,7 @@ use crate::server::Certificates;
 pub type LogFilter = reload::Handle<EnvFilter, Registry>;
 
 /// Options that a reload takes, by their fields in [`ServeOptions`].
-const TAKEN: [&str; 6] = ["config", "credentials_file", "domain", "log", "tls_cert", "tls_key"];
+const TAKEN: [&str; 7] = ["access_log", "config", "credentials_file", "domain", "log", "tls_cert", "tls_key"];
 
 /// What a server was started with, to be read again.
 pub struct Reload {
@@ -37,6 +38,8 @@ pub struct Parts {
     pub state_dir: Option<PathBuf>,
     /// The certificates, if there is TLS.
     pub certificates: Option<Arc<Certificates>>,
+    /// The access log, if there is one.
+    pub access_log: Option<Arc<AccessLog>>,
     /// The log's filter, unless another server in this process has the log.
     pub log_filter: Option<LogFilter>,
 }
@@ -68,7 +71,19 @@ impl Reload {
             Some(certificates) => Some(certificates.prepare(&options.tls_cert, &options.tls_key)?),
             None => None,
         };
+        let access_log = match (&self.parts.access_log, &options.access_log) {
+            (Some(access_log), Some(to)) => Some((access_log, to.open()?)),
+            _ => None,
+        };
         let mut outcome = self.compare(&values);
+        if self.parts.access_log.is_some() != options.access_log.is_some() {
+            outcome.taken.retain(|flag| flag != "--access-log");
+            outcome.needs_restart.push("--access-log (to turn it on or off)".to_owned());
+        }
+        if let Some((access_log, file)) = access_log {
+            // The same one as well: its file was renamed to begin a new one, mostly.
+            access_log.replace(file);
+        }
         if self.parts.certificates.is_none() && !options.tls_cert.is_empty() {
             outcome.taken.retain(|flag| !flag.starts_with("--tls-"));
             outcome.needs_restart.push("--tls-cert (TLS is off)".to_owned());

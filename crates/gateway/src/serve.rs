@@ -18,6 +18,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::access_log::AccessLog;
 use crate::account;
 use crate::body::DigestServices;
 use crate::config::{self, LogFormat, ServeOptions};
@@ -51,19 +52,30 @@ pub fn run(options: ServeOptions, arguments: Vec<OsString>) -> Result<(), String
     // Work that is stuck in the file system must not keep the process; what it has not published
     // does not exist.
     runtime.shutdown_timeout(SHUTDOWN_TIME_MAX);
-    outcome
+    // Now that the last request has ended.
+    if outcome?.is_some_and(|access_log| !access_log.finish(SHUTDOWN_TIME_MAX)) {
+        tracing::warn!("the last lines of the access log are lost: its file does not take them");
+    }
+    Ok(())
 }
 
 async fn serve(
     options: ServeOptions,
     arguments: Vec<OsString>,
     log_filter: Option<LogFilter>,
-) -> Result<(), String> {
+) -> Result<Option<Arc<AccessLog>>, String> {
     let mut signals = Signals::listen()?;
     let running = start(&options).await?;
     greet(&options, &running);
-    let Running { server, gateway, certificates, account, root, .. } = running;
-    let parts = reload::Parts { gateway, account, state_dir: state_dir(&options), certificates, log_filter };
+    let Running { server, gateway, access_log, certificates, account, root, .. } = running;
+    let parts = reload::Parts {
+        gateway,
+        account,
+        state_dir: state_dir(&options),
+        certificates,
+        access_log: access_log.clone(),
+        log_filter,
+    };
     let mut reload = Reload::new(arguments, root.credential, parts)?;
     service_manager::ready();
     signals.until_stopped(Some(&mut reload)).await;
@@ -77,7 +89,7 @@ async fn serve(
             tracing::warn!("told again to stop: requests in progress are cut off");
         }
     }
-    Ok(())
+    Ok(access_log)
 }
 
 /// A server that has been started.
@@ -90,6 +102,7 @@ pub struct Running {
     pub names: Vec<String>,
     /// Where operators look, if they do.
     pub ops_name: Option<String>,
+    access_log: Option<Arc<AccessLog>>,
     certificates: Option<Arc<Certificates>>,
     account: Account,
     root: Root,
@@ -102,6 +115,10 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
     // Before keys are made: they are shown only once, by a start that succeeds.
     let listeners = bind(&options.listen).await?;
     let ops_listener = bind(options.ops_listen.as_slice()).await?.pop();
+    let access_log = match &options.access_log {
+        Some(to) => Some(Arc::new(AccessLog::start(to.open()?, options.access_log_format)?)),
+        None => None,
+    };
     let state_dir = state_dir(options);
     let env = |name: &str| std::env::var(name).ok();
     let account = account::find(options.account_id.as_ref(), state_dir.as_deref())?;
@@ -115,7 +132,19 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
         Some(metrics) => Arc::new(Metered::new(backend, metrics.calls.clone())),
         None => backend,
     };
-    let gateway = Arc::new(gateway(options, backend.clone(), &root, account.clone(), metrics.clone()));
+    let host_id = HostId::random();
+    let observers = (metrics.is_some() || access_log.is_some()).then(|| Observers {
+        metrics: metrics.clone(),
+        access_log: access_log.clone(),
+        host_id: host_id.clone(),
+        owner: account.canonical_id().to_owned(),
+    });
+    let gateway = Gateway {
+        host_id,
+        observers: observers.map(Arc::new),
+        ..gateway(options, backend.clone(), &root, account.clone())
+    };
+    let gateway = Arc::new(gateway);
     let settings = ConnectionSettings {
         gateway: gateway.clone(),
         tls: certificates.as_ref().map(Certificates::acceptor).transpose()?,
@@ -134,7 +163,7 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
         tokio::spawn(operations_server::run(listener, Arc::new(observed)));
     }
     tokio::spawn(sweep::regularly(backend, metrics));
-    Ok(Running { server, gateway, names, ops_name, certificates, account, root })
+    Ok(Running { server, gateway, names, ops_name, access_log, certificates, account, root })
 }
 
 fn state_dir(options: &ServeOptions) -> Option<PathBuf> {
@@ -184,13 +213,7 @@ fn allow_connections(max_connections: usize) {
     }
 }
 
-fn gateway(
-    options: &ServeOptions,
-    backend: Arc<dyn Backend>,
-    root: &Root,
-    account: Account,
-    metrics: Option<Arc<Metrics>>,
-) -> Gateway {
+fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, account: Account) -> Gateway {
     let sigv2 = match options.sigv2 {
         config::SigV2::Presigned => s3_wire::auth::SigV2::Presigned,
         config::SigV2::All => s3_wire::auth::SigV2::All,
@@ -213,7 +236,7 @@ fn gateway(
         request_ids: RequestIds::new(),
         host_id: HostId::random(),
         connections: Connections::default(),
-        observers: metrics.map(|metrics| Arc::new(Observers { metrics })),
+        observers: None,
     }
 }
 

@@ -76,13 +76,44 @@ pub fn format_iso8601(time: Timestamp) -> String {
     owned(&text)
 }
 
+/// A time to the microsecond, in the form of logs: `2009-10-12T17:50:30.123456Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IsoMicros([u8; 27]);
+
+impl IsoMicros {
+    /// Cut down to the microsecond.
+    pub fn new(time: Timestamp) -> Self {
+        let time = Offset::UTC.to_datetime(time);
+        let mut text = *b"0000-00-00T00:00:00.000000Z";
+        extended(&mut text[..19], time);
+        digits(&mut text[20..26], time.subsec_nanosecond() / 1000);
+        Self(text)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        // Digits and letters only.
+        str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+/// Writes `06/Nov/1994:08:49:37 +0000`, the form of Amazon's access logs (and of Apache's).
+pub fn format_log_time(time: Timestamp) -> String {
+    let time = Offset::UTC.to_datetime(time);
+    let mut text = *b"00/Jan/0000:00:00:00 +0000";
+    digits(&mut text[0..2], time.day().into());
+    text[3..6].copy_from_slice(name(&MONTHS, time.month() - 1));
+    digits(&mut text[7..11], time.year().into());
+    digits(&mut text[12..14], time.hour().into());
+    digits(&mut text[15..17], time.minute().into());
+    digits(&mut text[18..20], time.second().into());
+    owned(&text)
+}
+
 /// Writes `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
 pub fn format_http_date(time: Timestamp) -> String {
     let time = Offset::UTC.to_datetime(time);
     let mut text = *b"Mon, 00 Jan 0000 00:00:00 GMT";
-    let name = |names: &[&'static str], index: i8| {
-        usize::try_from(index).ok().and_then(|i| names.get(i)).copied().unwrap_or("Mon").as_bytes()
-    };
     text[0..3].copy_from_slice(name(&WEEKDAYS, time.weekday().to_monday_zero_offset()));
     digits(&mut text[5..7], time.day().into());
     text[8..11].copy_from_slice(name(&MONTHS, time.month() - 1));
@@ -156,6 +187,11 @@ fn time_of(hour: i16, minute: i16, second: i16) -> Option<Time> {
 
 fn timestamp(date: Date, time: Time) -> Option<Timestamp> {
     Offset::UTC.to_timestamp(date.to_datetime(time)).ok()
+}
+
+/// Three letters; an index that does not exist does not occur.
+fn name(names: &[&'static str], index: i8) -> &'static [u8] {
+    usize::try_from(index).ok().and_then(|i| names.get(i)).copied().unwrap_or("Mon").as_bytes()
 }
 
 fn extended(text: &mut [u8], time: DateTime) {

@@ -18,6 +18,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use iam::AccountId;
 use rustix::fs::Advice;
 
+use crate::access_log::Destination;
 use crate::commands::bench::BenchOptions;
 use crate::commands::fsck::FsckOptions;
 use crate::commands::import::ImportCommand;
@@ -152,6 +153,15 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line
     Json,
+}
+
+/// How lines of the access log look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AccessLogFormat {
+    /// One JSON object a line
+    Json,
+    /// The fields of Amazon S3's server access log
+    S3,
 }
 
 /// Options of `slipway sweep`.
@@ -356,8 +366,23 @@ pub struct ServeOptions {
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_TIMEOUT", default_value = "30", value_parser = seconds)]
     pub drain_timeout: Duration,
 
-    /// What to log: error, warn, info, debug or trace; or a filter such as
-    /// info,slipway::access=debug, which adds a line for each request
+    /// Write a line for each request that has ended to the end of this file, or to `stderr` (the
+    /// journal, under systemd). A reload opens the file anew, once it was renamed. Signatures and
+    /// tokens in URLs are left out
+    #[arg(long, value_name = "FILE|stderr", env = "SLIPWAY_ACCESS_LOG", value_parser = Destination::parse)]
+    pub access_log: Option<Destination>,
+
+    /// How lines of the access log look
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        env = "SLIPWAY_ACCESS_LOG_FORMAT",
+        value_enum,
+        default_value = "json"
+    )]
+    pub access_log_format: AccessLogFormat,
+
+    /// What to log: error, warn, info, debug or trace; or a filter such as info,backend_posix=debug
     #[arg(long, value_name = "FILTER", env = "SLIPWAY_LOG", default_value = "info", value_parser = log_filter)]
     pub log: String,
 

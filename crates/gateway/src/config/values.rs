@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn filters_have_known_levels() {
-        for good in ["info", "INFO", "off", "warn,slipway::access=debug", "slipway=trace"] {
+        for good in ["info", "INFO", "off", "warn,gateway::server=debug", "slipway=trace"] {
             assert!(log_filter(good).is_ok(), "{good}");
         }
         for bad in ["nonsense", "", "info,nonsense", "slipway=loud"] {

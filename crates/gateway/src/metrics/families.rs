@@ -29,6 +29,7 @@ pub fn text(metrics: &Metrics, gateway: &Gateway, storage: &Statistics, ready: b
     calls(&mut page, metrics);
     of_storage(&mut page, storage);
     sweeps(&mut page, metrics);
+    access_log(&mut page, gateway);
     process::write(&mut page);
     page.0
 }
@@ -134,6 +135,15 @@ fn sweeps(page: &mut Page, metrics: &Metrics) {
     page.family(&table::UNSWEPT).sample([], sweeps.unswept.load(Relaxed));
     page.family(&table::SWEEPS_FAILED).sample([], sweeps.failed.load(Relaxed));
     page.family(&table::LAST_SWEEP).sample([], sweeps.last.load(Relaxed));
+}
+
+fn access_log(page: &mut Page, gateway: &Gateway) {
+    let access_log = gateway.observers.as_ref().and_then(|observers| observers.access_log.as_ref());
+    let mut family = page.family(&table::ACCESS_LOG);
+    if let Some(counts) = access_log.map(|access_log| access_log.counts()) {
+        family.sample(["written"], counts.written.load(Relaxed));
+        family.sample(["dropped"], counts.dropped.load(Relaxed));
+    }
 }
 
 /// What has been written so far.

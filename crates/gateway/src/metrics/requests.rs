@@ -1,16 +1,14 @@
 //! What requests did, added up by operation.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use s3_wire::ErrorCode;
 use s3_wire::operation::{OPERATIONS, Operation};
 
 use super::histogram::Histogram;
+use crate::per_thread::PerThread;
 
-/// More processors than this share copies.
-const COPIES_MAX: usize = 16;
 /// 1xx to 5xx.
 const CLASSES: usize = 5;
 
@@ -31,16 +29,13 @@ pub struct Outcome {
     pub elapsed: Duration,
 }
 
-/// Counters of requests. Each thread adds to one of a few copies, since a counter that all share
-/// would be written by all processors for each request (decision 0019).
+/// Counters of requests. Each thread adds to one of a few copies (decision 0019).
 #[derive(Debug)]
 pub struct Requests {
-    copies: Vec<Copy>,
+    copies: PerThread<Copy>,
 }
 
-/// On cache lines of its own.
 #[derive(Debug)]
-#[repr(align(128))]
 struct Copy {
     /// By [`Operation`]; the last is for those that are none.
     operations: Vec<OfOperation>,
@@ -72,17 +67,16 @@ pub struct Sums {
 impl Requests {
     /// All zero.
     pub fn new() -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let copy = || Copy {
+        let copies = PerThread::new(|| Copy {
             operations: (0..=OPERATIONS.len()).map(|_| OfOperation::default()).collect(),
             errors: ErrorCode::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
-        };
-        Self { copies: (0..processors.min(COPIES_MAX)).map(|_| copy()).collect() }
+        });
+        Self { copies }
     }
 
     /// Counts a request.
     pub fn add(&self, outcome: &Outcome) {
-        let copy = &self.copies[of_this_thread() % self.copies.len()];
+        let copy = self.copies.mine();
         let of_operation = &copy.operations[index(outcome.operation)];
         let class = usize::from(outcome.status / 100).clamp(1, CLASSES) - 1;
         of_operation.statuses[class].fetch_add(1, Relaxed);
@@ -97,7 +91,7 @@ impl Requests {
     /// The sums of an operation, or of requests that never came to be one.
     pub fn of(&self, operation: Option<Operation>) -> Sums {
         let mut sums = Sums::default();
-        for copy in &self.copies {
+        for copy in self.copies.all() {
             let of_operation = &copy.operations[index(operation)];
             for (sum, count) in sums.statuses.iter_mut().zip(&of_operation.statuses) {
                 *sum += count.load(Relaxed);
@@ -111,7 +105,7 @@ impl Requests {
 
     /// How many requests were answered with this code.
     pub fn errors(&self, code: ErrorCode) -> u64 {
-        self.copies.iter().map(|copy| copy.errors[code as usize].load(Relaxed)).sum()
+        self.copies.all().map(|copy| copy.errors[code as usize].load(Relaxed)).sum()
     }
 }
 
@@ -123,15 +117,6 @@ impl Default for Requests {
 
 fn index(operation: Option<Operation>) -> usize {
     operation.map_or(OPERATIONS.len(), |operation| operation as usize)
-}
-
-/// Threads are numbered as they come.
-fn of_this_thread() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! {
-        static NUMBER: Cell<usize> = Cell::new(NEXT.fetch_add(1, Relaxed));
-    }
-    NUMBER.get()
 }
 
 #[cfg(test)]

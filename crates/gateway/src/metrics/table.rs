@@ -104,6 +104,8 @@ metrics! {
         "Sweeps that could not be done at all."
     LAST_SWEEP "slipway_last_sweep_timestamp_seconds" Gauge []
         "When the last sweep ended, in seconds since 1970; 0 before the first."
+    ACCESS_LOG "slipway_access_log_lines_total" Counter ["result"]
+        "Lines of --access-log: written, or dropped, since its file did not take them in time."
     CPU "process_cpu_seconds_total" Counter []
         "User and system time."
     MEMORY "process_resident_memory_bytes" Gauge []

@@ -15,7 +15,6 @@ use hyper::body::Incoming;
 use s3_types::{Timestamp, UnixAccount};
 use s3_wire::auth::{self, SignedRequest};
 use s3_wire::headers::has;
-use s3_wire::operation::Operation;
 use s3_wire::route::{Route, route};
 use s3_wire::target::bucket_of_host;
 use s3_wire::{ErrorCode, Query, Result, S3Error, Target, limits};
@@ -31,7 +30,7 @@ use preflight::preflight;
 
 use crate::body::{InProgress, RequestBody, ResponseBody};
 use crate::gateway::{Gateway, Settings};
-use crate::observers::Report;
+use crate::observers::{Answered, Known, Report};
 use crate::ops;
 use crate::reply::{self, Reply};
 use crate::request_id::RequestId;
@@ -48,7 +47,8 @@ pub struct RequestContext {
     /// Its place among the requests in progress, kept as long as any work for the request goes on.
     /// `None` if there was no free place: the request is refused.
     pub place: Option<Arc<OwnedSemaphorePermit>>,
-    started: Instant,
+    /// When it arrived, to measure from.
+    pub started: Instant,
 }
 
 impl RequestContext {
@@ -65,10 +65,10 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     let mut cx = RequestContext { id, now, peer, place, started };
     let (head, incoming) = request.into_parts();
     let mut body = RequestBody::new(incoming, &head.headers, gateway.stall_timeout);
-    let mut operation = None;
+    let mut known = Known::default();
     let outcome = if cx.place.is_some() {
         let settings = gateway.settings.load_full();
-        perform(gateway, &settings, &cx, &head, &mut body, &mut operation).await
+        perform(gateway, &settings, &cx, &head, &mut body, &mut known).await
     } else {
         Err(ErrorCode::SlowDown.into())
     };
@@ -83,22 +83,22 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
         reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         phase.leave_body_unread();
     }
-    finish(gateway, &cx, &head, operation, &mut reply);
-    let told = (reply.status().as_u16(), code);
+    finish(gateway, &cx, &head, &mut reply);
     let report = gateway.observers.as_ref().map(|observers| {
-        Box::new(Report::new(Arc::clone(observers), cx.started, operation, told, body.bytes_read()))
+        let answered = Answered { status: reply.status(), code, bytes_in: body.bytes_read() };
+        Box::new(Report::new(observers, &cx, head, known, answered, reply.headers()))
     });
     reply.map(|body| body.hold(InProgress::new(cx.id, phase, cx.place, report)))
 }
 
-/// Performs the request. Sets `known` once it is clear which operation it asks for.
+/// Performs the request. Notes in `known` what it asks for and who asks, as soon as that is clear.
 async fn perform(
     gateway: &Gateway,
     settings: &Settings,
     cx: &RequestContext,
     head: &Parts,
     body: &mut RequestBody,
-    known: &mut Option<Operation>,
+    known: &mut Known,
 ) -> Result<Reply> {
     check_head(head)?;
     let query = Query::parse(head.uri.query().unwrap_or_default())?;
@@ -106,7 +106,10 @@ async fn perform(
     let (host, raw_path) = (host(head), head.uri.path());
     let virtual_bucket = host.and_then(|host| bucket_of_host(host, &settings.domains));
     let virtual_bucket = virtual_bucket.as_deref();
-    let target = Target::parse(virtual_bucket, raw_path);
+    let target = match Target::parse(virtual_bucket, raw_path) {
+        Ok(target) => Ok(&*known.target.insert(target)),
+        Err(error) => Err(error),
+    };
     if head.method == Method::OPTIONS {
         return Err(preflight(gateway, cx, target?.bucket(), &headers).await);
     }
@@ -115,7 +118,7 @@ async fn perform(
         Err(_) => None,
     };
     if let Some(Route::Operation(operation)) = &route {
-        *known = Some(*operation);
+        known.operation = Some(*operation);
     }
     let signed = SignedRequest {
         method: &head.method,
@@ -127,6 +130,7 @@ async fn perform(
     };
     let Authenticated { requester, payload, headers, signed } =
         authenticate(gateway, &settings.identities, cx, &signed)?;
+    (known.requester, known.signed) = (Some(requester.clone()), Some(signed));
     // S3 checks the names of bucket and key after the signature.
     let target = target?;
     if has(&headers, RDMA_TOKEN) {
@@ -137,7 +141,7 @@ async fn perform(
         Some(Route::Refused(error)) => return Err(error),
         Some(Route::RefusedInBucket(error)) => {
             let cx = cx.backend_context(requester.unix_account());
-            return Err(in_bucket(gateway.backend.as_ref(), &cx, &target, error).await);
+            return Err(in_bucket(gateway.backend.as_ref(), &cx, target, error).await);
         }
         None => return Err(ErrorCode::InvalidURI.into()),
     };
@@ -148,7 +152,7 @@ async fn perform(
         head,
         headers: &headers,
         query: &query,
-        target: &target,
+        target,
         operation,
         requester,
         signed,
@@ -203,14 +207,8 @@ fn check_head(head: &Parts) -> Result<()> {
     Ok(())
 }
 
-/// Adds the headers that every answer has, and writes the request's line of the access log.
-fn finish(
-    gateway: &Gateway,
-    cx: &RequestContext,
-    head: &Parts,
-    operation: Option<Operation>,
-    reply: &mut Reply,
-) {
+/// Adds the headers that every answer has.
+fn finish(gateway: &Gateway, cx: &RequestContext, head: &Parts, reply: &mut Reply) {
     let headers = reply.headers_mut();
     headers.insert(header::SERVER, HeaderValue::from_static("Slipway"));
     headers.insert("x-amz-id-2", gateway.host_id.header());
@@ -220,15 +218,4 @@ fn finish(
     if head.method == Method::HEAD && reply.status().as_u16() >= 400 {
         *reply.body_mut() = ResponseBody::empty();
     }
-    tracing::debug!(
-        target: "slipway::access",
-        id = cx.id.as_str(),
-        peer = cx.peer.address.map(tracing::field::display),
-        method = head.method.as_str(),
-        // In debug form, so that a line break in a path does not begin a new line of the log.
-        path = ?head.uri.path(),
-        operation = operation.map(Operation::name),
-        status = reply.status().as_u16(),
-        micros = u64::try_from(cx.started.elapsed().as_micros()).unwrap_or(u64::MAX),
-    );
 }

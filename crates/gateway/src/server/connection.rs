@@ -24,6 +24,7 @@ use super::io::{ConnectionIo, Phase, Timeouts};
 use super::linger::Linger;
 use super::listener::{Plain, Stream};
 use super::refusal;
+use super::tls::Tls;
 use crate::body::ResponseBody;
 use crate::gateway::Gateway;
 use crate::limits::{
@@ -51,8 +52,8 @@ pub struct ConnectionSettings {
 pub struct Peer {
     /// The client's address; none on a unix socket.
     pub address: Option<SocketAddr>,
-    /// Whether it speaks TLS.
-    pub tls: bool,
+    /// TLS, if it speaks that.
+    pub tls: Option<Tls>,
 }
 
 /// How much memory a connection may take, by how many there are.
@@ -118,7 +119,8 @@ pub async fn serve(
             };
             match handshake {
                 Ok(Ok(stream)) => {
-                    serve_http(settings, stream, Peer { address, tls: true }, crowd, draining).await;
+                    let tls = Tls::of(stream.get_ref().1);
+                    serve_http(settings, stream, Peer { address, tls }, crowd, draining).await;
                 }
                 Ok(Err(error)) => {
                     settings.gateway.connections.fail_tls();
@@ -130,7 +132,7 @@ pub async fn serve(
                 }
             }
         }
-        _ => serve_http(settings, stream, Peer { address, tls: false }, crowd, draining).await,
+        _ => serve_http(settings, stream, Peer { address, tls: None }, crowd, draining).await,
     }
 }
 

@@ -18,7 +18,7 @@ pub use connection::{ConnectionSettings, Peer};
 pub use io::{Phase, Timeouts};
 pub use listener::{ListenAddress, Listener};
 pub use send_file::{FileParts, StandIn};
-pub use tls::Certificates;
+pub use tls::{Certificates, Tls};
 
 /// Returns once the server is to stop.
 async fn drained(draining: &mut watch::Receiver<bool>) {

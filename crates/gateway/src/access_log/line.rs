@@ -1,0 +1,262 @@
+//! What a line tells.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use http::header::{AUTHORIZATION, AsHeaderName, CONTENT_LENGTH, HOST, REFERER, USER_AGENT};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue};
+use iam::{Identity, Requester};
+use percent_encoding::percent_decode;
+use s3_types::Timestamp;
+use s3_wire::ErrorCode;
+use s3_wire::honoured::Signed;
+use s3_wire::operation::Operation;
+
+use crate::limits::ACCESS_LOG_FIELD_BYTES_MAX;
+use crate::observers::Known;
+use crate::server::Peer;
+
+/// A request that has ended.
+#[derive(Debug)]
+pub struct Line<'a> {
+    /// When its head had arrived.
+    pub time: Timestamp,
+    /// Its id.
+    pub id: &'a str,
+    /// The gateway that answered.
+    pub host_id: &'a str,
+    /// Where it came from.
+    pub peer: Peer,
+    /// Its head.
+    pub head: &'a Parts,
+    /// What it asked for, and who asked.
+    pub known: &'a Known,
+    /// The canonical id of the account that owns all buckets.
+    pub owner: &'a str,
+    /// The answer's status.
+    pub status: u16,
+    /// S3's code, if it is an error.
+    pub code: Option<ErrorCode>,
+    /// Bytes of the request's body that were read, framing included.
+    pub bytes_in: u64,
+    /// Bytes of the answer's body that were handed to the connection.
+    pub bytes_out: u64,
+    /// Bytes of the whole object that was read or written.
+    pub object_bytes: Option<u64>,
+    /// Until the answer was known.
+    pub answered: Duration,
+    /// Until all of it had left, or was given up.
+    pub elapsed: Duration,
+}
+
+/// How a request was signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signature {
+    /// `SigV4` or `SigV2`.
+    pub version: &'static str,
+    /// In the query, not in the headers.
+    pub in_query: bool,
+}
+
+impl<'a> Line<'a> {
+    /// The client's address.
+    pub fn remote(&self) -> Option<IpAddr> {
+        self.peer.address.map(|address| address.ip().to_canonical())
+    }
+
+    /// Who asked, if the signature was right.
+    pub fn identity(&self) -> Option<&'a Identity> {
+        match &self.known.requester {
+            Some(Requester::Identity(identity)) => Some(identity),
+            _ => None,
+        }
+    }
+
+    /// How it was signed, if the signature was right.
+    pub fn signature(&self) -> Option<Signature> {
+        self.identity()?;
+        let in_headers = |headers: &HeaderMap| {
+            headers.get(AUTHORIZATION).is_some_and(|v| v.as_bytes().starts_with(b"AWS "))
+        };
+        Some(match self.known.signed? {
+            Signed::UrlV4 => Signature { version: "SigV4", in_query: true },
+            Signed::UrlV2 => Signature { version: "SigV2", in_query: true },
+            Signed::Headers if in_headers(&self.head.headers) => {
+                Signature { version: "SigV2", in_query: false }
+            }
+            Signed::Headers => Signature { version: "SigV4", in_query: false },
+        })
+    }
+
+    /// The request's target as it was sent, without what a thief could use.
+    pub fn target(&self) -> Cow<'a, str> {
+        let uri = &self.head.uri;
+        match (uri.path_and_query(), uri.query()) {
+            (Some(target), Some(_)) => without_secrets(target.as_str()),
+            _ => Cow::Borrowed(uri.path()),
+        }
+    }
+
+    /// `Host`.
+    pub fn host(&self) -> Option<Cow<'a, str>> {
+        let authority = self.head.uri.authority().map(|authority| Cow::Borrowed(authority.as_str()));
+        authority.or_else(|| self.header(HOST))
+    }
+
+    /// `User-Agent`.
+    pub fn user_agent(&self) -> Option<Cow<'a, str>> {
+        self.header(USER_AGENT)
+    }
+
+    /// `Referer`. It may be a presigned URL of ours.
+    pub fn referer(&self) -> Option<Cow<'a, str>> {
+        self.header(REFERER).map(|referer| match without_secrets(&referer) {
+            Cow::Borrowed(same) if same.len() == referer.len() => referer,
+            other => Cow::Owned(other.into_owned()),
+        })
+    }
+
+    fn header(&self, name: impl AsHeaderName) -> Option<Cow<'a, str>> {
+        self.head.headers.get(name).map(HeaderValue::as_bytes).map(|value| {
+            let cut = value.get(..ACCESS_LOG_FIELD_BYTES_MAX).unwrap_or(value);
+            String::from_utf8_lossy(cut)
+        })
+    }
+}
+
+/// The bytes of the whole object that an answer is about, or that a request brought.
+pub fn object_bytes(operation: Option<Operation>, request: &HeaderMap, answer: &HeaderMap) -> Option<u64> {
+    let number = |headers: &HeaderMap, name: http::HeaderName| headers.get(name)?.to_str().ok()?.parse().ok();
+    match operation? {
+        Operation::GetObject | Operation::HeadObject => match answer.get(http::header::CONTENT_RANGE) {
+            Some(range) => range.to_str().ok()?.rsplit_once('/')?.1.parse().ok(),
+            None => number(answer, CONTENT_LENGTH),
+        },
+        Operation::PutObject | Operation::UploadPart => {
+            let decoded = http::HeaderName::from_static("x-amz-decoded-content-length");
+            number(request, decoded).or_else(|| number(request, CONTENT_LENGTH))
+        }
+        _ => None,
+    }
+}
+
+/// Parameters whose values would let a reader of the log do as the client did, or read what it
+/// encrypted.
+const SECRET: [&str; 5] = [
+    "x-amz-signature",
+    "signature",
+    "x-amz-security-token",
+    "x-amz-server-side-encryption-customer-key",
+    "x-amz-copy-source-server-side-encryption-customer-key",
+];
+/// What stands for them.
+const REDACTED: &str = "REDACTED";
+
+/// A URL or target, with the values of [`SECRET`] taken out of its query.
+fn without_secrets(target: &str) -> Cow<'_, str> {
+    let Some((path, query)) = target.split_once('?') else { return Cow::Borrowed(target) };
+    if !query.split('&').any(is_secret) {
+        return Cow::Borrowed(target);
+    }
+    let mut text = String::with_capacity(target.len());
+    text.push_str(path);
+    let mut mark = '?';
+    for parameter in query.split('&') {
+        text.push(mark);
+        mark = '&';
+        match parameter.split_once('=') {
+            Some((name, _)) if is_secret(parameter) => {
+                text.push_str(name);
+                text.push('=');
+                text.push_str(REDACTED);
+            }
+            _ => text.push_str(parameter),
+        }
+    }
+    Cow::Owned(text)
+}
+
+fn is_secret(parameter: &str) -> bool {
+    let name = parameter.split_once('=').map_or(parameter, |(name, _)| name);
+    let is = |name: &[u8]| SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret.as_bytes()));
+    if name.contains('%') { is(&Cow::from(percent_decode(name.as_bytes()))) } else { is(name.as_bytes()) }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use http::Request;
+    use s3_wire::Target;
+
+    use super::*;
+
+    /// Does something with a line in which every field has something to escape.
+    pub fn with_line(with: impl FnOnce(&Line<'_>)) {
+        let (head, ()) = Request::builder()
+            .method("PUT")
+            .uri("/bucket/a%22%0Ab?X-Amz-Signature=abc&x=%221%22")
+            .header("host", "s3.test")
+            .header("user-agent", "a \"quoted\" \\agent\t\u{e9}")
+            .header("referer", "http://s3.test/b/k?a=1&Signature=secret")
+            .body(())
+            .unwrap()
+            .into_parts();
+        let known = Known {
+            operation: Some(Operation::PutObject),
+            target: Target::parse(None, "/bucket/a%22%0Ab").ok(),
+            ..Known::default()
+        };
+        with(&Line {
+            time: Timestamp::from_microsecond(1_700_000_000_123_456).unwrap(),
+            id: "0123456789ABCDEF",
+            host_id: "host+id/=",
+            peer: Peer { address: Some("[::ffff:192.0.2.7]:5555".parse().unwrap()), tls: None },
+            head: &head,
+            known: &known,
+            owner: "0123abcd",
+            status: 403,
+            code: Some(ErrorCode::AccessDenied),
+            bytes_in: 5,
+            bytes_out: 240,
+            object_bytes: Some(5),
+            answered: Duration::from_micros(1200),
+            elapsed: Duration::from_micros(2499),
+        });
+    }
+
+    #[test]
+    fn secrets() {
+        for (target, logged) in [
+            ("/b/k", "/b/k"),
+            ("/b/k?x=1", "/b/k?x=1"),
+            ("/b?X-Amz-Signature=a&x=1", "/b?X-Amz-Signature=REDACTED&x=1"),
+            ("/b?x=1&Signature=a%2Fb", "/b?x=1&Signature=REDACTED"),
+            ("/b?x-amz-security-token=a", "/b?x-amz-security-token=REDACTED"),
+            ("/b?X-Amz-Sign%61ture=a", "/b?X-Amz-Sign%61ture=REDACTED"),
+            ("/b?Signature", "/b?Signature"),
+            ("http://h/b?x?Signature=a&Signature=b=c", "http://h/b?x?Signature=a&Signature=REDACTED"),
+        ] {
+            assert_eq!(without_secrets(target), logged);
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        let headers = |pairs: &[(&'static str, &'static str)]| -> HeaderMap {
+            pairs
+                .iter()
+                .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)))
+                .collect()
+        };
+        let (get, put) = (Some(Operation::GetObject), Some(Operation::PutObject));
+        let none = HeaderMap::new();
+        let part = headers(&[("content-range", "bytes 0-4/9000"), ("content-length", "5")]);
+        assert_eq!(object_bytes(get, &none, &part), Some(9000));
+        assert_eq!(object_bytes(get, &none, &headers(&[("content-length", "5")])), Some(5));
+        let framed = headers(&[("content-length", "90"), ("x-amz-decoded-content-length", "5")]);
+        assert_eq!(object_bytes(put, &framed, &none), Some(5));
+        assert_eq!(object_bytes(Some(Operation::ListObjectsV2), &framed, &part), None);
+        assert_eq!(object_bytes(None, &framed, &part), None);
+    }
+}

@@ -1,0 +1,318 @@
+//! The access log: a line for each request that has ended (decision 0021).
+//!
+//! Lines are written into buffers in memory, one for each of a few groups of threads, and a thread
+//! of its own takes them to the file. No request waits for a disk: where the file is slower than
+//! the requests are, lines are dropped and counted.
+
+mod json;
+mod line;
+mod s3;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+
+pub use line::{Line, object_bytes};
+
+use crate::config::AccessLogFormat;
+use crate::limits::{
+    ACCESS_LOG_BUFFER_BYTES_MAX, ACCESS_LOG_INTERVAL, ACCESS_LOG_WAKE_BYTES, ACCESS_LOG_WARN_INTERVAL,
+};
+use crate::per_thread::PerThread;
+
+/// Where lines go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// To the end of a file.
+    File(PathBuf),
+    /// To standard error: the journal, under systemd.
+    Stderr,
+}
+
+impl Destination {
+    /// Reads `stderr`, or the path of a file.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "" => Err("it is a file, or stderr".to_owned()),
+            "stderr" | "-" => Ok(Self::Stderr),
+            path => Ok(Self::File(path.into())),
+        }
+    }
+
+    /// Opens it.
+    pub fn open(&self) -> Result<File, String> {
+        match self {
+            Self::Stderr => {
+                let stderr = rustix::io::fcntl_dupfd_cloexec(io::stderr(), 3);
+                stderr.map(File::from).map_err(|error| format!("--access-log stderr: {error}"))
+            }
+            Self::File(path) => {
+                open(path).map_err(|error| format!("--access-log {}: {error}", path.display()))
+            }
+        }
+    }
+}
+
+/// Readable by its owner and group: lines tell who did what.
+const FILE_MODE: u32 = 0o640;
+
+fn open(path: &Path) -> io::Result<File> {
+    // A pipe that nobody reads is an error, and must not hold up the start.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(FILE_MODE)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+}
+
+/// A log that is open.
+#[derive(Debug)]
+pub struct AccessLog {
+    format: AccessLogFormat,
+    shared: Arc<Shared>,
+}
+
+/// What requests and the log's thread share.
+#[derive(Debug)]
+struct Shared {
+    buffers: PerThread<Mutex<Vec<u8>>>,
+    /// A file to go on with, since a reload.
+    next_file: Mutex<Option<File>>,
+    wanted: Mutex<Wanted>,
+    wake: Condvar,
+    finished: Condvar,
+    /// True as long as the thread was told that there is much to write.
+    woken: AtomicBool,
+    counts: Counts,
+}
+
+/// What the log's thread is to do beside its rounds.
+#[derive(Debug, Default)]
+struct Wanted {
+    now: bool,
+    end: bool,
+    ended: bool,
+}
+
+/// Lines so far.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Handed to the kernel.
+    pub written: AtomicU64,
+    /// Lost, since the buffers were full or the file could not be written to.
+    pub dropped: AtomicU64,
+}
+
+impl AccessLog {
+    /// Begins to write lines in this format to the file.
+    pub fn start(file: File, format: AccessLogFormat) -> Result<Self, String> {
+        let shared = Arc::new(Shared {
+            buffers: PerThread::new(|| Mutex::new(Vec::new())),
+            next_file: Mutex::new(None),
+            wanted: Mutex::new(Wanted::default()),
+            wake: Condvar::new(),
+            finished: Condvar::new(),
+            woken: AtomicBool::new(false),
+            counts: Counts::default(),
+        });
+        let writer = Writer { shared: Arc::clone(&shared), file, spare: Vec::new(), warned: None };
+        std::thread::Builder::new()
+            .name("access log".to_owned())
+            .spawn(move || writer.run())
+            .map_err(|error| format!("cannot start a thread: {error}"))?;
+        Ok(Self { format, shared })
+    }
+
+    /// Adds a line.
+    pub fn add(&self, line: &Line<'_>) {
+        let mut buffer = lock(self.shared.buffers.mine());
+        let before = buffer.len();
+        if before < ACCESS_LOG_BUFFER_BYTES_MAX {
+            match self.format {
+                AccessLogFormat::Json => json::write(&mut buffer, line),
+                AccessLogFormat::S3 => s3::write(&mut buffer, line),
+            }
+            buffer.push(b'\n');
+        } else {
+            self.shared.counts.dropped.fetch_add(1, Relaxed);
+        }
+        let is_much = buffer.len() >= ACCESS_LOG_WAKE_BYTES;
+        drop(buffer);
+        if is_much && !self.shared.woken.swap(true, Relaxed) {
+            lock(&self.shared.wanted).now = true;
+            self.shared.wake.notify_one();
+        }
+    }
+
+    /// Goes on with another file, or with a new one of the same name.
+    pub fn replace(&self, file: File) {
+        *lock(&self.shared.next_file) = Some(file);
+        lock(&self.shared.wanted).now = true;
+        self.shared.wake.notify_one();
+    }
+
+    /// Lines so far.
+    pub fn counts(&self) -> &Counts {
+        &self.shared.counts
+    }
+
+    /// Writes what is left. Waits for that no longer than `limit`; false if it took longer.
+    pub fn finish(&self, limit: Duration) -> bool {
+        let mut wanted = lock(&self.shared.wanted);
+        wanted.end = true;
+        self.shared.wake.notify_one();
+        let done = self.shared.finished.wait_timeout_while(wanted, limit, |wanted| !wanted.ended);
+        !done.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+}
+
+/// Nothing that is done under these locks leaves half of anything behind.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The log's thread.
+struct Writer {
+    shared: Arc<Shared>,
+    file: File,
+    /// Empty, with room for what comes next.
+    spare: Vec<u8>,
+    warned: Option<Instant>,
+}
+
+impl Writer {
+    fn run(mut self) {
+        loop {
+            let end = self.wait();
+            self.round();
+            if end {
+                lock(&self.shared.wanted).ended = true;
+                self.shared.finished.notify_all();
+                return;
+            }
+        }
+    }
+
+    /// Returns when it is time for a round; true before the last.
+    fn wait(&self) -> bool {
+        let wanted = lock(&self.shared.wanted);
+        let is_idle = |wanted: &mut Wanted| !wanted.now && !wanted.end;
+        let slept = self.shared.wake.wait_timeout_while(wanted, ACCESS_LOG_INTERVAL, is_idle);
+        let (mut wanted, _) = slept.unwrap_or_else(PoisonError::into_inner);
+        wanted.now = false;
+        wanted.end
+    }
+
+    fn round(&mut self) {
+        self.shared.woken.store(false, Relaxed);
+        let next_file = lock(&self.shared.next_file).take();
+        let shared = Arc::clone(&self.shared);
+        for buffer in shared.buffers.all() {
+            std::mem::swap(&mut *lock(buffer), &mut self.spare);
+            if !self.spare.is_empty() {
+                self.write();
+                self.spare.clear();
+            }
+            self.spare.shrink_to(ACCESS_LOG_WAKE_BYTES);
+        }
+        if let Some(file) = next_file {
+            self.file = file;
+        }
+    }
+
+    /// Writes whole lines as far as the file takes them.
+    fn write(&mut self) {
+        let lines = memchr::memchr_iter(b'\n', &self.spare).count() as u64;
+        match self.file.write_all(&self.spare) {
+            Ok(()) => {
+                self.shared.counts.written.fetch_add(lines, Relaxed);
+            }
+            Err(error) => {
+                self.shared.counts.dropped.fetch_add(lines, Relaxed);
+                if self.warned.is_none_or(|at| at.elapsed() >= ACCESS_LOG_WARN_INTERVAL) {
+                    self.warned = Some(Instant::now());
+                    tracing::error!(%error, lines, "lines of the access log are lost");
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Seek as _};
+
+    use super::*;
+
+    fn text(mut file: &File) -> String {
+        let mut text = String::new();
+        file.rewind().unwrap();
+        file.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn lines_of_all_threads_are_whole() {
+        let file = tempfile::tempfile().unwrap();
+        let log = AccessLog::start(file.try_clone().unwrap(), AccessLogFormat::Json).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| (0..500).for_each(|_| line::tests::with_line(|line| log.add(line))));
+            }
+        });
+        assert!(log.finish(Duration::from_secs(10)));
+        let text = text(&file);
+        assert_eq!(text.lines().count(), 4000);
+        for line in text.lines() {
+            serde_json::from_str::<serde_json::Value>(line).unwrap();
+        }
+        assert_eq!(log.counts().written.load(Relaxed), 4000);
+    }
+
+    #[test]
+    fn what_can_not_be_written_is_counted() {
+        let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let log = AccessLog::start(file, AccessLogFormat::Json).unwrap();
+        (0..3).for_each(|_| line::tests::with_line(|line| log.add(line)));
+        assert!(log.finish(Duration::from_secs(10)));
+        assert_eq!(log.counts().dropped.load(Relaxed), 3);
+        assert_eq!(log.counts().written.load(Relaxed), 0);
+    }
+
+    /// A pipe that nobody empties: requests go on, and what does not fit is counted.
+    #[test]
+    fn a_file_that_takes_nothing_holds_up_nobody() {
+        let (_reader, writer) = io::pipe().unwrap();
+        let log = AccessLog::start(File::from(std::os::fd::OwnedFd::from(writer)), AccessLogFormat::Json);
+        let log = log.unwrap();
+        let many = ACCESS_LOG_BUFFER_BYTES_MAX * 3 / 100;
+        (0..many).for_each(|_| line::tests::with_line(|line| log.add(line)));
+        assert!(log.counts().dropped.load(Relaxed) > 0);
+        assert!(!log.finish(Duration::from_millis(10)));
+    }
+
+    #[test]
+    fn lines_before_another_file_go_to_the_first() {
+        let (first, second) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+        let log = AccessLog::start(first.try_clone().unwrap(), AccessLogFormat::S3).unwrap();
+        line::tests::with_line(|line| log.add(line));
+        log.replace(second.try_clone().unwrap());
+        let end = Instant::now() + Duration::from_secs(10);
+        while lock(&log.shared.next_file).is_some() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // The round that took the file may still be under way.
+        std::thread::sleep(ACCESS_LOG_INTERVAL);
+        line::tests::with_line(|line| log.add(line));
+        assert!(log.finish(Duration::from_secs(10)));
+        assert_eq!((text(&first).lines().count(), text(&second).lines().count()), (1, 1));
+    }
+}

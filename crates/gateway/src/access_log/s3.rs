@@ -1,0 +1,177 @@
+//! A line as Amazon S3's server access log has it ("Amazon S3 server access log format" in its user
+//! guide): 26 fields with a space between them, `-` for what there is not.
+
+use std::borrow::Cow;
+use std::io::Write as _;
+use std::time::Duration;
+
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
+use s3_types::{BucketName, ObjectKey};
+use s3_wire::operation::{Operation, OperationInfo, Selector};
+use s3_wire::target::Shape;
+use s3_wire::time::format_log_time;
+
+use super::line::Line;
+use crate::server::Tls;
+
+/// Keys as Amazon writes them there: as in a URL.
+const KEY: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'*');
+/// What would end a field in quotes, or a line.
+const QUOTED: &AsciiSet = &CONTROLS.add(b'"').add(b'\\');
+/// What would end a field without quotes.
+const BARE: &AsciiSet = &QUOTED.add(b' ');
+
+/// Appends the line, without its end.
+pub fn write(out: &mut Vec<u8>, line: &Line<'_>) {
+    let target = line.known.target.as_ref();
+    let bucket = target.and_then(|target| target.bucket()).map(BucketName::as_str);
+    let key = target.and_then(|target| target.key()).map(ObjectKey::as_str);
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let signature = line.signature();
+    let mut fields = Fields { out, is_first: true };
+    fields.text(bucket.map(|_| line.owner));
+    fields.text(bucket);
+    fields.shown(format_args!("[{}]", format_log_time(line.time)));
+    fields.number(line.remote());
+    fields.text(line.identity().map(|_| line.owner));
+    fields.text(Some(line.id));
+    fields.operation(line.known.operation, line);
+    fields.number(key.map(|key| utf8_percent_encode(key, KEY)));
+    let target = line.target();
+    let target = utf8_percent_encode(&target, QUOTED);
+    fields.shown(format_args!("\"{} {target} {:?}\"", line.head.method, line.head.version));
+    fields.number(Some(line.status));
+    fields.text(line.code.map(Into::into));
+    fields.number((line.bytes_out > 0).then_some(line.bytes_out));
+    fields.number(line.object_bytes);
+    fields.number(Some(milliseconds(line.elapsed)));
+    fields.number(Some(milliseconds(line.answered)));
+    fields.quoted(line.referer());
+    fields.quoted(line.user_agent());
+    // The version: there are none yet.
+    fields.text(None);
+    fields.text(Some(line.host_id));
+    fields.text(signature.map(|signature| signature.version));
+    fields.text(line.peer.tls.map(Tls::cipher));
+    fields.text(signature.map(|s| if s.in_query { "QueryString" } else { "AuthHeader" }));
+    fields.text(line.host().as_deref());
+    fields.text(line.peer.tls.map(Tls::version));
+    // The access point's ARN, and whether an ACL was needed: there are neither.
+    fields.text(None);
+    fields.text(None);
+}
+
+struct Fields<'o> {
+    out: &'o mut Vec<u8>,
+    is_first: bool,
+}
+
+impl Fields<'_> {
+    fn shown(&mut self, field: std::fmt::Arguments<'_>) {
+        if !std::mem::take(&mut self.is_first) {
+            self.out.push(b' ');
+        }
+        // A vector grows.
+        let _ = self.out.write_fmt(field);
+    }
+
+    fn number(&mut self, field: Option<impl std::fmt::Display>) {
+        match field {
+            Some(field) => self.shown(format_args!("{field}")),
+            None => self.shown(format_args!("-")),
+        }
+    }
+
+    fn text(&mut self, field: Option<&str>) {
+        self.number(field.map(|text| utf8_percent_encode(text, BARE)));
+    }
+
+    fn quoted(&mut self, field: Option<Cow<'_, str>>) {
+        let field = field.unwrap_or(Cow::Borrowed("-"));
+        self.shown(format_args!("\"{}\"", percent_encode(field.as_bytes(), QUOTED)));
+    }
+
+    /// `REST.GET.OBJECT`: the method, and Amazon's word for what is asked of.
+    fn operation(&mut self, operation: Option<Operation>, line: &Line<'_>) {
+        if let Some(info) = operation.map(Operation::info) {
+            return self.shown(format_args!("REST.{}.{}", verb(info), Word(info)));
+        }
+        let shape = line.known.target.as_ref().map(|target| target.shape().resource_type());
+        let method = percent_encode(line.head.method.as_str().as_bytes(), BARE);
+        self.shown(format_args!("REST.{method}.{}", shape.unwrap_or("UNKNOWN")));
+    }
+}
+
+fn verb(info: &OperationInfo) -> &'static str {
+    match info.operation {
+        Operation::CopyObject | Operation::UploadPartCopy => "COPY",
+        _ => info.method.as_str(),
+    }
+}
+
+/// What an operation is about, in Amazon's words where they are known.
+struct Word(&'static OperationInfo);
+
+impl std::fmt::Display for Word {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let known = match self.0.operation {
+            Operation::UploadPart | Operation::UploadPartCopy => "PART",
+            Operation::CreateMultipartUpload | Operation::ListMultipartUploads => "UPLOADS",
+            Operation::CompleteMultipartUpload | Operation::AbortMultipartUpload | Operation::ListParts => {
+                "UPLOAD"
+            }
+            Operation::DeleteObjects => "MULTI_OBJECT_DELETE",
+            Operation::ListObjectVersions => "BUCKETVERSIONS",
+            Operation::CopyObject => "OBJECT",
+            _ => "",
+        };
+        if !known.is_empty() {
+            return f.write_str(known);
+        }
+        match (self.0.selector, self.0.shape) {
+            (Selector::Sub("logging"), _) => f.write_str("LOGGING_STATUS"),
+            (Selector::Sub("policy"), Shape::Bucket) => f.write_str("BUCKETPOLICY"),
+            (Selector::Sub(name), _) if name != "list-type" => {
+                name.chars().try_for_each(|c| f.write_str(c.to_uppercase().to_string().as_str()))
+            }
+            (_, shape) => f.write_str(shape.resource_type()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::line::tests::with_line;
+    use super::*;
+
+    #[test]
+    fn fields() {
+        let mut out = Vec::new();
+        with_line(|line| write(&mut out, line));
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(
+            text,
+            "0123abcd bucket [14/Nov/2023:22:13:20 +0000] 192.0.2.7 - 0123456789ABCDEF REST.PUT.OBJECT \
+             a%22%0Ab \"PUT /bucket/a%22%0Ab?X-Amz-Signature=REDACTED&x=%221%22 HTTP/1.1\" 403 AccessDenied \
+             240 5 2 1 \"http://s3.test/b/k?a=1&Signature=REDACTED\" \"a %22quoted%22 %5Cagent%09%C3%A9\" - \
+             host+id/= - - - s3.test - - -"
+        );
+    }
+
+    #[test]
+    fn words() {
+        for (operation, word) in [
+            (Operation::GetObject, "OBJECT"),
+            (Operation::ListObjectsV2, "BUCKET"),
+            (Operation::ListBuckets, "SERVICE"),
+            (Operation::UploadPartCopy, "PART"),
+            (Operation::GetBucketLocation, "LOCATION"),
+            (Operation::GetBucketLogging, "LOGGING_STATUS"),
+            (Operation::GetBucketPolicy, "BUCKETPOLICY"),
+            (Operation::DeleteObjects, "MULTI_OBJECT_DELETE"),
+        ] {
+            assert_eq!(Word(operation.info()).to_string(), word);
+        }
+    }
+}
