@@ -121,9 +121,9 @@ impl Report {
 impl Drop for Report {
     fn drop(&mut self) {
         let Answered { status, code, bytes_in } = self.answered;
-        let (status, bytes_out, elapsed) = (status.as_u16(), self.bytes_out, self.started.elapsed());
+        let (bytes_out, elapsed) = (self.bytes_out, self.started.elapsed());
         if let Some(metrics) = &self.observers.metrics {
-            let operation = self.operation;
+            let (operation, status) = (self.operation, status.as_u16());
             metrics.requests.add(&Outcome { operation, status, code, bytes_in, bytes_out, elapsed });
         }
         if let (Some(access_log), Some(details)) = (&self.observers.access_log, &self.details) {

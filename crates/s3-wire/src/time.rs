@@ -90,6 +90,11 @@ impl IsoMicros {
         Self(text)
     }
 
+    /// Makes it the text of another time in the same second, from 1970 on.
+    pub fn set_fraction(&mut self, time: Timestamp) {
+        digits(&mut self.0[20..26], time.subsec_nanosecond() / 1000);
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         // Digits and letters only.

@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use http::header::{AUTHORIZATION, AsHeaderName, CONTENT_LENGTH, HOST, REFERER, USER_AGENT};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, REFERER, USER_AGENT};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, StatusCode};
 use iam::{Identity, Requester};
+use memchr::memchr;
 use percent_encoding::percent_decode;
 use s3_types::Timestamp;
 use s3_wire::ErrorCode;
@@ -36,7 +38,7 @@ pub struct Line<'a> {
     /// The canonical id of the account that owns all buckets.
     pub owner: &'a str,
     /// The answer's status.
-    pub status: u16,
+    pub status: StatusCode,
     /// S3's code, if it is an error.
     pub code: Option<ErrorCode>,
     /// Bytes of the request's body that were read, framing included.
@@ -75,55 +77,58 @@ impl<'a> Line<'a> {
     }
 
     /// How it was signed, if the signature was right.
-    pub fn signature(&self) -> Option<Signature> {
+    pub fn signature(&self, headers: &Headers<'_>) -> Option<Signature> {
         self.identity()?;
-        let in_headers = |headers: &HeaderMap| {
-            headers.get(AUTHORIZATION).is_some_and(|v| v.as_bytes().starts_with(b"AWS "))
+        let (version, in_query) = match self.known.signed? {
+            Signed::UrlV4 => ("SigV4", true),
+            Signed::UrlV2 => ("SigV2", true),
+            Signed::Headers if headers.is_sigv2 => ("SigV2", false),
+            Signed::Headers => ("SigV4", false),
         };
-        Some(match self.known.signed? {
-            Signed::UrlV4 => Signature { version: "SigV4", in_query: true },
-            Signed::UrlV2 => Signature { version: "SigV2", in_query: true },
-            Signed::Headers if in_headers(&self.head.headers) => {
-                Signature { version: "SigV2", in_query: false }
-            }
-            Signed::Headers => Signature { version: "SigV4", in_query: false },
-        })
+        Some(Signature { version, in_query })
     }
 
-    /// The request's target as it was sent, without what a thief could use.
-    pub fn target(&self) -> Cow<'a, str> {
-        let uri = &self.head.uri;
-        match (uri.path_and_query(), uri.query()) {
-            (Some(target), Some(_)) => without_secrets(target.as_str()),
-            _ => Cow::Borrowed(uri.path()),
+    /// The request's target as it was sent: to be told by [`push_without_secrets`].
+    pub fn target(&self) -> &'a str {
+        self.head.uri.path_and_query().map_or_else(|| self.head.uri.path(), PathAndQuery::as_str)
+    }
+
+    /// The headers that are told.
+    pub fn headers(&self) -> Headers<'a> {
+        let mut headers = Headers::default();
+        // Most requests have fewer headers than four lookups have steps.
+        for (name, value) in &self.head.headers {
+            let value = value.as_bytes();
+            let field = match *name {
+                HOST => &mut headers.host,
+                USER_AGENT => &mut headers.user_agent,
+                REFERER => &mut headers.referer,
+                AUTHORIZATION => {
+                    headers.is_sigv2 = value.starts_with(b"AWS ");
+                    continue;
+                }
+                _ => continue,
+            };
+            *field = Some(value.get(..ACCESS_LOG_FIELD_BYTES_MAX).unwrap_or(value));
         }
+        if let Some(authority) = self.head.uri.authority() {
+            headers.host = Some(authority.as_str().as_bytes());
+        }
+        headers
     }
+}
 
+/// The headers that are told, [`ACCESS_LOG_FIELD_BYTES_MAX`] of each.
+#[derive(Debug, Default)]
+pub struct Headers<'a> {
     /// `Host`.
-    pub fn host(&self) -> Option<Cow<'a, str>> {
-        let authority = self.head.uri.authority().map(|authority| Cow::Borrowed(authority.as_str()));
-        authority.or_else(|| self.header(HOST))
-    }
-
+    pub host: Option<&'a [u8]>,
     /// `User-Agent`.
-    pub fn user_agent(&self) -> Option<Cow<'a, str>> {
-        self.header(USER_AGENT)
-    }
-
-    /// `Referer`. It may be a presigned URL of ours.
-    pub fn referer(&self) -> Option<Cow<'a, str>> {
-        self.header(REFERER).map(|referer| match without_secrets(&referer) {
-            Cow::Borrowed(same) if same.len() == referer.len() => referer,
-            other => Cow::Owned(other.into_owned()),
-        })
-    }
-
-    fn header(&self, name: impl AsHeaderName) -> Option<Cow<'a, str>> {
-        self.head.headers.get(name).map(HeaderValue::as_bytes).map(|value| {
-            let cut = value.get(..ACCESS_LOG_FIELD_BYTES_MAX).unwrap_or(value);
-            String::from_utf8_lossy(cut)
-        })
-    }
+    pub user_agent: Option<&'a [u8]>,
+    /// `Referer`. It may be a presigned URL of ours: to be told by [`push_without_secrets`].
+    pub referer: Option<&'a [u8]>,
+    /// `Authorization` is of the old kind.
+    is_sigv2: bool,
 }
 
 /// The bytes of the whole object that an answer is about, or that a request brought.
@@ -144,49 +149,42 @@ pub fn object_bytes(operation: Option<Operation>, request: &HeaderMap, answer: &
 
 /// Parameters whose values would let a reader of the log do as the client did, or read what it
 /// encrypted.
-const SECRET: [&str; 5] = [
-    "x-amz-signature",
-    "signature",
-    "x-amz-security-token",
-    "x-amz-server-side-encryption-customer-key",
-    "x-amz-copy-source-server-side-encryption-customer-key",
+const SECRET: [&[u8]; 5] = [
+    b"x-amz-signature",
+    b"signature",
+    b"x-amz-security-token",
+    b"x-amz-server-side-encryption-customer-key",
+    b"x-amz-copy-source-server-side-encryption-customer-key",
 ];
 /// What stands for them.
-const REDACTED: &str = "REDACTED";
+const REDACTED: &[u8] = b"REDACTED";
 
-/// A URL or target, with the values of [`SECRET`] taken out of its query.
-fn without_secrets(target: &str) -> Cow<'_, str> {
-    let Some((path, query)) = target.split_once('?') else { return Cow::Borrowed(target) };
-    if !query.split('&').any(is_secret) {
-        return Cow::Borrowed(target);
-    }
-    let mut text = String::with_capacity(target.len());
-    text.push_str(path);
-    let mut mark = '?';
-    for parameter in query.split('&') {
-        text.push(mark);
-        mark = '&';
-        match parameter.split_once('=') {
-            Some((name, _)) if is_secret(parameter) => {
-                text.push_str(name);
-                text.push('=');
-                text.push_str(REDACTED);
-            }
-            _ => text.push_str(parameter),
+/// Appends a URL or target, with the values of [`SECRET`] taken out of its query.
+pub fn push_without_secrets(out: &mut Vec<u8>, target: &[u8]) {
+    let mut copied = 0;
+    let mut start = memchr(b'?', target).map_or(target.len(), |mark| mark + 1);
+    while let Some(rest) = target.get(start..).filter(|rest| !rest.is_empty()) {
+        let length = memchr(b'&', rest).unwrap_or(rest.len());
+        if let Some(name) = memchr(b'=', &rest[..length])
+            && is_secret(&rest[..name])
+        {
+            out.extend_from_slice(&target[copied..=start + name]);
+            out.extend_from_slice(REDACTED);
+            copied = start + length;
         }
+        start += length + 1;
     }
-    Cow::Owned(text)
+    out.extend_from_slice(&target[copied..]);
 }
 
-fn is_secret(parameter: &str) -> bool {
-    let name = parameter.split_once('=').map_or(parameter, |(name, _)| name);
-    let is = |name: &[u8]| SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret.as_bytes()));
-    if name.contains('%') { is(&Cow::from(percent_decode(name.as_bytes()))) } else { is(name.as_bytes()) }
+fn is_secret(name: &[u8]) -> bool {
+    let is = |name: &[u8]| SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret));
+    if memchr(b'%', name).is_some() { is(&Cow::from(percent_decode(name))) } else { is(name) }
 }
 
 #[cfg(test)]
 pub mod tests {
-    use http::Request;
+    use http::{HeaderValue, Request};
     use s3_wire::Target;
 
     use super::*;
@@ -215,7 +213,7 @@ pub mod tests {
             head: &head,
             known: &known,
             owner: "0123abcd",
-            status: 403,
+            status: StatusCode::FORBIDDEN,
             code: Some(ErrorCode::AccessDenied),
             bytes_in: 5,
             bytes_out: 240,
@@ -235,9 +233,13 @@ pub mod tests {
             ("/b?x-amz-security-token=a", "/b?x-amz-security-token=REDACTED"),
             ("/b?X-Amz-Sign%61ture=a", "/b?X-Amz-Sign%61ture=REDACTED"),
             ("/b?Signature", "/b?Signature"),
+            ("/b?", "/b?"),
+            ("/b?&&Signature=&=", "/b?&&Signature=REDACTED&="),
             ("http://h/b?x?Signature=a&Signature=b=c", "http://h/b?x?Signature=a&Signature=REDACTED"),
         ] {
-            assert_eq!(without_secrets(target), logged);
+            let mut out = b"before ".to_vec();
+            push_without_secrets(&mut out, target.as_bytes());
+            assert_eq!(String::from_utf8(out).unwrap(), format!("before {logged}"));
         }
     }
 

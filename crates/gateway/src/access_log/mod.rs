@@ -17,8 +17,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
+use s3_types::Timestamp;
+use s3_wire::time::IsoMicros;
 
-pub use line::{Line, object_bytes};
+pub use line::{Line, Signature, object_bytes};
 
 use crate::config::AccessLogFormat;
 use crate::limits::{
@@ -83,7 +85,7 @@ pub struct AccessLog {
 /// What requests and the log's thread share.
 #[derive(Debug)]
 struct Shared {
-    buffers: PerThread<Mutex<Vec<u8>>>,
+    buffers: PerThread<Mutex<Buffer>>,
     /// A file to go on with, since a reload.
     next_file: Mutex<Option<File>>,
     wanted: Mutex<Wanted>,
@@ -92,6 +94,28 @@ struct Shared {
     /// True as long as the thread was told that there is much to write.
     woken: AtomicBool,
     counts: Counts,
+}
+
+/// Lines of one group of threads, that are not in the file yet.
+#[derive(Debug, Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    /// The second that was written last, and how it is written.
+    second: Option<(i64, IsoMicros)>,
+}
+
+impl Buffer {
+    /// The time as text. Within a second, only the fraction is made anew.
+    fn time(&mut self, time: Timestamp) -> IsoMicros {
+        let second = time.as_second();
+        match &mut self.second {
+            Some((last, text)) if *last == second => {
+                text.set_fraction(time);
+                *text
+            }
+            last => last.insert((second, IsoMicros::new(time))).1,
+        }
+    }
 }
 
 /// What the log's thread is to do beside its rounds.
@@ -115,7 +139,7 @@ impl AccessLog {
     /// Begins to write lines in this format to the file.
     pub fn start(file: File, format: AccessLogFormat) -> Result<Self, String> {
         let shared = Arc::new(Shared {
-            buffers: PerThread::new(|| Mutex::new(Vec::new())),
+            buffers: PerThread::new(|| Mutex::new(Buffer::default())),
             next_file: Mutex::new(None),
             wanted: Mutex::new(Wanted::default()),
             wake: Condvar::new(),
@@ -134,17 +158,16 @@ impl AccessLog {
     /// Adds a line.
     pub fn add(&self, line: &Line<'_>) {
         let mut buffer = lock(self.shared.buffers.mine());
-        let before = buffer.len();
-        if before < ACCESS_LOG_BUFFER_BYTES_MAX {
+        if buffer.bytes.len() < ACCESS_LOG_BUFFER_BYTES_MAX {
             match self.format {
                 AccessLogFormat::Json => json::write(&mut buffer, line),
                 AccessLogFormat::S3 => s3::write(&mut buffer, line),
             }
-            buffer.push(b'\n');
+            buffer.bytes.push(b'\n');
         } else {
             self.shared.counts.dropped.fetch_add(1, Relaxed);
         }
-        let is_much = buffer.len() >= ACCESS_LOG_WAKE_BYTES;
+        let is_much = buffer.bytes.len() >= ACCESS_LOG_WAKE_BYTES;
         drop(buffer);
         if is_much && !self.shared.woken.swap(true, Relaxed) {
             lock(&self.shared.wanted).now = true;
@@ -216,7 +239,7 @@ impl Writer {
         let next_file = lock(&self.shared.next_file).take();
         let shared = Arc::clone(&self.shared);
         for buffer in shared.buffers.all() {
-            std::mem::swap(&mut *lock(buffer), &mut self.spare);
+            std::mem::swap(&mut lock(buffer).bytes, &mut self.spare);
             if !self.spare.is_empty() {
                 self.write();
                 self.spare.clear();

@@ -1,7 +1,6 @@
 //! A line as Amazon S3's server access log has it ("Amazon S3 server access log format" in its user
 //! guide): 26 fields with a space between them, `-` for what there is not.
 
-use std::borrow::Cow;
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -11,7 +10,8 @@ use s3_wire::operation::{Operation, OperationInfo, Selector};
 use s3_wire::target::Shape;
 use s3_wire::time::format_log_time;
 
-use super::line::Line;
+use super::Buffer;
+use super::line::{Line, push_without_secrets};
 use crate::server::Tls;
 
 /// Keys as Amazon writes them there: as in a URL.
@@ -23,12 +23,14 @@ const QUOTED: &AsciiSet = &CONTROLS.add(b'"').add(b'\\');
 const BARE: &AsciiSet = &QUOTED.add(b' ');
 
 /// Appends the line, without its end.
-pub fn write(out: &mut Vec<u8>, line: &Line<'_>) {
+pub fn write(buffer: &mut Buffer, line: &Line<'_>) {
+    let out = &mut buffer.bytes;
     let target = line.known.target.as_ref();
     let bucket = target.and_then(|target| target.bucket()).map(BucketName::as_str);
     let key = target.and_then(|target| target.key()).map(ObjectKey::as_str);
     let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let signature = line.signature();
+    let headers = line.headers();
+    let signature = line.signature(&headers);
     let mut fields = Fields { out, is_first: true };
     fields.text(bucket.map(|_| line.owner));
     fields.text(bucket);
@@ -38,24 +40,24 @@ pub fn write(out: &mut Vec<u8>, line: &Line<'_>) {
     fields.text(Some(line.id));
     fields.operation(line.known.operation, line);
     fields.number(key.map(|key| utf8_percent_encode(key, KEY)));
-    let target = line.target();
-    let target = utf8_percent_encode(&target, QUOTED);
+    let target = without_secrets(line.target().as_bytes());
+    let target = percent_encode(&target, QUOTED);
     fields.shown(format_args!("\"{} {target} {:?}\"", line.head.method, line.head.version));
-    fields.number(Some(line.status));
+    fields.text(Some(line.status.as_str()));
     fields.text(line.code.map(Into::into));
     fields.number((line.bytes_out > 0).then_some(line.bytes_out));
     fields.number(line.object_bytes);
     fields.number(Some(milliseconds(line.elapsed)));
     fields.number(Some(milliseconds(line.answered)));
-    fields.quoted(line.referer());
-    fields.quoted(line.user_agent());
+    fields.quoted(headers.referer.map(without_secrets).as_deref());
+    fields.quoted(headers.user_agent);
     // The version: there are none yet.
     fields.text(None);
     fields.text(Some(line.host_id));
     fields.text(signature.map(|signature| signature.version));
     fields.text(line.peer.tls.map(Tls::cipher));
     fields.text(signature.map(|s| if s.in_query { "QueryString" } else { "AuthHeader" }));
-    fields.text(line.host().as_deref());
+    fields.number(headers.host.map(|host| percent_encode(host, BARE)));
     fields.text(line.peer.tls.map(Tls::version));
     // The access point's ARN, and whether an ACL was needed: there are neither.
     fields.text(None);
@@ -87,9 +89,8 @@ impl Fields<'_> {
         self.number(field.map(|text| utf8_percent_encode(text, BARE)));
     }
 
-    fn quoted(&mut self, field: Option<Cow<'_, str>>) {
-        let field = field.unwrap_or(Cow::Borrowed("-"));
-        self.shown(format_args!("\"{}\"", percent_encode(field.as_bytes(), QUOTED)));
+    fn quoted(&mut self, field: Option<&[u8]>) {
+        self.shown(format_args!("\"{}\"", percent_encode(field.unwrap_or(b"-"), QUOTED)));
     }
 
     /// `REST.GET.OBJECT`: the method, and Amazon's word for what is asked of.
@@ -101,6 +102,12 @@ impl Fields<'_> {
         let method = percent_encode(line.head.method.as_str().as_bytes(), BARE);
         self.shown(format_args!("REST.{method}.{}", shape.unwrap_or("UNKNOWN")));
     }
+}
+
+fn without_secrets(url: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(url.len());
+    push_without_secrets(&mut out, url);
+    out
 }
 
 fn verb(info: &OperationInfo) -> &'static str {
@@ -147,9 +154,9 @@ mod tests {
 
     #[test]
     fn fields() {
-        let mut out = Vec::new();
-        with_line(|line| write(&mut out, line));
-        let text = String::from_utf8(out).unwrap();
+        let mut buffer = Buffer::default();
+        with_line(|line| write(&mut buffer, line));
+        let text = String::from_utf8(buffer.bytes).unwrap();
         assert_eq!(
             text,
             "0123abcd bucket [14/Nov/2023:22:13:20 +0000] 192.0.2.7 - 0123456789ABCDEF REST.PUT.OBJECT \
