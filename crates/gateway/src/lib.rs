@@ -11,6 +11,7 @@ pub mod config;
 pub mod credentials;
 mod gateway;
 pub mod limits;
+pub mod manual;
 pub mod metrics;
 mod observers;
 mod operations_server;

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::Sweep(options) => exit_code(sweep::once(&options)),
         Command::Bench(options) => commands::bench::run(&options),
         Command::Plan(options) => commands::plan::run(&options),
+        Command::Man(options) => commands::man::run(&options),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "slipway", &mut script);

@@ -7,6 +7,7 @@
 pub mod bench;
 pub mod fsck;
 pub mod import;
+pub mod man;
 pub mod plan;
 pub mod rehash;
 pub mod stat;

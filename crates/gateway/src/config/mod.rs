@@ -5,7 +5,7 @@
 //! file's keys are the flags' names.
 
 mod read;
-mod reference;
+pub mod reference;
 mod values;
 mod variables;
 
@@ -22,6 +22,7 @@ use crate::access_log::Destination;
 use crate::commands::bench::BenchOptions;
 use crate::commands::fsck::FsckOptions;
 use crate::commands::import::ImportCommand;
+use crate::commands::man::ManOptions;
 use crate::commands::plan::PlanOptions;
 use crate::commands::rehash::RehashOptions;
 use crate::commands::stat::StatOptions;
@@ -37,7 +38,7 @@ pub use variables::refuse_unknown_variables;
 
 /// An S3 server whose storage is the file system you already have.
 #[derive(Debug, Parser)]
-#[command(name = "slipway", version = version::LONG, about, max_term_width = 100)]
+#[command(name = "slipway", version = version::LONG, max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -62,17 +63,20 @@ pub enum Command {
     Import(ImportCommand),
     /// Remove what crashes left in a directory, without serving it
     Sweep(SweepOptions),
-    /// Measure an S3 server, this or another. Exit status: 0 measured, 1 with errors or ended
-    /// early, 2 could not measure
+    /// Measure an S3 server, this or another. Exit status: 0 measured; 1 with errors or ended
+    /// early; 2 could not measure
     Bench(Box<BenchOptions>),
     /// Tell what a storage would give a load: space, what survives, rates by what binds, gateways,
-    /// cost. Exit status: 0 it fits, 1 it does not, 2 could not tell
+    /// cost. Exit status: 0 it fits; 1 it does not; 2 could not tell
     Plan(Box<PlanOptions>),
     /// Print a completion script for a shell
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Write the manual pages to a directory, for packages
+    #[command(hide = true)]
+    Man(ManOptions),
 }
 
 /// When a write is acknowledged.

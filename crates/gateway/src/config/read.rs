@@ -7,13 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
+use super::reference::key;
 use super::{Cli, Command, ServeOptions};
 
 /// What options say, by their fields.
 pub type Values = BTreeMap<String, Vec<OsString>>;
-
-/// Options that only make sense on the command line.
-const NOT_IN_FILE: [&str; 2] = ["config", "help"];
 
 impl Cli {
     /// Reads the command line, the environment and, for `serve`, the configuration file.
@@ -97,10 +95,7 @@ fn name_variable(e: clap::Error, args: &[OsString]) -> clap::Error {
 /// The arguments of `serve` that a file may set: (id, key).
 fn file_arguments(command: &clap::Command) -> Vec<(String, String)> {
     let serve = command.find_subcommand("serve").map(clap::Command::get_arguments).into_iter().flatten();
-    serve
-        .map(|arg| (arg.get_id().to_string(), arg.get_long().unwrap_or(arg.get_id().as_str()).to_owned()))
-        .filter(|(_, key)| !NOT_IN_FILE.contains(&key.as_str()))
-        .collect()
+    serve.filter_map(|arg| Some((arg.get_id().to_string(), key(arg)?.to_owned()))).collect()
 }
 
 fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<(String, Vec<OsString>)>, String> {
