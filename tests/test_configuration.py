@@ -238,6 +238,14 @@ class TestCredentials:
         assert secret_key not in second.output + second.log
         assert set(os.listdir(file.parent)) - {"metadata"} == {"account.toml", "credentials.toml"}
 
+    def test_systemds_journal_is_told_no_secret(self, make_server):
+        server = make_server(env={"JOURNAL_STREAM": "8:12345"})
+        kept = (server.tree / ".slipway" / "credentials.toml").read_text()
+        access_key, secret_key = re.findall(r'_key = "(.*)"', kept)
+        assert access_key in server.output and f"secret in {server.tree}/.slipway/credentials.toml" in server.output
+        assert secret_key not in server.output + server.log
+        self.check(server, access_key, secret_key)
+
     def test_others_are_made_for_another_directory(self, make_server, tmp_path):
         trees = [tmp_path / name for name in ("one", "two")]
         outputs = [make_server(env={}, tree=tree).output for tree in trees]

@@ -306,6 +306,12 @@ fn greet(options: &ServeOptions, running: &Running) {
     let _ = std::io::stdout().write_all(greeting(options, running).as_bytes());
 }
 
+/// True if what is printed goes to systemd's journal, which is kept, and read and forwarded by
+/// others than root.
+fn read_by_journal() -> bool {
+    std::env::var_os("JOURNAL_STREAM").is_some() && !std::io::stdout().is_terminal()
+}
+
 fn greeting(options: &ServeOptions, running: &Running) -> String {
     let Running { names, ops_name, certificates, account, root, .. } = running;
     let scheme = if certificates.is_some() { "https" } else { "http" };
@@ -330,6 +336,9 @@ fn greeting(options: &ServeOptions, running: &Running) -> String {
     let path = match &root.origin {
         Origin::Given(whence) => return format!("{head} ({whence})\n"),
         Origin::Kept(path) => return format!("{head} (secret in {})\n", path.display()),
+        Origin::New(path) if read_by_journal() => {
+            return format!("{head} (made just now; secret in {})\n", path.display());
+        }
         Origin::New(path) => path,
     };
     let kept = if path.as_os_str().is_empty() {
