@@ -47,7 +47,7 @@ def test_each_command_has_a_page_with_all_its_options(pages):
         for flag in flags:
             assert re.search(rf"^(-\w, )?{flag}\b", text, re.MULTILINE), (words, flag)
         for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "SEE ALSO"):
-            assert f'.SH {section}\n' in text or f'.SH "{section}"\n' in text, (words, section)
+            assert f".SH {section}\n" in text or f'.SH "{section}"\n' in text, (words, section)
 
 
 def test_each_page_that_is_named_exists(pages):
@@ -79,7 +79,9 @@ def test_pages_render(pages):
 
 @pytest.mark.skipif(not shutil.which("mandoc"), reason="needs mandoc (Debian's package mandoc)")
 def test_pages_have_nothing_to_warn_of(pages):
-    done = subprocess.run(["mandoc", "-Tlint", "-W", "warning", *pages.values()], capture_output=True, text=True)
+    done = subprocess.run(
+        ["mandoc", "-Tlint", "-W", "warning", *pages.values()], capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout) == (0, "")
 
 
