@@ -51,8 +51,9 @@ pub struct Ceiling {
 pub struct Gateways {
     /// On so many nodes one runs.
     pub there: f64,
-    /// So many would be 70 % busy at most.
-    pub needed: f64,
+    /// So many would be 70 % busy at most, their nodes' network included. None: no number would,
+    /// because the traffic between nodes alone is more.
+    pub needed: Option<f64>,
     /// CPU seconds a second.
     pub cpu: f64,
 }
@@ -132,13 +133,14 @@ pub fn plan(load: &Load, storage: &Storage, costs: &Costs) -> Result<Outcome> {
     let fill = fill(load, &capacity, &footprints);
     let (volumes, nodes) = storage.usd_per_hour();
     let price = Price { nodes, volumes, all: nodes.zip(volumes).map(|(nodes, volumes)| nodes + volumes) };
+    let gateways = gateways(load, storage, costs, &footprints);
     let fits = fill.share_after <= 1.0 && used.iter().all(|one| one.used <= 1.0);
     Ok(Outcome {
         survives: storage.survives(),
-        gateways: gateways(load, storage, costs),
+        notes: notes(&capacity, &fill, &used, &gateways, storage),
+        gateways,
         milliseconds_a_request: (rates > 0.0 && load.clients > 0.0).then(|| load.clients / rates * 1e3),
         costs: costs.source.trim().to_owned(),
-        notes: notes(&capacity, &fill, &used),
         capacity,
         footprints,
         fill,
@@ -158,27 +160,51 @@ fn cpu(load: &Load, costs: &Costs) -> f64 {
     Operation::ALL.map(of).iter().sum()
 }
 
+/// The mean of all sizes.
+fn mean(load: &Load, footprints: &[Footprint], of: impl Fn(&Footprint) -> f64) -> f64 {
+    load.sizes.iter().zip(footprints).map(|(size, one)| size.share * of(one)).sum()
+}
+
+/// What goes one way over the network, MB/s.
+struct Direction {
+    /// What the gateways share: the clients' traffic, and their own with other nodes.
+    of_gateways: f64,
+    /// What a node has because it holds its share.
+    of_node: f64,
+}
+
+impl Direction {
+    /// Of a node with one of so many gateways.
+    fn of_one(&self, gateways: f64) -> f64 {
+        self.of_gateways / gateways + self.of_node
+    }
+}
+
+/// What the network carries into nodes and out of them: internal and external traffic share it.
+fn traffic(load: &Load, storage: &Storage, footprints: &[Footprint]) -> [Direction; 2] {
+    let nodes = f64::from(storage.nodes);
+    let elsewhere = (nodes - 1.0) / nodes;
+    // What gateways and nodes tell each other.
+    let internal_out = load.puts * mean(load, footprints, |one| one.spread_bytes) * elsewhere / MB;
+    let get_bytes = mean(load, footprints, |one| one.get_bytes);
+    let internal_in = load.gets * get_bytes * elsewhere * (1.0 - load.from_memory) / MB;
+    let object_mb = load.mean_bytes() / MB;
+    let into = Direction { of_gateways: load.puts * object_mb + internal_in, of_node: internal_out / nodes };
+    let out = Direction { of_gateways: load.gets * object_mb + internal_out, of_node: internal_in / nodes };
+    [into, out]
+}
+
 fn bottlenecks(load: &Load, storage: &Storage, costs: &Costs, footprints: &[Footprint]) -> Vec<Bottleneck> {
     let (nodes, gateways) = (f64::from(storage.nodes), storage.gateways());
-    let mean = |of: &dyn Fn(&Footprint) -> f64| {
-        load.sizes.iter().zip(footprints).map(|(size, one)| size.share * of(one)).sum::<f64>()
-    };
+    let mean = |of: fn(&Footprint) -> f64| mean(load, footprints, of);
     let from_volumes = 1.0 - load.from_memory;
-    let elsewhere = (nodes - 1.0) / nodes;
-    // What gateways and nodes tell each other, MB/s.
-    let internal_out = load.puts * mean(&|one| one.spread_bytes) * elsewhere / MB;
-    let internal_in = load.gets * mean(&|one| one.get_bytes) * elsewhere * from_volumes / MB;
-    let object_mb = load.mean_bytes() / MB;
-    // A node with a gateway carries what clients send and read, and what its gateway tells others;
-    // and it holds its share.
-    let received = (load.puts * object_mb + internal_in) / gateways + internal_out / nodes;
-    let sent = (load.gets * object_mb + internal_out) / gateways + internal_in / nodes;
-    let puts = load.puts * mean(&|one| one.put_bytes);
-    let gets = load.gets * mean(&|one| one.get_bytes) * from_volumes;
+    let [received, sent] = traffic(load, storage, footprints).map(|one| one.of_one(gateways));
+    let puts = load.puts * mean(|one| one.put_bytes);
+    let gets = load.gets * mean(|one| one.get_bytes) * from_volumes;
     let moved = (puts + gets) / nodes / MB;
-    let operations = load.puts * mean(&|one| one.put_operations)
-        + load.gets * mean(&|one| one.get_operations) * from_volumes
-        + load.heads * mean(&|one| one.head_operations) * from_volumes;
+    let operations = load.puts * mean(|one| one.put_operations)
+        + load.gets * mean(|one| one.get_operations) * from_volumes
+        + load.heads * mean(|one| one.head_operations) * from_volumes;
     let volume_iops = storage.volume.iops.map(|iops| iops * f64::from(storage.volumes));
     let all = [
         ("gateways' CPU", "CPU s/s", cpu(load, costs), Some(gateways * f64::from(storage.node.vcpus))),
@@ -231,16 +257,53 @@ fn fill(load: &Load, capacity: &Capacity, footprints: &[Footprint]) -> Fill {
     }
 }
 
-fn gateways(load: &Load, storage: &Storage, costs: &Costs) -> Gateways {
+fn gateways(load: &Load, storage: &Storage, costs: &Costs, footprints: &[Footprint]) -> Gateways {
     let cpu = cpu(load, costs);
-    let mb = load.mean_bytes() / MB;
-    let network = (load.puts.max(load.gets) * mb) / storage.network_mb();
-    let busy = (cpu / f64::from(storage.node.vcpus)).max(network);
-    Gateways { there: storage.gateways(), needed: (busy / GATEWAY_BUSY).ceil().max(1.0), cpu }
+    let network = storage.network_mb() * GATEWAY_BUSY;
+    // What a node has as a node is there however many gateways share the rest.
+    let of_network = |one: &Direction| {
+        let left = network - one.of_node;
+        if left > 0.0 { one.of_gateways / left } else { f64::INFINITY }
+    };
+    let [into, out] = traffic(load, storage, footprints);
+    let busy = cpu / f64::from(storage.node.vcpus) / GATEWAY_BUSY;
+    let needed = busy.max(of_network(&into)).max(of_network(&out)).ceil().max(1.0);
+    Gateways { there: storage.gateways(), needed: needed.is_finite().then_some(needed), cpu }
 }
 
-fn notes(capacity: &Capacity, fill: &Fill, used: &[Bottleneck]) -> Vec<String> {
-    let mut notes = Vec::new();
+/// Says so where gateways are too few for peaks. The load fits nevertheless, if nothing is used up.
+fn gateways_note(gateways: &Gateways, storage: &Storage) -> Option<String> {
+    let (there, nodes) = (gateways.there, f64::from(storage.nodes));
+    let Some(needed) = gateways.needed else {
+        return Some(
+            "no number of gateways keeps these nodes' network at most 70 % busy: use more nodes, or a \
+             faster network"
+                .to_owned(),
+        );
+    };
+    if needed <= there {
+        return None;
+    }
+    let cure = if needed <= nodes {
+        format!("--gateways {needed}")
+    } else {
+        "use more nodes, or larger ones".to_owned()
+    };
+    Some(format!(
+        "too few gateways for peaks: {needed} needed to be at most 70 % busy, {there} there: {cure}"
+    ))
+}
+
+fn notes(
+    capacity: &Capacity,
+    fill: &Fill,
+    used: &[Bottleneck],
+    gateways: &Gateways,
+    storage: &Storage,
+) -> Vec<String> {
+    // Without a load there is nothing that gateways would be needed for.
+    let mut notes: Vec<String> =
+        if used.is_empty() { vec![] } else { gateways_note(gateways, storage).into_iter().collect() };
     for one in used.iter().filter(|one| one.used > 1.0) {
         notes.push(format!(
             "too slow: {} needs {:.2} times what there is ({:.0} {})",

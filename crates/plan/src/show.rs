@@ -205,9 +205,9 @@ pub(crate) fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     }
     let gateways = &outcome.gateways;
     if !outcome.bottlenecks.is_empty() {
+        let needed = gateways.needed.map_or_else(|| "no number".to_owned(), |needed| needed.to_string());
         let text = format!(
-            "{} needed to be at most 70 % busy ({} CPU s/s), {} there; one more if one may fail",
-            gateways.needed,
+            "{needed} needed to be at most 70 % busy ({} CPU s/s), {} there; one more if one may fail",
             number(gateways.cpu),
             gateways.there
         );

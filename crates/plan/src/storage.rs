@@ -1,10 +1,15 @@
 //! A storage: nodes with volumes, and how they protect what they hold.
 
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
 
 use crate::catalogue::NodeType;
 use crate::protection::{Local, Spread};
-use crate::{MB, MIB, is_positive};
+use crate::{MB, MIB};
+
+/// What a limit may be in its unit: nothing can be divided by 0, and no ratio gets infinite.
+const LIMITS: RangeInclusive<f64> = 1e-6..=1e12;
 
 /// A volume: a disk, or what a cloud calls one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -116,8 +121,18 @@ impl Storage {
         if self.nodes == 0 || self.volumes == 0 {
             return Err("a storage has at least one node with one volume".to_owned());
         }
-        if !is_positive(self.volume.tib) || !is_positive(self.volume.mib_per_second) {
-            return Err("a volume has a size and a rate above 0".to_owned());
+        for (name, number) in [
+            ("a volume's size, TiB", Some(self.volume.tib)),
+            ("a volume's rate, MiB/s", Some(self.volume.mib_per_second)),
+            ("a volume's operations a second", self.volume.iops),
+            ("a node's processors", Some(f64::from(self.node.vcpus))),
+            ("a node's network, Gbit/s", Some(self.node.network_gbit)),
+            ("a node's limit for its volumes, Mbit/s", self.node.volumes_mbit),
+        ] {
+            if let Some(number) = number.filter(|number| !LIMITS.contains(number)) {
+                let (least, most) = (LIMITS.start(), LIMITS.end());
+                return Err(format!("{name}: {number} is not between {least} and {most}"));
+            }
         }
         self.local.check(self.volumes)?;
         self.spread.check(self.nodes)?;

@@ -88,4 +88,17 @@ fn the_network_carries_internal_and_external_traffic() {
     let moved = (2.0 * (409.6 + 100.0 * 576.0 / 1e6) + 204.8) / 4.0;
     assert!(near(of("sum of a node's volumes").demand, moved), "{:?}", of("sum of a node's volumes"));
     assert!(near(outcome.milliseconds_a_request.unwrap(), 200.0));
+    // 875 MB/s are 70 %. Into: 563.2 of the gateways and 153.6 of each node; out: 819.2 and 38.4.
+    assert_eq!(outcome.gateways.needed, Some(1.0));
+    let slower = Storage { node: NodeType { network_gbit: 5.0, ..storage.node.clone() }, ..storage };
+    let outcome = plan::plan(&load, &slower, &Costs::built_in().unwrap()).unwrap();
+    // Of 437.5: into 563.2 / (437.5 - 153.6) = 1.98, out 819.2 / (437.5 - 38.4) = 2.05.
+    assert_eq!(outcome.gateways.needed, Some(3.0));
+    let note = "too few gateways for peaks: 3 needed to be at most 70 % busy, 2 there: --gateways 3";
+    assert!(outcome.fits && outcome.notes.iter().any(|one| one == note), "{:?}", outcome.notes);
+    // What nodes tell each other is more than 70 % of 200 MB/s.
+    let slowest = Storage { node: NodeType { network_gbit: 1.6, ..slower.node.clone() }, ..slower };
+    let outcome = plan::plan(&load, &slowest, &Costs::built_in().unwrap()).unwrap();
+    assert_eq!(outcome.gateways.needed, None);
+    assert!(outcome.notes.iter().any(|one| one.contains("no number of gateways")), "{:?}", outcome.notes);
 }

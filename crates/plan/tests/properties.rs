@@ -32,11 +32,11 @@ prop_compose! {
         more_nodes in 0..10_u32,
         pairs in 3..12_u32,
         vcpus in 1..128_u32,
-        network_gbit in 1.0..200.0_f64,
-        volumes_mbit in proptest::option::of(500.0..40_000.0_f64),
-        mib_per_second in 50.0..3000.0_f64,
-        iops in proptest::option::of(80.0..100_000.0_f64),
-        tib in 0.5..30.0_f64,
+        network_gbit in 0.01..200.0_f64,
+        volumes_mbit in proptest::option::of(1.0..40_000.0_f64),
+        mib_per_second in 0.1..3000.0_f64,
+        iops in proptest::option::of(0.001..100_000.0_f64),
+        tib in 0.001..30.0_f64,
     ) -> Storage {
         Storage {
             nodes: spread.width() + more_nodes,
@@ -119,6 +119,28 @@ proptest! {
         }
     }
 
+    /// So many gateways as are needed are 70 % busy at most, and one less are not: their processors
+    /// and the network of their nodes, with what nodes tell each other.
+    #[test]
+    fn as_many_gateways_are_needed_as_keep_a_third_free(storage in storages(), load in loads()) {
+        let busiest = |gateways: u32| {
+            let outcome = planned(&load, &Storage { gateways: Some(gateways), ..storage.clone() });
+            let counted = ["gateways' CPU", "network into a node", "network out of a node"];
+            let used = outcome.bottlenecks.iter().filter(|one| counted.contains(&one.name));
+            used.map(|one| one.used).fold(0.0, f64::max)
+        };
+        let outcome = planned(&load, &storage);
+        let noted = outcome.notes.iter().any(|note| note.contains("gateways"));
+        for gateways in 1..=storage.nodes {
+            let enough = outcome.gateways.needed.is_some_and(|needed| needed <= f64::from(gateways));
+            let busy = busiest(gateways);
+            prop_assert!((busy - 0.7).abs() < 1e-6 || enough == (busy < 0.7), "{gateways}: {busy}");
+            if gateways == storage.nodes && (busy - 0.7).abs() > 1e-6 {
+                prop_assert_eq!(noted, !enough);
+            }
+        }
+    }
+
     #[test]
     fn nothing_is_usable_that_is_not_there(storage in storages(), load in loads()) {
         let outcome = planned(&load, &storage);
@@ -186,7 +208,7 @@ fn what_can_not_be_is_refused_with_a_cure() {
     };
     assert!(planned(&load, &good).fits);
     let costs = Costs::built_in().unwrap();
-    let storages: [(Change<'_, Storage>, &str); 8] = [
+    let storages: [(Change<'_, Storage>, &str); 13] = [
         (&|s| s.nodes = 0, "at least one node"),
         (
             &|s| s.nodes = 5,
@@ -197,7 +219,12 @@ fn what_can_not_be_is_refused_with_a_cure() {
         (&|s| (s.local, s.volumes) = (Local::Mirror(2), 5), "use a multiple of 2"),
         (&|s| s.gateways = Some(7), "use at most 6"),
         (&|s| s.gateways = Some(0), "--gateways 1"),
-        (&|s| s.volume.tib = f64::NAN, "above 0"),
+        (&|s| s.volume.tib = f64::NAN, "size, TiB: NaN is not between 0.000001 and"),
+        (&|s| s.volume.mib_per_second = 1e-300, "rate, MiB/s"),
+        (&|s| s.volume.iops = Some(0.0), "a volume's operations a second: 0 is not between 0.000001 and"),
+        (&|s| s.node.vcpus = 0, "processors"),
+        (&|s| s.node.network_gbit = f64::INFINITY, "network"),
+        (&|s| s.node.volumes_mbit = Some(0.0), "limit for its volumes"),
     ];
     for (change, why) in storages {
         let mut bad = good.clone();
