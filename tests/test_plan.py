@@ -2,8 +2,10 @@
 
 import html.parser
 import json
+import os
 import re
 import shlex
+import signal
 import subprocess
 from pathlib import Path
 
@@ -98,6 +100,13 @@ def test_what_can_not_be_is_refused_with_a_cure(tmp_path: Path) -> None:
         ([*SERVER, "--gateways", "2"], "use at most 1"),
         ([*SERVER, "--gets=-1"], "a number from 0 up"),
         ([*SERVER, "--sizes", "4k,1m"], "several sizes need shares"),
+        ([*SERVER, "--volume-iops", "0"], "a volume's operations a second: 0 is not between"),
+        ([*SERVER, "--growth", "20000"], "a number from 0 to 10000"),
+        ([*SERVER, "--from-memory", "150"], "a number from 0 to 100"),
+        ([*SERVER, "--nodes", "x"], "a whole number, 1 to 1000000"),
+        (["--list", "--json", tmp_path / "x"], "cannot be used with"),
+        (["--against", tmp_path / "x", "--html", tmp_path / "x"], "cannot be used with"),
+        (["--calibrate", tmp_path / "x", "--json", tmp_path / "x"], "cannot be used with"),
         ([*SERVER, "--catalogue", tmp_path / "bad.toml"], "bad.toml: node a"),
         ([*SERVER, "--catalogue", tmp_path / "none.toml"], "none.toml: No such file"),
         ([*SERVER, "--costs", tmp_path / "bad.toml"], "bad.toml: "),
@@ -105,6 +114,32 @@ def test_what_can_not_be_is_refused_with_a_cure(tmp_path: Path) -> None:
         ([*SERVER, "--json", tmp_path / "none" / "x"], "No such file"),
     ]:
         assert why in plan(*arguments, status=2), arguments
+
+
+def test_gateways_count_what_nodes_tell_each_other() -> None:
+    load = ["--puts", "100", "--spread", "2x", "--gets", "2000"]
+    of = ["--cpus", "16", "--network", "25", "--nodes", "2", "--volumes", "8", "--volume-size", "18", "--volume-rate", "2000"]
+    one = plan(*of, *load, "--gateways", "1")
+    assert re.search(r"network out of a node .* 87 %", one), one
+    assert "2 needed to be at most 70 % busy" in one
+    note = "note: too few gateways for peaks: 2 needed to be at most 70 % busy, 1 there: --gateways 2\n  it fits"
+    assert note in one, one
+    assert "too few gateways" not in plan(*of, *load)
+
+
+def test_mb_are_not_mib() -> None:
+    shown = plan(*SERVER, "--sizes", "1MB=50,1MiB=50")
+    assert re.search(r"^  976\.6 KiB", shown, re.M), shown
+    assert re.search(r"^  1 MiB", shown, re.M), shown
+
+
+@pytest.mark.parametrize("load", [[], ["--gets", "1e9"]], ids=["fits", "does not"])
+def test_a_closed_pipe_is_no_verdict(load: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([binary(), "plan", *SERVER, *load], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
 def test_a_catalogue_of_ones_own(tmp_path: Path) -> None:

@@ -6,21 +6,28 @@ use std::time::Duration;
 /// The most requests at once. Each takes a descriptor here and one in the server.
 pub const CONCURRENCY_MAX: usize = 10_000;
 
-/// A size in bytes: `4096`, `4k`, `1m`, `64MiB`, `10g`. All units are powers of 1024.
+/// A size in bytes: `4096`, `4k`, `1m`, `64MiB`, `10g`, which are powers of 1024; `1MB` and its like
+/// are powers of 1000.
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    let bad = || format!("{text:?} is no size; sizes are like 512, 4k, 1m, 64MiB, 10g");
+    let bad = || {
+        format!("{text:?} is no size; sizes are like 512, 4k, 1m, 64MiB, 10g (powers of 1024), or 1MB (10^6)")
+    };
     let lower = text.trim().to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let power = match &lower[digits.len()..] {
-        "" | "b" => 0,
-        "k" | "kb" | "kib" => 1,
-        "m" | "mb" | "mib" => 2,
-        "g" | "gb" | "gib" => 3,
-        "t" | "tb" | "tib" => 4,
+    let unit = match &lower[digits.len()..] {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
         _ => return Err(bad()),
     };
     let number: u64 = digits.parse().map_err(|_| bad())?;
-    number.checked_mul(1 << (10 * power)).filter(|&bytes| bytes <= 1 << 50).ok_or_else(bad)
+    number.checked_mul(unit).filter(|&bytes| bytes <= 1 << 50).ok_or_else(bad)
 }
 
 /// A MiB, as a divisor.
@@ -202,9 +209,15 @@ mod tests {
 
     #[test]
     fn sizes() {
-        for (text, bytes) in
-            [("0", 0), ("512", 512), ("4k", 4096), ("1MiB", 1 << 20), ("10G", 10 << 30), ("3kb", 3072)]
-        {
+        for (text, bytes) in [
+            ("0", 0),
+            ("512", 512),
+            ("4k", 4096),
+            ("1MiB", 1 << 20),
+            ("10G", 10 << 30),
+            ("3kb", 3000),
+            ("1MB", 1_000_000),
+        ] {
             assert_eq!(parse_size(text), Ok(bytes));
         }
         for bad in ["", "k", "1.5m", "-1", "1x", "99999999999t", "2048t", "1 k"] {

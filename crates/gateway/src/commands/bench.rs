@@ -19,7 +19,7 @@ use serde::Deserialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Console, FOUND, OK};
-use crate::config::at_least_one;
+use crate::config::{at_least_one, whole};
 use crate::credentials;
 use crate::serve::raise_descriptor_limit;
 
@@ -167,16 +167,16 @@ pub struct BenchOptions {
     pub warm_up: Duration,
 
     /// Run all steps so many times
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u32, 1, 100>)]
     pub repeat: u32,
 
     /// Send so many requests a second, whether answers come or not (open loop). Latencies count
     /// from when requests are due; what is due and not sent two seconds after the end is an error
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64, 1, 10_000_000>)]
     pub rate: Option<u64>,
 
     /// End a step after so many requests, or uploads
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64, 1, 1_000_000_000_000>)]
     pub count: Option<u64>,
 
     /// Objects to read, to list or to delete, or keys to write in turn; at most 20000
@@ -196,7 +196,7 @@ pub struct BenchOptions {
     pub mix: Option<Mix>,
 
     /// For list, and mixed: keys on a page [default: 1000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16, 1, 1000>)]
     pub page: Option<u16>,
 
     /// Whether bodies are signed
@@ -234,13 +234,13 @@ pub struct BenchOptions {
 
     /// Threads that send, but for multipart; half as many as there are processors, and at most 8,
     /// unless given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16, 1, 256>)]
     pub threads: Option<u16>,
 
     /// A server's process, whose CPU, memory, threads and files are to be shown. May be given
     /// several times. Without it, those that listen on the endpoints' ports, if these are on this
     /// machine's loopback
-    #[arg(long, value_name = "PID", value_delimiter = ',')]
+    #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = whole::<u32, 1, 4_194_304>)]
     pub server_pid: Vec<u32>,
 
     /// Write all figures to a JSON file

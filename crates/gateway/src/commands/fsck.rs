@@ -12,6 +12,7 @@ use s3_types::BucketName;
 use serde_json::json;
 
 use super::{Console, FOUND, Jobs, OK, shown};
+use crate::config::whole;
 
 /// Options of `slipway fsck`.
 #[derive(Debug, Clone, Args)]
@@ -29,7 +30,7 @@ pub struct FsckOptions {
     pub bucket: Vec<BucketName>,
 
     /// Leave alone what changed less than so many seconds ago, since a gateway may be at it
-    #[arg(long, value_name = "SECONDS", default_value_t = SweepOptions::default().staging_age.as_secs())]
+    #[arg(long, value_name = "SECONDS", default_value_t = SweepOptions::default().staging_age.as_secs(), value_parser = whole::<u64, 0, 1_000_000_000>)]
     pub min_age: u64,
 
     /// Also list what S3 does not show: files whose names are not UTF-8 or too long for a key,

@@ -34,6 +34,9 @@ pub const OK: u8 = 0;
 pub const FOUND: u8 = 1;
 /// Nothing could be done; also what clap says of a wrong command line.
 pub const FAILED: u8 = 2;
+/// Whoever read has seen enough: what a shell says of a filter that SIGPIPE ended. That is neither
+/// of the verdicts above.
+const CLOSED: u8 = 141;
 
 /// How often the line that shows the progress is drawn.
 const DRAW_INTERVAL: Duration = Duration::from_millis(200);
@@ -66,8 +69,7 @@ impl Console {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.clear();
         match writeln!(std::io::stdout(), "{lines}") {
-            // A reader that has seen enough ends us, as it would end any filter.
-            Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(FOUND.into()),
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(CLOSED.into()),
             _ => {}
         }
     }

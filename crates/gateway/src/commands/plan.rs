@@ -13,7 +13,7 @@ use bench::{FORMAT, Report, Round};
 use clap::Args;
 
 use super::{Console, FOUND, OK};
-use crate::config::Durability;
+use crate::config::{Durability, whole};
 
 /// How far a prediction may be from what was measured.
 const CLOSE_ENOUGH: f64 = 0.15;
@@ -29,7 +29,8 @@ pub struct PlanOptions {
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub objects: f64,
 
-    /// Their size, or sizes with shares: 1m, or 4k=70,1m=30
+    /// Their size, or sizes with shares: 1m, or 4k=70,1m=30. k, m and MiB are powers of 1024, kB and
+    /// MB of 1000
     #[arg(long, value_name = "SIZES", default_value = "1m", value_parser = sizes, help_heading = "Load")]
     pub sizes: Sizes,
 
@@ -50,7 +51,7 @@ pub struct PlanOptions {
     pub clients: f64,
 
     /// By how many percent the objects grow in a year
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = |text: &str| number_to(text, 10_000.0), help_heading = "Load")]
     pub growth: f64,
 
     /// How many years it has to last
@@ -62,11 +63,11 @@ pub struct PlanOptions {
     pub durability: Durability,
 
     /// How many percent of reads the machines have in memory
-    #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = |text: &str| number_to(text, 100.0), help_heading = "Load")]
     pub from_memory: f64,
 
     /// Equal nodes
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Storage")]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub nodes: u32,
 
     /// What each is, by its name in the catalogue; or --cpus and --network
@@ -74,7 +75,7 @@ pub struct PlanOptions {
     pub node: Option<String>,
 
     /// Processors of a node
-    #[arg(long, value_name = "N", requires = "network", help_heading = "Storage")]
+    #[arg(long, value_name = "N", requires = "network", value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub cpus: Option<u32>,
 
     /// The network of a node, in each direction, Gbit/s
@@ -82,7 +83,7 @@ pub struct PlanOptions {
     pub network: Option<f64>,
 
     /// Volumes (disks) of each node
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Storage")]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub volumes: u32,
 
     /// What each is, by its name in the catalogue; without it, what --volume-... say
@@ -118,7 +119,7 @@ pub struct PlanOptions {
     pub spread: String,
 
     /// On how many nodes a gateway runs [default: all]
-    #[arg(long, value_name = "N", help_heading = "Storage")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub gateways: Option<u32>,
 
     /// A TOML file with kinds of nodes and volumes, in place of the one that is built in
@@ -126,7 +127,7 @@ pub struct PlanOptions {
     pub catalogue: Option<PathBuf>,
 
     /// Show what the catalogue has, with the smallest and largest clusters
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "html"])]
     pub list: bool,
 
     /// CPU costs of requests, as --calibrate writes them, in place of those that are built in
@@ -135,12 +136,12 @@ pub struct PlanOptions {
 
     /// Write CPU costs to standard output, from what `slipway bench --json` wrote of this machine:
     /// heads, and gets and puts of several sizes each
-    #[arg(long, value_name = "JSON", num_args = 1.., conflicts_with_all = ["costs", "against", "list"])]
+    #[arg(long, value_name = "JSON", num_args = 1.., conflicts_with_all = ["costs", "against", "list", "json", "html"])]
     pub calibrate: Vec<PathBuf>,
 
     /// Set the CPU costs beside what `slipway bench --json` wrote. Exit status 1 if any is off by
     /// more than 15 %
-    #[arg(long, value_name = "JSON", num_args = 1.., conflicts_with = "list")]
+    #[arg(long, value_name = "JSON", num_args = 1.., conflicts_with_all = ["list", "json", "html"])]
     pub against: Vec<PathBuf>,
 
     /// Write all figures to a JSON file
@@ -155,6 +156,12 @@ pub struct PlanOptions {
 fn number(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
     parsed.ok_or_else(|| "a number from 0 up, such as 250, 0.5 or 1e9".to_owned())
+}
+
+/// A number from 0 to so many.
+fn number_to(text: &str, most: f64) -> Result<f64, String> {
+    let number = number(text).ok().filter(|number| *number <= most);
+    number.ok_or_else(|| format!("a number from 0 to {most}, such as 20"))
 }
 
 /// `1m`, or `4k=70,1m=30`; shares become parts of one.

@@ -32,7 +32,7 @@ use crate::version;
 
 pub use read::{Values, sentence};
 pub use reference::reference;
-pub(crate) use values::at_least_one;
+pub(crate) use values::{at_least_one, whole};
 use values::{domain, log_filter, octal, region, seconds, seconds_or_none};
 pub use variables::refuse_unknown_variables;
 
@@ -280,7 +280,7 @@ pub struct ServeOptions {
 
     /// After how many days without a new part an upload in progress counts as abandoned and is
     /// removed; 0 keeps it for ever, as S3 does
-    #[arg(long, value_name = "DAYS", env = "SLIPWAY_UPLOAD_AGE", default_value = "0")]
+    #[arg(long, value_name = "DAYS", env = "SLIPWAY_UPLOAD_AGE", default_value = "0", value_parser = whole::<u32, 0, 1_000_000>)]
     pub upload_age: u32,
 
     /// Give files that Versity S3 Gateway wrote, and that are not imported yet, the ETags it noted,
@@ -308,13 +308,13 @@ pub struct ServeOptions {
     pub tls_key: Vec<PathBuf>,
 
     /// Memory for the sorted indexes of directories that listings keep, in MiB
-    #[arg(long, value_name = "MIB", env = "SLIPWAY_INDEX_CACHE", default_value = "256")]
+    #[arg(long, value_name = "MIB", env = "SLIPWAY_INDEX_CACHE", default_value = "256", value_parser = whole::<usize, 0, 16_777_216>)]
     pub index_cache: usize,
 
     /// Memory for objects up to 64 KiB that are read again and again, in MiB; 0 keeps none. Each
     /// read asks the file system whether the file is still the same; only for ext4, XFS, btrfs and
     /// tmpfs
-    #[arg(long, value_name = "MIB", env = "SLIPWAY_OBJECT_CACHE", default_value = "16")]
+    #[arg(long, value_name = "MIB", env = "SLIPWAY_OBJECT_CACHE", default_value = "16", value_parser = whole::<usize, 0, 16_777_216>)]
     pub object_cache: usize,
 
     /// Send what the page cache has of large files from there (sendfile), without TLS. `off` reads
@@ -351,7 +351,7 @@ pub struct ServeOptions {
 
     /// How much room each volume has to have for `/-/ready`, in GiB; 0 if a full one, which can be
     /// read from, shall count as ready
-    #[arg(long, value_name = "GIB", env = "SLIPWAY_READY_FREE", default_value = "0")]
+    #[arg(long, value_name = "GIB", env = "SLIPWAY_READY_FREE", default_value = "0", value_parser = whole::<u64, 0, 1_000_000_000>)]
     pub ready_free: u64,
 
     /// How long a request's headers may take to arrive, in seconds

@@ -210,6 +210,33 @@ mod tests {
         assert!(read(&[]).unwrap_err().contains("<DIR>"));
     }
 
+    /// All options of a command and of those below it are told of a value that is none.
+    fn tell_nonsense(command: &clap::Command, words: &[String]) -> Vec<(String, String)> {
+        let mut told = Vec::new();
+        for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
+            let words = words.iter().cloned().chain([format!("--{flag}"), "1 x/".to_owned()]);
+            if let Err(error) = Cli::command().try_get_matches_from(words) {
+                told.push((flag.to_owned(), error.to_string()));
+            }
+        }
+        for below in command.get_subcommands() {
+            let words: Vec<String> = words.iter().cloned().chain([below.get_name().to_owned()]).collect();
+            told.extend(tell_nonsense(below, &words));
+        }
+        told
+    }
+
+    #[test]
+    fn what_a_number_has_to_be_is_said_in_a_sentence() {
+        let told = tell_nonsense(&Cli::command(), &["slipway".to_owned()]);
+        for flag in ["nodes", "cpus", "ready-free", "min-age", "page", "growth", "index-cache"] {
+            assert!(told.iter().any(|(told, error)| told == flag && error.contains("a ")), "{flag}");
+        }
+        for (flag, error) in told {
+            assert!(!error.contains("found in string") && !error.contains("integer"), "{flag}: {error}");
+        }
+    }
+
     #[test]
     fn errors_name_the_file() {
         let dir = tempfile::tempdir().unwrap();

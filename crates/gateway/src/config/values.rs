@@ -23,11 +23,15 @@ pub(super) fn seconds_or_none(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(seconds.into()))
 }
 
+/// A whole number within bounds.
+pub(crate) fn whole<T: TryFrom<u64>, const LEAST: u64, const MOST: u64>(text: &str) -> Result<T, String> {
+    let number = text.parse::<u64>().ok().filter(|number| (LEAST..=MOST).contains(number));
+    let number = number.and_then(|number| T::try_from(number).ok());
+    number.ok_or_else(|| format!("a whole number, {LEAST} to {MOST}"))
+}
+
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse::<usize>() {
-        Ok(number @ 1..=1_000_000) => Ok(number),
-        _ => Err("a whole number, 1 to 1000000".to_owned()),
-    }
+    whole::<usize, 1, 1_000_000>(text)
 }
 
 pub(super) fn region(text: &str) -> Result<String, String> {
