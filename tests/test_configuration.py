@@ -154,7 +154,7 @@ class TestMistakes:
         [
             ("SLIPWAY_DURABILTY", "; SLIPWAY_DURABILITY is"),
             ("SLIPWAY_ROOT_SECRETKEY", "; SLIPWAY_ROOT_SECRET_KEY is"),
-            ("SLIPWAY_PORT", ""),
+            ("SLIPWAY_PORT", ": unset it"),
         ],
     )
     def test_a_variable_that_is_none(self, make_server, name, near):

@@ -129,12 +129,14 @@ class TestChown:
         """What is given away must still be read and replaced, which takes the second capability."""
         tree = tmp_path / "tree"
         tree.mkdir()
-        # An address of nobody's ends the start that would succeed.
-        command = [binary(), "serve", "--chown", "--listen", "192.0.2.1:9", tree]
+        # An account that is none ends the start that would succeed.
+        (tree / ".slipway").mkdir(0o700)
+        (tree / ".slipway" / "account.toml").write_text("none\n")
+        command = [binary(), "serve", "--chown", "--listen", "127.0.0.1:0", tree]
         command = ["setpriv", "--bounding-set", capabilities, *command]
         done = subprocess.run(command, env=ACCOUNT, capture_output=True, text=True, timeout=30)
         assert done.returncode == 1
-        says = "cannot listen" if starts else "CAP_CHOWN and, to go on reading and replacing them, CAP_DAC"
+        says = "account.toml" if starts else "CAP_CHOWN and, to go on reading and replacing them, CAP_DAC"
         assert says in done.stderr, done.stderr
 
     @pytest.mark.skipif(not is_supported(), reason="the fault layer knows this processor's system calls only")

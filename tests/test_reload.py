@@ -10,14 +10,15 @@ from support import expect
 from support.bucket import Bucket
 from support.server import ACCESS_KEY, KEYS, SECRET_KEY
 from support.sigv4 import Signer
+from support.transports import make_certificate
 from support.wire import RawClient, poll
 
 OTHER_KEY, OTHER_SECRET = "OTHERACCESSKEY", "another-secret-for-tests"
 
 
-def write_keys(path, access_key: str, secret_key: str) -> None:
+def write_keys(path, access_key: str, secret_key: str, more: str = "") -> None:
     new = path.with_suffix(".new")
-    new.write_text(f'access_key = "{access_key}"\nsecret_key = "{secret_key}"\n')
+    new.write_text(f'access_key = "{access_key}"\nsecret_key = "{secret_key}"\n{more}')
     new.chmod(0o600)
     new.rename(path)
 
@@ -73,6 +74,38 @@ def test_what_is_wrong_changes_nothing(make_server, tmp_path, spoil, says):
     assert says in log
     assert bucket.raw.get("/bucket").status == 200
     assert bucket.raw.get("/", headers={"host": "bucket.s3.test"}).xml.name == "ListBucketResult"
+
+
+def test_uid_and_gid(make_server, tmp_path):
+    keys = tmp_path / "keys.toml"
+    write_keys(keys, ACCESS_KEY, SECRET_KEY, "uid = 1000\ngid = 1000\n")
+    server = make_server("--credentials-file", str(keys), "--chown", env={})
+    assert "has no uid and gid" not in server.log
+    write_keys(keys, ACCESS_KEY, SECRET_KEY, "uid = 1001\ngid = 1000\n")
+    assert 'new=root\'s uid and gid' in reload(server)
+    assert "new=nothing" in reload(server)
+    write_keys(keys, ACCESS_KEY, SECRET_KEY)
+    log = reload(server)
+    assert "root's uid and gid" in log and "has no uid and gid, so that with --chown" in log
+
+
+def test_tls_is_off(make_server, tmp_path):
+    config = tmp_path / "slipway.toml"
+    config.write_text("domain = 's3.test'\n")
+    server = make_server("--config", str(config))
+    config.write_text("tls-cert = '/nonexistent'\ntls-key = '/nonexistent'\n")
+    assert f"{config}: line 1: --tls-cert /nonexistent: No such file" in reload(server, "not reloaded")
+    config.write_text("\ntls-key = '/nonexistent'\n")
+    log = reload(server, "not reloaded")
+    assert f"{config}: line 2: 0 --tls-cert but 1 --tls-key: give one" in log
+    certificate, key = make_certificate(tmp_path, "one", "localhost")
+    config.write_text(f"tls-cert = '{certificate}'\ntls-key = '{key}'\n")
+    for _ in range(2):
+        before = len(server.log)
+        reload(server)
+        poll(lambda: server.log[before:].count("needs a restart") == 2, 10)
+        assert "new=--domain" in server.log[before:] or "new=nothing" in server.log[before:]
+        assert "option=--tls-cert" in server.log[before:] and "option=--tls-key" in server.log[before:]
 
 
 def test_options(make_server, tmp_path):

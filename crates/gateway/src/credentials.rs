@@ -10,6 +10,7 @@ use s3_types::UnixAccount;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
+use crate::config::{line_of, unreadable};
 use crate::state_dir;
 
 /// Where keys that we made are kept, in the state directory.
@@ -55,6 +56,24 @@ pub enum Origin {
     New(PathBuf),
 }
 
+impl Root {
+    /// True if the keys are the same.
+    pub fn has_keys_of(&self, other: &Self) -> bool {
+        let (one, other) = (&self.credential, &other.credential);
+        one.access_key.as_str() == other.access_key.as_str()
+            && one.secret_key.expose() == other.secret_key.expose()
+    }
+
+    /// Says so if files can't be given to root.
+    pub fn warn_of_chown(&self, chown: bool) {
+        if chown && self.unix_account.is_none() {
+            tracing::warn!(
+                "root has no uid and gid, so that with --chown its files belong to the server's user"
+            );
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CredentialFile {
@@ -75,6 +94,12 @@ pub fn find(
     let account = account_from_environment(&env)?;
     let root = find_keys(file, env, state_dir)?;
     Ok(Root { unix_account: root.unix_account.or(account), ..root })
+}
+
+/// Fails if what is given is no good, and makes nothing.
+pub fn check(file: Option<&Path>, env: impl Fn(&str) -> Option<String>) -> Result<(), String> {
+    account_from_environment(&env)?;
+    given(file, env).map(drop)
 }
 
 /// [`find`], of a server that has keys already: makes none.
@@ -100,14 +125,13 @@ fn find_keys(
     env: impl Fn(&str) -> Option<String>,
     state_dir: Option<&Path>,
 ) -> Result<Root, String> {
-    let root = |credential, origin| Root { credential, unix_account: None, origin };
-    if let Some(file) = file {
-        return read(file, Origin::Given("from the credentials file"));
+    if let Some(root) = given(file, env)? {
+        return Ok(root);
     }
-    if let Some(credential) = from_environment(env)? {
-        return Ok(root(credential, Origin::Given("from the environment")));
-    }
-    let Some(state_dir) = state_dir else { return Ok(root(generate()?, Origin::New(PathBuf::new()))) };
+    let Some(state_dir) = state_dir else {
+        let origin = Origin::New(PathBuf::new());
+        return Ok(Root { credential: generate()?, unix_account: None, origin });
+    };
     // Keys are only as good as the directory they are kept in: who may write to it chooses them.
     if !state_dir::is_trusted(state_dir) {
         return Err(state_dir::distrust(state_dir));
@@ -120,11 +144,25 @@ fn find_keys(
     }
 }
 
+/// What the operator gives, if he gives keys.
+fn given(file: Option<&Path>, env: impl Fn(&str) -> Option<String>) -> Result<Option<Root>, String> {
+    if let Some(file) = file {
+        let root = read(file, Origin::Given("from the credentials file"));
+        return root.map(Some).map_err(|e| format!("--credentials-file {e}"));
+    }
+    let origin = Origin::Given("from the environment");
+    Ok(from_environment(env)?.map(|credential| Root { credential, unix_account: None, origin }))
+}
+
 fn account_from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Option<UnixAccount>, String> {
     let id = |name: &str| {
         let text = env(name).filter(|text| !text.is_empty());
-        text.map(|text| text.parse().map_err(|_| format!("{name}: {text:?} is no number of an account")))
-            .transpose()
+        text.map(|text| {
+            text.parse().map_err(|_| {
+                format!("{name}: {text:?} is no number of an account: give the number, as `id` shows it")
+            })
+        })
+        .transpose()
     };
     account(id(UID)?, id(GID)?).map_err(|e| format!("{UID} and {GID}: {e}"))
 }
@@ -135,9 +173,9 @@ fn account(uid: Option<u32>, gid: Option<u32>) -> Result<Option<UnixAccount>, St
         (None, None) => Ok(None),
         (Some(uid), Some(gid)) => match UnixAccount::new(uid, gid) {
             Some(account) => Ok(Some(account)),
-            None => Err(format!("{} is no id", u32::MAX)),
+            None => Err(format!("{} is no id: give a smaller one", u32::MAX)),
         },
-        _ => Err("a uid needs a gid, and a gid a uid".to_owned()),
+        _ => Err("a uid needs a gid, and a gid a uid: give both".to_owned()),
     }
 }
 
@@ -150,7 +188,7 @@ fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Option<Crede
             (Some(access_key), Some(secret_key)) => {
                 return checked(&access_key, &secret_key).map(Some).map_err(|e| format!("{access}: {e}"));
             }
-            _ => return Err(format!("only one of {access} and {} is set", secrets[0])),
+            _ => return Err(format!("only one of {access} and {} is set: set both", secrets[0])),
         }
     }
     Ok(None)
@@ -164,21 +202,22 @@ fn checked(access_key: &str, secret_key: &str) -> Result<Credential, String> {
 
 fn read(path: &Path, origin: Origin) -> Result<Root, String> {
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
-    let mut file = fs::File::open(path).map_err(|e| says(&e))?;
+    let mut file = fs::File::open(path).map_err(|e| says(&unreadable(&e)))?;
     let metadata = file.metadata().map_err(|e| says(&e))?;
     let (mode, owner) = (metadata.permissions().mode(), metadata.uid());
     if mode & 0o077 != 0 {
         return Err(says(&format_args!("others may read it (mode {:03o}); chmod 600 it", mode & 0o777)));
     }
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
-        return Err(says(&format_args!("it belongs to user {owner}, neither to this one nor to root")));
+        return Err(says(&format_args!(
+            "it belongs to user {owner}, neither to this one nor to root; chown it"
+        )));
     }
     let mut text = Zeroizing::new(String::new());
-    file.read_to_string(&mut text).map_err(|e| says(&e))?;
+    file.read_to_string(&mut text).map_err(|e| says(&unreadable(&e)))?;
     let file: CredentialFile = toml::from_str(&text).map_err(|e| {
         // The parser's own message would quote the line, and with it the secret.
-        let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
+        let line = line_of(&text, e.span().map_or(0, |span| span.start));
         says(&format_args!(
             "line {line}: expected access_key = \"…\" and secret_key = \"…\", maybe uid = … and gid = …, and nothing else"
         ))

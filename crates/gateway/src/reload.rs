@@ -4,19 +4,19 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use iam::{Account, Credential, Identities};
+use iam::{Account, Identities};
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
 use crate::access_log::AccessLog;
 use crate::config::{Cli, ServeOptions, Values, sentence};
-use crate::credentials;
+use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Settings};
 use crate::server::Certificates;
 
 /// Changes which lines are logged.
 pub type LogFilter = reload::Handle<EnvFilter, Registry>;
 
-/// Options that a reload takes, by their fields in [`ServeOptions`].
+/// Options that a reload takes, by their fields in [`ServeOptions`]; those of TLS if it is on.
 const TAKEN: [&str; 7] = ["access_log", "config", "credentials_file", "domain", "log", "tls_cert", "tls_key"];
 
 /// What a server was started with, to be read again.
@@ -24,7 +24,9 @@ pub struct Reload {
     arguments: Vec<OsString>,
     /// What the options said when they were taken last; those that are not taken, at the start.
     values: Values,
-    credential: Credential,
+    root: Root,
+    /// Files are given to who made them; that stays.
+    chown: bool,
     parts: Parts,
 }
 
@@ -54,22 +56,27 @@ pub struct Outcome {
 }
 
 impl Reload {
-    /// Of a server that was started with these arguments of the command line, and serves with this
-    /// credential.
-    pub fn new(arguments: Vec<OsString>, credential: Credential, parts: Parts) -> Result<Self, String> {
-        let (_, values) = Cli::read_serve(&arguments).map_err(|error| error.to_string())?;
-        Ok(Self { arguments, values, credential, parts })
+    /// Of a server that was started with these arguments of the command line, and serves for this
+    /// root.
+    pub fn new(arguments: Vec<OsString>, root: Root, parts: Parts) -> Result<Self, String> {
+        let (options, values) = Cli::read_serve(&arguments).map_err(|error| sentence(&error))?;
+        Ok(Self { arguments, values, root, chown: options.chown, parts })
     }
 
     /// Reads everything again. If anything is wrong, all stays as it was.
     pub fn run(&mut self) -> Result<Outcome, String> {
+        self.try_to().map_err(|error| Cli::located(&self.arguments, error))
+    }
+
+    fn try_to(&mut self) -> Result<Outcome, String> {
         let (options, values) = Cli::read_serve(&self.arguments).map_err(|error| sentence(&error))?;
         // First all that can fail.
         let filter = EnvFilter::try_new(&options.log).map_err(|e| format!("--log {:?}: {e}", options.log))?;
         let root = self.keys(&options)?;
         let certificates = match &self.parts.certificates {
             Some(certificates) => Some(certificates.prepare(&options.tls_cert, &options.tls_key)?),
-            None => None,
+            // A restart would fail with what is wrong, and turn TLS on with what is not.
+            None => Certificates::read(&options.tls_cert, &options.tls_key).map(|_| None)?,
         };
         let access_log = match (&self.parts.access_log, &options.access_log) {
             (Some(access_log), Some(to)) => Some((access_log, to.open()?)),
@@ -84,10 +91,6 @@ impl Reload {
             // The same one as well: its file was renamed to begin a new one, mostly.
             access_log.replace(file);
         }
-        if self.parts.certificates.is_none() && !options.tls_cert.is_empty() {
-            outcome.taken.retain(|flag| !flag.starts_with("--tls-"));
-            outcome.needs_restart.push("--tls-cert (TLS is off)".to_owned());
-        }
         if let (Some(current), Some((certificates, changed))) = (&self.parts.certificates, certificates) {
             current.replace(certificates);
             if changed {
@@ -98,16 +101,23 @@ impl Reload {
             // The log is gone only when the process is.
             let _ = log_filter.reload(filter);
         }
-        if !same(&self.credential, &root.credential) {
+        if !root.has_keys_of(&self.root) {
             outcome.taken.push("root's keys".to_owned());
-            self.credential = root.credential.clone();
         }
+        if root.unix_account != self.root.unix_account {
+            outcome.taken.push("root's uid and gid".to_owned());
+        }
+        root.warn_of_chown(self.chown);
         let account = self.parts.account.clone();
         self.parts.gateway.settings.store(Arc::new(Settings {
-            identities: Identities::root_only(account, root.credential, root.unix_account),
+            identities: Identities::root_only(account, root.credential.clone(), root.unix_account),
             domains: options.domain,
         }));
+        self.root = root;
         for name in TAKEN {
+            if !self.is_taken(name) {
+                continue;
+            }
             match values.get(name) {
                 Some(value) => drop(self.values.insert(name.to_owned(), value.clone())),
                 None => drop(self.values.remove(name)),
@@ -116,17 +126,20 @@ impl Reload {
         Ok(outcome)
     }
 
-    fn keys(&self, options: &ServeOptions) -> Result<credentials::Root, String> {
+    /// TLS is neither turned on nor off.
+    fn is_taken(&self, name: &str) -> bool {
+        TAKEN.contains(&name) && (self.parts.certificates.is_some() || !name.starts_with("tls_"))
+    }
+
+    fn keys(&self, options: &ServeOptions) -> Result<Root, String> {
         let env = |name: &str| std::env::var(name).ok();
         let state_dir = self.parts.state_dir.as_deref();
         if state_dir.is_none() && options.credentials_file.is_none() {
             // Of `null:`, whose keys were made for this run.
-            let unix_account = None;
-            let credential = self.credential.clone();
-            return Ok(credentials::Root {
-                credential,
-                unix_account,
-                origin: credentials::Origin::Given(""),
+            return Ok(Root {
+                credential: self.root.credential.clone(),
+                unix_account: self.root.unix_account,
+                origin: Origin::Given(""),
             });
         }
         credentials::find_again(options.credentials_file.as_deref().map(Path::new), env, state_dir)
@@ -137,15 +150,25 @@ impl Reload {
         let names = self.values.keys().chain(values.keys().filter(|name| !self.values.contains_key(*name)));
         for name in names.filter(|name| self.values.get(*name) != values.get(*name)) {
             let flag = if name == "dir" { "DIR".to_owned() } else { format!("--{}", name.replace('_', "-")) };
-            let list =
-                if TAKEN.contains(&name.as_str()) { &mut outcome.taken } else { &mut outcome.needs_restart };
+            let list = if self.is_taken(name) { &mut outcome.taken } else { &mut outcome.needs_restart };
             list.push(flag);
         }
         outcome
     }
 }
 
-fn same(one: &Credential, other: &Credential) -> bool {
-    one.access_key.as_str() == other.access_key.as_str()
-        && one.secret_key.expose() == other.secret_key.expose()
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn what_is_taken_are_options() {
+        let command = Cli::command();
+        let serve = command.find_subcommand("serve").unwrap();
+        for name in TAKEN {
+            assert!(serve.get_arguments().any(|option| option.get_id() == name), "{name}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! `slipway serve`: from options to a running server, and back to none.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::access_log::AccessLog;
 use crate::account;
 use crate::body::DigestServices;
-use crate::config::{self, LogFormat, ServeOptions};
+use crate::config::{self, Cli, LogFormat, ServeOptions};
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Places, Settings};
 use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX};
@@ -65,7 +65,7 @@ async fn serve(
     log_filter: Option<LogFilter>,
 ) -> Result<Option<Arc<AccessLog>>, String> {
     let mut signals = Signals::listen()?;
-    let running = start(&options).await?;
+    let running = start(&options).await.map_err(|error| Cli::located(&arguments, error))?;
     greet(&options, &running);
     let Running { server, gateway, access_log, certificates, account, root, .. } = running;
     let parts = reload::Parts {
@@ -76,7 +76,7 @@ async fn serve(
         access_log: access_log.clone(),
         log_filter,
     };
-    let mut reload = Reload::new(arguments, root.credential, parts)?;
+    let mut reload = Reload::new(arguments, root, parts)?;
     service_manager::ready();
     signals.until_stopped(Some(&mut reload)).await;
     service_manager::stopping();
@@ -110,23 +110,22 @@ pub struct Running {
 
 /// Starts a server in this runtime.
 pub async fn start(options: &ServeOptions) -> Result<Running, String> {
+    // All that may be wrong with the options, before anything is made in DIR.
     let certificates = Certificates::read(&options.tls_cert, &options.tls_key)?;
-    let backend = storage::open(options).await?;
-    // Before keys are made: they are shown only once, by a start that succeeds.
-    let listeners = bind(&options.listen).await?;
-    let ops_listener = bind(options.ops_listen.as_slice()).await?.pop();
+    let env = |name: &str| std::env::var(name).ok();
+    credentials::check(options.credentials_file.as_deref(), env)?;
+    let listeners = bind("--listen", &options.listen).await?;
+    let ops_listener = bind("--ops-listen", options.ops_listen.as_slice()).await?.pop();
     let access_log = match &options.access_log {
         Some(to) => Some(Arc::new(AccessLog::start(to.open()?, options.access_log_format)?)),
         None => None,
     };
+    let backend = storage::open(options).await?;
     let state_dir = state_dir(options);
-    let env = |name: &str| std::env::var(name).ok();
     let account = account::find(options.account_id.as_ref(), state_dir.as_deref())?;
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref())?;
 
-    if options.chown && root.unix_account.is_none() {
-        tracing::warn!("root has no uid and gid, so that with --chown its files belong to the server's user");
-    }
+    root.warn_of_chown(options.chown);
     let metrics = options.ops_listen.is_some().then(|| Arc::new(Metrics::default()));
     let backend: Arc<dyn Backend> = match &metrics {
         Some(metrics) => Arc::new(Metered::new(backend, metrics.calls.clone())),
@@ -170,13 +169,24 @@ fn state_dir(options: &ServeOptions) -> Option<PathBuf> {
     (options.dir != NULL).then(|| Path::new(&options.dir).join(STATE_DIR))
 }
 
-async fn bind(addresses: &[ListenAddress]) -> Result<Vec<Listener>, String> {
+async fn bind(flag: &str, addresses: &[ListenAddress]) -> Result<Vec<Listener>, String> {
     let mut listeners = Vec::new();
     for address in addresses {
         let listener = Listener::bind(address).await;
-        listeners.push(listener.map_err(|e| format!("cannot listen on {address}: {e}"))?);
+        listeners.push(listener.map_err(|e| cannot_listen(flag, address, &e))?);
     }
     Ok(listeners)
+}
+
+fn cannot_listen(flag: &str, address: &ListenAddress, error: &std::io::Error) -> String {
+    let cure = match error.kind() {
+        ErrorKind::AddrInUse => "end who listens there, or choose another address",
+        ErrorKind::AddrNotAvailable => "choose an address of this machine",
+        ErrorKind::PermissionDenied => "choose a port from 1024 up, or allow it (CAP_NET_BIND_SERVICE)",
+        ErrorKind::NotFound => "make the directory first",
+        _ => "choose another address",
+    };
+    format!("{flag} {address}: cannot listen on {address}: {error}: {cure}")
 }
 
 /// Takes as many file descriptors as the system allows. Returns how many those are, unless there is

@@ -55,10 +55,19 @@ impl Destination {
                 stderr.map(File::from).map_err(|error| format!("--access-log stderr: {error}"))
             }
             Self::File(path) => {
-                open(path).map_err(|error| format!("--access-log {}: {error}", path.display()))
+                open(path).map_err(|error| format!("--access-log {}: {}", path.display(), cannot_write(&error)))
             }
         }
     }
+}
+
+fn cannot_write(error: &io::Error) -> String {
+    let cure = match error.kind() {
+        io::ErrorKind::NotFound => "make the directory first, or name a file elsewhere",
+        io::ErrorKind::PermissionDenied => "let the server's user write there",
+        _ => "name another file",
+    };
+    format!("{error}: {cure}")
 }
 
 /// Readable by its owner and group: lines tell who did what.

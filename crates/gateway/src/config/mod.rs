@@ -30,7 +30,7 @@ use crate::limits::STREAM_BYTES_MIN;
 use crate::server::ListenAddress;
 use crate::version;
 
-pub use read::{Values, sentence};
+pub use read::{Values, line_of, sentence, unreadable};
 pub use reference::reference;
 pub(crate) use values::{at_least_one, whole};
 use values::{domain, log_filter, octal, region, seconds, seconds_or_none};

@@ -2,16 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use toml::Spanned;
 
 use super::reference::key;
+use super::values::nearest;
 use super::{Cli, Command, ServeOptions};
 
 /// What options say, by their fields.
 pub type Values = BTreeMap<String, Vec<OsString>>;
+
+/// What the file says of an option.
+struct Setting {
+    id: String,
+    key: String,
+    line: usize,
+    values: Vec<OsString>,
+}
 
 impl Cli {
     /// Reads the command line, the environment and, for `serve`, the configuration file.
@@ -35,7 +47,28 @@ impl Cli {
         Ok((*options, values))
     }
 
+    /// What is wrong with an option, and where the file says so, if it does: the message names the
+    /// flag.
+    pub fn located(args: &[OsString], message: String) -> String {
+        let mut settings = Vec::new();
+        let Ok(matches) = Self::matches_with(args, &mut settings) else { return message };
+        let Some(serve) = matches.subcommand_matches("serve") else { return message };
+        let Some(file) = serve.get_one::<PathBuf>("config") else { return message };
+        let word = |c: char| !(c.is_ascii_alphanumeric() || c == '-');
+        // What the file says are defaults.
+        let meant = settings.iter().find(|one| {
+            serve.value_source(&one.id) == Some(ValueSource::DefaultValue)
+                && message.split(word).any(|word| word.strip_prefix("--") == Some(&one.key))
+        });
+        meant.map_or(message.clone(), |one| format!("{}: line {}: {message}", file.display(), one.line))
+    }
+
     fn matches(args: &[OsString]) -> Result<ArgMatches, clap::Error> {
+        Self::matches_with(args, &mut Vec::new())
+    }
+
+    /// Also tells what the file says.
+    fn matches_with(args: &[OsString], settings: &mut Vec<Setting>) -> Result<ArgMatches, clap::Error> {
         let mut command = Self::command();
         // The file may name the directory.
         let first = command.clone().mut_subcommand("serve", |s| s.mut_arg("dir", |dir| dir.required(false)));
@@ -44,17 +77,44 @@ impl Cli {
         let Some(file) = file else { return command.try_get_matches_from(args) };
         // The file's values become the defaults of a second pass, so that flags and environment
         // win.
-        for (id, values) in file_values(file, &command).map_err(|e| error(ErrorKind::ValueValidation, e))? {
+        *settings = file_values(file, &command).map_err(|e| error(ErrorKind::ValueValidation, e))?;
+        for one in &*settings {
             command = command.mut_subcommand("serve", |serve| {
-                serve.mut_arg(id, |arg| arg.required(false).default_values(values))
+                serve.mut_arg(&one.id, |arg| arg.required(false).default_values(one.values.clone()))
             });
         }
-        command.try_get_matches_from(args).map_err(|e| match e.kind() {
-            ErrorKind::MissingRequiredArgument => e,
-            // All the rest was in order without the file.
-            kind => error(kind, format!("{}: {}", file.display(), sentence(&e))),
-        })
+        command.try_get_matches_from(args).map_err(|e| in_file(&e, file, settings))
     }
+}
+
+/// All but what the file says was in order.
+fn in_file(e: &clap::Error, file: &Path, settings: &[Setting]) -> clap::Error {
+    let file = file.display();
+    if e.kind() == ErrorKind::MissingRequiredArgument {
+        let cure = "name the directory to serve, as <DIR> on the command line or dir = \"...\" in this file";
+        return error(e.kind(), format!("{file}: nothing to serve: {cure}"));
+    }
+    let flag = flag_of(e);
+    let meant = settings.iter().find(|one| flag.strip_prefix("--") == Some(&one.key));
+    let line = meant.map_or_else(String::new, |one| format!("line {}: ", one.line));
+    error(e.kind(), format!("{file}: {line}{}", sentence(e)))
+}
+
+/// The line of a text that a place in it is on, from 1.
+pub fn line_of(text: &str, offset: usize) -> usize {
+    text.get(..offset).unwrap_or_default().matches('\n').count() + 1
+}
+
+/// Why a file can't be read, and what to do about it.
+pub fn unreadable(error: &io::Error) -> String {
+    let cure = match error.kind() {
+        io::ErrorKind::NotFound => "make it, or name another",
+        io::ErrorKind::PermissionDenied => "let the server's user read it",
+        io::ErrorKind::IsADirectory => "name a file in it",
+        io::ErrorKind::InvalidData => "write it in UTF-8",
+        _ => "name another",
+    };
+    format!("{error}: {cure}")
 }
 
 /// An error about `serve`.
@@ -71,14 +131,20 @@ pub(super) fn error(kind: ErrorKind, message: String) -> clap::Error {
 pub fn sentence(error: &clap::Error) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
-    text.split("\n\n").next().unwrap_or_default().trim_end().to_owned()
+    let lines = text.split("\n\n").next().unwrap_or_default().lines();
+    lines.map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+/// The flag of the option that an error is about, if it is about one.
+fn flag_of(error: &clap::Error) -> &str {
+    let Some(ContextValue::String(arg)) = error.get(ContextKind::InvalidArg) else { return "" };
+    arg.split_whitespace().next().unwrap_or_default()
 }
 
 /// Says so where a bad value comes from the environment: clap names the flag, which nobody has
 /// typed.
 fn name_variable(e: clap::Error, args: &[OsString]) -> clap::Error {
-    let Some(ContextValue::String(arg)) = e.get(ContextKind::InvalidArg) else { return e };
-    let flag = arg.split_whitespace().next().unwrap_or_default();
+    let flag = flag_of(&e);
     let typed = |given: &OsString| given.to_string_lossy().split('=').next() == Some(flag);
     let command = Cli::command();
     let options = command.find_subcommand("serve").map(clap::Command::get_arguments).into_iter().flatten();
@@ -98,49 +164,70 @@ fn file_arguments(command: &clap::Command) -> Vec<(String, String)> {
     serve.filter_map(|arg| Some((arg.get_id().to_string(), key(arg)?.to_owned()))).collect()
 }
 
-fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<(String, Vec<OsString>)>, String> {
+fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<Setting>, String> {
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
-    let text = std::fs::read_to_string(file).map_err(|e| says(&e))?;
-    let table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
+    let text = std::fs::read_to_string(file).map_err(|e| format!("--config {}", says(&unreadable(&e))))?;
+    let table: BTreeMap<Spanned<String>, Spanned<toml::Value>> = toml::from_str(&text).map_err(|e| {
         // The parser's own display quotes the line, which is a secret where this is the wrong file.
-        let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-        says(&format_args!("line {}: not TOML", before.matches('\n').count() + 1))
+        let line = line_of(&text, e.span().map_or(0, |span| span.start));
+        says(&format_args!(
+            "line {line}: not TOML: expected key = value, with texts in quotes, each key once"
+        ))
     })?;
     let known = file_arguments(command);
-    let value = |key: &str, value: &toml::Value| match value {
+    let mut settings = Vec::new();
+    for (name, given) in &table {
+        let (key, line) = (name.get_ref(), line_of(&text, name.span().start));
+        let on_line = |e: &dyn std::fmt::Display| says(&format_args!("line {line}: {e}"));
+        let Some((id, _)) = known.iter().find(|(_, known)| known == key) else {
+            return Err(on_line(&unknown_key(key, &known)));
+        };
+        let values = values_of(command, id, key, given.get_ref()).map_err(|e| on_line(&e))?;
+        if values.is_empty() && key == "listen" {
+            return Err(on_line(&"listen: nowhere to listen: name an address, or leave it out"));
+        }
+        settings.push(Setting { id: id.clone(), key: key.clone(), line, values });
+    }
+    Ok(settings)
+}
+
+fn unknown_key(key: &str, known: &[(String, String)]) -> String {
+    let names: Vec<_> = known.iter().map(|(_, key)| key.as_str()).collect();
+    match nearest(key, &names, 0) {
+        Some(near) => format!("unknown key {key:?}; {near:?} is known"),
+        None => format!("unknown key {key:?}; known are {}", names.join(", ")),
+    }
+}
+
+/// What the file says of one option, as the command line would.
+fn values_of(
+    command: &clap::Command,
+    id: &str,
+    key: &str,
+    given: &toml::Value,
+) -> Result<Vec<OsString>, String> {
+    let switch = is_switch(command, id);
+    let value = |value: &toml::Value| match value {
+        _ if switch => Err(format!("{key}: expected true or false")),
         toml::Value::String(text) => Ok(OsString::from(text)),
         // TOML knows octal numbers, but not whether this one was meant to be one.
         toml::Value::Integer(_) if key.ends_with("-mode") => {
-            Err(says(&format_args!("{key}: expected a string such as \"0640\"")))
+            Err(format!("{key}: expected a string such as \"0640\""))
         }
         toml::Value::Integer(number) => Ok(number.to_string().into()),
-        _ => Err(says(&format_args!("{key}: expected a string, a number or a list of strings"))),
+        _ => Err(format!("{key}: expected a string, a number or a list of strings")),
     };
-    let mut values = Vec::new();
-    for (key, given) in &table {
-        let Some((id, _)) = known.iter().find(|(_, known)| known == key) else {
-            let names: Vec<_> = known.iter().map(|(_, key)| key.as_str()).collect();
-            return Err(says(&format_args!("unknown key {key:?}; known are {}", names.join(", "))));
-        };
-        let list = match given {
-            toml::Value::Array(_) if !takes_many(command, id) => {
-                return Err(says(&format_args!("{key}: expected one value, not a list")));
-            }
-            toml::Value::Boolean(on) if is_switch(command, id) => vec![on.to_string().into()],
-            toml::Value::Boolean(on) if is_on_or_off(command, id) => {
-                vec![if *on { "on" } else { "off" }.into()]
-            }
-            toml::Value::Array(items) => {
-                items.iter().map(|item| value(key, item)).collect::<Result<Vec<_>, _>>()?
-            }
-            single => vec![value(key, single)?],
-        };
-        if list.is_empty() && key == "listen" {
-            return Err(says(&"listen: nowhere to listen"));
+    match given {
+        toml::Value::Array(_) if !takes_many(command, id) => {
+            Err(format!("{key}: expected one value, not a list"))
         }
-        values.push((id.clone(), list));
+        toml::Value::Boolean(on) if switch => Ok(vec![on.to_string().into()]),
+        toml::Value::Boolean(on) if is_on_or_off(command, id) => {
+            Ok(vec![if *on { "on" } else { "off" }.into()])
+        }
+        toml::Value::Array(items) => items.iter().map(value).collect(),
+        single => Ok(vec![value(single)?]),
     }
-    Ok(values)
 }
 
 fn takes_many(command: &clap::Command, id: &str) -> bool {
@@ -248,11 +335,15 @@ mod tests {
             ("listen = []", "nowhere to listen"),
             ("region = [\"a\", \"b\"]", "expected one value"),
             ("region = true", "expected a string"),
-            ("region", "line 1: not TOML"),
+            ("region", "line 1: not TOML: expected key = value"),
+            ("\nregion = \"a b\"", "line 2: invalid value 'a b' for '--region"),
+            ("", "nothing to serve: name the directory"),
+            ("regino = \"x\"", "line 1: unknown key \"regino\"; \"region\" is known"),
             ("file-mode = 0o640", "expected a string such as"),
         ] {
             std::fs::write(&file, text).unwrap();
-            let error = read(&["--config", config, "/data"]).unwrap_err();
+            let dir: &[&str] = if text.is_empty() { &[] } else { &["/data"] };
+            let error = read(&[&["--config", config], dir].concat()).unwrap_err();
             assert!(error.contains(&format!("error: {config}: ")) && error.contains(says), "{error}");
             assert!(error.contains("Usage: slipway serve"), "{error}");
         }

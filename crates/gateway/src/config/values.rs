@@ -7,8 +7,12 @@ use tracing_subscriber::filter::LevelFilter;
 
 pub(super) fn octal(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text.trim_start_matches("0o"), 8)
-        .map_err(|_| "not an octal number".to_owned())?;
-    if mode <= 0o7777 { Ok(mode) } else { Err("a mode has at most four octal digits".to_owned()) }
+        .map_err(|_| "not an octal number, such as 0640".to_owned())?;
+    if mode <= 0o7777 {
+        Ok(mode)
+    } else {
+        Err("a mode has at most four octal digits, such as 0640".to_owned())
+    }
 }
 
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
@@ -21,6 +25,14 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
 pub(super) fn seconds_or_none(text: &str) -> Result<Duration, String> {
     let seconds: u32 = text.parse().map_err(|_| "a whole number of seconds".to_owned())?;
     Ok(Duration::from_secs(seconds.into()))
+}
+
+/// The name that was meant by another, if one is near. So many letters at the beginning of all
+/// names tell nothing.
+pub(super) fn nearest<'a>(name: &str, known: &[&'a str], alike: usize) -> Option<&'a str> {
+    let distance = |other: &&'a str| strsim::damerau_levenshtein(name, other);
+    let (distance, near) = known.iter().map(|other| (distance(other), *other)).min()?;
+    (distance * 3 <= near.len() - alike).then_some(near)
 }
 
 /// A whole number within bounds.

@@ -7,6 +7,7 @@ use clap::error::ErrorKind;
 
 use super::Cli;
 use super::read::error;
+use super::values::nearest;
 use crate::credentials;
 
 const PREFIX: &str = "SLIPWAY_";
@@ -32,18 +33,15 @@ pub fn refuse_unknown_variables(
         return Ok(());
     }
     unknown.sort();
-    let lines: Vec<_> = unknown.iter().take(NAMED_MAX).map(|name| sentence(name, &known)).collect();
+    let lines: Vec<_> = unknown.iter().take(NAMED_MAX).map(|name| complaint(name, &known)).collect();
     Err(error(ErrorKind::UnknownArgument, lines.join("\n       ")))
 }
 
-fn sentence(name: &str, known: &[String]) -> String {
-    let distance = |other: &String| strsim::damerau_levenshtein(name, other);
-    let near = known.iter().map(|other| (distance(other), other)).min();
-    match near {
-        Some((distance, other)) if distance * 3 <= other.len() - PREFIX.len() => {
-            format!("{name} in the environment is no option of slipway; {other} is")
-        }
-        _ => format!("{name} in the environment is no option of slipway"),
+fn complaint(name: &str, known: &[String]) -> String {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    match nearest(name, &known, PREFIX.len()) {
+        Some(near) => format!("{name} in the environment is no option of slipway; {near} is"),
+        None => format!("{name} in the environment is no option of slipway: unset it"),
     }
 }
 

@@ -13,6 +13,8 @@ use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, ProtocolVersion};
 use tokio_rustls::TlsAcceptor;
 
+use crate::config::unreadable;
+
 /// What client and server agreed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tls {
@@ -74,7 +76,7 @@ impl Certificates {
     pub fn prepare(&self, chains: &[PathBuf], keys: &[PathBuf]) -> Result<(Prepared, bool), String> {
         let read = read_all(chains, keys)?;
         if read.is_empty() {
-            return Err("--tls-cert: there is none, and TLS is on".to_owned());
+            return Err("--tls-cert is not there, and TLS is on: a restart turns it off".to_owned());
         }
         let current = self.current.load();
         let same = |(one, other): (&Arc<CertifiedKey>, &Arc<CertifiedKey>)| one.cert == other.cert;
@@ -125,25 +127,41 @@ fn read_all(chains: &[PathBuf], keys: &[PathBuf]) -> Result<Vec<Arc<CertifiedKey
 }
 
 fn read_one(chain_file: &PathBuf, key_file: &PathBuf) -> Result<Arc<CertifiedKey>, String> {
-    let says = |file: &PathBuf, e: &dyn fmt::Display| format!("{}: {e}", file.display());
+    let says = |file: &PathBuf, e: &dyn fmt::Display| {
+        let flag = if file == chain_file { "--tls-cert" } else { "--tls-key" };
+        format!("{flag} {}: {e}", file.display())
+    };
     let chain = CertificateDer::pem_file_iter(chain_file)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|e| says(chain_file, &e))?;
+        .map_err(|e| says(chain_file, &pem_error(e)))?;
     if chain.is_empty() {
-        return Err(says(chain_file, &"no certificate in it"));
+        return Err(says(
+            chain_file,
+            &"no certificate in it: it takes -----BEGIN CERTIFICATE----- and so on",
+        ));
     }
     let key = PrivateKeyDer::from_pem_file(key_file).map_err(|e| match e {
         pem::Error::NoItemsFound => {
-            says(key_file, &"no private key in it; one with a password cannot be read")
+            says(key_file, &"no private key in it; one with a password cannot be read: write it without")
         }
-        e => says(key_file, &e),
+        e => says(key_file, &pem_error(e)),
     })?;
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     CertifiedKey::from_der(chain, key, &provider).map(Arc::new).map_err(|e| match e {
         rustls::Error::InconsistentKeys(_) => says(
             key_file,
-            &format_args!("this key does not belong to the certificate in {}", chain_file.display()),
+            &format_args!(
+                "this key does not belong to the certificate in {}: give the keys in the order of the certificates",
+                chain_file.display()
+            ),
         ),
         e => says(key_file, &e),
     })
+}
+
+fn pem_error(error: pem::Error) -> String {
+    match error {
+        pem::Error::Io(error) => unreadable(&error),
+        error => format!("{error}: it has to be PEM"),
+    }
 }
