@@ -1,0 +1,268 @@
+"""Configurations that are wrong: refused at the start with file, line, option and cure, leaving nothing in DIR; at a reload,
+everything stays as it was."""
+
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support import expect
+from support.bucket import Bucket
+from support.server import ACCESS_KEY, KEYS, SECRET_KEY, binary
+from support.transports import make_certificate
+from support.wire import poll
+
+SWITCHES = ("require-mount", "allow-same-names", "chown", "trust-versitygw", "rehash-on-read")
+CHOICES = {
+    "durability": "full, data, none",
+    "metadata": "xattr, sidecar",
+    "symlinks": "follow-within, refuse",
+    "etag": "md5, checksum",
+    "sigv2": "presigned, all, off",
+    "access-pattern": "automatic, streaming, random",
+    "log-format": "text, json",
+    "sendfile": "on, off",
+}
+SECONDS = ("header-timeout", "idle-timeout", "stall-timeout", "drain-timeout")
+COUNTS = ("max-connections", "max-requests")
+SIZES = ("index-cache", "object-cache", "ready-free", "upload-age")
+MODES = ("file-mode", "dir-mode")
+ADDRESSES = ("listen", "ops-listen")
+# What a reload would take, and what not.
+OTHERS = ["domain = 'other.test'\n", "listen = '127.0.0.1:1'\n"]
+KEYS_TEXT = f'access_key = "{ACCESS_KEY}"\nsecret_key = "{SECRET_KEY}"\n'
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A line of the file, what is said of it, and of which option."""
+
+    line: str
+    cure: str
+    option: str = ""
+    # What else has to be there for it.
+    prepare: Callable[[Path], None] = lambda directory: None
+
+    def __str__(self) -> str:
+        return self.line
+
+
+def of(key: str, values: list[str], cure: str) -> list[Bad]:
+    return [Bad(f"{key} = {value}", cure, key) for value in values]
+
+
+def values() -> list[Bad]:
+    """Wrong types, and what is out of range, of all options."""
+    bad = []
+    for key in SWITCHES:
+        bad += of(key, ["3", '"perhaps"'], "expected true or false")
+    for key, choices in CHOICES.items():
+        bad += of(key, ['"perhaps"'], f"[possible values: {choices}]")
+    for key in SECONDS:
+        bad += of(key, ["0", '"soon"'], "a whole number of seconds, at least 1")
+    for key in COUNTS:
+        bad += of(key, ["0", "1000001", '"many"'], "a whole number, 1 to 1000000")
+    for key in SIZES:
+        bad += of(key, ["-1", "1000000001"], "a whole number, 0 to 1")
+    for key in MODES:
+        bad += of(key, ['"9"', '"77777"'], "such as 0640")
+        bad += of(key, ["0o640"], 'expected a string such as "0640"')
+    for key in ADDRESSES:
+        bad += of(key, ['"nowhere"'], "expected ADDRESS:PORT, :PORT or unix:PATH")
+        bad += of(key, ['":65536"'], "the port is a number up to 65535")
+        bad += of(key, ['"unix:"'], "a path")
+    bad += of("listen", ["[]"], "name an address, or leave it out")
+    bad += of("region", ['""', '"a b"'], "letters, digits, hyphens and underscores")
+    bad += of("region", ['["a", "b"]'], "expected one value")
+    bad += of("domain", ['"http://s3.test"', '"s3.test:9000"'], "a name such as s3.example.org")
+    bad += of("account-id", ['"12"'], "12 decimal digits")
+    bad += of("log", ['"shout"'], "known are off, error, warn, info, debug and trace")
+    bad += of("dir", ["true", "1.5", "2020-01-01", "{}"], "expected a string")
+    return bad
+
+
+def names() -> list[Bad]:
+    """Keys that are none."""
+    misspelt = [
+        ("regoin", "region"),
+        ("listn", "listen"),
+        ("durabilty", "durability"),
+        ("tls_cert", "tls-cert"),
+        ("max-conections", "max-connections"),
+        ("credential-file", "credentials-file"),
+    ]
+    bad = [Bad(f'{key} = "x"', f'"{meant}" is known', key) for key, meant in misspelt]
+    return bad + [Bad(f'{key} = "x"', "known are dir, ", key) for key in ("config", "secret_key", "colour")]
+
+
+def syntax() -> list[Bad]:
+    return [Bad(text, "not TOML: expected key = value") for text in ("region", "region = ", 'log = "info', "a = 1\na = 2", "[", "= 3")]
+
+
+def write_keys(text: str, mode: int = 0o600) -> Callable[[Path], None]:
+    def write(directory: Path) -> None:
+        path = directory / "keys.toml"
+        path.write_text(text)
+        path.chmod(mode)
+
+    return write
+
+
+def write_pair(directory: Path) -> None:
+    make_certificate(directory, "one", "one.test")
+    (directory / "other.key").write_bytes(make_certificate(directory, "two", "two.test")[1].read_bytes())
+    (directory / "empty").write_text("")
+
+
+def files() -> list[Bad]:
+    """What the file names is not there, can't be read, or does not fit."""
+    keys = 'credentials-file = "keys.toml"'
+    pair = 'tls-cert = "{}"\ntls-key = "{}"'
+    return [
+        Bad(keys, "make it, or name another", "credentials-file"),
+        Bad(keys, "chmod 600 it", "credentials-file", write_keys(KEYS_TEXT, 0o644)),
+        Bad(keys, "line 1: expected access_key =", "credentials-file", write_keys("access_key = 'abc'\n")),
+        Bad(keys, "line 3: expected access_key =", "credentials-file", write_keys(KEYS_TEXT + "colour = 1\n")),
+        Bad(keys, "give both", "credentials-file", write_keys(KEYS_TEXT + "uid = 1\n")),
+        Bad('credentials-file = "."', "others may read it", "credentials-file", lambda directory: directory.chmod(0o755)),
+        Bad('tls-cert = "one.crt"', "give one key for each certificate", "tls-cert"),
+        Bad('tls-key = "one.key"', "give one key for each certificate", "tls-key"),
+        Bad(pair.format("none", "none"), "make it, or name another", "tls-cert"),
+        Bad(pair.format("empty", "empty"), "no certificate in it: it takes", "tls-cert", write_pair),
+        Bad(pair.format("CERT", "empty"), "no private key in it", "tls-key", write_pair),
+        Bad(pair.format("CERT", "other.key"), "give the keys in the order of the certificates", "tls-key", write_pair),
+    ]
+
+
+ALL = values() + names() + syntax() + files()
+
+
+def write_file(directory: Path, bad: Bad, before: str) -> tuple[Path, range]:
+    """The configuration, and which of its lines are bad."""
+    bad.prepare(directory)
+    text = bad.line
+    if "CERT" in text:
+        text = text.replace("CERT", str(make_certificate(directory, "one", "one.test")[0]))
+    for name in ("keys.toml", "one.crt", "one.key", "none", "empty", "other.key"):
+        text = text.replace(f'"{name}"', f'"{directory / name}"')
+    text = text.replace('"."', f'"{directory}"')
+    path = directory / "slipway.toml"
+    path.write_text(before + text + "\n")
+    first = before.count("\n") + 1
+    return path, range(first, first + text.count("\n") + 1)
+
+
+def check(said: str, path: Path, lines: range, bad: Bad) -> None:
+    assert any(f"{path}: line {line}: " in said for line in lines), said
+    assert bad.cure in said and bad.option in said, said
+    assert SECRET_KEY not in said and "panicked" not in said, said
+
+
+def start(tree: Path, *options: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [binary(), "serve", *options, tree]
+    return subprocess.run(command, capture_output=True, text=True, env={**KEYS, **(env or {})}, timeout=30, check=False)
+
+
+def contents(tree: Path) -> dict[str, bytes | None]:
+    return {str(path): path.read_bytes() if path.is_file() else None for path in sorted(tree.rglob("*"))}
+
+
+def test_there_are_many() -> None:
+    assert len(ALL) >= 50 and len({str(bad) + bad.cure for bad in ALL}) == len(ALL)
+
+
+@pytest.mark.parametrize("bad", ALL, ids=str)
+def test_at_the_start(tmp_path: Path, bad: Bad) -> None:
+    path, lines = write_file(tmp_path, bad, "# Ours.\n\n")
+    done = start(tmp_path / "tree", "--config", str(path))
+    assert done.returncode in (1, 2), done
+    check(done.stderr, path, lines, bad)
+    assert done.stdout == "" and not (tmp_path / "tree").exists()
+
+
+def test_at_a_reload(make_server, tmp_path: Path) -> None:
+    """One server, which all of them are tried on in turn."""
+    good = "domain = 's3.test'\nlisten = '127.0.0.1:0'\n"
+    path = tmp_path / "slipway.toml"
+    path.write_text(good)
+    server = make_server("--config", str(path), listen=())
+    bucket = Bucket(server, "bucket").create()
+    before = contents(server.tree)
+    for number, bad in enumerate(ALL):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        others = "".join(line for line in OTHERS if not bad.option or not line.startswith(bad.option))
+        wrong, lines = write_file(directory, bad, others)
+        path.write_text(wrong.read_text())
+        size = len(server.log)
+        server.signal(signal.SIGHUP)
+        poll(lambda: "not reloaded: everything stays as it was" in server.log[size:] or "reloaded new" in server.log[size:], 10)
+        said = server.log[size:]
+        assert "not reloaded" in said, (bad, said)
+        assert said.count("\n") == 1, said
+        check(said, path, lines, bad)
+    answer = bucket.raw.get("/", headers={"host": "bucket.s3.test"})
+    assert expect.ok(answer).xml.name == "ListBucketResult"
+    assert contents(server.tree) == before
+    path.write_text(good)
+    size = len(server.log)
+    server.signal(signal.SIGHUP)
+    poll(lambda: "reloaded new=nothing" in server.log[size:], 10)
+
+
+def test_an_empty_file_names_no_directory(make_server, tmp_path: Path) -> None:
+    path = tmp_path / "slipway.toml"
+    path.write_text("")
+    done = subprocess.run([binary(), "serve", "--config", path], capture_output=True, text=True, env=KEYS, check=False)
+    assert done.returncode == 2 and f"{path}: nothing to serve: name the directory" in done.stderr, done
+
+
+@pytest.mark.parametrize("key, value, cure", [
+    ("durability", "perhaps", "[possible values: full, data, none]"),
+    ("max-requests", "many", "a whole number, 1 to 1000000"),
+    ("index-cache", "-1", "a whole number, 0 to 16777216"),
+    ("header-timeout", "0", "at least 1"),
+    ("region", "a b", "letters, digits"),
+    ("domain", "a..b", "a name such as"),
+    ("listen", "nowhere", "expected ADDRESS:PORT"),
+    ("log", "shout", "known are off"),
+    ("tls-cert", "/nonexistent", "give one key for each certificate"),
+    ("credentials-file", "/nonexistent", "make it, or name another"),
+    ("config", "/nonexistent", "make it, or name another"),
+])  # fmt: skip
+def test_flags_and_variables(tmp_path: Path, key: str, value: str, cure: str) -> None:
+    variable = "SLIPWAY_" + key.upper().replace("-", "_")
+    for options, env, named in [([f"--{key}={value}"], {}, [f"--{key}"]), ([], {variable: value}, [variable, f"--{key}"])]:
+        done = start(tmp_path / "tree", *options, env=env)
+        assert done.returncode in (1, 2) and cure in done.stderr, done
+        assert any(name in done.stderr for name in named), done
+        assert not (tmp_path / "tree").exists()
+
+
+def test_an_address_that_is_taken(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        for key in ADDRESSES:
+            path = tmp_path / "slipway.toml"
+            path.write_text(f'\n{key} = "{address}"\n')
+            free = [] if key == "listen" else ["--listen", "127.0.0.1:0"]
+            done = start(tmp_path / "tree", "--config", str(path), *free)
+            assert done.returncode == 1, done
+            assert f"{path}: line 2: --{key} {address}: " in done.stderr, done
+            assert "end who listens there, or choose another address" in done.stderr
+            assert not (tmp_path / "tree").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes another user")
+def test_a_file_that_the_servers_user_may_not_read(make_server, tmp_path: Path) -> None:
+    path = tmp_path / "slipway.toml"
+    path.write_text("\n")
+    path.chmod(0o600)
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", binary(), "serve", "--config", path, tmp_path / "tree"]
+    done = subprocess.run(command, capture_output=True, text=True, env=KEYS, check=False)
+    assert done.returncode == 2 and "let the server's user read it" in done.stderr and str(path) in done.stderr, done
