@@ -313,16 +313,13 @@ fn start_log(options: &ServeOptions) -> Result<Option<LogFilter>, String> {
 /// Tells where the server is and, the first time, with which keys to reach it.
 fn greet(options: &ServeOptions, running: &Running) {
     // Nobody may be listening any more, which is no reason to stop.
-    let _ = std::io::stdout().write_all(greeting(options, running).as_bytes());
+    let mut stdout = std::io::stdout();
+    let _ = stdout.write_all(greeting(options, running, stdout.is_terminal()).as_bytes());
 }
 
-/// True if what is printed goes to systemd's journal, which is kept, and read and forwarded by
-/// others than root.
-fn read_by_journal() -> bool {
-    std::env::var_os("JOURNAL_STREAM").is_some() && !std::io::stdout().is_terminal()
-}
-
-fn greeting(options: &ServeOptions, running: &Running) -> String {
+/// A secret that was made just now is shown to who sits at a terminal: what else reads standard
+/// output keeps it, as a journal does. One that is kept in no file is shown nowhere else.
+fn greeting(options: &ServeOptions, running: &Running, watched: bool) -> String {
     let Running { names, ops_name, certificates, account, root, .. } = running;
     let scheme = if certificates.is_some() { "https" } else { "http" };
     let url =
@@ -346,7 +343,7 @@ fn greeting(options: &ServeOptions, running: &Running) -> String {
     let path = match &root.origin {
         Origin::Given(whence) => return format!("{head} ({whence})\n"),
         Origin::Kept(path) => return format!("{head} (secret in {})\n", path.display()),
-        Origin::New(path) if read_by_journal() => {
+        Origin::New(path) if !watched && !path.as_os_str().is_empty() => {
             return format!("{head} (made just now; secret in {})\n", path.display());
         }
         Origin::New(path) => path,

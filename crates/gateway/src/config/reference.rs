@@ -25,8 +25,9 @@ pub const CREDENTIALS: [&str; 3] = [
     "the file that `--credentials-file` names,",
     "the environment: `SLIPWAY_ROOT_ACCESS_KEY` and `SLIPWAY_ROOT_SECRET_KEY`; or, understood too, \
      `MINIO_ROOT_USER` and `MINIO_ROOT_PASSWORD`, `ROOT_ACCESS_KEY` and `ROOT_SECRET_KEY` (or `ROOT_ACCESS_SECRET`, `ROOT_SECRET`),",
-    "`DIR/.slipway/credentials.toml`, which is made at the first start with random keys (mode 0600) and printed then, \
-     unless that would go to systemd's journal.",
+    "`DIR/.slipway/credentials.toml`, which is made at the first start with random keys (mode 0600). The secret is printed \
+     then, once, if standard output is a terminal: a journal would keep it. With `null:` there is no such file: the keys \
+     are for one run, and always printed.",
 ];
 
 /// What else goes with them.

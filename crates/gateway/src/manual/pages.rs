@@ -123,10 +123,6 @@ pub const PAGES: &[Page] = &[
                         "NOTIFY_SOCKET",
                         "A service manager, which is told of the start, of reloads and of the stop: systemd's sd_notify(3).",
                     ),
-                    (
-                        "JOURNAL_STREAM",
-                        "systemd's journal reads the output: a secret key that was made just now is not printed.",
-                    ),
                 ],
             },
             Section {
