@@ -244,6 +244,15 @@ def test_flags_and_variables(tmp_path: Path, key: str, value: str, cure: str) ->
         assert not (tmp_path / "tree").exists()
 
 
+def test_an_access_log_in_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "slipway.toml"
+    path.write_text(f'\naccess-log = "{tmp_path}/none/access.log"\n')
+    done = start(tmp_path / "tree", "--config", str(path), "--listen", "127.0.0.1:0")
+    assert done.returncode == 1, done
+    assert f"{path}: line 2: --access-log {tmp_path}/none/access.log: No such file" in done.stderr, done
+    assert "make the directory first" in done.stderr and not (tmp_path / "tree").exists()
+
+
 def test_an_address_that_is_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"

@@ -54,9 +54,8 @@ impl Destination {
                 let stderr = rustix::io::fcntl_dupfd_cloexec(io::stderr(), 3);
                 stderr.map(File::from).map_err(|error| format!("--access-log stderr: {error}"))
             }
-            Self::File(path) => {
-                open(path).map_err(|error| format!("--access-log {}: {}", path.display(), cannot_write(&error)))
-            }
+            Self::File(path) => open(path)
+                .map_err(|error| format!("--access-log {}: {}", path.display(), cannot_write(&error))),
         }
     }
 }
