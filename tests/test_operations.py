@@ -9,6 +9,7 @@ import socket
 import subprocess
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -66,9 +67,22 @@ def test_not_on_the_port_of_s3(server, bucket):
         assert server.raw.get(path, anonymous=True).status in (400, 403, 404)
 
 
-def test_none_without_the_option(make_server):
+def listening(pid: int) -> list[str]:
+    """Its sockets that take connections, TCP's and others."""
+    process = Path(f"/proc/{pid}")
+    sockets = {os.readlink(fd) for fd in (process / "fd").iterdir() if fd.is_symlink()}
+    found = []
+    for table, state, inode, of_listener in [("tcp", 3, 9, "0A"), ("tcp6", 3, 9, "0A"), ("unix", 3, 6, "00010000")]:
+        lines = [line.split() for line in (process / "net" / table).read_text().splitlines()[1:]]
+        found += [f"{table} {words[inode]}" for words in lines if words[state] == of_listener and f"socket:[{words[inode]}]" in sockets]
+    return found
+
+
+def test_none_without_the_option(make_server, tmp_path):
     server = make_server()
     assert not any("operations" in line for line in server.lines)
+    assert len(listening(server.pid)) == 1
+    assert len(listening(make_server("--ops-listen", "127.0.0.1:0", tree=tmp_path / "other").pid)) == 2
 
 
 def test_requests_are_counted(server, bucket):

@@ -92,7 +92,7 @@ async fn ready(observed: &Observed) -> Result<(), String> {
     if *observed.stopping.borrow() {
         return Err("it was told to stop".to_owned());
     }
-    if let Some((used, allowed)) = descriptors()
+    if let Some((used, Some(allowed))) = descriptors()
         && used.saturating_mul(10) >= allowed.saturating_mul(DESCRIPTORS_READY)
     {
         return Err(format!("{used} of {allowed} file descriptors are in use"));

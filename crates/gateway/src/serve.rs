@@ -198,14 +198,14 @@ pub fn raise_descriptor_limit() -> Option<u64> {
     if setrlimit(Resource::Nofile, most).is_ok() { limit.maximum } else { limit.current }
 }
 
-/// How many file descriptors are in use, and allowed; `None` if that is not known, or there is no
+/// How many file descriptors are in use, if that is known; and how many are allowed, if there is a
 /// limit.
-pub fn descriptors() -> Option<(u64, u64)> {
-    let allowed = getrlimit(Resource::Nofile).current?;
+pub fn descriptors() -> Option<(u64, Option<u64>)> {
+    let allowed = getrlimit(Resource::Nofile).current;
     let used = match std::fs::read_dir("/proc/self/fd") {
         Ok(entries) => entries.count() as u64,
         // There is not even one to look with.
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::MFILE) => allowed,
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::MFILE) => allowed?,
         Err(_) => return None,
     };
     Some((used, allowed))

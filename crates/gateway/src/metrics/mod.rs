@@ -1,5 +1,5 @@
-//! What a gateway counts, for `GET /metrics` of the operations' listener (decision 0019). There is
-//! none of it without `--ops-listen`.
+//! What a gateway counts, for `GET /metrics` of the operations' listener (decision 0019). Without
+//! `--ops-listen` there is none of it but [`Connections`], which a listener counts in any case.
 
 mod connections;
 mod families;

@@ -6,6 +6,7 @@ use procfs::process::Process;
 
 use super::families::Page;
 use super::table;
+use crate::serve::descriptors;
 
 /// Writes it down.
 pub(super) fn write(page: &mut Page) {
@@ -20,13 +21,11 @@ pub(super) fn write(page: &mut Page) {
             page.family(&table::START).sample([], started.as_secs_f64());
         }
     }
-    if let Ok(count) = process.fd_count() {
-        page.family(&table::DESCRIPTORS).sample([], count);
-    }
-    if let Ok(limits) = process.limits()
-        && let procfs::process::LimitValue::Value(most) = limits.max_open_files.soft_limit
-    {
-        page.family(&table::DESCRIPTORS_MAX).sample([], most);
+    if let Some((used, allowed)) = descriptors() {
+        page.family(&table::DESCRIPTORS).sample([], used);
+        if let Some(allowed) = allowed {
+            page.family(&table::DESCRIPTORS_MAX).sample([], allowed);
+        }
     }
 }
 
