@@ -386,7 +386,7 @@ pub struct ServeOptions {
     )]
     pub access_log_format: AccessLogFormat,
 
-    /// What to log: error, warn, info, debug or trace; or a filter such as info,backend_posix=debug
+    /// What to log: error, warn, info, debug or trace; or a filter such as info,gateway::server=debug
     #[arg(long, value_name = "FILTER", env = "SLIPWAY_LOG", default_value = "info", value_parser = log_filter)]
     pub log: String,
 

@@ -30,6 +30,15 @@ pub(super) fn seconds_or_none(text: &str) -> Result<Duration, String> {
 /// The name that was meant by another, if one is near. So many letters at the beginning of all
 /// names tell nothing.
 pub(super) fn nearest<'a>(name: &str, known: &[&'a str], alike: usize) -> Option<&'a str> {
+    let words = |name: &'a str| name.split(['_', '-']);
+    // One with a word left out, rather than one with other letters: ACCESS_KEY is not ACCESS_LOG.
+    let holds = |other: &&&'a str| {
+        name.len() * 2 > other.len()
+            && name.split(['_', '-']).all(|word| words(other).any(|other| other == word))
+    };
+    if let Some(longer) = known.iter().find(holds) {
+        return Some(*longer);
+    }
     let distance = |other: &&'a str| strsim::damerau_levenshtein(name, other);
     let (distance, near) = known.iter().map(|other| (distance(other), *other)).min()?;
     (distance * 3 <= near.len() - alike).then_some(near)
