@@ -109,16 +109,33 @@ fn reads_differ(operation: Operation, rest: &str) -> bool {
 /// for a whole one; curl's `-C` sends it), and `Range`, by which Dell ECS writes in the middle of
 /// an object. Extensions of other servers ([`is_of_another_server`]).
 fn writes_differ(name: &str) -> bool {
-    match name.strip_prefix("x-") {
-        Some(rest) => is_of_another_server(rest),
-        None => matches!(name, "content-range" | "range"),
-    }
+    matches!(name, "content-range" | "range") || is_of_another_server(name)
 }
 
-/// True for `x-<rest>`, in small letters, that another server with S3's API or one like it gives a
-/// meaning to: `x-minio-force-delete`, `x-goog-if-generation-match`, `x-oss-forbid-overwrite`, ...
-fn is_of_another_server(rest: &str) -> bool {
-    ["minio-", "emc-", "goog-", "oss-", "cos-", "obs-"].iter().any(|start| rest.starts_with(start))
+/// How the headers and parameters begin, in small letters, that other servers with S3's API or one
+/// like it give a meaning to: `x-goog-if-generation-match`, `x-oss-forbid-overwrite`,
+/// `x-tigris-rename`, ...
+///
+/// Of Cloudflare's only the conditions on what R2 would replace by a copy: its proxies add other
+/// headers that begin with `cf-` to every request.
+const OTHER_SERVERS: [&str; 12] = [
+    "cf-copy-destination-if-",
+    "x-archive-",
+    "x-bce-",
+    "x-cos-",
+    "x-emc-",
+    "x-goog-",
+    "x-minio-",
+    "x-obs-",
+    "x-oss-",
+    "x-tigris-",
+    "x-tos-",
+    "x-wasabi-",
+];
+
+/// True for a name in small letters that begins with one of [`OTHER_SERVERS`].
+fn is_of_another_server(name: &str) -> bool {
+    OTHER_SERVERS.iter().any(|start| name.starts_with(start))
 }
 
 /// True if `operation`, a write, honours the header `x-amz-<rest>`.
@@ -196,7 +213,7 @@ fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
                 }
                 // Other parameters that begin with `x-` are for access logs (S3 User Guide, "Adding
                 // custom fields").
-                !name.get(2..).is_some_and(|rest| is_of_another_server(&rest.to_ascii_lowercase()))
+                !is_of_another_server(&name.to_ascii_lowercase())
             }
             _ => match signed {
                 Signed::Headers => false,
@@ -243,6 +260,8 @@ mod tests {
             (PutObject, "x-oss-forbid-overwrite=true", "", "NotImplemented"),
             (PutObject, "X-Goog-If-Generation-Match=0", "", "NotImplemented"),
             (PutObject, "", "x-cos-forbid-overwrite: true", "NotImplemented"),
+            (PutObject, "", "cf-copy-destination-if-none-match: *", "NotImplemented"),
+            (PutObject, "", "cf-ray: 1", ""),
             (DeleteObject, "versionId=null&versionId=abc", "", "InvalidArgument"),
             (PutObject, "x-a=1&x-a=2", "", ""),
             (PutObject, "x-whatever=1", "", ""),
