@@ -295,7 +295,7 @@ class TestTwice:
 # What it does with those of its own: test_model_members.py.
 def foreign_headers(operation: str) -> list[str]:
     own = {*s3_model.operations()[operation].headers, *COMMON, *PASSED_OVER.get(operation, ())}
-    return [name for name in s3_model.all_headers() if name.startswith("x-amz-") and name not in own]
+    return [name for name in s3_model.all_headers() if name.startswith(("x-amz-", "if-")) and name not in own]
 
 
 COMMON = {
@@ -320,6 +320,26 @@ def test_a_header_that_is_not_understood_changes_nothing(state, name, signing):
         if signing == "presigned" and header.startswith("x-amz-checksum-"):
             continue  # S3 passes over checksums in a URL: test_presigned.py.
         must_be_refused(state, write, signing, headers=[(header, "x")])
+    must_succeed_without(state, name, signing)
+
+
+CONDITIONAL = ["PutObject", "CopyObject", "CompleteMultipartUpload", "DeleteObject"]
+
+
+@pytest.mark.parametrize("signing", ["signed", "presigned"])
+@pytest.mark.parametrize("name", [name for name in WRITES if name not in CONDITIONAL])
+def test_a_write_that_has_no_conditions_is_not_done_under_one(state, name, signing):
+    """Whether it holds or not: a server that has it would have done something else."""
+    date = "Fri, 01 Jan 2100 00:00:00 GMT"
+    for header, value in [
+        ("If-Match", '"no"'),
+        ("If-Match", "*"),
+        ("If-None-Match", "*"),
+        ("If-Modified-Since", date),
+        ("If-Unmodified-Since", date),
+    ]:
+        response = ask(state, state.write(name), signing, headers=[(header, value)])
+        expect.error(response, "NotImplemented", re.compile("^A (header|parameter) you provided"))
     must_succeed_without(state, name, signing)
 
 

@@ -36,7 +36,7 @@ pub fn check(operation: Operation, query: &Query<'_>, headers: &HeaderMap, signe
         return check_read(operation, headers);
     }
     for (name, value) in headers {
-        if writes_differ(name.as_str()) {
+        if writes_differ(name.as_str()) || is_foreign_condition(operation, name.as_str()) {
             return Err(S3Error::header_not_implemented(name.as_str()));
         }
         let Some(rest) = name.as_str().strip_prefix("x-amz-") else { continue };
@@ -110,6 +110,20 @@ fn reads_differ(operation: Operation, rest: &str) -> bool {
 /// an object. Extensions of other servers ([`is_of_another_server`]).
 fn writes_differ(name: &str) -> bool {
     matches!(name, "content-range" | "range") || is_of_another_server(name)
+}
+
+/// True for a condition (`If-...`) that `operation`, a write, does not have.
+///
+/// S3 takes none on other writes than these, and those who send one rely on it: R2 has them on
+/// CreateMultipartUpload. The dates are refused where conditions are read, in S3's own words.
+/// `If-Range` means nothing without `Range` (RFC 9110, section 13.1.5), which no write may have.
+fn is_foreign_condition(operation: Operation, name: &str) -> bool {
+    use Operation as Op;
+    let Some(rest) = name.strip_prefix("if-") else { return false };
+    let conditional =
+        matches!(operation, Op::PutObject | Op::CopyObject | Op::CompleteMultipartUpload | Op::DeleteObject);
+    rest != "range"
+        && !(conditional && matches!(rest, "match" | "none-match" | "modified-since" | "unmodified-since"))
 }
 
 /// How the headers and parameters begin, in small letters, that other servers with S3's API or one
@@ -243,7 +257,7 @@ mod tests {
 
     #[test]
     fn writes_refuse_what_they_do_not_know() {
-        use Operation::{DeleteObject, PutObject, UploadPart};
+        use Operation::{DeleteBucket, DeleteObject, PutObject, UploadPart};
         for (operation, query, header, answer) in [
             (PutObject, "", "x-amz-meta-a: b", ""),
             (PutObject, "", "x-amz-checksum-crc32: AAAAAA==", ""),
@@ -262,6 +276,11 @@ mod tests {
             (PutObject, "", "x-cos-forbid-overwrite: true", "NotImplemented"),
             (PutObject, "", "cf-copy-destination-if-none-match: *", "NotImplemented"),
             (PutObject, "", "cf-ray: 1", ""),
+            (PutObject, "", "if-none-match: *", ""),
+            (PutObject, "", "if-range: a", ""),
+            (PutObject, "", "if-frob: a", "NotImplemented"),
+            (UploadPart, "partNumber=1&uploadId=x", "if-match: a", "NotImplemented"),
+            (DeleteBucket, "", "if-unmodified-since: a", "NotImplemented"),
             (DeleteObject, "versionId=null&versionId=abc", "", "InvalidArgument"),
             (PutObject, "x-a=1&x-a=2", "", ""),
             (PutObject, "x-whatever=1", "", ""),
