@@ -209,16 +209,27 @@ READ_CONDITIONS = {
     "if-unmodified-since": [error(EARLY, "PreconditionFailed")],
 }
 SOURCE_CONDITIONS = {
-    "x-amz-copy-source-if-match": [error(WRONG_ETAG, "PreconditionFailed")],
+    "x-amz-copy-source-if-match": [
+        error(WRONG_ETAG, "PreconditionFailed"),
+        error(",", "InvalidArgument"),
+    ],
     "x-amz-copy-source-if-none-match": [
         ok(WRONG_ETAG),
         error(lambda s: s.bucket.head("source").etag, "PreconditionFailed"),
+        error(",", "InvalidArgument"),
     ],
     "x-amz-copy-source-if-modified-since": [
         ok(EARLY),
+        ok("Fri, 01 Jan 2100 00:00:00 GMT"),
         error(lambda s: s.modified("source"), "PreconditionFailed"),
+        error("yesterday", "InvalidArgument"),
+        error("0", "InvalidArgument"),
     ],
-    "x-amz-copy-source-if-unmodified-since": [error(EARLY, "PreconditionFailed")],
+    "x-amz-copy-source-if-unmodified-since": [
+        error(EARLY, "PreconditionFailed"),
+        error("yesterday", "InvalidArgument"),
+        error("2000-01-01T00:00:00Z", "InvalidArgument"),
+    ],
 }
 # Wherever they stand, unless an operation has a line of its own.
 EVERYWHERE: dict[str, list[Case]] = {

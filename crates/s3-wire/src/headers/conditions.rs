@@ -13,8 +13,19 @@ pub fn read_conditions(headers: &HeaderMap, now: Timestamp) -> Conditions {
 }
 
 /// `x-amz-copy-source-if-*`: the first four for the source of CopyObject and UploadPartCopy.
-pub fn copy_source_conditions(headers: &HeaderMap, now: Timestamp) -> Conditions {
-    conditions_named(&OF_COPY_SOURCES, headers, now)
+///
+/// What is no date or names no ETag is refused (`InvalidArgument`), though S3 ignores it: the copy
+/// would be made whether the condition holds or not.
+pub fn copy_source_conditions(headers: &HeaderMap, now: Timestamp) -> Result<Conditions> {
+    let names = &OF_COPY_SOURCES;
+    for name in [names.modified_since, names.unmodified_since] {
+        understood(headers, name, parse_http_date)?;
+    }
+    let etags = |name| strict_etags(headers, name).filter(|c| *c == ETagCondition::OneOf(Vec::new()));
+    match [names.matches, names.none_match].into_iter().find(|name| etags(name).is_some()) {
+        Some(name) => Err(not_understood(name, "")),
+        None => Ok(conditions_named(names, headers, now)),
+    }
 }
 
 /// The names of the conditions on what is read.
@@ -40,7 +51,7 @@ const OF_COPY_SOURCES: Names = Names {
 };
 
 /// A date in another form than HTTP's is ignored, as S3 does, and so is an `If-Modified-Since`
-/// later than `now` (RFC 9110, sections 13.1.3 and 13.1.4).
+/// later than `now` (RFC 9110, sections 13.1.3 and 13.1.4; recorded of copies too).
 fn conditions_named(names: &Names, headers: &HeaderMap, now: Timestamp) -> Conditions {
     Conditions {
         if_match: etags(headers, names.matches),
@@ -92,9 +103,11 @@ fn understood<T>(
     parse: impl Fn(&str) -> Option<T>,
 ) -> Result<Option<T>> {
     let Some(text) = lossless(headers, name) else { return Ok(None) };
-    let refuse =
-        || S3Error::invalid_argument(name, text.as_ref(), format!("Value for {name} header is invalid."));
-    parse(&text).map(Some).ok_or_else(refuse)
+    parse(&text).map(Some).ok_or_else(|| not_understood(name, &text))
+}
+
+fn not_understood(name: &'static str, value: &str) -> S3Error {
+    S3Error::invalid_argument(name, value, format!("Value for {name} header is invalid."))
 }
 
 /// `If-Match` of DeleteObject. Other conditions are `NotImplemented`: to ignore one would delete
@@ -198,7 +211,6 @@ mod tests {
             ("if-modified-since", "Sun, 06 Nov 1994 08:49:37 GMT"),
             ("if-unmodified-since", "yesterday"),
             ("x-amz-copy-source-if-unmodified-since", "Sun, 06 Nov 1994 08:49:37 GMT"),
-            ("x-amz-copy-source-if-modified-since", "\u{e9}"),
             ("x-amz-copy-source-if-match", "x"),
         ]);
         let time = Timestamp::from_second(784_111_777).ok();
@@ -208,8 +220,24 @@ mod tests {
         );
         let source =
             Conditions { if_unmodified_since: time, if_match: one_of(&["x"]), ..Conditions::default() };
-        assert_eq!(copy_source_conditions(&map, now()), source);
+        assert_eq!(copy_source_conditions(&map, now()).unwrap(), source);
         assert!(read_conditions(&HeaderMap::new(), now()).is_empty());
+    }
+
+    #[test]
+    fn a_copy_is_not_made_under_a_condition_that_is_not_understood() {
+        for name in ["x-amz-copy-source-if-modified-since", "x-amz-copy-source-if-unmodified-since"] {
+            for value in ["", "yesterday", "\u{e9}", "784111777", "1994-11-06T08:49:37Z"] {
+                let error = copy_source_conditions(&headers(&[(name, value)]), now()).unwrap_err();
+                assert_eq!(refused(&error), ("InvalidArgument", Some(name)), "{value}");
+            }
+        }
+        for name in ["x-amz-copy-source-if-match", "x-amz-copy-source-if-none-match"] {
+            for value in ["", " ", ",", " , ,"] {
+                let error = copy_source_conditions(&headers(&[(name, value)]), now()).unwrap_err();
+                assert_eq!(refused(&error), ("InvalidArgument", Some(name)), "{value}");
+            }
+        }
     }
 
     #[test]
@@ -229,7 +257,7 @@ mod tests {
                 (read.if_modified_since.is_some(), read.if_unmodified_since.is_some()),
                 (counts, true)
             );
-            assert_eq!(copy_source_conditions(&map, now()).if_modified_since.is_some(), counts);
+            assert_eq!(copy_source_conditions(&map, now()).unwrap().if_modified_since.is_some(), counts);
         }
     }
 

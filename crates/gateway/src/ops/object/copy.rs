@@ -103,7 +103,7 @@ impl Source {
     pub fn parse(call: &Call<'_>) -> Result<Self> {
         let object = copy_source(call.headers)?;
         check_version(object.version_id.as_deref())?;
-        Ok(Self { object, conditions: copy_source_conditions(call.headers, call.cx.now) })
+        Ok(Self { object, conditions: copy_source_conditions(call.headers, call.cx.now)? })
     }
 
     /// What reading it takes.
