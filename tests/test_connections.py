@@ -3,6 +3,7 @@
 import fcntl
 import os
 import signal
+import ssl
 import subprocess
 import threading
 import time
@@ -18,6 +19,7 @@ from support.clients import environment
 from support.data import MIB, pattern
 from support.server import ACCESS_KEY, SECRET_KEY, StartFailed
 from support.sigv4 import Signer
+from support.transports import make_certificate
 from support.wire import Closed, Connection, RawClient, poll
 
 
@@ -451,6 +453,41 @@ class TestDrain:
             assert server.wait(3.5) == 0
             expect.error(stranger.response(), "NoSuchBucket")
         assert "were cut off" not in server.log
+
+    @pytest.mark.parametrize("reads", [False, True])
+    @pytest.mark.parametrize("tls", [False, True])
+    def test_refusals_that_nobody_reads_hold_nobody_up(self, make_server, tmp_path, tls, reads):
+        """Whoever asks need not be anyone that the server knows, nor in a hurry."""
+        certificate, key = make_certificate(tmp_path, "one", "one.test")
+        server = make_server(*(["--tls-cert", str(certificate), "--tls-key", str(key)] if tls else []))
+        context = ssl.create_default_context(cafile=certificate) if tls else None
+        with server.raw.with_(tls=context, server_name="one.test").connect() as stranger:
+            stranger.socket.settimeout(1)
+            with suppress(TimeoutError):
+                stranger.send(b"GET /bucket/kkk HTTP/1.1\r\nhost: a\r\n\r\n" * 400_000)
+                pytest.fail("all was read and answered")
+            server.signal(signal.SIGTERM)
+            until = time.monotonic() + 3
+            while reads and time.monotonic() < until:
+                with suppress(OSError):
+                    stranger.socket.recv(2048)
+                time.sleep(0.25)
+            assert server.wait(0.5 if reads else 3.5) == 0
+        assert "were cut off" not in server.log
+
+    def test_an_answer_that_is_no_refusal_is_waited_for(self, make_server):
+        """Also among others that are."""
+        bucket = Bucket(make_server(), "bucket").create()
+        data = pattern(16 * MIB)
+        bucket.put("big", data)
+        refused = b"GET /bucket/kkk HTTP/1.1\r\nhost: a\r\n\r\n"
+        with bucket.raw.connect() as reader:
+            reader.send(refused + bucket.raw.prepare("GET", bucket.path("big")).bytes + refused)
+            expect.error(reader.response(), "AccessDenied")
+            bucket.server.signal(signal.SIGTERM)
+            time.sleep(3)
+            assert reader.response().body == data
+        assert bucket.server.wait(5) == 0
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_idle(self, make_server, number):

@@ -107,8 +107,8 @@ pub const LINGER_BYTES_MAX: usize = 4 << 20;
 /// How long that may take.
 pub const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
 /// Once the server is to stop: how long it waits for the rest of a request's head, of a TLS
-/// handshake, and of a body that is read and dropped, and how long a client has to read its answer.
-/// None of these is a request in progress.
+/// handshake, and of a body that is read and dropped, and how long a client has to read error
+/// answers. None of these is a request in progress.
 pub const STOP_TIME_MAX: Duration = Duration::from_secs(1);
 /// Connections past `--max-connections` that may linger at a time: so many more descriptors may be
 /// open, each for [`LINGER_TIME_MAX`]. Beyond, they are closed as soon as they are answered.

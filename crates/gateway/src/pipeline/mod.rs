@@ -83,6 +83,7 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
         reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         phase.leave_body_unread();
     }
+    phase.answer_begins(code.is_some());
     finish(gateway, &cx, &head, &mut reply);
     let report = gateway.observers.as_ref().map(|observers| {
         let answered = Answered { status: reply.status(), code, bytes_in: body.bytes_read() };

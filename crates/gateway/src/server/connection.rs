@@ -246,8 +246,10 @@ where
 {
     let mut drain = Box::pin(drained(draining));
     let mut parking = Parking::new(park_after);
-    // Since the server is to stop: until when it waits for a head.
+    // Since the server is to stop: until when it waits for a head, and for the reader of nothing
+    // but refusals.
     let mut graceful: Option<Pin<Box<Sleep>>> = None;
+    let mut refusals: Option<Pin<Box<Sleep>>> = None;
     let ended = poll_fn(|cx| {
         if let Poll::Ready(result) = Pin::new(&mut *connection).poll(cx) {
             return Poll::Ready(result.map(|()| true));
@@ -263,6 +265,14 @@ where
             }
             return Poll::Pending;
         };
+        if phase.only_refusals() {
+            let reader_time = refusals.get_or_insert_with(|| Box::pin(tokio::time::sleep(STOP_TIME_MAX)));
+            if reader_time.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Ok(true));
+            }
+        } else {
+            refusals = None;
+        }
         let is_over = head_time.as_mut().poll(cx).is_ready() && phase.unasked();
         if is_over { Poll::Ready(Ok(true)) } else { Poll::Pending }
     })

@@ -27,6 +27,10 @@ pub struct Phase {
     state: AtomicU8,
     /// Some of the last response may still be on its way, although it has been produced.
     unflushed: AtomicBool,
+    /// The last request to begin was refused: all that is left of it is its answer.
+    refused: AtomicBool,
+    /// Some of an answer that is no refusal may still be on its way.
+    owed: AtomicBool,
     body_unread: AtomicBool,
     closing: AtomicBool,
     /// The server is to stop.
@@ -48,7 +52,16 @@ impl Phase {
     pub fn request_begins(&self) {
         self.state.store(BUSY, Relaxed);
         self.unflushed.store(true, Relaxed);
+        self.refused.store(false, Relaxed);
         self.requests.fetch_add(1, Relaxed);
+    }
+
+    /// What it is answered is known: an error, or what it asked for.
+    pub fn answer_begins(&self, is_refusal: bool) {
+        self.refused.store(is_refusal, Relaxed);
+        if !is_refusal {
+            self.owed.store(true, Relaxed);
+        }
     }
 
     /// Its response has been produced.
@@ -76,6 +89,13 @@ impl Phase {
     /// True where there is nothing to answer and nothing left to send: at most, a head has begun.
     pub fn unasked(&self) -> bool {
         !self.busy() && !self.answering() && !self.closing.load(Relaxed)
+    }
+
+    /// True where all that is left to do is to send refusals. Anyone can have any number of them
+    /// written, and not read them.
+    pub fn only_refusals(&self) -> bool {
+        let asked = self.busy() && !self.refused.load(Relaxed);
+        self.answering() && !asked && !self.owed.load(Relaxed)
     }
 
     /// Between two requests, how many there were: all that was asked for is answered and sent, and
@@ -109,6 +129,7 @@ impl Phase {
         if !self.busy() {
             debug_assert!(self.file_parts.all_sent(), "parts of files were left behind");
             self.unflushed.store(false, Relaxed);
+            self.owed.store(false, Relaxed);
         }
     }
 
