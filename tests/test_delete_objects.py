@@ -8,6 +8,9 @@ from support import expect
 from support.checksums import ALGORITHMS, checksum, content_md5, header
 from support.xml import Element, element
 
+NAMESPACE = b"http://s3.amazonaws.com/doc/2006-03-01/"
+INSTANCE = b"http://www.w3.org/2001/XMLSchema-instance"
+
 
 def document(*keys: str, quiet: bool | None = None, **extra: str) -> bytes:
     """A Delete document; `extra` is put into every object."""
@@ -166,6 +169,17 @@ def test_without_a_body(bucket):
         b'<Delete><Object xmlns="urn:other"><Key>a</Key></Object></Delete>',
         b'<Delete xmlns:o="urn:other"><o:Object><o:Key>a</o:Key></o:Object></Delete>',
         b"<Delete><o:Object><Key>a</Key></o:Object></Delete>",
+        # Attributes that say something, whatever their prefix is called.
+        b'<Delete><Object xsi:nil="true"><Key>a</Key></Object></Delete>',
+        b'<Delete xmlns:xsi="%s"><Object xsi:nil="true"><Key>a</Key></Object></Delete>' % INSTANCE,
+        b'<Delete xmlns:xsi="urn:dry"><Object xsi:DryRun="true"><Key>a</Key></Object></Delete>',
+        b'<Delete xmlns:xsi="urn:dry" xsi:type="x"><Object><Key>a</Key></Object></Delete>',
+        b'<Delete xmlns:xml="urn:dry"><Object xml:DryRun="true"><Key>a</Key></Object></Delete>',
+        # Prefixes outside of the element that binds them, and bound again.
+        b'<Delete><Quiet xmlns:s="%s">true</Quiet><s:Object><s:Key>a</s:Key></s:Object></Delete>' % NAMESPACE,
+        b'<Delete><Object><Key xmlns:s="%s">a</Key></Object></Delete>' % NAMESPACE,
+        b'<s:Delete xmlns:s="%s"><s:Object xmlns:s="urn:other"><s:Key>a</s:Key></s:Object></s:Delete>' % NAMESPACE,
+        b'<s:Delete xmlns:s="%s" xmlns:s="urn:other"><s:Object><s:Key>a</s:Key></s:Object></s:Delete>' % NAMESPACE,
         b"\xff\xfe",
     ],
 )
@@ -230,6 +244,7 @@ def test_namespaces_are_no_matter(bucket):
         b' xmlns="http://doc.s3.amazonaws.com/2006-03-01"',
         b' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:schemaLocation="a b"'
         b' xmlns:xsd="http://www.w3.org/2001/XMLSchema"',
+        b' xsi:noNamespaceSchemaLocation="a" i:type="b" xmlns:xsi="%s" xmlns:i="%s"' % (INSTANCE, INSTANCE),
         b' xml:lang="en"',
     ],
 )

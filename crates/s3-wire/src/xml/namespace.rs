@@ -5,50 +5,83 @@ use quick_xml::name::PrefixDeclaration;
 use super::reader::malformed;
 use crate::Result;
 
-/// Most prefixes that may stand for S3's namespace in one document.
+/// Most prefixes that a document may bind to S3's namespace, and to that of XML Schema's instances.
 const PREFIXES_MAX: usize = 8;
 
-/// The prefixes that a document has bound to S3's namespace.
+/// XML Schema Part 1, section 2.7: `xsi:` by custom.
+const SCHEMA_INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
+
+/// The prefixes that the root of a document has bound. They hold in all of it: no other element
+/// may bind one, or what it says would depend on where it is said.
 #[derive(Default)]
 pub(super) struct Namespaces {
+    is_open: bool,
+    /// To S3's namespace.
     ours: Vec<String>,
+    /// To [`SCHEMA_INSTANCE`].
+    of_schema: Vec<String>,
 }
 
 impl Namespaces {
     /// `MalformedXML` for an element of another namespace than S3's, and for an attribute: S3's
     /// schema has none in requests, so that one says something which is not understood
-    /// (`<Object DryRun="1">`).
+    /// (`<Object DryRun="1">`). The first call is for the root.
     ///
-    /// An element in no namespace is taken, as S3 does. Of attributes, declarations of namespaces
-    /// and those that belong to XML itself (`xml:`, `xsi:`) say nothing about what is asked for.
+    /// An element in no namespace is taken, as S3 does. Of attributes, declarations of namespaces,
+    /// those that belong to XML itself (`xml:`), and those that tell a validator which schema and
+    /// type to take (`xsi:schemaLocation`, `xsi:type`) say nothing about what is asked for.
     pub(super) fn check(&mut self, start: &BytesStart<'_>) -> Result<()> {
+        let is_root = !std::mem::replace(&mut self.is_open, true);
         if !start.attributes_raw().is_empty() {
-            for attribute in start.attributes() {
-                self.attribute(&attribute.map_err(|error| malformed().caused_by(error))?)?;
+            // A prefix may stand before its declaration. The same attribute twice is an error.
+            for declarations in [true, false] {
+                for attribute in start.attributes() {
+                    let attribute = attribute.map_err(|error| malformed().caused_by(error))?;
+                    match attribute.key.as_namespace_binding() {
+                        Some(binding) if declarations => self.declare(&binding, &attribute.value, is_root)?,
+                        None if !declarations && !self.says_nothing(&attribute) => return Err(malformed()),
+                        _ => {}
+                    }
+                }
             }
         }
         match start.name().prefix() {
-            Some(prefix) if !self.ours.iter().any(|ours| ours == prefix.into_inner()) => Err(malformed()),
+            Some(prefix) if !is_among(&self.ours, prefix.into_inner()) => Err(malformed()),
             _ => Ok(()),
         }
     }
 
-    fn attribute(&mut self, attribute: &Attribute<'_>) -> Result<()> {
-        let is_ours = is_of_s3(&attribute.value);
-        match attribute.key.as_namespace_binding() {
-            Some(PrefixDeclaration::Default) if is_ours || attribute.value.is_empty() => Ok(()),
-            Some(PrefixDeclaration::Named(prefix)) => {
-                self.ours.retain(|ours| ours != prefix);
-                if is_ours && self.ours.len() == PREFIXES_MAX {
+    fn declare(&mut self, binding: &PrefixDeclaration<'_>, namespace: &str, is_root: bool) -> Result<()> {
+        match *binding {
+            PrefixDeclaration::Default if is_of_s3(namespace) || namespace.is_empty() => Ok(()),
+            PrefixDeclaration::Named(prefix) if is_root && prefix != "xml" => {
+                let bound = match namespace {
+                    SCHEMA_INSTANCE => &mut self.of_schema,
+                    _ if is_of_s3(namespace) => &mut self.ours,
+                    _ => return Ok(()),
+                };
+                if bound.len() == PREFIXES_MAX {
                     return Err(malformed());
                 }
-                self.ours.extend(is_ours.then(|| prefix.to_owned()));
+                bound.push(prefix.to_owned());
                 Ok(())
             }
-            None if attribute.key.prefix().is_some_and(|p| matches!(p.into_inner(), "xml" | "xsi")) => Ok(()),
             _ => Err(malformed()),
         }
     }
+
+    fn says_nothing(&self, attribute: &Attribute<'_>) -> bool {
+        let Some(prefix) = attribute.key.prefix() else { return false };
+        let prefix = prefix.into_inner();
+        let of_validators = ["schemaLocation", "noNamespaceSchemaLocation", "type"];
+        prefix == "xml"
+            || is_among(&self.of_schema, prefix)
+                && of_validators.contains(&attribute.key.local_name().into_inner())
+    }
+}
+
+fn is_among(prefixes: &[String], prefix: &str) -> bool {
+    prefixes.iter().any(|one| one == prefix)
 }
 
 /// True for S3's namespace, in the forms that its documentation has had:
