@@ -320,12 +320,21 @@ class TestPlainBodies:
         headers = {"x-amz-decoded-content-length": "3"}
         expect.error(bucket.put_part("key", upload_id, 1, b"data", headers=headers), "IncompleteBody")
 
-    @pytest.mark.parametrize("length", ["4", None])
-    def test_the_encoding_may_name_the_framing_all_the_same(self, bucket, length):
-        expect.ok(self.put(bucket, b"data", "UNSIGNED-PAYLOAD", length))
-        got = bucket.get("key")
-        assert got.body == b"data" and "content-encoding" not in got.headers
+    @pytest.mark.parametrize("length", ["4", "40", None])
+    def test_the_encoding_names_no_framing_of_an_unsigned_body(self, bucket, length):
+        """As seen of S3 in September 2026: the client may have framed it all the same."""
+        bucket.put("key", b"old")
+        message = "aws-chunked encoding is not supported when x-amz-content-sha256 UNSIGNED-PAYLOAD is supplied"
+        response = self.put(bucket, b"data", "UNSIGNED-PAYLOAD", length, "aws-chunked")
+        expect.error(response, "InvalidArgument", message, ArgumentName="Content-Encoding")
+        assert bucket.read("key") == b"old"
 
-    def put(self, bucket, body, payload, length):
-        headers = {"content-encoding": "aws-chunked", "x-amz-decoded-content-length": length}
+    def test_it_is_the_objects_where_nothing_is_framed(self, bucket):
+        """As seen of S3 in September 2026: the client signed these very bytes."""
+        expect.ok(self.put(bucket, b"data", None, None, "aws-chunked"))
+        got = bucket.get("key")
+        assert (got.body, got.headers["content-encoding"]) == (b"data", "aws-chunked")
+
+    def put(self, bucket, body, payload, length, encoding=None):
+        headers = {"content-encoding": encoding, "x-amz-decoded-content-length": length}
         return bucket.raw.put(bucket.path("key"), body, payload=payload, headers=headers)

@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderName};
 use s3_types::ObjectMetadata;
 use s3_types::limits::USER_METADATA_BYTES_MAX;
 
-use super::{decode, joined, lossless, words};
+use super::{decode, has, joined, lossless, words};
 use crate::Result;
 use crate::error::{ErrorCode, S3Error};
 
@@ -34,16 +34,26 @@ pub fn object_metadata(headers: &HeaderMap) -> Result<ObjectMetadata> {
     })
 }
 
-/// `aws-chunked` is how the body travels, not what the object is.
+/// With the length of a payload that is framed, `aws-chunked` is how the body travels, not what the
+/// object is. Without it the client stores an object with that encoding, as S3 lets it.
 fn content_encoding(headers: &HeaderMap) -> Option<String> {
     let all = joined(headers, CONTENT_ENCODING.as_str())?;
-    let is_framing = |token: &str| token.trim().eq_ignore_ascii_case("aws-chunked");
-    let kept = if all.split(',').any(is_framing) {
+    let kept = if has(headers, "x-amz-decoded-content-length") && all.split(',').any(is_framing) {
         all.split(',').filter(|token| !is_framing(token)).map(str::trim).collect::<Vec<_>>().join(",")
     } else {
         all.trim().to_owned()
     };
     (!kept.is_empty()).then_some(kept)
+}
+
+/// True if `Content-Encoding` has `aws-chunked`.
+pub fn names_framing(headers: &HeaderMap) -> bool {
+    has(headers, CONTENT_ENCODING.as_str())
+        && joined(headers, CONTENT_ENCODING.as_str()).is_some_and(|all| all.split(',').any(is_framing))
+}
+
+fn is_framing(token: &str) -> bool {
+    token.trim().eq_ignore_ascii_case("aws-chunked")
 }
 
 /// Reads `x-amz-website-redirect-location`, where the object leads to on a website.
@@ -148,10 +158,13 @@ mod tests {
 
     #[test]
     fn framing_is_no_encoding() {
-        let encoding = |values: &[&'static [u8]]| {
-            let pairs: Vec<_> = values.iter().map(|value| ("content-encoding", *value)).collect();
+        let read = |values: &[&'static [u8]], length: &[(&'static str, &'static [u8])]| {
+            let pairs = values.iter().map(|value| ("content-encoding", *value));
+            let pairs: Vec<_> = pairs.chain(length.iter().copied()).collect();
             object_metadata(&headers(&pairs)).unwrap().content_encoding
         };
+        let encoding = |values| read(values, &[("x-amz-decoded-content-length", b"1")]);
+        assert_eq!(read(&[b"aws-chunked, gzip"], &[]).as_deref(), Some("aws-chunked, gzip"));
         assert_eq!(encoding(&[]), None);
         assert_eq!(encoding(&[b"aws-chunked"]), None);
         assert_eq!(encoding(&[b"AWS-Chunked, gzip"]).as_deref(), Some("gzip"));

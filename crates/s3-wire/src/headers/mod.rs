@@ -31,6 +31,7 @@ pub(crate) use listing::check_integer;
 pub use listing::{
     ListBuckets, ListObjects, ListObjectsV2, ListParts, ListUploads, check_optional_attributes, page_items,
 };
+pub(crate) use metadata::names_framing;
 pub use metadata::{MetadataDirective, metadata_directive, object_metadata, redirect_location};
 pub use range::{Selection, content_range, copy_source_range, part_number, range, selection};
 pub use response::{ObjectHeaders, ResponseOverrides, append_checksum, etag_value};

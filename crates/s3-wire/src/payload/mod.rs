@@ -28,7 +28,7 @@ use crate::Result;
 use crate::auth::ChunkSigner;
 use crate::auth::encoding::{array, hex, hex_str};
 use crate::error::{ErrorCode, S3Error};
-use crate::headers::has;
+use crate::headers::{has, names_framing};
 use chunked::Chunked;
 
 /// How a body is protected, and so framed.
@@ -68,9 +68,12 @@ impl BodyDecoder {
     ///
     /// `MissingContentLength` (411) where the payload's length is not given: by `Content-Length`
     /// for a plain body, by `x-amz-decoded-content-length` for a chunked one. `IncompleteBody` where
-    /// both are given for a plain body, and differ.
+    /// both are given for a plain body, and differ. `InvalidArgument` for `Content-Encoding:
+    /// aws-chunked` of a plain body that is not under the signature, as S3 has it: a framing would
+    /// be stored.
     pub fn new(mode: PayloadMode, headers: &HeaderMap, content_length: Option<u64>) -> Result<Self> {
         let framing = match mode {
+            PayloadMode::Unsigned if names_framing(headers) => return Err(framed_unsigned()),
             PayloadMode::Unsigned => Framing::Plain(Plain::new(None, headers, content_length)?),
             PayloadMode::Sha256(hash) => Framing::Plain(Plain::new(Some(hash), headers, content_length)?),
             PayloadMode::Streaming { signer, trailer } => {
@@ -136,6 +139,13 @@ impl BodyDecoder {
             Framing::Chunked(chunked) => chunked.finish(),
         }
     }
+}
+
+fn framed_unsigned() -> S3Error {
+    // S3's sentence.
+    let message =
+        "aws-chunked encoding is not supported when x-amz-content-sha256 UNSIGNED-PAYLOAD is supplied";
+    S3Error::argument_named("Content-Encoding", message)
 }
 
 /// Input that has not been looked at yet.
