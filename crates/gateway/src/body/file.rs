@@ -20,6 +20,7 @@ use super::response::Piece;
 use crate::limits::{
     FILE_CHUNK_BYTES, FILE_CHUNKS_KEPT, FILE_END_BYTES, FILE_PART_BYTES, FILE_TURN_WAIT, SENDFILE_BYTES_MIN,
 };
+use crate::request_id::RequestId;
 use crate::server::FileParts;
 
 /// What statfs(2) calls tmpfs.
@@ -77,19 +78,20 @@ impl FileBody {
         self.left.end - self.left.start
     }
 
-    /// The next piece; `None` at the end. With `parts`, what the page cache has need not be read.
+    /// The next piece; `None` at the end. With `parts`, what the page cache has need not be read; they
+    /// are those of the answer to this request.
     pub fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
-        parts: Option<&FileParts>,
+        parts: Option<(RequestId, &FileParts)>,
     ) -> Poll<Option<io::Result<Piece>>> {
         if self.left.is_empty() {
             return Poll::Ready(None);
         }
-        if let Some(parts) = parts
+        if let Some((request, parts)) = parts
             && let Some(part) = self.cached_part()
         {
-            let piece = parts.push(self.file.clone(), &part);
+            let piece = parts.push(request, self.file.clone(), &part);
             self.left.start += piece.remaining() as u64;
             return Poll::Ready(Some(Ok(Piece::Part(piece))));
         }
@@ -301,8 +303,9 @@ mod tests {
             kernel_calls::is_cached(&file, &(0..3 << 20)).unwrap_or(false) && (is_tmpfs || at_once == Ok(1));
         let (parts, turns) = (FileParts::default(), Arc::new(Semaphore::new(1)));
         let mut body = FileBody::new(Arc::new(file), 0..3 << 20, stamp, turns);
-        let (mut sent, mut read) = (0, 0);
-        while let Some(piece) = std::future::poll_fn(|cx| body.poll_piece(cx, Some(&parts))).await {
+        let (mut sent, mut read, request) = (0, 0, crate::request_id::RequestIds::new().next());
+        while let Some(piece) = std::future::poll_fn(|cx| body.poll_piece(cx, Some((request, &parts)))).await
+        {
             match piece.unwrap() {
                 Piece::Part(part) => sent += part.remaining(),
                 Piece::Bytes(bytes) => read += bytes.len() as u64,

@@ -151,8 +151,8 @@ impl Body for ResponseBody {
             Content::Bytes(bytes) if bytes.is_empty() => return Poll::Ready(None),
             Content::Bytes(bytes) => Some(Ok(Piece::Bytes(std::mem::take(bytes)))),
             Content::File(file) => {
-                let parts = this.in_progress.as_ref().map(|in_progress| &in_progress.phase.file_parts);
-                ready!(file.poll_piece(cx, parts.filter(|parts| parts.are_possible())))
+                let parts = this.in_progress.as_ref().map(|of| (of.id, &of.phase.file_parts));
+                ready!(file.poll_piece(cx, parts.filter(|(_, parts)| parts.are_possible())))
             }
             Content::Stream { stream, .. } => {
                 ready!(stream.poll_next_unpin(cx)).map(|piece| piece.map(Piece::Bytes))

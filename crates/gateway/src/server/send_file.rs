@@ -21,6 +21,7 @@ use rustix::net::SendFlags;
 
 use super::listener::Stream;
 use crate::limits::{FILE_COPY_BYTES, FILE_PART_BYTES};
+use crate::request_id::RequestId;
 
 /// Never read or written, so that it takes address space only.
 static STAND_IN: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; FILE_PART_BYTES].into_boxed_slice());
@@ -63,8 +64,16 @@ pub struct FileParts {
 /// from then on.
 #[derive(Debug, Default)]
 struct Queue {
-    parts: VecDeque<(Arc<File>, Range<u64>)>,
+    parts: VecDeque<Part>,
     broken_off: bool,
+}
+
+#[derive(Debug)]
+struct Part {
+    /// Of the request whose answer it is a part of.
+    request: RequestId,
+    file: Arc<File>,
+    range: Range<u64>,
 }
 
 impl FileParts {
@@ -78,11 +87,12 @@ impl FileParts {
         self.possible.store(true, Relaxed);
     }
 
-    /// Takes the first [`FILE_PART_BYTES`] of `part`, or all of it if it is less. Returns what
-    /// hyper gets for it.
-    pub fn push(&self, file: Arc<File>, part: &Range<u64>) -> StandIn {
-        let length = length(part).min(FILE_PART_BYTES);
-        self.queue().parts.push_back((file, part.start..part.start + length as u64));
+    /// Takes the first [`FILE_PART_BYTES`] of `range`, or all of it if it is less, for the answer to
+    /// `request`. Returns what hyper gets for it.
+    pub fn push(&self, request: RequestId, file: Arc<File>, range: &Range<u64>) -> StandIn {
+        let length = length(range).min(FILE_PART_BYTES);
+        let range = range.start..range.start + length as u64;
+        self.queue().parts.push_back(Part { request, file, range });
         StandIn(length)
     }
 
@@ -113,7 +123,7 @@ impl FileParts {
         if queue.broken_off {
             return Some(Poll::Ready(Err(io::Error::other("a response was broken off"))));
         }
-        let (file, part) = queue.parts.front_mut()?;
+        let Part { request, file, range } = queue.parts.front_mut()?;
         // Should hyper ever copy what it is given, this must not be sent for the object.
         if !bufs.iter().any(|buf| is_stand_in(buf)) {
             return Some(Poll::Ready(Err(io::Error::other("a part of a file lost its place in a response"))));
@@ -124,13 +134,20 @@ impl FileParts {
                 Ok(rustix::net::send(stream, next, SendFlags::MORE | SendFlags::NOSIGNAL)?)
             }));
         }
-        let most = next.len().min(length(part));
-        let sent = stream.poll_send(cx, || self.send(stream, file, part.start, most));
-        if let Poll::Ready(Ok(sent)) = sent {
-            part.start += sent as u64;
-            if part.is_empty() {
-                queue.parts.pop_front();
+        let most = next.len().min(length(range));
+        let sent = stream.poll_send(cx, || self.send(stream, file, range.start, most));
+        match &sent {
+            Poll::Ready(Ok(sent)) => {
+                range.start += *sent as u64;
+                if range.is_empty() {
+                    queue.parts.pop_front();
+                }
             }
+            // The head is on its way: all that is left is to break off, and to say here why.
+            Poll::Ready(Err(error)) if !is_of_connection(error) => {
+                tracing::warn!(id = request.as_str(), %error, "a response was broken off");
+            }
+            _ => {}
         }
         Some(sent)
     }
@@ -147,15 +164,31 @@ impl FileParts {
             result => result,
         };
         match sent? {
-            // The file has become shorter.
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter")),
             sent => Ok(sent),
         }
     }
 }
 
-fn length(part: &Range<u64>) -> usize {
-    usize::try_from(part.end - part.start).unwrap_or(usize::MAX)
+/// True for an error of the socket's: the client's fault, or the network's. `sendfile` tells errors
+/// of the file in the same way.
+fn is_of_connection(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::BrokenPipe
+            | Kind::ConnectionReset
+            | Kind::ConnectionAborted
+            | Kind::NotConnected
+            | Kind::TimedOut
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::NetworkDown
+    )
+}
+
+fn length(range: &Range<u64>) -> usize {
+    usize::try_from(range.end - range.start).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
@@ -166,6 +199,11 @@ mod tests {
     use tokio::net::UnixStream;
 
     use super::*;
+    use crate::request_id::RequestIds;
+
+    fn request() -> RequestId {
+        RequestIds::new().next()
+    }
 
     /// What arrives of `head` and then parts of files, written as hyper does.
     async fn sent(parts: &FileParts, head: &[u8], stand_ins: Vec<StandIn>) -> io::Result<Vec<u8>> {
@@ -210,13 +248,14 @@ mod tests {
         file.write_all(&data).unwrap();
         let file = Arc::new(file);
         let ranges = [1..1000, 2000..2001, 5..data.len() as u64];
-        let stand_ins: Vec<_> = ranges.iter().map(|range| parts.push(file.clone(), range)).collect();
+        let stand_ins: Vec<_> =
+            ranges.iter().map(|range| parts.push(request(), file.clone(), range)).collect();
         assert_eq!(stand_ins.iter().map(Buf::remaining).collect::<Vec<_>>(), [999, 1, FILE_PART_BYTES]);
         let wanted = [b"head", &data[1..1000], &data[2000..2001], &data[5..5 + FILE_PART_BYTES]].concat();
         assert!(sent(&parts, b"head", stand_ins).await.unwrap() == wanted);
         assert!(parts.are_possible());
         // It became shorter.
-        let stand_ins = vec![parts.push(file, &(data.len() as u64 - 10..data.len() as u64 + 10))];
+        let stand_ins = vec![parts.push(request(), file, &(data.len() as u64 - 10..data.len() as u64 + 10))];
         let error = sent(&parts, b"", stand_ins).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
@@ -228,7 +267,7 @@ mod tests {
         parts.allow();
         let data = std::fs::read("/proc/self/auxv").unwrap();
         let file = Arc::new(File::open("/proc/self/auxv").unwrap());
-        let stand_ins = vec![parts.push(file, &(16..data.len() as u64))];
+        let stand_ins = vec![parts.push(request(), file, &(16..data.len() as u64))];
         assert_eq!(sent(&parts, b"head", stand_ins).await.unwrap(), [b"head", &data[16..]].concat());
         assert!(!parts.are_possible());
     }
@@ -238,7 +277,7 @@ mod tests {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let (parts, ours) = (FileParts::default(), Stream::Unix(ours));
         parts.allow();
-        let stand_in = parts.push(Arc::new(tempfile::tempfile().unwrap()), &(0..10));
+        let stand_in = parts.push(request(), Arc::new(tempfile::tempfile().unwrap()), &(0..10));
         parts.break_off();
         assert!(!parts.are_possible());
         for bytes in [stand_in.chunk(), b"HTTP/1.1 200 OK"] {
@@ -251,7 +290,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_else_is_sent_for_a_part() {
         let parts = FileParts::default();
-        let _ = parts.push(Arc::new(tempfile::tempfile().unwrap()), &(0..10));
+        let _ = parts.push(request(), Arc::new(tempfile::tempfile().unwrap()), &(0..10));
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let ours = Stream::Unix(ours);
         let written =
