@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -250,7 +251,7 @@ def test_a_read_only_file_system(tmp_path, make_server):
         (disk / "bucket").mkdir()
         (disk / "bucket" / "key").write_text("data")
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-        bucket = Bucket(make_server(tree=disk), "bucket")
+        bucket = Bucket(make_server("--ops-listen", "127.0.0.1:0", tree=disk), "bucket")
         assert bucket.read("key") == b"data"
         assert bucket.keys() == ["key"]
         for response in (
@@ -263,6 +264,8 @@ def test_a_read_only_file_system(tmp_path, make_server):
             expect.error(response, "AccessDenied", re.compile("read-only"))
         assert bucket.read("key") == b"data"
         assert "only reads will work" in bucket.server.log
+        with urllib.request.urlopen(f"{bucket.server.operations}/metrics", timeout=20) as answer:
+            assert 'slipway_storage_calls_failed_total{call="delete_object"} 1\n' in answer.read().decode()
     finally:
         subprocess.run(["umount", "--lazy", disk], check=True)
 

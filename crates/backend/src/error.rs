@@ -149,6 +149,46 @@ pub enum BackendError {
 }
 
 impl BackendError {
+    /// True for an error that is not about what was asked for, but about what the storage can do:
+    /// for what an operator has to see to.
+    pub const fn is_of_storage(&self) -> bool {
+        match self {
+            Self::NewerRecord
+            | Self::Busy(_)
+            | Self::Unavailable(_)
+            | Self::OutOfSpace
+            | Self::ReadOnly
+            | Self::Denied { .. }
+            | Self::Changed
+            | Self::Unsupported(_)
+            | Self::Io { .. } => true,
+            Self::NoSuchBucket
+            | Self::BucketExists
+            | Self::BucketNameTaken
+            | Self::BucketNotEmpty
+            | Self::BucketHoldsFiles
+            | Self::NoSuchKey
+            | Self::NoSuchUpload
+            | Self::InvalidPart { .. }
+            | Self::InvalidPartOrder
+            | Self::PartTooSmall { .. }
+            | Self::NoSuchPart { .. }
+            | Self::InvalidRange { .. }
+            | Self::NotModified(_)
+            | Self::PreconditionFailed(_)
+            | Self::Conflict(_)
+            | Self::ChangedSinceCreation(_)
+            | Self::WrongSize { .. }
+            | Self::WrongChecksum { .. }
+            | Self::InvalidUploadMarker
+            | Self::TooLarge
+            | Self::KeyNotStorable(_)
+            | Self::Obstructed(_)
+            | Self::OtherName
+            | Self::SameObject => false,
+        }
+    }
+
     /// The error of a write that has `conditions`: a conflict names the one that decides it, since
     /// S3 has another answer then. For backends, where they know the conditions.
     #[must_use]

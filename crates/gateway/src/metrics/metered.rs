@@ -7,11 +7,10 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use backend::{
-    Backend, BackendError, BucketAttributes, BucketPage, Capabilities, CompleteUpload, Context,
-    CopyPartRequest, CopyRequest, DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage,
-    ListPartsQuery, ListUploadsQuery, NewUpload, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt,
-    ReadSelector, Result, Statistics, SweepReport, UploadAttributes, UploadPage, UploadRef, WriteOptions,
-    WriteReceipt,
+    Backend, BucketAttributes, BucketPage, Capabilities, CompleteUpload, Context, CopyPartRequest,
+    CopyRequest, DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery,
+    ListUploadsQuery, NewUpload, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, ReadSelector,
+    Result, Statistics, SweepReport, UploadAttributes, UploadPage, UploadRef, WriteOptions, WriteReceipt,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -112,7 +111,7 @@ impl Calls {
         of_call.time.add(started.elapsed());
         match &outcome {
             Ok(_) => {}
-            Err(error) if is_failure(error) => drop(of_call.failed.fetch_add(1, Relaxed)),
+            Err(error) if error.is_of_storage() => drop(of_call.failed.fetch_add(1, Relaxed)),
             Err(_) => drop(of_call.refused.fetch_add(1, Relaxed)),
         }
         outcome
@@ -123,19 +122,6 @@ impl Default for Calls {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// True for what an operator has to see to.
-const fn is_failure(error: &BackendError) -> bool {
-    matches!(
-        error,
-        BackendError::Busy(_)
-            | BackendError::Unavailable(_)
-            | BackendError::OutOfSpace
-            | BackendError::Denied { .. }
-            | BackendError::Changed
-            | BackendError::Io { .. }
-    )
 }
 
 /// Counts the calls to `inner`.
@@ -314,5 +300,28 @@ impl Backend for Metered {
 
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::BackendError;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_storage_that_cannot_has_failed() {
+        let calls = Calls::new();
+        let sums = |calls: &Calls| (calls.of(Call::Commit).refused, calls.of(Call::Commit).failed);
+        for (error, expected) in [
+            (BackendError::NoSuchKey, (1, 0)),
+            (BackendError::ReadOnly, (1, 1)),
+            (BackendError::NewerRecord, (1, 2)),
+            (BackendError::Unsupported("links"), (1, 3)),
+            (BackendError::OutOfSpace, (1, 4)),
+        ] {
+            let _: Result<()> = calls.time(Call::Commit, async { Err(error) }).await;
+            assert_eq!(sums(&calls), expected);
+        }
     }
 }

@@ -79,7 +79,7 @@ metrics! {
     STORAGE_REFUSED "slipway_storage_calls_refused_total" Counter ["call"]
         "Calls of the storage that were told no: nothing there, a condition that does not hold."
     STORAGE_FAILED "slipway_storage_calls_failed_total" Counter ["call"]
-        "Calls that the storage failed: errors of disks, no space, no permission."
+        "Calls that the storage failed: errors of disks, no space, no permission, read-only."
     CACHE_HITS "slipway_cache_hits_total" Counter ["cache"]
         "What a cache had: objects in memory, indexes of directories."
     CACHE_MISSES "slipway_cache_misses_total" Counter ["cache"]

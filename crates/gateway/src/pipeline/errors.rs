@@ -121,19 +121,14 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
             "This key leads through a symbolic link of the file system: change the object by its own key.",
         ),
         B::SameObject => copy_onto_itself(),
-        storage @ (B::OutOfSpace
-        | B::Unavailable(_)
-        | B::Busy(_)
-        | B::ReadOnly
-        | B::Denied { .. }
-        | B::NewerRecord
-        | B::Unsupported(_)
-        | B::Changed
-        | B::Io { .. }) => from_state_of_storage(storage),
+        storage => {
+            debug_assert!(storage.is_of_storage(), "{storage} has no answer");
+            from_state_of_storage(storage)
+        }
     }
 }
 
-/// The same for an error that is not about what was asked for, but about what the storage can do.
+/// The same for an error of which [`BackendError::is_of_storage`] is true.
 fn from_state_of_storage(error: BackendError) -> S3Error {
     use BackendError as B;
     match error {
