@@ -55,7 +55,7 @@ metrics! {
     REQUESTS "slipway_requests_total" Counter ["operation", "status"]
         "Requests that ended, by S3's operation (none: it never became clear which) and the status's class."
     ERRORS "slipway_errors_total" Counter ["code"]
-        "Requests answered with an error, by S3's code."
+        "Requests answered with an error, by S3's code; not errors inside of a 200: of copies and completions that take long, of single keys in DeleteObjects."
     REQUEST_SECONDS "slipway_request_seconds" Histogram ["operation"]
         "From a request's head until its answer has left, or was given up."
     RECEIVED "slipway_received_bytes_total" Counter ["operation"]
