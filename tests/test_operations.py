@@ -1,5 +1,6 @@
 """--ops-listen: live, ready, metrics."""
 
+import contextlib
 import os
 import re
 import resource
@@ -7,12 +8,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
 
+from support import tables
 from support.bucket import Bucket
 from support.data import MIB, pattern
 from support.server import REPOSITORY
@@ -65,6 +68,17 @@ def test_nothing_else(server, bucket):
 def test_not_on_the_port_of_s3(server, bucket):
     for path in ("/-/live", "/-/ready", "/metrics"):
         assert server.raw.get(path, anonymous=True).status in (400, 403, 404)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /-/li"])
+def test_those_who_ask_nothing_keep_others_out_for_seconds_only(server, sent):
+    host, _, port = server.operations.removeprefix("http://").rpartition(":")
+    with contextlib.ExitStack() as stack:
+        for _ in range(tables.limit("OPERATIONS_CONNECTIONS_MAX", "gateway")):
+            stack.enter_context(socket.create_connection((host, int(port)))).sendall(sent)
+        started = time.monotonic()
+        assert look(server, "/-/live")[0] == 200
+        assert time.monotonic() - started < 10
 
 
 def listening(pid: int) -> list[str]:

@@ -120,6 +120,9 @@ pub const BODY_BYTES_PER_SECOND_MIN: u64 = 4 << 10;
 pub const BODY_GRACE: Duration = Duration::from_mins(1);
 /// Connections to `--ops-listen` at a time; further ones wait.
 pub const OPERATIONS_CONNECTIONS_MAX: usize = 64;
+/// How long such a connection may take for a head, from the end of the answer before: those who send
+/// none keep others waiting for no longer.
+pub const OPERATIONS_HEAD_TIME_MAX: Duration = Duration::from_secs(3);
 /// How long such a connection may last.
 pub const OPERATIONS_TIME_MAX: Duration = Duration::from_secs(30);
 /// How often lines of the access log go to its file, at least.

@@ -15,7 +15,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::{Semaphore, watch};
 
 use crate::gateway::Gateway;
-use crate::limits::{OPERATIONS_CONNECTIONS_MAX, OPERATIONS_TIME_MAX, READY_TIME_MAX};
+use crate::limits::{
+    OPERATIONS_CONNECTIONS_MAX, OPERATIONS_HEAD_TIME_MAX, OPERATIONS_TIME_MAX, READY_TIME_MAX,
+};
 use crate::metrics::Metrics;
 use crate::serve::descriptors;
 use crate::server::Listener;
@@ -55,7 +57,7 @@ pub async fn run(listener: Listener, observed: Arc<Observed>) {
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(OPERATIONS_TIME_MAX)
+                .header_read_timeout(OPERATIONS_HEAD_TIME_MAX)
                 .serve_connection(TokioIo::new(stream), service);
             // Whoever asks so rarely can connect again.
             let _ = tokio::time::timeout(OPERATIONS_TIME_MAX, connection).await;
