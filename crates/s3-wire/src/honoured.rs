@@ -184,12 +184,13 @@ fn honours_header(operation: Operation, rest: &str) -> bool {
         // An unknown algorithm is refused later, where checksums are read.
         _ => rest
             .strip_prefix("checksum-")
-            .is_some_and(|algorithm| algorithm != "mode" && takes_body(operation)),
+            .is_some_and(|algorithm| algorithm != "mode" && may_have_checksum(operation)),
     }
 }
 
-/// True if the operation verifies its body.
-fn takes_body(operation: Operation) -> bool {
+/// True if a checksum may come with the operation (`x-amz-checksum-<algorithm>`): of its body, which
+/// is empty in CreateMultipartUpload, or of the whole object.
+fn may_have_checksum(operation: Operation) -> bool {
     use Operation as Op;
     matches!(
         operation,

@@ -54,7 +54,7 @@ impl<'a> Operation<'a> for CopyObject {
         let (backend, cx) = (call.gateway.backend.clone(), call.backend_context());
         let work = async move {
             let target = ObjectRef { bucket: &bucket, key: &key };
-            let conditioned_alone = self.conditions.is_empty();
+            let target_has_conditions = !self.conditions.is_empty();
             let request = CopyRequest {
                 source: self.source.for_backend(),
                 target,
@@ -69,7 +69,7 @@ impl<'a> Operation<'a> for CopyObject {
                     Ok(CopyObjectResult { etag, checksum: *checksum, last_modified: *last_modified }.render())
                 }
                 Err(error) => {
-                    Err(self.source.copy_error(&*backend, &cx, error, target, conditioned_alone).await)
+                    Err(self.source.copy_error(&*backend, &cx, error, target, target_has_conditions).await)
                 }
             }
         };
@@ -118,25 +118,25 @@ impl Source {
     }
 
     /// An error of a copy to `target`. What is missing is the source, unless it is there.
-    /// `conditioned_alone` if the conditions are the source's alone, so that the target need not
-    /// exist.
+    /// `target_has_conditions` if not all conditions are the source's, so that the target may have
+    /// to exist.
     pub async fn copy_error(
         &self,
         backend: &dyn Backend,
         cx: &Context,
         error: BackendError,
         target: ObjectRef<'_>,
-        conditioned_alone: bool,
+        target_has_conditions: bool,
     ) -> S3Error {
         let source = self.reference();
         let source_exists = match error {
             BackendError::NoSuchBucket => backend.head_bucket(cx, source.bucket).await.is_ok(),
             // Only a condition needs the target. Without one there is nothing to look for, and the
             // source may be back by now.
-            BackendError::NoSuchKey if !conditioned_alone => {
+            BackendError::NoSuchKey if target_has_conditions => {
                 backend.head_object(cx, source, ReadSelector::Whole, &Conditions::default()).await.is_ok()
             }
-            BackendError::PreconditionFailed(_) if conditioned_alone => {
+            BackendError::PreconditionFailed(_) if !target_has_conditions => {
                 // S3 names the header, with the prefix that sources have.
                 let error = from_backend(error, None, None);
                 let condition = error.details().first().map(|(_, name)| format!("x-amz-copy-source-{name}"));

@@ -52,7 +52,7 @@ impl<'a> Operation<'a> for UploadPartCopy {
                     Ok(CopyPartResult { etag, checksum: *checksum, last_modified: *last_modified }.render())
                 }
                 Err(BackendError::InvalidRange { size_bytes }) => Err(out_of_range(self.range, size_bytes)),
-                Err(error) => Err(self.source.copy_error(&*backend, &cx, error, target, true).await),
+                Err(error) => Err(self.source.copy_error(&*backend, &cx, error, target, false).await),
             }
         };
         slow::answer(&call, work).await
