@@ -346,6 +346,7 @@ class TestCommandLine:
 
     def test_help(self):
         assert "serve" in self.run("--help")
+        assert self.run("--help").startswith("An S3 server whose storage is the file system you already have\n")
         text = self.run("serve", "--help")
         for flag in ("--listen", "--durability", "--tls-cert", "--header-timeout", "--sigv2"):
             assert flag in text

@@ -96,7 +96,7 @@ class TestStat:
         done = subprocess.run(
             [binary(), command, tmp_path / "missing"], capture_output=True, text=True, timeout=60
         )
-        assert done.returncode != 0 and "No such file or directory" in done.stderr
+        assert done.returncode == 2 and "No such file or directory" in done.stderr
         assert "served" not in done.stderr, done.stderr
 
     def test_parts_and_upload(self, bucket):

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         Command::Rehash(options) => commands::rehash::run(&options),
         Command::Fsck(options) => commands::fsck::run(&options),
         Command::Import(command) => commands::import::run(&command),
-        Command::Sweep(options) => exit_code(sweep::once(&options)),
+        Command::Sweep(options) => sweep::once(&options),
         Command::Bench(options) => commands::bench::run(&options),
         Command::Plan(options) => commands::plan::run(&options),
         Command::Man(options) => commands::man::run(&options),

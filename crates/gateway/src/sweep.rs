@@ -1,6 +1,7 @@
 //! Regular cleaning of what crashes and finished uploads left in the buckets.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use backend::{Backend, BackendError, Context, ListBucketsQuery, Result, SweepRep
 use backend_posix::PosixBackend;
 use backend_posix::tools::may_be_served;
 
+use crate::commands::{FAILED, FOUND, OK, visible};
 use crate::config::SweepOptions;
 use crate::metrics::Metrics;
 
@@ -34,9 +36,19 @@ pub async fn regularly(backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>)
     }
 }
 
-/// `slipway sweep`: sweeps all buckets of a directory once, and says what was removed. An error if
-/// anything could not be swept.
-pub fn once(options: &SweepOptions) -> std::result::Result<(), String> {
+/// `slipway sweep`: sweeps all buckets of a directory once, and says what was removed.
+pub fn once(options: &SweepOptions) -> ExitCode {
+    let (message, status) = match sweep(options) {
+        Ok(0) => return OK.into(),
+        Ok(_) => (format!("{}: not all could be swept: see above", options.dir.display()), FOUND),
+        Err(message) => (message, FAILED),
+    };
+    eprintln!("slipway: {}", visible(&message, true));
+    status.into()
+}
+
+/// Returns how much was not swept.
+fn sweep(options: &SweepOptions) -> std::result::Result<usize, String> {
     let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr);
     // A second call in one process (tests) keeps the first log.
     let _ = log.with_ansi(std::io::stderr().is_terminal()).try_init();
@@ -58,7 +70,7 @@ pub fn once(options: &SweepOptions) -> std::result::Result<(), String> {
             options.dir.display()
         );
     }
-    if unswept == 0 { Ok(()) } else { Err(says(&format_args!("not all could be swept: see above"))) }
+    Ok(unswept)
 }
 
 async fn sweep_all(backend: &dyn Backend) -> Result<SweepReport> {
