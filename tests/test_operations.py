@@ -18,7 +18,7 @@ import pytest
 from support import tables
 from support.bucket import Bucket
 from support.data import MIB, pattern
-from support.server import REPOSITORY
+from support.server import REPOSITORY, binary
 from support.wire import poll
 
 OPTIONS = ("--ops-listen", "127.0.0.1:0")
@@ -181,6 +181,80 @@ class TestNotReady:
             connection.socket.recv(1000)
             server.signal(signal.SIGTERM)
             self.check(server, "told to stop")
+
+
+def test_what_comes_before_connections_are_closed(make_server):
+    """With --drain-delay a gateway that was told to stop answers on, also who comes then."""
+    server = make_server(*OPTIONS, "--drain-delay", "2")
+    bucket = Bucket(server, "bucket").create()
+    with bucket.raw.connect() as connection:
+        assert bucket.raw.put(bucket.path("key"), b"data", connection=connection).status == 200
+        before = time.monotonic()
+        server.signal(signal.SIGTERM)
+        poll(lambda: look(server, "/-/ready")[0] == 503, 10)
+        assert bucket.raw.get(bucket.path("key"), connection=connection).body == b"data"
+        assert bucket.get("key").body == b"data"
+        assert server.wait() == 0
+        assert time.monotonic() - before >= 2
+        assert connection.is_closed(5)
+
+
+def test_a_second_signal_ends_the_delay(make_server):
+    server = make_server(*OPTIONS, "--drain-delay", "600")
+    server.signal(signal.SIGTERM)
+    poll(lambda: look(server, "/-/ready")[0] == 503, 10)
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+
+
+class TestAsking:
+    """`slipway ready`."""
+
+    def ask(self, *arguments: str, env: dict[str, str] | None = None) -> tuple[int, str]:
+        done = subprocess.run(
+            [binary(), "ready", *arguments], env=env or {}, capture_output=True, text=True, timeout=60
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def test_ready(self, make_server, tmp_path):
+        server = make_server("--ops-listen", "0.0.0.0:0")
+        port = server.operations.rpartition(":")[2]
+        for host in ("", "127.0.0.1", "localhost", "0.0.0.0"):
+            assert self.ask(f"{host}:{port}") == (0, "ready\n"), host
+        assert self.ask(server.operations) == (0, "ready\n")
+        # What tells the server where to listen tells where to ask.
+        assert self.ask(env={"SLIPWAY_OPS_LISTEN": f":{port}"}) == (0, "ready\n")
+        unix = make_server("--ops-listen", f"unix:{tmp_path / 'operations'}")
+        assert self.ask(unix.operations) == (0, "ready\n")
+
+    def test_not_ready(self, make_server):
+        server = make_server(*OPTIONS, "--ready-free", "1000000000")
+        status, text = self.ask(server.operations)
+        assert status == 1
+        assert "not ready" in text and "bytes are free" in text
+
+    def test_no_answer(self, server, tmp_path):
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            status, text = self.ask(f"127.0.0.1:{nobody.getsockname()[1]}")
+            assert status == 1
+            assert "refused" in text
+        status, text = self.ask(server.endpoint)
+        assert status == 1
+        assert "no gateway's --ops-listen" in text
+        for address in ("unix:/none", "example.invalid:1", "9090", "unix:", "a:b"):
+            assert self.ask(address)[0] == 1, address
+        assert self.ask()[0] == 2
+
+    def test_waiting(self, make_server, tmp_path):
+        path = tmp_path / "operations"
+        command = [binary(), "ready", "--wait", "60", f"unix:{path}"]
+        waiting = subprocess.Popen(command, stdout=subprocess.PIPE, env={})
+        make_server("--ops-listen", f"unix:{path}")
+        assert waiting.communicate(timeout=60) == (b"ready\n", None)
+        before = time.monotonic()
+        assert self.ask("--wait", "1", "unix:/none")[0] == 1
+        assert time.monotonic() - before < 10
 
 
 def test_volumes(server, bucket):

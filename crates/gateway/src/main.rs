@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => commands::bench::run(&options),
         Command::Plan(options) => commands::plan::run(&options),
         Command::Man(options) => commands::man::run(&options),
+        Command::Ready(options) => commands::ready::run(&options),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "slipway", &mut script);

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -67,7 +67,7 @@ async fn serve(
     let mut signals = Signals::listen()?;
     let running = start(&options).await.map_err(|error| Cli::located(&arguments, error))?;
     greet(&options, &running);
-    let Running { server, gateway, access_log, certificates, account, root, .. } = running;
+    let Running { server, gateway, stopping, access_log, certificates, account, root, .. } = running;
     let parts = reload::Parts {
         gateway,
         account,
@@ -80,9 +80,14 @@ async fn serve(
     service_manager::ready();
     signals.until_stopped(Some(&mut reload)).await;
     service_manager::stopping();
+    stopping.send_replace(true);
     tracing::info!("stopping; requests in progress may finish");
+    let finish = async {
+        tokio::time::sleep(options.drain_delay).await;
+        server.drain(options.drain_timeout).await
+    };
     tokio::select! {
-        done = server.drain(options.drain_timeout) => if !done {
+        done = finish => if !done {
             tracing::warn!("some requests did not finish in time and were cut off");
         },
         () = signals.until_stopped(None) => {
@@ -103,6 +108,8 @@ pub struct Running {
     /// Where operators look, if they do.
     pub ops_name: Option<String>,
     access_log: Option<Arc<AccessLog>>,
+    /// Makes it unready.
+    stopping: watch::Sender<bool>,
     certificates: Option<Arc<Certificates>>,
     account: Account,
     root: Root,
@@ -156,13 +163,14 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
     for listener in listeners {
         server.listen(listener);
     }
+    let stopping = watch::Sender::new(false);
     let ops_name = ops_listener.as_ref().map(Listener::name);
     if let (Some(listener), Some(metrics)) = (ops_listener, metrics.clone()) {
-        let observed = Observed { gateway: gateway.clone(), metrics, stopping: server.stopping() };
+        let observed = Observed { gateway: gateway.clone(), metrics, stopping: stopping.subscribe() };
         tokio::spawn(operations_server::run(listener, Arc::new(observed)));
     }
     tokio::spawn(sweep::regularly(backend, metrics));
-    Ok(Running { server, gateway, names, ops_name, access_log, certificates, account, root })
+    Ok(Running { server, gateway, names, ops_name, stopping, access_log, certificates, account, root })
 }
 
 fn state_dir(options: &ServeOptions) -> Option<PathBuf> {

@@ -9,6 +9,7 @@ pub mod fsck;
 pub mod import;
 pub mod man;
 pub mod plan;
+pub mod ready;
 pub mod rehash;
 pub mod stat;
 

@@ -24,6 +24,7 @@ use crate::commands::fsck::FsckOptions;
 use crate::commands::import::ImportCommand;
 use crate::commands::man::ManOptions;
 use crate::commands::plan::PlanOptions;
+use crate::commands::ready::ReadyOptions;
 use crate::commands::rehash::RehashOptions;
 use crate::commands::stat::StatOptions;
 use crate::limits::STREAM_BYTES_MIN;
@@ -32,8 +33,8 @@ use crate::version;
 
 pub use read::{Values, line_of, sentence, unreadable};
 pub use reference::reference;
-pub(crate) use values::{at_least_one, whole};
-use values::{domain, log_filter, octal, region, seconds, seconds_or_none};
+pub(crate) use values::{at_least_one, seconds_or_none, whole};
+use values::{domain, log_filter, octal, region, seconds};
 pub use variables::refuse_unknown_variables;
 
 /// An S3 server whose storage is the file system you already have.
@@ -69,6 +70,9 @@ pub enum Command {
     /// Tell what a storage would give a load: space, what survives, rates by what binds, gateways,
     /// cost. Exit status: 0 it fits; 1 it does not; 2 could not tell
     Plan(Box<PlanOptions>),
+    /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is not,
+    /// or does not answer
+    Ready(ReadyOptions),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -366,7 +370,12 @@ pub struct ServeOptions {
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_STALL_TIMEOUT", default_value = "60", value_parser = seconds)]
     pub stall_timeout: Duration,
 
-    /// How long requests in progress may take to finish after SIGTERM, in seconds
+    /// How long to go on after SIGTERM as before, but not ready, in seconds: so that balancers which
+    /// look at `/-/ready` send nothing more by the time that connections are closed. 0 for none
+    #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_DELAY", default_value = "0", value_parser = seconds_or_none)]
+    pub drain_delay: Duration,
+
+    /// How long requests in progress may then take to finish, in seconds
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_TIMEOUT", default_value = "30", value_parser = seconds)]
     pub drain_timeout: Duration,
 

@@ -22,7 +22,7 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub(super) fn seconds_or_none(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds_or_none(text: &str) -> Result<Duration, String> {
     let seconds: u32 = text.parse().map_err(|_| "a whole number of seconds".to_owned())?;
     Ok(Duration::from_secs(seconds.into()))
 }

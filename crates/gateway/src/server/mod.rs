@@ -49,11 +49,6 @@ impl Server {
         }
     }
 
-    /// Turns true when the server is told to stop.
-    pub fn stopping(&self) -> watch::Receiver<bool> {
-        self.draining.subscribe()
-    }
-
     /// Accepts connections from `listener` in a task of its own.
     pub fn listen(&self, listener: Listener) {
         let (settings, crowd) = (self.settings.clone(), self.crowd.clone());
