@@ -3,8 +3,10 @@
 import os
 import pty
 import re
+import shutil
 import stat
 import subprocess
+import tempfile
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from support import expect
-from support.server import ACCESS_KEY, KEYS, SECRET_KEY, Server, StartFailed, binary
+from support.server import ACCESS_KEY, KEYS, NOBODY, SECRET_KEY, Server, StartFailed, binary
 from support.sigv4 import Signer
 from support.wire import RawClient
 
@@ -306,6 +308,41 @@ class TestCredentials:
         server = make_server("--credentials-file", str(file))
         self.check(server, "from-file", "sesame-sesame")
         assert "sesame" not in server.output + server.log
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+    @pytest.mark.parametrize(
+        ("owner", "mode", "served"),
+        [
+            (0, 0o440, True),
+            (0, 0o444, False),
+            (0, 0o460, False),
+            (NOBODY, 0o400, True),
+            (NOBODY, 0o440, False),
+            (1, 0o400, False),
+        ],
+    )
+    def test_whose_a_credentials_file_is(self, make_server, owner, mode, served):
+        """Kubernetes mounts a secret as root's, readable by the group of a pod without root (`fsGroup`)."""
+        # pytest's own directories are closed to others, and the checkout may be.
+        with tempfile.TemporaryDirectory() as directory:
+            place = Path(directory)
+            place.chmod(0o755)
+            program = shutil.copy(binary(), place / "slipway")
+            tree, file = place / "tree", place / "keys.toml"
+            tree.mkdir()
+            os.chown(tree, NOBODY, NOBODY)
+            file.write_text('access_key = "from-file"\nsecret_key = "sesame-sesame"\n')
+            file.chmod(mode)
+            os.chown(file, owner, NOBODY)
+            options = {"tree": tree, "as_nobody": True, "program": program}
+            if served:
+                server = make_server("--credentials-file", str(file), **options)
+                self.check(server, "from-file", "sesame-sesame")
+                server.stop()
+            else:
+                refused = r"others may read it|belongs to user|Permission denied"
+                with pytest.raises(StartFailed, match=refused):
+                    make_server("--credentials-file", str(file), **options)
 
     def test_a_broken_credentials_file_is_not_quoted(self, make_server, tmp_path):
         file = tmp_path / "keys.toml"

@@ -205,7 +205,9 @@ fn read(path: &Path, origin: Origin) -> Result<Root, String> {
     let mut file = fs::File::open(path).map_err(|e| says(&unreadable(&e)))?;
     let metadata = file.metadata().map_err(|e| says(&e))?;
     let (mode, owner) = (metadata.permissions().mode(), metadata.uid());
-    if mode & 0o077 != 0 {
+    // Secrets of Kubernetes are root's, and a server without root reads them by its group.
+    let others = if owner == 0 { 0o037 } else { 0o077 };
+    if mode & others != 0 {
         return Err(says(&format_args!("others may read it (mode {:03o}); chmod 600 it", mode & 0o777)));
     }
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {

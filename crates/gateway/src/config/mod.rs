@@ -232,8 +232,9 @@ pub struct ServeOptions {
     pub domain: Vec<String>,
 
     /// A TOML file with access_key and secret_key (maybe uid and gid) of root, readable by its
-    /// owner only. Without it the keys come from the environment (SLIPWAY_ROOT_ACCESS_KEY and
-    /// SLIPWAY_ROOT_SECRET_KEY), or are made once and kept in DIR/.slipway/credentials.toml
+    /// owner only, or by its group as well if it is the system's root's. Without it the keys come
+    /// from the environment (SLIPWAY_ROOT_ACCESS_KEY and SLIPWAY_ROOT_SECRET_KEY), or are made once
+    /// and kept in DIR/.slipway/credentials.toml
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CREDENTIALS_FILE")]
     pub credentials_file: Option<PathBuf>,
 
