@@ -159,6 +159,22 @@ def test_a_volume_of_its_own(run):
     assert container.stop() == 0, container.log
 
 
+def test_a_secret_of_kubernetes(tree, run):
+    """A file of root's that fsGroup lets the image's user read."""
+    os.chown(tree, 10001, 10001)
+    secret = tree.parent / "credentials.toml"
+    secret.write_text('access_key = "from-file"\nsecret_key = "sesame-sesame"\n')
+    secret.chmod(0o440)
+    os.chown(secret, 0, 10001)
+    mounts = ("--volume", f"{secret}:/etc/slipway/credentials.toml:ro", "--volume", f"{tree}:/data")
+    container = run(*mounts, "--env", "SLIPWAY_CREDENTIALS_FILE=/etc/slipway/credentials.toml")
+    poll(container.is_healthy, 20)
+    raw = container.bucket(tree).raw
+    signer = raw.signer.with_(access_key="from-file", secret_key="sesame-sesame")
+    assert raw.with_(signer=signer).get("/").status == 200
+    assert raw.get("/").status == 403
+
+
 def test_who_is_not_ready_is_not_healthy(run):
     container = run("--env", "SLIPWAY_READY_FREE=1000000000")
     poll(lambda: "endpoint" in container.log, 20)
