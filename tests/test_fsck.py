@@ -61,10 +61,11 @@ class TestFsck:
     def test_staging(self, bucket):
         staging = bucket.tree / ".slipway" / "staging"
         staging.mkdir(exist_ok=True)
-        (staging / "left").write_bytes(b"1")
+        left = staging / (31 * "0" + "7")
+        left.write_bytes(b"1")
         run("fsck", "--repair", "--bucket", bucket.name, bucket.server.tree)
-        assert (staging / "left").exists(), "it is young"
-        check(bucket, "staging-leftover", staging / "left")
+        assert left.exists(), "it is young"
+        check(bucket, "staging-leftover", left)
 
     def test_upload_without_description(self, bucket):
         path = bucket.tree / ".slipway" / "uploads" / bucket.create_upload("b")

@@ -13,6 +13,7 @@ from support.bucket import Bucket
 from support.server import StartFailed, binary
 
 KEPT = "kept"
+LEFT = 47 * "0" + "7"
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 
@@ -70,11 +71,12 @@ def test_a_file_in_the_place_of_our_own_keeps_nothing_else_from_the_sweep(make_s
     server = make_server()
     for name in ["one", "two"]:
         Bucket(server, name).create().put("a", b"1")
-        (server.tree / name / ".slipway").mkdir(mode=0o700, exist_ok=True)
-        (server.tree / name / ".slipway/uploads/left").mkdir(parents=True)
+        bucket = Bucket(server, name)
+        bucket.put("a", b"2")
+        bucket.file(f".slipway/uploads/{LEFT}").mkdir(parents=True)
     assert sweep(server.tree).returncode == 0
     for name in ["one", "two"]:
-        (server.tree / name / ".slipway/uploads/left").mkdir(parents=True)
+        (server.tree / name / f".slipway/uploads/{LEFT}").mkdir()
     strange = server.tree / "one/.slipway/scattered"
     strange.write_text("")
     done = sweep(server.tree)
@@ -94,7 +96,7 @@ def test_notes_that_someone_wrote(make_server, outside):
     before = shape(outside)
     notes = ["record:evil/target", "record:../../outside/target", "record:evil/..", "0:../../outside/sub", "0:evil"]
     for number, text in enumerate(notes):
-        os.symlink(text, bucket.file(f".slipway/staging/note{number}"))
+        os.symlink(text, bucket.file(f".slipway/staging/{number:032x}"))
     sweep(server.tree)
     assert shape(outside) == before
     # A record that someone put a link in the place of is no one's.
@@ -181,7 +183,8 @@ class TestAnotherInThePlaceOfOurOwn:
         """By the sweep and `fsck --repair`, which tell of it."""
         done = sweep(bucket.server.tree)
         assert is_untouched(), done
-        assert done.returncode == 1 and "not as the server makes it" in done.stderr, done
+        told = "not as the server makes it" in done.stderr or "lacks the mark" in done.stderr
+        assert done.returncode == 1 and told, done
         command = [binary(), "fsck", "--min-age", "0", "--repair", bucket.server.tree]
         found = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert found.returncode == 1 and "stranger" in found.stdout and "lab/.slipway" in found.stdout, found
@@ -225,6 +228,35 @@ class TestAnotherInThePlaceOfOurOwn:
         as_nobody(bucket.tree, "mv project .slipway")
         expect.error(bucket.raw.delete(bucket.path()), "AccessDenied")
         assert shape(bucket.file(".slipway")) == before
+
+    @pytest.mark.parametrize("metadata", ["xattr", "sidecar"])
+    @pytest.mark.parametrize("owner", [0, VICTIM])
+    def test_what_looks_like_ours_has_no_mark(self, make_server, metadata, owner):
+        """A private directory of the server's user, or of the bucket's owner, with names that the server gives."""
+        bucket = Bucket(make_server("--metadata", metadata), "lab").create()
+        bucket.put("a", b"1")
+        bucket.put("a", b"2")
+        staged, upload = 31 * "0" + "7", 47 * "0" + "7"
+        of_victim(bucket.file("webapp"), f"staging/{staged}", f"uploads/{upload}/00001", "completed/c")
+        for path in [bucket.file("webapp"), *bucket.file("webapp").rglob("*")]:
+            os.chown(path, owner, owner)
+        os.chown(bucket.tree, owner, owner)
+        bucket.tree.chmod(0o777)
+        before = shape(bucket.file("webapp"))
+        as_nobody(bucket.tree, "mv -nT .slipway old; mv -nT webapp .slipway")
+        self.nothing_is_done(bucket, lambda: shape(bucket.file(".slipway")) == before)
+        expect.error(bucket.raw.delete(bucket.path()), "BucketNotEmpty")
+        for name in ["a", "old"]:
+            subprocess.run(["rm", "-rf", bucket.file(name)], check=True)
+        expect.error(bucket.raw.delete(bucket.path()), "AccessDenied")
+        kept = shape(bucket.file(".slipway"))
+        assert all(kept[name] == before[name] for name in before)
+        assert "lacks the mark" in bucket.server.log
+        # As the operator does who knows that it is the server's.
+        (bucket.file(".slipway/.slipway,own")).touch()
+        os.chown(bucket.file(".slipway/.slipway,own"), owner, owner)
+        assert sweep(bucket.server.tree).returncode == 0
+        assert not bucket.file(f".slipway/staging/{staged}").exists()
 
     def test_in_a_sticky_bucket_the_first_to_come_gets_nothing(self, make_server):
         """Until the operator has it out of the way."""

@@ -14,6 +14,7 @@ use crate::error::{Fail, Io, Op};
 use crate::file_info;
 use crate::keymap::OWN_DIRECTORY;
 use crate::options::Symlinks;
+use crate::own_mark;
 use crate::resolve::{self, DIRECTORY, PLACE, READ};
 use crate::store::Store;
 use crate::trust::Purpose;
@@ -122,10 +123,7 @@ impl Bucket<'_> {
         if !self.store.hands_over {
             return Ok(());
         }
-        let own = rustix::fs::fstat(self.own()?)?;
-        // A `.slipway` that was made just now goes to the owner of the bucket.
-        let is_own = rustix::fs::fstat(&made)?.st_ino == own.st_ino;
-        let owner = if is_own { rustix::fs::fstat(&self.fd)? } else { own };
+        let owner = rustix::fs::fstat(self.own()?)?;
         rustix::fs::fchown(made, Some(Uid::from_raw(owner.st_uid)), Some(Gid::from_raw(owner.st_gid)))
     }
 
@@ -183,10 +181,7 @@ impl Bucket<'_> {
             Err(Errno::NOTDIR) => return Ok(Err(Errno::NOTDIR).op("open a directory of the bucket's own")?),
             result => return result.attempt("open a directory of the bucket's own"),
         }
-        let own = match self.own() {
-            Err(Errno::NOENT) => self.make_own_directory(&self.fd, OWN_DIRECTORY, OWN_DIRECTORY)?,
-            result => result.attempt("open a directory of the bucket's own")?,
-        };
+        let own = own_mark::open_or_make(self)?;
         self.make_own_directory(&own, name, &join(OWN_DIRECTORY, name))
     }
 
@@ -201,15 +196,21 @@ impl Bucket<'_> {
         self.vouch(&directory, path, Purpose::Work).attempt("use a directory of the bucket's own")?;
         if made {
             self.hand_over_if_new(&directory).attempt("give a directory to its owner")?;
-            if self.store.options.durability.syncs_names()
-                && let Err(errno) = rustix::fs::fsync(above)
-            {
-                // The first flush of a directory there ever was: it may lack them. What was made is
-                // there by now, so that this comes here no more than once for each.
-                self.try_device()?;
-                return Err(errno).attempt("sync a directory");
-            }
+            self.sync_made(above)?;
         }
         Ok(directory)
+    }
+
+    /// Puts on disk what was made in a directory just now, if the durability level says so.
+    pub fn sync_made(&self, directory: impl AsFd) -> Result<(), Fail> {
+        if self.store.options.durability.syncs_names()
+            && let Err(errno) = rustix::fs::fsync(directory)
+        {
+            // The first flush of a directory there ever was: the file system may lack them. What
+            // was made is there by now, so that this comes here no more than once for each.
+            self.try_device()?;
+            return Err(errno).attempt("sync a directory");
+        }
+        Ok(())
     }
 }

@@ -52,6 +52,11 @@ fn name_of_unmarked(prepared: &str) -> String {
     if is_scattered(prepared) { staging::scattered_name() } else { unique::name() }
 }
 
+/// True for a name of ours in staging: of a directory that is prepared there, or of a note.
+pub(crate) fn is_own_name(name: &str) -> bool {
+    [IN_STAGING, NOTE].iter().any(|prefix| name.strip_prefix(prefix).is_some_and(unique::is_name))
+}
+
 /// True for a [`name_in_staging`].
 pub(crate) fn is_in_staging(name: &str) -> bool {
     name.strip_prefix(IN_STAGING).is_some_and(unique::is_name)

@@ -17,7 +17,8 @@
 //!     dir/.slipway,dir             the bytes of the object dir/, if it has any
 //!     a/.slipway,empty/c           the object a//c; see `keymap` for the other escapes
 //!     a/.slipway,records/b.txt     the record of a/b.txt, where there are no attributes (`record::sidecar`)
-//!     .slipway/                    the bucket's own, made at its first need, reached by no key
+//!     .slipway/                    the bucket's own, made at its first need, reached by no key; user.slipway.own: that we made it
+//!       .slipway,own               the same, where there are no attributes (`own_mark`)
 //!       locks/00 .. locks/3f       locks on keys, by hash; locks/40: see `conversion`
 //!       converting                 the last file that became a directory by steps, where there is no `RENAME_EXCHANGE`
 //!       staging/                   files on their way to a name that is taken; notes of directories (`note`)
@@ -150,6 +151,7 @@ mod object;
 mod options;
 mod orphans;
 mod ours;
+mod own_mark;
 mod place;
 mod predecessor;
 mod presence;

@@ -246,7 +246,7 @@ mod tests {
         fs::create_dir_all(scene.own_path().join("staging")).unwrap();
         for number in 0..20 {
             fs::create_dir(scene.path().join(format!("d{number}"))).unwrap();
-            let note = scene.path().join(format!(".slipway/staging/{number}"));
+            let note = scene.path().join(format!(".slipway/staging/{number:032x}"));
             std::os::unix::fs::symlink(format!("0:d{number}"), note).unwrap();
         }
         let held = hold_all(&scene);

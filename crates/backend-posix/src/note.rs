@@ -88,6 +88,11 @@ impl Note {
     }
 }
 
+/// True for the name of a note of a file that is given away.
+pub(crate) fn is_name_of_given(name: &str) -> bool {
+    name.strip_prefix(GIVEN).is_some_and(unique::is_name)
+}
+
 fn given_name(scattered: &str) -> Option<String> {
     Some(format!("{GIVEN}{}", id_of_scattered(scattered)?))
 }

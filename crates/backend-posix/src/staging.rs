@@ -21,7 +21,7 @@ use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, Stamp};
 use crate::keymap::{OWN_DIRECTORY, RESERVED};
 use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
-use crate::note::Note;
+use crate::note::{self, Note};
 use crate::record::{self, Record, Rest};
 use crate::store::Store;
 use crate::upload::Slot;
@@ -37,6 +37,11 @@ const SCATTERED_PREFIX: &str = ".slipway,t";
 /// might think of.
 pub(crate) fn is_scattered(name: &str) -> bool {
     id_of_scattered(name).is_some() || (exchange::id_of(name).is_some() && name.starts_with(RESERVED))
+}
+
+/// True for a name that we give in `.slipway/staging`.
+pub(crate) fn is_staged_name(name: &str) -> bool {
+    unique::is_name(name) || exchange::is_own_name(name) || note::is_name_of_given(name)
 }
 
 /// What makes the name of a file that is staged in a directory of keys unique; `None` for other

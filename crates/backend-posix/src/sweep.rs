@@ -27,7 +27,7 @@ use crate::options::SweepOptions;
 use crate::ours;
 use crate::place::leads_nowhere;
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::{SCATTERED, STAGING, is_scattered, note_scattered, scattered_note};
+use crate::staging::{SCATTERED, STAGING, is_scattered, is_staged_name, note_scattered, scattered_note};
 use crate::store::Store;
 use crate::trust::Purpose;
 use crate::unique;
@@ -81,7 +81,12 @@ fn sweep_staging_directory(
     report: &mut SweepReport,
 ) -> Result<()> {
     let Some(staging) = own_directory(bucket, STAGING)? else { return Ok(()) };
-    sweep_staging(bucket, &staging, |_| true, options, report)
+    sweep_staging(bucket, &staging, may_be_removed, options, report)
+}
+
+/// True for the names in staging that are ours, or those of files that were removed while open.
+fn may_be_removed(name: &str) -> bool {
+    is_staged_name(name) || keymap::is_lingering(name)
 }
 
 /// Removes old entries whose names are `wanted`. One that resists does not keep the rest.
@@ -160,10 +165,12 @@ pub(crate) fn staging_directory(bucket: &Bucket<'_>) -> Result<Option<OwnedFd>, 
     }
 }
 
-/// Removes all that is in staging, for a caller that holds all locks.
+/// Removes all that is ours in staging, for a caller that holds all locks.
 pub(crate) fn empty_staging(bucket: &Bucket<'_>, staging: &OwnedFd) -> Result<(), Fail> {
     for (name, _) in entries(staging).attempt("read staging")? {
-        remove_staged(bucket, staging, &name, true)?;
+        if may_be_removed(&name) {
+            remove_staged(bucket, staging, &name, true)?;
+        }
     }
     Ok(())
 }
@@ -342,8 +349,8 @@ mod tests {
         let strangers: [fn(&Path); 2] =
             [|at| fs::write(at, "").unwrap(), |at| std::os::unix::fs::symlink("/tmp", at).unwrap()];
         let leftovers = [
-            "staging/left",
-            "uploads/abc/00001",
+            "staging/00000000000000000000000000000007",
+            "uploads/000000000000000000000000000000000000000000000007/00001",
             "completed/abc",
             "overflow/00000000000000000000000000000007,1",
         ];

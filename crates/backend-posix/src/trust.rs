@@ -18,6 +18,7 @@ use crate::bucket::Bucket;
 use crate::error::Io;
 use crate::file_info;
 use crate::keymap::OWN_DIRECTORY;
+use crate::own_mark;
 use crate::seldom::SeldomEach;
 use crate::store::Store;
 use crate::unique;
@@ -33,9 +34,8 @@ const ANY: u32 = 0o077;
 pub(crate) enum Purpose {
     /// To make things in it, or read them.
     Work,
-    /// To remove what is in it. A directory of keys that the server made passes for
-    /// [`Purpose::Work`] if someone names it `.slipway`; others may enter it, but never the real
-    /// one.
+    /// To remove what is in `.slipway`, which has to have its mark ([`own_mark`]). Others may not
+    /// even enter the real one.
     Removal,
 }
 
@@ -43,18 +43,36 @@ impl Bucket<'_> {
     /// EPERM unless an open directory, which has the name `path` in the bucket, looks like what the
     /// server makes in `.slipway`: it belongs to the server's account, the owner of the bucket or
     /// that of `DIR/.slipway`, and others may not write there, as far as its file system keeps
-    /// modes. Tells the operator.
-    pub fn vouch(&self, opened: impl AsFd, path: &str, purpose: Purpose) -> Io<()> {
-        let stat = rustix::fs::fstat(&opened)?;
+    /// modes. For [`Purpose::Removal`] `.slipway` has its mark. Tells the operator.
+    pub fn vouch(&self, opened: &OwnedFd, path: &str, purpose: Purpose) -> Io<()> {
+        let stat = rustix::fs::fstat(opened)?;
         let ours = stat.st_uid == *ACCOUNT
             || keeper(self.store) == Some(stat.st_uid)
             || rustix::fs::fstat(&self.fd)?.st_uid == stat.st_uid;
         let closed = stat.st_mode & if purpose == Purpose::Work { WRITABLE } else { ANY } == 0;
-        if ours && (closed || self.store.keeps_no_modes(&opened, &stat)) {
-            return Ok(());
+        if !ours || !(closed || self.store.keeps_no_modes(opened, &stat)) {
+            self.tell(path, &stat);
+            return Err(Errno::PERM);
         }
-        self.tell(path, &stat);
-        Err(Errno::PERM)
+        if purpose == Purpose::Removal && !own_mark::is_set(opened, &stat)? {
+            self.tell_unmarked(path);
+            return Err(Errno::PERM);
+        }
+        Ok(())
+    }
+
+    fn tell_unmarked(&self, path: &str) {
+        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::new();
+        if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
+            tracing::error!(
+                path = %self.place().join(path).display(),
+                "lacks the mark of what the server makes, so that nothing in it is removed: someone who may write in the directory \
+                 above may have put it there, or it was copied without its attributes. If it is the server's, make a file \
+                 {} in it that belongs to its owner (touch); if not, move it away, and let no one else write in the bucket's \
+                 directory, or make that sticky (chmod +t)",
+                own_mark::FILE
+            );
+        }
     }
 
     /// EPERM unless an open folder of records in `directory` may be one that the server made. Its
@@ -231,6 +249,51 @@ mod tests {
         // Unless anyone can have made that.
         fs::set_permissions(&root, Permissions::from_mode(0o1777)).unwrap();
         assert_eq!(counts(&scene, None, 0o700), Some([false, false]));
+    }
+
+    /// What belongs to the server's user, is closed to others, and was renamed.
+    #[test]
+    fn what_has_no_mark_is_used_and_nothing_in_it_removed() {
+        let scene = Scene::new();
+        let theirs = scene.path().join("webapp");
+        fs::create_dir_all(theirs.join("staging")).unwrap();
+        fs::set_permissions(&theirs, Permissions::from_mode(0o700)).unwrap();
+        let own = scene.path().join(OWN_DIRECTORY);
+        fs::rename(&theirs, &own).unwrap();
+        let counts =
+            || [Purpose::Work, Purpose::Removal].map(|purpose| scene.bucket().own_for(purpose).is_ok());
+        assert_eq!(counts(), [true, false]);
+        scene.bucket().own_directory("locks").unwrap();
+        assert_eq!(counts(), [true, false]);
+        // The operator's mark.
+        fs::write(own.join(own_mark::FILE), "").unwrap();
+        assert_eq!(counts(), [true, true]);
+        fs::remove_file(own.join(own_mark::FILE)).unwrap();
+        fs::create_dir(own.join(own_mark::FILE)).unwrap();
+        assert_eq!(counts(), [true, false]);
+        // An empty one makes way, without the mark that another may have left.
+        fs::remove_dir_all(&own).unwrap();
+        fs::create_dir(&own).unwrap();
+        fs::set_permissions(&own, Permissions::from_mode(0o700)).unwrap();
+        scene.bucket().own_directory("locks").unwrap();
+        assert_eq!(counts(), [true, true]);
+    }
+
+    #[test]
+    fn what_many_make_at_once_is_made_once() {
+        for _ in 0..20 {
+            let scene = Scene::new();
+            std::thread::scope(|scope| {
+                for name in ["locks", "staging", "uploads", "locks"] {
+                    let bucket = scene.bucket();
+                    scope.spawn(move || crate::error::retrying(|| bucket.own_directory(name)).unwrap());
+                }
+            });
+            assert!(scene.bucket().own_for(Purpose::Removal).is_ok());
+            let names = fs::read_dir(scene.path()).unwrap().map(|entry| entry.unwrap().file_name());
+            let names = names.filter(|name| *name != *crate::keymap::RECORDS);
+            assert_eq!(names.collect::<Vec<_>>(), [OWN_DIRECTORY]);
+        }
     }
 
     /// A directory that a person has given rights to files in it.

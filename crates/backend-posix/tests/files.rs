@@ -445,10 +445,11 @@ async fn the_sweep_removes_what_no_one_has() {
     fixture.put("a", b"1").await;
     fixture.put("a", b"2").await;
     let staging_path = tree.bucket.join(".slipway/staging");
-    fs::write(staging_path.join("leftover"), b"").unwrap();
-    fs::create_dir(staging_path.join("directory")).unwrap();
-    fs::write(staging_path.join("directory/.slipway,self"), b"").unwrap();
-    let held = fs::File::create(staging_path.join("held")).unwrap();
+    let [leftover, directory, held] = [7, 8, 9].map(|number| staging_path.join(format!("{number:032x}")));
+    fs::write(leftover, b"").unwrap();
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join(".slipway,self"), b"").unwrap();
+    let held = fs::File::create(held).unwrap();
     held.lock().unwrap();
     let name = key("u");
     let object = fixture.object(&name);

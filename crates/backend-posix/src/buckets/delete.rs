@@ -26,11 +26,11 @@ use crate::listing::read_names;
 use crate::options::SweepOptions;
 use crate::record;
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::is_scattered;
+use crate::staging::{STAGING, is_scattered, is_staged_name};
 use crate::store::Store;
 use crate::trust::Purpose;
-use crate::upload::UPLOADS;
-use crate::{conversion, files, orphans, place, sweep, unique};
+use crate::upload::{self, UPLOADS};
+use crate::{conversion, files, orphans, own_mark, place, sweep, unique};
 
 /// Removes a bucket.
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
@@ -164,8 +164,16 @@ fn no_object(bucket: &BucketName, path: &str, why: &str) -> BackendError {
 }
 
 /// What may be in `.slipway` when a bucket goes.
-const KNOWN: [&str; 7] =
-    ["completed", "locks", "overflow", "scattered", "staging", "uploads", conversion::ANNOUNCEMENT];
+const KNOWN: [&str; 8] = [
+    "completed",
+    "locks",
+    "overflow",
+    "scattered",
+    "staging",
+    "uploads",
+    conversion::ANNOUNCEMENT,
+    own_mark::FILE,
+];
 
 /// Refuses a bucket with something in `.slipway` that is a person's, or a newer gateway's.
 fn refuse_if_strange(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), Fail> {
@@ -173,15 +181,33 @@ fn refuse_if_strange(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<()
         Err(Errno::NOENT) => return Ok(()),
         result => result.attempt("open a directory of the bucket's own")?,
     };
-    let names = entries(&own).attempt("read a directory")?;
-    let known = |name: &str| KNOWN.contains(&name) || keymap::is_lingering(name);
-    match names.iter().find(|(name, _)| !known(name)) {
-        None => {
-            let vouched = bucket.vouch(&own, OWN_DIRECTORY, Purpose::Removal);
-            vouched.attempt("remove a directory of the bucket's own")
+    refuse_if_strange_in(&own, bucket_name, OWN_DIRECTORY, |name| KNOWN.contains(&name))?;
+    bucket.vouch(&own, OWN_DIRECTORY, Purpose::Removal).attempt("remove a directory of the bucket's own")?;
+    for (name, is_ours) in [(STAGING, is_staged_name as fn(&str) -> bool), (UPLOADS, upload::is_id)] {
+        match resolve::plain(&own, name, DIRECTORY) {
+            // What is not a directory is in the way of what follows.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+            result => {
+                let directory = result.attempt("open a directory of the bucket's own")?;
+                refuse_if_strange_in(&directory, bucket_name, &join(OWN_DIRECTORY, name), is_ours)?;
+            }
         }
+    }
+    Ok(())
+}
+
+/// Refuses a bucket with a name that is none of ours in a directory of its own.
+fn refuse_if_strange_in(
+    directory: &OwnedFd,
+    bucket_name: &BucketName,
+    path: &str,
+    is_ours: impl Fn(&str) -> bool,
+) -> Result<(), Fail> {
+    let names = entries(directory).attempt("read a directory")?;
+    match names.iter().find(|(name, _)| !is_ours(name) && !keymap::is_lingering(name)) {
+        None => Ok(()),
         Some((name, _)) => {
-            Err(no_object(bucket_name, &join(OWN_DIRECTORY, name), "nothing that the gateway made").into())
+            Err(no_object(bucket_name, &join(path, name), "nothing that the gateway made").into())
         }
     }
 }
@@ -279,7 +305,7 @@ fn remove_own(
     }
     let _ = rustix::fs::unlinkat(&own, conversion::ANNOUNCEMENT, AtFlags::empty());
     bucket.remove_locks(old_locks)?;
-    match files::remove_directory(&bucket.fd, OWN_DIRECTORY) {
+    match own_mark::remove_marked(bucket, &own) {
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
             // No more tries would help.
             refuse_if_strange(bucket, bucket_name)?;
@@ -429,7 +455,7 @@ mod tests {
     use super::*;
     use crate::options::{Metadata, Options};
     use crate::testing::Scene;
-    use crate::upload::{self, UploadName};
+    use crate::upload::UploadName;
 
     /// What will refuse the last step is looked for before the first.
     #[test]
@@ -441,6 +467,27 @@ mod tests {
         assert!(scene.path().join("mine/deep").is_dir());
         fs::remove_dir(scene.path().join(".slipway/theirs")).unwrap();
         delete(&scene.store, &scene.name).unwrap();
+    }
+
+    /// Also what has a name of ours with things in it that have none.
+    #[test]
+    fn what_is_none_of_ours_in_our_own_keeps_the_bucket() {
+        for path in ["staging/site/index.html", "uploads/2024/photo.jpg"] {
+            let scene = Scene::new();
+            let at = scene.own_path().join(path);
+            fs::create_dir_all(at.parent().unwrap()).unwrap();
+            fs::write(&at, "x").unwrap();
+            let options = SweepOptions {
+                staging_age: Duration::ZERO,
+                upload_age: Some(Duration::ZERO),
+                ..SweepOptions::default()
+            };
+            sweep::sweep(&scene.store, &scene.name, &options).unwrap();
+            assert!(matches!(delete(&scene.store, &scene.name), Err(BackendError::BucketHoldsFiles)));
+            assert!(at.exists(), "{path}");
+            fs::remove_dir_all(at.parent().unwrap()).unwrap();
+            delete(&scene.store, &scene.name).unwrap();
+        }
     }
 
     /// Whoever may write in a directory can give a directory of somebody's that name.

@@ -99,7 +99,7 @@ pub(crate) fn list_uploads(store: &Store, query: &UploadsQuery) -> Result<Upload
 fn check_marker(bucket: &Bucket<'_>, key: &str, id: &UploadId) -> Result<()> {
     let valid = match Upload::open_id(bucket, id.as_str())? {
         Some(upload) => upload.record.key.as_deref() == Some(key),
-        None => is_id(id),
+        None => is_id(id.as_str()),
     };
     if valid { Ok(()) } else { Err(BackendError::InvalidUploadMarker) }
 }

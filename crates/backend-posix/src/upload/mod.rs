@@ -58,9 +58,8 @@ pub(crate) const DESCRIPTION: &str = "upload";
 const ID_LENGTH: usize = 48;
 
 /// True for what could be the id of an upload.
-fn is_id(id: &UploadId) -> bool {
-    let text = id.as_str();
-    text.len() == ID_LENGTH && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+pub(crate) fn is_id(id: &str) -> bool {
+    id.len() == ID_LENGTH && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Names an upload of a key.
@@ -272,7 +271,7 @@ pub(crate) fn sweep(
     report: &mut SweepReport,
 ) -> Result<()> {
     let Some(uploads) = sweep::own_directory(bucket, UPLOADS)? else { return Ok(()) };
-    for (id, _) in entries(&uploads).op("read uploads")? {
+    for (id, _) in entries(&uploads).op("read uploads")?.into_iter().filter(|(id, _)| is_id(id)) {
         let Some(upload) = sweep::unless_failed(&id, Upload::open_id(bucket, &id), report)? else { continue };
         match upload {
             Some(upload) => {

@@ -11,10 +11,11 @@ use super::{Check, ProblemKind};
 use crate::bucket::join;
 use crate::buckets::entries;
 use crate::error::Op;
-use crate::keymap::OWN_DIRECTORY;
+use crate::keymap::{self, OWN_DIRECTORY};
 use crate::limits::{LOCK_HELD_MAX, LOCK_POLL, LOCKS};
 use crate::lock::{self, try_lock_file};
 use crate::resolve;
+use crate::staging::is_staged_name;
 use crate::trust::Purpose;
 use crate::{file_info, sweep};
 
@@ -24,6 +25,10 @@ pub(super) fn check(check: &Check<'_>) -> Result<()> {
     }
     if let Some(staging) = open(check, "staging")? {
         for (name, _) in entries(&staging).op("read staging")? {
+            if !is_staged_name(&name) && !keymap::is_lingering(&name) {
+                foreign(check, &join(".slipway/staging", &name));
+                continue;
+            }
             leftover(check, &staging, ".slipway/staging", &name);
         }
     }
@@ -61,6 +66,13 @@ pub(super) fn open(check: &Check<'_>, name: &str) -> Result<Option<OwnedFd>> {
 fn stranger(check: &Check<'_>, path: &str) {
     let explanation = "it does not look like what the server makes, so that nothing in it counts, and writes that need it are refused: \
                        if it is the server's, it must belong to its user, and others must have no rights there (chmod 700)";
+    check.problem(ProblemKind::Stranger, path, explanation, None);
+}
+
+/// Something whose name is none that the server gives there.
+pub(super) fn foreign(check: &Check<'_>, path: &str) {
+    let explanation =
+        "the server gives nothing there such a name: it is kept, and keeps its bucket from being deleted";
     check.problem(ProblemKind::Stranger, path, explanation, None);
 }
 

@@ -98,12 +98,15 @@ fn staging_leftovers_go_unless_young_or_held() {
     let scene = Scene::new();
     let staging = scene.own_path().join("staging");
     fs::create_dir_all(&staging).unwrap();
-    let file = fs::File::create(staging.join("left")).unwrap();
+    let file = fs::File::create(staging.join(format!("{:032x}", 7))).unwrap();
     assert_eq!(run(&scene, true, Duration::from_hours(1)), BTreeMap::new());
     rustix::fs::flock(&file, FlockOperation::LockExclusive).unwrap();
     assert_eq!(run(&scene, true, Duration::ZERO), BTreeMap::new());
     drop(file);
-    expect(&scene, ".slipway/staging/left", ProblemKind::StagingLeftover, true);
+    expect(&scene, &format!(".slipway/staging/{:032x}", 7), ProblemKind::StagingLeftover, true);
+    fs::write(staging.join("index.html"), "").unwrap();
+    expect(&scene, ".slipway/staging/index.html", ProblemKind::Stranger, false);
+    fs::remove_file(staging.join("index.html")).unwrap();
     // Where something is mounted inside the bucket.
     fs::create_dir(scene.path().join("mounted")).unwrap();
     for directory in ["mounted/", ""] {
@@ -131,10 +134,11 @@ fn locks_that_no_one_uses_go() {
 fn uploads_that_are_none_go() {
     let scene = Scene::new();
     let uploads = scene.own_path().join("uploads");
-    fs::create_dir_all(uploads.join("abc")).unwrap();
-    fs::write(uploads.join("abc/00001"), "1").unwrap();
+    let left = format!("{:048x}", 7);
+    fs::create_dir_all(uploads.join(&left)).unwrap();
+    fs::write(uploads.join(&left).join("00001"), "1").unwrap();
     assert_eq!(run(&scene, true, Duration::from_hours(1)), BTreeMap::new());
-    expect(&scene, ".slipway/uploads/abc", ProblemKind::UploadLeftover, true);
+    expect(&scene, &format!(".slipway/uploads/{left}"), ProblemKind::UploadLeftover, true);
     let id = upload::create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
     let path = format!(".slipway/uploads/{id}");
     fs::write(scene.path().join(&path).join("upload"), "\x02newer").unwrap();

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
 use super::companions::Named;
-use super::own::open;
+use super::own::{foreign, open};
 use super::{Check, ProblemKind};
 use crate::bucket::Directory;
 use crate::buckets::entries;
@@ -18,7 +18,7 @@ use crate::keymap::OWN_DIRECTORY;
 use crate::record::Record;
 use crate::resolve::{self, DIRECTORY, READ};
 use crate::store::Store;
-use crate::upload::{COMPLETED, DESCRIPTION, UPLOADS, Upload, holds, is_own, part_number};
+use crate::upload::{COMPLETED, DESCRIPTION, UPLOADS, Upload, holds, is_id, is_own, part_number};
 use crate::{files, record, sweep, unique};
 
 /// What the name of a part that is about to be removed begins with. Its own name follows, and a
@@ -29,7 +29,9 @@ pub(super) fn check(check: &Check<'_>) -> Result<()> {
     if let Some(uploads) = open(check, UPLOADS)? {
         for (id, _) in entries(&uploads).op("read uploads")? {
             let path = format!("{OWN_DIRECTORY}/{UPLOADS}/{id}");
-            if let Err(error) = upload(check, &uploads, &id, &path) {
+            if !is_id(&id) {
+                foreign(check, &path);
+            } else if let Err(error) = upload(check, &uploads, &id, &path) {
                 check.unreadable(&path, &error);
             }
         }

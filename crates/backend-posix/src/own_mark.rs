@@ -1,0 +1,136 @@
+//! The mark of a `.slipway` that the server made.
+//!
+//! Whoever may write in a bucket's directory can rename a directory in it to `.slipway`: one that
+//! belongs to the server's user, or to the bucket's owner, and that is closed to all others looks
+//! like ours by owner and mode. So what is ours has a mark that nobody can set who may not write
+//! in the directory itself, and without it nothing in there is removed.
+//!
+//! The mark is set before the directory has its name. One that has the name already never gets it
+//! from us, not even if nothing is in it: it could be renamed back, be filled by its owner, and
+//! come here once more.
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, XattrFlags};
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
+
+use crate::bucket::Bucket;
+use crate::directories::is_empty;
+use crate::error::{Fail, Io, Op};
+use crate::keymap::OWN_DIRECTORY;
+use crate::resolve::{self, DIRECTORY};
+use crate::staging::{move_to_free, scattered_name};
+use crate::store::Store;
+use crate::trust::Purpose;
+
+/// The mark where there are attributes.
+const ATTRIBUTE: &str = "user.slipway.own";
+/// The mark where there are none, or where an operator gave it: a file in the directory, of the
+/// same owner.
+pub(crate) const FILE: &str = ".slipway,own";
+
+/// True if an open `.slipway`, which others may not write in, has its mark.
+pub(crate) fn is_set(own: &OwnedFd, stat: &Stat) -> Io<bool> {
+    match rustix::fs::fgetxattr(own, ATTRIBUTE, &mut [0u8; 16]) {
+        Ok(_) => return Ok(true),
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::RANGE) => {}
+        Err(errno) => return Err(errno),
+    }
+    match rustix::fs::statat(own, FILE, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(file) => {
+            Ok(FileType::from_raw_mode(file.st_mode) == FileType::RegularFile && file.st_uid == stat.st_uid)
+        }
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Gives an open directory the mark.
+fn set(store: &Store, own: &OwnedFd) -> Io<()> {
+    if !store.sidecars() {
+        match rustix::fs::fsetxattr(own, ATTRIBUTE, b"1", XattrFlags::empty()) {
+            Err(Errno::OPNOTSUPP) => {}
+            result => return result,
+        }
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::openat(own, FILE, flags, Mode::from_raw_mode(0o600)) {
+        Ok(file) if store.hands_over => give_to_owner_of(own, file),
+        Ok(_) | Err(Errno::EXIST) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn give_to_owner_of(directory: impl AsFd, made: impl AsFd) -> Io<()> {
+    let owner = rustix::fs::fstat(directory)?;
+    rustix::fs::fchown(made, Some(Uid::from_raw(owner.st_uid)), Some(Gid::from_raw(owner.st_gid)))
+}
+
+/// Removes an open, empty `.slipway` of a bucket, and its mark. That stays if the directory does.
+pub(crate) fn remove_marked(bucket: &Bucket<'_>, own: &OwnedFd) -> Io<()> {
+    let unmarked = rustix::fs::unlinkat(own, FILE, AtFlags::empty());
+    let removed = crate::files::remove_directory(&bucket.fd, OWN_DIRECTORY);
+    if removed.is_err() && unmarked.is_ok() {
+        set(bucket.store, own)?;
+    }
+    removed
+}
+
+/// Opens `.slipway`, making it if needed.
+pub(crate) fn open_or_make(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
+    match bucket.own() {
+        Err(Errno::NOENT) => {}
+        result => {
+            let own = result.attempt("open a directory of the bucket's own")?;
+            // An empty one without the mark makes way: whoever can have put it there could have
+            // removed it as well.
+            let makes_way = || Ok::<_, Errno>(!is_set(&own, &rustix::fs::fstat(&own)?)?);
+            if makes_way() != Ok(true)
+                || rustix::fs::unlinkat(&bucket.fd, OWN_DIRECTORY, AtFlags::REMOVEDIR).is_err()
+            {
+                return Ok(own);
+            }
+        }
+    }
+    let prepared = scattered_name();
+    rustix::fs::mkdirat(&bucket.fd, &prepared, Mode::from_raw_mode(0o700))
+        .attempt("make a directory of the bucket's own")?;
+    let made = prepare(bucket, &prepared);
+    let moved = match &made {
+        Ok(_) => match move_to_free(&bucket.fd, &prepared, &bucket.fd, OWN_DIRECTORY) {
+            // Someone else was faster.
+            Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => Ok(false),
+            result => result.map(|()| true),
+        },
+        Err(_) => Ok(false),
+    };
+    if moved != Ok(true) {
+        if let Ok(made) = &made {
+            let _ = rustix::fs::unlinkat(made, FILE, AtFlags::empty());
+        }
+        let _ = rustix::fs::unlinkat(&bucket.fd, &*prepared, AtFlags::REMOVEDIR);
+    }
+    let made = made?;
+    if moved.attempt("name a directory of the bucket's own")? {
+        bucket.sync_made(&made)?;
+        bucket.sync_made(&*bucket.fd)?;
+    }
+    // By its name: others may have given that to another one by now.
+    bucket.own().attempt("open a directory of the bucket's own")
+}
+
+/// Gives what has just been made its owner and the mark. An error if another is in its place.
+fn prepare(bucket: &Bucket<'_>, prepared: &str) -> Result<OwnedFd, Fail> {
+    let own =
+        resolve::plain(&bucket.fd, prepared, DIRECTORY).attempt("open a directory of the bucket's own")?;
+    bucket.vouch(&own, prepared, Purpose::Work).attempt("use a directory of the bucket's own")?;
+    let entries = resolve::plain(&own, "", DIRECTORY).attempt("open a directory of the bucket's own")?;
+    if !is_empty(entries).attempt("read a directory of the bucket's own")? {
+        return Err(Fail::Retry);
+    }
+    if bucket.store.hands_over {
+        give_to_owner_of(&bucket.fd, &own).attempt("give a directory to its owner")?;
+    }
+    set(bucket.store, &own).attempt("mark a directory of the bucket's own")?;
+    Ok(own)
+}
