@@ -33,7 +33,8 @@ fn move_once(from: &OwnedFd, to: &OwnedFd) -> Io<bool> {
 }
 
 /// False if someone might get at the entries in `to` who could not where they are, or if their
-/// records are beside them.
+/// records are beside them. The owner of a directory can do all with what is in it, whatever its
+/// mode, so that both have to have the same.
 pub(super) fn may_join(from: &OwnedFd, to: &OwnedFd) -> Io<bool> {
     let has_list =
         |directory| rustix::fs::fgetxattr(directory, "system.posix_acl_access", &mut [0u8; 0]).is_ok();
@@ -41,6 +42,9 @@ pub(super) fn may_join(from: &OwnedFd, to: &OwnedFd) -> Io<bool> {
         return Ok(false);
     }
     let (there, here) = (rustix::fs::fstat(from)?, rustix::fs::fstat(to)?);
+    if there.st_uid != here.st_uid {
+        return Ok(false);
+    }
     let others = there.st_mode & 0o007;
     // Who is in another group had what all others had.
     let group = if there.st_gid == here.st_gid { there.st_mode & 0o070 } else { others << 3 };
