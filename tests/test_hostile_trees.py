@@ -315,11 +315,34 @@ class TestAnotherInThePlaceOfRecords:
         assert shape(bucket.file("d/.slipway,records")) == before
         assert not bucket.file("d/a").exists()
 
-    def test_a_torn_record_is_replaced(self, bucket):
-        for torn in [b"", b"\x02", bytes(100)]:
-            bucket.file("d/.slipway,records/a").write_bytes(torn)
-            bucket.put("d/a", b"2", headers={"x-amz-meta-m": "1"})
-            assert bucket.head("d/a").headers["x-amz-meta-m"] == "1"
+    def test_what_may_be_a_file_of_root_s_is_no_torn_record(self, bucket):
+        """Root's directory, renamed: with a flag, an image and a binary."""
+        place = bucket.file("d/conf")
+        place.mkdir(mode=0o700)
+        for name, content in [("flag", b""), ("zeros", bytes(100)), ("bin", b"\1\2binary"), ("first", b"\2")]:
+            (place / name).write_bytes(content)
+        with open(place / "image", "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, 64 << 20)
+            os.pwrite(file.fileno(), b"data", 50_000_000)
+        before = {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in place.iterdir()}
+        as_nobody(bucket.file("d"), "mv .slipway,records old; mv conf .slipway,records")
+        for name in before:
+            expect.error(bucket.raw.put(bucket.path(f"d/{name}"), b"2"), "AccessDenied")
+            bucket.file(f"d/{name}").write_text("x")
+            expect.error(bucket.raw.put(bucket.path(f"d/{name}"), b"2"), "AccessDenied")
+            bucket.raw.delete(bucket.path(f"d/{name}"))
+        sweep(bucket.server.tree)
+        place = bucket.file("d/.slipway,records")
+        assert {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in place.iterdir()} == before
+        assert f"{place}/flag" in bucket.server.log
+
+    def test_a_damaged_record_is_replaced(self, bucket):
+        """One that has the form of a record, and what is no longer understood in it."""
+        record = bucket.file("d/.slipway,records/a")
+        content = record.read_bytes()
+        record.write_bytes(content[:40] + bytes(len(content) - 40))
+        bucket.put("d/a", b"2", headers={"x-amz-meta-m": "1"})
+        assert bucket.head("d/a").headers["x-amz-meta-m"] == "1"
 
 
 @only_root

@@ -120,6 +120,14 @@ pub(crate) fn is_ours_in(store: &Store, directory: impl AsFd, folder: &OwnedFd) 
     Ok((!ours).then_some(stat))
 }
 
+/// True if a name in a folder of records has an owner as what we write there: that of the folder,
+/// this program's account, or the gateway's. Not by its mode, since options change that.
+pub(crate) fn is_written_by_us(store: &Store, folder: &OwnedFd, name: &str) -> Io<bool> {
+    let name = file_info::one_name(name)?;
+    let uid = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid;
+    Ok(uid == *ACCOUNT || uid == rustix::fs::fstat(folder)?.st_uid || keeper(store) == Some(uid))
+}
+
 /// The owner of `DIR/.slipway`, if others can't have made that.
 fn keeper(store: &Store) -> Option<u32> {
     let root = rustix::fs::fstat(&store.root).ok()?;

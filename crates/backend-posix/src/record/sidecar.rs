@@ -17,7 +17,7 @@
 use std::borrow::Cow;
 
 use backend::BackendError;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd as _, OwnedFd};
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
@@ -26,8 +26,9 @@ use s3_types::UnixAccount;
 use super::{Raw, Record, codec};
 use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Io, Op};
-use crate::file_info::{self, Stamp};
+use crate::file_info::{self, FileInfo, Stamp};
 use crate::keymap::{self, RECORDS};
+use crate::limits::OWN_FILE_BYTES_MAX;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{scattered_name, staging_directory};
 use crate::store::Store;
@@ -151,26 +152,39 @@ impl Sidecar {
         if name != OF_DIRECTORY && keymap::classify(name.as_bytes()) == keymap::Name::Hidden {
             return Ok(false);
         }
-        let (bytes, inode) = match files::read_own_and_inode(folder, name) {
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(false),
+        let info = match file_info::at(folder, name) {
+            Err(Errno::NOENT) => return Ok(false),
             result => result?,
         };
-        let sidecar = Self { bytes, inode };
+        let Some(sidecar) = Self::read_in(folder, name, &info)? else { return Ok(false) };
         Ok(sidecar.is_whole() && sidecar.entries().all(|entry| codec::decode_brief(entry.record).is_some()))
     }
 
-    /// True if nothing of worth is lost with `name` in a folder of records: it is free, or a
-    /// record, which may be torn (a power cut leaves nothing of it, zeros, or its beginning). False
-    /// for what is anything else, whose name someone may have given to the folder.
-    fn may_go(folder: &OwnedFd, name: &str) -> Io<bool> {
-        let (bytes, _) = match file_info::at(folder, name) {
-            Ok(info) if info.is_file() => files::read_own_and_inode(folder, name)?,
+    /// What a file in a folder of records holds; `None` of what is none, or larger than a sidecar
+    /// can be.
+    fn read_in(folder: &OwnedFd, name: &str, info: &FileInfo) -> Io<Option<Self>> {
+        if !info.is_file() || info.stamp.size_bytes > OWN_FILE_BYTES_MAX as u64 {
+            return Ok(None);
+        }
+        match files::read_own_and_inode(folder, name) {
+            Ok((bytes, inode)) => Ok(Some(Self { bytes, inode })),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// True if nothing of worth is lost with `name` in a folder of records: it is free, or has the
+    /// owner and the form of what we write, though the records in it may be damaged. Someone may
+    /// have given the folder's name to a directory with files of any kind; so what can't be told
+    /// from these (an empty file, zeros, the beginning of a sidecar, as a power cut leaves them
+    /// with durability `none`) is kept.
+    fn may_go(store: &Store, folder: &OwnedFd, name: &str) -> Io<bool> {
+        let info = match file_info::at(folder, name) {
             Err(Errno::NOENT) => return Ok(true),
-            Err(errno) => return Err(errno),
-            Ok(_) => return Ok(false),
+            result => result?,
         };
-        let begun = bytes.first().is_none_or(|version| matches!(*version, FIRST_VERSION | VERSION));
-        Ok(begun || bytes.iter().all(|byte| *byte == 0))
+        let Some(sidecar) = Self::read_in(folder, name, &info)? else { return Ok(false) };
+        Ok(sidecar.is_whole() && trust::is_written_by_us(store, folder, name)?)
     }
 
     fn of(&self, file: Option<FileIdentity>) -> Option<Entry<'_>> {
@@ -282,7 +296,7 @@ pub(crate) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> 
     if trust::is_ours_in(store, &directory, &folder)?.is_some() {
         return Ok(());
     }
-    let removed = match Sidecar::may_go(&folder, name) {
+    let removed = match Sidecar::may_go(store, &folder, name) {
         Ok(true) => rustix::fs::unlinkat(&folder, name, AtFlags::empty()),
         Ok(false) => Err(Errno::PERM),
         Err(errno) => Err(errno),
@@ -328,8 +342,13 @@ fn replace(
     pack: impl Fn(u64) -> Vec<u8>,
 ) -> Result<(), Fail> {
     let folder = folder(bucket, &directory)?;
-    if !Sidecar::may_go(&folder, name).attempt("look at a record")? {
-        tracing::warn!(name, "in the place of a record is what is none; it is kept, and the key not written");
+    if !Sidecar::may_go(bucket.store, &folder, name).attempt("look at a record")? {
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd())).unwrap_or_default();
+        tracing::warn!(
+            path = %path.join(name).display(),
+            "in the place of a record is what is none; it is kept, and the key not written: remove it if it is nobody's, as what a \
+             power cut left with durability none"
+        );
         return Err(BackendError::Denied { operation: "replace what is no record" }.into());
     }
     let place = |from: &OwnedFd, staged: &str| -> Result<Io<()>, Fail> {

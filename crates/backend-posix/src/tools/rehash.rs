@@ -228,6 +228,8 @@ mod tests {
             assert_eq!(fs::read(&path).unwrap(), newer);
         }
         fs::write(&path, &bytes[..40]).unwrap();
+        assert!(matches!(run(&scene, "a", false)["a"], Rehashed::Failed(_)));
+        fs::write(&path, [&bytes[..38], &vec![0xff; bytes.len() - 38]].concat()).unwrap();
         assert!(matches!(run(&scene, "a", false)["a"], Rehashed::Done));
     }
 

@@ -294,9 +294,16 @@ fn damaged_sidecars_go_and_newer_ones_stay() {
     for (path, sidecar) in [("a/b", "a/.slipway,records/b"), ("a", "a/.slipway,records/.slipway,directory")] {
         let place = scene.path().join(sidecar);
         let whole = fs::read(&place).unwrap();
-        for damaged in [&whole[..20], &whole[..whole.len() - 1], b""] {
-            fs::write(&place, damaged).unwrap();
-            expect(&scene, path, ProblemKind::RecordDamaged, true);
+        let mut damaged = whole.clone();
+        damaged[38..].fill(0xff);
+        fs::write(&place, damaged).unwrap();
+        expect(&scene, path, ProblemKind::RecordDamaged, true);
+        // What is torn can't be told from what is somebody's.
+        for torn in [&whole[..20], &whole[..whole.len() - 1], b""] {
+            fs::write(&place, torn).unwrap();
+            let found = run(&scene, true, Duration::ZERO);
+            assert!(matches!(found[path], (ProblemKind::RecordDamaged, ProblemState::Failed(_))), "{found:?}");
+            assert_eq!(fs::read(&place).unwrap(), torn);
         }
         for (at, version) in [(0, 3), (37, 2)] {
             let mut newer = whole.clone();
