@@ -87,6 +87,49 @@ def test_a_file_in_the_place_of_our_own_keeps_nothing_else_from_the_sweep(make_s
     assert sweep(server.tree).returncode == 0
 
 
+@pytest.mark.parametrize("metadata", ["xattr", "sidecar"])
+@pytest.mark.parametrize("what", ["link", "file", "fifo", "mount"])
+def test_what_stands_in_the_place_of_our_own_is_told(make_server, outside, metadata, what):
+    server = make_server("--metadata", metadata)
+    bucket = Bucket(server, "lab").create()
+    bucket.put("a", b"1")
+    bucket.put("a", b"2")
+    own = bucket.file(".slipway")
+    own.rename(bucket.file("moved"))
+    if what == "link":
+        own.symlink_to(outside)
+    elif what == "file":
+        own.write_text("x")
+    elif what == "fifo":
+        os.mkfifo(own)
+    else:
+        own.mkdir(mode=0o700)
+        command = ["mount", "-t", "tmpfs", "-o", "mode=0700", "tmpfs", own]
+        if subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("this machine does not mount")
+    try:
+        began = time.monotonic()
+        expect.error(bucket.raw.put(bucket.path("a"), b"3"), "AccessDenied")
+        expect.error(bucket.raw.post(bucket.path("k"), query={"uploads": ""}), "AccessDenied")
+        assert time.monotonic() - began < 1
+        assert bucket.read("a") == b"2"
+        (line,) = [line for line in server.log.splitlines() if "not as the server makes it" in line]
+        assert f"path={own} " in f"{line} " and "chmod +t" in line, line
+        done = sweep(server.tree)
+        assert done.returncode == 1 and "not as the server makes it" in done.stderr, done
+        found = subprocess.run([binary(), "fsck", server.tree], capture_output=True, text=True, timeout=60)
+        assert found.returncode == 1 and found.stdout.count("stranger: ") == 1, found
+        assert f"stranger: {own}: " in found.stdout, found
+    finally:
+        if what == "mount":
+            subprocess.run(["umount", "--lazy", own], check=True)
+            own.rmdir()
+        else:
+            own.unlink()
+    bucket.file("moved").rename(own)
+    bucket.put("a", b"3")
+
+
 def test_notes_that_someone_wrote(make_server, outside):
     server = make_server("--metadata", "sidecar")
     bucket = Bucket(server, "lab").create()

@@ -159,16 +159,50 @@ impl Bucket<'_> {
 
     /// [`Bucket::own`] for a purpose.
     pub fn own_for(&self, purpose: Purpose) -> Io<OwnedFd> {
-        let own = resolve::plain(&self.fd, OWN_DIRECTORY, DIRECTORY)?;
+        let own = self.open_own(OWN_DIRECTORY)?;
         self.vouch(&own, OWN_DIRECTORY, purpose)?;
         Ok(own)
+    }
+
+    /// Opens a directory of the bucket's own at a path, whatever it looks like; EPERM, which the
+    /// operator is told, if something else stands there or is mounted there.
+    pub fn open_own(&self, path: &str) -> Io<OwnedFd> {
+        self.create_own(path, DIRECTORY)
+    }
+
+    /// [`Bucket::open_own`] of a file, which `flags` may create.
+    pub fn create_own(&self, path: &str, flags: OFlags) -> Io<OwnedFd> {
+        // The kernel takes no mode of what is not made.
+        let mode = if flags.contains(OFlags::CREATE) { 0o600 } else { 0 };
+        resolve::create_here(&self.fd, path, flags, Mode::from_raw_mode(mode))
+            .map_err(|errno| self.obstacle(path, errno))
+    }
+
+    /// EPERM if an error comes from what stands in the place of `.slipway` or of a directory in it.
+    fn obstacle(&self, path: &str, errno: Errno) -> Errno {
+        if !matches!(errno, Errno::LOOP | Errno::NOTDIR | Errno::XDEV) {
+            return errno;
+        }
+        let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+        let is_directory = |path: &str| {
+            let place = resolve::create_here(&self.fd, path, PLACE | OFlags::NOFOLLOW, Mode::empty());
+            place.and_then(file_info::of).map(|info| info.is_directory())
+        };
+        // What is deeper is looked at by who opens it.
+        let stranger = ends.take(2).map(|end| &path[..end]).find(|path| match is_directory(path) {
+            Ok(is_directory) => !is_directory,
+            Err(errno) => matches!(errno, Errno::LOOP | Errno::NOTDIR | Errno::XDEV),
+        });
+        let Some(stranger) = stranger else { return errno };
+        self.tell_of_obstacle(stranger);
+        Errno::PERM
     }
 
     /// Opens `.slipway/NAME`, or what is deeper in there; NOENT if there is none, EPERM if it is
     /// not as we make it.
     pub fn own_existing(&self, name: &str) -> Io<OwnedFd> {
         let path = join(OWN_DIRECTORY, name);
-        let directory = resolve::plain(&self.fd, &path, DIRECTORY)?;
+        let directory = self.open_own(&path)?;
         self.vouch(&directory, &path, Purpose::Work)?;
         Ok(directory)
     }
@@ -177,8 +211,6 @@ impl Bucket<'_> {
     pub fn own_directory(&self, name: &str) -> Result<OwnedFd, Fail> {
         match self.own_existing(name) {
             Err(Errno::NOENT) => {}
-            // A file that someone put there does not go away by trying again.
-            Err(Errno::NOTDIR) => return Ok(Err(Errno::NOTDIR).op("open a directory of the bucket's own")?),
             result => return result.attempt("open a directory of the bucket's own"),
         }
         let own = own_mark::open_or_make(self)?;
@@ -191,8 +223,8 @@ impl Bucket<'_> {
             Err(Errno::EXIST) => false,
             Err(errno) => return Err(errno).attempt("make a directory of the bucket's own"),
         };
-        let directory =
-            resolve::plain(above, name, DIRECTORY).attempt("open a directory of the bucket's own")?;
+        let directory = resolve::create_here(above, name, DIRECTORY, Mode::empty());
+        let directory = directory.attempt("open a directory of the bucket's own")?;
         self.vouch(&directory, path, Purpose::Work).attempt("use a directory of the bucket's own")?;
         if made {
             self.hand_over_if_new(&directory).attempt("give a directory to its owner")?;

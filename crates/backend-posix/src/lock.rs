@@ -23,7 +23,7 @@
 
 use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use crate::bucket::{Bucket, join};
@@ -76,7 +76,8 @@ impl Bucket<'_> {
                 Err(Fail::Storage(BackendError::ReadOnly | BackendError::Denied { .. })) => Ok(None),
                 result => result.map(Some),
             },
-            Err(Errno::NOENT) => Ok(None),
+            // What stands there is none of ours, and no one can lock anything.
+            Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => Ok(None),
             Err(errno) => Err(errno).attempt("open locks"),
         }
     }
@@ -147,7 +148,7 @@ impl Bucket<'_> {
         let path = path_of(number);
         // Without waiting, should someone have put a FIFO there, or hold a lease.
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-        let create = || resolve::create(&self.fd, &path, flags, Mode::from_raw_mode(0o600));
+        let create = || self.create_own(&path, flags);
         // Of two that make it at once, network file systems tell one so, O_EXCL or not.
         let open = || match create() {
             Err(Errno::EXIST) => create(),

@@ -121,8 +121,7 @@ pub(crate) fn open_or_make(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
 
 /// Gives what has just been made its owner and the mark. An error if another is in its place.
 fn prepare(bucket: &Bucket<'_>, prepared: &str) -> Result<OwnedFd, Fail> {
-    let own =
-        resolve::plain(&bucket.fd, prepared, DIRECTORY).attempt("open a directory of the bucket's own")?;
+    let own = bucket.open_own(prepared).attempt("open a directory of the bucket's own")?;
     bucket.vouch(&own, prepared, Purpose::Work).attempt("use a directory of the bucket's own")?;
     let entries = resolve::plain(&own, "", DIRECTORY).attempt("open a directory of the bucket's own")?;
     if !is_empty(entries).attempt("read a directory of the bucket's own")? {

@@ -42,6 +42,11 @@ pub(crate) fn create(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode
     by_pieces(directory, path, flags, mode, PLAIN)
 }
 
+/// [`create`], without crossing into what is mounted on the way; EXDEV if that is so.
+pub(crate) fn create_here(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Io<OwnedFd> {
+    by_pieces(directory, path, flags, mode, PLAIN | ResolveFlags::NO_XDEV)
+}
+
 /// [`plain`], if that is possible without waiting for a disk and without leaving the file system;
 /// an error otherwise.
 pub(crate) fn cached(directory: impl AsFd, path: &str, flags: OFlags) -> Io<OwnedFd> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use backend::{BackendError, Result, SweepReport};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, OFlags, SeekFrom};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 use s3_types::BucketName;
 
@@ -152,7 +152,8 @@ pub(crate) fn own_directory(bucket: &Bucket<'_>, name: &str) -> Result<Option<Ow
 }
 
 pub(crate) fn open_own(bucket: &Bucket<'_>, name: &str) -> Io<OwnedFd> {
-    let directory = resolve::plain(bucket.own_for(Purpose::Removal)?, name, DIRECTORY)?;
+    let own = bucket.own_for(Purpose::Removal)?;
+    let directory = resolve::create_here(own, name, DIRECTORY, Mode::empty())?;
     bucket.vouch(&directory, &join(OWN_DIRECTORY, name), Purpose::Work)?;
     Ok(directory)
 }
@@ -270,8 +271,6 @@ fn remove_entries(directory: &OwnedFd, mut full: impl FnMut(&CStr) -> bool) -> I
 mod tests {
     use std::fs;
     use std::path::Path;
-
-    use rustix::fs::{Mode, OFlags};
 
     use super::*;
     use crate::testing::{Scene, fixture, work_time};

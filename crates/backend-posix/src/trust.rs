@@ -75,6 +75,19 @@ impl Bucket<'_> {
         }
     }
 
+    /// Tells the operator what stands in the place of a directory of the bucket's own.
+    pub fn tell_of_obstacle(&self, path: &str) {
+        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::new();
+        if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
+            tracing::error!(
+                path = %self.place().join(path).display(),
+                "not as the server makes it: a file, a link, or something mounted stands where a directory of the server's should be, and \
+                 writes that need it are refused. Someone who may write in the directory above may have put it there: move it away \
+                 (or unmount it), and let no one else write in the bucket's directory, or make that sticky (chmod +t)"
+            );
+        }
+    }
+
     /// EPERM unless an open folder of records in `directory` may be one that the server made. Its
     /// mode says nothing, being that of directories of keys: of what is in it only records are
     /// replaced or removed.

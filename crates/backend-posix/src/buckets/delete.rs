@@ -177,7 +177,7 @@ const KNOWN: [&str; 8] = [
 
 /// Refuses a bucket with something in `.slipway` that is a person's, or a newer gateway's.
 fn refuse_if_strange(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), Fail> {
-    let own = match resolve::plain(&bucket.fd, OWN_DIRECTORY, DIRECTORY) {
+    let own = match bucket.open_own(OWN_DIRECTORY) {
         Err(Errno::NOENT) => return Ok(()),
         result => result.attempt("open a directory of the bucket's own")?,
     };

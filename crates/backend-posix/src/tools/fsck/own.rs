@@ -49,7 +49,7 @@ pub(super) fn open(check: &Check<'_>, name: &str) -> Result<Option<OwnedFd>> {
             stranger(check, &path);
             Ok(None)
         }
-        Err(Errno::NOTDIR | Errno::LOOP) => {
+        Err(Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {
             check.problem(
                 ProblemKind::Stranger,
                 &path,

@@ -302,7 +302,10 @@ fn damaged_sidecars_go_and_newer_ones_stay() {
         for torn in [&whole[..20], &whole[..whole.len() - 1], b""] {
             fs::write(&place, torn).unwrap();
             let found = run(&scene, true, Duration::ZERO);
-            assert!(matches!(found[path], (ProblemKind::RecordDamaged, ProblemState::Failed(_))), "{found:?}");
+            assert!(
+                matches!(found[path], (ProblemKind::RecordDamaged, ProblemState::Failed(_))),
+                "{found:?}"
+            );
             assert_eq!(fs::read(&place).unwrap(), torn);
         }
         for (at, version) in [(0, 3), (37, 2)] {
