@@ -301,6 +301,21 @@ class TestAnotherInThePlaceOfOurOwn:
         assert sweep(bucket.server.tree).returncode == 0
         assert not bucket.file(f".slipway/staging/{staged}").exists()
 
+    def test_what_others_may_enter_is_used_and_kept(self, open_bucket):
+        """What is told of it is what happens."""
+        own = open_bucket.file(".slipway")
+        own.chmod(0o755)
+        open_bucket.put("a", b"3")
+        assert open_bucket.read("a") == b"3"
+        done = sweep(open_bucket.server.tree)
+        assert done.returncode == 1 and "nothing in it is removed, while writes go on" in done.stderr, done
+        assert "nothing in it counts" not in done.stderr, done
+        command = [binary(), "fsck", open_bucket.server.tree]
+        found = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert "writes go on" in found.stdout and "refused" not in found.stdout, found
+        own.chmod(0o700)
+        assert sweep(open_bucket.server.tree).returncode == 0
+
     def test_in_a_sticky_bucket_the_first_to_come_gets_nothing(self, make_server):
         """Until the operator has it out of the way."""
         server = make_server(*ATTRIBUTES)

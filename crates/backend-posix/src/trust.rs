@@ -49,26 +49,28 @@ impl Bucket<'_> {
         let ours = stat.st_uid == *ACCOUNT
             || keeper(self.store) == Some(stat.st_uid)
             || rustix::fs::fstat(&self.fd)?.st_uid == stat.st_uid;
-        let closed = stat.st_mode & if purpose == Purpose::Work { WRITABLE } else { ANY } == 0;
-        if !ours || !(closed || self.store.keeps_no_modes(opened, &stat)) {
+        let closed = |rights| stat.st_mode & rights == 0 || self.store.keeps_no_modes(opened, &stat);
+        if !ours || !closed(WRITABLE) {
             self.tell(path, &stat);
             return Err(Errno::PERM);
         }
-        if purpose == Purpose::Removal && !own_mark::is_set(opened, &stat)? {
-            self.tell_unmarked(path);
+        if purpose == Purpose::Removal && !(closed(ANY) && own_mark::is_set(opened, &stat)?) {
+            self.tell_kept(path, &stat);
             return Err(Errno::PERM);
         }
         Ok(())
     }
 
-    fn tell_unmarked(&self, path: &str) {
+    /// Tells the operator of a `.slipway` that is used, and in which nothing is removed.
+    fn tell_kept(&self, path: &str, stat: &Stat) {
         static TOLD: SeldomEach<(u64, u64)> = SeldomEach::new();
         if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
             tracing::error!(
                 path = %self.place().join(path).display(),
-                "lacks the mark of what the server makes, so that nothing in it is removed: someone who may write in the directory \
-                 above may have put it there, or it was copied without its attributes. If it is the server's, make a file \
-                 {} in it that belongs to its owner (touch); if not, move it away, and let no one else write in the bucket's \
+                mode = format_args!("{:04o}", stat.st_mode & 0o7777),
+                "others may enter it, or it lacks the mark of what the server makes, so that nothing in it is removed, while writes go \
+                 on: someone who may write in the directory above may have put it there, or it was copied without its attributes. If \
+                 it is the server's, close it to others (chmod 700) and make a file {} in it that belongs to its owner (touch); if not, move it away, and let no one else write in the bucket's \
                  directory, or make that sticky (chmod +t)",
                 own_mark::FILE
             );

@@ -20,8 +20,12 @@ use crate::trust::Purpose;
 use crate::{file_info, sweep};
 
 pub(super) fn check(check: &Check<'_>) -> Result<()> {
-    if matches!(check.bucket.own_for(Purpose::Removal), Err(Errno::PERM)) {
+    if matches!(check.bucket.own_for(Purpose::Work), Err(Errno::PERM)) {
         stranger(check, OWN_DIRECTORY);
+    } else if matches!(check.bucket.own_for(Purpose::Removal), Err(Errno::PERM)) {
+        let explanation = "others may enter it, or it lacks the mark of what the server makes, so that nothing in it is removed (writes go on): \
+                           if it is the server's, close it (chmod 700) and make a file `.slipway,own` in it that belongs to its owner";
+        check.problem(ProblemKind::Stranger, OWN_DIRECTORY, explanation, None);
     }
     if let Some(staging) = open(check, "staging")? {
         for (name, _) in entries(&staging).op("read staging")? {
