@@ -67,7 +67,7 @@ async fn serve(
     let mut signals = Signals::listen()?;
     let running = start(&options).await.map_err(|error| Cli::located(&arguments, error))?;
     greet(&options, &running);
-    let Running { server, gateway, stopping, access_log, certificates, account, root, .. } = running;
+    let Running { server, gateway, access_log, stopping, certificates, account, root, .. } = running;
     let parts = reload::Parts {
         gateway,
         account,
@@ -170,7 +170,7 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
         tokio::spawn(operations_server::run(listener, Arc::new(observed)));
     }
     tokio::spawn(sweep::regularly(backend, metrics));
-    Ok(Running { server, gateway, names, ops_name, stopping, access_log, certificates, account, root })
+    Ok(Running { server, gateway, names, ops_name, access_log, stopping, certificates, account, root })
 }
 
 fn state_dir(options: &ServeOptions) -> Option<PathBuf> {
