@@ -11,7 +11,7 @@ import pytest
 
 from support.clients import Program, environment
 from support.data import MIB, pattern
-from support.server import REPOSITORY
+from support.server import REPOSITORY, first_start_on_a_terminal
 from support.trees import contents, make_tree
 
 
@@ -194,14 +194,12 @@ def test_wrong_keys(aws, bucket):
     assert "InvalidAccessKeyId" in aws.run("s3", "ls", f"s3://{bucket.name}", status=255)
 
 
-def test_the_lines_that_the_server_prints(make_server, tmp_path):
+def test_the_lines_that_the_server_prints(server, tmp_path):
     """What it shows at its first start can be pasted."""
-
-    server = make_server(env={})
-    script = "\n".join(re.findall(r"^  ((?:export|aws) .*)$", server.output, re.MULTILINE))
-    assert "export AWS_ENDPOINT_URL=" in script and "aws s3 mb" in script
-    bash = Program(
-        ["bash", "-euc"], {"PATH": environment(server, tmp_path)["PATH"], "HOME": str(tmp_path)}, tmp_path
-    )
-    bash.run(script)
-    assert server.path("first", "hostname").read_bytes() == Path("/etc/hostname").read_bytes()
+    tree = tmp_path / "tree"
+    with first_start_on_a_terminal(tree) as shown:
+        script = "\n".join(re.findall(r"^  ((?:export|aws) .*)$", shown, re.MULTILINE))
+        assert "export AWS_ENDPOINT_URL=" in script and "aws s3 mb" in script
+        variables = {"PATH": environment(server, tmp_path)["PATH"], "HOME": str(tmp_path)}
+        Program(["bash", "-euc"], variables, tmp_path).run(script)
+    assert (tree / "first" / "hostname").read_bytes() == Path("/etc/hostname").read_bytes()

@@ -1,7 +1,6 @@
 """Flags, environment and file; credentials and where they must not show."""
 
 import os
-import pty
 import re
 import shutil
 import stat
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from support import expect
-from support.server import ACCESS_KEY, KEYS, NOBODY, SECRET_KEY, Server, StartFailed, binary
+from support.server import ACCESS_KEY, KEYS, NOBODY, SECRET_KEY, Server, StartFailed, binary, first_start_on_a_terminal
 from support.sigv4 import Signer
 from support.wire import RawClient
 
@@ -249,21 +248,9 @@ class TestCredentials:
         assert set(os.listdir(file.parent)) - {"metadata"} == {"account.toml", "credentials.toml"}
 
     def test_made_for_who_sits_at_a_terminal(self, tmp_path):
-        terminal, end = pty.openpty()
         tree = tmp_path / "tree"
-        command = [binary(), "serve", "--listen", "127.0.0.1:0", tree]
-        process = subprocess.Popen(command, stdout=end, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env={})
-        os.close(end)
-        try:
-            shown = b""
-            while b"s3 ls" not in shown:
-                shown += os.read(terminal, 4096)
-        finally:
-            process.terminate()
-            process.wait(20)
-            os.close(terminal)
-        access_key, secret_key = kept_keys(tree)
-        shown = shown.decode().replace("\r", "")
+        with first_start_on_a_terminal(tree) as shown:
+            access_key, secret_key = kept_keys(tree)
         assert f"  secret key  {secret_key}\n" in shown
         assert f"AWS_ACCESS_KEY_ID={access_key} AWS_SECRET_ACCESS_KEY={secret_key}\n" in shown, "ready to paste"
 

@@ -1,12 +1,14 @@
 """The server as a process."""
 
 import os
+import pty
 import re
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from .faultlayer import FaultLayer
@@ -184,6 +186,24 @@ class Server:
         self._reader.join(5)
         if not self._reader.is_alive():
             self.process.stdout.close()
+
+
+@contextmanager
+def first_start_on_a_terminal(tree: Path) -> Iterator[str]:
+    """What a first start shows to who sits at a terminal. The server serves meanwhile."""
+    terminal, end = pty.openpty()
+    command = [binary(), "serve", "--listen", "127.0.0.1:0", tree]
+    process = subprocess.Popen(command, stdout=end, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env={})
+    os.close(end)
+    try:
+        shown = b""
+        while b"s3 ls" not in shown:
+            shown += os.read(terminal, 4096)
+        yield shown.decode().replace("\r", "")
+    finally:
+        process.terminate()
+        process.wait(20)
+        os.close(terminal)
 
 
 def by_other_mount(tree: Path) -> Path:
