@@ -1,9 +1,12 @@
 """packaging/proxies/: HAProxy, nginx and Varnish before two gateways of one tree, as they are shipped."""
 
 import http.client
+import json
 import os
+import re
 import resource
 import signal
+import socket
 import ssl
 import threading
 import time
@@ -27,6 +30,7 @@ from support.transports import make_certificate
 from support.wire import Closed, RawClient, poll
 from test_operations import metrics
 
+ACCESS_LOG = "access.log"
 KINDS = ("haproxy", "nginx", "varnish")
 SIGNER = Signer(ACCESS_KEY, SECRET_KEY)
 KEYS = [
@@ -70,7 +74,9 @@ def certificate(tmp_path_factory):
 def gateways(tmp_path_factory) -> Iterator[list[Server]]:
     tree = tmp_path_factory.mktemp("tree")
     log = tmp_path_factory.mktemp("log")
-    options = ("--ops-listen", "127.0.0.1:0", "--domain", DOMAIN)
+    options = ("--ops-listen", "127.0.0.1:0", "--domain", DOMAIN, "--access-log", str(log / ACCESS_LOG))
+    # Alone what comes from the proxies' own address is from a proxy.
+    options += ("--client-address", "x-forwarded-for", "--trusted-proxy", "127.0.0.1")
     servers = [Server(tree, *options, log=log / f"gateway{n}.log") for n in (1, 2)]
     yield servers
     for server in servers:
@@ -119,6 +125,32 @@ def bucket(proxy, gateways, request) -> Bucket:
 @pytest.fixture
 def s3(proxy):
     return boto3_client(proxy)
+
+
+@pytest.mark.parametrize("kind", ["haproxy", "nginx"])
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_the_gateway_knows_the_client(started, gateways, kind, encrypted):
+    """Whatever the client says of itself."""
+    proxy = started(kind)
+    address = ("127.0.0.1", proxy.ports[1 if encrypted else 0])
+    sent = {"x-forwarded-for": "1.1.1.1", "x-forwarded-proto": "https" if not encrypted else "http", "forwarded": "for=1.1.1.1"}
+    request = RawClient(address, SIGNER).prepare("GET", "/", headers=sent).bytes
+    plain = socket.create_connection(address, source_address=("127.0.0.88", 0))
+    client = unverified().wrap_socket(plain) if encrypted else plain
+    with client:
+        client.sendall(request)
+        head = client.recv(65536).decode()
+    request_id = re.search(r"x-amz-request-id: (\w+)", head, re.I)[1]
+    log = gateways[0].log_file.with_name(ACCESS_LOG)
+    assert poll(lambda: request_id in log.read_text(), 10)
+    line = next(json.loads(line) for line in log.read_text().splitlines() if request_id in line)
+    assert line["remote_ip"] == "127.0.0.88"
+
+
+def unverified() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
 def test_the_operations(bucket, s3):

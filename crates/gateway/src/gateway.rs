@@ -9,6 +9,7 @@ use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::body::DigestServices;
+use crate::clients::Clients;
 use crate::config::AccessPattern;
 use crate::metrics::Connections;
 use crate::observers::Observers;
@@ -49,6 +50,8 @@ pub struct Gateway {
     pub request_ids: RequestIds,
     /// Names this gateway in answers.
     pub host_id: HostId,
+    /// Finds out who the client is.
+    pub clients: Clients,
     /// Counters of its connections.
     pub connections: Connections,
     /// Who is told of each request when it has ended, if anybody is.

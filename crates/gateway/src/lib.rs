@@ -6,6 +6,7 @@
 mod access_log;
 mod account;
 mod body;
+mod clients;
 pub mod commands;
 pub mod config;
 pub mod credentials;

@@ -21,6 +21,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::access_log::AccessLog;
 use crate::account;
 use crate::body::DigestServices;
+use crate::clients::Clients;
 use crate::config::{self, Cli, LogFormat, ServeOptions};
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Places, Settings};
@@ -119,6 +120,7 @@ pub struct Running {
 pub async fn start(options: &ServeOptions) -> Result<Running, String> {
     // All that may be wrong with the options, before anything is made in DIR.
     let certificates = Certificates::read(&options.tls_cert, &options.tls_key)?;
+    let clients = Clients::new(options.client_address, &options.trusted_proxy)?;
     let env = |name: &str| std::env::var(name).ok();
     credentials::check(options.credentials_file.as_deref(), env)?;
     let listeners = bind("--listen", &options.listen).await?;
@@ -147,6 +149,7 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
     });
     let gateway = Gateway {
         host_id,
+        clients,
         observers: observers.map(Arc::new),
         ..gateway(options, backend.clone(), &root, account.clone())
     };
@@ -253,6 +256,7 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, accou
         stall_timeout: options.stall_timeout,
         request_ids: RequestIds::new(),
         host_id: HostId::random(),
+        clients: Clients::default(),
         connections: Connections::default(),
         observers: None,
     }

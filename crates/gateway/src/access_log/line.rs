@@ -209,7 +209,11 @@ pub mod tests {
             time: Timestamp::from_microsecond(1_700_000_000_123_456).unwrap(),
             id: "0123456789ABCDEF",
             host_id: "host+id/=",
-            peer: Peer { address: Some("[::ffff:192.0.2.7]:5555".parse().unwrap()), tls: None },
+            peer: Peer {
+                address: Some("[::ffff:192.0.2.7]:5555".parse().unwrap()),
+                tls: None,
+                secure: false,
+            },
             head: &head,
             known: &known,
             owner: "0123abcd",

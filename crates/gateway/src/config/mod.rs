@@ -19,6 +19,7 @@ use iam::AccountId;
 use rustix::fs::Advice;
 
 use crate::access_log::Destination;
+use crate::clients::TrustedProxy;
 use crate::commands::bench::BenchOptions;
 use crate::commands::fsck::FsckOptions;
 use crate::commands::import::ImportCommand;
@@ -161,6 +162,20 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line
     Json,
+}
+
+/// What tells who the client is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ClientAddress {
+    /// The connection: it is whoever connects
+    #[default]
+    Connection,
+    /// X-Forwarded-For, and X-Forwarded-Proto
+    XForwardedFor,
+    /// Forwarded (RFC 7239)
+    Forwarded,
+    /// The PROXY protocol, version 1 or 2, with which each connection begins
+    ProxyProtocol,
 }
 
 /// How lines of the access log look.
@@ -346,6 +361,30 @@ pub struct ServeOptions {
     /// Most requests in progress at a time; further ones are answered 503 SlowDown
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_REQUESTS", default_value = "2000", value_parser = at_least_one)]
     pub max_requests: usize,
+
+    /// What tells the client's address (for policies, and the access log) and whether it speaks
+    /// TLS, where --trusted-proxy stands between. Only what the proxy itself sets: of a header that
+    /// it passes on as it came, the client is the author
+    #[arg(
+        long,
+        value_name = "SOURCE",
+        env = "SLIPWAY_CLIENT_ADDRESS",
+        value_enum,
+        default_value = "connection"
+    )]
+    pub client_address: ClientAddress,
+
+    /// A proxy whose word counts for --client-address: an address, a network (10.0.0.0/8), or
+    /// `unix` for those that connect to a unix socket. May be given several times. Others are
+    /// believed nothing
+    #[arg(
+        long,
+        value_name = "NETWORK",
+        env = "SLIPWAY_TRUSTED_PROXY",
+        value_delimiter = ',',
+        value_parser = TrustedProxy::parse
+    )]
+    pub trusted_proxy: Vec<TrustedProxy>,
 
     /// Where operators look: `/metrics` for Prometheus, `/-/live` and `/-/ready` for balancers and
     /// for who starts and stops the server. ADDRESS:PORT, :PORT or unix:PATH; nobody has to sign

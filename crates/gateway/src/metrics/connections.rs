@@ -9,6 +9,7 @@ pub struct Connections {
     closed: AtomicU64,
     refused: AtomicU64,
     tls_failed: AtomicU64,
+    proxy_failed: AtomicU64,
 }
 
 impl Connections {
@@ -32,6 +33,11 @@ impl Connections {
         self.tls_failed.fetch_add(1, Relaxed);
     }
 
+    /// One was to begin with a header of the PROXY protocol, and did not.
+    pub fn fail_proxy(&self) {
+        self.proxy_failed.fetch_add(1, Relaxed);
+    }
+
     /// Let in since the start.
     pub fn accepted(&self) -> u64 {
         self.accepted.load(Relaxed)
@@ -50,5 +56,10 @@ impl Connections {
     /// TLS handshakes that failed or took too long, since the start.
     pub fn tls_failed(&self) -> u64 {
         self.tls_failed.load(Relaxed)
+    }
+
+    /// Headers of the PROXY protocol that were none or took too long, since the start.
+    pub fn proxy_failed(&self) -> u64 {
+        self.proxy_failed.load(Relaxed)
     }
 }

@@ -77,6 +77,7 @@ fn connections(page: &mut Page, gateway: &Gateway) {
     page.family(&table::CONNECTIONS_ACCEPTED).sample([], connections.accepted());
     page.family(&table::CONNECTIONS_REFUSED).sample([], connections.refused());
     page.family(&table::TLS_FAILED).sample([], connections.tls_failed());
+    page.family(&table::PROXY_FAILED).sample([], connections.proxy_failed());
 }
 
 fn calls(page: &mut Page, metrics: &Metrics) {

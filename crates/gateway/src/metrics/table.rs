@@ -74,6 +74,8 @@ metrics! {
         "Connections beyond --max-connections, answered 503."
     TLS_FAILED "slipway_tls_handshakes_failed_total" Counter []
         "TLS handshakes that failed, or took longer than --header-timeout."
+    PROXY_FAILED "slipway_proxy_headers_failed_total" Counter []
+        "Connections of trusted proxies that did not begin with a header of the PROXY protocol."
     STORAGE_SECONDS "slipway_storage_call_seconds" Histogram ["call"]
         "Calls of the storage, whatever came of them; of `write` those with 16 KiB and more."
     STORAGE_REFUSED "slipway_storage_calls_refused_total" Counter ["call"]

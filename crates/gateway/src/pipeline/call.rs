@@ -115,7 +115,7 @@ impl<'a> Call<'a> {
         let facts = RequestFacts {
             requester: &self.requester,
             source_ip: self.cx.peer.address.map(|address| address.ip()),
-            secure_transport: self.cx.peer.tls.is_some(),
+            secure_transport: self.cx.peer.secure,
             time_second: self.cx.now.as_second(),
             values: &values,
         };

@@ -62,8 +62,9 @@ impl RequestContext {
 pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: Request<Incoming>) -> Reply {
     let place = gateway.requests.take().map(Arc::new);
     let (id, now, started) = (gateway.request_ids.next(), Timestamp::now(), Instant::now());
-    let mut cx = RequestContext { id, now, peer, place, started };
     let (head, incoming) = request.into_parts();
+    let peer = gateway.clients.of_request(peer, &head.headers);
+    let mut cx = RequestContext { id, now, peer, place, started };
     let mut body = RequestBody::new(incoming, &head.headers, gateway.stall_timeout);
     let mut known = Known::default();
     let outcome = if cx.place.is_some() {

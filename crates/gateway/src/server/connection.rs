@@ -23,6 +23,7 @@ use super::drained;
 use super::io::{ConnectionIo, Phase, Timeouts};
 use super::linger::Linger;
 use super::listener::{Plain, Stream};
+use super::proxy_protocol;
 use super::refusal;
 use super::tls::Tls;
 use crate::body::ResponseBody;
@@ -50,10 +51,12 @@ pub struct ConnectionSettings {
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer {
-    /// The client's address; none on a unix socket.
+    /// The client's address, where proxies are trusted to tell it; none on a unix socket.
     pub address: Option<SocketAddr>,
-    /// TLS, if it speaks that.
+    /// TLS, if the connection to here speaks that.
     pub tls: Option<Tls>,
+    /// Whether the client speaks TLS, to here or to a proxy.
+    pub secure: bool,
 }
 
 /// How much memory a connection may take, by how many there are.
@@ -104,11 +107,27 @@ impl Crowd {
 /// is answered.
 pub async fn serve(
     settings: &Arc<ConnectionSettings>,
-    stream: Stream,
+    mut stream: Stream,
     address: Option<SocketAddr>,
     crowd: Crowd,
     mut draining: watch::Receiver<bool>,
 ) {
+    let mut peer = Peer { address, tls: None, secure: false };
+    if settings.gateway.clients.announces(address) {
+        let header = proxy_protocol::read(&mut stream, peer);
+        let header = tokio::select! {
+            header = tokio::time::timeout(settings.timeouts.header, header) => header,
+            () = stopped(&mut draining) => return,
+        };
+        match header.unwrap_or_else(|timed_out| Err(timed_out.into())) {
+            Ok(client) => peer = client,
+            Err(error) => {
+                settings.gateway.connections.fail_proxy();
+                tracing::debug!(?address, %error, "a proxy did not tell of its client");
+                return;
+            }
+        }
+    }
     match &settings.tls {
         // TLS over a local socket protects nothing; proxies speak plain HTTP there.
         Some(tls) if address.is_some() => {
@@ -119,8 +138,8 @@ pub async fn serve(
             };
             match handshake {
                 Ok(Ok(stream)) => {
-                    let tls = Tls::of(stream.get_ref().1);
-                    serve_http(settings, stream, Peer { address, tls }, crowd, draining).await;
+                    let peer = Peer { tls: Tls::of(stream.get_ref().1), secure: true, ..peer };
+                    serve_http(settings, stream, peer, crowd, draining).await;
                 }
                 Ok(Err(error)) => {
                     settings.gateway.connections.fail_tls();
@@ -132,7 +151,7 @@ pub async fn serve(
                 }
             }
         }
-        _ => serve_http(settings, stream, Peer { address, tls: None }, crowd, draining).await,
+        _ => serve_http(settings, stream, peer, crowd, draining).await,
     }
 }
 

@@ -4,6 +4,7 @@ mod connection;
 mod io;
 mod linger;
 mod listener;
+mod proxy_protocol;
 mod refusal;
 mod send_file;
 mod tls;

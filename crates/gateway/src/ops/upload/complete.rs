@@ -148,7 +148,7 @@ fn check_parts(
 
 /// The object's address, as the client reached us.
 fn location(call: &Call<'_>) -> String {
-    let scheme = if call.cx.peer.tls.is_some() { "https" } else { "http" };
+    let scheme = if call.cx.peer.secure { "https" } else { "http" };
     let host = call.headers.get(http::header::HOST).and_then(|h| h.to_str().ok()).unwrap_or("localhost");
     format!("{scheme}://{host}{}", call.head.uri.path())
 }

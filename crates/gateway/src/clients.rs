@@ -1,0 +1,242 @@
+//! Who the client is where proxies stand between it and the gateway (decision 0025).
+
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use http::{HeaderMap, HeaderValue};
+use ipnet::IpNet;
+
+use crate::config::ClientAddress;
+use crate::server::Peer;
+
+/// Whose word counts on where a connection or a request comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrustedProxy {
+    /// Those with these addresses.
+    Net(IpNet),
+    /// Whoever connects to a unix socket.
+    Unix,
+}
+
+impl TrustedProxy {
+    /// Reads `10.0.0.0/8`, an address, or `unix`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text == "unix" {
+            return Ok(Self::Unix);
+        }
+        let net = text.parse::<IpNet>().or_else(|_| IpAddr::from_str(text).map(IpNet::from));
+        net.map(Self::Net)
+            .map_err(|_| "expected a network such as 10.0.0.0/8, an address, or unix".to_owned())
+    }
+}
+
+/// Finds out who the client is: whoever connects, by default.
+#[derive(Debug, Clone, Default)]
+pub struct Clients {
+    told_by: ClientAddress,
+    trusted: Vec<IpNet>,
+    trusts_unix: bool,
+}
+
+impl Clients {
+    /// As `told_by` the proxies that are trusted.
+    pub fn new(told_by: ClientAddress, trusted: &[TrustedProxy]) -> Result<Self, String> {
+        let (asks, lists) = (told_by != ClientAddress::Connection, !trusted.is_empty());
+        if asks != lists {
+            return Err(if asks {
+                "--client-address: who may tell it? --trusted-proxy names the proxies that do".to_owned()
+            } else {
+                "--trusted-proxy: what tells the client's address? --client-address names it".to_owned()
+            });
+        }
+        let nets = trusted.iter().filter_map(|proxy| match proxy {
+            TrustedProxy::Net(net) => Some(*net),
+            TrustedProxy::Unix => None,
+        });
+        Ok(Self { told_by, trusted: nets.collect(), trusts_unix: trusted.contains(&TrustedProxy::Unix) })
+    }
+
+    /// True if connections from there begin with a header of the PROXY protocol.
+    pub fn announces(&self, address: Option<SocketAddr>) -> bool {
+        self.told_by == ClientAddress::ProxyProtocol && self.trusts(address.map(|address| address.ip()))
+    }
+
+    /// The client of a request with these headers, on a connection from `peer`.
+    pub fn of_request(&self, peer: Peer, headers: &HeaderMap) -> Peer {
+        let told = match self.told_by {
+            ClientAddress::Connection | ClientAddress::ProxyProtocol => return peer,
+            _ if !self.trusts(peer.address.map(|address| address.ip())) => return peer,
+            ClientAddress::XForwardedFor => self.by_x_forwarded(headers),
+            ClientAddress::Forwarded => self.by_forwarded(headers),
+        };
+        let Told { address, secure } = told;
+        // The port is not told by all, and nobody asks for it.
+        let address = address.map(|address| SocketAddr::new(address, 0)).or(peer.address);
+        Peer { address, secure: secure.unwrap_or(peer.secure), ..peer }
+    }
+
+    fn trusts(&self, address: Option<IpAddr>) -> bool {
+        match address.map(|address| address.to_canonical()) {
+            Some(address) => self.trusted.iter().any(|net| net.contains(&address)),
+            None => self.trusts_unix,
+        }
+    }
+
+    fn by_x_forwarded(&self, headers: &HeaderMap) -> Told {
+        let hops: Vec<_> = list(headers, "x-forwarded-for").map(|hop| (node(hop), None)).collect();
+        // Only the nearest proxy is known to have said it.
+        let secure = list(headers, "x-forwarded-proto").last().and_then(is_secure);
+        Told { secure, ..self.farthest(&hops) }
+    }
+
+    fn by_forwarded(&self, headers: &HeaderMap) -> Told {
+        let hops: Vec<_> = list(headers, "forwarded")
+            .map(|element| {
+                let value = |name: &str| {
+                    element.split(';').find_map(|pair| {
+                        let (key, value) = pair.split_once('=')?;
+                        key.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"'))
+                    })
+                };
+                (value("for").and_then(node), value("proto").and_then(is_secure))
+            })
+            .collect();
+        self.farthest(&hops)
+    }
+
+    /// Each proxy appends who it got the request from. What the nearest one says is true; what was
+    /// said before it is true if it got that from a proxy that is trusted, and so on. An address
+    /// that can't be read ends this: who said it is the farthest that is known.
+    fn farthest(&self, hops: &[(Option<IpAddr>, Option<bool>)]) -> Told {
+        let mut told = Told::default();
+        for (address, secure) in hops.iter().rev() {
+            let Some(address) = address else { break };
+            told = Told { address: Some(*address), secure: *secure };
+            if !self.trusts(Some(*address)) {
+                break;
+            }
+        }
+        told
+    }
+}
+
+/// What proxies say of a client.
+#[derive(Debug, Default)]
+struct Told {
+    address: Option<IpAddr>,
+    secure: Option<bool>,
+}
+
+/// The elements of a list that may be spread over several headers. A value that is not text is none
+/// that can be understood.
+fn list<'h>(headers: &'h HeaderMap, name: &'static str) -> impl Iterator<Item = &'h str> {
+    let text = |value: &'h HeaderValue| value.to_str().unwrap_or_default();
+    headers.get_all(name).into_iter().map(text).flat_map(|value| value.split(',')).map(str::trim)
+}
+
+fn is_secure(scheme: &str) -> Option<bool> {
+    match scheme {
+        _ if scheme.eq_ignore_ascii_case("https") => Some(true),
+        _ if scheme.eq_ignore_ascii_case("http") => Some(false),
+        _ => None,
+    }
+}
+
+/// An address, with a port or without: `192.0.2.7`, `192.0.2.7:80`, `2001:db8::7`, `[2001:db8::7]`,
+/// `[2001:db8::7]:80` (RFC 7239, section 6).
+fn node(text: &str) -> Option<IpAddr> {
+    let address = text
+        .parse::<IpAddr>()
+        .ok()
+        .or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()))
+        .or_else(|| text.strip_prefix('[')?.strip_suffix(']')?.parse().ok());
+    address.map(|address| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clients(told_by: ClientAddress) -> Clients {
+        let trusted: Vec<_> = ["10.0.0.0/8", "2001:db8:1::/48"]
+            .into_iter()
+            .map(|net| TrustedProxy::parse(net).unwrap())
+            .collect();
+        Clients::new(told_by, &trusted).unwrap()
+    }
+
+    /// The client's address and whether it speaks TLS, of a request that came from `from`.
+    fn client(
+        told_by: ClientAddress,
+        from: &str,
+        headers: &[(&'static str, &'static str)],
+    ) -> (String, bool) {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, HeaderValue::from_static(value));
+        }
+        let peer =
+            Peer { address: Some(SocketAddr::new(from.parse().unwrap(), 9)), tls: None, secure: false };
+        let peer = clients(told_by).of_request(peer, &map);
+        (peer.address.unwrap().ip().to_string(), peer.secure)
+    }
+
+    #[test]
+    fn x_forwarded_for() {
+        let of = |from, value| client(ClientAddress::XForwardedFor, from, &[("x-forwarded-for", value)]).0;
+        for (from, value, expected) in [
+            ("10.0.0.1", "192.0.2.7", "192.0.2.7"),
+            // What a client says of itself does not count.
+            ("10.0.0.1", "1.1.1.1, 192.0.2.7", "192.0.2.7"),
+            ("10.0.0.1", "1.1.1.1, 192.0.2.7, 10.0.0.2", "192.0.2.7"),
+            ("10.0.0.1", "10.9.9.9,10.0.0.2", "10.9.9.9"),
+            ("10.0.0.1", "192.0.2.7:1234", "192.0.2.7"),
+            ("10.0.0.1", "[2001:db8:2::1]:80", "2001:db8:2::1"),
+            ("10.0.0.1", "1.1.1.1, unknown", "10.0.0.1"),
+            ("10.0.0.1", "1.1.1.1, nonsense, 10.0.0.2", "10.0.0.2"),
+            ("10.0.0.1", "", "10.0.0.1"),
+            ("::ffff:10.0.0.1", "::ffff:192.0.2.7", "192.0.2.7"),
+            ("2001:db8:1::5", "2001:db8:2::1", "2001:db8:2::1"),
+            // Who is not trusted is believed nothing.
+            ("192.0.2.9", "1.1.1.1", "192.0.2.9"),
+        ] {
+            assert_eq!(of(from, value), expected, "{from} {value}");
+        }
+        let twice = [("x-forwarded-for", "1.1.1.1"), ("x-forwarded-for", "192.0.2.7")];
+        assert_eq!(client(ClientAddress::XForwardedFor, "10.0.0.1", &twice).0, "192.0.2.7");
+        let tls = [("x-forwarded-for", "192.0.2.7"), ("x-forwarded-proto", "https")];
+        assert_eq!(client(ClientAddress::XForwardedFor, "10.0.0.1", &tls), ("192.0.2.7".to_owned(), true));
+        assert!(!client(ClientAddress::XForwardedFor, "192.0.2.9", &tls).1);
+    }
+
+    #[test]
+    fn forwarded() {
+        let of = |value| client(ClientAddress::Forwarded, "10.0.0.1", &[("forwarded", value)]);
+        assert_eq!(of("for=192.0.2.7;proto=https"), ("192.0.2.7".to_owned(), true));
+        assert_eq!(of("For=\"[2001:db8:2::1]:4711\""), ("2001:db8:2::1".to_owned(), false));
+        assert_eq!(of("for=1.1.1.1;proto=https, for=192.0.2.7;by=10.0.0.1"), ("192.0.2.7".to_owned(), false));
+        assert_eq!(of("for=192.0.2.7;proto=https, for=10.0.0.2;proto=http"), ("192.0.2.7".to_owned(), true));
+        assert_eq!(of("for=_hidden"), ("10.0.0.1".to_owned(), false));
+    }
+
+    /// The one that is not asked for may be the client's own.
+    #[test]
+    fn the_other_header_does_not_count() {
+        let both = [("x-forwarded-for", "1.1.1.1"), ("forwarded", "for=192.0.2.7")];
+        assert_eq!(client(ClientAddress::Forwarded, "10.0.0.1", &both).0, "192.0.2.7");
+        assert_eq!(client(ClientAddress::XForwardedFor, "10.0.0.1", &both).0, "1.1.1.1");
+        for told_by in [ClientAddress::ProxyProtocol, ClientAddress::XForwardedFor] {
+            assert_eq!(client(told_by, "10.0.0.1", &both[1..]).0, "10.0.0.1");
+        }
+    }
+
+    #[test]
+    fn one_option_needs_the_other() {
+        assert!(Clients::new(ClientAddress::Forwarded, &[]).is_err());
+        assert!(Clients::new(ClientAddress::Connection, &[TrustedProxy::Unix]).is_err());
+        assert!(Clients::new(ClientAddress::Connection, &[]).is_ok());
+        for bad in ["", "10.0.0.0/33", "localhost", "10.0.0", "*"] {
+            assert!(TrustedProxy::parse(bad).is_err(), "{bad}");
+        }
+    }
+}
