@@ -175,7 +175,7 @@ class TestKept:
         try:
             assert len({canonical_id(server.raw) for server in servers}) == 1
             assert {server.account for server in servers} == {servers[0].account}
-            assert set(os.listdir(tree / ".slipway")) - {"metadata"} == {"account.toml"}
+            assert set(os.listdir(tree / ".slipway")) - {"metadata"} == {"account.toml", "tree.toml"}
         finally:
             for server in servers:
                 server.stop()
@@ -188,7 +188,7 @@ class TestKept:
         first, second = self.at_once(lambda _: make_server(env={}), 2)
         assert first.account == second.account
         assert f'account_id = "{first.account}"' in self.file(first).read_text().splitlines()
-        assert set(os.listdir(state)) - {"metadata"} == {"account.toml", "credentials.toml"}
+        assert set(os.listdir(state)) - {"metadata"} == {"account.toml", "credentials.toml", "tree.toml"}
         for running in (first, second):
             running.stop()
         assert make_server(env={}).account == first.account

@@ -245,7 +245,7 @@ class TestCredentials:
         self.check(second, access_key, secret_key)
         assert access_key in second.output
         assert secret_key not in second.output + second.log
-        assert set(os.listdir(file.parent)) - {"metadata"} == {"account.toml", "credentials.toml"}
+        assert set(os.listdir(file.parent)) - {"metadata"} == {"account.toml", "credentials.toml", "tree.toml"}
 
     def test_made_for_who_sits_at_a_terminal(self, tmp_path):
         tree = tmp_path / "tree"

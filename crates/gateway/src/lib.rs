@@ -5,6 +5,7 @@
 
 mod access_log;
 mod account;
+mod agreement;
 mod body;
 mod clients;
 pub mod commands;

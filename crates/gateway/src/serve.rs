@@ -19,7 +19,6 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::access_log::AccessLog;
-use crate::account;
 use crate::body::DigestServices;
 use crate::clients::Clients;
 use crate::config::{self, Cli, LogFormat, ServeOptions};
@@ -36,6 +35,7 @@ use crate::service_manager;
 use crate::state_dir::STATE_DIR;
 use crate::storage::{self, NULL};
 use crate::sweep;
+use crate::{account, agreement};
 
 /// How long blocking work may still run once the drain is over.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
@@ -132,6 +132,14 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
     let backend = storage::open(options).await?;
     let state_dir = state_dir(options);
     let account = account::find(options.account_id.as_ref(), state_dir.as_deref())?;
+    // Before keys are made: they are shown only once, by a start that succeeds.
+    let differences = match &state_dir {
+        Some(state_dir) => agreement::differences(options, state_dir)?,
+        None => Vec::new(),
+    };
+    for difference in differences {
+        tracing::warn!("{difference}");
+    }
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref())?;
 
     root.warn_of_chown(options.chown);

@@ -65,6 +65,10 @@ pub const PAGES: &[Page] = &[
                         "DIR/.slipway/account.toml",
                         "The account that all buckets and objects of DIR belong to.",
                     ),
+                    (
+                        "DIR/.slipway/tree.toml",
+                        "The format of DIR, and what its gateways have to agree on.",
+                    ),
                 ],
             },
             Section {
@@ -136,6 +140,10 @@ pub const PAGES: &[Page] = &[
                     (
                         "DIR/.slipway/account.toml",
                         "The account that all buckets and objects of DIR belong to.",
+                    ),
+                    (
+                        "DIR/.slipway/tree.toml",
+                        "The format of DIR, and what its gateways have to agree on.",
                     ),
                 ],
             },

@@ -1,0 +1,65 @@
+"""Gateways of one tree that were started with different options are told so."""
+
+import pytest
+
+from support.server import StartFailed
+
+
+def noted(tree):
+    return tree / ".slipway" / "tree.toml"
+
+
+def test_the_first_start_notes_what_it_was_started_with(make_server, tmp_path):
+    tree = tmp_path / "tree"
+    make_server("--region", "lab-1", "--durability", "none", tree=tree).stop()
+    text = noted(tree).read_text()
+    assert 'region = "lab-1"\ndurability = "none"\netag = "md5"\n' in text
+    again = make_server("--region", "lab-1", "--durability", "none", tree=tree)
+    assert "have to agree" not in again.log
+    assert noted(tree).read_text() == text
+
+
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        (("--region", "lab-2"), "--region lab-2: the directory was served with us-east-1 first"),
+        (("--durability", "none"), "--durability none: the directory was served with full first"),
+        (("--etag", "checksum"), "--etag checksum: the directory was served with md5 first"),
+    ],
+)
+def test_another_is_told(make_server, tmp_path, options, says):
+    tree = tmp_path / "tree"
+    make_server(tree=tree)
+    # While the first one serves.
+    log = make_server(*options, tree=tree).log
+    assert says in log and str(noted(tree)) in log
+    assert log.count("have to agree") == 1
+    text = noted(tree).read_text()
+    noted(tree).write_text("\n".join(line for line in text.splitlines() if not line.startswith(options[0][2:])))
+    assert "have to agree" not in make_server(*options, tree=tree).log
+
+
+def test_a_newer_format_is_not_served(make_server, tmp_path):
+    tree = tmp_path / "tree"
+    make_server(tree=tree).stop()
+    text = noted(tree).read_text()
+    noted(tree).write_text(text.replace("format = 1", "format = 2\nwhat-is-new = true"))
+    with pytest.raises(StartFailed, match="has format 2, and this slipway knows 1 only"):
+        make_server(tree=tree)
+    noted(tree).write_text(text + "what-is-new = true\n")
+    make_server(tree=tree)
+
+
+@pytest.mark.parametrize("text", ["", "format = 'one'\n", "no toml\n"])
+def test_what_is_no_note(make_server, tmp_path, text):
+    tree = tmp_path / "tree"
+    make_server(tree=tree).stop()
+    noted(tree).write_text(text)
+    with pytest.raises(StartFailed, match="tree.toml: expected format = 1"):
+        make_server(tree=tree)
+
+
+def test_others_may_read_it(make_server, tmp_path):
+    tree = tmp_path / "tree"
+    make_server(tree=tree)
+    assert noted(tree).stat().st_mode & 0o777 == 0o644
