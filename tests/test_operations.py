@@ -257,6 +257,50 @@ class TestAsking:
         assert time.monotonic() - before < 10
 
 
+class TestTop:
+    """`slipway top`."""
+
+    def look(self, *arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+        command = [binary(), "top", "--interval", "1", "--count", "1", *arguments]
+        return subprocess.run(command, env=env or {}, capture_output=True, text=True, timeout=60)
+
+    def test_what_happens_between_two_looks(self, server, bucket):
+        bucket.put("key", b"text")
+        command = [binary(), "top", "--interval", "1", "--count", "2", server.operations]
+        shown = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={})
+        while shown.poll() is None:
+            bucket.get("key")
+            bucket.get("nothing")
+            time.sleep(0.01)
+        text = shown.stdout.read()
+        assert shown.returncode == 0
+        assert text.count("1 gateway, 1 ready") == 2
+        get = re.search(r"^GetObject +(\S+) +(\d\S*[um]s) +(\d\S*[um]s) +(\S+) +0 ", text, re.M)
+        assert float(get[1]) > float(get[4]) > 0, text
+        assert "errors: NoSuchKey" in text
+        assert re.search(r"^get_object +\d", text, re.M), text
+        assert "PutObject" not in text, "that was before"
+        assert re.search(r"^DIR: .* free$", text, re.M), text
+        assert "\x1b" not in text, "nobody sits at a terminal"
+
+    def test_several(self, server, make_server, tmp_path):
+        other = make_server("--ops-listen", f"unix:{tmp_path / 'operations'}", tree=tmp_path / "other")
+        done = self.look(server.operations, other.operations)
+        assert done.returncode == 0 and "2 gateways, 2 ready" in done.stdout
+        both = f"{server.operations},{other.operations}"
+        assert "2 gateways, 2 ready" in self.look(env={"SLIPWAY_OPS_LISTEN": both}).stdout
+        done = self.look(server.operations, "unix:/none")
+        assert done.returncode == 1
+        assert "1 gateway, 1 ready" in done.stdout and "unix:/none: No such file" in done.stdout
+
+    def test_nobody(self, server):
+        done = self.look("unix:/none")
+        assert done.returncode == 2 and "unix:/none: No such file" in done.stderr
+        done = self.look(server.endpoint)
+        assert done.returncode == 2 and "no gateway's --ops-listen" in done.stderr
+        assert self.look().returncode == 2
+
+
 def test_volumes(server, bucket):
     found = metrics(server)
     room = os.statvfs(server.tree)

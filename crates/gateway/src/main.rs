@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Plan(options) => commands::plan::run(&options),
         Command::Man(options) => commands::man::run(&options),
         Command::Ready(options) => commands::ready::run(&options),
+        Command::Top(options) => commands::top::run(&options),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "slipway", &mut script);

@@ -8,10 +8,12 @@ pub mod bench;
 pub mod fsck;
 pub mod import;
 pub mod man;
+mod operators;
 pub mod plan;
 pub mod ready;
 pub mod rehash;
 pub mod stat;
+pub mod top;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -28,14 +28,15 @@ use crate::commands::plan::PlanOptions;
 use crate::commands::ready::ReadyOptions;
 use crate::commands::rehash::RehashOptions;
 use crate::commands::stat::StatOptions;
+use crate::commands::top::TopOptions;
 use crate::limits::STREAM_BYTES_MIN;
 use crate::server::ListenAddress;
 use crate::version;
 
 pub use read::{Values, line_of, sentence, unreadable};
 pub use reference::reference;
-pub(crate) use values::{at_least_one, seconds_or_none, whole};
-use values::{domain, log_filter, octal, region, seconds};
+pub(crate) use values::{at_least_one, seconds, seconds_or_none, whole};
+use values::{domain, log_filter, octal, region};
 pub use variables::refuse_unknown_variables;
 
 /// An S3 server whose storage is the file system you already have.
@@ -74,6 +75,9 @@ pub enum Command {
     /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is not,
     /// or does not answer
     Ready(ReadyOptions),
+    /// Show what gateways do, as it happens, by their --ops-listen. Exit status: 0 shown; 1 some did
+    /// not answer at the end; 2 none did
+    Top(TopOptions),
     /// Print a completion script for a shell
     Completions {
         /// The shell

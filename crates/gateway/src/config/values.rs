@@ -15,7 +15,7 @@ pub(super) fn octal(text: &str) -> Result<u32, String> {
     }
 }
 
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<u32>() {
         Ok(0) | Err(_) => Err("a whole number of seconds, at least 1".to_owned()),
         Ok(seconds) => Ok(Duration::from_secs(seconds.into())),

@@ -65,10 +65,7 @@ pub const PAGES: &[Page] = &[
                         "DIR/.slipway/account.toml",
                         "The account that all buckets and objects of DIR belong to.",
                     ),
-                    (
-                        "DIR/.slipway/tree.toml",
-                        "The format of DIR, and what its gateways have to agree on.",
-                    ),
+                    ("DIR/.slipway/tree.toml", "The format of DIR, and what its gateways have to agree on."),
                 ],
             },
             Section {
@@ -141,10 +138,7 @@ pub const PAGES: &[Page] = &[
                         "DIR/.slipway/account.toml",
                         "The account that all buckets and objects of DIR belong to.",
                     ),
-                    (
-                        "DIR/.slipway/tree.toml",
-                        "The format of DIR, and what its gateways have to agree on.",
-                    ),
+                    ("DIR/.slipway/tree.toml", "The format of DIR, and what its gateways have to agree on."),
                 ],
             },
         ],

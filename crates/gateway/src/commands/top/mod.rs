@@ -1,0 +1,109 @@
+//! `slipway top`: what gateways do, from their metrics, while one looks.
+
+mod samples;
+mod view;
+
+use std::io::{IsTerminal as _, stdout};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use super::{Console, FAILED, FOUND, OK, operators};
+use crate::config::{seconds, whole};
+
+use samples::Samples;
+
+/// Options of `slipway top`.
+#[derive(Debug, Clone, Args)]
+pub struct TopOptions {
+    /// The gateways' --ops-listen: HOST:PORT, :PORT (this machine) or unix:PATH. Several are added
+    /// up
+    #[arg(value_name = "ADDRESS", env = "SLIPWAY_OPS_LISTEN", value_delimiter = ',', required = true)]
+    pub addresses: Vec<String>,
+
+    /// How often to look, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
+    pub interval: Duration,
+
+    /// End after so many looks; 0 goes on until Ctrl-C
+    #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<u64, 0, 1_000_000>)]
+    pub count: u64,
+}
+
+/// All gateways at one moment.
+struct Look {
+    at: Instant,
+    /// By address.
+    answers: Vec<Result<Samples, String>>,
+}
+
+/// Looks until the count is reached.
+pub fn run(options: &TopOptions) -> ExitCode {
+    let console = Console::new();
+    let watched = stdout().is_terminal();
+    let mut before = look(options);
+    if before.answers.iter().all(Result::is_err) {
+        before.answers.iter().filter_map(|answer| answer.as_ref().err()).for_each(|e| console.complain(e));
+        return FAILED.into();
+    }
+    let mut shown = 0;
+    loop {
+        std::thread::sleep(options.interval);
+        let now = look(options);
+        let page = page(&before, &now);
+        if watched {
+            // From the top of an empty screen.
+            print!("\x1b[H\x1b[2J");
+        }
+        console.say_lines(&page);
+        shown += 1;
+        if shown == options.count {
+            return if now.answers.iter().all(Result::is_ok) { OK } else { FOUND }.into();
+        }
+        before = now;
+    }
+}
+
+fn look(options: &TopOptions) -> Look {
+    let ask = |address: &String| {
+        let answer = operators::get(address, "/metrics")?;
+        match Samples::read(&answer.body) {
+            Some(samples) if answer.status == 200 => Ok(samples),
+            _ => Err(format!("{address}: {}", operators::STRANGER)),
+        }
+    };
+    // At once, so that one that does not answer holds up no other.
+    let answers = std::thread::scope(|scope| {
+        let asked: Vec<_> =
+            options.addresses.iter().map(|address| scope.spawn(move || ask(address))).collect();
+        let lost = || Err("a thread of this program ended".to_owned());
+        asked.into_iter().map(|answer| answer.join().unwrap_or_else(|_| lost())).collect()
+    });
+    Look { at: Instant::now(), answers }
+}
+
+/// What changed from one look to the next, of those that answered both times.
+fn page(before: &Look, now: &Look) -> String {
+    let (mut change, mut state, mut failures) = (Samples::default(), Samples::default(), Vec::new());
+    let mut gateways = 0;
+    for (before, now) in before.answers.iter().zip(&now.answers) {
+        match (before, now) {
+            (Ok(before), Ok(now)) => {
+                change.add(&now.since(before));
+                state.add(now);
+                gateways += 1;
+            }
+            (_, Err(error)) => failures.push(error.as_str()),
+            // Its rates are known from the next look on.
+            (Err(_), Ok(_)) => {}
+        }
+    }
+    view::page(&view::Facts {
+        gateways,
+        failures: &failures,
+        change: &change,
+        state: &state,
+        seconds: now.at.duration_since(before.at).as_secs_f64(),
+    })
+}

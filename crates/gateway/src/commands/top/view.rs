@@ -1,0 +1,231 @@
+//! How it looks.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use bench::units::{show_number, show_time};
+
+use super::samples::Samples;
+
+/// Of each table, so many lines: a screen has room for them.
+const LINES_MAX: usize = 12;
+
+/// What is known.
+pub struct Facts<'a> {
+    /// How many gateways answered both times.
+    pub gateways: u32,
+    /// Those that did not answer: why.
+    pub failures: &'a [&'a str],
+    /// What was counted between the two looks.
+    pub change: &'a Samples,
+    /// As it was at the second.
+    pub state: &'a Samples,
+    /// Between the looks.
+    pub seconds: f64,
+}
+
+impl Facts<'_> {
+    fn rate(&self, count: f64) -> String {
+        show_number(count / self.seconds)
+    }
+
+    fn bytes(&self, count: f64) -> String {
+        format!("{}/s", size(count / self.seconds))
+    }
+
+    fn time(&self, histogram: &str, label: &str, wanted: &str, quantile: f64) -> String {
+        let seconds = self.change.quantile(histogram, label, wanted, quantile);
+        seconds.map_or_else(|| "-".to_owned(), |seconds| show_time(seconds * 1e6))
+    }
+}
+
+/// All of it, for a terminal of 80 columns or more.
+pub fn page(facts: &Facts<'_>) -> String {
+    let mut page = String::new();
+    for failure in facts.failures {
+        let _ = writeln!(page, "{failure}");
+    }
+    summary(&mut page, facts);
+    operations(&mut page, facts);
+    errors(&mut page, facts);
+    storage(&mut page, facts);
+    volumes(&mut page, facts);
+    page.truncate(page.trim_end().len());
+    page
+}
+
+fn summary(page: &mut String, facts: &Facts<'_>) {
+    let (change, state) = (facts.change, facts.state);
+    let ready = state.sum("slipway_ready");
+    let requests = facts.rate(change.sum("slipway_requests_total"));
+    let failed = change.of("slipway_requests_total", "status", "5xx");
+    let refused = change.of("slipway_requests_total", "status", "4xx");
+    let _ = writeln!(
+        page,
+        "{} gateway{}, {ready} ready   {requests} requests/s   4xx {}/s   5xx {}/s   in {}   out {}",
+        facts.gateways,
+        if facts.gateways == 1 { "" } else { "s" },
+        facts.rate(refused),
+        facts.rate(failed),
+        facts.bytes(change.sum("slipway_received_bytes_total")),
+        facts.bytes(change.sum("slipway_sent_bytes_total")),
+    );
+    let _ = writeln!(
+        page,
+        "requests in progress {} of {}   connections {}   CPU {}   memory {}   descriptors {} of {}   threads {}",
+        state.sum("slipway_requests_in_progress"),
+        state.sum("slipway_requests_in_progress_max"),
+        state.sum("slipway_connections"),
+        percent(change.sum("process_cpu_seconds_total"), facts.seconds),
+        size(state.sum("process_resident_memory_bytes")),
+        state.sum("process_open_fds"),
+        state.sum("process_max_fds"),
+        state.sum("process_threads"),
+    );
+    let hits = change.by("slipway_cache_hits_total", "cache");
+    let misses = change.by("slipway_cache_misses_total", "cache");
+    let caches = state.by("slipway_cache_bytes_max", "cache").into_keys().map(|cache| {
+        let of = |counts: &BTreeMap<String, f64>| counts.get(&cache).copied().unwrap_or(0.0);
+        let held = size(state.of("slipway_cache_bytes", "cache", &cache));
+        format!("{cache} {} hits, {held}", percent(of(&hits), of(&hits) + of(&misses)))
+    });
+    let caches: Vec<_> = caches.collect();
+    if !caches.is_empty() {
+        let _ = writeln!(page, "caches: {}", caches.join("; "));
+    }
+}
+
+fn operations(page: &mut String, facts: &Facts<'_>) {
+    let change = facts.change;
+    let (requests, seconds) = ("slipway_requests_total", "slipway_request_seconds");
+    let rows = busiest(change.by(requests, "operation"));
+    let _ = writeln!(
+        page,
+        "\n{:28}{:>9}{:>9}{:>9}{:>9}{:>9}{:>13}{:>13}",
+        "operation", "/s", "p50", "p99", "4xx/s", "5xx/s", "in", "out"
+    );
+    for (operation, count) in rows {
+        let failed =
+            |class| facts.rate(change.of_both(requests, ("operation", &operation), ("status", class)));
+        let bytes = |metric| facts.bytes(change.of(metric, "operation", &operation));
+        let _ = writeln!(
+            page,
+            "{operation:28}{:>9}{:>9}{:>9}{:>9}{:>9}{:>13}{:>13}",
+            facts.rate(count),
+            facts.time(seconds, "operation", &operation, 0.5),
+            facts.time(seconds, "operation", &operation, 0.99),
+            failed("4xx"),
+            failed("5xx"),
+            bytes("slipway_received_bytes_total"),
+            bytes("slipway_sent_bytes_total"),
+        );
+    }
+}
+
+fn errors(page: &mut String, facts: &Facts<'_>) {
+    let rows = busiest(facts.change.by("slipway_errors_total", "code"));
+    if !rows.is_empty() {
+        let errors = rows.into_iter().map(|(code, count)| format!("{code} {}/s", facts.rate(count)));
+        let _ = writeln!(page, "\nerrors: {}", errors.collect::<Vec<_>>().join("   "));
+    }
+}
+
+fn storage(page: &mut String, facts: &Facts<'_>) {
+    let histogram = "slipway_storage_call_seconds";
+    let rows = busiest(facts.change.by(&format!("{histogram}_count"), "call"));
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(page, "\n{:28}{:>9}{:>9}{:>9}{:>9}", "storage", "/s", "p50", "p99", "failed/s");
+    for (call, count) in rows {
+        let _ = writeln!(
+            page,
+            "{call:28}{:>9}{:>9}{:>9}{:>9}",
+            facts.rate(count),
+            facts.time(histogram, "call", &call, 0.5),
+            facts.time(histogram, "call", &call, 0.99),
+            facts.rate(facts.change.of("slipway_storage_calls_failed_total", "call", &call)),
+        );
+    }
+}
+
+/// Of several gateways of one directory, all tell of the same volumes.
+fn volumes(page: &mut String, facts: &Facts<'_>) {
+    let volumes = facts.state.by("slipway_volume_bytes", "volume");
+    for (volume, bytes) in volumes.into_iter().take(LINES_MAX) {
+        let free = facts.state.of("slipway_volume_free_bytes", "volume", &volume);
+        let count = f64::from(facts.gateways.max(1));
+        let name = if volume == "." { "DIR" } else { volume.as_str() };
+        let _ = writeln!(page, "\n{name}: {} of {} free", size(free / count), size(bytes / count));
+    }
+}
+
+/// The largest first.
+fn busiest(counts: BTreeMap<String, f64>) -> Vec<(String, f64)> {
+    let mut rows: Vec<_> = counts.into_iter().collect();
+    rows.sort_by(|one, other| other.1.total_cmp(&one.1));
+    rows.truncate(LINES_MAX);
+    rows
+}
+
+fn percent(part: f64, whole: f64) -> String {
+    if whole > 0.0 { format!("{:.0} %", part / whole * 100.0) } else { "-".to_owned() }
+}
+
+fn size(bytes: f64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut scaled = bytes;
+    let mut unit = units[0];
+    for next in &units[1..] {
+        if scaled < 1024.0 {
+            break;
+        }
+        scaled /= 1024.0;
+        unit = next;
+    }
+    format!("{} {unit}", show_number(scaled))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (bytes, text) in [(0.0, "0 B"), (1023.0, "1023 B"), (1536.0, "1.50 KiB"), (5e12, "4.55 TiB")] {
+            assert_eq!(size(bytes), text);
+        }
+        assert_eq!((percent(1.0, 3.0), percent(0.0, 0.0)), ("33 %".to_owned(), "-".to_owned()));
+    }
+
+    #[test]
+    fn a_page() {
+        let before = "slipway_info{version=\"1\"} 1\n";
+        let now = "slipway_info{version=\"1\"} 1\nslipway_ready 1\n\
+             slipway_requests_total{operation=\"GetObject\",status=\"2xx\"} 200\n\
+             slipway_requests_total{operation=\"GetObject\",status=\"5xx\"} 10\n\
+             slipway_request_seconds_bucket{operation=\"GetObject\",le=\"0.001\"} 210\n\
+             slipway_request_seconds_bucket{operation=\"GetObject\",le=\"+Inf\"} 210\n\
+             slipway_sent_bytes_total{operation=\"GetObject\"} 4096\n\
+             slipway_errors_total{code=\"InternalError\"} 10\n\
+             slipway_volume_bytes{volume=\".\"} 2048\nslipway_volume_free_bytes{volume=\".\"} 1024\n";
+        let (before, now) = (Samples::read(before).unwrap(), Samples::read(now).unwrap());
+        let facts = Facts {
+            gateways: 1,
+            failures: &["unix:/gone: no such file"],
+            change: &now.since(&before),
+            state: &now,
+            seconds: 2.0,
+        };
+        let page = page(&facts);
+        for part in [
+            "unix:/gone: no such file\n",
+            "1 gateway, 1 ready   105 requests/s   4xx 0/s   5xx 5.00/s   in 0 B/s   out 2.00 KiB/s\n",
+            "GetObject                         105    500us    990us        0     5.00        0 B/s   2.00 KiB/s\n",
+            "errors: InternalError 5.00/s",
+            "DIR: 1.00 KiB of 2.00 KiB free",
+        ] {
+            assert!(page.contains(part), "{part}\n{page}");
+        }
+    }
+}
