@@ -1,6 +1,5 @@
 """--ops-listen: live, ready, metrics."""
 
-import contextlib
 import os
 import re
 import resource
@@ -8,17 +7,22 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from support import tables
+from file_systems import mounts
+from support import expect, tables
 from support.bucket import Bucket
 from support.data import MIB, pattern
-from support.server import REPOSITORY, binary
+from support.server import NOBODY, REPOSITORY, binary
 from support.wire import poll
 
 OPTIONS = ("--ops-listen", "127.0.0.1:0")
@@ -73,7 +77,7 @@ def test_not_on_the_port_of_s3(server, bucket):
 @pytest.mark.parametrize("sent", [b"", b"GET /-/li"])
 def test_those_who_ask_nothing_keep_others_out_for_seconds_only(server, sent):
     host, _, port = server.operations.removeprefix("http://").rpartition(":")
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         for _ in range(tables.limit("OPERATIONS_CONNECTIONS_MAX", "gateway")):
             stack.enter_context(socket.create_connection((host, int(port)))).sendall(sent)
         started = time.monotonic()
@@ -166,6 +170,7 @@ class TestNotReady:
 
     def test_without_the_room_that_is_wanted(self, make_server):
         server = make_server(*OPTIONS, "--ready-free", "1000000000")
+        self.check(server, "DIR: ")
         self.check(server, "bytes are free")
 
     def test_without_descriptors(self, make_server):
@@ -181,6 +186,17 @@ class TestNotReady:
             connection.socket.recv(1000)
             server.signal(signal.SIGTERM)
             self.check(server, "told to stop")
+
+
+@contextmanager
+def a_tmpfs(where: Path, options: str) -> Iterator[None]:
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", where], capture_output=True)
+    if done.returncode:
+        pytest.skip(f"this machine does not mount that: {done.stderr}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", where], check=True)
 
 
 def test_what_comes_before_connections_are_closed(make_server):
@@ -311,13 +327,85 @@ def test_volumes(server, bucket):
 def test_a_bucket_that_is_a_volume(server, bucket, tmp_path):
     where = server.tree / "mounted"
     where.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", where], capture_output=True)
-    if done.returncode:
-        pytest.skip(f"this machine does not mount that: {done.stderr}")
-    try:
+    with a_tmpfs(where, "size=8m"):
         assert metrics(server)['slipway_volume_bytes{volume="mounted"}'] == 8 * MIB
-    finally:
-        subprocess.run(["umount", "--lazy", where], check=True)
+
+
+@pytest.fixture
+def hang(passthrough, tmp_path) -> Iterator[Callable[[Path], subprocess.Popen]]:
+    """Mounts a file system there that has stopped; its process goes on after a SIGCONT."""
+    under = tmp_path / "under"
+    under.mkdir()
+    with ExitStack() as stack:
+
+        def hung(target: Path) -> subprocess.Popen:
+            target.mkdir()
+            process = mounts.mount_passthrough(passthrough, stack, under, target)
+            stack.callback(process.send_signal, signal.SIGCONT)
+            process.send_signal(signal.SIGSTOP)
+            return process
+
+        yield hung
+
+
+def threads(server) -> int:
+    return len(os.listdir(f"/proc/{server.pid}/task"))
+
+
+class TestVolumesThatDoNotAnswer:
+    def test_take_one_thread_however_many_ask(self, make_server, hang):
+        server = make_server(*OPTIONS)
+        bucket = Bucket(server, "bucket").create()
+        assert look(server, "/-/ready")[0] == 200
+        process, before = hang(server.tree / "hung"), threads(server)
+        paths = ["/-/ready", "/-/ready", "/metrics"] * 100
+        with ThreadPoolExecutor(60) as pool:
+            answers = list(pool.map(lambda path: look(server, path), paths))
+        assert threads(server) < before + 20
+        expect.ok(bucket.put("key", b"data"))
+        not_ready = (503, "not ready: hung: the storage does not answer\n")
+        assert {answer for path, answer in zip(paths, answers) if path == "/-/ready"} == {not_ready}
+        found = metrics(server)
+        assert found["slipway_ready"] == 0
+        assert 'slipway_cache_hits_total{cache="objects"}' in found, "memory needs no volume"
+        process.send_signal(signal.SIGCONT)
+        poll(lambda: look(server, "/-/ready")[0] == 200)
+        assert metrics(server)['slipway_volume_bytes{volume="hung"}'] > 0
+
+    def test_and_are_no_buckets_are_not_asked(self, make_server, hang):
+        server = make_server(*OPTIONS)
+        hang(server.tree / "Not_Bucket")
+        assert look(server, "/-/ready") == (200, "ready\n")
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
+    def test_nor_those_that_it_may_not_enter(self, make_server):
+        """Any user who may mount something in DIR could make one."""
+        with tempfile.TemporaryDirectory(prefix="slipway-nobody-", dir="/tmp") as directory:
+            place = Path(directory)
+            place.chmod(0o755)
+            program = shutil.copy(binary(), place / "slipway")
+            where = place / "tree" / "closed"
+            where.mkdir(parents=True)
+            os.chown(where.parent, NOBODY, NOBODY)
+            server = make_server(*OPTIONS, tree=where.parent, as_nobody=True, program=program)
+            with a_tmpfs(where, "mode=700"):
+                assert look(server, "/-/ready") == (200, "ready\n")
+                assert not any("closed" in name for name in metrics(server))
+            server.stop()
+
+
+def test_a_volume_that_is_read_only_is_ready(make_server):
+    """It can be read from; all gateways of the tree would be taken out of service at once."""
+    server = make_server(*OPTIONS)
+    where = server.tree / "mounted"
+    where.mkdir()
+    with a_tmpfs(where, "size=8m"):
+        assert metrics(server)['slipway_volume_read_only{volume="mounted"}'] == 0
+        subprocess.run(["mount", "-o", "remount,ro", where], check=True)
+        found = metrics(server)
+        assert found['slipway_volume_read_only{volume="mounted"}'] == 1
+        assert found['slipway_volume_read_only{volume="."}'] == 0
+        assert look(server, "/-/ready") == (200, "ready\n")
 
 
 def test_caches(server, bucket):

@@ -190,10 +190,11 @@ def build_passthrough(place: Path) -> Path:
 
 def mount_passthrough(
     program: Path, stack: ExitStack, under: Path, target: Path, *options: str
-) -> None:
-    daemon(stack, program.with_suffix(".log"), program, *options, under, target)
+) -> subprocess.Popen:
+    process = daemon(stack, program.with_suffix(".log"), program, *options, under, target)
     wait_for(lambda: os.path.ismount(target), "passthrough")
     stack.callback(unmount, target)
+    return process
 
 
 def passthrough(*options: str, mounts: int = 1) -> Callable[[Path, ExitStack], Mounted]:

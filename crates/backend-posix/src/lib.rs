@@ -524,18 +524,15 @@ impl Backend for PosixBackend {
     }
 
     async fn statistics(&self) -> Statistics {
-        let store = Arc::clone(&self.store);
-        let caches = vec![store.objects.statistics(), store.indexes.statistics()];
-        let volumes = blocking::run(None, move || Ok(volumes::all(&store))).await;
+        let caches = vec![self.store.objects.statistics(), self.store.indexes.statistics()];
         // What can't be told is left out.
+        let volumes = volumes::look(&self.store).await.map(volumes::statistics);
         Statistics { caches, volumes: volumes.unwrap_or_default() }
     }
 
     async fn ready(&self) -> std::result::Result<(), String> {
         self.store.presence.check().map_err(|error| error.to_string())?;
-        let store = Arc::clone(&self.store);
-        let ready = blocking::run(None, move || Ok(volumes::ready(&store))).await;
-        ready.unwrap_or_else(|error| Err(error.to_string()))
+        volumes::ready(&self.store, &volumes::look(&self.store).await?)
     }
 
     fn capabilities(&self) -> Capabilities {

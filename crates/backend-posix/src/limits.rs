@@ -74,6 +74,8 @@ pub(crate) const CACHED_OBJECT_OVERHEAD_BYTES: usize = 512;
 pub const BUCKET_THREADS_MAX: usize = 160;
 pub(crate) const BUCKET_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
 pub(crate) const BUCKET_SHARES: usize = 64;
+/// How long all volumes together may take to tell of their room. A gateway waits for two seconds.
+pub(crate) const VOLUMES_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 1800 });
 /// Up to this size, bodies are written at their commit.
 pub(crate) const WRITE_SMALL_BYTES_MAX: usize = 256 << 10;
 /// How much of a larger body is written in one hop.

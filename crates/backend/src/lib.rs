@@ -167,8 +167,9 @@ pub trait Backend: Send + Sync + 'static {
     }
     /// What the storage can tell of itself, for monitoring. May look at its volumes.
     async fn statistics(&self) -> Statistics;
-    /// Whether writes could be served now; the reason, for an operator, if not. May look at its
-    /// volumes.
+    /// Whether requests could be served now; the reason, for an operator, if not. May look at its
+    /// volumes: all of them answer, and have the room that is wanted. Not whether writes would
+    /// succeed: a volume that became read-only can be read from, as a full one if no room is wanted.
     async fn ready(&self) -> std::result::Result<(), String>;
     /// What the storage wants of its callers.
     fn capabilities(&self) -> Capabilities;
@@ -223,6 +224,8 @@ pub struct VolumeStatistics {
     pub files: u64,
     /// How many more it can hold.
     pub files_free: u64,
+    /// Nothing can be written there: it is mounted so, or its file system failed.
+    pub read_only: bool,
 }
 
 /// What a sweep removed.

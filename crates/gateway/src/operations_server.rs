@@ -89,7 +89,8 @@ async fn answer(observed: &Observed, request: &Request<Incoming>) -> Response<Fu
     }
 }
 
-/// Whether requests can be served now; the reason if not.
+/// Whether requests can be served now, reads at least ([`backend::Backend::ready`]); the reason if
+/// not.
 async fn ready(observed: &Observed) -> Result<(), String> {
     if *observed.stopping.borrow() {
         return Err("it was told to stop".to_owned());

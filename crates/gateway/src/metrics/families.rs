@@ -117,6 +117,7 @@ fn of_storage(page: &mut Page, storage: &Statistics) {
         (&table::VOLUME_FREE, |volume| volume.bytes_free),
         (&table::VOLUME_FILES, |volume| volume.files),
         (&table::VOLUME_FILES_FREE, |volume| volume.files_free),
+        (&table::VOLUME_READ_ONLY, |volume| u64::from(volume.read_only)),
     ] {
         let mut family = page.family(metric);
         for volume in &storage.volumes {

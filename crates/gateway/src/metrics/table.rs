@@ -98,6 +98,8 @@ metrics! {
         "Files that it can hold; 0 where there is no such limit."
     VOLUME_FILES_FREE "slipway_volume_files_free" Gauge ["volume"]
         "How many more it can hold."
+    VOLUME_READ_ONLY "slipway_volume_read_only" Gauge ["volume"]
+        "1 if nothing can be written there: it is mounted so, or became so after errors."
     SWEPT "slipway_swept_total" Counter ["what"]
         "What sweeps removed: staging (unfinished writes), completed (receipts), uploads."
     UNSWEPT "slipway_unswept" Gauge []
