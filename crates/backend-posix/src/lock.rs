@@ -116,25 +116,21 @@ impl Bucket<'_> {
         Ok(locks)
     }
 
-    /// Moves the lock files, all of which the caller holds, to `aside` in the root. Those who wait
-    /// for one find that its name is gone and start over. Removed here, files that are open would
-    /// keep other names on FUSE and NFS, and so their directory.
-    pub fn remove_locks(&self, aside: &str) -> Result<(), Fail> {
-        let own = match self.own() {
-            Err(Errno::NOENT) => return Ok(()),
-            result => result.attempt("open a directory of the bucket's own")?,
-        };
-        match rustix::fs::renameat(&own, DIRECTORY, &self.store.root, aside) {
+    /// Moves the lock files, all of which the caller holds, from an open `.slipway` to `aside` in
+    /// the root. Those who wait for one find that its name is gone and start over. Removed here,
+    /// files that are open would keep other names on FUSE and NFS, and so their directory.
+    pub fn remove_locks(&self, own: &OwnedFd, aside: &str) -> Result<(), Fail> {
+        match rustix::fs::renameat(own, DIRECTORY, &self.store.root, aside) {
             Ok(()) | Err(Errno::NOENT) => return Ok(()),
             // The bucket is a file system of its own.
             Err(Errno::XDEV) => {}
             Err(errno) => return Err(errno).attempt("move locks"),
         }
-        let locks = resolve::plain(&own, DIRECTORY, resolve::DIRECTORY).attempt("open locks")?;
+        let locks = resolve::plain(own, DIRECTORY, resolve::DIRECTORY).attempt("open locks")?;
         for number in 0..=LOCKS {
             remove(&locks, &name_of(number), rustix::fs::AtFlags::empty())?;
         }
-        remove(&own, DIRECTORY, rustix::fs::AtFlags::REMOVEDIR)
+        remove(own, DIRECTORY, rustix::fs::AtFlags::REMOVEDIR)
     }
 
     fn lock_number(&self, number: u64) -> Result<Lock, Fail> {

@@ -210,10 +210,13 @@ fn is_open_for_ever(file: OwnedFd) -> bool {
 mod tests {
     use std::fs;
     use std::os::unix::fs::{MetadataExt as _, chown};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
 
     use super::*;
     use crate::resolve::{self, DIRECTORY};
-    use crate::testing::Scene;
+    use crate::testing::{Scene, fixture};
 
     const OTHER: u32 = 1001;
 
@@ -300,6 +303,38 @@ mod tests {
         fs::set_permissions(&own, Permissions::from_mode(0o700)).unwrap();
         scene.bucket().own_directory("locks").unwrap();
         assert_eq!(counts(), [true, true]);
+    }
+
+    /// A private directory of the server's user, which has the name whenever it is looked at once
+    /// more.
+    #[test]
+    fn what_takes_the_place_of_slipway_during_a_delete_stays() {
+        for round in 0..fixture::rounds(100) {
+            let scene = Scene::new();
+            let (own, victim) = (scene.own_path(), scene.path().with_file_name(".victim"));
+            for name in ["locks", "uploads"] {
+                scene.bucket().own_directory(name).unwrap();
+                fs::create_dir_all(victim.join(name)).unwrap();
+                fs::write(victim.join(name).join("precious"), "").unwrap();
+            }
+            fs::set_permissions(&victim, Permissions::from_mode(0o700)).unwrap();
+            let exchange = || renameat_with(CWD, &own, CWD, &victim, RenameFlags::EXCHANGE);
+            if exchange().and_then(|()| exchange()).is_err() {
+                return eprintln!("\n*** SKIPPED: no RENAME_EXCHANGE here, so this is NOT tested ***\n");
+            }
+            let done = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        let _ = exchange();
+                    }
+                });
+                let _ = crate::buckets::delete(&scene.store, &scene.name);
+                done.store(true, Ordering::Relaxed);
+            });
+            let stays = |name: &str| [&own, &victim].iter().any(|at| at.join(name).join("precious").exists());
+            assert!(["locks", "uploads"].into_iter().all(stays), "{round}");
+        }
     }
 
     #[test]

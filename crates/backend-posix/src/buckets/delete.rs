@@ -50,9 +50,15 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
         }
         remove_directories(&bucket)?;
         let created = head(store, name)?.created;
-        let aside = Aside::take(&bucket, name)?;
+        // From here on it is this one, whatever takes its name.
+        let own = match bucket.own_for(Purpose::Removal) {
+            Err(Errno::NOENT) => None,
+            result => Some(result.attempt("remove a directory of the bucket's own")?),
+        };
+        let aside = Aside::take(&bucket, own.as_ref(), name)?;
         let old_locks = aside_of_nothing();
-        let removed = remove_own(&bucket, name, &old_locks, &mut waits).and_then(|()| {
+        let remove_own = |own| remove_own(&bucket, own, name, &old_locks, &mut waits);
+        let removed = own.as_ref().map_or(Ok(()), remove_own).and_then(|()| {
             refuse_unless(orphans::remove_folder(&bucket, &bucket.fd)?)?;
             remove(store, name)
         });
@@ -273,23 +279,19 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Removes `.slipway`. The locks, which the caller holds, go to `old_locks` in the root. Counts how
-/// often it was kept from that by files that someone is writing.
+/// Removes an open `.slipway`. The locks, which the caller holds, go to `old_locks` in the root.
+/// Counts how often it was kept from that by files that someone is writing.
 fn remove_own(
     bucket: &Bucket<'_>,
+    own: &OwnedFd,
     bucket_name: &BucketName,
     old_locks: &str,
     waits: &mut usize,
 ) -> Result<(), Fail> {
-    let own = match bucket.own_for(Purpose::Removal) {
-        Err(errno @ Errno::PERM) => return Err(errno).attempt("remove a directory of the bucket's own"),
-        Err(_) => return Ok(()),
-        Ok(own) => own,
-    };
     for name in ["completed", "overflow", "scattered"] {
-        sweep::remove_tree(&own, name);
+        sweep::remove_tree(own, name);
     }
-    match files::remove_directory(&own, "staging") {
+    match files::remove_directory(own, "staging") {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
             // On a file system without unnamed files. They may be about to go; if not, a large PUT
@@ -303,9 +305,9 @@ fn remove_own(
         }
         Err(errno) => return Err(errno).attempt("remove a directory"),
     }
-    let _ = rustix::fs::unlinkat(&own, conversion::ANNOUNCEMENT, AtFlags::empty());
-    bucket.remove_locks(old_locks)?;
-    match own_mark::remove_marked(bucket, &own) {
+    let _ = rustix::fs::unlinkat(own, conversion::ANNOUNCEMENT, AtFlags::empty());
+    bucket.remove_locks(own, old_locks)?;
+    match own_mark::remove_marked(bucket, own) {
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
             // No more tries would help.
             refuse_if_strange(bucket, bucket_name)?;
@@ -352,11 +354,11 @@ fn identity(bucket: &Bucket<'_>) -> Result<String> {
 }
 
 impl Aside {
-    fn take(bucket: &Bucket<'_>, name: &BucketName) -> Result<Self, Fail> {
-        let store = bucket.store;
+    /// Takes them from an open `.slipway`, if there is one.
+    fn take(bucket: &Bucket<'_>, own: Option<&OwnedFd>, name: &BucketName) -> Result<Self, Fail> {
         let aside = aside_prefix(name, &identity(bucket)?) + &unique::name();
-        let moved = bucket.own().and_then(|own| rustix::fs::renameat(own, UPLOADS, &store.root, &*aside));
-        match moved {
+        let moved = own.map(|own| rustix::fs::renameat(own, UPLOADS, &bucket.store.root, &*aside));
+        match moved.unwrap_or(Ok(())) {
             Ok(()) | Err(Errno::NOENT) => Ok(Self { name: aside }),
             Err(errno) => Err(errno).attempt("set uploads aside"),
         }
@@ -554,6 +556,10 @@ mod tests {
         let scene = Scene::new();
         let id = upload::create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
         let name = UploadName { bucket: scene.name.clone(), key: "a".into(), id };
+        let take = || {
+            let bucket = scene.bucket();
+            Aside::take(&bucket, Some(&bucket.own().unwrap()), &scene.name).unwrap();
+        };
         let sweep = || {
             let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
             sweep_asides(&scene.store, &options).unwrap();
@@ -563,7 +569,7 @@ mod tests {
         };
         let asides = || crate::testing::fixture::names(scene.path().parent().unwrap()).len() - 1;
 
-        Aside::take(&scene.bucket(), &scene.name).unwrap();
+        take();
         assert!(matches!(upload::head(&scene.store, &name), Err(BackendError::NoSuchUpload)));
         assert_eq!(asides(), 1);
         sweep();
@@ -571,7 +577,7 @@ mod tests {
         assert_eq!(asides(), 0);
 
         // Where they can't be returned, that is no one else's trouble.
-        Aside::take(&scene.bucket(), &scene.name).unwrap();
+        take();
         let own = scene.path().join(".slipway");
         fs::rename(&own, scene.path().join("moved")).unwrap();
         std::os::unix::fs::symlink("moved", &own).unwrap();
@@ -582,7 +588,7 @@ mod tests {
         sweep();
         assert_eq!(asides(), 0);
 
-        Aside::take(&scene.bucket(), &scene.name).unwrap();
+        take();
         delete(&scene.store, &scene.name).unwrap();
         crate::buckets::create(&scene.store, &scene.name, None).unwrap();
         sweep();
