@@ -141,8 +141,9 @@ fn make_and_move(
     (parent, name): (&Directory, &str),
     owner: Option<UnixAccount>,
 ) -> Result<Io<Directory>, Fail> {
+    let before = ours::Before::making();
     rustix::fs::mkdirat(from, prepared, mode(bucket)).attempt("make a directory")?;
-    let fd = ours::open_new(bucket, from, prepared, owner)?;
+    let fd = ours::open_new(bucket, from, prepared, owner, before)?;
     let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
     let build = || {
         files::give(&directory, owner).attempt("give a directory its owner")?;

@@ -105,10 +105,11 @@ pub(crate) fn prepare<'p>(
     (staging, prepared): (&'p OwnedFd, &'p str),
 ) -> Result<Prepared<'p>, Fail> {
     let unmarked = name_of_unmarked(prepared);
+    let before = ours::Before::making();
     rustix::fs::mkdirat(staging, &unmarked, Mode::from_raw_mode(bucket.store.options.directory_mode))
         .attempt("make a directory")?;
     let directory = if is_scattered(prepared) {
-        ours::open_new(bucket, staging, &unmarked, owner)?
+        ours::open_new(bucket, staging, &unmarked, owner, before)?
     } else {
         let opened = resolve::plain(staging, &unmarked, DIRECTORY);
         opened.inspect_err(|_| _ = files::remove_directory(staging, &unmarked)).attempt("open a directory")?

@@ -47,7 +47,7 @@ impl FileInfo {
     }
 }
 
-fn nanoseconds(seconds: i64, nanoseconds: u64) -> i128 {
+pub(crate) fn nanoseconds(seconds: i64, nanoseconds: u64) -> i128 {
     i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
 }
 

@@ -8,6 +8,7 @@
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::AtFlags;
+use rustix::time::ClockId;
 use s3_types::UnixAccount;
 
 use crate::bucket::Bucket;
@@ -18,6 +19,7 @@ use crate::lock;
 use crate::note;
 use crate::record;
 use crate::resolve::{self, DIRECTORY};
+use crate::volume::FileSystem;
 
 /// True for the account of this program, or that of the gateway that made `.slipway`: root may
 /// sweep for another, and a file system may have another number for us.
@@ -32,13 +34,34 @@ pub(crate) fn is_at(bucket: &Bucket<'_>, above: impl AsFd, name: &str) -> Result
     is_our_account(bucket, stat.st_uid).attempt("look for the owner")
 }
 
-/// Opens a directory that was made just now, to be given to `owner`. An error if another is in its
-/// place: theirs must not be given away.
+/// A moment right before a directory is made. What is older is another, that someone gave its name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Before(i128);
+
+impl Before {
+    /// By the clock that the kernel sets times of files by, which lags behind the others.
+    pub fn making() -> Self {
+        let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
+        Self(file_info::nanoseconds(now.tv_sec, now.tv_nsec.unsigned_abs()))
+    }
+
+    /// Another try if an open directory was there already. Elsewhere than on this machine's file
+    /// systems it can't be told: another clock says when things are made there, if anything does.
+    pub fn check(self, opened: &OwnedFd) -> Result<(), Fail> {
+        let older = FileSystem::of(opened).is_ok_and(FileSystem::is_local)
+            && file_info::born_ns(opened).is_some_and(|born| born < self.0);
+        if older { Err(Fail::Retry) } else { Ok(()) }
+    }
+}
+
+/// Opens a directory that was made after `before`, to be given to `owner`. An error if another is in
+/// its place: theirs must not be given away.
 pub(crate) fn open_new(
     bucket: &Bucket<'_>,
     above: impl AsFd,
     name: &str,
     owner: Option<UnixAccount>,
+    before: Before,
 ) -> Result<OwnedFd, Fail> {
     let directory = match resolve::plain(&above, name, DIRECTORY).attempt("open a directory") {
         Ok(directory) => directory,
@@ -47,6 +70,7 @@ pub(crate) fn open_new(
             return Err(error);
         }
     };
+    before.check(&directory)?;
     let uid = rustix::fs::fstat(&directory).attempt("stat a directory")?.st_uid;
     let ours = match owner {
         Some(_) => uid == rustix::process::geteuid().as_raw(),
@@ -119,7 +143,7 @@ mod tests {
     use crate::staging::{is_scattered, note_scattered};
     use crate::store::Store;
     use crate::testing::{Scene, fixture};
-    use crate::{exchange, sweep};
+    use crate::{exchange, own_mark, sweep};
 
     const VICTIM: u32 = 1001;
     const NOBODY: u32 = 65534;
@@ -297,6 +321,34 @@ mod tests {
             for at in places {
                 let _ = fs::remove_dir_all(at);
             }
+        }
+    }
+
+    /// An empty one of the server's user, say what a PUT of the same moment has just made.
+    #[test]
+    fn what_was_there_before_is_not_taken_for_what_is_made() {
+        let scene = Scene::new();
+        let bucket = scene.bucket();
+        let top = bucket.directory("").unwrap();
+        if !FileSystem::of(&top).unwrap().is_local() || file_info::born_ns(&top).is_none() {
+            return eprintln!("\n*** SKIPPED: no births here, so that what is older is NOT tested ***\n");
+        }
+        let make = || fs::create_dir(scene.path().join(PREPARED)).unwrap();
+        make();
+        // The kernel's clock for files goes on every few milliseconds.
+        std::thread::sleep(Duration::from_millis(50));
+        let before = Before::making();
+        let requester = UnixAccount::new(1234, 4321);
+        for owner in [requester, None] {
+            let opened = open_new(&bucket, &top, PREPARED, owner, before);
+            assert!(matches!(opened, Err(Fail::Retry)), "{owner:?}");
+        }
+        assert!(matches!(own_mark::prepare(&bucket, PREPARED, before), Err(Fail::Retry)));
+        for _ in 0..1000 {
+            fs::remove_dir(scene.path().join(PREPARED)).unwrap();
+            let before = Before::making();
+            make();
+            open_new(&bucket, &top, PREPARED, None, before).unwrap();
         }
     }
 

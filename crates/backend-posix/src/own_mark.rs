@@ -18,6 +18,7 @@ use crate::bucket::Bucket;
 use crate::directories::is_empty;
 use crate::error::{Fail, Io, Op};
 use crate::keymap::OWN_DIRECTORY;
+use crate::ours::Before;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{move_to_free, scattered_name};
 use crate::store::Store;
@@ -93,9 +94,10 @@ pub(crate) fn open_or_make(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
         }
     }
     let prepared = scattered_name();
+    let before = Before::making();
     rustix::fs::mkdirat(&bucket.fd, &prepared, Mode::from_raw_mode(0o700))
         .attempt("make a directory of the bucket's own")?;
-    let made = prepare(bucket, &prepared);
+    let made = prepare(bucket, &prepared, before);
     let moved = match &made {
         Ok(_) => match move_to_free(&bucket.fd, &prepared, &bucket.fd, OWN_DIRECTORY) {
             // Someone else was faster.
@@ -119,9 +121,10 @@ pub(crate) fn open_or_make(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
     bucket.own().attempt("open a directory of the bucket's own")
 }
 
-/// Gives what has just been made its owner and the mark. An error if another is in its place.
-fn prepare(bucket: &Bucket<'_>, prepared: &str) -> Result<OwnedFd, Fail> {
+/// Gives what was made after `before` its owner and the mark. An error if another is in its place.
+pub(crate) fn prepare(bucket: &Bucket<'_>, prepared: &str, before: Before) -> Result<OwnedFd, Fail> {
     let own = bucket.open_own(prepared).attempt("open a directory of the bucket's own")?;
+    before.check(&own)?;
     bucket.vouch(&own, prepared, Purpose::Work).attempt("use a directory of the bucket's own")?;
     let entries = resolve::plain(&own, "", DIRECTORY).attempt("open a directory of the bucket's own")?;
     if !is_empty(entries).attempt("read a directory of the bucket's own")? {

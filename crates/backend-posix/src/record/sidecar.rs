@@ -385,6 +385,7 @@ fn folder(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<OwnedFd, Fail> {
         result => return checked(result.op("open a directory's records")?),
     }
     let mode = Mode::from_raw_mode(bucket.store.options.directory_mode);
+    let before = ours::Before::making();
     match rustix::fs::mkdirat(&directory, RECORDS, mode) {
         Ok(()) => {}
         Err(Errno::EXIST) => return Err(Fail::Retry),
@@ -398,7 +399,7 @@ fn folder(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<OwnedFd, Fail> {
         return checked(folder.attempt("open a directory's records")?);
     }
     // Another directory may have its name by now, which must not be given away.
-    let folder = ours::open_new(bucket, &directory, RECORDS, owner)?;
+    let folder = ours::open_new(bucket, &directory, RECORDS, owner, before)?;
     files::give(&folder, owner).attempt("give records to their owner")?;
     Ok(folder)
 }
