@@ -252,9 +252,11 @@ def left_behind(bucket: Bucket) -> None:
     beside.mkdir()
     (own / "uploads" / aside).rename(beside / aside)
     (own / "staging").mkdir(exist_ok=True)
-    (own / "staging" / "left").write_bytes(OLD)
-    (own / "staging" / "tree").mkdir()
-    (own / "staging" / "tree" / "left").write_bytes(OLD)
+    # All else there is a person's.
+    file, tree = (own / "staging" / f"{number:032x}" for number in (1, 2))
+    file.write_bytes(OLD)
+    tree.mkdir()
+    (tree / "left").write_bytes(OLD)
 
 
 def damaged(bucket: Bucket) -> None:
@@ -289,7 +291,9 @@ def identity(path: Path) -> str:
 def damaged_records(bucket: Bucket) -> None:
     put_old("unreadable", "torn.html", "moved")(bucket)
     if SIDECARS:
-        (bucket.tree / RECORDS / "unreadable").write_bytes(b"\x01\x02\xff")
+        # What has not the form of one is left to the operator.
+        record = bucket.tree / RECORDS / "unreadable"
+        record.write_bytes(record.read_bytes()[:-4] + b"\xff" * 4)
         bucket.file("moved").unlink()
         return
     os.setxattr(bucket.file("unreadable"), RECORD, b"\x01\x02\xff")

@@ -15,6 +15,7 @@ VOLATILE = ("date", "server", "x-amz-request-id", "x-amz-id-2", "last-modified",
 # Directories of the server's own that stay once they were needed, as do lock files; receipts stay for a day.
 KEPT = {
     ".slipway",
+    ".slipway/.slipway,own",
     *(f".slipway/{name}" for name in ("staging", "locks", "overflow", "uploads", "completed", "scattered")),
 }
 

@@ -17,6 +17,9 @@ from .campaign import CALLS_MAX, KILLED, Campaign, Fault, Finding, difference
 from .cases import ToolCase
 from .state import observe, shape
 
+# What the names in DIR begin with of what the sweep removes.
+ASIDE = ".slipway,deleting,"
+
 
 class ToolCampaign(Campaign):
     """All faults of one tool, on a tree of its own."""
@@ -149,6 +152,7 @@ class ToolCampaign(Campaign):
     def entries(self) -> list[Path]:
         found = []
         for directory, names, files in os.walk(self.tree):
-            names[:] = [name for name in names if name not in (".slipway", RECORDS)]
+            ours = (".slipway", RECORDS)
+            names[:] = [name for name in names if name not in ours and not name.startswith(ASIDE)]
             found += [Path(directory, name) for name in names + files]
         return found

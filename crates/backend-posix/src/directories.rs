@@ -259,8 +259,8 @@ fn convert_somewhere(
 }
 
 /// True if what is made in a directory gets more from it than its place: its group, or an ACL.
-pub(crate) fn leaves_traits(directory: &Directory) -> bool {
-    rustix::fs::fstat(directory).is_ok_and(|info| Mode::from_raw_mode(info.st_mode).contains(Mode::SGID))
+pub(crate) fn leaves_traits(directory: impl AsFd) -> bool {
+    rustix::fs::fstat(&directory).is_ok_and(|info| Mode::from_raw_mode(info.st_mode).contains(Mode::SGID))
         || rustix::fs::fgetxattr(directory, "system.posix_acl_default", &mut [0u8; 0]).is_ok()
 }
 

@@ -8,7 +8,7 @@
 //! ```text
 //! ROOT/
 //!   .slipway/                      the gateway's own; `metadata` in it says that records are files
-//!   .slipway,deleting,...          uploads and locks of a bucket while DeleteBucket removes it
+//!   .slipway,deleting,...          uploads and locks of a bucket while DeleteBucket removes it; a `.slipway` that is being made
 //!   bucket/                        user.slipway: when it was created
 //!     a/b.txt                      the object a/b.txt          user.slipway: its record
 //!     a/                           user.slipway: made by a PUT, so that it goes with its last object

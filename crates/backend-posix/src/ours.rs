@@ -343,7 +343,7 @@ mod tests {
             let opened = open_new(&bucket, &top, PREPARED, owner, before);
             assert!(matches!(opened, Err(Fail::Retry)), "{owner:?}");
         }
-        assert!(matches!(own_mark::prepare(&bucket, PREPARED, before), Err(Fail::Retry)));
+        assert!(matches!(own_mark::prepare(&bucket, &top, PREPARED, before), Err(Fail::Retry)));
         for _ in 0..1000 {
             fs::remove_dir(scene.path().join(PREPARED)).unwrap();
             let before = Before::making();

@@ -5,7 +5,8 @@
 //! like ours by owner and mode. So what is ours has a mark that nobody can set who may not write
 //! in the directory itself, and without it nothing in there is removed.
 //!
-//! The mark is set before the directory has its name. One that has the name already never gets it
+//! The mark is set before the directory has its name, in DIR if that is possible: there the sweep
+//! finds what a crash leaves. (In the bucket, `fsck` does.) One that has the name already never gets it
 //! from us, not even if nothing is in it: it could be renamed back, be filled by its owner, and
 //! come here once more.
 
@@ -15,7 +16,8 @@ use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 
 use crate::bucket::Bucket;
-use crate::directories::is_empty;
+use crate::buckets::aside_of_nothing;
+use crate::directories::{is_empty, leaves_traits};
 use crate::error::{Fail, Io, Op};
 use crate::keymap::OWN_DIRECTORY;
 use crate::ours::Before;
@@ -93,13 +95,37 @@ pub(crate) fn open_or_make(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
             }
         }
     }
-    let prepared = scattered_name();
+    if make(bucket)? {
+        bucket.sync_made(&*bucket.fd)?;
+    }
+    // By its name: others may have given that to another one by now.
+    bucket.own().attempt("open a directory of the bucket's own")
+}
+
+/// Makes `.slipway`. False if someone else was faster.
+fn make(bucket: &Bucket<'_>) -> Result<bool, Fail> {
+    let root = &bucket.store.root;
+    // In DIR the sweep finds what a crash leaves, without reading all of the bucket. Not where that
+    // gives it a group or an ACL, which what is staged in there would have.
+    if !leaves_traits(root) {
+        match make_in(bucket, root, &aside_of_nothing()) {
+            // The bucket is a file system of its own, or DIR another user's.
+            Ok(Err(Errno::XDEV | Errno::ACCESS | Errno::PERM | Errno::ROFS)) => {}
+            result => return result?.attempt("name a directory of the bucket's own"),
+        }
+    }
+    make_in(bucket, &bucket.fd, &scattered_name())?.attempt("name a directory of the bucket's own")
+}
+
+/// Makes `.slipway` under a name in `above`, and moves it to its place.
+fn make_in(bucket: &Bucket<'_>, above: &OwnedFd, prepared: &str) -> Result<Io<bool>, Fail> {
     let before = Before::making();
-    rustix::fs::mkdirat(&bucket.fd, &prepared, Mode::from_raw_mode(0o700))
-        .attempt("make a directory of the bucket's own")?;
-    let made = prepare(bucket, &prepared, before);
+    if let Err(errno) = rustix::fs::mkdirat(above, prepared, Mode::from_raw_mode(0o700)) {
+        return Ok(Err(errno));
+    }
+    let made = prepare(bucket, above, prepared, before);
     let moved = match &made {
-        Ok(_) => match move_to_free(&bucket.fd, &prepared, &bucket.fd, OWN_DIRECTORY) {
+        Ok(_) => match move_to_free(above, prepared, &bucket.fd, OWN_DIRECTORY) {
             // Someone else was faster.
             Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => Ok(false),
             result => result.map(|()| true),
@@ -110,20 +136,25 @@ pub(crate) fn open_or_make(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
         if let Ok(made) = &made {
             let _ = rustix::fs::unlinkat(made, FILE, AtFlags::empty());
         }
-        let _ = rustix::fs::unlinkat(&bucket.fd, &*prepared, AtFlags::REMOVEDIR);
+        let _ = rustix::fs::unlinkat(above, prepared, AtFlags::REMOVEDIR);
     }
     let made = made?;
-    if moved.attempt("name a directory of the bucket's own")? {
+    if moved == Ok(true) {
+        // Not before: what finds out why a directory can't be flushed needs a `.slipway`.
         bucket.sync_made(&made)?;
-        bucket.sync_made(&*bucket.fd)?;
     }
-    // By its name: others may have given that to another one by now.
-    bucket.own().attempt("open a directory of the bucket's own")
+    Ok(moved)
 }
 
 /// Gives what was made after `before` its owner and the mark. An error if another is in its place.
-pub(crate) fn prepare(bucket: &Bucket<'_>, prepared: &str, before: Before) -> Result<OwnedFd, Fail> {
-    let own = bucket.open_own(prepared).attempt("open a directory of the bucket's own")?;
+pub(crate) fn prepare(
+    bucket: &Bucket<'_>,
+    above: impl AsFd,
+    prepared: &str,
+    before: Before,
+) -> Result<OwnedFd, Fail> {
+    let own = resolve::create_here(above, prepared, DIRECTORY, Mode::empty());
+    let own = own.attempt("open a directory of the bucket's own")?;
     before.check(&own)?;
     bucket.vouch(&own, prepared, Purpose::Work).attempt("use a directory of the bucket's own")?;
     let entries = resolve::plain(&own, "", DIRECTORY).attempt("open a directory of the bucket's own")?;

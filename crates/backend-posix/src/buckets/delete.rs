@@ -17,14 +17,13 @@ use rustix::fs::{Access, AtFlags, FileType, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use s3_types::BucketName;
 
-use super::{entries, head, mark, sync_root};
+use super::{entries, head, identity, mark, sync_root};
 use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Op, is_of_one, retrying};
 use crate::keymap::{self, OWN_DIRECTORY, RECORDS};
 use crate::limits::{STAGING_WAITS, UNSURE_TRIES};
 use crate::listing::read_names;
 use crate::options::SweepOptions;
-use crate::record;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{STAGING, is_scattered, is_staged_name};
 use crate::store::Store;
@@ -333,24 +332,12 @@ struct Aside {
 }
 
 /// What the names of such directories start with; then come the bucket, when it was created, and
-/// what makes them unique. Without a bucket, they are the locks of one.
+/// what makes them unique. Without a bucket, they are of none: locks of one that is deleted, or a
+/// `.slipway` that is being made.
 const ASIDE: &str = ".slipway,deleting,";
 
 fn aside_prefix(name: &BucketName, identity: &str) -> String {
     format!("{ASIDE}{name},{identity},")
-}
-
-/// Tells a bucket from a later one of its name, by what its owner can't set: inode and birth. Where
-/// the file system tells no birth, when the bucket's record says that it was created.
-fn identity(bucket: &Bucket<'_>) -> Result<String> {
-    let flags = StatxFlags::BTIME | StatxFlags::INO;
-    let stat = rustix::fs::statx(&*bucket.fd, "", AtFlags::EMPTY_PATH, flags).op("stat a bucket")?;
-    if stat.stx_mask & StatxFlags::BTIME.bits() != 0 {
-        let (seconds, ns) = (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec);
-        return Ok(format!("{:x}-{seconds:x}-{ns:x}", stat.stx_ino));
-    }
-    let record = record::of_directory(bucket.store, &bucket.fd).op("read a bucket's record")?;
-    Ok(record.and_then(|record| record.time_ns).map_or_else(String::new, |ns| ns.to_string()))
 }
 
 impl Aside {
@@ -396,9 +383,14 @@ pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<usiz
     Ok(removed)
 }
 
-/// A name in the root for what is removed at once, or by the sweep.
+/// A name in the root for what gets another one or is removed at once, or by the sweep.
 pub(crate) fn aside_of_nothing() -> String {
     format!("{ASIDE},{}", unique::name())
+}
+
+/// True for such a name.
+pub(crate) fn is_of_nothing(aside: &str) -> bool {
+    aside.strip_prefix(ASIDE).is_some_and(|rest| rest.starts_with(','))
 }
 
 /// The names of uploads that were set aside and that no DeleteBucket in progress has set aside.
@@ -421,10 +413,10 @@ pub(crate) enum Ended {
 /// Returns uploads to their bucket, or removes them if that is gone.
 pub(crate) fn end_aside(store: &Store, root: &OwnedFd, aside: String) -> Result<Ended> {
     let remove = |aside| if sweep::remove_tree(root, aside) { Ended::Removed } else { Ended::Left };
-    let of = match aside.strip_prefix(ASIDE).and_then(|rest| rest.split(',').next()) {
-        Some("") => return Ok(remove(&aside)),
-        of => of.map(BucketName::new),
-    };
+    if is_of_nothing(&aside) {
+        return Ok(remove(&aside));
+    }
+    let of = aside.strip_prefix(ASIDE).and_then(|rest| rest.split(',').next()).map(BucketName::new);
     let Some(Ok(of)) = of else { return Ok(Ended::Left) };
     let found = store.bucket(&of).and_then(|bucket| {
         let known = identity(&bucket)?;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use backend::{BackendError, BucketAttributes, BucketPage, ListBucketsQuery, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FileType, Mode, RawDir};
+use rustix::fs::{AtFlags, FileType, Mode, RawDir, StatxFlags};
 use rustix::io::Errno;
 use s3_types::{BucketName, Timestamp, UnixAccount};
 
@@ -21,7 +21,7 @@ use crate::staging::STAGING;
 use crate::store::Store;
 
 use crate::{file_info, files};
-pub(crate) use delete::{Ended, aside_of_nothing, asides, delete, end_aside, sweep_asides};
+pub(crate) use delete::{Ended, aside_of_nothing, asides, delete, end_aside, is_of_nothing, sweep_asides};
 
 /// ListBuckets.
 pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage> {
@@ -100,6 +100,19 @@ pub(crate) fn create(store: &Store, name: &BucketName, owner: Option<UnixAccount
         marked
     })?;
     sync_root(store)
+}
+
+/// Tells a bucket from a later one of its name, by what its owner can't set: inode and birth. Where
+/// the file system tells no birth, when the bucket's record says that it was created.
+fn identity(bucket: &Bucket<'_>) -> Result<String> {
+    let flags = StatxFlags::BTIME | StatxFlags::INO;
+    let stat = rustix::fs::statx(&*bucket.fd, "", AtFlags::EMPTY_PATH, flags).op("stat a bucket")?;
+    if stat.stx_mask & StatxFlags::BTIME.bits() != 0 {
+        let (seconds, ns) = (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec);
+        return Ok(format!("{:x}-{seconds:x}-{ns:x}", stat.stx_ino));
+    }
+    let record = record::of_directory(bucket.store, &bucket.fd).op("read a bucket's record")?;
+    Ok(record.and_then(|record| record.time_ns).map_or_else(String::new, |ns| ns.to_string()))
 }
 
 /// Removes what marking a new bucket made in it, as far as no one uses it.

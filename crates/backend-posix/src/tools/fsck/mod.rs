@@ -236,8 +236,12 @@ impl Check<'_> {
 fn check_asides(store: &Store, path: &Path, options: &FsckOptions, report: &Reporter<'_>) -> Result<()> {
     let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
     for aside in buckets::asides(&root, options.age)? {
-        let explanation = "uploads that a DeleteBucket which did not come to its end set aside; a repair returns them to \
-                           their bucket if that is still there, and else removes them";
+        let explanation = if buckets::is_of_nothing(&aside) {
+            "what was being made or removed when a crash came; a repair removes it"
+        } else {
+            "uploads that a DeleteBucket which did not come to its end set aside; a repair returns them to \
+             their bucket if that is still there, and else removes them"
+        };
         let mut repair = || match buckets::end_aside(store, &root, aside.clone())? {
             Ended::Returned | Ended::Removed => Ok(true),
             Ended::Left => Err(BackendError::Conflict(None)),
