@@ -130,3 +130,39 @@ def test_a_link_to_the_bucket(bucket):
         expect.head_error(bucket.head(key), 404)
     assert bucket.keys() == ["d/key", "key"]
     assert bucket.read("d/loop/key") == b"2"
+
+
+class TestAfterAPowerCut:
+    """What is left of records that were not flushed."""
+
+    LEFT = {"nothing": lambda _: b"", "zeros": lambda whole: bytes(len(whole)), "beginning": lambda whole: whole[:30]}
+
+    def leave(self, bucket: Bucket, what: str) -> None:
+        for key in ("a", "b"):
+            bucket.put(key, b"1", headers={"x-amz-meta-k": "v"})
+            record = bucket.file(f".slipway,records/{key}")
+            whole = record.read_bytes()
+            if what == "beginning" and whole[17:25] == bytes(8):
+                pytest.skip("inode numbers do not last here")
+            record.write_bytes(self.LEFT[what](whole))
+
+    @pytest.mark.parametrize("what", LEFT)
+    def test_keys_are_not_closed_for_ever(self, make_server, what):
+        bucket = Bucket(make_server("--metadata", "sidecar", "--durability", "none"), "lab").create()
+        self.leave(bucket, what)
+        for key in ("a", "b"):
+            got = bucket.get(key)
+            assert got.body == b"1" and "x-amz-meta-k" not in got.headers
+            assert got.headers["etag"].startswith('"foreign-')
+        bucket.put("a", b"2", headers={"x-amz-meta-k": "new"})
+        assert bucket.head("a").headers["x-amz-meta-k"] == "new"
+        for key in ("a", "b"):
+            expect.ok(bucket.delete(key), 204)
+        assert fsck(bucket) == []
+        expect.ok(bucket.raw.delete(bucket.path()), 204)
+
+    @pytest.mark.parametrize("what", ["nothing", "zeros"])
+    def test_a_server_that_flushes_leaves_what_may_be_somebody_s(self, bucket, what):
+        self.leave(bucket, what)
+        expect.error(bucket.raw.put(bucket.path("a"), b"2"), "AccessDenied")
+        assert bucket.read("a") == b"1"

@@ -175,16 +175,23 @@ impl Sidecar {
 
     /// True if nothing of worth is lost with `name` in a folder of records: it is free, or has the
     /// owner and the form of what we write, though the records in it may be damaged. Someone may
-    /// have given the folder's name to a directory with files of any kind; so what can't be told
-    /// from these (an empty file, zeros, the beginning of a sidecar, as a power cut leaves them
-    /// with durability `none`) is kept.
+    /// have given the folder's name to a directory with files of any kind, so that all else is
+    /// kept, but for what a power cut left ([`Sidecar::is_torn`]).
     fn may_go(store: &Store, folder: &OwnedFd, name: &str) -> Io<bool> {
         let info = match file_info::at(folder, name) {
             Err(Errno::NOENT) => return Ok(true),
             result => result?,
         };
         let Some(sidecar) = Self::read_in(folder, name, &info)? else { return Ok(false) };
-        Ok(sidecar.is_whole() && trust::is_written_by_us(store, folder, name)?)
+        let form = sidecar.is_whole() || sidecar.is_torn(!store.options.durability.syncs_data());
+        Ok(form && trust::is_written_by_us(store, folder, name)?)
+    }
+
+    /// True of what a power cut leaves of a sidecar that was not flushed: its beginning, which has
+    /// its own inode number, or, where sidecars are `unflushed`, nothing or zeros. No one else
+    /// leaves the former; the latter may as well be a file of somebody's.
+    fn is_torn(&self, unflushed: bool) -> bool {
+        self.is_original() || (unflushed && self.bytes.iter().all(|byte| *byte == 0))
     }
 
     fn of(&self, file: Option<FileIdentity>) -> Option<Entry<'_>> {
@@ -347,7 +354,7 @@ fn replace(
         tracing::warn!(
             path = %path.join(name).display(),
             "in the place of a record is what is none; it is kept, and the key not written: remove it if it is nobody's, as what a \
-             power cut left with durability none"
+             power cut left with durability none (or have slipway rehash replace it)"
         );
         return Err(BackendError::Denied { operation: "replace what is no record" }.into());
     }

@@ -227,8 +227,11 @@ mod tests {
             assert!(matches!(run(&scene, "a", false)["a"], Rehashed::Failed(_)), "{at}");
             assert_eq!(fs::read(&path).unwrap(), newer);
         }
-        fs::write(&path, &bytes[..40]).unwrap();
+        fs::write(&path, [&bytes[..2], &bytes[..38]].concat()).unwrap();
         assert!(matches!(run(&scene, "a", false)["a"], Rehashed::Failed(_)));
+        // A power cut during the same.
+        fs::write(&path, b"").unwrap();
+        assert!(matches!(run(&scene, "a", false)["a"], Rehashed::Done));
         fs::write(&path, [&bytes[..38], &vec![0xff; bytes.len() - 38]].concat()).unwrap();
         assert!(matches!(run(&scene, "a", false)["a"], Rehashed::Done));
     }
