@@ -33,7 +33,7 @@ use crate::trust::Purpose;
 use crate::unique;
 use crate::upload;
 
-const WRITABLE: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+const FOR_WRITING: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// Sweeps one bucket. What can't be swept, since someone put a thing of theirs in the place of one
 /// of ours, keeps nothing else from it: it is told and counted.
@@ -198,7 +198,7 @@ pub(crate) fn remove_staged(
     if !file_info::of(&opened).attempt("stat a file")?.is_directory() {
         let free = match lock::try_lock_file(&opened) {
             // NFS wants one that is open for writing.
-            Err(Errno::BADF) => match resolve::plain(staging, name, WRITABLE) {
+            Err(Errno::BADF) => match resolve::plain(staging, name, FOR_WRITING) {
                 Ok(file) => lock::try_lock_file(&file),
                 Err(errno) => Err(errno),
             },

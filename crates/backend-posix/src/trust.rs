@@ -26,6 +26,7 @@ use crate::unique;
 /// Asking the kernel each time would be one more call of each write.
 static ACCOUNT: LazyLock<u32> = LazyLock::new(|| rustix::process::geteuid().as_raw());
 
+/// The bits of a mode that let others write, and those that give them any right.
 const WRITABLE: u32 = 0o022;
 const ANY: u32 = 0o077;
 
@@ -94,7 +95,7 @@ impl Bucket<'_> {
     /// mode says nothing, being that of directories of keys: of what is in it only records are
     /// replaced or removed.
     pub fn vouch_for_records(&self, directory: impl AsFd, folder: &OwnedFd, path: &str) -> Io<()> {
-        match is_ours_in(self.store, directory, folder)? {
+        match stranger_in(self.store, directory, folder)? {
             None => Ok(()),
             Some(stat) => {
                 self.tell(path, &stat);
@@ -125,9 +126,10 @@ impl Bucket<'_> {
     }
 }
 
-/// What a folder of records that is not ours is like; `None` if it may be one of ours. Also the
-/// owner of the directory it is in has made it, or was given it, if that owner has it.
-pub(crate) fn is_ours_in(store: &Store, directory: impl AsFd, folder: &OwnedFd) -> Io<Option<Stat>> {
+/// What a folder of records that is not ours is like; `None` if it may be one of ours. That is one
+/// which belongs to this program's account, to the gateway's, or to the owner of the directory it is
+/// in: root's tools give it to that one.
+pub(crate) fn stranger_in(store: &Store, directory: impl AsFd, folder: &OwnedFd) -> Io<Option<Stat>> {
     let stat = rustix::fs::fstat(folder)?;
     let ours = stat.st_uid == *ACCOUNT
         || rustix::fs::fstat(directory)?.st_uid == stat.st_uid
@@ -161,7 +163,8 @@ impl Store {
     /// device.
     fn keeps_no_modes(&self, directory: impl AsFd, stat: &Stat) -> bool {
         let Some(known) = &self.modeless else {
-            // It only tells.
+            // Nothing may be written to try it. `DIR/.slipway`, made closed to others, shows it for
+            // its own file system.
             return state(self).is_some_and(|own| own.st_dev == stat.st_dev && own.st_mode & ANY != 0);
         };
         let known = || known.lock().unwrap_or_else(PoisonError::into_inner);

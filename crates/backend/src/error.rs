@@ -102,8 +102,8 @@ pub enum BackendError {
     /// Something that is no object has the key's place (403).
     #[error("the key's place is taken: {0}")]
     Obstructed(&'static str),
-    /// The key leads through a link of the storage to an object that has a key of its own, by which
-    /// it is to be deleted (403).
+    /// The key leads through a link of the storage to an object that has a key of its own. It is
+    /// not deleted by this one, nor replaced if the last name of the key is the link (403).
     #[error("the key leads through a link to an object that has its own")]
     OtherName,
     /// The source of a copy and what it is to replace are one object under two keys (400).

@@ -57,9 +57,11 @@ pub fn is_trusted(state_dir: &Path) -> bool {
     metadata.is_dir() && ours && metadata.mode() & WRITABLE == 0
 }
 
-/// True if a `state_dir` has the owner that a new file of ours gets there, and others have rights
-/// in it only if its file system keeps no modes: it shows our account as another (NFS with
-/// `root_squash`), or all files as one user's (FUSE, NTFS). Or if that is read-only.
+/// True if a `state_dir` looks like what this server makes there, for file systems on which
+/// [`is_trusted`] can't hold: those that show our account as another (NFS with `root_squash`) or
+/// all files as one user's (FUSE, NTFS). It has the owner that a new file of ours gets in it, and
+/// others may write to it only if they have rights in that file too, which keeps no mode then. Also
+/// true of a directory on a read-only file system, where no file can be made to compare with.
 pub fn is_as_made_here(state_dir: &Path) -> bool {
     let Ok(there) = fs::symlink_metadata(state_dir) else { return true };
     let Ok(staging) = staging_name(state_dir, "try") else { return false };

@@ -300,7 +300,7 @@ pub(crate) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> 
         Err(errno) if resolve::is_too_long(&directory, errno) => return Ok(()),
         result => result?,
     };
-    if trust::is_ours_in(store, &directory, &folder)?.is_some() {
+    if trust::stranger_in(store, &directory, &folder)?.is_some() {
         return Ok(());
     }
     let removed = match Sidecar::may_go(store, &folder, name) {

@@ -24,7 +24,8 @@ pub(super) fn check(check: &Check<'_>, directory: &Directory) -> Result<()> {
         result => result.op("open a directory's records")?,
     };
     let above = join(&directory.path, RECORDS);
-    if trust::is_ours_in(check.bucket.store, directory, &folder).op("stat a directory's records")?.is_some() {
+    if trust::stranger_in(check.bucket.store, directory, &folder).op("stat a directory's records")?.is_some()
+    {
         let explanation = "it belongs neither to the server nor to the owner of the directory it is in: no record is written there";
         check.problem(ProblemKind::Stranger, &above, explanation, None);
         return Ok(());
