@@ -11,11 +11,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
-use crate::limits::{BUCKET_SHARES, BUCKET_THREADS_MAX, BUCKET_WAIT_MAX};
+use crate::limits::{BUCKET_SHARES, BUCKET_THREADS_MAX, BUCKET_WAIT_MAX, TREE_THREADS_MAX};
 use crate::lock;
 
-/// One of the threads that work on a bucket may have at once. A call that the file system never
-/// ends can't be ended by anyone; a bucket that has many of these leaves threads to the others.
+/// One of the threads that work on a bucket may have at once, or work on the tree that all buckets
+/// are in. A call that the file system never ends can't be ended by anyone; a bucket that has many
+/// of these leaves threads to the others.
 #[derive(Debug)]
 pub(crate) struct Share(
     #[expect(dead_code, reason = "gives the share back when it is dropped")] OwnedSemaphorePermit,
@@ -25,7 +26,17 @@ impl Share {
     /// Waits for one; [`BackendError::Busy`] if that takes too long. Some buckets have theirs
     /// together with others.
     pub async fn of(bucket: &BucketName) -> Result<Self> {
-        let shares = Self::turns(bucket);
+        Self::one_of(Self::turns(bucket)).await
+    }
+
+    /// The same for the tree: a list of buckets looks at each, also at one that hangs.
+    async fn of_tree() -> Result<Self> {
+        static SHARES: LazyLock<Arc<Semaphore>> =
+            LazyLock::new(|| Arc::new(Semaphore::new(TREE_THREADS_MAX)));
+        Self::one_of(Arc::clone(&SHARES)).await
+    }
+
+    async fn one_of(shares: Arc<Semaphore>) -> Result<Self> {
         if let Ok(share) = Arc::clone(&shares).try_acquire_owned() {
             return Ok(Self(share));
         }
@@ -44,15 +55,15 @@ impl Share {
     }
 }
 
-/// Runs an operation's system calls in one hop to the blocking pool, on account of a bucket if they
-/// are about one.
+/// Runs an operation's system calls in one hop to the blocking pool, on account of a bucket, or of
+/// the tree if they are about none.
 pub(crate) async fn run<T: Send + 'static>(
     bucket: Option<&BucketName>,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let share = match bucket {
-        Some(bucket) => Some(Share::of(bucket).await?),
-        None => None,
+        Some(bucket) => Share::of(bucket).await?,
+        None => Share::of_tree().await?,
     };
     // It is the thread's, not that of who waits for it and may go away.
     let work = move || {
@@ -116,21 +127,32 @@ mod tests {
     async fn a_bucket_that_hangs_leaves_threads_to_others() {
         let name = |name: &str| BucketName::new(name).unwrap();
         let (hung, other) = (name("hung"), name("other"));
-        let (end, ended) = mpsc::channel::<()>();
-        let ended = Arc::new(std::sync::Mutex::new(ended));
-        for _ in 0..BUCKET_THREADS_MAX {
-            let ended = Arc::clone(&ended);
-            let hangs = run(Some(&hung), move || {
-                let _ = ended.lock().unwrap().recv();
-                Ok(())
-            });
-            // Whoever asked goes away.
-            assert!(timeout(std::time::Duration::from_millis(1), hangs).await.is_err());
-        }
+        let end = hang(Some(&hung), BUCKET_THREADS_MAX).await;
         assert!(matches!(run(Some(&hung), || Ok(())).await, Err(BackendError::Busy(_))));
         run(Some(&other), || Ok(())).await.unwrap();
         run(None, || Ok(())).await.unwrap();
-        drop(end);
+        // Lists of all buckets come to the one that hangs, too.
+        let end_of_lists = hang(None, TREE_THREADS_MAX).await;
+        assert!(matches!(run(None, || Ok(())).await, Err(BackendError::Busy(_))));
+        run(Some(&other), || Ok(())).await.unwrap();
+        drop((end, end_of_lists));
         run(Some(&hung), || Ok(())).await.unwrap();
+        run(None, || Ok(())).await.unwrap();
+    }
+
+    /// So much work on that account, which ends once what is returned is dropped, and for which
+    /// nobody waits any more.
+    async fn hang(bucket: Option<&BucketName>, count: usize) -> mpsc::Sender<()> {
+        let (end, ended) = mpsc::channel::<()>();
+        let ended = Arc::new(std::sync::Mutex::new(ended));
+        for _ in 0..count {
+            let ended = Arc::clone(&ended);
+            let hangs = run(bucket, move || {
+                let _ = ended.lock().unwrap().recv();
+                Ok(())
+            });
+            assert!(timeout(std::time::Duration::from_millis(1), hangs).await.is_err());
+        }
+        end
     }
 }

@@ -192,7 +192,7 @@ use crate::publish::Target;
 use crate::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
 
-pub use limits::{BUCKET_THREADS_MAX, LOCK_WAITERS_OF_ALL};
+pub use limits::{BUCKET_THREADS_MAX, LOCK_WAITERS_OF_ALL, TREE_THREADS_MAX};
 pub use options::{Durability, Metadata, Options, SweepOptions, Symlinks};
 pub use store::OpenError;
 

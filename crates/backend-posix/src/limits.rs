@@ -72,6 +72,8 @@ pub(crate) const CACHED_OBJECT_OVERHEAD_BYTES: usize = 512;
 /// Threads that work on one bucket may have, of the 256 that there are for all; work waits so long
 /// for one of them. Buckets are spread over so many shares.
 pub const BUCKET_THREADS_MAX: usize = 160;
+/// The same for work on all buckets: lists of them, sweeps of what belongs to none.
+pub const TREE_THREADS_MAX: usize = 32;
 pub(crate) const BUCKET_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
 pub(crate) const BUCKET_SHARES: usize = 64;
 /// How long all volumes together may take to tell of their room. A gateway waits for two seconds.
