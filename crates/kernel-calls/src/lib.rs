@@ -77,6 +77,33 @@ pub fn is_cached(file: impl AsFd, part: &Range<u64>) -> io::Result<bool> {
     Ok(range[1] == 0 || counts[0] >= pages)
 }
 
+/// What an ext4 file system was made with, as far as it matters to large directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ext4Features {
+    /// Directories have an index of hashes (`dir_index`).
+    pub index: bool,
+    /// That may have three levels (`large_dir`).
+    pub large: bool,
+}
+
+/// Asks the ext4 that a file or directory is on (`EXT4_IOC_GET_TUNE_SB_PARAM`, Linux 6.18), which
+/// tells everyone. An error where the kernel does not know the question. Not to be asked of other
+/// file systems, to which the number may mean something else.
+pub fn ext4_features(file: impl AsFd) -> io::Result<Ext4Features> {
+    // From linux/ext4.h: `struct ext4_tune_sb_params` has 232 bytes, with `feature_compat` and
+    // `feature_incompat` at 64 and 68.
+    const DIR_INDEX: u32 = 0x20;
+    const LARGE_DIR: u32 = 0x4000;
+    let mut parameters = [0u32; 58];
+    let request = libc::_IOR::<[u32; 58]>(u32::from(b'f'), 45);
+    // SAFETY: the call writes a structure of so many bytes, and the number of the request says how
+    // many; the descriptor is open as long as `file` is borrowed.
+    if unsafe { libc::ioctl(file.as_fd().as_raw_fd(), request, parameters.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Ext4Features { index: parameters[16] & DIR_INDEX != 0, large: parameters[17] & LARGE_DIR != 0 })
+}
+
 fn page_bytes() -> u64 {
     // SAFETY: it takes and gives a number.
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096).max(1)
@@ -122,6 +149,12 @@ mod tests {
         {
             assert_eq!(cached(part.clone()), Some(expected), "{part:?}");
         }
+    }
+
+    #[test]
+    fn only_ext4_has_its_features() {
+        let (reader, _writer) = io::pipe().unwrap();
+        assert_eq!(ext4_features(&reader).unwrap_err().raw_os_error(), Some(libc::ENOTTY));
     }
 
     #[test]
