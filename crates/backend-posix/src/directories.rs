@@ -12,6 +12,7 @@ use s3_types::UnixAccount;
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op};
 use crate::file_info::FileInfo;
+use crate::flat::{self, Naming};
 use crate::keymap::{self, RECORDS};
 use crate::note::Note;
 use crate::place::{directory_record, obstacle};
@@ -98,8 +99,9 @@ fn make(
                 Err(Fail::Retry)
             };
         }
-        Err(errno) => return Err(errno).attempt("make a directory"),
+        Err(errno) => return Err(errno).naming(parent, "make a directory"),
     };
+    flat::look_now_and_then(parent);
     bucket.store.sync_names(parent).attempt("sync a directory")?;
     Ok(directory)
 }

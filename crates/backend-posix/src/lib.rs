@@ -116,7 +116,7 @@
 //! paths), [`place`] (where an object is), [`staging`] and [`publish`] (writing), [`directories`]
 //! (making and pruning them), [`exchange`] (files that become some), [`conversion`] (the same by
 //! steps), [`object`], [`listing`] and [`upload`] (S3's operations), [`predecessor`] (which object
-//! an upload's conditions are about), [`sweep`] (leftovers), [`tools`] (what an operator runs on a
+//! an upload's conditions are about), [`sweep`] (leftovers), [`flat`] (directories with too many names), [`tools`] (what an operator runs on a
 //! tree), [`volume`] and [`probes`] (what a file system is like), [`presence`] (whether the tree is
 //! still where its path leads).
 
@@ -139,6 +139,7 @@ mod error;
 mod exchange;
 mod file_info;
 mod files;
+mod flat;
 mod foreign;
 mod journal;
 mod keymap;

@@ -9,6 +9,7 @@ use s3_types::{BucketName, Conditions, UnixAccount};
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Op, retrying};
 use crate::file_info::Stamp;
+use crate::flat::{self, Naming};
 use crate::keymap::{self, DIRECTORY_DATA, ObjectPath};
 use crate::note::Note;
 use crate::place::{self, Current, Facts, Found};
@@ -164,7 +165,8 @@ impl Target {
             match sealed.link(parent, name) {
                 Err(Errno::EXIST) => {}
                 result => {
-                    result.attempt("link a file")?;
+                    result.naming(parent, "link a file")?;
+                    flat::look_now_and_then(parent);
                     return sync_names(bucket, parent);
                 }
             }
@@ -240,7 +242,9 @@ pub(crate) fn put_in_place(
         } else {
             match sealed.link(directory, name) {
                 Err(Errno::EXIST) => Err(Fail::Retry),
-                result => result.attempt("link a file"),
+                result => {
+                    result.naming(directory, "link a file").inspect(|()| flat::look_now_and_then(directory))
+                }
             }
         }
     });

@@ -29,9 +29,10 @@ impl Seldom {
     }
 }
 
-/// Lets something be said once a minute of each of many things.
+/// Lets something be said once in a while of each of many things.
 #[derive(Debug)]
 pub(crate) struct SeldomEach<K> {
+    pause: Duration,
     said: Mutex<BTreeMap<K, Instant>>,
 }
 
@@ -39,14 +40,20 @@ pub(crate) struct SeldomEach<K> {
 const THINGS_MAX: usize = 1000;
 
 impl<K: Ord> SeldomEach<K> {
+    /// Once a minute.
     pub const fn new() -> Self {
-        Self { said: Mutex::new(BTreeMap::new()) }
+        Self::every(MINUTE)
+    }
+
+    /// Once in so long a time.
+    pub const fn every(pause: Duration) -> Self {
+        Self { pause, said: Mutex::new(BTreeMap::new()) }
     }
 
     /// True if it may be said of `thing` now, which counts.
     pub fn is_due(&self, thing: K) -> bool {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.retain(|_, when| when.elapsed() < MINUTE);
+        said.retain(|_, when| when.elapsed() < self.pause);
         let due = said.len() < THINGS_MAX && !said.contains_key(&thing);
         if due {
             said.insert(thing, Instant::now());

@@ -19,6 +19,7 @@ use s3_types::UnixAccount;
 use crate::bucket::{Bucket, Directory, join};
 use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, Stamp};
+use crate::flat::Naming;
 use crate::keymap::{OWN_DIRECTORY, RESERVED};
 use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
 use crate::note::{self, Note};
@@ -380,7 +381,7 @@ impl Sealed {
         match rustix::fs::renameat(&*staged.directory, &*staged.name, directory, name) {
             // Someone made a directory of it meanwhile.
             Err(Errno::ISDIR) => return Err(Fail::Retry),
-            renamed => renamed.attempt("replace a file")?,
+            renamed => renamed.naming(directory, "replace a file")?,
         }
         staged.keep = true;
         Ok(())

@@ -123,6 +123,10 @@ pub enum BackendError {
     /// The storage is full, or a quota is.
     #[error("out of space")]
     OutOfSpace,
+    /// The storage has space, but not for one more name where the object is to be. The storage has
+    /// logged why.
+    #[error("no room for the name in its directory")]
+    DirectoryFull,
     /// The storage, or this view of it, is read-only.
     #[error("read-only")]
     ReadOnly,
@@ -157,6 +161,7 @@ impl BackendError {
             | Self::Busy(_)
             | Self::Unavailable(_)
             | Self::OutOfSpace
+            | Self::DirectoryFull
             | Self::ReadOnly
             | Self::Denied { .. }
             | Self::Changed

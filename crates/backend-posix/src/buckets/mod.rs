@@ -20,7 +20,7 @@ use crate::resolve::{self, DIRECTORY};
 use crate::staging::STAGING;
 use crate::store::Store;
 
-use crate::{file_info, files};
+use crate::{file_info, files, flat};
 pub(crate) use delete::{Ended, aside_of_nothing, asides, delete, end_aside, is_of_nothing, sweep_asides};
 
 /// ListBuckets.
@@ -90,6 +90,9 @@ pub(crate) fn create(store: &Store, name: &BucketName, owner: Option<UnixAccount
                 Err(BackendError::NoSuchBucket) => return Err(taken(store, name)),
                 _ => return Err(BackendError::BucketExists.into()),
             },
+            Err(errno) if flat::is_full(errno, &store.root) => {
+                return Err(BackendError::DirectoryFull.into());
+            }
             result => result.op("make a bucket")?,
         }
         let marked = mark_new(store, name, owner);

@@ -27,6 +27,7 @@ use super::{Raw, Record, codec};
 use crate::bucket::{Bucket, join};
 use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, FileInfo, Stamp};
+use crate::flat::Naming;
 use crate::keymap::{self, RECORDS};
 use crate::limits::OWN_FILE_BYTES_MAX;
 use crate::resolve::{self, DIRECTORY};
@@ -377,7 +378,7 @@ fn replace(
         Err(Errno::XDEV) => place(&folder, &scattered_name())?,
         placed => placed,
     };
-    placed.attempt("place a record")?;
+    placed.naming(&folder, "place a record")?;
     bucket.store.sync_names(&folder).attempt("sync a directory")
 }
 

@@ -135,7 +135,11 @@ fn from_state_of_storage(error: BackendError) -> S3Error {
         B::OutOfSpace => {
             S3Error::new(ErrorCode::InsufficientStorage).caused_by("the file system is full, or a quota is")
         }
-        // The storage has logged it, once and not for each request: there is no cause to log here.
+        // The storage has logged both, once and not for each request: there is no cause to log here.
+        B::DirectoryFull => S3Error::with_message(
+            ErrorCode::InsufficientStorage,
+            "The file system has no room for this name in its directory.",
+        ),
         B::Unavailable(_) => ErrorCode::ServiceUnavailable.into(),
         B::Busy(what) => S3Error::new(ErrorCode::SlowDown).caused_by(what),
         B::ReadOnly => {
