@@ -5,6 +5,7 @@ On blocks of 1 KiB, without `large_dir`: there some 20,000 long names are enough
 
 import errno
 import fcntl
+import json
 import os
 import re
 import time
@@ -21,6 +22,7 @@ from support.bucket import Bucket
 from support.data import MIB
 from support.marks import needs_attributes
 from support.server import Server, assert_nothing_staged
+from support.tools import run
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount file systems"),
@@ -102,6 +104,14 @@ def lines_about(server: Server, directory: Path) -> list[str]:
     return [line for line in plain.splitlines() if f"path={directory} " in line]
 
 
+def notes(bucket: Bucket) -> list[dict]:
+    """Of `fsck`, which finds no problem."""
+    lines = run("fsck", "--json", "--min-age", "0", "--not-shown", bucket.server.tree).splitlines()
+    *found, summary = map(json.loads, lines)
+    assert (summary["problems"], summary["notes"], summary["not_shown"]) == (0, len(found), 0)
+    return found
+
+
 def kernel_tells(directory: Path) -> bool:
     """Whether anyone may ask ext4 what it was made with: EXT4_IOC_GET_TUNE_SB_PARAM, since Linux 6.18."""
     handle = os.open(directory, os.O_RDONLY)
@@ -158,6 +168,10 @@ def test_a_full_directory(bucket, start, disk):
     assert "ERROR" in line and CURE in line and "index is full" in line
     assert f"size_bytes={flat.stat().st_size}" in line and f"limit_bytes={LIMIT}" in line
     assert "the file system is full" not in bucket.server.log
+    (note,) = notes(bucket)
+    assert (note["problem"], note["path"], note["state"]) == ("flat-directory", str(flat), "note")
+    assert CURE in note["explanation"] and str(LIMIT) in note["explanation"]
+    assert "0 problems, 1 note" in run("fsck", bucket.server.tree)
 
     # The cure.
     bucket.server.stop()
@@ -172,6 +186,7 @@ def test_a_full_directory(bucket, start, disk):
     assert cured.read(key) == b"6"
     assert cured.read("flat/object") == b"3"
     if kernel_tells(flat):
+        assert notes(cured) == []
         assert lines_about(cured.server, flat) == []
 
 
@@ -185,12 +200,15 @@ def test_a_directory_that_is_nearly_full(bucket, start):
         bucket.put(f"flat/new{number}", b"1")
     (line,) = lines_about(bucket.server, flat)
     assert "WARN" in line and CURE in line and "nearly as many names" in line
+    (note,) = notes(bucket)
+    assert note["path"] == str(flat) and "nearly as many names" in note["explanation"]
 
 
 def test_a_small_directory_is_nothing_to_tell_of(bucket):
     fill(bucket.file("flat"), up_to=LIMIT // 4)
     bucket.put("flat/new", b"1")
     assert lines_about(bucket.server, bucket.file("flat")) == []
+    assert notes(bucket) == []
 
 
 def test_the_tree_itself(start, disk):

@@ -76,6 +76,13 @@ pub(crate) fn look_now_and_then(directory: impl AsFd) {
     }
 }
 
+/// What is to be said of a directory that is near its limit, or may be full, and the cure.
+pub(crate) fn remark(directory: impl AsFd) -> Option<String> {
+    let index = Index::of(directory).filter(Index::is_near)?;
+    let (size, limit) = (index.size_bytes, index.limit_bytes());
+    Some(format!("{} ({size} of at most {limit} bytes); {}", index.describe(), index.levels.cure()))
+}
+
 /// True unless the file system is out of blocks or inodes for this process's user.
 fn has_room(directory: impl AsFd) -> bool {
     rustix::fs::fstatvfs(directory).is_ok_and(|room| room.f_bavail > 0 && room.f_favail > 0)
@@ -222,5 +229,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let opened = std::fs::File::open(directory.path()).unwrap();
         assert!(!is_full(Errno::NOSPC, &opened) && !is_full(Errno::IO, &opened));
+        assert_eq!(remark(&opened), None);
     }
 }

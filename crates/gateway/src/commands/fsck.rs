@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use backend_posix::SweepOptions;
-use backend_posix::tools::{FsckOptions as Checking, Problem, ProblemState, Progress, fsck};
+use backend_posix::tools::{FsckOptions as Checking, Problem, ProblemKind, ProblemState, Progress, fsck};
 use clap::Args;
 use s3_types::BucketName;
 use serde_json::json;
@@ -55,6 +55,7 @@ fn bucket(name: &str) -> Result<BucketName, String> {
 pub fn run(options: &FsckOptions) -> ExitCode {
     let (console, progress) = (Console::new(), Progress::default());
     let (found, left, not_shown) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let notes = AtomicU64::new(0);
     let how = Checking {
         repair: options.repair,
         buckets: options.bucket.clone(),
@@ -63,7 +64,9 @@ pub fn run(options: &FsckOptions) -> ExitCode {
     };
     let outcome = console.watch(&progress, || {
         fsck(&options.dir, &how, &progress, &|problem| {
-            if problem.state == ProblemState::Note {
+            if problem.state == ProblemState::Note && problem.kind != ProblemKind::NotShown {
+                notes.fetch_add(1, Ordering::Relaxed);
+            } else if problem.state == ProblemState::Note {
                 not_shown.fetch_add(1, Ordering::Relaxed);
                 if !options.not_shown {
                     return;
@@ -78,24 +81,49 @@ pub fn run(options: &FsckOptions) -> ExitCode {
     if let Err(message) = outcome {
         return console.fail(&message);
     }
-    let (found, left, not_shown) = (found.into_inner(), left.into_inner(), not_shown.into_inner());
-    if options.json {
-        let entries = progress.entries();
-        console.say(
-            &json!({ "entries": entries, "problems": found, "left": left, "not_shown": not_shown })
-                .to_string(),
-        );
-    } else {
+    let sums = Sums {
+        entries: progress.entries(),
+        found: found.into_inner(),
+        left: left.into_inner(),
+        notes: notes.into_inner(),
+        not_shown: not_shown.into_inner(),
+    };
+    console.say(&if options.json { sums.as_json() } else { sums.as_text(options) });
+    console.note_if_untouched(&options.dir);
+    if sums.left == 0 { OK.into() } else { FOUND.into() }
+}
+
+/// How much there was of each.
+struct Sums {
+    entries: u64,
+    found: u64,
+    left: u64,
+    notes: u64,
+    not_shown: u64,
+}
+
+impl Sums {
+    fn as_text(&self, options: &FsckOptions) -> String {
+        let Self { entries, found, left, notes, not_shown } = self;
         let repaired = if options.repair { format!(", {} repaired", found - left) } else { String::new() };
+        let noted = match notes {
+            0 => String::new(),
+            1 => ", 1 note".to_owned(),
+            n => format!(", {n} notes"),
+        };
         let hidden = match not_shown {
             0 => String::new(),
             n if options.not_shown => format!("; {n} not shown by S3"),
             n => format!("; {n} not shown by S3 (--not-shown lists them)"),
         };
-        console.say(&format!("{} looked at: {found} problems{repaired}{hidden}", progress.entries()));
+        format!("{entries} looked at: {found} problems{repaired}{noted}{hidden}")
     }
-    console.note_if_untouched(&options.dir);
-    if left == 0 { OK.into() } else { FOUND.into() }
+
+    fn as_json(&self) -> String {
+        let Self { entries, found, left, notes, not_shown } = self;
+        json!({ "entries": entries, "problems": found, "left": left, "notes": notes, "not_shown": not_shown })
+            .to_string()
+    }
 }
 
 fn as_text(problem: &Problem) -> String {

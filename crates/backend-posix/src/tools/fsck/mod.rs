@@ -81,6 +81,8 @@ pub enum ProblemKind {
     Unreadable,
     /// A file that no key leads to. No problem of the tree's.
     NotShown,
+    /// A directory that has nearly as many names as its file system lets it have, or as many.
+    FlatDirectory,
 }
 
 impl ProblemKind {
@@ -106,6 +108,7 @@ impl ProblemKind {
             Self::Stranger => "stranger",
             Self::Unreadable => "unreadable",
             Self::NotShown => "not-shown",
+            Self::FlatDirectory => "flat-directory",
         }
     }
 }
@@ -222,9 +225,11 @@ impl Check<'_> {
     }
 
     fn not_shown(&self, path: &str, explanation: &str) {
-        let path = self.path.join(path);
-        let explanation = format!("S3 does not show it: {explanation}");
-        let (kind, state) = (ProblemKind::NotShown, ProblemState::Note);
+        self.note(ProblemKind::NotShown, path, format!("S3 does not show it: {explanation}"));
+    }
+
+    fn note(&self, kind: ProblemKind, path: &str, explanation: String) {
+        let (path, state) = (self.path.join(path), ProblemState::Note);
         (self.report.report)(Problem { kind, path, explanation, state });
     }
 

@@ -15,7 +15,7 @@ use crate::resolve::{self, DIRECTORY};
 use crate::staging::is_scattered;
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::Found;
-use crate::{directories, foreign};
+use crate::{directories, flat, foreign};
 
 pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
     let (path, result) = match found {
@@ -127,6 +127,9 @@ fn understood(check: &Check<'_>, path: &str, raw: Raw, remove: super::Repair<'_>
 fn check_directory(check: &Check<'_>, named: &Named, directory: &Directory) -> Result<()> {
     check_directory_name(check, directory);
     let path = directory.path.as_str();
+    if let Some(remark) = flat::remark(directory) {
+        check.note(ProblemKind::FlatDirectory, path, remark);
+    }
     let raw = record::raw_of_directory(check.bucket.store, directory).op("read a record")?;
     let bytes = raw.bytes().unwrap_or_default().to_vec();
     let mut repair = || replace_directory_record(check, directory, &bytes, None);
