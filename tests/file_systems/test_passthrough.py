@@ -241,6 +241,6 @@ def test_what_a_writer_left_goes_with_the_bucket(show, make_server):
     bucket = Bucket(make_server(tree=tree), "bucket").create()
     bucket.put("key", b"1")
     expect.ok(bucket.delete("key"), 204)
-    (bucket.tree / ".slipway" / "staging" / "left").write_bytes(b"2")
+    (bucket.tree / ".slipway" / "staging" / f"{2:032x}").write_bytes(b"2")
     expect.ok(bucket.raw.delete(bucket.path()), 204)
     assert not bucket.tree.exists()
