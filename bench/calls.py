@@ -32,14 +32,27 @@ ROUNDS = 3
 SETTLE_SECONDS = 0.2
 # What a request is to cost at most, close() included.
 TARGETS = {"HEAD": 5, "HEAD, again": 5, "GET 1 KiB": 5, "GET 1 KiB, again": 5, "PUT 4 KiB, overwriting": 9}
-NOT_FILES = ("socket:", "TCP", "UNIX", "pipe:", "anon_inode:[event", "anon_inode:[io", "NETLINK", "/dev/", "/proc/", "/sys/")
+NOT_FILES = (
+    "socket:",
+    "TCP",
+    "UNIX",
+    "pipe:",
+    "anon_inode:[event",
+    "anon_inode:[io",
+    "NETLINK",
+    "/dev/",
+    "/proc/",
+    "/sys/",
+)
 
 
 class Client:
     def __init__(self, host: str) -> None:
         self.host, self.connection = host, http.client.HTTPConnection(host, timeout=60)
 
-    def send(self, method: str, path: str, body: bytes | None = None, query: dict[str, str] | None = None) -> None:
+    def send(
+        self, method: str, path: str, body: bytes | None = None, query: dict[str, str] | None = None
+    ) -> None:
         self.connection.request(method, presign(method, self.host, path, KEYS, query), body)
         response = self.connection.getresponse()
         text = response.read()
@@ -103,7 +116,11 @@ def is_of_files(call: str, tree: str) -> bool:
 def short(call: str, tree: str) -> str:
     """A call as one reads it: paths from the tree on, and of the descriptor only what it is open on."""
     call = re.sub(r"(\d+|AT_FDCWD)<([^>]*)>", lambda found: f"<{found[2]}>", call).replace(tree, "")
-    return re.sub(r"\s+", " ", re.sub(r"resolve=\w+(\|\w+)*|O_\w+EXEC\||O_LARGEFILE\||O_NOCTTY\||O_NONBLOCK\|", "", call))[:130]
+    return re.sub(
+        r"\s+",
+        " ",
+        re.sub(r"resolve=\w+(\|\w+)*|O_\w+EXEC\||O_LARGEFILE\||O_NOCTTY\||O_NONBLOCK\|", "", call),
+    )[:130]
 
 
 def folded(calls: list[str]) -> list[str]:
@@ -131,7 +148,9 @@ def tell(what: str, calls: list[str], tree: str) -> bool:
         sys.exit(f"{what}: no calls were seen, though there must be some")
     counts = collections.Counter(call.partition("(")[0] for call in calls)
     target = TARGETS.get(what)
-    verdict = "" if target is None else f"; target: at most {target}, {'met' if len(calls) <= target else 'MISSED'}"
+    verdict = (
+        "" if target is None else f"; target: at most {target}, {'met' if len(calls) <= target else 'MISSED'}"
+    )
     print(f"\n{what}: {len(calls)} calls, of which {counts['close']} close{verdict}")
     for line in folded([short(call, tree) for call in calls]):
         print(line)
@@ -164,7 +183,9 @@ def measure(options: argparse.Namespace, work: pathlib.Path) -> bool:
         kinds = list(requests(client, options.prefix))
         for _, send in kinds:
             send(-1)
-        print(f"file system {file_system.stdout.strip()}, durability {options.durability}, keys {options.prefix}...")
+        print(
+            f"file system {file_system.stdout.strip()}, durability {options.durability}, keys {options.prefix}..."
+        )
         tree = str(work / "data")
         trace = Trace(pid, work / "trace", tree)
         met = True
@@ -181,7 +202,9 @@ def measure(options: argparse.Namespace, work: pathlib.Path) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--dir", help="where to put the data (default: the system's temporary directory)")
     parser.add_argument("--prefix", default="dir/", help="of the keys (default: %(default)s)")
     parser.add_argument("--binary", default=ROOT / "target/release/slipway")

@@ -66,7 +66,9 @@ class Writer:
                 connection.request("PUT", presign("PUT", self.host, path, KEYS), body(key))
                 answer = connection.getresponse()
                 text = answer.read()
-                wrong = None if answer.status == 200 else f"{answer.status} {text[:300].decode(errors='replace')}"
+                wrong = (
+                    None if answer.status == 200 else f"{answer.status} {text[:300].decode(errors='replace')}"
+                )
             except (OSError, http.client.HTTPException) as error:
                 wrong = repr(error)
                 connection.close()
@@ -157,12 +159,19 @@ def measure(lab: Lab, proxy: HAProxy, options: argparse.Namespace) -> dict:
 
 def followed(rates: list[int], added: float, removed: float) -> dict:
     """The middle second of each part's second half, and how many seconds it took to get nine tenths of the way there."""
-    parts = {"before": (0, int(added)), "with": (int(added) + 1, int(removed)), "after": (int(removed) + 1, len(rates))}
+    parts = {
+        "before": (0, int(added)),
+        "with": (int(added) + 1, int(removed)),
+        "after": (int(removed) + 1, len(rates)),
+    }
     middle = {}
     for name, (first, end) in parts.items():
         middle[name] = statistics.median(rates[(first + end) // 2 : end] or [0])
     follows: dict[str, int | None] = {"added": None, "removed": None}
-    for what, old, new, at in (("added", "before", "with", int(added)), ("removed", "with", "after", int(removed))):
+    for what, old, new, at in (
+        ("added", "before", "with", int(added)),
+        ("removed", "with", "after", int(removed)),
+    ):
         goal = middle[old] + FOLLOWED * (middle[new] - middle[old])
         rising = middle[new] > middle[old]
         for second in range(at, parts[new][1]):

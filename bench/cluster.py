@@ -64,14 +64,22 @@ def load(lab: Lab, name: str, words: list[str], options: argparse.Namespace, pro
     report = lab.work / "bench.json"
     command = [options.binary, "bench", f"http://{proxy.host}", *words, "--json", report]
     # Each gateway has as many, so that it works as it would alone.
-    at_once = len(lab.gateways) * (options.concurrency if name == "HEAD" else max(options.concurrency // 4, 1))
+    at_once = len(lab.gateways) * (
+        options.concurrency if name == "HEAD" else max(options.concurrency // 4, 1)
+    )
     command += ["-c", str(at_once), "-d", f"{options.seconds * 1000:.0f}ms", "--warm-up", "1s"]
     for gateway in lab.gateways.values():
         command += ["--server-pid", str(gateway.pid)]
     env = dict(environment(), AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
     before = proxy.cpu()
     process = lab.command(
-        "load", options.load_share, command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        "load",
+        options.load_share,
+        command,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     try:
         said, _ = process.communicate(timeout=options.seconds * 4 + 120)
@@ -86,7 +94,9 @@ def load(lab: Lab, name: str, words: list[str], options: argparse.Namespace, pro
     if not found["answers"]:
         raise Unmeasurable(f"slipway bench, {name}: no answers\n{said[-2000:]}")
     rate = found["answers"] / found["seconds"]
-    errors = sum(sum(of.values()) for of in [found["errors_outside"], *(of["errors"] for of in found["operations"])])
+    errors = sum(
+        sum(of.values()) for of in [found["errors_outside"], *(of["errors"] for of in found["operations"])]
+    )
     return {
         "per_second": rate,
         # None if it was none that /proc could see.
@@ -121,7 +131,9 @@ def scale(lab: Lab, options: argparse.Namespace) -> list[dict]:
                         found = load(lab, name, words, options, proxy)
                         used = found["cpu_us"] * found["per_second"] / 1e6 / (count * options.share * part)
                         row = {"load": name, "gateways": count, "repeat": repeat, "used": used, **found}
-                        first = next(of for of in [*rows, row] if (of["load"], of["repeat"]) == (name, repeat))
+                        first = next(
+                            of for of in [*rows, row] if (of["load"], of["repeat"]) == (name, repeat)
+                        )
                         row["linear"] = row["per_second"] / (first["per_second"] * count)
                         rows.append(row)
                         say(f"  {name}, {count} gateways, round {repeat + 1}: {row['per_second']:.0f}/s")
@@ -141,18 +153,26 @@ def proxied(lab: Lab, options: argparse.Namespace):
 
 
 def tell_scale(rows: list[dict], options: argparse.Namespace) -> None:
-    print(f"\n1 to {options.gateways} gateways, each with {options.share:.3f} of a processor (GET: two fifths of that), "
-          f"{options.concurrency} requests at once for each (1 MiB: a quarter), {options.repeat} rounds of {options.seconds:g} s")
-    print(f"{'':17}{'gateways':>8}{'req/s':>9}{'CPU us':>9}{'of linear':>11}{'least':>7}{'most':>7}{'used':>7}{'errors':>8}")
+    print(
+        f"\n1 to {options.gateways} gateways, each with {options.share:.3f} of a processor (GET: two fifths of that), "
+        f"{options.concurrency} requests at once for each (1 MiB: a quarter), {options.repeat} rounds of {options.seconds:g} s"
+    )
+    print(
+        f"{'':17}{'gateways':>8}{'req/s':>9}{'CPU us':>9}{'of linear':>11}{'least':>7}{'most':>7}{'used':>7}{'errors':>8}"
+    )
     for name, *_ in LOADS:
         for count in counts(options):
             of = [row for row in rows if (row["load"], row["gateways"]) == (name, count)]
             linear = [row["linear"] for row in of]
-            print(f"{name:17}{count:>8}{statistics.median(row['per_second'] for row in of):>9.0f}"
-                  f"{min(row['cpu_us'] for row in of):>9.1f}{statistics.median(linear):>11.2f}{min(linear):>7.2f}"
-                  f"{max(linear):>7.2f}{statistics.median(row['used'] for row in of):>7.0%}"
-                  f"{sum(row['errors'] for row in of):>8}")
-    print("req/s, of linear, used: the middle of all rounds; CPU us: the least. Used is of the gateways' shares.")
+            print(
+                f"{name:17}{count:>8}{statistics.median(row['per_second'] for row in of):>9.0f}"
+                f"{min(row['cpu_us'] for row in of):>9.1f}{statistics.median(linear):>11.2f}{min(linear):>7.2f}"
+                f"{max(linear):>7.2f}{statistics.median(row['used'] for row in of):>7.0%}"
+                f"{sum(row['errors'] for row in of):>8}"
+            )
+    print(
+        "req/s, of linear, used: the middle of all rounds; CPU us: the least. Used is of the gateways' shares."
+    )
 
 
 def cost_rounds(options: argparse.Namespace) -> int:
@@ -190,32 +210,42 @@ def cost(lab: Lab, options: argparse.Namespace) -> dict:
 
 def tell_cost(found: dict, options: argparse.Namespace) -> None:
     alone, among = found["figures"]["1"], found["figures"][str(options.gateways)]
-    print(f"\nA HEAD on one gateway, alone and with {options.gateways - 1} others at work on the same object; "
-          f"the least of {cost_rounds(options)} rounds, and its range")
+    print(
+        f"\nA HEAD on one gateway, alone and with {options.gateways - 1} others at work on the same object; "
+        f"the least of {cost_rounds(options)} rounds, and its range"
+    )
     print(f"{'':26}{'alone':>12}{'among ' + str(options.gateways):>12}{'change':>9}   ranges")
     for name in alone:
         one, many = min(alone[name]), min(among[name])
         change_of = f"{many / one - 1:+.1%}" if one else ""
         ranges = " and ".join(f"{min(of):.2f} to {max(of):.2f}" for of in (alone[name], among[name]))
         print(f"{name:26}{one:>12.3f}{many:>12.3f}{change_of:>9}   {ranges}")
-    print(f"instructions by {found['instructions by']}; calls: "
-          + ", ".join(f"{name} {number:.2f}" for name, number in found["calls"][str(options.gateways)].items()))
+    print(
+        f"instructions by {found['instructions by']}; calls: "
+        + ", ".join(f"{name} {number:.2f}" for name, number in found["calls"][str(options.gateways)].items())
+    )
 
 
 def tell_change(found: dict) -> None:
-    print(f"\nA gateway added and removed under PUTs of {found['size'] >> 10} KiB, durability {found['durability']}, "
-          f"{found['connections']} connections, drain delay {found['drain_delay']} s")
+    print(
+        f"\nA gateway added and removed under PUTs of {found['size'] >> 10} KiB, durability {found['durability']}, "
+        f"{found['connections']} connections, drain delay {found['drain_delay']} s"
+    )
     marks = {found["added_at"]: "added", found["removed_at"]: "SIGTERM", found["gone_at"]: "its end"}
     for second, rate in enumerate(found["per_second"]):
         said = ", ".join(f"{what} at {at:.1f}" for at, what in marks.items() if int(at) == second)
         print(f"{second:>4} s{rate:>7}/s  {'#' * round(rate * 40 / max(found['per_second'])):40}  {said}")
     middle = found["middle"]
-    print(f"middle of a second with {found['gateways']} gateways {middle['before']:.0f}, with one more "
-          f"{middle['with']:.0f}, without it again {middle['after']:.0f}")
+    print(
+        f"middle of a second with {found['gateways']} gateways {middle['before']:.0f}, with one more "
+        f"{middle['with']:.0f}, without it again {middle['after']:.0f}"
+    )
     follows = {name: "never" if at is None else f"{at} s" for name, at in found["follows"].items()}
     print(f"throughput followed after {follows['added']} (added) and {follows['removed']} (removed)")
-    print(f"{found['acknowledged']} writes acknowledged, {len(found['lost'])} of them lost or damaged, "
-          f"{len(found['failed'])} failed {found['failed'][:3] or ''}")
+    print(
+        f"{found['acknowledged']} writes acknowledged, {len(found['lost'])} of them lost or damaged, "
+        f"{len(found['failed'])} failed {found['failed'][:3] or ''}"
+    )
 
 
 def say(text: str) -> None:
@@ -223,27 +253,51 @@ def say(text: str) -> None:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--gateways", type=int, default=5, help="N, 2 to 50 (default: %(default)s)")
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS, help="default: all")
     parser.add_argument("--quick", action="store_true", help="1 and N gateways, shorter rounds: two minutes")
     parser.add_argument("--dir", help="where the tree is made (default: the system's temporary directory)")
-    parser.add_argument("--image", choices=["ext4", "xfs"], help="make the tree a file system of its own, of 8 GiB")
-    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "target/release/slipway", help="default: %(default)s")
+    parser.add_argument(
+        "--image", choices=["ext4", "xfs"], help="make the tree a file system of its own, of 8 GiB"
+    )
+    parser.add_argument(
+        "--binary", type=pathlib.Path, default=ROOT / "target/release/slipway", help="default: %(default)s"
+    )
     share = "of a processor for each gateway (default: a quarter of the machine for all)"
     parser.add_argument("--share", type=float, help=share)
-    parser.add_argument("--concurrency", type=int, default=16, help="HEADs at once for each gateway, of the rest a quarter (default: %(default)s)")
+    parser.add_argument(
+        "--concurrency",
+        type=int,
+        default=16,
+        help="HEADs at once for each gateway, of the rest a quarter (default: %(default)s)",
+    )
     parser.add_argument("--seconds", type=float, help="of each round of scale (default: 5; 1 if quick)")
-    parser.add_argument("--repeat", type=int, help="rounds of scale, and of cost unless quick (default: 3; 2 if quick)")
+    parser.add_argument(
+        "--repeat", type=int, help="rounds of scale, and of cost unless quick (default: 3; 2 if quick)"
+    )
     parser.add_argument("--heads", type=int, help="to count in cost (default: 4000; 1000 if quick)")
-    parser.add_argument("--no-instructions", action="store_true", help="don't count them: single steps take 10 s a round")
-    parser.add_argument("--change-seconds", type=int, help="of each of the three parts of change (default: 12; 5 if quick)")
-    parser.add_argument("--drain-delay", type=int, default=3, help="of the gateway that is removed (default: %(default)s)")
+    parser.add_argument(
+        "--no-instructions", action="store_true", help="don't count them: single steps take 10 s a round"
+    )
+    parser.add_argument(
+        "--change-seconds", type=int, help="of each of the three parts of change (default: 12; 5 if quick)"
+    )
+    parser.add_argument(
+        "--drain-delay", type=int, default=3, help="of the gateway that is removed (default: %(default)s)"
+    )
     parser.add_argument("--json", type=pathlib.Path, help="write all figures there")
     options = parser.parse_args()
     if not 2 <= options.gateways <= 50:
         parser.error("--gateways: 2 to 50")
-    for name, long, short in (("seconds", 5, 1), ("repeat", 3, 2), ("heads", 4000, 1000), ("change_seconds", 12, 5)):
+    for name, long, short in (
+        ("seconds", 5, 1),
+        ("repeat", 3, 2),
+        ("heads", 4000, 1000),
+        ("change_seconds", 12, 5),
+    ):
         if getattr(options, name) is None:
             setattr(options, name, short if options.quick else long)
         elif getattr(options, name) <= 0:
@@ -255,7 +309,11 @@ def arguments() -> argparse.Namespace:
 
 
 def measure(options: argparse.Namespace) -> dict:
-    found: dict = {"date": time.strftime("%Y-%m-%d"), "processors": os.cpu_count(), "kernel": os.uname().release}
+    found: dict = {
+        "date": time.strftime("%Y-%m-%d"),
+        "processors": os.cpu_count(),
+        "kernel": os.uname().release,
+    }
     found |= {"gateways": options.gateways, "share": options.share, "load_before": os.getloadavg()[0]}
     with contextlib.ExitStack() as stack:
         prefix = f"slipway-{os.getpid()}-"
@@ -271,10 +329,14 @@ def measure(options: argparse.Namespace) -> dict:
         found["shares by"] = lab.shares.kind
         system = subprocess.run(["stat", "-f", "-c", "%T", tree], capture_output=True, text=True, check=True)
         found["file system"] = system.stdout.strip()
-        print(f"{options.gateways} gateways on {found['processors']} processors (a simulation), kernel {found['kernel']}, "
-              f"{found['date']}, load {found['load_before']:.1f}, {found['file system']}, shares by {found['shares by']}")
+        print(
+            f"{options.gateways} gateways on {found['processors']} processors (a simulation), kernel {found['kernel']}, "
+            f"{found['date']}, load {found['load_before']:.1f}, {found['file system']}, shares by {found['shares by']}"
+        )
         if lab.shares.kind == "none":
-            print("no control group could be made: each process is bound to a processor in turn, shares are not equal")
+            print(
+                "no control group could be made: each process is bound to a processor in turn, shares are not equal"
+            )
         if "scale" in options.steps:
             found["scale"] = scale(lab, options)
             tell_scale(found["scale"], options)

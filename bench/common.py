@@ -13,7 +13,6 @@ import signal
 import ssl
 import subprocess
 import sys
-import time
 import urllib.parse
 import urllib.request
 
@@ -22,9 +21,11 @@ ACCESS_KEY, SECRET_KEY, REGION = "SLIPWAYBENCH", "slipway-bench-secret", "us-eas
 KEYS = (ACCESS_KEY, SECRET_KEY)
 
 
-def presign(method: str, host: str, path: str, keys: tuple[str, str], query: dict[str, str] | None = None) -> str:
+def presign(
+    method: str, host: str, path: str, keys: tuple[str, str], query: dict[str, str] | None = None
+) -> str:
     """Path and query of a presigned request (SigV4, an hour, payload not signed)."""
-    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
     scope = f"{now[:8]}/{REGION}/s3/aws4_request"
     query = {
         **(query or {}),
@@ -61,7 +62,9 @@ class Client:
     def __init__(self, host: str) -> None:
         self.host, self.connection = host, http.client.HTTPConnection(host, timeout=120)
 
-    def send(self, method: str, path: str, query: dict[str, str] | None = None, body: bytes | None = None) -> bytes:
+    def send(
+        self, method: str, path: str, query: dict[str, str] | None = None, body: bytes | None = None
+    ) -> bytes:
         self.connection.request(method, presign(method, self.host, path, KEYS, query), body)
         response = self.connection.getresponse()
         text = response.read()

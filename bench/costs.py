@@ -152,7 +152,9 @@ def of_calls(pid: int, heads: Heads, count: int) -> dict[str, float]:
     calls = [found[1] for line in lines if (found := re.match(r"\d+\s+(\w+\(.*)", line))]
     names = collections.Counter(call.partition("(")[0] for call in calls)
     waits = sum("FUTEX_WAIT" in call for call in calls if call.startswith("futex("))
-    files = sum(number for name, number in names.items() if re.match(r"open|f?stat|newf|f?getx|pread|close", name))
+    files = sum(
+        number for name, number in names.items() if re.match(r"open|f?stat|newf|f?getx|pread|close", name)
+    )
     return {
         "system calls": len(calls) / sent,
         "  but futex, epoll_wait": (len(calls) - names["futex"] - names["epoll_wait"]) / sent,
@@ -166,7 +168,10 @@ def instructions_way() -> str:
     """How they can be counted here."""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run(
-            ["perf", "stat", "-x,", "-e", "instructions:u", "true"], capture_output=True, text=True, timeout=20
+            ["perf", "stat", "-x,", "-e", "instructions:u", "true"],
+            capture_output=True,
+            text=True,
+            timeout=20,
         )
         if re.search(r"^\d+,.*instructions:u", done.stderr, re.M):
             return "perf stat -e instructions:u"
@@ -232,7 +237,9 @@ def trace(pid: int, ready, counts) -> None:
         ptrace(SEIZE, thread, 0, TRACE_CLONE | TRACE_CALLS)
         ptrace(INTERRUPT, thread, 0, 0)
     maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
-    clock_begin, clock_end = (int(at, 16) for at in re.search(r"^(\w+)-(\w+) .*\[vdso\]$", maps, re.M).groups())
+    clock_begin, clock_end = (
+        int(at, 16) for at in re.search(r"^(\w+)-(\w+) .*\[vdso\]$", maps, re.M).groups()
+    )
     ready.value, steps = True, collections.Counter()
     with contextlib.suppress(ChildProcessError):
         while True:

@@ -85,7 +85,9 @@ class Measure:
         self.clock = (~pid << 3) | 2
         self.send("GET", "/")
 
-    def send(self, method: str, path: str, query: dict[str, str] | None = None, body: bytes | None = None) -> bytes:
+    def send(
+        self, method: str, path: str, query: dict[str, str] | None = None, body: bytes | None = None
+    ) -> bytes:
         self.client.connection.request(method, presign(method, self.host, path, KEYS, query), body)
         answer = self.client.connection.getresponse()
         text = answer.read()
@@ -113,7 +115,9 @@ def keys(prefix: str, count: int) -> list[str]:
     return found
 
 
-def one_round(options: argparse.Namespace, mount: pathlib.Path, number: int, remount: Callable[[], None]) -> tuple[dict, float]:
+def one_round(
+    options: argparse.Namespace, mount: pathlib.Path, number: int, remount: Callable[[], None]
+) -> tuple[dict, float]:
     """What each step took, and MiB of memory at the end."""
     found = {}
     fresh, kept = keys(f"new{number}", options.requests), keys(KEPT, options.requests)
@@ -136,12 +140,16 @@ def one_round(options: argparse.Namespace, mount: pathlib.Path, number: int, rem
         page = {"list-type": "2"}
         found["first page"] = measure.step([("GET", f"/{BUCKET}", page)])
         starts = [name(random.Random(number + at).randrange(1 << 31)) for at in range(options.pages)]
-        found["page"] = measure.step([("GET", f"/{BUCKET}", {**page, "start-after": start}) for start in starts])
+        found["page"] = measure.step(
+            [("GET", f"/{BUCKET}", {**page, "start-after": start}) for start in starts]
+        )
         memory = peak_resident_mib(pid)
     return found, memory
 
 
-def at_scale(options: argparse.Namespace, mount: pathlib.Path, remount: Callable[[], None]) -> tuple[dict, float]:
+def at_scale(
+    options: argparse.Namespace, mount: pathlib.Path, remount: Callable[[], None]
+) -> tuple[dict, float]:
     """The least of all rounds."""
     best: dict[str, tuple[float, float]] = {}
     for number in range(options.rounds):
@@ -154,7 +162,13 @@ def at_scale(options: argparse.Namespace, mount: pathlib.Path, remount: Callable
 
 
 def shown(value: float) -> str:
-    return f"{value / 1e6:.2f} s" if value >= 1e6 else f"{value / 1e3:.1f} ms" if value >= 10_000 else f"{value:.0f}"
+    return (
+        f"{value / 1e6:.2f} s"
+        if value >= 1e6
+        else f"{value / 1e3:.1f} ms"
+        if value >= 10_000
+        else f"{value:.0f}"
+    )
 
 
 def tell(kind: str, names: int, by_program: float | None, best: dict, rest: str) -> None:
@@ -203,7 +217,9 @@ def measure_kind(options: argparse.Namespace, kind: str, place: pathlib.Path) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--names", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--file-systems", nargs="+", choices=["ext4", "xfs"], default=["ext4", "xfs"])
     parser.add_argument("--dir", help="where the images are made (default: the system's temporary directory)")
@@ -219,7 +235,9 @@ def main() -> None:
     options.null = False
     if os.geteuid() != 0:
         sys.exit("only root may mount file systems")
-    print(f"load {os.getloadavg()[0]:.1f}, durability {options.durability}; us of CPU / us waited; a page has 1000 keys")
+    print(
+        f"load {os.getloadavg()[0]:.1f}, durability {options.durability}; us of CPU / us waited; a page has 1000 keys"
+    )
     print("| | names | a program's create | " + " | ".join(STEPS) + " | directory, resident |")
     print("|---" * (len(STEPS) + 4) + "|", flush=True)
     with tempfile.TemporaryDirectory(dir=options.dir, prefix="slipway-flat-") as place:

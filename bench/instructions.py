@@ -44,7 +44,15 @@ OBSERVED_WITH = [
 
 
 def collected(program: pathlib.Path, kind: str, count: int, options: tuple[str, ...]) -> int:
-    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, "null:", kind, str(count)]
+    command = [
+        "valgrind",
+        "--tool=callgrind",
+        "--callgrind-out-file=/dev/null",
+        program,
+        "null:",
+        kind,
+        str(count),
+    ]
     command += options
     env = dict(os.environ, SLIPWAY_ROOT_ACCESS_KEY=ACCESS_KEY, SLIPWAY_ROOT_SECRET_KEY=SECRET_KEY)
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600)
@@ -60,9 +68,15 @@ def of_a_request(program: pathlib.Path, kind: str, options: tuple[str, ...] = ()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "target" / "release" / "examples" / "requests")
-    parser.add_argument("--check", action="store_true", help="fail if a count is above the baseline and its tolerance")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--program", type=pathlib.Path, default=ROOT / "target" / "release" / "examples" / "requests"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="fail if a count is above the baseline and its tolerance"
+    )
     parser.add_argument("--update", action="store_true", help="make the counts the baseline")
     options = parser.parse_args()
     if not options.program.exists():

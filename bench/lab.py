@@ -186,7 +186,11 @@ class Lab:
         # The kernel removes a namespace, and the veth in it, some time after its last process; not before the next run.
         self.stack.callback(subprocess.run, ["ip", "link", "del", outside], capture_output=True, check=False)
         run("ip", "link", "set", outside, "master", self.bridge, "up")
-        for words in (f"address add {self.address(number)}/24 dev eth0", "link set eth0 up", "link set lo up"):
+        for words in (
+            f"address add {self.address(number)}/24 dev eth0",
+            "link set eth0 up",
+            "link set lo up",
+        ):
             run("ip", "-n", name, *words.split())
         return name
 
@@ -218,7 +222,9 @@ def free_network() -> str:
 
 
 class Gateway:
-    def __init__(self, lab: Lab, number: int, durability: str, share: float | None, more: tuple[str, ...]) -> None:
+    def __init__(
+        self, lab: Lab, number: int, durability: str, share: float | None, more: tuple[str, ...]
+    ) -> None:
         self.lab, self.address = lab, lab.address(number)
         command = ["nsenter", f"--net=/run/netns/{lab.namespace(number)}", lab.binary, "serve", lab.tree]
         command += ["--listen", f"{self.address}:{PORT}", "--ops-listen", f"{self.address}:{OPERATIONS_PORT}"]
@@ -276,7 +282,12 @@ class HAProxy:
         binary = shutil.which("haproxy", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
         self.log = open(lab.work / "haproxy.log", "ab")
         self.process = lab.command(
-            "haproxy", share, [binary, "-db", "-f", config], stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL
+            "haproxy",
+            share,
+            [binary, "-db", "-f", config],
+            stdout=self.log,
+            stderr=self.log,
+            stdin=subprocess.DEVNULL,
         )
         try:
             poll("HAProxy's start", self._answers)
@@ -299,7 +310,11 @@ class HAProxy:
             control.sendall(b"show stat\n")
             text = b"".join(iter(lambda: control.recv(1 << 16), b"")).decode().lstrip("# ")
         rows = csv.DictReader(text.splitlines())
-        return {row["svname"] for row in rows if row["svname"].startswith("gateway") and row["status"].startswith("UP")}
+        return {
+            row["svname"]
+            for row in rows
+            if row["svname"].startswith("gateway") and row["status"].startswith("UP")
+        }
 
     def wait(self, numbers) -> None:
         """Until its health checks know who is there."""

@@ -80,8 +80,10 @@ def tell(what: str, first: float, later: list[float], cpu: float) -> None:
     print(f"{what}: first page {first * 1000:.0f} ms, whole listing {first + sum(later):.2f} s")
     if later:
         ordered = sorted(later)
-        print(f"  later pages              median {statistics.median(later) * 1000:.1f} ms, "
-              f"99 % {ordered[int(len(later) * 0.99)] * 1000:.1f} ms, longest {ordered[-1] * 1000:.1f} ms")
+        print(
+            f"  later pages              median {statistics.median(later) * 1000:.1f} ms, "
+            f"99 % {ordered[int(len(later) * 0.99)] * 1000:.1f} ms, longest {ordered[-1] * 1000:.1f} ms"
+        )
         print(f"  server CPU a page        {cpu / (len(later) + 1) * 1000:.1f} ms")
 
 
@@ -105,11 +107,15 @@ def measure(options: argparse.Namespace, work: pathlib.Path) -> None:
             tell(what, first, later, cpu_seconds(pid) - cpu_before)
         print(f"resident growth            {peak_resident_mib(pid) - before:.1f} MiB")
     drop_caches()
-    print(f"baseline (scandir + sort + stat, this program)  cold {baseline(directory):.2f} s, warm {baseline(directory):.2f} s")
+    print(
+        f"baseline (scandir + sort + stat, this program)  cold {baseline(directory):.2f} s, warm {baseline(directory):.2f} s"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--files", type=int, default=1_000_000)
     parser.add_argument("--dir", help="where to make them (default: the system's temporary directory)")
     parser.add_argument("--writes", action="store_true", help="a PUT before each page")

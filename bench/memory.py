@@ -37,7 +37,18 @@ def idle(_: argparse.Namespace, host: str, pid: int) -> float:
 
 
 def uploads(options: argparse.Namespace, host: str, pid: int) -> float:
-    command = [options.binary, "bench", f"http://{host}", "put", "--size", "1m", "-c", str(UPLOADS), "-d", "5s"]
+    command = [
+        options.binary,
+        "bench",
+        f"http://{host}",
+        "put",
+        "--size",
+        "1m",
+        "-c",
+        str(UPLOADS),
+        "-d",
+        "5s",
+    ]
     env = dict(os.environ, AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
     if done.returncode:
@@ -64,7 +75,9 @@ def connections(_: argparse.Namespace, host: str, pid: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--dir", help="where to put the data (default: the system's temporary directory)")
     parser.add_argument("--binary", default=ROOT / "target/release/slipway")
     parser.add_argument("--durability", default="none", choices=["none", "data", "full"])
@@ -72,7 +85,11 @@ def main() -> None:
     options = parser.parse_args()
     options.null = False
     missed = False
-    titles = {"idle": "idle", "uploads": f"{UPLOADS} PUTs of 1 MiB at once, peak", "connections": f"{CONNECTIONS} idle connections"}
+    titles = {
+        "idle": "idle",
+        "uploads": f"{UPLOADS} PUTs of 1 MiB at once, peak",
+        "connections": f"{CONNECTIONS} idle connections",
+    }
     for kind, measure in (("idle", idle), ("uploads", uploads), ("connections", connections)):
         with tempfile.TemporaryDirectory(dir=options.dir, prefix="slipway-memory-") as work:
             (pathlib.Path(work) / "data").mkdir()
@@ -80,7 +97,10 @@ def main() -> None:
                 mib = measure(options, host, pid)
         met = mib < TARGETS[kind]
         missed |= not met
-        print(f"{titles[kind]:32} {mib:6.1f} MiB; target: under {TARGETS[kind]}, {'met' if met else 'MISSED'}", flush=True)
+        print(
+            f"{titles[kind]:32} {mib:6.1f} MiB; target: under {TARGETS[kind]}, {'met' if met else 'MISSED'}",
+            flush=True,
+        )
     sys.exit(1 if options.check and missed else 0)
 
 

@@ -26,7 +26,9 @@ BUCKET = "bench"
 MIB = 1 << 20
 
 
-def call(host: str, method: str, key: str, query: dict[str, str], body=None, headers: dict[str, str] | None = None):
+def call(
+    host: str, method: str, key: str, query: dict[str, str], body=None, headers: dict[str, str] | None = None
+):
     """Headers and body of the answer."""
     connection = http.client.HTTPConnection(host, timeout=600)
     with contextlib.closing(connection):
@@ -71,7 +73,9 @@ def copy(source: pathlib.Path, how: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--binary", default=ROOT / "target/release/slipway")
     parser.add_argument("--durability", default="full", choices=["none", "data", "full"])
     parser.add_argument("--parts", type=int, default=100)
@@ -90,11 +94,14 @@ def main() -> None:
             begun, cpu = time.monotonic(), cpu_seconds(pid)
             upload_id, etags = upload(host, options, sizes)
             seconds, cpu = time.monotonic() - begun, cpu_seconds(pid) - cpu
-            print(f"{options.parts} parts of {options.part_mib} MiB{' and a little less' if options.unequal else ''}, "
-                  f"durability {options.durability}, {options.connections} at a time: "
-                  f"{sum(sizes) / seconds / 1e6:.0f} MB/s, {cpu:.1f} s of CPU")
+            print(
+                f"{options.parts} parts of {options.part_mib} MiB{' and a little less' if options.unequal else ''}, "
+                f"durability {options.durability}, {options.connections} at a time: "
+                f"{sum(sizes) / seconds / 1e6:.0f} MB/s, {cpu:.1f} s of CPU"
+            )
             parts = "".join(
-                f"<Part><PartNumber>{n}</PartNumber><ETag>{etag}</ETag></Part>" for n, etag in enumerate(etags, 1)
+                f"<Part><PartNumber>{n}</PartNumber><ETag>{etag}</ETag></Part>"
+                for n, etag in enumerate(etags, 1)
             )
             body = f"<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>"
             before, begun = written(pid), time.monotonic()
@@ -102,12 +109,16 @@ def main() -> None:
             milliseconds = (time.monotonic() - begun) * 1000
             if "<ETag>" not in text:
                 raise SystemExit(text)
-            print(f"completed in {milliseconds:.1f} ms; the server wrote {written(pid) - before:,} bytes meanwhile "
-                  f"(peak memory {peak_resident_mib(pid):.0f} MiB)")
+            print(
+                f"completed in {milliseconds:.1f} ms; the server wrote {written(pid) - before:,} bytes meanwhile "
+                f"(peak memory {peak_resident_mib(pid):.0f} MiB)"
+            )
             file = work / "data" / BUCKET / "object"
             if file.stat().st_size != sum(sizes):
                 raise SystemExit("the object has another size")
-            print(f"cp of the same bytes: {copy(file, 'never')}; with blocks shared where possible: {copy(file, 'auto')}")
+            print(
+                f"cp of the same bytes: {copy(file, 'never')}; with blocks shared where possible: {copy(file, 'auto')}"
+            )
 
 
 if __name__ == "__main__":

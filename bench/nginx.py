@@ -34,7 +34,18 @@ http {{
 
 def make_certificate(work: pathlib.Path) -> tuple[str, str]:
     certificate, key = str(work / "tls.pem"), str(work / "tls.key")
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+    ]
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     subprocess.run([*command, *names, "-out", certificate, "-keyout", key], check=True, capture_output=True)
     return certificate, key
@@ -58,7 +69,9 @@ def wrk(url: str, options: argparse.Namespace, pids: list[int]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--dir", help="where to put the data (default: the system's temporary directory)")
     parser.add_argument("--binary", default=ROOT / "target/release/slipway")
     parser.add_argument("--durability", default="none")
@@ -95,10 +108,15 @@ def main() -> None:
                     time.sleep(0.2)
                     ours, theirs = [], []
                     for _ in range(options.rounds):
-                        ours.append(wrk(f"{scheme}://{host}{presign('GET', host, path, KEYS)}", options, [pid]))
+                        ours.append(
+                            wrk(f"{scheme}://{host}{presign('GET', host, path, KEYS)}", options, [pid])
+                        )
                         theirs.append(wrk(f"{scheme}://127.0.0.1:{port}{path}", options, workers(nginx.pid)))
                     mine, other = min(ours), min(theirs)
-                    print(f"GET {size:5} slipway {mine:9.1f} us  nginx {other:9.1f} us  {mine / other:5.2f} x", flush=True)
+                    print(
+                        f"GET {size:5} slipway {mine:9.1f} us  nginx {other:9.1f} us  {mine / other:5.2f} x",
+                        flush=True,
+                    )
             finally:
                 nginx.send_signal(signal.SIGTERM)
                 nginx.wait(timeout=30)

@@ -72,8 +72,12 @@ def measure(address: str, pid: int, options: argparse.Namespace, concurrency: in
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dir", default=None, help="where the data goes (default: the system's temporary directory)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--dir", default=None, help="where the data goes (default: the system's temporary directory)"
+    )
     parser.add_argument("--server", action="append", metavar="NAME=COMMAND")
     parser.add_argument("--size", default="1m")
     parser.add_argument("--concurrency", nargs="+", type=int, default=[1, 64])
@@ -85,7 +89,9 @@ def main() -> None:
     servers = dict(given.split("=", 1) for given in options.server or [f"slipway={BINARY}"])
     with contextlib.ExitStack() as stack:
         work = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.dir)))
-        running = {name: stack.enter_context(started(command, work / name)) for name, command in servers.items()}
+        running = {
+            name: stack.enter_context(started(command, work / name)) for name, command in servers.items()
+        }
         best: dict[tuple, dict] = {}
         for _ in range(options.rounds):
             for concurrency in options.concurrency:

@@ -42,13 +42,25 @@ def bench(preset: str, address: str, pid: int, name: str, options: argparse.Name
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dir", default=None, help="where the data goes (default: the system's temporary directory)")
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "target/study", help="default: %(default)s")
-    parser.add_argument("--presets", nargs="+", default=PRESETS, metavar="PRESET", help="default: %(default)s")
-    parser.add_argument("--server", action="append", default=[], metavar="NAME=COMMAND", help="another server")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--dir", default=None, help="where the data goes (default: the system's temporary directory)"
+    )
+    parser.add_argument(
+        "--out", type=pathlib.Path, default=ROOT / "target/study", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--presets", nargs="+", default=PRESETS, metavar="PRESET", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--server", action="append", default=[], metavar="NAME=COMMAND", help="another server"
+    )
     parser.add_argument("--durability", default="none", choices=["none", "data", "full"], help="of ours")
-    parser.add_argument("--scale", type=float, default=1.0, help="of objects of gigabytes (default: %(default)s)")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="of objects of gigabytes (default: %(default)s)"
+    )
     parser.add_argument("--seconds", type=int, default=10, help="of each step (default: %(default)s)")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--concurrency", help="instead of the presets' own")
@@ -57,8 +69,12 @@ def main() -> None:
     servers = {OURS: f"{BINARY} serve --durability {options.durability} --listen {{address}} {{dir}}"}
     servers |= dict(given.split("=", 1) for given in options.server)
     with contextlib.ExitStack() as stack:
-        work = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.dir, prefix="slipway-study-")))
-        running = {name: stack.enter_context(started(command, work / name)) for name, command in servers.items()}
+        work = pathlib.Path(
+            stack.enter_context(tempfile.TemporaryDirectory(dir=options.dir, prefix="slipway-study-"))
+        )
+        running = {
+            name: stack.enter_context(started(command, work / name)) for name, command in servers.items()
+        }
         for preset in options.presets:
             reports = {name: bench(preset, *of, name, options) for name, of in running.items()}
             ours = reports.pop(OURS)

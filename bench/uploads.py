@@ -40,13 +40,21 @@ def run(client: Client, what: str, pid: int, writes: bool = False, **more: str) 
         times.append(elapsed * 1000)
         if not marker:
             break
-    rest = f", later median {statistics.median(times[1:]):.1f} ms, longest {max(times[1:]):.1f} ms" if times[1:] else ""
+    rest = (
+        f", later median {statistics.median(times[1:]):.1f} ms, longest {max(times[1:]):.1f} ms"
+        if times[1:]
+        else ""
+    )
     used = (cpu_seconds(pid) - cpu) / len(times) * 1000
-    print(f"{what:32} {listed:6} in {len(times):3} pages: first {times[0]:.1f} ms{rest}, server CPU a page {used:.1f} ms")
+    print(
+        f"{what:32} {listed:6} in {len(times):3} pages: first {times[0]:.1f} ms{rest}, server CPU a page {used:.1f} ms"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--uploads", type=int, default=10_000)
     parser.add_argument("--dir", help="where (default: the system's temporary directory)")
     parser.add_argument("--binary", default=ROOT / "target/release/slipway")
@@ -59,7 +67,9 @@ def main() -> None:
             client.send("PUT", f"/{BUCKET}")
             for number in range(options.uploads):
                 spread = number * 7919 % options.uploads
-                client.send("POST", f"/{BUCKET}/run{spread % 100:02}/measurement-{spread:08}", {"uploads": ""})
+                client.send(
+                    "POST", f"/{BUCKET}/run{spread % 100:02}/measurement-{spread:08}", {"uploads": ""}
+                )
             before = peak_resident_mib(pid)
             run(client, "all", pid)
             run(client, "all, again", pid)

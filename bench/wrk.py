@@ -62,7 +62,19 @@ def run_wrk(host: str, file: pathlib.Path, seconds: int, connections: int) -> di
 
 def run_ab(host: str, path: str, seconds: int, connections: int) -> dict:
     """HEAD, which wrk cannot do: it waits for the body that Content-Length promises."""
-    command = ["ab", "-i", "-k", "-q", "-n", "10000000", "-t", str(seconds), "-c", str(connections), f"http://{host}{path}"]
+    command = [
+        "ab",
+        "-i",
+        "-k",
+        "-q",
+        "-n",
+        "10000000",
+        "-t",
+        str(seconds),
+        "-c",
+        str(connections),
+        f"http://{host}{path}",
+    ]
     out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=seconds + 60).stdout
     errors = re.search(r"Non-2xx responses:\s+(\d+)", out)
     return {
@@ -83,7 +95,11 @@ def measure(host: str, pid: int, options: argparse.Namespace, work: pathlib.Path
         for name, size in SIZES.items():
             # Large bodies all to few keys, or the disk fills.
             count = max(PUT_KEYS * 1024 // size, 16)
-            targets = [f"/{BUCKET}/put/{name}/{n}" for n in range(count)] if method == "PUT" else [f"/{BUCKET}/{name}"]
+            targets = (
+                [f"/{BUCKET}/put/{name}/{n}" for n in range(count)]
+                if method == "PUT"
+                else [f"/{BUCKET}/{name}"]
+            )
             paths = [presign(method, host, target, keys) for target in targets]
             file = script(work, method, paths, size)
 
@@ -105,7 +121,9 @@ def measure(host: str, pid: int, options: argparse.Namespace, work: pathlib.Path
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--binary", default=ROOT / "target/release/slipway")
     parser.add_argument("--null", action="store_true", help="measure the gateway without files")
     parser.add_argument("--durability", default="none", choices=["none", "data", "full"])
@@ -120,10 +138,15 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if not options.json:
-        print(f"{os.cpu_count()} cpus, {time.strftime('%Y-%m-%d')}, wrk -c{options.connections}, "
-              f"durability {options.durability}{', null backend' if options.null else ''}; best of {options.rounds}")
+        print(
+            f"{os.cpu_count()} cpus, {time.strftime('%Y-%m-%d')}, wrk -c{options.connections}, "
+            f"durability {options.durability}{', null backend' if options.null else ''}; best of {options.rounds}"
+        )
         print(f"{'':5}{'size':>7}{'req/s':>10}{'CPU us':>9}{'p50':>10}{'p99':>10}")
-    with tempfile.TemporaryDirectory(dir=options.dir, prefix="slipway-bench-") as name, contextlib.ExitStack() as stack:
+    with (
+        tempfile.TemporaryDirectory(dir=options.dir, prefix="slipway-bench-") as name,
+        contextlib.ExitStack() as stack,
+    ):
         work = pathlib.Path(name)
         if options.endpoint:
             host, pid, keys = options.endpoint, options.pid, tuple(options.keys.split(":", 1))
@@ -134,9 +157,16 @@ def main() -> None:
         for row in measure(host, pid, options, work, keys):
             rows.append(row)
             if not options.json:
-                bad = f"  {row['errors']} errors {row['socket_errors'] or ''}" if row["errors"] or row["socket_errors"] else ""
-                print(f"{row['method']:5}{row['size']:>7}{row['per_second']:>10.0f}{row['cpu_us']:>9.1f}"
-                      f"{row['p50']:>10}{row['p99']:>10}{bad}", flush=True)
+                bad = (
+                    f"  {row['errors']} errors {row['socket_errors'] or ''}"
+                    if row["errors"] or row["socket_errors"]
+                    else ""
+                )
+                print(
+                    f"{row['method']:5}{row['size']:>7}{row['per_second']:>10.0f}{row['cpu_us']:>9.1f}"
+                    f"{row['p50']:>10}{row['p99']:>10}{bad}",
+                    flush=True,
+                )
         if options.json:
             print(json.dumps({"rows": rows, "peak_resident_mib": peak_resident_mib(pid)}, indent=1))
         else:

@@ -14,6 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from file_systems import mounts
+
 from support import codes, tables
 from support.bucket import Bucket, unique_bucket_name
 from support.clients import boto3_client

@@ -242,8 +242,12 @@ class TestKept:
             given = make_server("--account-id", OTHER, tree=tree, as_nobody=True, program=program)
             assert given.account == OTHER
             # What is given is the same after each start.
-            assert "each start has to be given" in given.log and "another one after each start" not in given.log
-            with pytest.raises(StartFailed, match="--credentials-file, or in SLIPWAY_ROOT_ACCESS_KEY and SLIPW"):
+            assert (
+                "each start has to be given" in given.log and "another one after each start" not in given.log
+            )
+            with pytest.raises(
+                StartFailed, match="--credentials-file, or in SLIPWAY_ROOT_ACCESS_KEY and SLIPW"
+            ):
                 make_server(tree=tree, as_nobody=True, program=program, env={})
 
     def test_where_nothing_is_stored(self, make_server):

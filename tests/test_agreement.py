@@ -35,7 +35,9 @@ def test_another_is_told(make_server, tmp_path, options, says):
     assert says in log and str(noted(tree)) in log
     assert log.count("have to agree") == 1
     text = noted(tree).read_text()
-    noted(tree).write_text("\n".join(line for line in text.splitlines() if not line.startswith(options[0][2:])))
+    noted(tree).write_text(
+        "\n".join(line for line in text.splitlines() if not line.startswith(options[0][2:]))
+    )
     assert "have to agree" not in make_server(*options, tree=tree).log
 
 

@@ -139,7 +139,9 @@ class TestOrder:
         query = {"uploads": "", "key-marker": "k", "upload-id-marker": "x"}
         expect.error(raw.get("/no-such-bucket", query=query), "NoSuchBucket")
 
-    @pytest.mark.parametrize("headers", [{}, {"content-md5": content_md5(b"<")}, {"content-md5": content_md5(b"other")}])
+    @pytest.mark.parametrize(
+        "headers", [{}, {"content-md5": content_md5(b"<")}, {"content-md5": content_md5(b"other")}]
+    )
     def test_bucket_before_documents(self, raw, headers):
         for path, query in [
             ("/no-such-bucket", {"delete": ""}),

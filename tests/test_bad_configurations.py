@@ -101,7 +101,10 @@ def names() -> list[Bad]:
 
 
 def syntax() -> list[Bad]:
-    return [Bad(text, "not TOML: expected key = value") for text in ("region", "region = ", 'log = "info', "a = 1\na = 2", "[", "= 3")]
+    return [
+        Bad(text, "not TOML: expected key = value")
+        for text in ("region", "region = ", 'log = "info', "a = 1\na = 2", "[", "= 3")
+    ]
 
 
 def write_keys(text: str, mode: int = 0o600) -> Callable[[Path], None]:
@@ -127,15 +130,27 @@ def files() -> list[Bad]:
         Bad(keys, "make it, or name another", "credentials-file"),
         Bad(keys, "chmod 600 it", "credentials-file", write_keys(KEYS_TEXT, 0o644)),
         Bad(keys, "line 1: expected access_key =", "credentials-file", write_keys("access_key = 'abc'\n")),
-        Bad(keys, "line 3: expected access_key =", "credentials-file", write_keys(KEYS_TEXT + "colour = 1\n")),
+        Bad(
+            keys, "line 3: expected access_key =", "credentials-file", write_keys(KEYS_TEXT + "colour = 1\n")
+        ),
         Bad(keys, "give both", "credentials-file", write_keys(KEYS_TEXT + "uid = 1\n")),
-        Bad('credentials-file = "."', "others may read it", "credentials-file", lambda directory: directory.chmod(0o755)),
+        Bad(
+            'credentials-file = "."',
+            "others may read it",
+            "credentials-file",
+            lambda directory: directory.chmod(0o755),
+        ),
         Bad('tls-cert = "one.crt"', "give one key for each certificate", "tls-cert"),
         Bad('tls-key = "one.key"', "give one key for each certificate", "tls-key"),
         Bad(pair.format("none", "none"), "make it, or name another", "tls-cert"),
         Bad(pair.format("empty", "empty"), "no certificate in it: it takes", "tls-cert", write_pair),
         Bad(pair.format("CERT", "empty"), "no private key in it", "tls-key", write_pair),
-        Bad(pair.format("CERT", "other.key"), "give the keys in the order of the certificates", "tls-key", write_pair),
+        Bad(
+            pair.format("CERT", "other.key"),
+            "give the keys in the order of the certificates",
+            "tls-key",
+            write_pair,
+        ),
     ]
 
 
@@ -165,7 +180,9 @@ def check(said: str, path: Path, lines: range, bad: Bad) -> None:
 
 def start(tree: Path, *options: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     command = [binary(), "serve", *options, tree]
-    return subprocess.run(command, capture_output=True, text=True, env={**KEYS, **(env or {})}, timeout=30, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, env={**KEYS, **(env or {})}, timeout=30, check=False
+    )
 
 
 def contents(tree: Path) -> dict[str, bytes | None]:
@@ -201,7 +218,13 @@ def test_at_a_reload(make_server, tmp_path: Path) -> None:
         path.write_text(wrong.read_text())
         size = len(server.log)
         server.signal(signal.SIGHUP)
-        poll(lambda: "not reloaded: everything stays as it was" in server.log[size:] or "reloaded new" in server.log[size:], 10)
+        poll(
+            lambda: (
+                "not reloaded: everything stays as it was" in server.log[size:]
+                or "reloaded new" in server.log[size:]
+            ),
+            10,
+        )
         said = server.log[size:]
         assert "not reloaded" in said, (bad, said)
         assert said.count("\n") == 1, said
@@ -218,7 +241,9 @@ def test_at_a_reload(make_server, tmp_path: Path) -> None:
 def test_an_empty_file_names_no_directory(make_server, tmp_path: Path) -> None:
     path = tmp_path / "slipway.toml"
     path.write_text("")
-    done = subprocess.run([binary(), "serve", "--config", path], capture_output=True, text=True, env=KEYS, check=False)
+    done = subprocess.run(
+        [binary(), "serve", "--config", path], capture_output=True, text=True, env=KEYS, check=False
+    )
     assert done.returncode == 2 and f"{path}: nothing to serve: name the directory" in done.stderr, done
 
 
@@ -237,7 +262,10 @@ def test_an_empty_file_names_no_directory(make_server, tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_flags_and_variables(tmp_path: Path, key: str, value: str, cure: str) -> None:
     variable = "SLIPWAY_" + key.upper().replace("-", "_")
-    for options, env, named in [([f"--{key}={value}"], {}, [f"--{key}"]), ([], {variable: value}, [variable, f"--{key}"])]:
+    for options, env, named in [
+        ([f"--{key}={value}"], {}, [f"--{key}"]),
+        ([], {variable: value}, [variable, f"--{key}"]),
+    ]:
         done = start(tmp_path / "tree", *options, env=env)
         assert done.returncode in (1, 2) and cure in done.stderr, done
         assert any(name in done.stderr for name in named), done
@@ -272,6 +300,18 @@ def test_a_file_that_the_servers_user_may_not_read(make_server, tmp_path: Path) 
     path = tmp_path / "slipway.toml"
     path.write_text("\n")
     path.chmod(0o600)
-    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", binary(), "serve", "--config", path, tmp_path / "tree"]
+    command = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        binary(),
+        "serve",
+        "--config",
+        path,
+        tmp_path / "tree",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, env=KEYS, check=False)
-    assert done.returncode == 2 and "let the server's user read it" in done.stderr and str(path) in done.stderr, done
+    assert (
+        done.returncode == 2 and "let the server's user read it" in done.stderr and str(path) in done.stderr
+    ), done

@@ -282,7 +282,6 @@ class TestErrors:
         (problem,) = report["problems"]
         assert "could not remove all of slipway-bench-" in problem and "connection refused" in problem
 
-
     @pytest.mark.parametrize(
         ("uploads", "listed"),
         [
@@ -421,7 +420,8 @@ def test_several_endpoints(make_server, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["get", "--size", "64k"], ["get", "--size", "1m", "--range", "64k"], ["put"], ["head"], ["mixed"]]
+    "arguments",
+    [["get", "--size", "64k"], ["get", "--size", "1m", "--range", "64k"], ["put"], ["head"], ["mixed"]],
 )
 def test_a_server_that_stores_nothing(make_server, tmp_path, arguments):
     server = make_server(tree="null:")

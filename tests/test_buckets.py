@@ -156,7 +156,9 @@ class TestHeadAndLocation:
         response = expect.ok(raw.get(bucket.path(), query={"location": ""}))
         assert response.xml.name == "LocationConstraint"
         assert response.xml.text == ""
-        assert response.body.endswith(b'<LocationConstraint xmlns="http://s3.amazonaws.com/doc/2006-03-01/"/>')
+        assert response.body.endswith(
+            b'<LocationConstraint xmlns="http://s3.amazonaws.com/doc/2006-03-01/"/>'
+        )
 
     def test_location_elsewhere(self, make_server):
         server = make_server("--region", "eu-lab-1")
@@ -285,7 +287,9 @@ class TestDelete:
         bucket.delete("a")
         (bucket.tree / ".slipway" / "notes").write_text("x")
         upload_id = bucket.create_upload("up")
-        expect.error(raw.delete(bucket.path()), "BucketNotEmpty", re.compile("no objects"), BucketName=bucket.name)
+        expect.error(
+            raw.delete(bucket.path()), "BucketNotEmpty", re.compile("no objects"), BucketName=bucket.name
+        )
         assert (bucket.tree / ".slipway" / "notes").read_text() == "x"
         expect.ok(bucket.put_part("up", upload_id, 1, b"x"))
 
@@ -373,9 +377,7 @@ class TestList:
     )
     def test_another_region(self, raw, region, message):
         response = raw.get("/", query={"bucket-region": region})
-        expect.error(
-            response, "InvalidArgument", message, ArgumentName="bucket-region", ArgumentValue=None
-        )
+        expect.error(response, "InvalidArgument", message, ArgumentName="bucket-region", ArgumentValue=None)
 
     def test_an_empty_token_is_none(self, own):
         document = expect.ok(own.raw.get("/", query={"continuation-token": "", "max-buckets": "1"})).xml

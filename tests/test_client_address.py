@@ -54,7 +54,10 @@ def by_proxy(server, header: bytes, request: bytes | None = None):
 
 @pytest.mark.parametrize(
     "source, header, value",
-    [("x-forwarded-for", "x_forwarded_for", f"1.1.1.1, {CLIENT}"), ("forwarded", "forwarded", f"for=1.1.1.1, for={CLIENT}")],
+    [
+        ("x-forwarded-for", "x_forwarded_for", f"1.1.1.1, {CLIENT}"),
+        ("forwarded", "forwarded", f"for=1.1.1.1, for={CLIENT}"),
+    ],
 )
 def test_headers(start, log, source, header, value):
     server = start("--client-address", source, "--trusted-proxy", "127.0.0.0/8")
@@ -85,7 +88,9 @@ def test_on_a_unix_socket(start, log, tmp_path):
     start("--client-address", "x-forwarded-for", "--trusted-proxy", "unix", listen=[f"unix:{path}"])
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(path))
-        client.sendall(b"GET / HTTP/1.1\r\nHost: s3\r\nX-Forwarded-For: 192.0.2.7\r\nConnection: close\r\n\r\n")
+        client.sendall(
+            b"GET / HTTP/1.1\r\nHost: s3\r\nX-Forwarded-For: 192.0.2.7\r\nConnection: close\r\n\r\n"
+        )
         while client.recv(4096):
             pass
     assert poll(lambda: log.read_text(), 10)
@@ -109,7 +114,9 @@ def test_the_proxy_protocol(start, log, header, expected):
     assert told(log, answer.headers["x-amz-request-id"]) == expected
 
 
-@pytest.mark.parametrize("header", [b"", b"PROXY TCP4 nonsense\r\n", V2 + b"\x21\x11\xff\xff", b"\x16\x03\x01" + bytes(20)])
+@pytest.mark.parametrize(
+    "header", [b"", b"PROXY TCP4 nonsense\r\n", V2 + b"\x21\x11\xff\xff", b"\x16\x03\x01" + bytes(20)]
+)
 def test_connections_that_do_not_begin_with_it_are_closed(start, log, header):
     server = start(
         *("--client-address", "proxy-protocol", "--trusted-proxy", "127.0.0.1"),
@@ -180,7 +187,9 @@ def test_haproxy(start, log, tmp_path):
             with socket.create_connection(("127.0.0.1", front), source_address=("127.0.0.77", 0)) as client:
                 client.sendall(raw.prepare("GET", "/").bytes)
                 head = client.recv(65536).decode()
-            request_id = next(line.split(": ")[1] for line in head.split("\r\n") if line.startswith("x-amz-request-id"))
+            request_id = next(
+                line.split(": ")[1] for line in head.split("\r\n") if line.startswith("x-amz-request-id")
+            )
             assert told(log, request_id) == "127.0.0.77"
         finally:
             proxy.terminate()

@@ -14,7 +14,19 @@ from support.server import REPOSITORY, binary
 from support.wire import poll
 
 NEEDED = {"ip": "iproute2", "nsenter": "util-linux", "haproxy": "haproxy", "strace": "strace"}
-SMALLEST = ["--quick", "--gateways", "2", "--seconds", "0.5", "--repeat", "1", "--heads", "80", "--change-seconds", "3"]
+SMALLEST = [
+    "--quick",
+    "--gateways",
+    "2",
+    "--seconds",
+    "0.5",
+    "--repeat",
+    "1",
+    "--heads",
+    "80",
+    "--change-seconds",
+    "3",
+]
 # Single steps through an unoptimised program take minutes.
 SMALLEST += ["--drain-delay", "2", "--concurrency", "8", "--no-instructions"]
 
@@ -42,7 +54,11 @@ def _means() -> None:
 def start(directory: Path, *arguments: str | Path) -> subprocess.Popen:
     command = [sys.executable, REPOSITORY / "bench" / "cluster.py", "--binary", binary(), "--dir", directory]
     return subprocess.Popen(
-        [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        [*command, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     )
 
 

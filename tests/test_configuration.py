@@ -13,7 +13,16 @@ from pathlib import Path
 import pytest
 
 from support import expect
-from support.server import ACCESS_KEY, KEYS, NOBODY, SECRET_KEY, Server, StartFailed, binary, first_start_on_a_terminal
+from support.server import (
+    ACCESS_KEY,
+    KEYS,
+    NOBODY,
+    SECRET_KEY,
+    Server,
+    StartFailed,
+    binary,
+    first_start_on_a_terminal,
+)
 from support.sigv4 import Signer
 from support.wire import RawClient
 
@@ -245,19 +254,27 @@ class TestCredentials:
         self.check(second, access_key, secret_key)
         assert access_key in second.output
         assert secret_key not in second.output + second.log
-        assert set(os.listdir(file.parent)) - {"metadata"} == {"account.toml", "credentials.toml", "tree.toml"}
+        assert set(os.listdir(file.parent)) - {"metadata"} == {
+            "account.toml",
+            "credentials.toml",
+            "tree.toml",
+        }
 
     def test_made_for_who_sits_at_a_terminal(self, tmp_path):
         tree = tmp_path / "tree"
         with first_start_on_a_terminal(tree) as shown:
             access_key, secret_key = kept_keys(tree)
         assert f"  secret key  {secret_key}\n" in shown
-        assert f"AWS_ACCESS_KEY_ID={access_key} AWS_SECRET_ACCESS_KEY={secret_key}\n" in shown, "ready to paste"
+        assert f"AWS_ACCESS_KEY_ID={access_key} AWS_SECRET_ACCESS_KEY={secret_key}\n" in shown, (
+            "ready to paste"
+        )
 
     def test_made_for_one_run(self, make_server):
         """There is no file: without being shown they would be of no use."""
         server = make_server(tree="null:", env={})
-        access, secret = (re.search(rf"^  {kind} key +(\S+)$", server.output, re.M)[1] for kind in ("access", "secret"))
+        access, secret = (
+            re.search(rf"^  {kind} key +(\S+)$", server.output, re.M)[1] for kind in ("access", "secret")
+        )
         expect.ok(RawClient(server.address, Signer(access, secret)).get("/"))
 
     def test_others_are_made_for_another_directory(self, make_server, tmp_path):
@@ -370,7 +387,9 @@ class TestCommandLine:
 
     def test_help(self):
         assert "serve" in self.run("--help")
-        assert self.run("--help").startswith("An S3 server whose storage is the file system you already have\n")
+        assert self.run("--help").startswith(
+            "An S3 server whose storage is the file system you already have\n"
+        )
         text = self.run("serve", "--help")
         for flag in ("--listen", "--durability", "--tls-cert", "--header-timeout", "--sigv2"):
             assert flag in text
@@ -430,7 +449,9 @@ class TestNested:
     """A tree in a tree: what one makes of its own keeps the other's bucket."""
 
     def warnings(self, server) -> list[str]:
-        return [line for line in server.log.splitlines() if "served by itself" in line or "by themselves" in line]
+        return [
+            line for line in server.log.splitlines() if "served by itself" in line or "by themselves" in line
+        ]
 
     def test_a_bucket_is_served(self, make_server, tmp_path):
         outer = make_server()
@@ -438,7 +459,9 @@ class TestNested:
         assert not self.warnings(outer)
         for inner in (outer.tree / "bucket", outer.tree / "bucket" / "deep"):
             (line,) = self.warnings(make_server(tree=inner))
-            assert f"outer={outer.tree}" in line or "deep" in str(inner) and f"outer={outer.tree}/bucket" in line
+            assert f"outer={outer.tree}" in line or (
+                "deep" in str(inner) and f"outer={outer.tree}/bucket" in line
+            )
         again = make_server(tree=outer.tree)
         (line,) = self.warnings(again)
         assert 'count=1 names="bucket"' in line

@@ -47,12 +47,15 @@ class TestKeepAlive:
                 assert expect.ok(got).body == b"x" * number
                 expect.error(thing.raw.get(thing.path("none"), connection=connection), "NoSuchKey")
 
-    @pytest.mark.parametrize("body", [
-        b"HTTP/1.1 404 Not Found\r\ncontent-length: 3\r\n\r\nno\n",
-        b"HTTP/1.0 500 oops",
-        b"HTTP/1.1 431 Request Header Fields Too Large\r\n\r\n",
-        b"HTTP/1.1 400 Bad Request\r\n\r\n" + b"x" * (256 << 10),
-    ])
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"HTTP/1.1 404 Not Found\r\ncontent-length: 3\r\n\r\nno\n",
+            b"HTTP/1.0 500 oops",
+            b"HTTP/1.1 431 Request Header Fields Too Large\r\n\r\n",
+            b"HTTP/1.1 400 Bad Request\r\n\r\n" + b"x" * (256 << 10),
+        ],
+    )
     def test_objects_that_look_like_answers(self, bucket, body):
         """Saved responses are data like any other, whole, in ranges, from disk and from memory."""
         with bucket.raw.connect() as connection:
@@ -60,7 +63,9 @@ class TestKeepAlive:
             expect.ok(bucket.raw.put(bucket.path("saved"), body, connection=connection))
             for _ in range(3):
                 assert expect.ok(bucket.raw.get(bucket.path("saved"), connection=connection)).body == body
-                got = bucket.raw.get(bucket.path("warc"), connection=connection, headers={"range": "bytes=2-"})
+                got = bucket.raw.get(
+                    bucket.path("warc"), connection=connection, headers={"range": "bytes=2-"}
+                )
                 assert (got.status, got.body) == (206, body)
                 time.sleep(0.1)
 

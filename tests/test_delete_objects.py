@@ -178,8 +178,10 @@ def test_without_a_body(bucket):
         # Prefixes outside of the element that binds them, and bound again.
         b'<Delete><Quiet xmlns:s="%s">true</Quiet><s:Object><s:Key>a</s:Key></s:Object></Delete>' % NAMESPACE,
         b'<Delete><Object><Key xmlns:s="%s">a</Key></Object></Delete>' % NAMESPACE,
-        b'<s:Delete xmlns:s="%s"><s:Object xmlns:s="urn:other"><s:Key>a</s:Key></s:Object></s:Delete>' % NAMESPACE,
-        b'<s:Delete xmlns:s="%s" xmlns:s="urn:other"><s:Object><s:Key>a</s:Key></s:Object></s:Delete>' % NAMESPACE,
+        b'<s:Delete xmlns:s="%s"><s:Object xmlns:s="urn:other"><s:Key>a</s:Key></s:Object></s:Delete>'
+        % NAMESPACE,
+        b'<s:Delete xmlns:s="%s" xmlns:s="urn:other"><s:Object><s:Key>a</s:Key></s:Object></s:Delete>'
+        % NAMESPACE,
         b"\xff\xfe",
     ],
 )

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
 from file_systems import mounts
+
 from support import expect
 from support.bucket import Bucket
 from support.data import MIB

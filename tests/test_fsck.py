@@ -166,7 +166,9 @@ class TestFsck:
             (tree / "mine").mkdir(mode=0o755)
             (tree / "theirs").mkdir(mode=0o700)
             as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-            done = subprocess.run([*as_nobody, binary(), "fsck", tree], capture_output=True, text=True, timeout=60)
+            done = subprocess.run(
+                [*as_nobody, binary(), "fsck", tree], capture_output=True, text=True, timeout=60
+            )
         assert done.returncode == 1, done
         assert done.stdout.startswith(f"unreadable: {tree / 'theirs'}: ")
 

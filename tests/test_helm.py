@@ -204,7 +204,7 @@ def test_what_cannot_work_is_refused(values, says):
 @needs_helm
 def test_secrets_of_any_characters(make_server, tmp_path):
     """The file that is made of them is one that the server reads."""
-    secret = 'quo"ted\\se{cr}et,<&>\'=#'
+    secret = "quo\"ted\\se{cr}et,<&>'=#"
     values = tmp_path / "values.yaml"
     values.write_text(yaml.safe_dump({"rootKeys": {"accessKey": "somebody", "secretKey": secret}}))
     documents = yaml.safe_load_all(render("--values", values).stdout)

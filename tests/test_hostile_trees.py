@@ -137,7 +137,13 @@ def test_notes_that_someone_wrote(make_server, outside):
     os.makedirs(bucket.file("evil"))
     os.symlink(outside, bucket.file("evil/.slipway,records"))
     before = shape(outside)
-    notes = ["record:evil/target", "record:../../outside/target", "record:evil/..", "0:../../outside/sub", "0:evil"]
+    notes = [
+        "record:evil/target",
+        "record:../../outside/target",
+        "record:evil/..",
+        "0:../../outside/sub",
+        "0:evil",
+    ]
     for number, text in enumerate(notes):
         os.symlink(text, bucket.file(f".slipway/staging/{number:032x}"))
     sweep(server.tree)
@@ -391,7 +397,9 @@ class TestAnotherInThePlaceOfRecords:
             bucket.raw.delete(bucket.path(f"d/{name}"))
         sweep(bucket.server.tree)
         place = bucket.file("d/.slipway,records")
-        assert {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in place.iterdir()} == before
+        assert {
+            path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in place.iterdir()
+        } == before
         assert f"{place}/flag" in bucket.server.log
 
     def test_a_damaged_record_is_replaced(self, bucket):

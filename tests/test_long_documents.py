@@ -37,7 +37,9 @@ def delete(bucket: Bucket, body: bytes, headers: dict[str, str]):
 
 
 class TestListings:
-    @pytest.mark.parametrize("query", [{}, {"list-type": "2"}, {"versions": ""}], ids=["v1", "v2", "versions"])
+    @pytest.mark.parametrize(
+        "query", [{}, {"list-type": "2"}, {"versions": ""}], ids=["v1", "v2", "versions"]
+    )
     def test_objects(self, long, query):
         response = expect.ok(long.raw.get(long.path(), query=query))
         assert len(response.body) > MIB
@@ -161,7 +163,7 @@ def test_complete_upload(bucket):
     """10,000 parts are named, of which one is there."""
     upload_id = bucket.create_upload("key")
     etag = expect.ok(bucket.put_part("key", upload_id, 1, b"data")).etag
-    part = '<Part><PartNumber>{}</PartNumber><ETag>{}</ETag>{}</Part>'
+    part = "<Part><PartNumber>{}</PartNumber><ETag>{}</ETag>{}</Part>"
     padding = "<!--" + "-x" * 60 + "-->"
     parts = [part.format(n, escape(etag), padding) for n in range(1, 10_001)]
     body = element("CompleteMultipartUpload", *parts).encode()

@@ -463,7 +463,9 @@ def parent(key: str) -> str:
 
 def run(make_server: Callable, seed: int, rounds: int, tmp_path: Path) -> None:
     first = make_server("--durability", "none")
-    others = [make_server("--durability", "none", tree=by_other_mount(first.tree)) for _ in range(1 + seed % 2)]
+    others = [
+        make_server("--durability", "none", tree=by_other_mount(first.tree)) for _ in range(1 + seed % 2)
+    ]
     servers = [first, *others]
     Bucket(servers[0], "bucket").create()
     walk = Walk([Bucket(server, "bucket") for server in servers], seed, tmp_path)

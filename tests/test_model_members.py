@@ -43,7 +43,9 @@ class Case:
 
 
 def ok(value, effect=None, status=None, **beside) -> Case:
-    return Case(value, effect=effect, status=status, beside={k.replace("_", "-"): v for k, v in beside.items()})
+    return Case(
+        value, effect=effect, status=status, beside={k.replace("_", "-"): v for k, v in beside.items()}
+    )
 
 
 def error(value, code, **beside) -> Case:
@@ -117,7 +119,13 @@ class Scene:
             case "DeleteObjects":
                 digest = {"content-md5": content_md5(keys)}
                 query = {"delete": ""}
-                return {"method": "POST", "path": bucket_path, "query": query, "headers": digest, "body": keys}
+                return {
+                    "method": "POST",
+                    "path": bucket_path,
+                    "query": query,
+                    "headers": digest,
+                    "body": keys,
+                }
             case "HeadObject" | "GetObject" | "DeleteObject":
                 return {"method": operation.removesuffix("Object").upper(), "path": path}
             case "GetObjectAttributes":
@@ -189,7 +197,10 @@ def listed(element: str, *expected: str):
 
 def of_checksum(algorithm: str) -> list[Case]:
     return [
-        ok(checksum(algorithm, DATA), answers(f"x-amz-checksum-{algorithm.lower()}", checksum(algorithm, DATA))),
+        ok(
+            checksum(algorithm, DATA),
+            answers(f"x-amz-checksum-{algorithm.lower()}", checksum(algorithm, DATA)),
+        ),
         error(checksum(algorithm, b"other"), "BadDigest"),
     ]
 
@@ -274,10 +285,7 @@ EVERYWHERE: dict[str, list[Case]] = {
             "x-amz-write-offset-bytes",
             "x-amz-object-annotation-directive",
             *(f"x-amz-object-lock-{name}" for name in ("mode", "retain-until-date", "legal-hold")),
-            *(
-                f"x-amz-object-lock-event-hold{name}"
-                for name in ("", "-duration-days", "-duration-years")
-            ),
+            *(f"x-amz-object-lock-event-hold{name}" for name in ("", "-duration-days", "-duration-years")),
             *(
                 f"x-amz-{side}server-side-encryption{name}"
                 for side in ("", "copy-source-")
@@ -332,7 +340,9 @@ OWN: dict[str, dict[str, list[Case]]] = {
         "x-amz-checksum-algorithm": [ok("SHA256", lambda s, r: "ChecksumSHA256" in r.xml)],
         # These count with the metadata that replaces the source's.
         **{
-            name: [Case(c.value, effect=c.effect, beside={"x-amz-metadata-directive": "REPLACE"}) for c in cases]
+            name: [
+                Case(c.value, effect=c.effect, beside={"x-amz-metadata-directive": "REPLACE"}) for c in cases
+            ]
             for name, cases in EVERYWHERE.items()
             if name.startswith(("content-", "cache-")) or name in ("expires", "x-amz-meta-")
         },

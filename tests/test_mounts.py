@@ -162,7 +162,9 @@ class TestRequireMount:
 def with_exfat(place: Path, mount) -> Path:
     """No hard links, no attributes, no case."""
     if not shutil.which("mkfs.exfat") or not shutil.which("mount.exfat-fuse"):
-        pytest.skip("needs exfatprogs and exfat-fuse, which ./test does not install; TestLacking says the same")
+        pytest.skip(
+            "needs exfatprogs and exfat-fuse, which ./test does not install; TestLacking says the same"
+        )
     place.mkdir(exist_ok=True)
     disk = image(place.with_name(f"{place.name}.img"))
     subprocess.run(["mkfs.exfat", disk], check=True, capture_output=True)

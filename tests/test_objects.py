@@ -339,9 +339,7 @@ def test_an_acl_that_there_is_not(bucket):
     """S3's sentence is empty."""
     response = bucket.raw.put(bucket.path("key"), b"x", headers={"x-amz-acl": "fake-acl"})
     nothing = re.compile("^$")
-    expect.error(
-        response, "InvalidArgument", nothing, ArgumentName="x-amz-acl", ArgumentValue="fake-acl"
-    )
+    expect.error(response, "InvalidArgument", nothing, ArgumentName="x-amz-acl", ArgumentValue="fake-acl")
     assert bucket.is_untouched()
 
 

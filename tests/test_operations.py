@@ -17,8 +17,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-
 from file_systems import mounts
+
 from support import expect, tables
 from support.bucket import Bucket
 from support.data import MIB, pattern
@@ -90,9 +90,17 @@ def listening(pid: int) -> list[str]:
     process = Path(f"/proc/{pid}")
     sockets = {os.readlink(fd) for fd in (process / "fd").iterdir() if fd.is_symlink()}
     found = []
-    for table, state, inode, of_listener in [("tcp", 3, 9, "0A"), ("tcp6", 3, 9, "0A"), ("unix", 3, 6, "00010000")]:
+    for table, state, inode, of_listener in [
+        ("tcp", 3, 9, "0A"),
+        ("tcp6", 3, 9, "0A"),
+        ("unix", 3, 6, "00010000"),
+    ]:
         lines = [line.split() for line in (process / "net" / table).read_text().splitlines()[1:]]
-        found += [f"{table} {words[inode]}" for words in lines if words[state] == of_listener and f"socket:[{words[inode]}]" in sockets]
+        found += [
+            f"{table} {words[inode]}"
+            for words in lines
+            if words[state] == of_listener and f"socket:[{words[inode]}]" in sockets
+        ]
     return found
 
 
@@ -123,7 +131,8 @@ def test_requests_are_counted(server, bucket):
     assert found["slipway_requests_in_progress"] == 0
     assert found["slipway_connections_accepted_total"] >= 1
     buckets = [
-        value for name, value in found.items()
+        value
+        for name, value in found.items()
         if name.startswith('slipway_request_seconds_bucket{operation="GetObject"')
     ]
     assert buckets == sorted(buckets)

@@ -106,7 +106,9 @@ class TestChown:
         lines = [f'access_key = "{ACCESS_KEY}"', f'secret_key = "{SECRET_KEY}"', "uid = 12003", "gid = 12004"]
         keys.write_text("\n".join(lines))
         keys.chmod(0o600)
-        bucket = Bucket(make_server("--chown", "--credentials-file", str(keys), env=ACCOUNT), "bucket").create()
+        bucket = Bucket(
+            make_server("--chown", "--credentials-file", str(keys), env=ACCOUNT), "bucket"
+        ).create()
         bucket.put("a", b"1")
         assert owner(bucket.file("a")) == (12003, 12004)
 

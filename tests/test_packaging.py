@@ -11,9 +11,7 @@ from support.server import REPOSITORY
 
 PACKAGING = REPOSITORY / "packaging"
 MONITORING = PACKAGING / "monitoring"
-METRICS = set(
-    re.findall(r"^\| `(\S+)` \|", (REPOSITORY / "docs" / "METRICS.md").read_text(), re.MULTILINE)
-)
+METRICS = set(re.findall(r"^\| `(\S+)` \|", (REPOSITORY / "docs" / "METRICS.md").read_text(), re.MULTILINE))
 needs_promtool = pytest.mark.skipif(
     not shutil.which("promtool"), reason="needs promtool (Debian's package prometheus)"
 )
@@ -27,7 +25,9 @@ def metrics_of(expression: str) -> set[str]:
 def expressions() -> list[str]:
     dashboard = json.loads((MONITORING / "dashboard.json").read_text())
     queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    rules = re.findall(r"expr: (?:>-\n)?(.*?)\n\s+(?:for|labels):", (MONITORING / "alerts.yml").read_text(), re.DOTALL)
+    rules = re.findall(
+        r"expr: (?:>-\n)?(.*?)\n\s+(?:for|labels):", (MONITORING / "alerts.yml").read_text(), re.DOTALL
+    )
     return queries + rules
 
 
@@ -51,7 +51,9 @@ def test_each_alert_is_tested():
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze (Debian's package systemd)")
+@pytest.mark.skipif(
+    not shutil.which("systemd-analyze"), reason="needs systemd-analyze (Debian's package systemd)"
+)
 def test_the_unit_is_as_closed_as_it_says():
     unit = PACKAGING / "systemd" / "slipway.service"
     done = subprocess.run(
@@ -62,5 +64,9 @@ def test_the_unit_is_as_closed_as_it_says():
     assert done.returncode == 0, done.stdout + done.stderr
     verified = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True)
     # The program and its manual are not installed here.
-    complaints = [line for line in verified.stderr.splitlines() if "/usr/bin/slipway" not in line and "man slipway(1)" not in line]
+    complaints = [
+        line
+        for line in verified.stderr.splitlines()
+        if "/usr/bin/slipway" not in line and "man slipway(1)" not in line
+    ]
     assert complaints == []

@@ -30,7 +30,9 @@ def examples() -> list[tuple[str, str]]:
 
 def plan(*arguments: str | Path, status: int = 0) -> str:
     """What it shows, and complains of."""
-    done = subprocess.run([binary(), "plan", *arguments], capture_output=True, text=True, env=KEYS, check=False)
+    done = subprocess.run(
+        [binary(), "plan", *arguments], capture_output=True, text=True, env=KEYS, check=False
+    )
     assert done.returncode == status, (arguments, done)
     assert "panicked" not in done.stderr
     return done.stdout + done.stderr
@@ -74,10 +76,26 @@ class Tags(html.parser.HTMLParser):
 
 def test_figures_and_a_page_are_written(tmp_path: Path) -> None:
     load = ["--sizes", "4k=70,1m=30", "--objects", "1e6", "--gets", "10", "--growth", "30", "--years", "3"]
-    plan(*SERVER, "--volumes", "8", "--local", "raid6", *load, "--json", tmp_path / "a", "--html", tmp_path / "b")
+    plan(
+        *SERVER,
+        "--volumes",
+        "8",
+        "--local",
+        "raid6",
+        *load,
+        "--json",
+        tmp_path / "a",
+        "--html",
+        tmp_path / "b",
+    )
     figures = json.loads((tmp_path / "a").read_text())
     assert figures["fits"] is True
-    assert figures["capacity"] == {"raw_tib": 144.0, "usable_tib": 108.0, "efficiency": 0.75, "overhead": 0.25}
+    assert figures["capacity"] == {
+        "raw_tib": 144.0,
+        "usable_tib": 108.0,
+        "efficiency": 0.75,
+        "overhead": 0.25,
+    }
     assert [one["bytes"] for one in figures["footprints"]] == [4096.0, 1048576.0]
     assert {one["operation"] for one in figures["ceilings"]} == {"head", "get", "put"}
     page = (tmp_path / "b").read_text()
@@ -118,11 +136,26 @@ def test_what_can_not_be_is_refused_with_a_cure(tmp_path: Path) -> None:
 
 def test_gateways_count_what_nodes_tell_each_other() -> None:
     load = ["--puts", "100", "--spread", "2x", "--gets", "2000"]
-    of = ["--cpus", "16", "--network", "25", "--nodes", "2", "--volumes", "8", "--volume-size", "18", "--volume-rate", "2000"]
+    of = [
+        "--cpus",
+        "16",
+        "--network",
+        "25",
+        "--nodes",
+        "2",
+        "--volumes",
+        "8",
+        "--volume-size",
+        "18",
+        "--volume-rate",
+        "2000",
+    ]
     one = plan(*of, *load, "--gateways", "1")
     assert re.search(r"network out of a node .* 87 %", one), one
     assert "2 needed to be at most 70 % busy" in one
-    note = "note: too few gateways for peaks: 2 needed to be at most 70 % busy, 1 there: --gateways 2\n  it fits"
+    note = (
+        "note: too few gateways for peaks: 2 needed to be at most 70 % busy, 1 there: --gateways 2\n  it fits"
+    )
     assert note in one, one
     assert "too few gateways" not in plan(*of, *load)
 
@@ -137,7 +170,9 @@ def test_mb_are_not_mib() -> None:
 def test_a_closed_pipe_is_no_verdict(load: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([binary(), "plan", *SERVER, *load], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        [binary(), "plan", *SERVER, *load], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
     os.close(writer)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
@@ -160,7 +195,18 @@ def test_costs_come_from_measurements(own_server: Server, tmp_path: Path) -> Non
     runs = []
     for operation, sizes in [("head", "1k"), ("get", "1k,8m"), ("put", "1k,8m")]:
         runs.append(tmp_path / f"{operation}.json")
-        command = [binary(), "bench", own_server.endpoint, operation, "--size", sizes, "-c", "4", "--objects", "4"]
+        command = [
+            binary(),
+            "bench",
+            own_server.endpoint,
+            operation,
+            "--size",
+            sizes,
+            "-c",
+            "4",
+            "--objects",
+            "4",
+        ]
         command += ["--duration", "1s", "--warm-up", "100ms", "--json", runs[-1]]
         subprocess.run(command, env=KEYS, check=True, capture_output=True)
     missing = plan("--calibrate", runs[0], runs[1], status=2)
@@ -181,7 +227,20 @@ def test_costs_come_from_measurements(own_server: Server, tmp_path: Path) -> Non
 
 def test_what_is_no_plain_measurement_is_left_out(own_server: Server, tmp_path: Path) -> None:
     run = tmp_path / "run.json"
-    command = [binary(), "bench", own_server.endpoint, "get", "--size", "1m", "--range", "1k", "-c", "2", "--objects", "2"]
+    command = [
+        binary(),
+        "bench",
+        own_server.endpoint,
+        "get",
+        "--size",
+        "1m",
+        "--range",
+        "1k",
+        "-c",
+        "2",
+        "--objects",
+        "2",
+    ]
     command += ["--duration", "1s", "--warm-up", "100ms", "--json", run]
     subprocess.run(command, env=KEYS, check=True, capture_output=True)
     shown = plan("--against", run, status=2)

@@ -5,10 +5,8 @@ what is signed as a header.
 """
 
 import pytest
-
 from sdks.presigned import CASES
 from sdks.shapes import REQUESTS, SHAPES, key
-
 
 MADE = [(name, case) for name, shape in SHAPES.items() for case in REQUESTS if case not in shape.without]
 

@@ -111,9 +111,9 @@ class Round:
         """Some of the names are there before."""
         program, client = self.walk.programs[0], self.walk.observer
         for name in self.names:
-            if "clients" != self.kinds[name] and self.chance.random() < 0.6:
+            if self.kinds[name] != "clients" and self.chance.random() < 0.6:
                 program.save(name, self.body("before"), beside=False, flush=False)
-            elif "programs" != self.kinds[name] and self.chance.random() < 0.3:
+            elif self.kinds[name] != "programs" and self.chance.random() < 0.3:
                 client.put(self.gateway(), name, self.new())
 
     def client_plan(self) -> list[tuple]:
@@ -281,7 +281,9 @@ def set_aside_what_was_told(tree: Path, servers: list) -> None:
         place = tree / path
         if place.is_dir() and place.stat().st_ino == int(directory):
             names = os.listdir(kept)
-            assert names and all((place / name).exists() for name in names), f"{names} might have gone to {path}"
+            assert names and all((place / name).exists() for name in names), (
+                f"{names} might have gone to {path}"
+            )
         shutil.rmtree(kept)
         note.unlink(missing_ok=True)
 

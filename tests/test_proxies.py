@@ -5,7 +5,6 @@ import json
 import os
 import re
 import resource
-import signal
 import socket
 import ssl
 import threading
@@ -18,6 +17,7 @@ from types import SimpleNamespace
 from urllib.parse import unquote_plus
 
 import pytest
+from test_operations import metrics
 
 from support import expect, proxies
 from support.bucket import Bucket, unique_bucket_name
@@ -28,7 +28,6 @@ from support.server import ACCESS_KEY, DOMAIN, SECRET_KEY, Server
 from support.sigv4 import Signer
 from support.transports import make_certificate
 from support.wire import Closed, RawClient, poll
-from test_operations import metrics
 
 ACCESS_LOG = "access.log"
 KINDS = ("haproxy", "nginx", "varnish")
@@ -52,7 +51,7 @@ KEYS = [
     "..",
     "../above",
     "back\\slash",
-    "quote\"d",
+    'quote"d',
     "~tilde^`|{}<>",
     "ümläut",
     "u\u0308",
@@ -133,7 +132,11 @@ def test_the_gateway_knows_the_client(started, gateways, kind, encrypted):
     """Whatever the client says of itself."""
     proxy = started(kind)
     address = ("127.0.0.1", proxy.ports[1 if encrypted else 0])
-    sent = {"x-forwarded-for": "1.1.1.1", "x-forwarded-proto": "https" if not encrypted else "http", "forwarded": "for=1.1.1.1"}
+    sent = {
+        "x-forwarded-for": "1.1.1.1",
+        "x-forwarded-proto": "https" if not encrypted else "http",
+        "forwarded": "for=1.1.1.1",
+    }
     request = RawClient(address, SIGNER).prepare("GET", "/", headers=sent).bytes
     plain = socket.create_connection(address, source_address=("127.0.0.88", 0))
     client = unverified().wrap_socket(plain) if encrypted else plain

@@ -64,7 +64,10 @@ def test_unsatisfiable(thing, value):
 def test_the_last_bytes_of_an_empty_object(bucket, value):
     """All that there are."""
     bucket.put("empty", b"")
-    for response in (bucket.get("empty", headers={"range": value}), bucket.head("empty", headers={"range": value})):
+    for response in (
+        bucket.get("empty", headers={"range": value}),
+        bucket.head("empty", headers={"range": value}),
+    ):
         assert expect.ok(response, 200).body == b""
         assert response.headers["content-length"] == "0"
         assert "content-range" not in response.headers
@@ -167,7 +170,12 @@ class TestPartNumber:
             assert response.headers["x-amz-meta-a"] == "1"
 
     def test_beyond_the_last(self, parted):
-        expect.error(parted.get("parted", query={"partNumber": "4"}), "InvalidPartNumber", PartNumberRequested="4", ActualPartCount="3")
+        expect.error(
+            parted.get("parted", query={"partNumber": "4"}),
+            "InvalidPartNumber",
+            PartNumberRequested="4",
+            ActualPartCount="3",
+        )
         expect.head_error(parted.head("parted", query={"partNumber": "4"}), 416)
 
     @pytest.mark.parametrize("value", ["0", "10001", "-1", "x", "", "1.5", "99999999999999999999"])

@@ -82,7 +82,7 @@ def test_uid_and_gid(make_server, tmp_path):
     server = make_server("--credentials-file", str(keys), "--chown", env={})
     assert "has no uid and gid" not in server.log
     write_keys(keys, ACCESS_KEY, SECRET_KEY, "uid = 1001\ngid = 1000\n")
-    assert 'new=root\'s uid and gid' in reload(server)
+    assert "new=root's uid and gid" in reload(server)
     assert "new=nothing" in reload(server)
     write_keys(keys, ACCESS_KEY, SECRET_KEY)
     log = reload(server)

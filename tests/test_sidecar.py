@@ -135,7 +135,11 @@ def test_a_link_to_the_bucket(bucket):
 class TestAfterAPowerCut:
     """What is left of records that were not flushed."""
 
-    LEFT = {"nothing": lambda _: b"", "zeros": lambda whole: bytes(len(whole)), "beginning": lambda whole: whole[:30]}
+    LEFT = {
+        "nothing": lambda _: b"",
+        "zeros": lambda whole: bytes(len(whole)),
+        "beginning": lambda whole: whole[:30],
+    }
 
     def leave(self, bucket: Bucket, what: str) -> None:
         for key in ("a", "b"):

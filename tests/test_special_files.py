@@ -72,9 +72,8 @@ class TestSpecialFiles:
 
     def test_socket_and_device(self, bucket):
 
-        with socket.socket(socket.AF_UNIX) as listener:
-            with contextlib.chdir(bucket.tree):
-                bind(listener, "socket")
+        with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(bucket.tree):
+            bind(listener, "socket")
         try:
             os.mknod(bucket.file("null"), 0o666 | 0o020000, os.makedev(1, 3))
         except PermissionError:
@@ -90,9 +89,8 @@ class TestSpecialFiles:
         if request.param == "fifo":
             make_fifo(path)
         elif request.param == "socket":
-            with socket.socket(socket.AF_UNIX) as listener:
-                with contextlib.chdir(bucket.tree):
-                    bind(listener, "special")
+            with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(bucket.tree):
+                bind(listener, "special")
         else:
             try:
                 os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
@@ -116,7 +114,9 @@ class TestSpecialFiles:
             copied = raw.put(bucket.path("copy"), headers={"x-amz-copy-source": f"/{bucket.name}/{key}"})
             expect.error(copied, "NoSuchKey")
             expect.error(raw.put(bucket.path(key), b"x"), "AccessDenied", TAKEN)
-            expect.error(raw.put(bucket.path(key), b"x", headers={"if-none-match": "*"}), "AccessDenied", TAKEN)
+            expect.error(
+                raw.put(bucket.path(key), b"x", headers={"if-none-match": "*"}), "AccessDenied", TAKEN
+            )
             expect.ok(raw.delete(bucket.path(key)), 204)
         assert bucket.keys() == ["key"]
         assert bucket.page(delimiter="/").all("CommonPrefixes") == []

@@ -304,9 +304,7 @@ class TestPlainBodies:
         response = self.put(bucket, b"data", payload, length)
         assert response.status in (400, 411), response
         if length.isdigit():
-            expect.error(
-                response, "IncompleteBody", NumberBytesExpected=length, NumberBytesProvided="4"
-            )
+            expect.error(response, "IncompleteBody", NumberBytesExpected=length, NumberBytesProvided="4")
         assert bucket.read("key") == b"old"
 
     def test_a_framing_is_not_stored(self, bucket):
@@ -324,7 +322,9 @@ class TestPlainBodies:
     def test_the_encoding_names_no_framing_of_an_unsigned_body(self, bucket, length):
         """As seen of S3 in September 2026: the client may have framed it all the same."""
         bucket.put("key", b"old")
-        message = "aws-chunked encoding is not supported when x-amz-content-sha256 UNSIGNED-PAYLOAD is supplied"
+        message = (
+            "aws-chunked encoding is not supported when x-amz-content-sha256 UNSIGNED-PAYLOAD is supplied"
+        )
         response = self.put(bucket, b"data", "UNSIGNED-PAYLOAD", length, "aws-chunked")
         expect.error(response, "InvalidArgument", message, ArgumentName="Content-Encoding")
         assert bucket.read("key") == b"old"

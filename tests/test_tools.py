@@ -68,7 +68,9 @@ class TestStat:
             Path(os.fsdecode(odd)).write_bytes(b"1")
         with contextlib.suppress(OSError):
             os.mkfifo(bucket.tree / "fifo")
-        wanted = {os.fsencode(hidden), os.fsencode(snapshots)} | {name for name in (odd, os.fsencode(bucket.tree / "fifo")) if os.path.lexists(name)}
+        wanted = {os.fsencode(hidden), os.fsencode(snapshots)} | {
+            name for name in (odd, os.fsencode(bucket.tree / "fifo")) if os.path.lexists(name)
+        }
         wanted |= {os.fsencode(deep / "file")} if deep != bucket.tree else set()
         how = ("fsck", "--json", "--not-shown", "--bucket", bucket.name, bucket.server.tree)
         *notes, summary = [json.loads(line) for line in run(*how).splitlines()]
@@ -188,7 +190,10 @@ class TestStat:
                 assert answer.status == 404, name
             elif (tree / name).is_file():
                 assert found["key"] == name and f'"{found["object"]["etag"]}"' == expect.ok(answer).etag
-                assert found["object"]["headers"].get("content-type", "binary/octet-stream") == answer.headers["content-type"]
+                assert (
+                    found["object"]["headers"].get("content-type", "binary/octet-stream")
+                    == answer.headers["content-type"]
+                )
             else:
                 assert found["key"] == f"{name}/" and answer.status == 404
         assert "listings end" in stat(tree / "d" / "loop")[0]["why"]

@@ -81,7 +81,9 @@ def shape(root: Path, bucket: str) -> set[str]:
             relative = str(path.relative_to(root / bucket))
             record = attribute(path)
             records.append(record)
-            if relative in KEPT or re.match(r"\.slipway/(locks/[0-9a-f]{2}$|completed/|converting$)", relative):
+            if relative in KEPT or re.match(
+                r"\.slipway/(locks/[0-9a-f]{2}$|completed/|converting$)", relative
+            ):
                 continue
             if relative.startswith(".slipway/overflow/"):
                 companions.append(name)

@@ -17,7 +17,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def _answer(work) -> str:
-    """"yes", or the error's name."""
+    """ "yes", or the error's name."""
     try:
         result = work()
     except OSError as error:

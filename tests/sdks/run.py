@@ -149,7 +149,11 @@ def used(report: Report, program: Program, bucket: Bucket) -> None:
 def refused_in(bucket: str, log: str) -> list[str]:
     """The requests to a bucket that the server's access log tells to have been answered 501."""
     lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
-    return [f"{line['method']} {line['target']}" for line in lines if line["status"] == 501 and line.get("bucket") == bucket]
+    return [
+        f"{line['method']} {line['target']}"
+        for line in lines
+        if line["status"] == 501 and line.get("bucket") == bucket
+    ]
 
 
 def try_out(name: str, options: argparse.Namespace) -> Counter[str]:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from support.sigv2 import presign_v2
 from support.sigv4 import Pairs, Signer
 
-from .presigned import BODY, ODD_KEY, SHA256, VALUES, Presigned
+from .presigned import BODY, ODD_KEY, VALUES, Presigned
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,11 @@ class Rest:
 def bench(servers: list[Server], *work: str) -> None:
     endpoints = ",".join(server.endpoint for server in servers)
     done = subprocess.run(
-        [binary(), "bench", endpoints, *work, *STEP], env=CLIENT_KEYS, text=True, capture_output=True, timeout=600
+        [binary(), "bench", endpoints, *work, *STEP],
+        env=CLIENT_KEYS,
+        text=True,
+        capture_output=True,
+        timeout=600,
     )
     assert done.returncode == 0, f"{work}: exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
 
@@ -153,7 +157,9 @@ def soak(tree: Path, minutes: float, options: list[str]) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("options", nargs="*", help="for the servers, behind --")
     options = parser.parse_args()

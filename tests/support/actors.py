@@ -392,7 +392,9 @@ class Client(Actor):
             piece = slice_of(version.body, spec) if spec else ("", version.body)
             if piece is None:
                 return response.code == "InvalidRange"
-            found = status == (206 if piece[0] else 200) and response.headers.get("content-range", "") == piece[0]
+            found = (
+                status == (206 if piece[0] else 200) and response.headers.get("content-range", "") == piece[0]
+            )
             return found and body == piece[1] and is_of(response, version)
 
         label = f"GET {spec or ''} through {gateway}: {tell(response)}"

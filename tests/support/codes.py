@@ -114,8 +114,7 @@ EXPECTED: dict[str, tuple[int, str]] = {
     "NotImplemented": (501, "A header you provided implies functionality that is not implemented"),
     "ObjectLockConfigurationNotFoundError": (
         404,
-        "Object Lock configuration does "
-        "not exist for this bucket",
+        "Object Lock configuration does not exist for this bucket",
     ),
     "PreconditionFailed": (412, "At least one of the pre-conditions you specified did not hold"),
     "ReplicationConfigurationNotFoundError": (404, "The replication configuration was not found"),
@@ -131,8 +130,7 @@ EXPECTED: dict[str, tuple[int, str]] = {
     ),
     "ServerSideEncryptionConfigurationNotFoundError": (
         404,
-        "The server side encryption "
-        "configuration was not found",
+        "The server side encryption configuration was not found",
     ),
     "ServiceUnavailable": (503, "Service is unable to handle request."),
     "SignatureDoesNotMatch": (

@@ -121,13 +121,13 @@ class Program(Actor):
             except FileNotFoundError:
                 continue
             except OBSTACLES:
-                return
+                return None
             try:
                 return act(path)
             except FileNotFoundError:
                 continue
             except OBSTACLES:
-                return
+                return None
 
     def save(self, key: str, body: bytes, beside: bool, flush: bool) -> None:
         """Writes another file, `beside` it or elsewhere, and renames it over the old one."""

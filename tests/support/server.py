@@ -193,7 +193,9 @@ def first_start_on_a_terminal(tree: Path) -> Iterator[str]:
     """What a first start shows to who sits at a terminal. The server serves meanwhile."""
     terminal, end = pty.openpty()
     command = [binary(), "serve", "--listen", "127.0.0.1:0", tree]
-    process = subprocess.Popen(command, stdout=end, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env={})
+    process = subprocess.Popen(
+        command, stdout=end, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env={}
+    )
     os.close(end)
     try:
         shown = b""
