@@ -1,8 +1,8 @@
 //! Directories with more names than their file system has an index for (decision 0026).
 //!
 //! ext4 finds a name by its hash in an index of two levels, or three with `large_dir`. Where the
-//! part of it that a new name belongs to is full, and all above it, the name is refused with ENOSPC,
-//! however much space there is; names of other hashes may still fit.
+//! part of it that a new name belongs to is full, and all above it, the name is refused with
+//! ENOSPC, however much space there is; names of other hashes may still fit.
 
 use backend::BackendError;
 use rustix::fd::{AsFd, AsRawFd as _};
@@ -54,8 +54,8 @@ pub(crate) fn is_full(errno: Errno, directory: impl AsFd) -> bool {
     true
 }
 
-/// Looks now and then whether the directory that a name was given in comes near its limit, and warns
-/// of it.
+/// Looks now and then whether the directory that a name was given in comes near its limit, and
+/// warns of it.
 pub(crate) fn look_now_and_then(directory: impl AsFd) {
     static NAMES: AtomicU32 = AtomicU32::new(0);
     static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every(FLAT_TOLD_EVERY);

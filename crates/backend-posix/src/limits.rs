@@ -217,8 +217,8 @@ pub(crate) const CLOCK_STEP_MIN: Duration = Duration::from_millis(500);
 // Flat directories.
 /// No directory of less is near the limit of its index, whatever the block size.
 pub(crate) const FLAT_BYTES_MIN: u64 = 1 << 20;
-/// The directory of one new name of so many is looked at. A prime, so that names which go to several
-/// directories in turn do not hide one of them.
+/// The directory of one new name of so many is looked at. A prime, so that names which go to
+/// several directories in turn do not hide one of them.
 pub(crate) const FLAT_LOOKS_EVERY: u32 = 1021;
 /// How often a directory that is full, or nearly, is told of in the log.
 pub(crate) const FLAT_TOLD_EVERY: Duration = Duration::from_hours(1);

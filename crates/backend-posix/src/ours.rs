@@ -54,8 +54,8 @@ impl Before {
     }
 }
 
-/// Opens a directory that was made after `before`, to be given to `owner`. An error if another is in
-/// its place: theirs must not be given away.
+/// Opens a directory that was made after `before`, to be given to `owner`. An error if another is
+/// in its place: theirs must not be given away.
 pub(crate) fn open_new(
     bucket: &Bucket<'_>,
     above: impl AsFd,

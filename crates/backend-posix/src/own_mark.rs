@@ -6,9 +6,9 @@
 //! in the directory itself, and without it nothing in there is removed.
 //!
 //! The mark is set before the directory has its name, in DIR if that is possible: there the sweep
-//! finds what a crash leaves. (In the bucket, `fsck` does.) One that has the name already never gets it
-//! from us, not even if nothing is in it: it could be renamed back, be filled by its owner, and
-//! come here once more.
+//! finds what a crash leaves. (In the bucket, `fsck` does.) One that has the name already never
+//! gets it from us, not even if nothing is in it: it could be renamed back, be filled by its owner,
+//! and come here once more.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, XattrFlags};

@@ -35,20 +35,20 @@ pub fn write(buffer: &mut Buffer, line: &Line<'_>) {
     fields.text(bucket.map(|_| line.owner));
     fields.text(bucket);
     fields.shown(format_args!("[{}]", format_log_time(line.time)));
-    fields.number(line.remote());
+    fields.value(line.remote());
     fields.text(line.identity().map(|_| line.owner));
     fields.text(Some(line.id));
     fields.operation(line.known.operation, line);
-    fields.number(key.map(|key| utf8_percent_encode(key, KEY)));
+    fields.value(key.map(|key| utf8_percent_encode(key, KEY)));
     let target = without_secrets(line.target().as_bytes());
     let target = percent_encode(&target, QUOTED);
     fields.shown(format_args!("\"{} {target} {:?}\"", line.head.method, line.head.version));
     fields.text(Some(line.status.as_str()));
     fields.text(line.code.map(Into::into));
-    fields.number((line.bytes_out > 0).then_some(line.bytes_out));
-    fields.number(line.object_bytes);
-    fields.number(Some(milliseconds(line.elapsed)));
-    fields.number(Some(milliseconds(line.answered)));
+    fields.value((line.bytes_out > 0).then_some(line.bytes_out));
+    fields.value(line.object_bytes);
+    fields.value(Some(milliseconds(line.elapsed)));
+    fields.value(Some(milliseconds(line.answered)));
     fields.quoted(headers.referer.map(without_secrets).as_deref());
     fields.quoted(headers.user_agent);
     // The version: there are none yet.
@@ -57,7 +57,7 @@ pub fn write(buffer: &mut Buffer, line: &Line<'_>) {
     fields.text(signature.map(|signature| signature.version));
     fields.text(line.peer.tls.map(Tls::cipher));
     fields.text(signature.map(|s| if s.in_query { "QueryString" } else { "AuthHeader" }));
-    fields.number(headers.host.map(|host| percent_encode(host, BARE)));
+    fields.value(headers.host.map(|host| percent_encode(host, BARE)));
     fields.text(line.peer.tls.map(Tls::version));
     // The access point's ARN, and whether an ACL was needed: there are neither.
     fields.text(None);
@@ -78,7 +78,7 @@ impl Fields<'_> {
         let _ = self.out.write_fmt(field);
     }
 
-    fn number(&mut self, field: Option<impl std::fmt::Display>) {
+    fn value(&mut self, field: Option<impl std::fmt::Display>) {
         match field {
             Some(field) => self.shown(format_args!("{field}")),
             None => self.shown(format_args!("-")),
@@ -86,7 +86,7 @@ impl Fields<'_> {
     }
 
     fn text(&mut self, field: Option<&str>) {
-        self.number(field.map(|text| utf8_percent_encode(text, BARE)));
+        self.value(field.map(|text| utf8_percent_encode(text, BARE)));
     }
 
     fn quoted(&mut self, field: Option<&[u8]>) {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::{Console, FOUND, OK, operators};
-use crate::commands::operators::Answer;
+use super::operators::{self, Answer};
+use super::{Console, FOUND, OK};
 use crate::config::seconds_or_none;
 
 /// Between two questions of one that waits.
