@@ -13,7 +13,7 @@ import pytest
 
 from support import expect
 from support.bucket import Bucket
-from support.server import ACCESS_KEY, KEYS, SECRET_KEY, binary
+from support.server import ACCESS_KEY, KEYS, SECRET_KEY, Server, binary
 from support.transports import make_certificate
 from support.wire import poll
 
@@ -202,6 +202,25 @@ def test_at_the_start(tmp_path: Path, bad: Bad) -> None:
     assert done.stdout == "" and not (tmp_path / "tree").exists()
 
 
+def wait_for_reload(server: Server, size: int, bad: Bad) -> str:
+    """What the log says from `size` on, once it tells of a reload."""
+    outcomes = ("not reloaded: everything stays as it was", "reloaded new")
+    try:
+        poll(lambda: any(outcome in server.log[size:] for outcome in outcomes), 30)
+    except AssertionError:
+        # Whether the signal is pending, blocked or taken, and what the threads wait for.
+        process = Path(f"/proc/{server.pid}")
+        signals = [
+            line for line in (process / "status").read_text().splitlines() if line.startswith(("Sig", "Shd"))
+        ]
+        threads = [
+            (task.name, (task / "wchan").read_text(), (task / "stat").read_text().split()[2])
+            for task in (process / "task").iterdir()
+        ]
+        pytest.fail(f"no word of a reload: {bad}, {server.log[size:]!r}, {signals}, {threads}")
+    return server.log[size:]
+
+
 def test_at_a_reload(make_server, tmp_path: Path) -> None:
     """One server, which all of them are tried on in turn."""
     good = "domain = 's3.test'\nlisten = '127.0.0.1:0'\n"
@@ -218,14 +237,7 @@ def test_at_a_reload(make_server, tmp_path: Path) -> None:
         path.write_text(wrong.read_text())
         size = len(server.log)
         server.signal(signal.SIGHUP)
-        poll(
-            lambda: (
-                "not reloaded: everything stays as it was" in server.log[size:]
-                or "reloaded new" in server.log[size:]
-            ),
-            10,
-        )
-        said = server.log[size:]
+        said = wait_for_reload(server, size, bad)
         assert "not reloaded" in said, (bad, said)
         assert said.count("\n") == 1, said
         check(said, path, lines, bad)
