@@ -111,8 +111,11 @@ impl<'a> Line<'a> {
             };
             *field = Some(value.get(..ACCESS_LOG_FIELD_BYTES_MAX).unwrap_or(value));
         }
+        headers.referer = headers.referer.map(|url| url.split(|byte| *byte == b'?').next().unwrap_or(url));
         if let Some(authority) = self.head.uri.authority() {
-            headers.host = Some(authority.as_str().as_bytes());
+            // Without the password that may be before it.
+            let host = authority.as_str().rsplit('@').next();
+            headers.host = host.map(str::as_bytes);
         }
         headers
     }
@@ -125,7 +128,8 @@ pub struct Headers<'a> {
     pub host: Option<&'a [u8]>,
     /// `User-Agent`.
     pub user_agent: Option<&'a [u8]>,
-    /// `Referer`. It may be a presigned URL of ours: to be told by [`push_without_secrets`].
+    /// `Referer`, without its query, which may have secrets of any shape: a presigned URL, or a
+    /// page's that has one for a parameter.
     pub referer: Option<&'a [u8]>,
     /// `Authorization` is of the old kind.
     is_sigv2: bool,

@@ -7,14 +7,15 @@
 mod json;
 mod line;
 mod s3;
+mod writer;
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 use s3_types::Timestamp;
@@ -23,10 +24,9 @@ use s3_wire::time::IsoMicros;
 pub use line::{Line, Signature, object_bytes};
 
 use crate::config::AccessLogFormat;
-use crate::limits::{
-    ACCESS_LOG_BUFFER_BYTES_MAX, ACCESS_LOG_INTERVAL, ACCESS_LOG_WAKE_BYTES, ACCESS_LOG_WARN_INTERVAL,
-};
+use crate::limits::{ACCESS_LOG_BUFFER_BYTES_MAX, ACCESS_LOG_WAKE_BYTES};
 use crate::per_thread::PerThread;
+use writer::Writer;
 
 /// Where lines go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,10 +54,24 @@ impl Destination {
                 let stderr = rustix::io::fcntl_dupfd_cloexec(io::stderr(), 3);
                 stderr.map(File::from).map_err(|error| format!("--access-log stderr: {error}"))
             }
-            Self::File(path) => open(path)
+            Self::File(path) => open(path, true)
                 .map_err(|error| format!("--access-log {}: {}", path.display(), cannot_write(&error))),
         }
     }
+
+    /// What would keep it from being opened, as far as that shows without making a file.
+    pub fn check(&self) -> Result<(), String> {
+        let Self::File(path) = self else { return Ok(()) };
+        let found = match open(path, false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => directory_of(path).metadata().map(drop),
+            found => found.map(drop),
+        };
+        found.map_err(|error| format!("--access-log {}: {}", path.display(), cannot_write(&error)))
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn cannot_write(error: &io::Error) -> String {
@@ -72,12 +86,13 @@ fn cannot_write(error: &io::Error) -> String {
 /// Readable by its owner and group: lines tell who did what.
 const FILE_MODE: u32 = 0o640;
 
-fn open(path: &Path) -> io::Result<File> {
-    // A pipe that nobody reads is an error, and must not hold up the start.
+fn open(path: &Path, create: bool) -> io::Result<File> {
+    // A pipe that nobody reads is an error, and must not hold up the start; one that is full must
+    // not keep the log's thread from a file that replaces it.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     OpenOptions::new()
         .append(true)
-        .create(true)
+        .create(create)
         .mode(FILE_MODE)
         .custom_flags(flags.bits().cast_signed())
         .open(path)
@@ -155,7 +170,7 @@ impl AccessLog {
             woken: AtomicBool::new(false),
             counts: Counts::default(),
         });
-        let writer = Writer { shared: Arc::clone(&shared), file, spare: Vec::new(), warned: None };
+        let writer = Writer::new(Arc::clone(&shared), file);
         std::thread::Builder::new()
             .name("access log".to_owned())
             .spawn(move || writer.run())
@@ -210,76 +225,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The log's thread.
-struct Writer {
-    shared: Arc<Shared>,
-    file: File,
-    /// Empty, with room for what comes next.
-    spare: Vec<u8>,
-    warned: Option<Instant>,
-}
-
-impl Writer {
-    fn run(mut self) {
-        loop {
-            let end = self.wait();
-            self.round();
-            if end {
-                lock(&self.shared.wanted).ended = true;
-                self.shared.finished.notify_all();
-                return;
-            }
-        }
-    }
-
-    /// Returns when it is time for a round; true before the last.
-    fn wait(&self) -> bool {
-        let wanted = lock(&self.shared.wanted);
-        let is_idle = |wanted: &mut Wanted| !wanted.now && !wanted.end;
-        let slept = self.shared.wake.wait_timeout_while(wanted, ACCESS_LOG_INTERVAL, is_idle);
-        let (mut wanted, _) = slept.unwrap_or_else(PoisonError::into_inner);
-        wanted.now = false;
-        wanted.end
-    }
-
-    fn round(&mut self) {
-        self.shared.woken.store(false, Relaxed);
-        let next_file = lock(&self.shared.next_file).take();
-        let shared = Arc::clone(&self.shared);
-        for buffer in shared.buffers.all() {
-            std::mem::swap(&mut lock(buffer).bytes, &mut self.spare);
-            if !self.spare.is_empty() {
-                self.write();
-                self.spare.clear();
-            }
-            self.spare.shrink_to(ACCESS_LOG_WAKE_BYTES);
-        }
-        if let Some(file) = next_file {
-            self.file = file;
-        }
-    }
-
-    /// Writes whole lines as far as the file takes them.
-    fn write(&mut self) {
-        let lines = memchr::memchr_iter(b'\n', &self.spare).count() as u64;
-        match self.file.write_all(&self.spare) {
-            Ok(()) => {
-                self.shared.counts.written.fetch_add(lines, Relaxed);
-            }
-            Err(error) => {
-                self.shared.counts.dropped.fetch_add(lines, Relaxed);
-                if self.warned.is_none_or(|at| at.elapsed() >= ACCESS_LOG_WARN_INTERVAL) {
-                    self.warned = Some(Instant::now());
-                    tracing::error!(%error, lines, "lines of the access log are lost");
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Seek as _};
+    use std::os::fd::OwnedFd;
+    use std::time::Instant;
 
     use super::*;
 
@@ -322,12 +272,58 @@ mod tests {
     #[test]
     fn a_file_that_takes_nothing_holds_up_nobody() {
         let (_reader, writer) = io::pipe().unwrap();
-        let log = AccessLog::start(File::from(std::os::fd::OwnedFd::from(writer)), AccessLogFormat::Json);
+        let log = AccessLog::start(File::from(OwnedFd::from(writer)), AccessLogFormat::Json);
         let log = log.unwrap();
         let many = ACCESS_LOG_BUFFER_BYTES_MAX * 3 / 100;
         (0..many).for_each(|_| line::tests::with_line(|line| log.add(line)));
         assert!(log.counts().dropped.load(Relaxed) > 0);
         assert!(!log.finish(Duration::from_millis(10)));
+    }
+
+    /// A pipe that takes no more in the middle of a line.
+    fn stuck() -> (io::PipeReader, AccessLog) {
+        let (reader, writer) = io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&writer, true).unwrap();
+        let log = AccessLog::start(File::from(OwnedFd::from(writer)), AccessLogFormat::Json).unwrap();
+        (0..LINES).for_each(|_| line::tests::with_line(|line| log.add(line)));
+        (reader, log)
+    }
+
+    /// More than a pipe has room for, and less than a buffer has.
+    const LINES: usize = 1000;
+
+    fn whole_lines(text: &str) -> usize {
+        let is_whole = |line: &&str| serde_json::from_str::<serde_json::Value>(line).is_ok();
+        text.split_inclusive('\n').filter(is_whole).count()
+    }
+
+    #[test]
+    fn a_pipe_that_is_emptied_slowly_gets_all_lines() {
+        let (mut reader, log) = stuck();
+        let text = std::thread::scope(|scope| {
+            let reader = scope.spawn(move || {
+                let mut text = String::new();
+                reader.read_to_string(&mut text).map(|_| text)
+            });
+            assert!(log.finish(Duration::from_secs(10)));
+            reader.join().unwrap().unwrap()
+        });
+        assert_eq!((whole_lines(&text), text.lines().count()), (LINES, LINES));
+        assert_eq!(log.counts().written.load(Relaxed), LINES as u64);
+    }
+
+    #[test]
+    fn a_line_that_a_pipe_has_a_part_of_goes_to_the_next_file() {
+        let (mut reader, log) = stuck();
+        let next = tempfile::tempfile().unwrap();
+        log.replace(next.try_clone().unwrap());
+        assert!(log.finish(Duration::from_secs(10)));
+        let mut first = String::new();
+        reader.read_to_string(&mut first).unwrap();
+        let second = text(&next);
+        assert_eq!(second.lines().count(), whole_lines(&second));
+        assert_eq!(whole_lines(&first) + whole_lines(&second), LINES);
+        assert!(whole_lines(&first) > 0 && !second.is_empty());
     }
 
     #[test]
@@ -340,8 +336,6 @@ mod tests {
         while lock(&log.shared.next_file).is_some() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(1));
         }
-        // The round that took the file may still be under way.
-        std::thread::sleep(ACCESS_LOG_INTERVAL);
         line::tests::with_line(|line| log.add(line));
         assert!(log.finish(Duration::from_secs(10)));
         assert_eq!((text(&first).lines().count(), text(&second).lines().count()), (1, 1));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
 use s3_types::{BucketName, ObjectKey};
 use s3_wire::operation::{Operation, OperationInfo, Selector};
-use s3_wire::target::Shape;
+use s3_wire::subresource::Subresource;
 use s3_wire::time::format_log_time;
 
 use super::Buffer;
@@ -40,7 +40,8 @@ pub fn write(buffer: &mut Buffer, line: &Line<'_>) {
     fields.text(Some(line.id));
     fields.operation(line.known.operation, line);
     fields.value(key.map(|key| utf8_percent_encode(key, KEY)));
-    let target = without_secrets(line.target().as_bytes());
+    let mut target = Vec::new();
+    push_without_secrets(&mut target, line.target().as_bytes());
     let target = percent_encode(&target, QUOTED);
     fields.shown(format_args!("\"{} {target} {:?}\"", line.head.method, line.head.version));
     fields.text(Some(line.status.as_str()));
@@ -49,7 +50,7 @@ pub fn write(buffer: &mut Buffer, line: &Line<'_>) {
     fields.value(line.object_bytes);
     fields.value(Some(milliseconds(line.elapsed)));
     fields.value(Some(milliseconds(line.answered)));
-    fields.quoted(headers.referer.map(without_secrets).as_deref());
+    fields.quoted(headers.referer);
     fields.quoted(headers.user_agent);
     // The version: there are none yet.
     fields.text(None);
@@ -57,7 +58,7 @@ pub fn write(buffer: &mut Buffer, line: &Line<'_>) {
     fields.text(signature.map(|signature| signature.version));
     fields.text(line.peer.tls.map(Tls::cipher));
     fields.text(signature.map(|s| if s.in_query { "QueryString" } else { "AuthHeader" }));
-    fields.value(headers.host.map(|host| percent_encode(host, BARE)));
+    fields.value(headers.host.filter(|host| !host.is_empty()).map(|host| percent_encode(host, BARE)));
     fields.text(line.peer.tls.map(Tls::version));
     // The access point's ARN, and whether an ACL was needed: there are neither.
     fields.text(None);
@@ -96,18 +97,12 @@ impl Fields<'_> {
     /// `REST.GET.OBJECT`: the method, and Amazon's word for what is asked of.
     fn operation(&mut self, operation: Option<Operation>, line: &Line<'_>) {
         if let Some(info) = operation.map(Operation::info) {
-            return self.shown(format_args!("REST.{}.{}", verb(info), Word(info)));
+            return self.shown(format_args!("REST.{}.{}", verb(info), word(info)));
         }
         let shape = line.known.target.as_ref().map(|target| target.shape().resource_type());
         let method = percent_encode(line.head.method.as_str().as_bytes(), BARE);
         self.shown(format_args!("REST.{method}.{}", shape.unwrap_or("UNKNOWN")));
     }
-}
-
-fn without_secrets(url: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(url.len());
-    push_without_secrets(&mut out, url);
-    out
 }
 
 fn verb(info: &OperationInfo) -> &'static str {
@@ -117,34 +112,23 @@ fn verb(info: &OperationInfo) -> &'static str {
     }
 }
 
-/// What an operation is about, in Amazon's words where they are known.
-struct Word(&'static OperationInfo);
-
-impl std::fmt::Display for Word {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let known = match self.0.operation {
-            Operation::UploadPart | Operation::UploadPartCopy => "PART",
-            Operation::CreateMultipartUpload | Operation::ListMultipartUploads => "UPLOADS",
-            Operation::CompleteMultipartUpload | Operation::AbortMultipartUpload | Operation::ListParts => {
-                "UPLOAD"
-            }
-            Operation::DeleteObjects => "MULTI_OBJECT_DELETE",
-            Operation::ListObjectVersions => "BUCKETVERSIONS",
-            Operation::CopyObject => "OBJECT",
-            _ => "",
-        };
-        if !known.is_empty() {
-            return f.write_str(known);
-        }
-        match (self.0.selector, self.0.shape) {
-            (Selector::Sub("logging"), _) => f.write_str("LOGGING_STATUS"),
-            (Selector::Sub("policy"), Shape::Bucket) => f.write_str("BUCKETPOLICY"),
-            (Selector::Sub(name), _) if name != "list-type" => {
-                name.chars().try_for_each(|c| f.write_str(c.to_uppercase().to_string().as_str()))
-            }
-            (_, shape) => f.write_str(shape.resource_type()),
-        }
+/// What an operation is about, in Amazon's words: those that it names resources by in errors, but
+/// for a few that its logs alone have.
+fn word(info: &OperationInfo) -> &'static str {
+    let OperationInfo { operation, selector, shape, .. } = info;
+    match operation {
+        Operation::UploadPart | Operation::UploadPartCopy => return "PART",
+        Operation::CopyObject => return "OBJECT",
+        _ => {}
     }
+    let name = match selector {
+        Selector::Plain | Selector::Header(_) => None,
+        Selector::Sub(name)
+        | Selector::SubValue(name, _)
+        | Selector::SubBoth(name, _)
+        | Selector::SubBothHeader(name, ..) => Subresource::named(name),
+    };
+    name.and_then(|subresource| subresource.resource_type(*shape)).unwrap_or(shape.resource_type())
 }
 
 #[cfg(test)]
@@ -161,7 +145,7 @@ mod tests {
             text,
             "0123abcd bucket [14/Nov/2023:22:13:20 +0000] 192.0.2.7 - 0123456789ABCDEF REST.PUT.OBJECT \
              a%22%0Ab \"PUT /bucket/a%22%0Ab?X-Amz-Signature=REDACTED&x=%221%22 HTTP/1.1\" 403 AccessDenied \
-             240 5 2 1 \"http://s3.test/b/k?a=1&Signature=REDACTED\" \"a %22quoted%22 %5Cagent%09%C3%A9\" - \
+             240 5 2 1 \"http://s3.test/b/k\" \"a %22quoted%22 %5Cagent%09%C3%A9\" - \
              host+id/= - - - s3.test - - -"
         );
     }
@@ -177,8 +161,16 @@ mod tests {
             (Operation::GetBucketLogging, "LOGGING_STATUS"),
             (Operation::GetBucketPolicy, "BUCKETPOLICY"),
             (Operation::DeleteObjects, "MULTI_OBJECT_DELETE"),
+            (Operation::CompleteMultipartUpload, "UPLOAD"),
+            (Operation::CreateMultipartUpload, "UPLOADS"),
+            (Operation::ListObjectVersions, "BUCKETVERSIONS"),
+            (Operation::GetPublicAccessBlock, "PUBLIC_ACCESS_BLOCK"),
+            (Operation::GetBucketRequestPayment, "REQUEST_PAYMENT"),
+            (Operation::GetBucketTagging, "TAGGING"),
+            (Operation::GetObjectTagging, "OBJECT_TAGGING"),
+            (Operation::GetBucketAnalyticsConfiguration, "ANALYTICS"),
         ] {
-            assert_eq!(Word(operation.info()).to_string(), word);
+            assert_eq!(super::word(operation.info()), word);
         }
     }
 }

@@ -1,0 +1,156 @@
+//! The access log's thread: takes lines from memory to the file.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Write as _};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::{Counts, Shared, Wanted, lock};
+use crate::limits::{ACCESS_LOG_INTERVAL, ACCESS_LOG_WAKE_BYTES, ACCESS_LOG_WARN_INTERVAL};
+
+/// The thread's own.
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    file: File,
+    /// Empty between rounds, with room for what comes next.
+    spare: Vec<u8>,
+    /// The file ends with a part of a line: the next one begins after an end of line.
+    torn: bool,
+    losses: Losses,
+}
+
+/// Lines that were lost, and what the log says of them.
+#[derive(Default)]
+struct Losses {
+    /// What was dropped by the time of the last warning.
+    told: u64,
+    warned: Option<Instant>,
+    /// Why, if it was not that the file is too slow.
+    error: Option<io::Error>,
+}
+
+impl Writer {
+    pub(super) fn new(shared: Arc<Shared>, file: File) -> Self {
+        Self { shared, file, spare: Vec::new(), torn: false, losses: Losses::default() }
+    }
+
+    pub(super) fn run(mut self) {
+        loop {
+            let end = self.wait();
+            self.round();
+            if end {
+                lock(&self.shared.wanted).ended = true;
+                self.shared.finished.notify_all();
+                return;
+            }
+        }
+    }
+
+    /// Returns when it is time for a round; true before the last.
+    fn wait(&self) -> bool {
+        let wanted = lock(&self.shared.wanted);
+        let is_idle = |wanted: &mut Wanted| !wanted.now && !wanted.end;
+        let slept = self.shared.wake.wait_timeout_while(wanted, ACCESS_LOG_INTERVAL, is_idle);
+        let (mut wanted, _) = slept.unwrap_or_else(PoisonError::into_inner);
+        wanted.now = false;
+        wanted.end
+    }
+
+    fn round(&mut self) {
+        self.shared.woken.store(false, Relaxed);
+        let shared = Arc::clone(&self.shared);
+        for buffer in shared.buffers.all() {
+            let mut lines = std::mem::take(&mut self.spare);
+            std::mem::swap(&mut lock(buffer).bytes, &mut lines);
+            self.write(&lines);
+            lines.clear();
+            lines.shrink_to(ACCESS_LOG_WAKE_BYTES);
+            self.spare = lines;
+        }
+        // What was added before a reload went to the file that was there before it.
+        let next_file = lock(&self.shared.next_file).take();
+        if let Some(file) = next_file {
+            self.go_on_with(file);
+        }
+        self.losses.tell(&self.shared.counts);
+    }
+
+    fn go_on_with(&mut self, file: File) {
+        self.file = file;
+        self.torn = false;
+    }
+
+    /// Writes lines as far as the file takes them, and counts those that are whole.
+    fn write(&mut self, mut lines: &[u8]) {
+        let mut taken = 0;
+        while taken < lines.len() {
+            let next = if self.torn { b"\n" } else { lines.get(taken..).unwrap_or_default() };
+            match self.file.write(next) {
+                Ok(0) => {
+                    self.losses.error = Some(ErrorKind::WriteZero.into());
+                    break;
+                }
+                Ok(_) if self.torn => self.torn = false,
+                Ok(bytes) => taken += bytes,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if let Some(file) = self.wait_for_room() {
+                        // The line of which the other one has a part goes to this one as a whole.
+                        let (written, rest) = lines.split_at(whole_lines(lines, taken));
+                        self.count(written, &[]);
+                        (lines, taken) = (rest, 0);
+                        self.go_on_with(file);
+                    }
+                }
+                Err(error) => {
+                    self.losses.error = Some(error);
+                    break;
+                }
+            }
+        }
+        let (written, lost) = lines.split_at(taken);
+        self.torn |= written.last().is_some_and(|byte| *byte != b'\n');
+        self.count(written, lost);
+    }
+
+    /// Waits until a full pipe was emptied a little, or for [`ACCESS_LOG_INTERVAL`]. Returns the
+    /// file to go on with instead, if there is one by then.
+    fn wait_for_room(&mut self) -> Option<File> {
+        self.losses.tell(&self.shared.counts);
+        let timeout = Timespec::try_from(ACCESS_LOG_INTERVAL).ok();
+        // However it ends, the next write tells.
+        let _ = poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], timeout.as_ref());
+        lock(&self.shared.next_file).take()
+    }
+
+    fn count(&self, written: &[u8], lost: &[u8]) {
+        let lines = |bytes| memchr::memchr_iter(b'\n', bytes).count() as u64;
+        self.shared.counts.written.fetch_add(lines(written), Relaxed);
+        self.shared.counts.dropped.fetch_add(lines(lost), Relaxed);
+    }
+}
+
+/// How long the lines are that end within the first bytes.
+fn whole_lines(lines: &[u8], bytes: usize) -> usize {
+    memchr::memrchr(b'\n', lines.get(..bytes).unwrap_or(lines)).map_or(0, |end| end + 1)
+}
+
+impl Losses {
+    /// Logs that lines were lost since the last time, at most once in [`ACCESS_LOG_WARN_INTERVAL`].
+    fn tell(&mut self, counts: &Counts) {
+        let dropped = counts.dropped.load(Relaxed);
+        let lines = dropped - self.told;
+        if lines == 0 || self.warned.is_some_and(|at| at.elapsed() < ACCESS_LOG_WARN_INTERVAL) {
+            return;
+        }
+        let why = self
+            .error
+            .take()
+            .map_or("its file is slower than requests are".into(), |error| error.to_string());
+        tracing::error!(lines, why, "lines of the access log are lost");
+        (self.told, self.warned) = (dropped, Some(Instant::now()));
+    }
+}
