@@ -2,6 +2,7 @@
 everything stays as it was."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -27,6 +28,8 @@ CHOICES = {
     "access-pattern": "automatic, streaming, random",
     "log-format": "text, json",
     "sendfile": "on, off",
+    "client-address": "connection, x-forwarded-for, forwarded, proxy-protocol",
+    "access-log-format": "json, s3",
 }
 SECONDS = ("header-timeout", "idle-timeout", "stall-timeout", "drain-timeout")
 COUNTS = ("max-connections", "max-requests")
@@ -65,6 +68,7 @@ def values() -> list[Bad]:
         bad += of(key, ['"perhaps"'], f"[possible values: {choices}]")
     for key in SECONDS:
         bad += of(key, ["0", '"soon"'], "a whole number of seconds, at least 1")
+    bad += of("drain-delay", ["-1", '"soon"'], "a whole number of seconds")
     for key in COUNTS:
         bad += of(key, ["0", "1000001", '"many"'], "a whole number, 1 to 1000000")
     for key in SIZES:
@@ -81,6 +85,9 @@ def values() -> list[Bad]:
     bad += of("region", ['["a", "b"]'], "expected one value")
     bad += of("domain", ['"http://s3.test"', '"s3.test:9000"'], "a name such as s3.example.org")
     bad += of("account-id", ['"12"'], "12 decimal digits")
+    cure = "a network such as 10.0.0.0/8, an address, or unix"
+    bad += of("trusted-proxy", ['"proxy.test"', '"10.0.0.0/33"'], cure)
+    bad += of("access-log", ['""'], "a file, or stderr")
     bad += of("log", ['"shout"'], "known are off, error, warn, info, debug and trace")
     bad += of("dir", ["true", "1.5", "2020-01-01", "{}"], "expected a string")
     return bad
@@ -142,6 +149,9 @@ def files() -> list[Bad]:
         ),
         Bad('tls-cert = "one.crt"', "give one key for each certificate", "tls-cert"),
         Bad('tls-key = "one.key"', "give one key for each certificate", "tls-key"),
+        Bad('client-address = "forwarded"', "--trusted-proxy names", "client-address"),
+        Bad('trusted-proxy = "10.0.0.0/8"', "--client-address names", "trusted-proxy"),
+        Bad('access-log = "none/access.log"', "make the directory first", "access-log"),
         Bad(pair.format("none", "none"), "make it, or name another", "tls-cert"),
         Bad(pair.format("empty", "empty"), "no certificate in it: it takes", "tls-cert", write_pair),
         Bad(pair.format("CERT", "empty"), "no private key in it", "tls-key", write_pair),
@@ -163,7 +173,7 @@ def write_file(directory: Path, bad: Bad, before: str) -> tuple[Path, range]:
     text = bad.line
     if "CERT" in text:
         text = text.replace("CERT", str(make_certificate(directory, "one", "one.test")[0]))
-    for name in ("keys.toml", "one.crt", "one.key", "none", "empty", "other.key"):
+    for name in ("keys.toml", "one.crt", "one.key", "none", "none/access.log", "empty", "other.key"):
         text = text.replace(f'"{name}"', f'"{directory / name}"')
     text = text.replace('"."', f'"{directory}"')
     path = directory / "slipway.toml"
@@ -248,6 +258,26 @@ def test_at_a_reload(make_server, tmp_path: Path) -> None:
     size = len(server.log)
     server.signal(signal.SIGHUP)
     poll(lambda: "reloaded new=nothing" in server.log[size:], 10)
+
+
+def test_the_file_is_read_once_at_the_start(make_server, tmp_path: Path) -> None:
+    """What it says from the greeting on is for a reload."""
+    path = tmp_path / "slipway.toml"
+    path.write_text("region = 'first'\n")
+    server = make_server("--config", str(path))
+    path.write_text("region = ")
+    server.signal(signal.SIGHUP)
+    poll(lambda: "not reloaded" in server.log)
+    path.write_text("region = 'second'\n")
+    server.signal(signal.SIGHUP)
+    poll(lambda: "needs a restart" in server.log)
+    assert "option=--region" in server.log
+
+
+def test_each_option_can_be_wrong() -> None:
+    reference = Path(__file__).parent.parent / "docs/CONFIGURATION.md"
+    options = set(re.findall(r"^\| `--([a-z0-9-]+)`", reference.read_text(), re.M))
+    assert options <= {bad.option for bad in ALL} and len(options) > 30
 
 
 def test_an_empty_file_names_no_directory(make_server, tmp_path: Path) -> None:

@@ -4,14 +4,14 @@ use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
-use gateway::config::{Cli, Command, refuse_unknown_variables};
+use gateway::config::{Cli, Command, Said, refuse_unknown_variables};
 use gateway::{commands, serve, sweep};
 
 fn main() -> ExitCode {
     kernel_calls::ignore_file_size_signal();
     let args: Vec<_> = std::env::args_os().collect();
-    let cli = match Cli::read(&args) {
-        Ok(cli) => cli,
+    let (cli, values) = match Cli::read(&args) {
+        Ok(read) => read,
         Err(error) => error.exit(),
     };
     match cli.command {
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
             if let Err(error) = refuse_unknown_variables(std::env::vars_os()) {
                 error.exit();
             }
-            exit_code(serve::run(*options, args))
+            exit_code(serve::run(*options, Said { arguments: args, values }))
         }
         Command::Stat(options) => commands::stat::run(&options),
         Command::Rehash(options) => commands::rehash::run(&options),

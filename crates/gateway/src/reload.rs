@@ -1,6 +1,5 @@
 //! Taking new options, certificates and keys while requests go on (decision 0020).
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,7 +7,8 @@ use iam::{Account, Identities};
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
 use crate::access_log::AccessLog;
-use crate::config::{Cli, ServeOptions, Values, sentence};
+use crate::clients::Clients;
+use crate::config::{Cli, Said, ServeOptions, Values, sentence};
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Settings};
 use crate::server::Certificates;
@@ -21,9 +21,8 @@ const TAKEN: [&str; 7] = ["access_log", "config", "credentials_file", "domain", 
 
 /// What a server was started with, to be read again.
 pub struct Reload {
-    arguments: Vec<OsString>,
-    /// What the options said when they were taken last; those that are not taken, at the start.
-    values: Values,
+    /// Its values are those that were taken last; of options that are not taken, those at the start.
+    said: Said,
     root: Root,
     /// Files are given to who made them; that stays.
     chown: bool,
@@ -56,21 +55,20 @@ pub struct Outcome {
 }
 
 impl Reload {
-    /// Of a server that was started with these arguments of the command line, and serves for this
-    /// root.
-    pub fn new(arguments: Vec<OsString>, root: Root, parts: Parts) -> Result<Self, String> {
-        let (options, values) = Cli::read_serve(&arguments).map_err(|error| sentence(&error))?;
-        Ok(Self { arguments, values, root, chown: options.chown, parts })
+    /// Of a server that was started with what is `said`, and serves for this root.
+    pub fn new(said: Said, root: Root, chown: bool, parts: Parts) -> Self {
+        Self { said, root, chown, parts }
     }
 
     /// Reads everything again. If anything is wrong, all stays as it was.
     pub fn run(&mut self) -> Result<Outcome, String> {
-        self.try_to().map_err(|error| Cli::located(&self.arguments, error))
+        self.try_to().map_err(|error| Cli::located(&self.said.arguments, error))
     }
 
     fn try_to(&mut self) -> Result<Outcome, String> {
-        let (options, values) = Cli::read_serve(&self.arguments).map_err(|error| sentence(&error))?;
-        // First all that can fail.
+        let (options, values) = Cli::read_serve(&self.said.arguments).map_err(|error| sentence(&error))?;
+        // First all that can fail, with what keeps a server from starting.
+        Clients::new(options.client_address, &options.trusted_proxy)?;
         let filter = EnvFilter::try_new(&options.log).map_err(|e| format!("--log {:?}: {e}", options.log))?;
         let root = self.keys(&options)?;
         let certificates = match &self.parts.certificates {
@@ -80,7 +78,8 @@ impl Reload {
         };
         let access_log = match (&self.parts.access_log, &options.access_log) {
             (Some(access_log), Some(to)) => Some((access_log, to.open()?)),
-            _ => None,
+            (None, Some(to)) => to.check().map(|()| None)?,
+            (_, None) => None,
         };
         let mut outcome = self.compare(&values);
         if self.parts.access_log.is_some() != options.access_log.is_some() {
@@ -119,8 +118,8 @@ impl Reload {
                 continue;
             }
             match values.get(name) {
-                Some(value) => drop(self.values.insert(name.to_owned(), value.clone())),
-                None => drop(self.values.remove(name)),
+                Some(value) => drop(self.said.values.insert(name.to_owned(), value.clone())),
+                None => drop(self.said.values.remove(name)),
             }
         }
         Ok(outcome)
@@ -147,8 +146,9 @@ impl Reload {
 
     fn compare(&self, values: &Values) -> Outcome {
         let mut outcome = Outcome::default();
-        let names = self.values.keys().chain(values.keys().filter(|name| !self.values.contains_key(*name)));
-        for name in names.filter(|name| self.values.get(*name) != values.get(*name)) {
+        let names =
+            self.said.values.keys().chain(values.keys().filter(|name| !self.said.values.contains_key(*name)));
+        for name in names.filter(|name| self.said.values.get(*name) != values.get(*name)) {
             let flag = if name == "dir" { "DIR".to_owned() } else { format!("--{}", name.replace('_', "-")) };
             let list = if self.is_taken(name) { &mut outcome.taken } else { &mut outcome.needs_restart };
             list.push(flag);

@@ -1,6 +1,5 @@
 //! `slipway serve`: from options to a running server, and back to none.
 
-use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +20,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::access_log::AccessLog;
 use crate::body::DigestServices;
 use crate::clients::Clients;
-use crate::config::{self, Cli, LogFormat, ServeOptions};
+use crate::config::{self, Cli, LogFormat, Said, ServeOptions};
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Places, Settings};
 use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX};
@@ -40,8 +39,8 @@ use crate::{account, agreement};
 /// How long blocking work may still run once the drain is over.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Serves until SIGTERM or SIGINT.
-pub fn run(options: ServeOptions, arguments: Vec<OsString>) -> Result<(), String> {
+/// Serves until SIGTERM or SIGINT, with options that were read from what is `said`.
+pub fn run(options: ServeOptions, said: Said) -> Result<(), String> {
     let log_filter = start_log(&options)?;
     allow_connections(options.max_connections);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -49,7 +48,7 @@ pub fn run(options: ServeOptions, arguments: Vec<OsString>) -> Result<(), String
         .max_blocking_threads(BLOCKING_THREADS_MAX)
         .build()
         .map_err(|e| format!("cannot start threads: {e}"))?;
-    let outcome = runtime.block_on(serve(options, arguments, log_filter));
+    let outcome = runtime.block_on(serve(options, said, log_filter));
     // Work that is stuck in the file system must not keep the process; what it has not published
     // does not exist.
     runtime.shutdown_timeout(SHUTDOWN_TIME_MAX);
@@ -62,11 +61,11 @@ pub fn run(options: ServeOptions, arguments: Vec<OsString>) -> Result<(), String
 
 async fn serve(
     options: ServeOptions,
-    arguments: Vec<OsString>,
+    said: Said,
     log_filter: Option<LogFilter>,
 ) -> Result<Option<Arc<AccessLog>>, String> {
     let mut signals = Signals::listen()?;
-    let running = start(&options).await.map_err(|error| Cli::located(&arguments, error))?;
+    let running = start(&options).await.map_err(|error| Cli::located(&said.arguments, error))?;
     greet(&options, &running);
     let Running { server, gateway, access_log, stopping, certificates, account, root, .. } = running;
     let parts = reload::Parts {
@@ -77,7 +76,7 @@ async fn serve(
         access_log: access_log.clone(),
         log_filter,
     };
-    let mut reload = Reload::new(arguments, root, parts)?;
+    let mut reload = Reload::new(said, root, options.chown, parts);
     service_manager::ready();
     signals.until_stopped(Some(&mut reload)).await;
     service_manager::stopping();

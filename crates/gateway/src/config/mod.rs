@@ -33,7 +33,7 @@ use crate::limits::STREAM_BYTES_MIN;
 use crate::server::ListenAddress;
 use crate::version;
 
-pub use read::{Values, line_of, sentence, unreadable};
+pub use read::{Said, Values, line_of, sentence, unreadable};
 pub use reference::reference;
 pub(crate) use values::{at_least_one, seconds, seconds_or_none, whole};
 use values::{domain, log_filter, octal, region};

@@ -14,8 +14,17 @@ use super::reference::key;
 use super::values::nearest;
 use super::{Cli, Command, ServeOptions};
 
-/// What options say, by their fields.
+/// What the options of `serve` say, by their fields.
 pub type Values = BTreeMap<String, Vec<OsString>>;
+
+/// Where the options of `serve` come from.
+#[derive(Debug)]
+pub struct Said {
+    /// The command line.
+    pub arguments: Vec<OsString>,
+    /// What it, the environment and the file say.
+    pub values: Values,
+}
 
 /// What the file says of an option.
 struct Setting {
@@ -26,17 +35,10 @@ struct Setting {
 }
 
 impl Cli {
-    /// Reads the command line, the environment and, for `serve`, the configuration file.
-    pub fn read(args: &[OsString]) -> Result<Self, clap::Error> {
-        Self::from_arg_matches(&Self::matches(args)?)
-    }
-
-    /// [`Cli::read`], of `serve` alone: also what each option says, by its field.
-    pub fn read_serve(args: &[OsString]) -> Result<(ServeOptions, Values), clap::Error> {
+    /// Reads the command line, the environment and, for `serve`, the configuration file: once, so
+    /// that the options and what `serve`'s options say are of the same file.
+    pub fn read(args: &[OsString]) -> Result<(Self, Values), clap::Error> {
         let matches = Self::matches(args)?;
-        let Command::Serve(options) = Self::from_arg_matches(&matches)?.command else {
-            return Err(error(ErrorKind::InvalidSubcommand, "not serve".to_owned()));
-        };
         let mut values = Values::new();
         if let Some(serve) = matches.subcommand_matches("serve") {
             for id in serve.ids().map(clap::Id::as_str) {
@@ -44,7 +46,15 @@ impl Cli {
                 values.insert(id.to_owned(), said.collect());
             }
         }
-        Ok((*options, values))
+        Ok((Self::from_arg_matches(&matches)?, values))
+    }
+
+    /// [`Cli::read`], of `serve` alone.
+    pub fn read_serve(args: &[OsString]) -> Result<(ServeOptions, Values), clap::Error> {
+        match Self::read(args)? {
+            (Self { command: Command::Serve(options) }, values) => Ok((*options, values)),
+            _ => Err(error(ErrorKind::InvalidSubcommand, "not serve".to_owned())),
+        }
     }
 
     /// What is wrong with an option, and where the file says so, if it does: the message names the
@@ -259,7 +269,7 @@ mod tests {
 
     fn read(args: &[&str]) -> Result<ServeOptions, String> {
         let args: Vec<_> = ["slipway", "serve"].iter().chain(args).map(OsString::from).collect();
-        match Cli::read(&args).map_err(|e| e.to_string())?.command {
+        match Cli::read(&args).map_err(|e| e.to_string())?.0.command {
             Command::Serve(options) => Ok(*options),
             _ => Err("not serve".to_owned()),
         }
