@@ -187,3 +187,6 @@ def test_other_commands():
     options = ["--rm", "--network=none", "--cgroups=disabled", "--health-interval=disable", *limits()]
     done = podman("run", *options, IMAGE, "--version")
     assert done.stdout.startswith("slipway ")
+    labels = json.loads(podman("image", "inspect", "--format", "{{json .Labels}}", IMAGE).stdout)
+    version, commit = (labels[f"org.opencontainers.image.{name}"] for name in ("version", "revision"))
+    assert done.stdout == f"slipway {version} ({commit})\n"

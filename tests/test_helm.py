@@ -53,12 +53,6 @@ def rendered(request) -> dict[str, dict]:
     return found
 
 
-def test_one_version():
-    version = re.search(r'^version = "(.*)"', (REPOSITORY / "Cargo.toml").read_text(), re.MULTILINE)[1]
-    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    assert (chart["version"], chart["appVersion"]) == (version, version)
-
-
 def test_the_schema_has_each_value():
     schema = json.loads((CHART / "values.schema.json").read_text())
 

@@ -5,5 +5,5 @@ pub const NUMBER: &str = env!("CARGO_PKG_VERSION");
 /// The commit that it was built from: seven digits; or `unknown`, of sources without their history
 /// (`build.rs`).
 pub const COMMIT: &str = env!("SLIPWAY_COMMIT");
-/// Both: `0.1.0 (1a2b3c4)`.
+/// Both: `1.2.3 (1a2b3c4)`.
 pub const LONG: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("SLIPWAY_COMMIT"), ")");
