@@ -20,6 +20,7 @@ NAMED_IN = (
     "packaging/helm/slipway/Chart.yaml",
     "docs/UPGRADING.md",
     "docs/decisions/",
+    "docs/picture/session.svg",
 )
 
 
