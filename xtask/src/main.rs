@@ -11,7 +11,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 Usage: cargo xtask COMMAND
 
-  docs [--check]                      write docs/CONFIGURATION.md and docs/COMPATIBILITY.md from the code, or only compare
+  docs [--check]                      write docs/CONFIGURATION.md, COMPATIBILITY.md and METRICS.md from the code, or only compare
   conformance s3-tests PATH [OPTION]  run a checkout of ceph/s3-tests against a fresh server and compare with
                                       tests/conformance/s3-tests.pass
   conformance recorded PATH [OPTION]  run the S3 tests of a checkout of localstack/localstack against a fresh server, compare

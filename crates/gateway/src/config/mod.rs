@@ -229,8 +229,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Where to listen: ADDRESS:PORT, :PORT (all addresses) or unix:PATH. May be given several
-    /// times
+    /// Where to listen: ADDRESS:PORT, :PORT (all IPv4 addresses; `[::]:PORT` is IPv6 as well) or
+    /// unix:PATH. May be given several times
     #[arg(
         long,
         value_name = "ADDR",
@@ -366,9 +366,9 @@ pub struct ServeOptions {
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_REQUESTS", default_value = "2000", value_parser = at_least_one)]
     pub max_requests: usize,
 
-    /// What tells the client's address (for policies, and the access log) and whether it speaks
-    /// TLS, where --trusted-proxy stands between. Only what the proxy itself sets: of a header that
-    /// it passes on as it came, the client is the author
+    /// What tells the client's address, for the access log, and whether it speaks TLS, where
+    /// --trusted-proxy stands between. Name only what the proxy itself sets: a header that it
+    /// passes on as it came may be the client's invention
     #[arg(
         long,
         value_name = "SOURCE",

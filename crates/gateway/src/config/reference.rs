@@ -16,7 +16,7 @@ pub const RULES: [&str; 5] = [
     "A flag wins over the environment, the environment over the file, the file over the default.",
     "Lists are comma-separated in the environment, arrays in the file, repeated flags on the command line.",
     "A flag without a value is `1`, `true`, `yes` or `on` in the environment, or `0`, `false`, `no` or `off`; in the file, `true` or `false`.",
-    "A key of the file that is none is refused, and so is a variable that begins with `SLIPWAY_` and is none \
+    "A start is refused if the file has a key that is no option's, or if a variable that begins with `SLIPWAY_` is none of these \
      (but for those that Kubernetes makes of a service called `slipway`, such as `SLIPWAY_SERVICE_HOST` and `SLIPWAY_PORT=tcp://...`).",
 ];
 
