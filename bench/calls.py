@@ -218,4 +218,5 @@ def main() -> None:
     sys.exit(1 if options.check and not met else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

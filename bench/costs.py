@@ -253,10 +253,13 @@ def trace(pid: int, ready, counts) -> None:
                     steps[thread] += 1
                 if ptrace(PEEK, thread, ORIGINAL_RAX, 0) == WRITEV:
                     counts.put(steps.pop(thread))
-            elif number == CALL and ptrace(PEEK, thread, ORIGINAL_RAX, 0) == RECVFROM:
-                # It is negative before the call.
-                if ptrace(PEEK, thread, RAX, 0) > 0:
-                    steps[thread] = 0
+            # RAX is negative before the call.
+            elif (
+                number == CALL
+                and ptrace(PEEK, thread, ORIGINAL_RAX, 0) == RECVFROM
+                and ptrace(PEEK, thread, RAX, 0) > 0
+            ):
+                steps[thread] = 0
             # Of signals only those that are not of tracing are passed on.
             passed = 0 if event or number in (CALL, signal.SIGTRAP) else number
             ptrace(SINGLESTEP if thread in steps else TO_CALL, thread, 0, passed)

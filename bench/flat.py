@@ -245,4 +245,5 @@ def main() -> None:
             measure_kind(options, kind, pathlib.Path(place))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -247,9 +247,9 @@ class Gateway:
         def ready() -> bool:
             if self.process.poll() is not None:
                 raise Unmeasurable(f"a gateway did not start:\n{self.log.read_text()[-2000:]}")
-            with contextlib.suppress(OSError, urllib.error.URLError):
-                with urllib.request.urlopen(f"http://{self.address}:{OPERATIONS_PORT}/-/ready", timeout=2):
-                    return True
+            url = f"http://{self.address}:{OPERATIONS_PORT}/-/ready"
+            with contextlib.suppress(OSError, urllib.error.URLError), urllib.request.urlopen(url, timeout=2):
+                return True
             return False
 
         poll("a gateway's start", ready)
@@ -280,7 +280,7 @@ class HAProxy:
         config = lab.work / "haproxy.cfg"
         config.write_text(text)
         binary = shutil.which("haproxy", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-        self.log = open(lab.work / "haproxy.log", "ab")
+        self.log = (lab.work / "haproxy.log").open("ab")
         self.process = lab.command(
             "haproxy",
             share,

@@ -127,4 +127,5 @@ def main() -> None:
         measure(options, pathlib.Path(work))
 
 
-main()
+if __name__ == "__main__":
+    main()

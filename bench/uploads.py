@@ -61,22 +61,23 @@ def main() -> None:
     parser.add_argument("--durability", default="none")
     options = parser.parse_args()
     options.null = False
-    with tempfile.TemporaryDirectory(dir=options.dir, prefix="slipway-uploads-") as work:
-        with server(options, pathlib.Path(work)) as (host, pid):
-            client = Client(host)
-            client.send("PUT", f"/{BUCKET}")
-            for number in range(options.uploads):
-                spread = number * 7919 % options.uploads
-                client.send(
-                    "POST", f"/{BUCKET}/run{spread % 100:02}/measurement-{spread:08}", {"uploads": ""}
-                )
-            before = peak_resident_mib(pid)
-            run(client, "all", pid)
-            run(client, "all, again", pid)
-            run(client, "an upload before each page", pid, writes=True)
-            run(client, "one prefix of a hundred", pid, prefix="run42/")
-            run(client, "rolled up", pid, delimiter="/")
-            print(f"resident growth {peak_resident_mib(pid) - before:.1f} MiB")
+    with (
+        tempfile.TemporaryDirectory(dir=options.dir, prefix="slipway-uploads-") as work,
+        server(options, pathlib.Path(work)) as (host, pid),
+    ):
+        client = Client(host)
+        client.send("PUT", f"/{BUCKET}")
+        for number in range(options.uploads):
+            spread = number * 7919 % options.uploads
+            client.send("POST", f"/{BUCKET}/run{spread % 100:02}/measurement-{spread:08}", {"uploads": ""})
+        before = peak_resident_mib(pid)
+        run(client, "all", pid)
+        run(client, "all, again", pid)
+        run(client, "an upload before each page", pid, writes=True)
+        run(client, "one prefix of a hundred", pid, prefix="run42/")
+        run(client, "rolled up", pid, delimiter="/")
+        print(f"resident growth {peak_resident_mib(pid) - before:.1f} MiB")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -14,6 +14,7 @@ Needs wrk, and ab for HEAD. The client runs on the same machine: compare within 
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -103,16 +104,16 @@ def measure(host: str, pid: int, options: argparse.Namespace, work: pathlib.Path
             paths = [presign(method, host, target, keys) for target in targets]
             file = script(work, method, paths, size)
 
-            def load(seconds: int) -> dict:
-                if method == "HEAD":
-                    return run_ab(host, paths[0], seconds, options.connections)
-                return run_wrk(host, file, seconds, options.connections)
-
-            load(1)
+            load = (
+                functools.partial(run_ab, host, paths[0], connections=options.connections)
+                if method == "HEAD"
+                else functools.partial(run_wrk, host, file, connections=options.connections)
+            )
+            load(seconds=1)
             best = None
             for _ in range(options.rounds):
                 before = cpu_seconds(pid)
-                result = load(options.seconds)
+                result = load(seconds=options.seconds)
                 # Requests in flight at the end are not counted; that error is below 1 %.
                 result["cpu_us"] = (cpu_seconds(pid) - before) * 1e6 / max(result["requests"], 1)
                 if best is None or result["cpu_us"] < best["cpu_us"]:

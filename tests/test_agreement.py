@@ -57,7 +57,7 @@ def test_what_is_no_note(make_server, tmp_path, text):
     tree = tmp_path / "tree"
     make_server(tree=tree).stop()
     noted(tree).write_text(text)
-    with pytest.raises(StartFailed, match="tree.toml: expected format = 1"):
+    with pytest.raises(StartFailed, match=r"tree\.toml: expected format = 1"):
         make_server(tree=tree)
 
 

@@ -71,8 +71,10 @@ class TestPrecedence:
 
     @pytest.mark.parametrize(
         "value, on",
-        [("1", True), ("true", True), ("yes", True), ("on", True), ("ON", True)]
-        + [("0", False), ("false", False), ("no", False), ("off", False)],
+        [
+            *((value, True) for value in ("1", "true", "yes", "on", "ON")),
+            *((value, False) for value in ("0", "false", "no", "off")),
+        ],
     )
     def test_switches_by_environment(self, make_server, tmp_path, value, on):
         """Also against the file, whose value is the other one."""
@@ -82,7 +84,7 @@ class TestPrecedence:
         assert any((thread / "comm").read_text() == "rehash\n" for thread in threads) == on
 
     def test_a_switch_that_is_neither_on_nor_off(self, make_server):
-        with pytest.raises(StartFailed, match="SLIPWAY_REHASH_ON_READ.*perhaps"):
+        with pytest.raises(StartFailed, match=r"SLIPWAY_REHASH_ON_READ.*perhaps"):
             make_server(env={**KEYS, "SLIPWAY_REHASH_ON_READ": "perhaps"})
 
     def test_the_file_by_environment(self, make_server, tmp_path):

@@ -373,7 +373,9 @@ class TestVolumesThatDoNotAnswer:
         assert threads(server) < before + 20
         expect.ok(bucket.put("key", b"data"))
         not_ready = (503, "not ready: hung: the storage does not answer\n")
-        assert {answer for path, answer in zip(paths, answers) if path == "/-/ready"} == {not_ready}
+        assert {answer for path, answer in zip(paths, answers, strict=True) if path == "/-/ready"} == {
+            not_ready
+        }
         found = metrics(server)
         assert found["slipway_ready"] == 0
         assert 'slipway_cache_hits_total{cache="objects"}' in found, "memory needs no volume"

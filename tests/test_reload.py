@@ -103,7 +103,7 @@ def test_tls_is_off(make_server, tmp_path):
     for _ in range(2):
         before = len(server.log)
         reload(server)
-        poll(lambda: server.log[before:].count("needs a restart") == 2, 10)
+        poll(lambda before=before: server.log[before:].count("needs a restart") == 2, 10)
         assert "new=--domain" in server.log[before:] or "new=nothing" in server.log[before:]
         assert "option=--tls-cert" in server.log[before:] and "option=--tls-key" in server.log[before:]
 

@@ -89,10 +89,11 @@ def test_examples(title, make_server, tmp_path):
     )
     outputs = done.stdout.split(f"{MARK}\n")
     assert len(outputs) == len(SECTIONS[title]) + 1, done.stdout
-    for example, output in zip(SECTIONS[title], outputs):
+    for example, output in zip(SECTIONS[title], outputs[:-1], strict=True):
         lines = [line for line in output.split("\n") if line.strip()]
         matches = len(lines) == len(example.output) and all(
-            re.fullmatch(pattern(expected), line) for expected, line in zip(example.output, lines)
+            re.fullmatch(pattern(expected), line)
+            for expected, line in zip(example.output, lines, strict=True)
         )
         assert matches, f"$ {example.command}\nprinted:\n{output}\nexpected:\n" + "\n".join(example.output)
 

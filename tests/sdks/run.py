@@ -33,11 +33,11 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from sdks.presigned import CASES, FACTS, PARTS, UPLOAD, VARIANTS, Presigned, create, parts_and_complete
-from sdks.programs import PLACE, SDKS, Failed, Program, Unavailable
-from sdks.shapes import differs
-from support.bucket import Bucket
-from support.server import KEYS, Server
+from sdks.presigned import CASES, FACTS, PARTS, UPLOAD, VARIANTS, Presigned, create, parts_and_complete  # noqa: E402
+from sdks.programs import PLACE, SDKS, Failed, Program, Unavailable  # noqa: E402
+from sdks.shapes import differs  # noqa: E402
+from support.bucket import Bucket  # noqa: E402
+from support.server import KEYS, Server  # noqa: E402
 
 # The bucket that the SDK itself uses.
 USED = "by-sdk"

@@ -121,13 +121,14 @@ class Program(Actor):
             except FileNotFoundError:
                 continue
             except OBSTACLES:
-                return None
+                return
             try:
-                return act(path)
+                act(path)
             except FileNotFoundError:
                 continue
             except OBSTACLES:
-                return None
+                pass
+            return
 
     def save(self, key: str, body: bytes, beside: bool, flush: bool) -> None:
         """Writes another file, `beside` it or elsewhere, and renames it over the old one."""
