@@ -177,6 +177,14 @@ def test_a_closed_pipe_is_no_verdict(load: list[str]) -> None:
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
+def test_a_result_that_can_not_be_written_is_a_failure() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [binary(), "plan", "--list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2 and "standard output: No space left" in done.stderr, done
+
+
 def test_a_catalogue_of_ones_own(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text(

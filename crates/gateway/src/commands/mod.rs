@@ -72,8 +72,13 @@ impl Console {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.clear();
         match writeln!(std::io::stdout(), "{lines}") {
+            Ok(()) => {}
             Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(CLOSED.into()),
-            _ => {}
+            Err(e) => {
+                // What a script takes for the whole result would not be.
+                eprintln!("slipway: standard output: {e}");
+                std::process::exit(FAILED.into())
+            }
         }
     }
 

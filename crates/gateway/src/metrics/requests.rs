@@ -32,11 +32,11 @@ pub struct Outcome {
 /// Counters of requests. Each thread adds to one of a few copies (decision 0019).
 #[derive(Debug)]
 pub struct Requests {
-    copies: PerThread<Copy>,
+    copies: PerThread<Counters>,
 }
 
 #[derive(Debug)]
-struct Copy {
+struct Counters {
     /// By [`Operation`]; the last is for those that are none.
     operations: Vec<OfOperation>,
     /// By [`ErrorCode`].
@@ -67,7 +67,7 @@ pub struct Sums {
 impl Requests {
     /// All zero.
     pub fn new() -> Self {
-        let copies = PerThread::new(|| Copy {
+        let copies = PerThread::new(|| Counters {
             operations: (0..=OPERATIONS.len()).map(|_| OfOperation::default()).collect(),
             errors: ErrorCode::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
         });
