@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""How well `slipway plan` predicts what it was not calibrated with.
+
+For each place below --dir (by default the system's temporary directory alone) a server of ours, and in rounds, so that what else the
+machine does falls on all alike: the sizes that calibrate, at the first place alone, and the sizes that are predicted, at all. Then `slipway plan
+--calibrate` makes costs of the former, and `--against` sets them beside the latter. Ends with status 1 if one is off by more than 15 %.
+
+    cargo build --release && bench/predict.py
+    bench/predict.py --dir /mnt/ext4 /mnt/xfs /dev/shm --durability full      # calibrated on the first, predicted on all
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from common import ACCESS_KEY, ROOT, SECRET_KEY
+from put import BINARY, started
+
+# On both sides of 256 KiB, from which on GETs are sent another way.
+CALIBRATED = {"head": None, "get": "1k,128k,512k,16m", "put": "1k,64k,1m,16m"}
+PREDICTED = {"get": "16k,2m,8m", "put": "8k,256k,4m"}
+CONCURRENCY = {"head": 20, "get": 20, "put": 64}
+
+
+def measure(
+    address: str, pid: int, operation: str, sizes: str | None, report: pathlib.Path, seconds: int
+) -> None:
+    command = [BINARY, "bench", f"http://{address}", operation, "-c", str(CONCURRENCY[operation])]
+    command += ["-d", f"{seconds}s", "--objects", "64", "--server-pid", str(pid), "--json", report]
+    command += ["--size", sizes] if sizes else []
+    env = dict(os.environ, AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
+    subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--dir", nargs="+", default=[tempfile.gettempdir()], help="where the data goes")
+    parser.add_argument("--durability", default="none", choices=["none", "data", "full"])
+    parser.add_argument("--seconds", type=int, default=3, help="of each size (default: %(default)s)")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="medians are taken of them (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--out", type=pathlib.Path, default=ROOT / "target/predict", help="default: %(default)s"
+    )
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    runs: dict[str, list[pathlib.Path]] = {"calibrated": [], **{place: [] for place in options.dir}}
+    with contextlib.ExitStack() as stack:
+        servers = {}
+        for place in options.dir:
+            work = stack.enter_context(tempfile.TemporaryDirectory(dir=place, prefix="slipway-predict-"))
+            command = f"{BINARY} serve --durability {options.durability} --listen {{address}} {{dir}}"
+            servers[place] = stack.enter_context(started(command, pathlib.Path(work) / "data"))
+        first = options.dir[0]
+        steps = [("calibrated", first, *step) for step in CALIBRATED.items()]
+        steps += [(place, place, *step) for place in options.dir for step in PREDICTED.items()]
+        for number in range(options.rounds):
+            for kind, place, operation, sizes in steps:
+                report = options.out / f"{kind.strip('/').replace('/', '-')}-{operation}-{number}.json"
+                measure(*servers[place], operation, sizes, report, options.seconds)
+                runs[kind].append(report)
+    costs = options.out / "costs.toml"
+    made = subprocess.run(
+        [BINARY, "plan", "--calibrate", *runs["calibrated"]], check=True, capture_output=True
+    )
+    costs.write_bytes(made.stdout)
+    print(f"load {os.getloadavg()[0]:.1f}, durability {options.durability}; calibrated at {first}")
+    worst = 0
+    for place in options.dir:
+        print(f"\n== {place}", flush=True)
+        done = subprocess.run([BINARY, "plan", "--costs", costs, "--against", *runs[place]], check=False)
+        worst = max(worst, done.returncode)
+    sys.exit(worst)
+
+
+if __name__ == "__main__":
+    main()
