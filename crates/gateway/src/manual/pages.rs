@@ -30,7 +30,10 @@ pub const STATUSES: &[(&str, &str)] = &[
     ),
     ("slipway-stat", "0 all is told; 1 something could not be looked at; 2 the command line is wrong"),
     ("slipway-rehash", "0 all have real ETags; 1 some were left as they were; 2 nothing could be done"),
-    ("slipway-sweep", "0 all is swept; 1 something could not be; 2 the command line is wrong"),
+    (
+        "slipway-sweep",
+        "0 all is swept; 1 something could not be; 2 nothing could be, or the command line is wrong",
+    ),
     ("slipway-bench-compare", "0 compared; 2 could not compare"),
     (
         "slipway",
@@ -97,14 +100,14 @@ pub const PAGES: &[Page] = &[
                 items: &[
                     (
                         "SIGHUP",
-                        "Reads flags, environment and file again. Certificates, root's keys, `--domain` and `--log` are taken at once; the \
-                         log says what was new, and which other options differ, which needs a restart. If anything is wrong, all stays \
+                        "Reads flags, environment and file again. Certificates, root's keys, the access log's file, `--domain` and `--log` are \
+                         taken at once; the log says what was new, and which other options differ, which needs a restart. If anything is wrong, all stays \
                          as it was.",
                     ),
                     (
                         "SIGTERM, SIGINT",
-                        "Stop: no more connections are accepted, and requests in progress have `--drain-timeout` to finish. A second one \
-                         cuts them off.",
+                        "Stop: after `--drain-delay`, in which it serves on but is not ready, no more connections are accepted, and \
+                         requests in progress have `--drain-timeout` to finish. A second one cuts them off.",
                     ),
                 ],
             },
