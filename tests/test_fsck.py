@@ -16,7 +16,7 @@ from support import expect
 from support.data import MIB, pattern
 from support.marks import needs_attributes
 from support.server import NOBODY, RECORDS, binary
-from support.tools import LONG, RECORD, md5, run
+from support.tools import LONG, RECORD, aside, md5, run
 
 
 def fsck(bucket, *options: str, status: int) -> list[dict]:
@@ -152,9 +152,17 @@ class TestFsck:
         assert not bucket.file("p").exists() and bucket.file("empty").exists()
 
     def test_uploads_set_aside(self, bucket):
-        aside = bucket.server.tree / f".slipway,deleting,{bucket.name},0,1"
-        (aside / "abc").mkdir(parents=True)
-        check(bucket, "uploads-aside", aside)
+        place = aside(bucket.server.tree, f".slipway,deleting,{bucket.name},0,1")
+        (place / "uploads" / "abc").mkdir()
+        check(bucket, "uploads-aside", place)
+
+    @pytest.mark.parametrize("name", [".slipway,deleting,,1", ".slipway,deleting,{},0,1"])
+    def test_what_only_has_the_name_of_something_set_aside(self, bucket, name):
+        place = bucket.server.tree / name.format(bucket.name)
+        (place / "uploads" / "abc").mkdir(parents=True)
+        check(bucket, "stranger", place, repairable=False)
+        assert (place / "uploads" / "abc").exists()
+        subprocess.run(["rm", "-r", place], check=True)
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
     def test_a_bucket_that_cannot_be_read(self):

@@ -4,10 +4,8 @@ import gzip
 import hashlib
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from support import expect
@@ -15,7 +13,7 @@ from support.bucket import Bucket
 from support.data import PART, pattern
 from support.peers import minio_file, minio_tree, versitygw_file
 from support.server import RECORDS, SIDECARS
-from support.tools import RECORD, md5
+from support.tools import RECORD, aside, identity, md5
 from support.wire import Response
 
 OLD, NEW = b"old " * 100, b"new" * 200
@@ -246,11 +244,10 @@ def left_behind(bucket: Bucket) -> None:
     if SIDECARS:
         (bucket.tree / RECORDS / "gone").unlink()
     own = bucket.tree / ".slipway"
-    begun, aside = (bucket.create_upload(key) for key in ("begun", "aside"))
+    begun, moved = (bucket.create_upload(key) for key in ("begun", "aside"))
     (own / "uploads" / begun / "upload").unlink()
-    beside = bucket.server.tree / f".slipway,deleting,{bucket.name},{identity(bucket.tree)},1"
-    beside.mkdir()
-    (own / "uploads" / aside).rename(beside / aside)
+    beside = aside(bucket.server.tree, f".slipway,deleting,{bucket.name},{identity(bucket.tree)},1")
+    (own / "uploads" / moved).rename(beside / "uploads" / moved)
     (own / "staging").mkdir(exist_ok=True)
     # All else there is a person's.
     file, tree = (own / "staging" / f"{number:032x}" for number in (1, 2))
@@ -278,14 +275,6 @@ def damaged(bucket: Bucket) -> None:
     (own / "overflow" / f"{7:032x}").write_bytes(b"\x01")
     bucket.file("p/q/r").unlink()
     damaged_records(bucket)
-
-
-def identity(path: Path) -> str:
-    """By which DeleteBucket tells a bucket from a later one of its name: inode and birth."""
-    done = subprocess.run(["stat", "-c", "%i %.9W", path], capture_output=True, text=True, check=True)
-    inode, birth = done.stdout.split()
-    seconds, ns = map(int, birth.split("."))
-    return f"{int(inode):x}-{seconds:x}-{ns:x}"
 
 
 def damaged_records(bucket: Bucket) -> None:

@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+import os
 import subprocess
 from pathlib import Path
 
-from .server import binary
+from .server import SIDECARS, binary
 
 RECORD = "user.slipway"
 CHECKED = {"x-amz-checksum-mode": "ENABLED"}
@@ -19,6 +20,26 @@ def run(*arguments: object, status: int = 0) -> str:
     assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
     assert "panicked" not in done.stderr, done.stderr
     return done.stdout if status < 2 else done.stderr
+
+
+def aside(tree: Path, name: str) -> Path:
+    """A directory as DeleteBucket makes it in DIR, with its mark; uploads in it are set aside."""
+    path = tree / name
+    path.mkdir(mode=0o700)
+    if SIDECARS:
+        (path / ".slipway,own").write_text(name)
+    else:
+        os.setxattr(path, "user.slipway.own", name.encode())
+    (path / "uploads").mkdir(mode=0o700)
+    return path
+
+
+def identity(bucket: Path) -> str:
+    """By which DeleteBucket tells a bucket from a later one of its name: inode and birth."""
+    done = subprocess.run(["stat", "-c", "%i %.9W", bucket], capture_output=True, text=True, check=True)
+    inode, birth = done.stdout.split()
+    seconds, ns = map(int, birth.split("."))
+    return f"{int(inode):x}-{seconds:x}-{ns:x}"
 
 
 def stat(path: Path) -> list[dict]:

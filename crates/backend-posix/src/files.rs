@@ -1,11 +1,13 @@
 //! Reading and writing open files in full.
 
+use std::fs::File;
 use std::io::IoSlice;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use rustix::buffer::spare_capacity;
-use rustix::fd::AsFd;
-use rustix::fs::{AtFlags, FileType, RawDir, SeekFrom};
+use rustix::fd::{AsFd, AsRawFd as _};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use s3_types::UnixAccount;
@@ -108,6 +110,11 @@ pub(crate) fn read_through(file: impl AsFd, length: u64, mut each: impl FnMut(&[
     Ok(())
 }
 
+/// Where an open file or directory is, for the log.
+pub(crate) fn path_of(opened: impl AsFd) -> PathBuf {
+    std::fs::read_link(format!("/proc/self/fd/{}", opened.as_fd().as_raw_fd())).unwrap_or_default()
+}
+
 /// Goes to the beginning of a directory, if it has not been read yet or its file system can.
 pub(crate) fn rewind(directory: impl AsFd) -> Io<()> {
     match rustix::fs::seek(directory, SeekFrom::Start(0)) {
@@ -134,6 +141,24 @@ pub(crate) fn remove_directory(parent: impl AsFd, name: &str) -> Io<()> {
     }
     // What was in there may be gone by now.
     remove()
+}
+
+/// Opens a regular file below a directory, neither following a link on the way nor opening anything
+/// else; `None` if nothing is there.
+pub fn open_plain_file(directory: &Path, path: &str) -> std::io::Result<Option<File>> {
+    let not_plain = || std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a plain file");
+    let open = || {
+        let above = rustix::fs::open(directory, resolve::PLACE | OFlags::DIRECTORY, Mode::empty())?;
+        let file = resolve::content(above, path)?;
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
+        Ok((kind == FileType::RegularFile).then(|| File::from(file)))
+    };
+    match open() {
+        Ok(Some(file)) => Ok(Some(file)),
+        Ok(None) | Err(Errno::NXIO | Errno::LOOP) => Err(not_plain()),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// Reads a file of our own, or the first 4 MiB of it. Of anything else in its place, nothing.
@@ -167,12 +192,11 @@ fn read_own_and(directory: impl AsFd, path: &str, most: usize) -> Io<(Vec<u8>, u
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
     use std::time::Duration;
 
-    use rustix::fs::{CWD, Mode, OFlags};
+    use rustix::fs::CWD;
 
     use super::*;
 
@@ -197,5 +221,13 @@ mod tests {
             drop(rustix::fs::open(&fifo, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap());
             assert_eq!((read, was_woken), (Ok(Vec::new()), false));
         });
+        let refused = |path: &str| open_plain_file(root.path(), path).unwrap_err().to_string();
+        assert_eq!(refused("fifo"), "not a plain file");
+        std::fs::create_dir(root.path().join("d")).unwrap();
+        std::fs::write(root.path().join("d/file"), "").unwrap();
+        std::os::unix::fs::symlink("d", root.path().join("link")).unwrap();
+        assert_eq!(["link", "link/file", "d"].map(refused), ["not a plain file"; 3]);
+        assert!(open_plain_file(root.path(), "d/file").unwrap().is_some());
+        assert!(open_plain_file(root.path(), "d/none").unwrap().is_none());
     }
 }

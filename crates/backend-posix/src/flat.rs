@@ -5,13 +5,13 @@
 //! ENOSPC, however much space there is; names of other hashes may still fit.
 
 use backend::BackendError;
-use rustix::fd::{AsFd, AsRawFd as _};
+use rustix::fd::AsFd;
 use rustix::io::Errno;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::{Fail, Io, Op};
 use crate::file_info;
+use crate::files;
 use crate::limits::{FLAT_BYTES_MIN, FLAT_LOOKS_EVERY, FLAT_TOLD_EVERY};
 use crate::seldom::SeldomEach;
 
@@ -43,7 +43,7 @@ pub(crate) fn is_full(errno: Errno, directory: impl AsFd) -> bool {
     let Some(index) = Index::of(&directory).filter(Index::may_be_full) else { return false };
     if TOLD.is_due(index.directory) {
         tracing::error!(
-            path = %path_of(&directory).display(),
+            path = ?files::path_of(&directory),
             size_bytes = index.size_bytes,
             limit_bytes = index.limit_bytes(),
             cure = index.levels.cure(),
@@ -66,7 +66,7 @@ pub(crate) fn look_now_and_then(directory: impl AsFd) {
         && TOLD.is_due(index.directory)
     {
         tracing::warn!(
-            path = %path_of(&directory).display(),
+            path = ?files::path_of(&directory),
             size_bytes = index.size_bytes,
             limit_bytes = index.limit_bytes(),
             cure = index.levels.cure(),
@@ -86,12 +86,6 @@ pub(crate) fn remark(directory: impl AsFd) -> Option<String> {
 /// True unless the file system is out of blocks or inodes for this process's user.
 fn has_room(directory: impl AsFd) -> bool {
     rustix::fs::fstatvfs(directory).is_ok_and(|room| room.f_bavail > 0 && room.f_favail > 0)
-}
-
-/// For the log.
-fn path_of(directory: impl AsFd) -> PathBuf {
-    let link = format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd());
-    std::fs::read_link(link).unwrap_or_default()
 }
 
 /// How high the index of a directory may become.

@@ -8,7 +8,7 @@
 //! ```text
 //! ROOT/
 //!   .slipway/                      the gateway's own; `metadata` in it says that records are files
-//!   .slipway,deleting,...          uploads and locks of a bucket while DeleteBucket removes it; a `.slipway` that is being made
+//!   .slipway,deleting,...          uploads/ and locks/ of a bucket while DeleteBucket removes it, with a mark (`buckets/aside.rs`); a `.slipway` that is being made
 //!   bucket/                        user.slipway: when it was created
 //!     a/b.txt                      the object a/b.txt          user.slipway: its record
 //!     a/                           user.slipway: made by a PUT, so that it goes with its last object
@@ -141,6 +141,7 @@ mod file_info;
 mod files;
 mod flat;
 mod foreign;
+pub mod format;
 mod journal;
 mod keymap;
 mod limits;
@@ -193,6 +194,7 @@ use crate::publish::Target;
 use crate::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
 
+pub use files::open_plain_file;
 pub use limits::{BUCKET_THREADS_MAX, LOCK_WAITERS_OF_ALL, TREE_THREADS_MAX};
 pub use options::{Durability, Metadata, Options, SweepOptions, Symlinks};
 pub use store::OpenError;
@@ -520,8 +522,7 @@ impl Backend for PosixBackend {
             store.forget_tried();
             buckets::sweep_asides(store, &options)
         };
-        let uploads = self.run(work).await?;
-        Ok(SweepReport { uploads, ..SweepReport::default() })
+        self.run(work).await
     }
 
     async fn statistics(&self) -> Statistics {

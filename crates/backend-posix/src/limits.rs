@@ -223,6 +223,9 @@ pub(crate) const FLAT_LOOKS_EVERY: u32 = 1021;
 /// How often a directory that is full, or nearly, is told of in the log.
 pub(crate) const FLAT_TOLD_EVERY: Duration = Duration::from_hours(1);
 
+/// How often the log tells of what has a name as DeleteBucket gives it, and is none of ours.
+pub(crate) const STRANGE_ASIDE_TOLD_EVERY: Duration = Duration::from_hours(24);
+
 // Tools.
 /// How many foreign files that were read wait to be rehashed; further ones are met again.
 pub(crate) const LAZY_QUEUE_LENGTH: usize = 4096;

@@ -116,23 +116,6 @@ impl Bucket<'_> {
         Ok(locks)
     }
 
-    /// Moves the lock files, all of which the caller holds, from an open `.slipway` to `aside` in
-    /// the root. Those who wait for one find that its name is gone and start over. Removed here,
-    /// files that are open would keep other names on FUSE and NFS, and so their directory.
-    pub fn remove_locks(&self, own: &OwnedFd, aside: &str) -> Result<(), Fail> {
-        match rustix::fs::renameat(own, DIRECTORY, &self.store.root, aside) {
-            Ok(()) | Err(Errno::NOENT) => return Ok(()),
-            // The bucket is a file system of its own.
-            Err(Errno::XDEV) => {}
-            Err(errno) => return Err(errno).attempt("move locks"),
-        }
-        let locks = resolve::plain(own, DIRECTORY, resolve::DIRECTORY).attempt("open locks")?;
-        for number in 0..=LOCKS {
-            remove(&locks, &name_of(number), rustix::fs::AtFlags::empty())?;
-        }
-        remove(own, DIRECTORY, rustix::fs::AtFlags::REMOVEDIR)
-    }
-
     fn lock_number(&self, number: u64) -> Result<Lock, Fail> {
         let (file, path) = self.open_lock(number)?;
         lock_file(self, &file)?;
@@ -166,6 +149,24 @@ impl Bucket<'_> {
     }
 }
 
+/// Moves the lock files, all of which the caller holds, from an open `.slipway` to `aside`, a
+/// directory in the root. Those who wait for one find that its name is gone and start over.
+/// Removed here, files that are open would keep other names on FUSE and NFS, and so their
+/// directory.
+pub(crate) fn remove_all(own: &OwnedFd, aside: &OwnedFd) -> Result<(), Fail> {
+    match rustix::fs::renameat(own, DIRECTORY, aside, DIRECTORY) {
+        Ok(()) | Err(Errno::NOENT) => return Ok(()),
+        // The bucket is a file system of its own.
+        Err(Errno::XDEV) => {}
+        Err(errno) => return Err(errno).attempt("move locks"),
+    }
+    let locks = resolve::plain(own, DIRECTORY, resolve::DIRECTORY).attempt("open locks")?;
+    for number in 0..=LOCKS {
+        remove(&locks, &name_of(number), rustix::fs::AtFlags::empty())?;
+    }
+    remove(own, DIRECTORY, rustix::fs::AtFlags::REMOVEDIR)
+}
+
 /// Tells the operator of a lock, or of a directory on the way there, that belongs to another user,
 /// if one does: no one else can mend that.
 fn tell_whose(bucket: &Bucket<'_>, path: &str) {
@@ -178,7 +179,7 @@ fn tell_whose(bucket: &Bucket<'_>, path: &str) {
     });
     let Some((path, owner)) = theirs.filter(|_| TOLD.is_due()) else { return };
     tracing::error!(
-        path = %bucket.place().join(path).display(),
+        path = ?bucket.place().join(path),
         owner,
         gateway = ours,
         "belongs to another user, so that keys which need it as a lock can be neither replaced nor deleted: give it to the \

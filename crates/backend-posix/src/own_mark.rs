@@ -19,6 +19,7 @@ use crate::bucket::Bucket;
 use crate::buckets::aside_of_nothing;
 use crate::directories::{is_empty, leaves_traits};
 use crate::error::{Fail, Io, Op};
+use crate::files;
 use crate::keymap::OWN_DIRECTORY;
 use crate::ours::Before;
 use crate::resolve::{self, DIRECTORY};
@@ -31,6 +32,8 @@ const ATTRIBUTE: &str = "user.slipway.own";
 /// The mark where there are none, or where an operator gave it: a file in the directory, of the
 /// same owner.
 pub(crate) const FILE: &str = ".slipway,own";
+/// No name is longer.
+const NAME_BYTES_MAX: usize = 255;
 
 /// True if an open `.slipway`, which others may not write in, has its mark.
 pub(crate) fn is_set(own: &OwnedFd, stat: &Stat) -> Io<bool> {
@@ -48,20 +51,42 @@ pub(crate) fn is_set(own: &OwnedFd, stat: &Stat) -> Io<bool> {
     }
 }
 
-/// Gives an open directory the mark.
+/// True if the mark of an open directory says that it is the one of this name ([`set_for`]).
+pub(crate) fn is_set_for(name: &str, own: &OwnedFd, stat: &Stat) -> Io<bool> {
+    let mut text = [0u8; NAME_BYTES_MAX];
+    match rustix::fs::fgetxattr(own, ATTRIBUTE, &mut text) {
+        Ok(length) => return Ok(&text[..length] == name.as_bytes()),
+        Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
+        Err(Errno::RANGE) => return Ok(false),
+        Err(errno) => return Err(errno),
+    }
+    Ok(is_set(own, stat)? && files::read_own_up_to(own, FILE, NAME_BYTES_MAX)? == name.as_bytes())
+}
+
+/// Gives an open directory the mark of a `.slipway`.
 fn set(store: &Store, own: &OwnedFd) -> Io<()> {
+    set_text(store, own, b"1", b"")
+}
+
+/// Gives an open directory a mark that is good for one name only.
+pub(crate) fn set_for(name: &str, store: &Store, own: &OwnedFd) -> Io<()> {
+    set_text(store, own, name.as_bytes(), name.as_bytes())
+}
+
+fn set_text(store: &Store, own: &OwnedFd, in_attribute: &[u8], in_file: &[u8]) -> Io<()> {
     if !store.sidecars() {
-        match rustix::fs::fsetxattr(own, ATTRIBUTE, b"1", XattrFlags::empty()) {
+        match rustix::fs::fsetxattr(own, ATTRIBUTE, in_attribute, XattrFlags::empty()) {
             Err(Errno::OPNOTSUPP) => {}
             result => return result,
         }
     }
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match rustix::fs::openat(own, FILE, flags, Mode::from_raw_mode(0o600)) {
-        Ok(file) if store.hands_over => give_to_owner_of(own, file),
-        Ok(_) | Err(Errno::EXIST) => Ok(()),
-        Err(errno) => Err(errno),
-    }
+    let file = match rustix::fs::openat(own, FILE, flags, Mode::from_raw_mode(0o600)) {
+        Err(Errno::EXIST) => return Ok(()),
+        result => result?,
+    };
+    files::write_all(&file, in_file, 0)?;
+    if store.hands_over { give_to_owner_of(own, file) } else { Ok(()) }
 }
 
 fn give_to_owner_of(directory: impl AsFd, made: impl AsFd) -> Io<()> {
@@ -72,7 +97,7 @@ fn give_to_owner_of(directory: impl AsFd, made: impl AsFd) -> Io<()> {
 /// Removes an open, empty `.slipway` of a bucket, and its mark. That stays if the directory does.
 pub(crate) fn remove_marked(bucket: &Bucket<'_>, own: &OwnedFd) -> Io<()> {
     let unmarked = rustix::fs::unlinkat(own, FILE, AtFlags::empty());
-    let removed = crate::files::remove_directory(&bucket.fd, OWN_DIRECTORY);
+    let removed = files::remove_directory(&bucket.fd, OWN_DIRECTORY);
     if removed.is_err() && unmarked.is_ok() {
         set(bucket.store, own)?;
     }
@@ -146,6 +171,14 @@ fn make_in(bucket: &Bucket<'_>, above: &OwnedFd, prepared: &str) -> Result<Io<bo
     Ok(moved)
 }
 
+/// Opens what was made after `before` under a name in `above`. AGAIN if another is in its place, as
+/// far as that can be told.
+pub(crate) fn open_made(above: impl AsFd, made: &str, before: Before) -> Io<OwnedFd> {
+    let opened = resolve::create_here(above, made, DIRECTORY, Mode::empty())?;
+    let entries = resolve::plain(&opened, "", DIRECTORY)?;
+    if before.check(&opened).is_ok() && is_empty(entries)? { Ok(opened) } else { Err(Errno::AGAIN) }
+}
+
 /// Gives what was made after `before` its owner and the mark. An error if another is in its place.
 pub(crate) fn prepare(
     bucket: &Bucket<'_>,
@@ -153,14 +186,11 @@ pub(crate) fn prepare(
     prepared: &str,
     before: Before,
 ) -> Result<OwnedFd, Fail> {
-    let own = resolve::create_here(above, prepared, DIRECTORY, Mode::empty());
-    let own = own.attempt("open a directory of the bucket's own")?;
-    before.check(&own)?;
+    let own = match open_made(above, prepared, before) {
+        Err(Errno::AGAIN) => return Err(Fail::Retry),
+        result => result.attempt("open a directory of the bucket's own")?,
+    };
     bucket.vouch(&own, prepared, Purpose::Work).attempt("use a directory of the bucket's own")?;
-    let entries = resolve::plain(&own, "", DIRECTORY).attempt("open a directory of the bucket's own")?;
-    if !is_empty(entries).attempt("read a directory of the bucket's own")? {
-        return Err(Fail::Retry);
-    }
     if bucket.store.hands_over {
         give_to_owner_of(&bucket.fd, &own).attempt("give a directory to its owner")?;
     }

@@ -73,15 +73,18 @@ impl Presence {
     pub fn look(&self, root: impl AsFd) {
         let there = file_info::of_path(&self.path);
         let Some(gone) = self.is_gone(file_info::of(root), there) else { return };
-        let path = self.path.display();
+        let path = &self.path;
         match (self.gone.swap(gone, Relaxed), gone) {
             (false, true) => tracing::error!(
-                %path,
+                ?path,
                 "another directory is there than the one that was opened at the start: something was mounted over it, or it was \
                  unmounted, or moved. All requests are refused (503) until that is undone, or this is started anew"
             ),
             (true, false) => {
-                tracing::warn!(%path, "the directory that was opened at the start is there again: served as before");
+                tracing::warn!(
+                    ?path,
+                    "the directory that was opened at the start is there again: served as before"
+                );
             }
             _ => {}
         }

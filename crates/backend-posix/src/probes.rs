@@ -14,12 +14,13 @@ use rustix::fs::{AtFlags, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 
 use crate::bucket::Bucket;
+use crate::buckets::Aside;
 use crate::error::{Io, Op};
 use crate::options::Options;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::STAGING;
 use crate::store::{OpenError, Store};
-use crate::{buckets, file_info, lock, sweep, unique};
+use crate::{file_info, lock, sweep, unique};
 
 /// What a file system lacks that nothing here can do without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,8 +101,14 @@ pub(crate) fn run(above: &OwnedFd, name: &str, needs: Needs) -> Io<Tried> {
     match tried {
         Ok(None) => Ok(Tried::Fine),
         Ok(Some(lack)) => Ok(Tried::Lacks(lack)),
-        Err(Errno::ROFS | Errno::ACCESS | Errno::PERM | Errno::NOSPC | Errno::DQUOT) => Ok(Tried::Unknown),
-        Err(errno) => Err(errno),
+        Err(errno) => unless_unwritable(errno),
+    }
+}
+
+fn unless_unwritable(errno: Errno) -> Io<Tried> {
+    match errno {
+        Errno::ROFS | Errno::ACCESS | Errno::PERM | Errno::NOSPC | Errno::DQUOT => Ok(Tried::Unknown),
+        errno => Err(errno),
     }
 }
 
@@ -174,7 +181,12 @@ impl Store {
         let flushes = durability.syncs_names() && !self.volume.kind.is_local();
         let needs = Needs { names: !allow_same_names, flushes, attributes: false };
         // Should this process be killed, the sweep removes it.
-        match run(&self.root, &buckets::aside_of_nothing(), needs) {
+        let tried = Aside::of_nothing(self).map_or_else(unless_unwritable, |aside| {
+            let tried = run(&aside.fd, &unique::name(), needs);
+            aside.remove();
+            tried
+        });
+        match tried {
             Ok(Tried::Lacks(lack)) => Err(OpenError::lacking(root, lack)),
             Ok(Tried::Fine | Tried::Unknown) => Ok(()),
             Err(errno) => Err(OpenError::no_trial(root, errno)),

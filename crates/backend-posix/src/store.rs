@@ -15,6 +15,7 @@ use crate::clock::Clocks;
 use crate::error::{Io, storage_error};
 use crate::file_info::{self, FileInfo};
 use crate::files;
+use crate::format::{self, FormatError};
 use crate::journal;
 use crate::keymap::OWN_DIRECTORY;
 use crate::limits::{ENTRIES_READ_BYTES, KNOWN_RECORDS_SHARE, METADATA_LOOKS_MAX, UPLOAD_INDEX_SHARE};
@@ -57,6 +58,8 @@ enum OpenReason {
     HasAttributes(String),
     #[error("{0} says {1:?} of where records are kept, which this version does not know")]
     UnknownMetadata(String, String),
+    #[error("{0}: {1}")]
+    Format(String, FormatError),
     #[error("cannot be served: that its records are in files cannot be noted in {0}: {1}")]
     Note(String, String),
     #[error(
@@ -178,6 +181,9 @@ impl Store {
         let device = file_info::of(&fd).map_err(opened)?.device;
         let volume = Volume::of(&fd).map_err(opened)?;
         let ordered = journal::keeps_order(&fd, device).map_err(opened)?;
+        // Before anything else is taken from the tree, or written to it.
+        let format = format::check_at(&fd).map_err(opened)?;
+        format.map_err(|error| fail(OpenReason::Format(join(OWN_DIRECTORY, format::FILE), error)))?;
         let noted = noted_metadata(&fd).map_err(fail)?;
         let sidecars = match (options.metadata, noted) {
             (Some(Metadata::Xattr), Some(Metadata::Sidecar)) => return Err(fail(OpenReason::HasSidecars)),

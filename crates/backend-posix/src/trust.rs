@@ -10,13 +10,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::{LazyLock, PoisonError};
 
-use rustix::fd::{AsFd, AsRawFd as _, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::bucket::Bucket;
 use crate::error::Io;
 use crate::file_info;
+use crate::files;
 use crate::keymap::OWN_DIRECTORY;
 use crate::own_mark;
 use crate::seldom::SeldomEach;
@@ -67,7 +68,7 @@ impl Bucket<'_> {
         static TOLD: SeldomEach<(u64, u64)> = SeldomEach::new();
         if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
             tracing::error!(
-                path = %self.place().join(path).display(),
+                path = ?self.place().join(path),
                 mode = format_args!("{:04o}", stat.st_mode & 0o7777),
                 "others may enter it, or it lacks the mark of what the server makes, so that nothing in it is removed, while writes go \
                  on: someone who may write in the directory above may have put it there, or it was copied without its attributes. If \
@@ -83,7 +84,7 @@ impl Bucket<'_> {
         static TOLD: SeldomEach<(u64, u64)> = SeldomEach::new();
         if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
             tracing::error!(
-                path = %self.place().join(path).display(),
+                path = ?self.place().join(path),
                 "not as the server makes it: a file, a link, or something mounted stands where a directory of the server's should be, and \
                  writes that need it are refused. Someone who may write in the directory above may have put it there: move it away \
                  (or unmount it), and let no one else write in the bucket's directory, or make that sticky (chmod +t)"
@@ -109,7 +110,7 @@ impl Bucket<'_> {
         let Ok(bucket) = file_info::of(&self.fd) else { return };
         if TOLD.is_due(bucket.id()) {
             tracing::error!(
-                path = %self.place().join(path).display(),
+                path = ?self.place().join(path),
                 owner = stat.st_uid,
                 mode = format_args!("{:04o}", stat.st_mode & 0o7777),
                 server = *ACCOUNT,
@@ -122,7 +123,7 @@ impl Bucket<'_> {
 
     /// Where the bucket is, for the operator.
     pub fn place(&self) -> PathBuf {
-        std::fs::read_link(format!("/proc/self/fd/{}", self.fd.as_raw_fd())).unwrap_or_default()
+        files::path_of(&*self.fd)
     }
 }
 
@@ -158,6 +159,25 @@ fn state(store: &Store) -> Option<Stat> {
 }
 
 impl Store {
+    /// True if an open directory that is directly in DIR belongs to the server, and no one else has
+    /// rights in it, as far as its file system keeps modes.
+    pub fn is_closed_and_ours(&self, opened: &OwnedFd) -> Io<bool> {
+        let stat = rustix::fs::fstat(opened)?;
+        let owner = match state(self) {
+            Some(_) => keeper(self),
+            // No gateway has kept anything there yet.
+            None => Some(rustix::fs::fstat(&self.root)?.st_uid),
+        };
+        let ours = stat.st_uid == *ACCOUNT || owner == Some(stat.st_uid);
+        Ok(ours && self.is_closed(opened)?)
+    }
+
+    /// True if no one else has rights in an open directory, as far as its file system keeps modes.
+    pub fn is_closed(&self, opened: &OwnedFd) -> Io<bool> {
+        let stat = rustix::fs::fstat(opened)?;
+        Ok(stat.st_mode & ANY == 0 || self.keeps_no_modes(opened, &stat))
+    }
+
     /// True if the file system of a directory keeps no modes (exFAT, NTFS, some of FUSE): then that
     /// of the directory, which others seem to have rights in, tells nothing. Tried once for each
     /// device.

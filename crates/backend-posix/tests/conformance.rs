@@ -19,7 +19,7 @@ async fn run(options: Options) {
     // Nothing is left: no bucket, no directory of our own but what says where records are.
     let mut left = fixture::names(root.path());
     // On FUSE, locks stay until it hears that they are closed; then the sweep removes them.
-    let are_locks = |name: &OsString| name.to_string_lossy().starts_with(".slipway,deleting,,");
+    let are_locks = |name: &OsString| name.to_string_lossy().starts_with(".slipway,deleting,");
     let sweep = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
     let sweeper = PosixBackend::open(root.path(), Options { metadata, sweep, ..Options::default() }).unwrap();
     for _ in 0..500 {

@@ -9,27 +9,25 @@
 //! which nothing can be made in it: a PUT that comes in between either makes the delete fail, or
 //! fails itself.
 
-use std::time::Duration;
-
 use backend::{BackendError, Result};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, FileType, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use s3_types::BucketName;
 
-use super::{entries, head, identity, mark, sync_root};
+use super::aside::Aside;
+use super::{entries, head, mark, sync_root};
 use crate::bucket::{Bucket, join};
-use crate::error::{Fail, Op, is_of_one, retrying};
+use crate::error::{Fail, Op, retrying};
 use crate::keymap::{self, OWN_DIRECTORY, RECORDS};
 use crate::limits::{STAGING_WAITS, UNSURE_TRIES};
 use crate::listing::read_names;
-use crate::options::SweepOptions;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{STAGING, is_scattered, is_staged_name};
 use crate::store::Store;
 use crate::trust::Purpose;
 use crate::upload::{self, UPLOADS};
-use crate::{conversion, files, orphans, own_mark, place, sweep, unique};
+use crate::{conversion, files, lock, orphans, own_mark, place, sweep};
 
 /// Removes a bucket.
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
@@ -54,31 +52,33 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
             Err(Errno::NOENT) => None,
             result => Some(result.attempt("remove a directory of the bucket's own")?),
         };
-        let aside = Aside::take(&bucket, own.as_ref(), name)?;
-        let old_locks = aside_of_nothing();
-        let remove_own = |own| remove_own(&bucket, own, name, &old_locks, &mut waits);
-        let removed = own.as_ref().map_or(Ok(()), remove_own).and_then(|()| {
+        let aside = own.as_ref().map(|own| Aside::take(&bucket, own, name)).transpose()?;
+        let remove_own = |(own, aside)| remove_own(&bucket, own, name, aside, &mut waits);
+        let removed = own.as_ref().zip(aside.as_ref()).map_or(Ok(()), remove_own).and_then(|()| {
             refuse_unless(orphans::remove_folder(&bucket, &bucket.fd)?)?;
             remove(store, name)
         });
         let done = matches!(removed, Ok(Removal::Done));
         let marked = if !done && store.sidecars() { mark(&bucket, created) } else { Ok(()) };
         drop(locks);
-        let blinks = store.names_may_blink(&store.root);
-        // FUSE may have yet to hear that they are closed, and keeps them until then. What stays the
-        // sweep removes.
-        let mut tries = 1..if blinks { UNSURE_TRIES } else { 1 };
-        while !sweep::remove_tree(&store.root, &old_locks)
-            && let Some(tries) = tries.next()
-        {
-            resolve::pause(tries);
-        }
-        if matches!(removed, Ok(Removal::Done)) {
+        if done {
             sync_root(store)?;
-            sweep::remove_tree(&store.root, &aside.name);
+        } else if let Some(aside) = &aside {
+            aside.put_back(&bucket)?;
+        }
+        if let Some(aside) = &aside {
+            // FUSE may have yet to hear that locks are closed, and keeps them until then. What
+            // stays the sweep removes.
+            let mut tries = 1..if store.names_may_blink(&store.root) { UNSURE_TRIES } else { 1 };
+            while !aside.remove()
+                && let Some(tries) = tries.next()
+            {
+                resolve::pause(tries);
+            }
+        }
+        if done {
             return Ok(());
         }
-        aside.put_back(&bucket)?;
         marked?;
         // Mostly, a PUT came in between.
         removed.and(Err(Fail::Retry))
@@ -278,13 +278,13 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Removes an open `.slipway`. The locks, which the caller holds, go to `old_locks` in the root.
-/// Counts how often it was kept from that by files that someone is writing.
+/// Removes an open `.slipway`. The locks, which the caller holds, are set aside. Counts how often
+/// it was kept from that by files that someone is writing.
 fn remove_own(
     bucket: &Bucket<'_>,
     own: &OwnedFd,
     bucket_name: &BucketName,
-    old_locks: &str,
+    aside: &Aside<'_>,
     waits: &mut usize,
 ) -> Result<(), Fail> {
     for name in ["completed", "overflow", "scattered"] {
@@ -305,7 +305,7 @@ fn remove_own(
         Err(errno) => return Err(errno).attempt("remove a directory"),
     }
     let _ = rustix::fs::unlinkat(own, conversion::ANNOUNCEMENT, AtFlags::empty());
-    bucket.remove_locks(own, old_locks)?;
+    lock::remove_all(own, &aside.fd)?;
     match own_mark::remove_marked(bucket, own) {
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
             // No more tries would help.
@@ -325,131 +325,16 @@ fn remove_empty(directory: impl AsFd, name: &str) -> Result<(), Fail> {
     }
 }
 
-/// The uploads of a bucket that is being deleted. They wait in the root, under a name that is no
-/// bucket's.
-struct Aside {
-    name: String,
-}
-
-/// What the names of such directories start with; then come the bucket, when it was created, and
-/// what makes them unique. Without a bucket, they are of none: locks of one that is deleted, or a
-/// `.slipway` that is being made.
-const ASIDE: &str = ".slipway,deleting,";
-
-fn aside_prefix(name: &BucketName, identity: &str) -> String {
-    format!("{ASIDE}{name},{identity},")
-}
-
-impl Aside {
-    /// Takes them from an open `.slipway`, if there is one.
-    fn take(bucket: &Bucket<'_>, own: Option<&OwnedFd>, name: &BucketName) -> Result<Self, Fail> {
-        let aside = aside_prefix(name, &identity(bucket)?) + &unique::name();
-        let moved = own.map(|own| rustix::fs::renameat(own, UPLOADS, &bucket.store.root, &*aside));
-        match moved.unwrap_or(Ok(())) {
-            Ok(()) | Err(Errno::NOENT) => Ok(Self { name: aside }),
-            Err(errno) => Err(errno).attempt("set uploads aside"),
-        }
-    }
-
-    /// Puts the uploads back, next to those that were created meanwhile.
-    fn put_back(&self, bucket: &Bucket<'_>) -> Result<()> {
-        let root = &bucket.store.root;
-        retrying(|| {
-            let aside = match resolve::plain(root, &self.name, DIRECTORY) {
-                Err(Errno::NOENT) => return Ok(()),
-                result => result.attempt("open uploads")?,
-            };
-            let uploads = bucket.own_directory("uploads")?;
-            for (id, _) in entries(&aside).attempt("read uploads")? {
-                rustix::fs::renameat(&aside, &*id, &uploads, &*id).attempt("put an upload back")?;
-            }
-            rustix::fs::unlinkat(root, &*self.name, AtFlags::REMOVEDIR).attempt("remove a directory")
-        })
-    }
-}
-
-/// Ends what crashes during DeleteBucket began: uploads return to a bucket that is still there, and
-/// go where it is not. Returns how many buckets' uploads went.
-pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<usize> {
-    let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
-    let mut removed = 0;
-    for aside in asides(&root, options.staging_age)? {
-        match end_aside(store, &root, aside.clone()) {
-            Ok(ended) => removed += usize::from(ended == Ended::Removed),
-            // One that can't be returned must not keep the others, nor the sweep of all buckets.
-            Err(error) => tracing::warn!(aside, %error, "uploads that were set aside cannot be returned"),
-        }
-    }
-    Ok(removed)
-}
-
-/// A name in the root for what gets another one or is removed at once, or by the sweep.
-pub(crate) fn aside_of_nothing() -> String {
-    format!("{ASIDE},{}", unique::name())
-}
-
-/// True for such a name.
-pub(crate) fn is_of_nothing(aside: &str) -> bool {
-    aside.strip_prefix(ASIDE).is_some_and(|rest| rest.starts_with(','))
-}
-
-/// The names of uploads that were set aside and that no DeleteBucket in progress has set aside.
-pub(crate) fn asides(root: &OwnedFd, age: Duration) -> Result<Vec<String>> {
-    let names = entries(root).op("read the root")?.into_iter().map(|(name, _)| name);
-    Ok(names.filter(|name| name.starts_with(ASIDE) && sweep::is_older(root, name, age)).collect())
-}
-
-/// What became of uploads that were set aside.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// They are in their bucket again.
-    Returned,
-    /// They are gone, as their bucket is.
-    Removed,
-    /// They are where they were.
-    Left,
-}
-
-/// Returns uploads to their bucket, or removes them if that is gone.
-pub(crate) fn end_aside(store: &Store, root: &OwnedFd, aside: String) -> Result<Ended> {
-    let remove = |aside| if sweep::remove_tree(root, aside) { Ended::Removed } else { Ended::Left };
-    if is_of_nothing(&aside) {
-        return Ok(remove(&aside));
-    }
-    let of = aside.strip_prefix(ASIDE).and_then(|rest| rest.split(',').next()).map(BucketName::new);
-    let Some(Ok(of)) = of else { return Ok(Ended::Left) };
-    let found = store.bucket(&of).and_then(|bucket| {
-        let known = identity(&bucket)?;
-        Ok((bucket, known))
-    });
-    match found {
-        // One that is known by its record, and has none, was about to be deleted.
-        Ok((bucket, known)) if known.is_empty() || aside.starts_with(&aside_prefix(&of, &known)) => {
-            Aside { name: aside }.put_back(&bucket)?;
-            Ok(Ended::Returned)
-        }
-        // Another bucket has the name now, or none.
-        Ok(_) | Err(BackendError::NoSuchBucket) => Ok(remove(&aside)),
-        // One that can't be opened may be opened again.
-        Err(error) if is_of_one(&error) => {
-            tracing::warn!(aside, %error, "uploads that were set aside cannot be returned");
-            Ok(Ended::Left)
-        }
-        Err(error) => Err(error),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::time::Duration;
 
-    use backend::{BackendError, NewUpload};
+    use backend::BackendError;
 
     use super::*;
-    use crate::options::{Metadata, Options};
+    use crate::options::{Metadata, Options, SweepOptions};
     use crate::testing::Scene;
-    use crate::upload::UploadName;
 
     /// What will refuse the last step is looked for before the first.
     #[test]
@@ -539,52 +424,5 @@ mod tests {
         fs::write(scene.path().join("d").join(RECORDS).join(crate::staging::scattered_name()), "torn")
             .unwrap();
         delete(&scene.store, &scene.name).unwrap();
-    }
-
-    /// A crash after the uploads were set aside, with the bucket still there, and with another of
-    /// its name.
-    #[test]
-    fn uploads_of_a_delete_that_crashed_return_or_go() {
-        let scene = Scene::new();
-        let id = upload::create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
-        let name = UploadName { bucket: scene.name.clone(), key: "a".into(), id };
-        let take = || {
-            let bucket = scene.bucket();
-            Aside::take(&bucket, Some(&bucket.own().unwrap()), &scene.name).unwrap();
-        };
-        let sweep = || {
-            let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
-            sweep_asides(&scene.store, &options).unwrap();
-            if scene.store.bucket(&scene.name).is_ok() {
-                sweep::sweep(&scene.store, &scene.name, &options).unwrap();
-            }
-        };
-        let asides = || crate::testing::fixture::names(scene.path().parent().unwrap()).len() - 1;
-
-        take();
-        assert!(matches!(upload::head(&scene.store, &name), Err(BackendError::NoSuchUpload)));
-        assert_eq!(asides(), 1);
-        sweep();
-        upload::head(&scene.store, &name).unwrap();
-        assert_eq!(asides(), 0);
-
-        // Where they can't be returned, that is no one else's trouble.
-        take();
-        let own = scene.path().join(".slipway");
-        fs::rename(&own, scene.path().join("moved")).unwrap();
-        std::os::unix::fs::symlink("moved", &own).unwrap();
-        let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
-        assert_eq!(sweep_asides(&scene.store, &options).unwrap(), 0);
-        fs::remove_file(&own).unwrap();
-        fs::rename(scene.path().join("moved"), &own).unwrap();
-        sweep();
-        assert_eq!(asides(), 0);
-
-        take();
-        delete(&scene.store, &scene.name).unwrap();
-        crate::buckets::create(&scene.store, &scene.name, None).unwrap();
-        sweep();
-        assert!(matches!(upload::head(&scene.store, &name), Err(BackendError::NoSuchUpload)));
-        assert_eq!(asides(), 0);
     }
 }

@@ -1,5 +1,6 @@
 //! Buckets: the directories under the root whose names are bucket names.
 
+mod aside;
 mod delete;
 
 use std::collections::HashMap;
@@ -21,7 +22,10 @@ use crate::staging::STAGING;
 use crate::store::Store;
 
 use crate::{file_info, files, flat};
-pub(crate) use delete::{Ended, aside_of_nothing, asides, delete, end_aside, is_of_nothing, sweep_asides};
+pub(crate) use aside::{
+    Aside, Ended, aside_of_nothing, asides, end_aside, is_of_nothing, may_end, sweep_asides,
+};
+pub(crate) use delete::delete;
 
 /// ListBuckets.
 pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage> {

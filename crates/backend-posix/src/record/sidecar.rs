@@ -17,7 +17,7 @@
 use std::borrow::Cow;
 
 use backend::BackendError;
-use rustix::fd::{AsFd, AsRawFd as _, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
@@ -351,9 +351,8 @@ fn replace(
 ) -> Result<(), Fail> {
     let folder = folder(bucket, &directory)?;
     if !Sidecar::may_go(bucket.store, &folder, name).attempt("look at a record")? {
-        let path = std::fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd())).unwrap_or_default();
         tracing::warn!(
-            path = %path.join(name).display(),
+            path = ?files::path_of(&folder).join(name),
             "in the place of a record is what is none; it is kept, and the key not written: remove it if it is nobody's, as what a \
              power cut left with durability none (or have slipway rehash replace it)"
         );

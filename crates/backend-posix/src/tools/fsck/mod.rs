@@ -21,10 +21,8 @@ use s3_types::BucketName;
 use super::{Progress, for_each_bucket, open, tree};
 use crate::bucket::Bucket;
 use crate::buckets::{self, Ended};
-use crate::error::Op;
 use crate::file_info;
 use crate::options::Durability;
-use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 
 /// How to check.
@@ -239,24 +237,25 @@ impl Check<'_> {
 }
 
 fn check_asides(store: &Store, path: &Path, options: &FsckOptions, report: &Reporter<'_>) -> Result<()> {
-    let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
-    for aside in buckets::asides(&root, options.age)? {
+    for aside in buckets::asides(store, options.age)? {
+        if !buckets::may_end(store, &aside) {
+            let explanation = "named as what DeleteBucket sets aside, but it is not as the server makes it, or lacks its mark: \
+                               someone who may write in the directory may have put it there";
+            report.problem(ProblemKind::Stranger, path.join(&aside), explanation.to_owned(), None);
+            continue;
+        }
         let explanation = if buckets::is_of_nothing(&aside) {
             "what was being made or removed when a crash came; a repair removes it"
         } else {
             "uploads that a DeleteBucket which did not come to its end set aside; a repair returns them to \
              their bucket if that is still there, and else removes them"
         };
-        let mut repair = || match buckets::end_aside(store, &root, aside.clone())? {
+        let mut repair = || match buckets::end_aside(store, &aside)? {
             Ended::Returned | Ended::Removed => Ok(true),
-            Ended::Left => Err(BackendError::Conflict(None)),
+            Ended::Left | Ended::NotOurs => Err(BackendError::Conflict(None)),
         };
-        report.problem(
-            ProblemKind::UploadsAside,
-            path.join(&aside),
-            explanation.to_owned(),
-            Some(&mut repair),
-        );
+        let (kind, explanation) = (ProblemKind::UploadsAside, explanation.to_owned());
+        report.problem(kind, path.join(&aside), explanation, Some(&mut repair));
     }
     Ok(())
 }

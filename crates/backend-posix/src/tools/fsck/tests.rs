@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::sync::Mutex;
 
 use backend::NewUpload;
@@ -205,9 +205,13 @@ fn damaged_receipts_go() {
 #[test]
 fn uploads_set_aside_end() {
     let scene = Scene::new();
-    let aside = scene.path().parent().unwrap().join(".slipway,deleting,bucket,1,2");
-    fs::create_dir_all(aside.join("abc")).unwrap();
-    expect(&scene, ".slipway,deleting,bucket,1,2", ProblemKind::UploadsAside, true);
+    let name = ".slipway,deleting,bucket,1,2";
+    let aside = scene.path().with_file_name(name);
+    fs::create_dir_all(aside.join("uploads/abc")).unwrap();
+    fs::set_permissions(&aside, fs::Permissions::from_mode(0o700)).unwrap();
+    expect(&scene, name, ProblemKind::Stranger, false);
+    crate::own_mark::set_for(name, &scene.store, &fs::File::open(&aside).unwrap().into()).unwrap();
+    expect(&scene, name, ProblemKind::UploadsAside, true);
     assert!(!aside.exists());
 }
 

@@ -1,0 +1,430 @@
+//! What DeleteBucket sets aside, in directories of its own in DIR.
+//!
+//! Whoever may write in DIR can give another's directory a name as these have it, and the sweep
+//! would remove it, or take what is in it for uploads. So a name proves nothing (as in
+//! [`own_mark`]): one is made closed to others, and marked with its name before anything is moved
+//! into it. What lacks that is left alone, and told. Without its mark a power cut or a crash leaves
+//! only an empty one, which anyone could remove who could have put it there; with durability `none`
+//! one with uploads in it may lack it too, and stays.
+
+use std::time::Duration;
+
+use backend::{BackendError, Result, SweepReport};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Mode};
+use rustix::io::Errno;
+use s3_types::BucketName;
+
+use super::{entries, identity};
+use crate::bucket::Bucket;
+use crate::error::{Fail, Io, Op, is_of_one, retrying};
+use crate::keymap;
+use crate::limits::STRANGE_ASIDE_TOLD_EVERY;
+use crate::options::SweepOptions;
+use crate::ours::Before;
+use crate::own_mark;
+use crate::resolve::{self, DIRECTORY};
+use crate::seldom::SeldomEach;
+use crate::store::Store;
+use crate::upload::UPLOADS;
+use crate::{files, lock, sweep, unique};
+
+/// What the names of such directories start with; then come the bucket, when it was created, and
+/// what makes them unique. Without a bucket, they are of none: what a file system is tried in, or a
+/// `.slipway` that is being made.
+const PREFIX: &str = ".slipway,deleting,";
+
+fn prefix_of(name: &BucketName, identity: &str) -> String {
+    format!("{PREFIX}{name},{identity},")
+}
+
+/// A name in the root for what gets another one or is removed at once, or by the sweep.
+pub(crate) fn aside_of_nothing() -> String {
+    format!("{PREFIX},{}", unique::name())
+}
+
+/// True for such a name.
+pub(crate) fn is_of_nothing(aside: &str) -> bool {
+    aside.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with(','))
+}
+
+/// A directory of ours in DIR. Uploads and locks of a bucket that is being deleted wait in it.
+pub(crate) struct Aside<'s> {
+    store: &'s Store,
+    name: String,
+    pub fd: OwnedFd,
+}
+
+impl<'s> Aside<'s> {
+    /// One that is of no bucket.
+    pub fn of_nothing(store: &'s Store) -> Io<Self> {
+        Self::make(store, &aside_of_nothing())
+    }
+
+    /// AGAIN if another directory came in its place.
+    fn make(store: &'s Store, name: &str) -> Io<Self> {
+        let before = Before::making();
+        match rustix::fs::mkdirat(&store.root, name, Mode::RWXU) {
+            // The answer to a first try of the kernel's got lost (NFS), or it is another's, as
+            // shows right below.
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+        let made = own_mark::open_made(&store.root, name, before);
+        let marked = made.and_then(|fd| {
+            let aside = Self { store, name: name.to_owned(), fd };
+            aside.mark().map(|()| aside)
+        });
+        if marked.is_err() {
+            let _ = rustix::fs::unlinkat(&store.root, name, AtFlags::REMOVEDIR);
+        }
+        marked
+    }
+
+    fn mark(&self) -> Io<()> {
+        let marked = own_mark::set_for(&self.name, self.store, &self.fd);
+        if marked.is_err() {
+            let _ = rustix::fs::unlinkat(&self.fd, own_mark::FILE, AtFlags::empty());
+        }
+        marked
+    }
+
+    /// Puts it and its mark on disk, before anything is moved into it.
+    fn sync(&self) -> Io<()> {
+        if self.store.keeps_order(self.store.device) {
+            return Ok(());
+        }
+        self.store.sync_names(&self.fd)?;
+        self.store.sync_names(&self.store.root)
+    }
+
+    /// Takes the uploads from an open `.slipway`.
+    pub fn take(bucket: &Bucket<'s>, own: &OwnedFd, name: &BucketName) -> Result<Self, Fail> {
+        let store = bucket.store;
+        let aside = match Self::make(store, &(prefix_of(name, &identity(bucket)?) + &unique::name())) {
+            Err(Errno::AGAIN) => return Err(Fail::Retry),
+            result => result.attempt("set uploads aside")?,
+        };
+        let safe =
+            aside.is_as_safe_as(own).and_then(|safe| if safe { aside.sync() } else { Err(Errno::PERM) });
+        let moved = safe.and_then(|()| rustix::fs::renameat(own, UPLOADS, &aside.fd, UPLOADS));
+        match moved {
+            Ok(()) | Err(Errno::NOENT) => Ok(aside),
+            Err(errno) => {
+                aside.remove();
+                Err(errno).attempt("set uploads aside")
+            }
+        }
+    }
+
+    /// True if no one can get at what is in it who can't get at what is in an open `.slipway`.
+    fn is_as_safe_as(&self, own: &OwnedFd) -> Io<bool> {
+        let same_owner = rustix::fs::fstat(&self.fd)?.st_uid == rustix::fs::fstat(own)?.st_uid;
+        Ok(self.store.is_closed_and_ours(&self.fd)? || (same_owner && self.store.is_closed(&self.fd)?))
+    }
+
+    /// One that is there; `None` if something else has the name.
+    fn find(store: &'s Store, name: &str) -> Option<Self> {
+        let fd = resolve::create_here(&store.root, name, DIRECTORY, Mode::empty()).ok()?;
+        let aside = Self { store, name: name.to_owned(), fd };
+        aside.is_ours().unwrap_or(false).then_some(aside)
+    }
+
+    fn is_ours(&self) -> Io<bool> {
+        let stat = rustix::fs::fstat(&self.fd)?;
+        let names = self.entries()?;
+        // A crash came while it was marked, or a `.slipway` made. No one loses anything by it.
+        if names.iter().all(|name| name == own_mark::FILE) && own_mark::is_set(&self.fd, &stat)? {
+            return Ok(true);
+        }
+        let known = |name: &String| {
+            matches!(&**name, UPLOADS | lock::DIRECTORY | own_mark::FILE)
+                || keymap::is_lingering(name)
+                || (is_of_nothing(&self.name) && unique::is_name(name))
+        };
+        Ok(names.iter().all(known)
+            && own_mark::is_set_for(&self.name, &self.fd, &stat)?
+            && self.store.is_closed_and_ours(&self.fd)?)
+    }
+
+    fn entries(&self) -> Io<Vec<String>> {
+        let names = entries(&resolve::plain(&self.fd, "", DIRECTORY)?)?;
+        Ok(names.into_iter().map(|(name, _)| name).collect())
+    }
+
+    /// Puts the uploads back, next to those that were created meanwhile.
+    pub fn put_back(&self, bucket: &Bucket<'_>) -> Result<()> {
+        retrying(|| {
+            let aside = match resolve::create_here(&self.fd, UPLOADS, DIRECTORY, Mode::empty()) {
+                Err(Errno::NOENT) => return Ok(()),
+                result => result.attempt("open uploads")?,
+            };
+            let uploads = bucket.own_directory(UPLOADS)?;
+            for (id, _) in entries(&aside).attempt("read uploads")? {
+                rustix::fs::renameat(&aside, &*id, &uploads, &*id).attempt("put an upload back")?;
+            }
+            rustix::fs::unlinkat(&self.fd, UPLOADS, AtFlags::REMOVEDIR).attempt("remove a directory")
+        })
+    }
+
+    /// Removes it with all that is in it. False if something stays, for the sweep.
+    pub fn remove(&self) -> bool {
+        for name in self.entries().unwrap_or_default() {
+            if name != own_mark::FILE && rustix::fs::unlinkat(&self.fd, &*name, AtFlags::empty()).is_err() {
+                sweep::remove_tree(&self.fd, &name);
+            }
+        }
+        // The mark stays as long as anything else does.
+        let bare = self.entries().is_ok_and(|names| names.iter().all(|name| name == own_mark::FILE));
+        if bare {
+            let _ = rustix::fs::unlinkat(&self.fd, own_mark::FILE, AtFlags::empty());
+        }
+        match rustix::fs::unlinkat(&self.store.root, &*self.name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => true,
+            Err(_) => {
+                let _ = own_mark::set_for(&self.name, self.store, &self.fd);
+                false
+            }
+        }
+    }
+}
+
+/// Ends what crashes during DeleteBucket began: uploads return to a bucket that is still there, and
+/// go where it is not. Tells how many buckets' uploads went, and how many names are of what is none
+/// of ours.
+pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<SweepReport> {
+    let mut report = SweepReport::default();
+    for aside in asides(store, options.staging_age)? {
+        match end_aside(store, &aside) {
+            Ok(Ended::Removed) => report.uploads += 1,
+            Ok(Ended::NotOurs) => report.unswept += 1,
+            Ok(Ended::Returned | Ended::Left) => {}
+            // One that can't be returned must not keep the others, nor the sweep of all buckets.
+            Err(error) => tracing::warn!(aside, %error, "uploads that were set aside cannot be returned"),
+        }
+    }
+    Ok(report)
+}
+
+/// The names of what was set aside and that no DeleteBucket in progress has set aside.
+pub(crate) fn asides(store: &Store, age: Duration) -> Result<Vec<String>> {
+    let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
+    let names = entries(&root).op("read the root")?.into_iter().map(|(name, _)| name);
+    Ok(names.filter(|name| name.starts_with(PREFIX) && sweep::is_older(&root, name, age)).collect())
+}
+
+/// What became of what was set aside.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Uploads are in their bucket again.
+    Returned,
+    /// They are gone, as their bucket is.
+    Removed,
+    /// They are where they were.
+    Left,
+    /// Something else has the name; it is as it was.
+    NotOurs,
+}
+
+/// True if [`end_aside`] would do something about a name.
+pub(crate) fn may_end(store: &Store, name: &str) -> bool {
+    let empty = || {
+        let opened = resolve::create_here(&store.root, name, DIRECTORY, Mode::empty())?;
+        entries(&opened).map(|names| names.is_empty())
+    };
+    empty() == Ok(true) || Aside::find(store, name).is_some()
+}
+
+/// Returns uploads to their bucket, or removes them if that is gone.
+pub(crate) fn end_aside(store: &Store, name: &str) -> Result<Ended> {
+    // Empty, it needs no mark: whoever gave it the name could have removed it.
+    if rustix::fs::unlinkat(&store.root, name, AtFlags::REMOVEDIR).is_ok() {
+        return Ok(Ended::Removed);
+    }
+    let Some(aside) = Aside::find(store, name) else {
+        tell_not_ours(store, name);
+        return Ok(Ended::NotOurs);
+    };
+    let remove = || if aside.remove() { Ended::Removed } else { Ended::Left };
+    if is_of_nothing(name) {
+        return Ok(remove());
+    }
+    let of = name.strip_prefix(PREFIX).and_then(|rest| rest.split(',').next()).map(BucketName::new);
+    let Some(Ok(of)) = of else { return Ok(Ended::Left) };
+    let found = store.bucket(&of).and_then(|bucket| {
+        let known = identity(&bucket)?;
+        Ok((bucket, known))
+    });
+    match found {
+        // One that is known by its record, and has none, was about to be deleted.
+        Ok((bucket, known)) if known.is_empty() || name.starts_with(&prefix_of(&of, &known)) => {
+            aside.put_back(&bucket)?;
+            Ok(if aside.remove() { Ended::Returned } else { Ended::Left })
+        }
+        // Another bucket has the name now, or none.
+        Ok(_) | Err(BackendError::NoSuchBucket) => Ok(remove()),
+        // One that can't be opened may be opened again.
+        Err(error) if is_of_one(&error) => {
+            tracing::warn!(aside = name, %error, "uploads that were set aside cannot be returned");
+            Ok(Ended::Left)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn tell_not_ours(store: &Store, name: &str) {
+    static TOLD: SeldomEach<String> = SeldomEach::every(STRANGE_ASIDE_TOLD_EVERY);
+    if TOLD.is_due(name.to_owned()) {
+        tracing::error!(
+            path = ?files::path_of(&store.root).join(name),
+            "named as what DeleteBucket sets aside, but it is not as the server makes it, or lacks its mark, so that it stays as it is: \
+             someone who may write in the directory above may have put it there. Move it away, or remove it if it is nobody's"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use backend::NewUpload;
+
+    use super::*;
+    use crate::buckets::delete;
+    use crate::testing::{Scene, fixture};
+    use crate::upload::{self, UploadName};
+
+    const NOW: SweepOptions = SweepOptions {
+        staging_age: Duration::ZERO,
+        completed_age: Duration::from_hours(1),
+        upload_age: None,
+    };
+
+    fn asides_in(scene: &Scene) -> Vec<std::path::PathBuf> {
+        let root = scene.path().parent().unwrap().to_owned();
+        let names = fixture::names(&root).into_iter();
+        names.filter(|name| name.to_string_lossy().starts_with(PREFIX)).map(|name| root.join(name)).collect()
+    }
+
+    fn take(scene: &Scene) {
+        let bucket = scene.bucket();
+        Aside::take(&bucket, &bucket.own().unwrap(), &scene.name).unwrap();
+    }
+
+    /// A crash after the uploads were set aside, with the bucket still there, and with another of
+    /// its name.
+    #[test]
+    fn uploads_of_a_delete_that_crashed_return_or_go() {
+        let scene = Scene::new();
+        let id = upload::create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
+        let name = UploadName { bucket: scene.name.clone(), key: "a".into(), id };
+        let sweep = || {
+            sweep_asides(&scene.store, &NOW).unwrap();
+            if scene.store.bucket(&scene.name).is_ok() {
+                sweep::sweep(&scene.store, &scene.name, &NOW).unwrap();
+            }
+        };
+        let asides = || asides_in(&scene).len();
+
+        take(&scene);
+        assert!(matches!(upload::head(&scene.store, &name), Err(BackendError::NoSuchUpload)));
+        assert_eq!(asides(), 1);
+        sweep();
+        upload::head(&scene.store, &name).unwrap();
+        assert_eq!(asides(), 0);
+
+        // Where they can't be returned, that is no one else's trouble.
+        take(&scene);
+        let own = scene.path().join(".slipway");
+        fs::rename(&own, scene.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink("moved", &own).unwrap();
+        assert_eq!(sweep_asides(&scene.store, &NOW).unwrap(), SweepReport::default());
+        fs::remove_file(&own).unwrap();
+        fs::rename(scene.path().join("moved"), &own).unwrap();
+        sweep();
+        assert_eq!(asides(), 0);
+
+        take(&scene);
+        delete(&scene.store, &scene.name).unwrap();
+        crate::buckets::create(&scene.store, &scene.name, None).unwrap();
+        sweep();
+        assert!(matches!(upload::head(&scene.store, &name), Err(BackendError::NoSuchUpload)));
+        assert_eq!(asides(), 0);
+    }
+
+    /// By whoever may write in DIR, who may also have given it a mark while they had rights in it.
+    #[test]
+    fn what_is_none_of_ours_stays() {
+        type Theirs = fn(&Store, &std::path::Path);
+        let mark: Theirs = |store, path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            own_mark::set_for(name, store, &fs::File::open(path).unwrap().into()).unwrap();
+        };
+        let theirs: [(&str, Theirs); 4] = [
+            ("uploads/1/upload", |_, _| {}),
+            ("thesis", mark),
+            ("uploads/1/upload", |store, path| {
+                own_mark::set_for("another", store, &fs::File::open(path).unwrap().into()).unwrap();
+            }),
+            ("uploads/1/upload", |store, path| {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+                own_mark::set_for(name, store, &fs::File::open(path).unwrap().into()).unwrap();
+            }),
+        ];
+        for metadata in [None, Some(crate::options::Metadata::Sidecar)] {
+            let options = crate::options::Options { metadata, ..crate::options::Options::default() };
+            let scene = Scene::with(options);
+            let known = identity(&scene.bucket()).unwrap();
+            for name in
+                [aside_of_nothing(), prefix_of(&scene.name, &known) + "1", format!("{PREFIX}gone,1,1")]
+            {
+                for (n, (file, make)) in theirs.iter().enumerate() {
+                    let path = scene.path().with_file_name(&name);
+                    fs::create_dir_all(path.join(file).parent().unwrap()).unwrap();
+                    fs::write(path.join(file), "years").unwrap();
+                    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+                    make(&scene.store, &path);
+                    let report = sweep_asides(&scene.store, &NOW).unwrap();
+                    assert_eq!((report.uploads, report.unswept), (0, 1), "{name} {n}");
+                    assert_eq!(fs::read(path.join(file)).unwrap(), b"years", "{name} {n}");
+                    fs::remove_dir_all(&path).unwrap();
+                }
+            }
+        }
+    }
+
+    /// At each step of making one.
+    #[test]
+    fn what_a_crash_leaves_without_uploads_goes() {
+        for metadata in [None, Some(crate::options::Metadata::Sidecar)] {
+            let options = crate::options::Options { metadata, ..crate::options::Options::default() };
+            let scene = Scene::with(options);
+            let at = |name: &str| scene.path().with_file_name(name);
+            fs::create_dir(at(".slipway,deleting,bucket,1,1")).unwrap();
+            fs::create_dir(at(".slipway,deleting,bucket,1,2")).unwrap();
+            fs::write(at(".slipway,deleting,bucket,1,2").join(own_mark::FILE), "").unwrap();
+            drop(Aside::of_nothing(&scene.store).unwrap());
+            assert_eq!(asides_in(&scene).len(), 3);
+            sweep_asides(&scene.store, &NOW).unwrap();
+            assert_eq!(asides_in(&scene).len(), 0);
+        }
+    }
+
+    /// One that is being filled under another's name would give them its uploads.
+    #[test]
+    fn a_mark_is_good_for_one_name() {
+        let scene = Scene::new();
+        scene.own_path();
+        scene.bucket().own_directory(UPLOADS).unwrap();
+        take(&scene);
+        let [path] = &asides_in(&scene)[..] else { panic!() };
+        let other = path.with_file_name(format!("{PREFIX}other,1,1"));
+        fs::rename(path, &other).unwrap();
+        assert_eq!(end_aside(&scene.store, ".slipway,deleting,other,1,1").unwrap(), Ended::NotOurs);
+        fs::rename(&other, path).unwrap();
+        sweep_asides(&scene.store, &NOW).unwrap();
+        assert_eq!(asides_in(&scene).len(), 0);
+    }
+}
