@@ -1,8 +1,11 @@
 """Gateways of one tree that were started with different options are told so."""
 
+import os
+
 import pytest
 
 from support.server import StartFailed
+from support.tools import run
 
 
 def noted(tree):
@@ -52,7 +55,55 @@ def test_a_newer_format_is_not_served(make_server, tmp_path):
     make_server(tree=tree)
 
 
-@pytest.mark.parametrize("text", ["", "format = 'one'\n", "no toml\n"])
+NEWER = r"has format 99, and this slipway knows 1 only"
+
+
+def of_newer_format(tree):
+    """A tree with a foreign file, as a newer slipway may have left it; all that is in it."""
+    (tree / "bucket").mkdir(parents=True)
+    (tree / "bucket" / "foreign").write_text("1")
+    noted(tree).parent.mkdir(mode=0o700, exist_ok=True)
+    noted(tree).write_text("format = 99\n")
+    return contents(tree)
+
+
+def contents(tree):
+    paths = [tree, *tree.rglob("*")]
+    return {
+        str(path): (path.stat().st_mtime_ns, path.is_file() and path.read_bytes(), os.listxattr(path))
+        for path in paths
+    }
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["sweep", "--age", "0"],
+        ["fsck", "--min-age", "0"],
+        ["fsck", "--min-age", "0", "--repair"],
+        ["rehash"],
+        ["import", "versitygw"],
+        ["import", "minio-fs"],
+    ],
+)
+def test_nor_touched_by_a_tool(tmp_path, command):
+    tree = tmp_path / "tree"
+    before = of_newer_format(tree)
+    places = [tree / "bucket", "--tree", tree] if command == ["rehash"] else [tree]
+    assert NEWER in run(*command, *places, status=2)
+    assert contents(tree) == before
+
+
+@pytest.mark.parametrize("options", [(), ("--metadata", "sidecar")])
+def test_nor_written_to_by_a_start(make_server, tmp_path, options):
+    tree = tmp_path / "tree"
+    before = of_newer_format(tree)
+    with pytest.raises(StartFailed, match=NEWER):
+        make_server(*options, tree=tree)
+    assert contents(tree) == before
+
+
+@pytest.mark.parametrize("text", ["", "format = 'one'\n", "no toml\n", "format = 1\n#" + 65536 * "x"])
 def test_what_is_no_note(make_server, tmp_path, text):
     tree = tmp_path / "tree"
     make_server(tree=tree).stop()
@@ -65,3 +116,11 @@ def test_others_may_read_it(make_server, tmp_path):
     tree = tmp_path / "tree"
     make_server(tree=tree)
     assert noted(tree).stat().st_mode & 0o777 == 0o644
+
+
+def test_what_is_noted_begins_no_line_of_the_log(make_server, tmp_path):
+    tree = tmp_path / "tree"
+    make_server(tree=tree).stop()
+    noted(tree).write_text('format = 1\nregion = "x\\nERROR forged"\n')
+    log = make_server(tree=tree).log
+    assert "ERROR forged" in log and not any(line.startswith("ERROR") for line in log.splitlines()), log

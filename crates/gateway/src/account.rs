@@ -1,6 +1,5 @@
 //! Whose a tree's buckets and objects are.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use iam::{Account, AccountId};
@@ -10,8 +9,6 @@ use serde::Deserialize;
 use crate::state_dir;
 
 const FILE: &str = "account.toml";
-/// Longer than what is written there.
-const FILE_BYTES_MAX: u64 = 64 * 1024;
 /// Others may read it: it is no secret, and a tool of theirs may want to know.
 const MODE: u32 = 0o644;
 
@@ -35,9 +32,10 @@ pub fn find(given: Option<&AccountId>, state_dir: Option<&Path>) -> Result<Accou
     Ok(Account::new(id))
 }
 
-/// True if `state_dir` says whose a tree is: gateways have served the directory that it is in.
-pub fn is_kept(state_dir: &Path) -> bool {
-    matches!(read(state_dir), Ok(Some(_)))
+/// True if the state directory at a path below `above` says whose a tree is: gateways have served
+/// the directory that it is in.
+pub fn is_kept(above: &Path, own: &str) -> bool {
+    matches!(state_dir::read_below(above, own, FILE), Ok(Some(text)) if parse(&text).is_ok())
 }
 
 fn kept(given: Option<&AccountId>, state_dir: &Path) -> Result<AccountId, String> {
@@ -62,14 +60,14 @@ fn kept(given: Option<&AccountId>, state_dir: &Path) -> Result<AccountId, String
             let file = state_dir.join(FILE);
             if given.is_some() {
                 tracing::info!(
-                    file = %file.display(),
+                    ?file,
                     %error,
                     account_id = %made,
                     "cannot be kept: the account is that of --account-id, which each start has to be given"
                 );
             } else {
                 tracing::warn!(
-                    file = %file.display(),
+                    ?file,
                     %error,
                     account_id = %made,
                     "cannot be kept: unless --account-id says which, the owner that answers show is another one after each start"
@@ -92,13 +90,13 @@ fn agreed(given: Option<&AccountId>, kept: AccountId, state_dir: &Path) -> Resul
 }
 
 fn read(state_dir: &Path) -> Result<Option<AccountId>, String> {
-    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", state_dir.join(FILE).display());
-    let Some(file) = state_dir::open(state_dir, FILE).map_err(|e| says(&e))? else { return Ok(None) };
-    let mut text = String::new();
-    file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|e| says(&e))?;
-    let file: AccountFile =
-        toml::from_str(&text).map_err(|_| says(&"expected account_id = \"…\", with 12 digits"))?;
-    AccountId::new(&file.account_id).map(Some).map_err(|e| says(&e))
+    let parsed = state_dir::read(state_dir, FILE)?.map(|text| parse(&text)).transpose();
+    parsed.map_err(|error| format!("{}: {error}", state_dir.join(FILE).display()))
+}
+
+fn parse(text: &str) -> Result<AccountId, String> {
+    let file = toml::from_str(text).map_err(|_| "expected account_id = \"…\", with 12 digits".to_owned());
+    file.and_then(|file: AccountFile| AccountId::new(&file.account_id).map_err(|e| e.to_string()))
 }
 
 fn random() -> Result<AccountId, String> {
@@ -156,6 +154,14 @@ mod tests {
         fs::remove_file(&file).unwrap();
         fs::create_dir(&file).unwrap();
         assert!(find(None, Some(dir.path())).unwrap_err().contains("not a plain file"));
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = format!("account_id = \"012345678901\"\n#{}", "x".repeat(64 * 1024));
+        fs::write(dir.path().join(FILE), text).unwrap();
+        assert!(find(None, Some(dir.path())).unwrap_err().contains("longer than 65536 bytes"));
     }
 
     #[test]

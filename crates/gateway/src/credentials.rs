@@ -1,7 +1,6 @@
 //! Where root's keys come from.
 
 use std::fs;
-use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -138,7 +137,7 @@ fn find_keys(
     }
     let path = state_dir.join(FILE);
     match state_dir::open(state_dir, FILE) {
-        Ok(Some(_)) => read(&path, Origin::Kept(path.clone())),
+        Ok(Some(file)) => read(file, &path, Origin::Kept(path.clone())),
         Ok(None) => keep(generate()?, state_dir, path),
         Err(e) => Err(cannot_keep(&path, &e)),
     }
@@ -147,7 +146,9 @@ fn find_keys(
 /// What the operator gives, if he gives keys.
 fn given(file: Option<&Path>, env: impl Fn(&str) -> Option<String>) -> Result<Option<Root>, String> {
     if let Some(file) = file {
-        let root = read(file, Origin::Given("from the credentials file"));
+        // The operator's own: a secret of Kubernetes is a link.
+        let opened = fs::File::open(file).map_err(|e| format!("{}: {}", file.display(), unreadable(&e)));
+        let root = opened.and_then(|open| read(open, file, Origin::Given("from the credentials file")));
         return root.map(Some).map_err(|e| format!("--credentials-file {e}"));
     }
     let origin = Origin::Given("from the environment");
@@ -200,9 +201,8 @@ fn checked(access_key: &str, secret_key: &str) -> Result<Credential, String> {
     Ok(Credential { access_key, secret_key })
 }
 
-fn read(path: &Path, origin: Origin) -> Result<Root, String> {
+fn read(file: fs::File, path: &Path, origin: Origin) -> Result<Root, String> {
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
-    let mut file = fs::File::open(path).map_err(|e| says(&unreadable(&e)))?;
     let metadata = file.metadata().map_err(|e| says(&e))?;
     let (mode, owner) = (metadata.permissions().mode(), metadata.uid());
     // Secrets of Kubernetes are root's, and a server without root reads them by its group.
@@ -216,7 +216,7 @@ fn read(path: &Path, origin: Origin) -> Result<Root, String> {
         )));
     }
     let mut text = Zeroizing::new(String::new());
-    file.read_to_string(&mut text).map_err(|e| says(&unreadable(&e)))?;
+    state_dir::read_text(file, &mut text).map_err(|e| says(&unreadable(&e)))?;
     let file: CredentialFile = toml::from_str(&text).map_err(|e| {
         // The parser's own message would quote the line, and with it the secret.
         let line = line_of(&text, e.span().map_or(0, |span| span.start));
@@ -247,7 +247,11 @@ fn keep(credential: Credential, state_dir: &Path, path: PathBuf) -> Result<Root,
     ));
     match state_dir::create(state_dir, FILE, text.as_bytes(), 0o600) {
         Ok(true) => Ok(Root { credential, unix_account: None, origin: Origin::New(path) }),
-        Ok(false) => read(&path, Origin::Kept(path.clone())),
+        Ok(false) => match state_dir::open(state_dir, FILE) {
+            Ok(Some(file)) => read(file, &path, Origin::Kept(path.clone())),
+            Ok(None) => Err(format!("{}: gone again", path.display())),
+            Err(e) => Err(cannot_keep(&path, &e)),
+        },
         Err(e) => Err(cannot_keep(&path, &e)),
     }
 }

@@ -1,10 +1,13 @@
 //! `DIR/.slipway`, where gateways keep what they made for a tree: root's keys, the account.
 
+use std::ffi::OsStr;
 use std::fs;
-use std::io::{Error, ErrorKind, Result, Write as _};
+use std::io::{Error, ErrorKind, Read as _, Result, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use backend_posix::format::FILE_BYTES_MAX;
+use backend_posix::open_plain_file;
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
@@ -38,15 +41,45 @@ pub fn create(state_dir: &Path, name: &str, text: &[u8], mode: u32) -> Result<bo
 }
 
 /// The file `name` of `state_dir`, if it is there and one. Neither a link nor a pipe is followed or
-/// waited for.
+/// waited for, also if it comes there right now.
 pub fn open(state_dir: &Path, name: &str) -> Result<Option<fs::File>> {
-    let path = state_dir.join(name);
-    match fs::symlink_metadata(&path) {
-        Ok(metadata) if !metadata.is_file() => Err(Error::new(ErrorKind::InvalidInput, "not a plain file")),
-        Ok(_) => fs::File::open(&path).map(Some),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e),
+    let not_text = || Error::new(ErrorKind::InvalidInput, "its name is not UTF-8");
+    let own = state_dir.file_name().and_then(OsStr::to_str).ok_or_else(not_text)?;
+    open_below(state_dir.parent().unwrap_or(state_dir), own, name)
+}
+
+/// [`open`], of the state directory at the path `own` below `above`, on which no link is followed.
+fn open_below(above: &Path, own: &str, name: &str) -> Result<Option<fs::File>> {
+    open_plain_file(above, &format!("{own}/{name}"))
+}
+
+/// What is in the file `name` of `state_dir`, if it is there. An error, with its path, if it can't
+/// be read whole, is no text, or is longer than any that a gateway writes.
+pub fn read(state_dir: &Path, name: &str) -> std::result::Result<Option<String>, String> {
+    let text = open(state_dir, name).and_then(|file| file.map(text_of).transpose());
+    text.map_err(|error| format!("{}: {error}", state_dir.join(name).display()))
+}
+
+/// [`read`], of the state directory at a path below `above`, where others may put what they like.
+pub fn read_below(above: &Path, own: &str, name: &str) -> Result<Option<String>> {
+    open_below(above, own, name)?.map(text_of).transpose()
+}
+
+fn text_of(file: fs::File) -> Result<String> {
+    let mut text = String::new();
+    read_text(file, &mut text).map(|()| text)
+}
+
+/// Reads an open file to its end; see [`read`].
+pub fn read_text(file: fs::File, text: &mut String) -> Result<()> {
+    let most = FILE_BYTES_MAX as u64;
+    if file.take(most + 1).read_to_string(text)? > FILE_BYTES_MAX {
+        return Err(Error::new(
+            ErrorKind::InvalidData,
+            format!("longer than {most} bytes, as no such file is"),
+        ));
     }
+    Ok(())
 }
 
 /// True if a `state_dir` is not there, or one that only this user or root may write to.

@@ -79,12 +79,12 @@ async fn announce(backend: &PosixBackend, dir: &Path) {
     match rustix::fs::access(dir, Access::WRITE_OK) {
         Ok(()) => {}
         Err(error @ Errno::ROFS) => tracing::warn!(
-            dir = %dir.display(),
+            ?dir,
             %error,
             "cannot be written to: only reads will work, but in buckets that are mounts of their own"
         ),
         Err(error) => tracing::warn!(
-            dir = %dir.display(),
+            ?dir,
             %error,
             "cannot be written to: buckets can be neither made nor removed; what can be done in a bucket is up to \
              the rights on its own directory"
@@ -109,26 +109,26 @@ async fn announce(backend: &PosixBackend, dir: &Path) {
 /// Warns of a tree in a tree: mostly, another directory was meant. By way of the inner one the
 /// account and the keys of that are made, which to the outer one are something of a person's.
 fn announce_nested(dir: &Path) {
-    let served = |dir: &Path| account::is_kept(&dir.join(STATE_DIR));
     // Where it can't be told, nothing is to be warned of.
     let place = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-    if let Some(outer) = place.ancestors().skip(1).find(|above| served(above)) {
+    if let Some(outer) = place.ancestors().skip(1).find(|above| account::is_kept(above, STATE_DIR)) {
         tracing::warn!(
-            dir = %dir.display(),
-            outer = %outer.display(),
+            ?dir,
+            ?outer,
             "lies in another directory that is, or was, served by itself: a bucket with a tree of its own in it cannot be deleted there"
         );
     }
     let children = std::fs::read_dir(&place).into_iter().flatten().flatten().take(NESTED_SEARCHED);
     let children = children.filter(|child| child.file_type().is_ok_and(|kind| kind.is_dir()));
-    let inner: Vec<_> = children
-        .filter(|child| served(&child.path()))
-        .map(|child| child.file_name().to_string_lossy().into_owned())
-        .collect();
+    // What is not UTF-8 is no bucket.
+    let names = children.filter_map(|child| child.file_name().into_string().ok());
+    // By a path from here, since these may be anyone's.
+    let inner: Vec<_> =
+        names.filter(|name| account::is_kept(&place, &format!("{name}/{STATE_DIR}"))).collect();
     if !inner.is_empty() {
         let names: Vec<_> = inner.iter().take(UNSERVED_SHOWN).map(|name| format!("{name:?}")).collect();
         tracing::warn!(
-            dir = %dir.display(),
+            ?dir,
             count = inner.len(),
             names = %names.join(", "),
             "directories in it are, or were, served by themselves: as buckets they cannot be deleted"
