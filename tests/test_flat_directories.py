@@ -101,7 +101,7 @@ def fill(directory: Path, *, up_to: int | None = None) -> str | None:
 def lines_about(server: Server, directory: Path) -> list[str]:
     """Of the log, without colours."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", server.log)
-    return [line for line in plain.splitlines() if f"path={directory} " in line]
+    return [line for line in plain.splitlines() if f'path="{directory}" ' in line]
 
 
 def notes(bucket: Bucket) -> list[dict]:

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import shutil
 import subprocess
 import threading
 import time
@@ -11,6 +12,7 @@ import pytest
 from support import expect
 from support.bucket import Bucket
 from support.server import StartFailed, binary
+from support.tools import identity
 
 KEPT = "kept"
 LEFT = 47 * "0" + "7"
@@ -114,7 +116,7 @@ def test_what_stands_in_the_place_of_our_own_is_told(make_server, outside, metad
         assert time.monotonic() - began < 1
         assert bucket.read("a") == b"2"
         (line,) = [line for line in server.log.splitlines() if "not as the server makes it" in line]
-        assert f"path={own} " in f"{line} " and "chmod +t" in line, line
+        assert f'path="{own}" ' in f"{line} " and "chmod +t" in line, line
         done = sweep(server.tree)
         assert done.returncode == 1 and "not as the server makes it" in done.stderr, done
         found = subprocess.run([binary(), "fsck", server.tree], capture_output=True, text=True, timeout=60)
@@ -353,6 +355,86 @@ class TestAnotherInThePlaceOfOurOwn:
         bucket.put("a", b"3")
         assert bucket.read("a") == b"3"
         assert sweep(bucket.server.tree).returncode == 0
+
+
+@only_root
+class TestAnotherNamedAsWhatIsSetAside:
+    """`mv thesis .slipway,deleting,,x`, as whoever may write in DIR can do."""
+
+    @pytest.mark.parametrize("metadata", ["xattr", "sidecar"])
+    @pytest.mark.parametrize(
+        "name", [".slipway,deleting,,x", ".slipway,deleting,lab,{},x", ".slipway,deleting,gone,1,x"]
+    )
+    @pytest.mark.parametrize("marked", [False, True])
+    def test_what_others_have_stays(self, make_server, metadata, name, marked):
+        server = make_server("--metadata", metadata)
+        bucket = Bucket(server, "lab").create()
+        bucket.put("a", b"1")
+        bucket.put("a", b"2")
+        tree = server.tree
+        tree.chmod(0o777)
+        name = name.format(identity(bucket.tree))
+        of_victim(tree / "project", "uploads/thesis", "locks/2a")
+        if marked:
+            # As who owns it could, and has others' things in it.
+            os.setxattr(tree / "project", "user.slipway.own", name.encode())
+        before = shape(tree / "project")
+        as_nobody(tree, f"mv project {name}")
+        for _ in range(2):
+            done = sweep(tree)
+            assert done.returncode == 1 and "named as what DeleteBucket sets aside" in done.stderr, done
+            assert shape(tree / name) == before
+        command = [binary(), "fsck", "--min-age", "0", "--repair", tree]
+        found = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert found.returncode == 1 and f"stranger: {tree / name}: " in found.stdout, found
+        assert shape(tree / name) == before
+        # Nor does it keep a bucket from being deleted.
+        expect.ok(bucket.delete("a"), 204)
+        expect.ok(bucket.raw.delete(bucket.path()), 204)
+        assert shape(tree / name) == before
+
+    def test_a_sticky_directory(self, make_server):
+        """In which its owner alone can rename it."""
+        tree = make_server().tree
+        tree.chmod(0o1777)
+        as_nobody(tree, "mkdir -p own/uploads/u; mv own .slipway,deleting,,x")
+        assert sweep(tree).returncode == 1
+        assert (tree / ".slipway,deleting,,x/uploads/u").exists()
+        as_nobody(tree, "mkdir .slipway,deleting,,y")
+        sweep(tree)
+        assert not (tree / ".slipway,deleting,,y").exists()
+
+
+def test_no_name_begins_a_line_of_the_log(make_server):
+    """Of a directory that a client made, with a line break in its key."""
+    server = make_server("--metadata", "sidecar")
+    bucket = Bucket(server, "lab").create()
+    directory = "x\n2026-01-01T00:00:00.000000Z ERROR forged: owner=0 \x1b[31m"
+    bucket.put(f"{directory}/a", b"1")
+    bucket.file(f"{directory}/.slipway,records/a").write_bytes(b"")
+    expect.error(bucket.raw.put(bucket.path(f"{directory}/a"), b"2"), "AccessDenied")
+    log = server.log
+    assert (
+        "in the place of a record is what is none" in log
+        and 'forged: owner=0 \\u{1b}[31m/.slipway,records/a"' in log
+    ), log
+    assert not any(line.startswith("2026-01-01") for line in log.splitlines()) and "\x1b[31m" not in log, log
+
+
+def test_a_link_in_a_bucket_leads_no_start_anywhere(make_server, tmp_path):
+    """Where it is looked whether a bucket was served by itself."""
+    inner = make_server(tree=tmp_path / "inner")
+    inner.stop()
+    tree = tmp_path / "tree"
+    for name in ["linked", "served", "fifo-in-it"]:
+        (tree / name).mkdir(parents=True)
+    os.symlink(inner.tree / ".slipway", tree / "linked" / ".slipway")
+    shutil.copytree(inner.tree / ".slipway", tree / "served" / ".slipway")
+    (tree / "fifo-in-it" / ".slipway").mkdir()
+    os.mkfifo(tree / "fifo-in-it" / ".slipway" / "account.toml")
+    log = make_server(tree=tree).log
+    (line,) = [line for line in log.splitlines() if "served by themselves" in line]
+    assert '"served"' in line and "count=1 " in line, line
 
 
 @only_root

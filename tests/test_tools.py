@@ -378,7 +378,7 @@ class TestSweepByRoot:
             os.chown(path, NOBODY, NOBODY)
         expect.error(served.raw.put(served.path("key"), b"x"), "AccessDenied")
         log = served.server.log
-        assert f"path={locks}/" in log and "owner=0" in log and f"gateway={NOBODY}" in log
+        assert f'path="{locks}/' in log and "owner=0" in log and f"gateway={NOBODY}" in log
         assert "belongs to another user" in log
 
 

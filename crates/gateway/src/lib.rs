@@ -13,6 +13,7 @@ pub mod config;
 pub mod credentials;
 mod gateway;
 pub mod limits;
+mod log;
 pub mod manual;
 pub mod metrics;
 mod observers;

@@ -34,7 +34,7 @@ use crate::service_manager;
 use crate::state_dir::STATE_DIR;
 use crate::storage::{self, NULL};
 use crate::sweep;
-use crate::{account, agreement};
+use crate::{account, agreement, log};
 
 /// How long blocking work may still run once the drain is over.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
@@ -320,7 +320,7 @@ fn tell(reloaded: Result<reload::Outcome, String>) {
 fn start_log(options: &ServeOptions) -> Result<Option<LogFilter>, String> {
     let filter = EnvFilter::try_new(&options.log).map_err(|e| format!("--log {:?}: {e}", options.log))?;
     let (filter, handle) = tracing_subscriber::reload::Layer::new(filter);
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer().fmt_fields(log::fields()).with_writer(std::io::stderr);
     let registry = tracing_subscriber::registry().with(filter);
     let started = match options.log_format {
         LogFormat::Text => registry.with(lines.with_ansi(std::io::stderr().is_terminal())).try_init(),

@@ -11,6 +11,7 @@ use backend_posix::tools::may_be_served;
 
 use crate::commands::{FAILED, FOUND, OK, visible};
 use crate::config::SweepOptions;
+use crate::log;
 use crate::metrics::Metrics;
 
 /// Often enough that nothing piles up, seldom enough to cost nothing.
@@ -49,7 +50,8 @@ pub fn once(options: &SweepOptions) -> ExitCode {
 
 /// Returns how much was not swept.
 fn sweep(options: &SweepOptions) -> std::result::Result<usize, String> {
-    let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt().fmt_fields(log::fields()).with_max_level(tracing::Level::WARN);
+    let log = log.with_writer(std::io::stderr);
     // A second call in one process (tests) keeps the first log.
     let _ = log.with_ansi(std::io::stderr().is_terminal()).try_init();
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", options.dir.display());
@@ -66,8 +68,8 @@ fn sweep(options: &SweepOptions) -> std::result::Result<usize, String> {
     );
     if !may_be_served(&options.dir) {
         tracing::warn!(
-            "{} shows no trace of a gateway: is it the directory that is served?",
-            options.dir.display()
+            dir = ?options.dir,
+            "shows no trace of a gateway: is it the directory that is served?"
         );
     }
     Ok(unswept)

@@ -30,6 +30,7 @@ use clap::Args;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::at_least_one;
+use crate::log;
 
 /// All went well.
 pub const OK: u8 = 0;
@@ -55,7 +56,8 @@ struct Console {
 impl Console {
     fn new() -> Self {
         // What the engine has to say beyond its results, such as a bucket that can't be read.
-        let log = tracing_subscriber::fmt().with_max_level(LevelFilter::WARN).with_writer(std::io::stderr);
+        let log = tracing_subscriber::fmt().fmt_fields(log::fields()).with_max_level(LevelFilter::WARN);
+        let log = log.with_writer(std::io::stderr);
         let watched = std::io::stderr().is_terminal();
         let _ = log.with_ansi(watched).try_init();
         Self { watched, writing: Mutex::new(()) }
