@@ -458,8 +458,8 @@ class TestNested:
         assert not self.warnings(outer)
         for inner in (outer.tree / "bucket", outer.tree / "bucket" / "deep"):
             (line,) = self.warnings(make_server(tree=inner))
-            assert f"outer={outer.tree}" in line or (
-                "deep" in str(inner) and f"outer={outer.tree}/bucket" in line
+            assert f'outer="{outer.tree}"' in line or (
+                "deep" in str(inner) and f'outer="{outer.tree}/bucket"' in line
             )
         again = make_server(tree=outer.tree)
         (line,) = self.warnings(again)

@@ -371,7 +371,13 @@ class TestDamage:
         assert not shown["a"]["ETag"].strip('"').startswith("foreign-")
         assert [p["Prefix"] for p in page.all("CommonPrefixes")] == ["d/", "marked/"]
         log = damaged.server.log
-        for told in ('key="bad"', 'key="d/bad"', 'key="d/gone"', 'key="bad-dir/deep/"', "directory=marked "):
+        for told in (
+            'key="bad"',
+            'key="d/bad"',
+            'key="d/gone"',
+            'key="bad-dir/deep/"',
+            'directory="marked" ',
+        ):
             assert told in log
 
     def test_a_directory_whose_record_is_damaged(self, damaged):
