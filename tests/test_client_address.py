@@ -69,6 +69,31 @@ def test_headers(start, log, source, header, value):
 
 
 @pytest.mark.parametrize(
+    "value, expected",
+    [
+        # What the proxy quotes, such as the client's Host, is its word of the host, not of the client.
+        (f'for={CLIENT};host="x;for=6.6.6.6"', CLIENT),
+        (f'proto=http;host="x;for=6.6.6.6";for={CLIENT}', CLIENT),
+        (f'for={CLIENT};host="x, for=6.6.6.6;proto=https"', CLIENT),
+        # Nor does it matter what a client wrote before it.
+        (f'host=", for={CLIENT}', CLIENT),
+        (f"host=\xff, for={CLIENT}", CLIENT),
+        # These are nobody's word.
+        (f"for={CLIENT};for=6.6.6.6", "127.0.0.1"),
+        ('for="6.6.6.6', "127.0.0.1"),
+        ('for="_x, for=6.6.6.6"', "127.0.0.1"),
+    ],
+)
+def test_forwarded_as_rfc_7239_has_it(start, log, value, expected):
+    server = start("--client-address", "forwarded", "--trusted-proxy", "127.0.0.1")
+    request = f"GET / HTTP/1.1\r\nHost: s3\r\nForwarded: {value}\r\nConnection: close\r\n\r\n"
+    with server.connect() as connection:
+        connection.send(request.encode("latin-1"))
+        answer = connection.response()
+    assert told(log, answer.headers["x-amz-request-id"]) == expected
+
+
+@pytest.mark.parametrize(
     "options",
     [
         (),
@@ -210,6 +235,9 @@ def connects(raw: RawClient) -> bool:
         (("--client-address", "forwarded"), "--trusted-proxy names"),
         (("--trusted-proxy", "10.0.0.0/8"), "--client-address names"),
         (("--client-address", "forwarded", "--trusted-proxy", "everybody"), "10.0.0.0/8"),
+        (("--client-address", "forwarded", "--trusted-proxy", "10.0.0.9/8"), "10.0.0.0/8 is all of the network"),
+        (("--client-address", "forwarded", "--trusted-proxy", "0.0.0.0/0"), "name the proxies"),
+        (("--client-address", "forwarded", "--trusted-proxy", "::/0"), "name the proxies"),
         (("--client-address", "x-real-ip", "--trusted-proxy", "10.0.0.1"), "x-forwarded-for"),
     ],
 )

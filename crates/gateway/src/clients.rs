@@ -3,10 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-use http::{HeaderMap, HeaderValue};
+use http::HeaderMap;
 use ipnet::IpNet;
 
 use crate::config::ClientAddress;
+use crate::forwarded::elements_from_the_end;
 use crate::server::Peer;
 
 /// Whose word counts on where a connection or a request comes from.
@@ -24,9 +25,21 @@ impl TrustedProxy {
         if text == "unix" {
             return Ok(Self::Unix);
         }
-        let net = text.parse::<IpNet>().or_else(|_| IpAddr::from_str(text).map(IpNet::from));
-        net.map(Self::Net)
-            .map_err(|_| "expected a network such as 10.0.0.0/8, an address, or unix".to_owned())
+        if let Ok(address) = IpAddr::from_str(text) {
+            return Ok(Self::Net(address.to_canonical().into()));
+        }
+        let net = text.parse::<IpNet>();
+        let net = net.map_err(|_| "expected a network such as 10.0.0.0/8, an address, or unix".to_owned())?;
+        if net.prefix_len() == 0 {
+            return Err(
+                "everybody could choose an address then: name the proxies, or their network".to_owned()
+            );
+        }
+        if net.addr() != net.network() {
+            let (address, network) = (net.addr(), net.trunc());
+            return Err(format!("which is meant? {address} is one proxy, {network} is all of the network"));
+        }
+        Ok(Self::Net(net))
     }
 }
 
@@ -83,36 +96,30 @@ impl Clients {
     }
 
     fn by_x_forwarded(&self, headers: &HeaderMap) -> Told {
-        let hops: Vec<_> = list(headers, "x-forwarded-for").map(|hop| (node(hop), None)).collect();
+        let hops = from_the_end(headers, "x-forwarded-for").map(|hop| (hop.and_then(node), None));
         // Only the nearest proxy is known to have said it.
-        let secure = list(headers, "x-forwarded-proto").last().and_then(is_secure);
-        Told { secure, ..self.farthest(&hops) }
+        let secure = from_the_end(headers, "x-forwarded-proto").next().flatten().and_then(is_secure);
+        Told { secure, ..self.farthest(hops) }
     }
 
     fn by_forwarded(&self, headers: &HeaderMap) -> Told {
-        let hops: Vec<_> = list(headers, "forwarded")
-            .map(|element| {
-                let value = |name: &str| {
-                    element.split(';').find_map(|pair| {
-                        let (key, value) = pair.split_once('=')?;
-                        key.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"'))
-                    })
-                };
-                (value("for").and_then(node), value("proto").and_then(is_secure))
-            })
-            .collect();
-        self.farthest(&hops)
+        let values = headers.get_all("forwarded").into_iter().rev();
+        let elements = values.flat_map(|value| elements_from_the_end(value.as_bytes()));
+        self.farthest(elements.map(|element| {
+            let said = element.unwrap_or_default();
+            (said.node.and_then(node), said.scheme.and_then(is_secure))
+        }))
     }
 
     /// Each proxy appends who it got the request from. What the nearest one says is true; what was
     /// said before it is true if it got that from a proxy that is trusted, and so on. An address
     /// that can't be read ends this: who said it is the farthest that is known.
-    fn farthest(&self, hops: &[(Option<IpAddr>, Option<bool>)]) -> Told {
+    fn farthest(&self, from_the_end: impl Iterator<Item = (Option<IpAddr>, Option<bool>)>) -> Told {
         let mut told = Told::default();
-        for (address, secure) in hops.iter().rev() {
+        for (address, secure) in from_the_end {
             let Some(address) = address else { break };
-            told = Told { address: Some(*address), secure: *secure };
-            if !self.trusts(Some(*address)) {
+            told = Told { address: Some(address), secure };
+            if !self.trusts(Some(address)) {
                 break;
             }
         }
@@ -127,11 +134,12 @@ struct Told {
     secure: Option<bool>,
 }
 
-/// The elements of a list that may be spread over several headers. A value that is not text is none
-/// that can be understood.
-fn list<'h>(headers: &'h HeaderMap, name: &'static str) -> impl Iterator<Item = &'h str> {
-    let text = |value: &'h HeaderValue| value.to_str().unwrap_or_default();
-    headers.get_all(name).into_iter().map(text).flat_map(|value| value.split(',')).map(str::trim)
+/// The elements of a list that may be spread over several headers, the last one first. `None` is one
+/// that is no text.
+fn from_the_end<'h>(headers: &'h HeaderMap, name: &'static str) -> impl Iterator<Item = Option<&'h str>> {
+    let values = headers.get_all(name).into_iter().rev();
+    let elements = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
+    elements.map(|element| std::str::from_utf8(element).ok().map(str::trim))
 }
 
 fn is_secure(scheme: &str) -> Option<bool> {
@@ -155,6 +163,8 @@ fn node(text: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     fn clients(told_by: ClientAddress) -> Clients {
@@ -173,7 +183,9 @@ mod tests {
     ) -> (String, bool) {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
-            map.append(*name, HeaderValue::from_static(value));
+            // As a client may send it: not all of it has to be UTF-8.
+            let value: Vec<u8> = value.chars().map(|character| u8::try_from(character).unwrap()).collect();
+            map.append(*name, HeaderValue::from_bytes(&value).unwrap());
         }
         let peer =
             Peer { address: Some(SocketAddr::new(from.parse().unwrap(), 9)), tls: None, secure: false };
@@ -194,6 +206,8 @@ mod tests {
             ("10.0.0.1", "[2001:db8:2::1]:80", "2001:db8:2::1"),
             ("10.0.0.1", "1.1.1.1, unknown", "10.0.0.1"),
             ("10.0.0.1", "1.1.1.1, nonsense, 10.0.0.2", "10.0.0.2"),
+            // Nor does it make the proxy the client.
+            ("10.0.0.1", "\u{ff}, 192.0.2.7", "192.0.2.7"),
             ("10.0.0.1", "", "10.0.0.1"),
             ("::ffff:10.0.0.1", "::ffff:192.0.2.7", "192.0.2.7"),
             ("2001:db8:1::5", "2001:db8:2::1", "2001:db8:2::1"),
@@ -217,6 +231,24 @@ mod tests {
         assert_eq!(of("for=1.1.1.1;proto=https, for=192.0.2.7;by=10.0.0.1"), ("192.0.2.7".to_owned(), false));
         assert_eq!(of("for=192.0.2.7;proto=https, for=10.0.0.2;proto=http"), ("192.0.2.7".to_owned(), true));
         assert_eq!(of("for=_hidden"), ("10.0.0.1".to_owned(), false));
+        // What is quoted is no element and no parameter: a proxy may tell the client's Host there.
+        for value in [
+            "for=192.0.2.7;host=\"x, for=6.6.6.6;proto=https\"",
+            "for=192.0.2.7;host=\"x;for=6.6.6.6\"",
+            "proto=http;host=\"x;for=6.6.6.6;proto=https\";for=192.0.2.7",
+            "host=\", for=192.0.2.7",
+            "host=\u{ff}, for=192.0.2.7",
+        ] {
+            assert_eq!(of(value), ("192.0.2.7".to_owned(), false), "{value}");
+        }
+        for value in ["for=192.0.2.7;for=6.6.6.6", "for=\"6.6.6.6", "for=\"_x, for=6.6.6.6\"", "for=6.6.6.6,"]
+        {
+            assert_eq!(of(value), ("10.0.0.1".to_owned(), false), "{value}");
+        }
+        // Before it is what the last proxy's word does not lead to.
+        assert_eq!(of("for=6.6.6.6;for=6.6.6.6, for=10.0.0.2").0, "10.0.0.2");
+        let twice = [("forwarded", "for=6.6.6.6"), ("forwarded", "for=192.0.2.7, for=10.0.0.2")];
+        assert_eq!(client(ClientAddress::Forwarded, "10.0.0.1", &twice).0, "192.0.2.7");
     }
 
     /// The one that is not asked for may be the client's own.
@@ -235,8 +267,22 @@ mod tests {
         assert!(Clients::new(ClientAddress::Forwarded, &[]).is_err());
         assert!(Clients::new(ClientAddress::Connection, &[TrustedProxy::Unix]).is_err());
         assert!(Clients::new(ClientAddress::Connection, &[]).is_ok());
-        for bad in ["", "10.0.0.0/33", "localhost", "10.0.0", "*"] {
-            assert!(TrustedProxy::parse(bad).is_err(), "{bad}");
+        for (bad, says) in [
+            ("", "expected"),
+            ("10.0.0.0/33", "expected"),
+            ("localhost", "expected"),
+            ("10.0.0", "expected"),
+            ("*", "expected"),
+            ("10.0.0.9/8", "10.0.0.9 is one proxy, 10.0.0.0/8"),
+            ("2001:db8::1/32", "2001:db8::1 is one proxy, 2001:db8::/32"),
+            ("0.0.0.0/0", "name the proxies"),
+            ("::/0", "name the proxies"),
+            ("10.0.0.9/0", "name the proxies"),
+        ] {
+            assert!(TrustedProxy::parse(bad).unwrap_err().contains(says), "{bad}");
+        }
+        for good in ["10.0.0.9", "10.0.0.9/32", "10.0.0.0/8", "::1", "2001:db8::/32", "::ffff:10.0.0.9"] {
+            assert!(TrustedProxy::parse(good).is_ok(), "{good}");
         }
     }
 }
