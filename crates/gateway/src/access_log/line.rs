@@ -65,7 +65,7 @@ pub struct Signature {
 impl<'a> Line<'a> {
     /// The client's address.
     pub fn remote(&self) -> Option<IpAddr> {
-        self.peer.address.map(|address| address.ip().to_canonical())
+        self.peer.ip()
     }
 
     /// Who asked, if the signature was right.

@@ -114,7 +114,7 @@ impl<'a> Call<'a> {
         };
         let facts = RequestFacts {
             requester: &self.requester,
-            source_ip: self.cx.peer.address.map(|address| address.ip()),
+            source_ip: self.cx.peer.ip(),
             secure_transport: self.cx.peer.secure,
             time_second: self.cx.now.as_second(),
             values: &values,

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::{Future as _, poll_fn};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -57,6 +57,13 @@ pub struct Peer {
     pub tls: Option<Tls>,
     /// Whether the client speaks TLS, to here or to a proxy.
     pub secure: bool,
+}
+
+impl Peer {
+    /// The client's address, one of IPv4 as such: a listener of both kinds has it mapped to IPv6.
+    pub fn ip(&self) -> Option<IpAddr> {
+        self.address.map(|address| address.ip().to_canonical())
+    }
 }
 
 /// How much memory a connection may take, by how many there are.
@@ -324,5 +331,23 @@ pub async fn refuse(
     tokio::select! {
         () = poll_fn(|cx| linger.poll(cx, Pin::new(&mut stream))) => {}
         () = drained(&mut draining) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Policies and the access log are about 192.0.2.7, whatever kind of socket it came to.
+    #[test]
+    fn an_address_of_ipv4_is_one() {
+        for (address, ip) in [
+            ("[::ffff:192.0.2.7]:80", "192.0.2.7"),
+            ("192.0.2.7:80", "192.0.2.7"),
+            ("[2001:db8::7]:80", "2001:db8::7"),
+        ] {
+            let peer = Peer { address: Some(address.parse().unwrap()), tls: None, secure: false };
+            assert_eq!(peer.ip(), Some(ip.parse().unwrap()), "{address}");
+        }
     }
 }
