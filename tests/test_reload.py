@@ -1,8 +1,11 @@
 """SIGHUP: options, certificates and keys are read again while requests go on; what a service manager is told."""
 
 import os
+import re
 import signal
 import socket
+import time
+from pathlib import Path
 
 import pytest
 
@@ -87,6 +90,49 @@ def test_uid_and_gid(make_server, tmp_path):
     write_keys(keys, ACCESS_KEY, SECRET_KEY)
     log = reload(server)
     assert "root's uid and gid" in log and "has no uid and gid, so that with --chown" in log
+
+
+class TestAFileThatBlocks:
+    """A pipe that nobody writes to, as a file of a network that hangs."""
+
+    @pytest.fixture
+    def keys(self, tmp_path):
+        keys = tmp_path / "keys.toml"
+        write_keys(keys, ACCESS_KEY, SECRET_KEY)
+        return keys
+
+    @pytest.fixture
+    def server(self, make_server, keys):
+        server = make_server("--credentials-file", str(keys), env={})
+        keys.unlink()
+        os.mkfifo(keys, 0o600)
+        server.signal(signal.SIGHUP)
+        return server
+
+    def test_keeps_it_neither_from_serving_nor_from_stopping(self, server):
+        poll(lambda: waits_for_a_pipe(server.pid), 10)
+        assert server.raw.get("/").status == 200
+        server.signal(signal.SIGTERM)
+        assert server.wait() == 0
+
+    def test_what_comes_meanwhile_is_one_more_reload(self, server, keys):
+        poll(lambda: waits_for_a_pipe(server.pid), 10)
+        for _ in range(5):
+            server.signal(signal.SIGHUP)
+        pipe = os.open(keys, os.O_WRONLY)
+        write_keys(keys, OTHER_KEY, OTHER_SECRET)
+        os.write(pipe, b"access_key = 1")
+        os.close(pipe)
+        poll(lambda: "reloaded new=root's keys" in server.log, 10)
+        # Others would be done soon.
+        time.sleep(0.5)
+        assert re.findall("(?:not )?reloaded", server.log) == ["not reloaded", "reloaded"]
+
+
+def waits_for_a_pipe(pid: int) -> bool:
+    """Whether one of its threads opens a pipe whose other end nobody has."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return any((task / "wchan").read_text() == "wait_for_partner" for task in tasks)
 
 
 def test_tls_is_off(make_server, tmp_path):

@@ -2,7 +2,8 @@
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -12,7 +13,8 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::task::JoinHandle;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -64,7 +66,7 @@ async fn serve(
     said: Said,
     log_filter: Option<LogFilter>,
 ) -> Result<Option<Arc<AccessLog>>, String> {
-    let mut signals = Signals::listen()?;
+    let (mut stops, hang_ups) = (Stops::listen()?, listen_to(SignalKind::hangup())?);
     let running = start(&options).await.map_err(|error| Cli::located(&said.arguments, error))?;
     greet(&options, &running);
     let Running { server, gateway, access_log, stopping, certificates, account, root, .. } = running;
@@ -76,9 +78,10 @@ async fn serve(
         access_log: access_log.clone(),
         log_filter,
     };
-    let mut reload = Reload::new(said, root, options.chown, parts);
+    let reloads = reload_when_told(hang_ups, Reload::new(said, root, options.chown, parts))?;
     service_manager::ready();
-    signals.until_stopped(Some(&mut reload)).await;
+    stops.next().await;
+    reloads.abort();
     service_manager::stopping();
     stopping.send_replace(true);
     tracing::info!("stopping; requests in progress may finish");
@@ -90,7 +93,7 @@ async fn serve(
         done = finish => if !done {
             tracing::warn!("some requests did not finish in time and were cut off");
         },
-        () = signals.until_stopped(None) => {
+        () = stops.next() => {
             tracing::warn!("told again to stop: requests in progress are cut off");
         }
     }
@@ -269,37 +272,55 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, accou
     }
 }
 
-/// What the server listens to from its start on: a signal that nobody listens to ends a process.
-struct Signals {
+/// What tells the server to stop. It is listened to from the start on: a signal that nobody listens
+/// to ends a process.
+struct Stops {
     terminate: Signal,
     interrupt: Signal,
-    hang_up: Signal,
 }
 
-impl Signals {
+impl Stops {
     fn listen() -> Result<Self, String> {
-        let on = |kind| signal(kind).map_err(|e| format!("cannot wait for signals: {e}"));
-        Ok(Self {
-            terminate: on(SignalKind::terminate())?,
-            interrupt: on(SignalKind::interrupt())?,
-            hang_up: on(SignalKind::hangup())?,
-        })
+        let (terminate, interrupt) = (SignalKind::terminate(), SignalKind::interrupt());
+        Ok(Self { terminate: listen_to(terminate)?, interrupt: listen_to(interrupt)? })
     }
 
-    /// Reloads on SIGHUP; returns on SIGTERM and SIGINT.
-    async fn until_stopped(&mut self, mut reload: Option<&mut Reload>) {
-        loop {
-            tokio::select! {
-                _ = self.terminate.recv() => return,
-                _ = self.interrupt.recv() => return,
-                _ = self.hang_up.recv() => if let Some(reload) = &mut reload {
-                    service_manager::reloading();
-                    tell(reload.run());
-                    service_manager::ready();
-                },
-            }
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
         }
     }
+}
+
+fn listen_to(kind: SignalKind) -> Result<Signal, String> {
+    signal(kind).map_err(|e| format!("cannot wait for signals: {e}"))
+}
+
+/// Reloads on each SIGHUP; those that come meanwhile are one more. It works on a thread of its own:
+/// a file that blocks who reads it (a pipe, a network that hangs) keeps nobody else waiting.
+fn reload_when_told(mut hang_ups: Signal, mut reload: Reload) -> Result<JoinHandle<()>, String> {
+    let (asked, asks) = mpsc::channel::<oneshot::Sender<Result<reload::Outcome, String>>>();
+    let work = move || {
+        for done in asks {
+            // Nobody waits any more once the server stops.
+            let _ = done.send(reload.run());
+        }
+    };
+    let thread = thread::Builder::new().name("reload".to_owned()).spawn(work);
+    thread.map_err(|e| format!("cannot start threads: {e}"))?;
+    Ok(tokio::spawn(async move {
+        while hang_ups.recv().await.is_some() {
+            service_manager::reloading();
+            let (done, outcome) = oneshot::channel();
+            if asked.send(done).is_err() {
+                return;
+            }
+            let Ok(outcome) = outcome.await else { return };
+            tell(outcome);
+            service_manager::ready();
+        }
+    }))
 }
 
 fn tell(reloaded: Result<reload::Outcome, String>) {
