@@ -8,12 +8,13 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -74,15 +75,58 @@ def test_not_on_the_port_of_s3(server, bucket):
         assert server.raw.get(path, anonymous=True).status in (400, 403, 404)
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET /-/li"])
-def test_those_who_ask_nothing_keep_others_out_for_seconds_only(server, sent):
+def operations(server) -> tuple[str, int]:
     host, _, port = server.operations.removeprefix("http://").rpartition(":")
-    with ExitStack() as stack:
-        for _ in range(tables.limit("OPERATIONS_CONNECTIONS_MAX", "gateway")):
-            stack.enter_context(socket.create_connection((host, int(port)))).sendall(sent)
-        started = time.monotonic()
-        assert look(server, "/-/live")[0] == 200
-        assert time.monotonic() - started < 10
+    return host, int(port)
+
+
+LIVE = b"GET /-/live HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+class TestThoseWhoKeepConnections:
+    @pytest.mark.parametrize("sent", [b"", b"GET /-/li", LIVE])
+    def test_keep_nobody_out(self, server, sent):
+        with ExitStack() as stack:
+            for _ in range(3 * tables.limit("OPERATIONS_CONNECTIONS_MAX", "gateway")):
+                stack.enter_context(socket.create_connection(operations(server))).sendall(sent)
+            started = time.monotonic()
+            for path in ("/-/live", "/-/ready", "/metrics"):
+                assert look(server, path)[0] == 200
+            # A head has three seconds.
+            assert time.monotonic() - started < 2
+
+    def test_also_if_they_come_again_and_again(self, server):
+        done = threading.Event()
+
+        def hold() -> None:
+            while not done.is_set():
+                with suppress(OSError), socket.create_connection(operations(server), 10) as connection:
+                    connection.settimeout(10)
+                    while not done.is_set():
+                        connection.sendall(LIVE)
+                        if not connection.recv(1000):
+                            break
+                        done.wait(0.5)
+
+        with ThreadPoolExecutor(100) as pool:
+            for _ in range(100):
+                pool.submit(hold)
+            try:
+                time.sleep(0.5)
+                for _ in range(5):
+                    started = time.monotonic()
+                    assert look(server, "/-/ready")[0] == 200
+                    assert time.monotonic() - started < 2
+            finally:
+                done.set()
+
+    def test_have_one_answer_each(self, server):
+        with socket.create_connection(operations(server)) as connection:
+            connection.sendall(LIVE * 10)
+            connection.settimeout(10)
+            with suppress(ConnectionResetError):
+                answers = b"".join(iter(lambda: connection.recv(4096), b""))
+        assert answers.count(b"HTTP/1.1 200 OK") == 1
 
 
 def listening(pid: int) -> list[str]:

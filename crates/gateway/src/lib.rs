@@ -11,6 +11,7 @@ mod clients;
 pub mod commands;
 pub mod config;
 pub mod credentials;
+mod descriptors;
 mod forwarded;
 mod gateway;
 pub mod limits;

@@ -118,13 +118,16 @@ pub const REFUSED_LINGERING_MAX: usize = 64;
 pub const BODY_BYTES_PER_SECOND_MIN: u64 = 4 << 10;
 /// How long a body may take whatever its rate.
 pub const BODY_GRACE: Duration = Duration::from_mins(1);
-/// Connections to `--ops-listen` at a time; further ones wait.
+/// Connections to `--ops-listen` at a time. A further one takes the place of the oldest that waits
+/// for its client.
 pub const OPERATIONS_CONNECTIONS_MAX: usize = 64;
-/// How long such a connection may take for a head, from the end of the answer before: those who send
-/// none keep others waiting for no longer.
+/// How long such a connection may take for its head.
 pub const OPERATIONS_HEAD_TIME_MAX: Duration = Duration::from_secs(3);
 /// How long such a connection may last.
 pub const OPERATIONS_TIME_MAX: Duration = Duration::from_secs(30);
+/// How old the count of file descriptors may be that operators are told: where there are many, it
+/// takes milliseconds.
+pub const DESCRIPTORS_AGE_MAX: Duration = Duration::from_secs(1);
 /// How often lines of the access log go to its file, at least.
 pub const ACCESS_LOG_INTERVAL: Duration = Duration::from_millis(200);
 /// They go earlier once a buffer has so many bytes.

@@ -1,8 +1,10 @@
 //! The operations' listener (`--ops-listen`): what monitoring, balancers and service managers ask
 //! for, and nothing else. Nobody signs here, and nothing is changed (decision 0019).
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
@@ -12,35 +14,39 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::sync::{Semaphore, watch};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
 
+use crate::descriptors::{Counter, Descriptors};
 use crate::gateway::Gateway;
 use crate::limits::{
     OPERATIONS_CONNECTIONS_MAX, OPERATIONS_HEAD_TIME_MAX, OPERATIONS_TIME_MAX, READY_TIME_MAX,
 };
 use crate::metrics::Metrics;
-use crate::serve::descriptors;
 use crate::server::Listener;
-
-/// Of ten descriptors, as many may be in use by a gateway that is ready.
-const DESCRIPTORS_READY: u64 = 9;
 
 /// What is told about.
 pub struct Observed {
-    /// The gateway.
-    pub gateway: Arc<Gateway>,
-    /// Its counters.
-    pub metrics: Arc<Metrics>,
+    gateway: Arc<Gateway>,
+    metrics: Arc<Metrics>,
     /// Turns true when the server is told to stop.
-    pub stopping: watch::Receiver<bool>,
+    stopping: watch::Receiver<bool>,
+    descriptors: Counter,
+}
+
+impl Observed {
+    /// A gateway, its counters, and what turns true when the server is told to stop.
+    pub fn new(gateway: Arc<Gateway>, metrics: Arc<Metrics>, stopping: watch::Receiver<bool>) -> Self {
+        Self { gateway, metrics, stopping, descriptors: Counter::default() }
+    }
 }
 
 /// Answers on `listener` until the runtime ends.
 pub async fn run(listener: Listener, observed: Arc<Observed>) {
-    let places = Arc::new(Semaphore::new(OPERATIONS_CONNECTIONS_MAX));
+    let mut connections = Connections::default();
     loop {
-        // Whoever comes when all places are taken waits for one.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -49,20 +55,72 @@ pub async fn run(listener: Listener, observed: Arc<Observed>) {
                 continue;
             }
         };
-        let observed = Arc::clone(&observed);
-        tokio::spawn(async move {
-            let service = service_fn(|request| {
-                let observed = Arc::clone(&observed);
-                async move { Ok::<_, Infallible>(answer(&observed, &request).await) }
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(OPERATIONS_HEAD_TIME_MAX)
-                .serve_connection(TokioIo::new(stream), service);
-            // Whoever asks so rarely can connect again.
-            let _ = tokio::time::timeout(OPERATIONS_TIME_MAX, connection).await;
-            drop(place);
-        });
+        connections.make_room().await;
+        connections.begin(|answering| serve(stream, Arc::clone(&observed), answering));
+    }
+}
+
+/// One answer a connection: who keeps one open would keep others out, and who asks so rarely can
+/// connect again.
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    observed: Arc<Observed>,
+    answering: Arc<AtomicBool>,
+) {
+    let service = service_fn(|request| {
+        let (observed, answering) = (&observed, &answering);
+        async move {
+            answering.store(true, Relaxed);
+            let answer = answer(observed, &request).await;
+            answering.store(false, Relaxed);
+            Ok::<_, Infallible>(answer)
+        }
+    });
+    let connection = http1::Builder::new()
+        .keep_alive(false)
+        .timer(TokioTimer::new())
+        .header_read_timeout(OPERATIONS_HEAD_TIME_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    let _ = timeout(OPERATIONS_TIME_MAX, connection).await;
+}
+
+/// The connections there are.
+#[derive(Default)]
+struct Connections {
+    tasks: JoinSet<()>,
+    /// The oldest first.
+    open: VecDeque<Connection>,
+}
+
+struct Connection {
+    task: AbortHandle,
+    /// It waits for us, not for its client.
+    answering: Arc<AtomicBool>,
+}
+
+impl Connections {
+    /// Closes the oldest that waits for its client, where there are too many: who sends nothing, or
+    /// does not read, keeps nobody out. What is being answered has its time limits, and is waited
+    /// for.
+    async fn make_room(&mut self) {
+        while self.tasks.try_join_next().is_some() {}
+        loop {
+            self.open.retain(|connection| !connection.task.is_finished());
+            if self.open.len() < OPERATIONS_CONNECTIONS_MAX {
+                return;
+            }
+            let waits = |connection: &Connection| !connection.answering.load(Relaxed);
+            match self.open.iter().position(waits).and_then(|at| self.open.remove(at)) {
+                Some(connection) => connection.task.abort(),
+                None => drop(self.tasks.join_next().await),
+            }
+        }
+    }
+
+    fn begin<F: Future<Output = ()> + Send + 'static>(&mut self, serve: impl FnOnce(Arc<AtomicBool>) -> F) {
+        let answering = Arc::<AtomicBool>::default();
+        let task = self.tasks.spawn(serve(Arc::clone(&answering)));
+        self.open.push_back(Connection { task, answering });
     }
 }
 
@@ -80,7 +138,9 @@ async fn answer(observed: &Observed, request: &Request<Incoming>) -> Response<Fu
         },
         "/metrics" => {
             let ready = ready(observed).await.is_ok();
-            let mut reply = plain(StatusCode::OK, observed.metrics.text(&observed.gateway, ready).await);
+            let descriptors = observed.descriptors.get().await;
+            let text = observed.metrics.text(&observed.gateway, descriptors, ready).await;
+            let mut reply = plain(StatusCode::OK, text);
             let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
             reply.headers_mut().insert(CONTENT_TYPE, kind);
             reply
@@ -95,14 +155,13 @@ async fn ready(observed: &Observed) -> Result<(), String> {
     if *observed.stopping.borrow() {
         return Err("it was told to stop".to_owned());
     }
-    if let Some((used, Some(allowed))) = descriptors()
-        && used.saturating_mul(10) >= allowed.saturating_mul(DESCRIPTORS_READY)
-    {
+    // A storage that hangs is not ready, and must not hang who asks.
+    let storage = timeout(READY_TIME_MAX, observed.gateway.backend.ready());
+    let (descriptors, storage) = tokio::join!(observed.descriptors.get(), storage);
+    if let Some(Descriptors { used, allowed: Some(allowed) }) = descriptors.filter(|found| found.run_out()) {
         return Err(format!("{used} of {allowed} file descriptors are in use"));
     }
-    // A storage that hangs is not ready, and must not hang who asks.
-    let storage = tokio::time::timeout(READY_TIME_MAX, observed.gateway.backend.ready());
-    storage.await.unwrap_or_else(|_| Err("the storage does not answer".to_owned()))
+    storage.unwrap_or_else(|_| Err("the storage does not answer".to_owned()))
 }
 
 fn plain(status: StatusCode, text: String) -> Response<Full<Bytes>> {

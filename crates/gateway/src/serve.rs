@@ -9,7 +9,6 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use backend::Backend;
 use iam::{Account, Authorizer, Identities};
-use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -179,7 +178,7 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
     let stopping = watch::Sender::new(false);
     let ops_name = ops_listener.as_ref().map(Listener::name);
     if let (Some(listener), Some(metrics)) = (ops_listener, metrics.clone()) {
-        let observed = Observed { gateway: gateway.clone(), metrics, stopping: stopping.subscribe() };
+        let observed = Observed::new(gateway.clone(), metrics, stopping.subscribe());
         tokio::spawn(operations_server::run(listener, Arc::new(observed)));
     }
     tokio::spawn(sweep::regularly(backend, metrics));
@@ -217,19 +216,6 @@ pub fn raise_descriptor_limit() -> Option<u64> {
     let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
     // Without permission the limit stays.
     if setrlimit(Resource::Nofile, most).is_ok() { limit.maximum } else { limit.current }
-}
-
-/// How many file descriptors are in use, if that is known; and how many are allowed, if there is a
-/// limit.
-pub fn descriptors() -> Option<(u64, Option<u64>)> {
-    let allowed = getrlimit(Resource::Nofile).current;
-    let used = match std::fs::read_dir("/proc/self/fd") {
-        Ok(entries) => entries.count() as u64,
-        // There is not even one to look with.
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::MFILE) => allowed?,
-        Err(_) => return None,
-    };
-    Some((used, allowed))
 }
 
 /// [`raise_descriptor_limit`], with a warning where there are too few for the connections.

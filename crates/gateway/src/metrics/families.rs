@@ -11,6 +11,7 @@ use s3_wire::operation::{OPERATIONS, Operation};
 use super::histogram::{Counts, bounds_seconds};
 use super::table::{self, Metric};
 use super::{Call, Metrics, process};
+use crate::descriptors::Descriptors;
 use crate::gateway::Gateway;
 use crate::version;
 
@@ -20,7 +21,13 @@ const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 const NO_OPERATION: &str = "none";
 
 /// Prometheus' text format 0.0.4.
-pub fn text(metrics: &Metrics, gateway: &Gateway, storage: &Statistics, ready: bool) -> String {
+pub fn text(
+    metrics: &Metrics,
+    gateway: &Gateway,
+    storage: &Statistics,
+    descriptors: Option<Descriptors>,
+    ready: bool,
+) -> String {
     let mut page = Page(String::with_capacity(32 << 10));
     page.family(&table::INFO).sample([version::NUMBER, version::COMMIT], 1);
     page.family(&table::READY).sample([], u8::from(ready));
@@ -30,7 +37,7 @@ pub fn text(metrics: &Metrics, gateway: &Gateway, storage: &Statistics, ready: b
     of_storage(&mut page, storage);
     sweeps(&mut page, metrics);
     access_log(&mut page, gateway);
-    process::write(&mut page);
+    process::write(&mut page, descriptors);
     page.0
 }
 

@@ -20,6 +20,7 @@ pub use metered::{Call, Calls, Metered};
 pub use requests::{Outcome, Requests};
 pub use table::{METRICS, reference};
 
+use crate::descriptors::Descriptors;
 use crate::gateway::Gateway;
 use crate::limits::READY_TIME_MAX;
 
@@ -36,10 +37,10 @@ pub struct Metrics {
 
 impl Metrics {
     /// Everything that there is to tell, in Prometheus' text format 0.0.4.
-    pub async fn text(&self, gateway: &Gateway, ready: bool) -> String {
+    pub async fn text(&self, gateway: &Gateway, descriptors: Option<Descriptors>, ready: bool) -> String {
         let storage = tokio::time::timeout(READY_TIME_MAX, gateway.backend.statistics()).await;
         // One that hangs has nothing to tell, and must not hang who asks.
-        families::text(self, gateway, &storage.unwrap_or_default(), ready)
+        families::text(self, gateway, &storage.unwrap_or_default(), descriptors, ready)
     }
 }
 

@@ -6,10 +6,16 @@ use procfs::process::Process;
 
 use super::families::Page;
 use super::table;
-use crate::serve::descriptors;
+use crate::descriptors::Descriptors;
 
 /// Writes it down.
-pub(super) fn write(page: &mut Page) {
+pub(super) fn write(page: &mut Page, descriptors: Option<Descriptors>) {
+    if let Some(Descriptors { used, allowed }) = descriptors {
+        page.family(&table::DESCRIPTORS).sample([], used);
+        if let Some(allowed) = allowed {
+            page.family(&table::DESCRIPTORS_MAX).sample([], allowed);
+        }
+    }
     let Ok(process) = Process::myself() else { return };
     if let Ok(stat) = process.stat() {
         page.family(&table::CPU).sample([], of_ticks(stat.utime + stat.stime).as_secs_f64());
@@ -19,12 +25,6 @@ pub(super) fn write(page: &mut Page) {
         if let Ok(boot) = procfs::boot_time_secs() {
             let started = Duration::from_secs(boot) + of_ticks(stat.starttime);
             page.family(&table::START).sample([], started.as_secs_f64());
-        }
-    }
-    if let Some((used, allowed)) = descriptors() {
-        page.family(&table::DESCRIPTORS).sample([], used);
-        if let Some(allowed) = allowed {
-            page.family(&table::DESCRIPTORS_MAX).sample([], allowed);
         }
     }
 }

@@ -1,0 +1,99 @@
+//! How many file descriptors this process has in use.
+
+use std::time::Instant;
+
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::limits::{DESCRIPTORS_AGE_MAX, READY_TIME_MAX};
+
+/// Of ten descriptors, so many may be in use by a gateway that is ready.
+const USED_OF_TEN_MAX: u64 = 9;
+
+/// What there is of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Descriptors {
+    /// In use.
+    pub used: u64,
+    /// Allowed, if there is a limit.
+    pub allowed: Option<u64>,
+}
+
+impl Descriptors {
+    /// True if less than a tenth of them is left.
+    pub fn run_out(self) -> bool {
+        let few = |allowed: u64| self.used.saturating_mul(10) > allowed.saturating_mul(USED_OF_TEN_MAX);
+        self.allowed.is_some_and(few)
+    }
+}
+
+/// The last count, for all who ask.
+#[derive(Debug, Default)]
+pub struct Counter(Mutex<Option<(Instant, Option<u64>)>>);
+
+impl Counter {
+    /// As of [`DESCRIPTORS_AGE_MAX`] ago at most. `None` if it is not to be had.
+    pub async fn get(&self) -> Option<Descriptors> {
+        let used = timeout(READY_TIME_MAX, self.used()).await.ok()??;
+        Some(Descriptors { used, allowed: allowed() })
+    }
+
+    async fn used(&self) -> Option<u64> {
+        let mut last = self.0.lock().await;
+        match *last {
+            Some((at, used)) if at.elapsed() < DESCRIPTORS_AGE_MAX => used,
+            _ => {
+                let used = spawn_blocking(count).await.ok()?;
+                *last = Some((Instant::now(), used));
+                used
+            }
+        }
+    }
+}
+
+fn allowed() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
+/// Takes time in proportion to what it counts.
+fn count() -> Option<u64> {
+    match std::fs::read_dir("/proc/self/fd") {
+        Ok(entries) => Some(entries.count() as u64),
+        // There is not even one to look with.
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::MFILE) => allowed(),
+        Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_is_left() {
+        for (used, allowed, run_out) in [
+            (0, Some(10), false),
+            (9, Some(10), false),
+            (10, Some(10), true),
+            (900, Some(1000), false),
+            (901, Some(1000), true),
+            (901, None, false),
+            (u64::MAX, Some(u64::MAX), false),
+        ] {
+            assert_eq!(Descriptors { used, allowed }.run_out(), run_out, "{used} of {allowed:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn counts_are_a_second_old_at_most_and_seldom_made() {
+        let counter = Counter::default();
+        let first = counter.get().await.unwrap();
+        let files: Vec<_> = (0..200).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();
+        assert_eq!(counter.get().await.unwrap().used, first.used, "counted again at once");
+        tokio::time::sleep(DESCRIPTORS_AGE_MAX).await;
+        assert!(counter.get().await.unwrap().used >= files.len() as u64);
+    }
+}
