@@ -407,25 +407,48 @@ def threads(server) -> int:
 
 class TestVolumesThatDoNotAnswer:
     def test_take_one_thread_however_many_ask(self, make_server, hang):
+        """And leave the gateway ready for the other buckets, and the others' figures to be seen."""
         server = make_server(*OPTIONS)
         bucket = Bucket(server, "bucket").create()
+        other = server.tree / "other"
+        other.mkdir()
+        with a_tmpfs(other, "size=8m"):
+            assert look(server, "/-/ready")[0] == 200
+            process, before = hang(server.tree / "hung"), threads(server)
+            paths = ["/-/ready", "/-/ready", "/metrics"] * 100
+            with ThreadPoolExecutor(60) as pool:
+                answers = list(pool.map(lambda path: look(server, path), paths))
+            assert threads(server) < before + 20
+            expect.ok(bucket.put("key", b"data"))
+            ready = [answer for path, answer in zip(paths, answers, strict=True) if path == "/-/ready"]
+            assert set(ready) == {(200, "ready\n")}
+            found = metrics(server)
+            assert found["slipway_ready"] == 1
+            assert found['slipway_volume_answers{volume="hung"}'] == 0
+            assert 'slipway_volume_bytes{volume="hung"}' not in found
+            for name in (".", "other"):
+                assert found[f'slipway_volume_answers{{volume="{name}"}}'] == 1
+                assert found[f'slipway_volume_bytes{{volume="{name}"}}'] > 0
+            assert 'slipway_cache_hits_total{cache="objects"}' in found
+            process.send_signal(signal.SIGCONT)
+            poll(lambda: metrics(server)['slipway_volume_answers{volume="hung"}'] == 1)
+            assert metrics(server)['slipway_volume_bytes{volume="hung"}'] > 0
+
+    def test_but_that_of_all_buckets_does_not_leave_it_ready(self, make_server, hang, tmp_path):
+        process = hang(tmp_path / "tree")
+        process.send_signal(signal.SIGCONT)
+        server = make_server(*OPTIONS, "--metadata", "sidecar", tree=tmp_path / "tree")
         assert look(server, "/-/ready")[0] == 200
-        process, before = hang(server.tree / "hung"), threads(server)
-        paths = ["/-/ready", "/-/ready", "/metrics"] * 100
+        before = threads(server)
+        process.send_signal(signal.SIGSTOP)
+        not_ready = (503, "not ready: DIR: the storage does not answer\n")
         with ThreadPoolExecutor(60) as pool:
-            answers = list(pool.map(lambda path: look(server, path), paths))
+            answers = list(pool.map(lambda _: look(server, "/-/ready"), range(200)))
+        assert set(answers) == {not_ready}
         assert threads(server) < before + 20
-        expect.ok(bucket.put("key", b"data"))
-        not_ready = (503, "not ready: hung: the storage does not answer\n")
-        assert {answer for path, answer in zip(paths, answers, strict=True) if path == "/-/ready"} == {
-            not_ready
-        }
-        found = metrics(server)
-        assert found["slipway_ready"] == 0
-        assert 'slipway_cache_hits_total{cache="objects"}' in found, "memory needs no volume"
+        assert metrics(server)['slipway_volume_answers{volume="."}'] == 0
         process.send_signal(signal.SIGCONT)
         poll(lambda: look(server, "/-/ready")[0] == 200)
-        assert metrics(server)['slipway_volume_bytes{volume="hung"}'] > 0
 
     def test_and_are_no_buckets_are_not_asked(self, make_server, hang):
         server = make_server(*OPTIONS)

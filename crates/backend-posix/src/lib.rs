@@ -195,7 +195,7 @@ use crate::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
 
 pub use files::open_plain_file;
-pub use limits::{BUCKET_THREADS_MAX, LOCK_WAITERS_OF_ALL, TREE_THREADS_MAX};
+pub use limits::{BUCKET_THREADS_MAX, LOCK_WAITERS_OF_ALL, TREE_THREADS_MAX, VOLUMES_THREADS_MAX};
 pub use options::{Durability, Metadata, Options, SweepOptions, Symlinks};
 pub use store::OpenError;
 
@@ -527,14 +527,14 @@ impl Backend for PosixBackend {
 
     async fn statistics(&self) -> Statistics {
         let caches = vec![self.store.objects.statistics(), self.store.indexes.statistics()];
-        // What can't be told is left out.
-        let volumes = volumes::look(&self.store).await.map(volumes::statistics);
-        Statistics { caches, volumes: volumes.unwrap_or_default() }
+        let mut statistics = Statistics { caches, ..Statistics::default() };
+        volumes::tell(&self.store, &mut statistics).await;
+        statistics
     }
 
     async fn ready(&self) -> std::result::Result<(), String> {
         self.store.presence.check().map_err(|error| error.to_string())?;
-        volumes::ready(&self.store, &volumes::look(&self.store).await?)
+        volumes::ready(&self.store).await
     }
 
     fn capabilities(&self) -> Capabilities {

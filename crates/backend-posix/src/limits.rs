@@ -76,7 +76,9 @@ pub const BUCKET_THREADS_MAX: usize = 160;
 pub const TREE_THREADS_MAX: usize = 32;
 pub(crate) const BUCKET_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
 pub(crate) const BUCKET_SHARES: usize = 64;
-/// How long all volumes together may take to tell of their room. A gateway waits for two seconds.
+/// Threads that may wait for volumes that are mounted as buckets; one for DIR's own, besides.
+pub const VOLUMES_THREADS_MAX: usize = 8;
+/// How long a volume may take to tell of its room. A gateway waits for two seconds.
 pub(crate) const VOLUMES_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 1800 });
 /// Up to this size, bodies are written at their commit.
 pub(crate) const WRITE_SMALL_BYTES_MAX: usize = 256 << 10;

@@ -29,7 +29,7 @@ use crate::resolve::{self, DIRECTORY, PLACE};
 use crate::unique;
 use crate::upload::{Founded, UploadIndexes};
 use crate::volume::{FileSystem, Volume};
-use crate::volumes::Turn;
+use crate::volumes::Volumes;
 
 /// Why a directory can't be served.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +113,7 @@ pub(crate) struct Store {
     /// trees that someone else serves.
     pub hands_over: bool,
     pub presence: Presence,
-    pub volumes: Turn,
+    pub volumes: Volumes,
     /// What was found out about devices that are not the root's.
     pub tried: Mutex<HashMap<u64, Tried>>,
     /// Devices that keep no modes; `None` where that can't be tried, since nothing may be written.
@@ -214,7 +214,7 @@ impl Store {
             founded: Founded::default(),
             hands_over: false,
             presence,
-            volumes: Turn::new(),
+            volumes: Volumes::new(),
             tried: Mutex::default(),
             modeless: None,
         })

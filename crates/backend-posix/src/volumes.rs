@@ -2,21 +2,24 @@
 //! buckets.
 //!
 //! A file system that hangs never answers, and the thread that asked it is lost until it does. So
-//! there is one look at a time, whoever asks, and who waits for it too long goes away.
+//! each is asked by one thread at a time, whoever wants to know, and who waits for it too long goes
+//! away. What one of them does keeps none of the others from being asked.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use backend::VolumeStatistics;
+use backend::{Statistics, VolumeStatistics};
 use rustix::fs::StatVfsMountFlags;
 use rustix::io::Errno;
 use s3_types::BucketName;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::blocking;
 use crate::error::Io;
-use crate::limits::VOLUMES_WAIT_MAX;
+use crate::limits::{VOLUMES_THREADS_MAX, VOLUMES_WAIT_MAX};
 use crate::presence::mount_points;
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
@@ -24,102 +27,151 @@ use crate::store::Store;
 /// DIR's own.
 const OWN: &str = ".";
 
-/// The turn to look at the volumes.
+/// What a volume said; `None` if it did not answer in time.
+type Answer = Option<Io<VolumeStatistics>>;
+
+/// What is known of the volumes, and who is being asked.
 #[derive(Debug)]
-pub(crate) struct Turn {
-    free: Arc<Semaphore>,
-    /// The volume that is being asked; empty if none is.
-    asked: Mutex<String>,
+pub(crate) struct Volumes {
+    own: Shared<Answer>,
+    /// Those of buckets, by their names.
+    others: Shared<Vec<(String, Answer)>>,
+    /// The volumes that have a thread which has not come back.
+    asked: Mutex<BTreeSet<String>>,
+    /// For those of buckets: DIR's is asked in any case.
+    threads: Arc<Semaphore>,
 }
 
-/// What a volume said.
-pub(crate) struct Answer {
-    name: String,
-    room: Io<VolumeStatistics>,
-}
-
-impl Turn {
+impl Volumes {
     pub fn new() -> Self {
-        Self { free: Arc::new(Semaphore::new(1)), asked: Mutex::default() }
-    }
-
-    fn ask(&self, name: &str) {
-        name.clone_into(&mut self.asked.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// Why there is no answer, for the operator.
-    fn why(&self) -> String {
-        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        if asked.is_empty() {
-            return "the storage does not answer".to_owned();
+        Self {
+            own: Shared::new(),
+            others: Shared::new(),
+            asked: Mutex::default(),
+            threads: Arc::new(Semaphore::new(VOLUMES_THREADS_MAX)),
         }
-        format!("{}: the storage does not answer", shown(&asked))
+    }
+
+    fn asked(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What each volume says; why not, if one does not answer in time.
-pub(crate) async fn look(store: &Arc<Store>) -> Result<Vec<Answer>, String> {
-    let free = Arc::clone(&store.volumes.free);
-    let looked = async {
-        let turn = free.acquire_owned().await;
-        let store = Arc::clone(store);
-        let look = move || {
-            // It is the thread's, not that of who waits for it and may go away.
-            let _turn = turn;
-            Ok(all(&store))
-        };
-        blocking::run(None, look).await
-    };
-    match timeout(VOLUMES_WAIT_MAX, looked).await {
-        Ok(looked) => looked.map_err(|error| error.to_string()),
-        Err(_) => Err(store.volumes.why()),
+/// A look that all take part in who wanted one before it began.
+#[derive(Debug)]
+struct Shared<T>(tokio::sync::Mutex<Option<(Instant, T)>>);
+
+impl<T: Clone> Shared<T> {
+    fn new() -> Self {
+        Self(tokio::sync::Mutex::new(None))
     }
-}
 
-/// What each of them has. Those that don't tell are left out.
-pub(crate) fn statistics(answers: Vec<Answer>) -> Vec<VolumeStatistics> {
-    answers.into_iter().filter_map(|answer| answer.room.ok()).collect()
-}
-
-/// Whether each of them answers, and has the room that the options want; the reason if not.
-pub(crate) fn ready(store: &Store, answers: &[Answer]) -> Result<(), String> {
-    let wanted = store.options.ready_free_bytes;
-    for Answer { name, room } in answers {
-        let name = shown(name);
-        match room {
-            // One that tells no size tells nothing of its room either.
-            Ok(room) if room.bytes > 0 && room.bytes_free < wanted => {
-                return Err(format!("{name}: {} bytes are free, and {wanted} are wanted", room.bytes_free));
+    async fn get(&self, look: impl Future<Output = T>) -> T {
+        let wanted = Instant::now();
+        let mut last = self.0.lock().await;
+        match &*last {
+            Some((begun, seen)) if *begun >= wanted => seen.clone(),
+            _ => {
+                let begun = Instant::now();
+                let seen = look.await;
+                *last = Some((begun, seen.clone()));
+                seen
             }
-            Ok(_) => {}
-            Err(errno) => return Err(format!("{name}: {errno}")),
         }
     }
-    Ok(())
 }
 
-fn shown(name: &str) -> &str {
-    if name == OWN { "DIR" } else { name }
+/// A volume that is being asked, as long as the thread lasts that asks it.
+struct Asked {
+    store: Arc<Store>,
+    name: String,
+    _thread: Option<OwnedSemaphorePermit>,
 }
 
-fn all(store: &Store) -> Vec<Answer> {
-    let mounted = mounted_in(store);
-    let names = [OWN].into_iter().chain(mounted.iter().map(String::as_str));
-    let answers = names.filter_map(|name| {
-        store.volumes.ask(name);
-        let room = of(store, name);
-        let answers = name == OWN || !is_none_of_ours(&room);
-        answers.then(|| Answer { name: name.to_owned(), room })
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.store.volumes.asked().remove(&self.name);
+    }
+}
+
+/// Whether DIR's volume answers, and has the room that the options want; the reason if not. Those of
+/// buckets are no reason to serve none of the others.
+pub(crate) async fn ready(store: &Arc<Store>) -> Result<(), String> {
+    let wanted = store.options.ready_free_bytes;
+    match own(store).await {
+        None => Err("DIR: the storage does not answer".to_owned()),
+        Some(Err(errno)) => Err(format!("DIR: {errno}")),
+        // One that tells no size tells nothing of its room either.
+        Some(Ok(room)) if room.bytes > 0 && room.bytes_free < wanted => {
+            Err(format!("DIR: {} bytes are free, and {wanted} are wanted", room.bytes_free))
+        }
+        Some(Ok(_)) => Ok(()),
+    }
+}
+
+/// Fills in what each volume has, and which don't tell.
+pub(crate) async fn tell(store: &Arc<Store>, statistics: &mut Statistics) {
+    let (own, others) = tokio::join!(own(store), others(store));
+    for (name, answer) in [(OWN.to_owned(), own)].into_iter().chain(others) {
+        match answer {
+            Some(Ok(room)) => statistics.volumes.push(room),
+            Some(Err(errno)) if name != OWN && is_none_of_ours(errno) => {}
+            _ => statistics.silent_volumes.push(name),
+        }
+    }
+}
+
+async fn own(store: &Arc<Store>) -> Answer {
+    let store = Arc::clone(store);
+    // A task of its own: who asked may go away, and others wait for the same answer.
+    let look = tokio::spawn(async move { store.volumes.own.get(ask(&store, OWN, None)).await });
+    look.await.unwrap_or_default()
+}
+
+async fn others(store: &Arc<Store>) -> Vec<(String, Answer)> {
+    let store = Arc::clone(store);
+    let look = tokio::spawn(async move { store.volumes.others.get(look(&store)).await });
+    look.await.unwrap_or_default()
+}
+
+/// All of buckets at once.
+async fn look(store: &Arc<Store>) -> Vec<(String, Answer)> {
+    let of = Arc::clone(store);
+    let names = blocking::join(&mut blocking::spawn(move || Ok(mounted_in(&of)))).await;
+    let asked = names.unwrap_or_default().into_iter().map(|name| {
+        let store = Arc::clone(store);
+        let answer = async move {
+            let threads = Arc::clone(&store.volumes.threads);
+            let turn = async {
+                let thread = threads.acquire_owned().await.ok()?;
+                ask(&store, &name, Some(thread)).await
+            };
+            let answer = timeout(VOLUMES_WAIT_MAX, turn).await.unwrap_or_default();
+            (name, answer)
+        };
+        tokio::spawn(answer)
     });
-    let answers = answers.collect();
-    store.volumes.ask("");
+    let mut answers = Vec::new();
+    for answer in asked.collect::<Vec<_>>() {
+        answers.extend(answer.await);
+    }
     answers
+}
+
+/// On a thread of its own, unless one that asked before has not come back.
+async fn ask(store: &Arc<Store>, name: &str, thread: Option<OwnedSemaphorePermit>) -> Answer {
+    if !store.volumes.asked().insert(name.to_owned()) {
+        return None;
+    }
+    let asked = Asked { store: Arc::clone(store), name: name.to_owned(), _thread: thread };
+    let mut answer = blocking::spawn(move || Ok(of(&asked.store, &asked.name)));
+    timeout(VOLUMES_WAIT_MAX, blocking::join(&mut answer)).await.ok()?.ok()
 }
 
 /// True if what is mounted at a bucket's name is no bucket that this server could serve: what it may
 /// not enter (FUSE of any user is closed to all others), a file, or what has been unmounted by now.
-fn is_none_of_ours(room: &Io<VolumeStatistics>) -> bool {
-    matches!(room, Err(Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
+fn is_none_of_ours(errno: Errno) -> bool {
+    matches!(errno, Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
 }
 
 /// The names of buckets that something is mounted at.
@@ -159,21 +211,39 @@ mod tests {
     #[tokio::test]
     async fn who_asks_while_a_volume_hangs_takes_no_thread() {
         let store = Arc::new(Scene::new().store);
-        let hung = Arc::clone(&store.volumes.free).try_acquire_owned().unwrap();
-        store.volumes.ask("hung");
+        store.volumes.asked().insert(OWN.to_owned());
         let asking: Vec<_> = (0..300)
             .map(|_| {
                 let store = Arc::clone(&store);
-                tokio::spawn(async move { look(&store).await.err() })
+                tokio::spawn(async move { ready(&store).await })
             })
             .collect();
         for asked in asking {
-            assert_eq!(asked.await.unwrap().as_deref(), Some("hung: the storage does not answer"));
+            assert_eq!(asked.await.unwrap(), Err("DIR: the storage does not answer".to_owned()));
         }
-        drop(hung);
-        let answers = look(&store).await.unwrap_or_default();
-        assert_eq!(ready(&store, &answers), Ok(()));
-        assert_eq!(statistics(answers).len(), 1);
-        assert_eq!(store.volumes.why(), "the storage does not answer");
+        let mut statistics = Statistics::default();
+        tell(&store, &mut statistics).await;
+        assert_eq!((statistics.volumes.len(), statistics.silent_volumes), (0, vec![OWN.to_owned()]));
+        store.volumes.asked().clear();
+        assert_eq!(ready(&store).await, Ok(()));
+        let mut statistics = Statistics::default();
+        tell(&store, &mut statistics).await;
+        assert_eq!((statistics.volumes.len(), statistics.silent_volumes), (1, Vec::new()));
+        assert!(store.volumes.asked().is_empty());
+    }
+
+    #[tokio::test]
+    async fn who_comes_while_others_look_gets_a_look_that_began_later() {
+        let shared = Shared::new();
+        let looks = std::sync::atomic::AtomicUsize::new(0);
+        let look = || async {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+        };
+        let late = async {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::join!(shared.get(look()), shared.get(look()), shared.get(look()))
+        };
+        assert_eq!(tokio::join!(shared.get(look()), late), (0, (1, 1, 1)));
     }
 }

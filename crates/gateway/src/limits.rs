@@ -164,7 +164,10 @@ const _: () = assert!(SENDFILE_BYTES_MIN <= FILE_CHUNK_BYTES, "what is left and 
 const _: () = assert!(FILE_END_BYTES < SENDFILE_BYTES_MIN);
 // Work on one bucket, waiting for locks of all, and documents together leave threads to others.
 const _: () = assert!(
-    backend_posix::BUCKET_THREADS_MAX + backend_posix::TREE_THREADS_MAX + LARGE_DOCUMENTS_MAX
+    backend_posix::BUCKET_THREADS_MAX
+        + backend_posix::TREE_THREADS_MAX
+        + backend_posix::VOLUMES_THREADS_MAX
+        + LARGE_DOCUMENTS_MAX
         < BLOCKING_THREADS_MAX
 );
 const _: () = assert!(backend_posix::LOCK_WAITERS_OF_ALL + LARGE_DOCUMENTS_MAX < BLOCKING_THREADS_MAX);

@@ -397,7 +397,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "ADDRESS", env = "SLIPWAY_OPS_LISTEN", value_parser = ListenAddress::parse)]
     pub ops_listen: Option<ListenAddress>,
 
-    /// How much room each volume has to have for `/-/ready`, in GiB; 0 if a full one, which can be
+    /// How much room DIR's volume has to have for `/-/ready`, in GiB; 0 if a full one, which can be
     /// read from, shall count as ready
     #[arg(long, value_name = "GIB", env = "SLIPWAY_READY_FREE", default_value = "0", value_parser = whole::<u64, 0, 1_000_000_000>)]
     pub ready_free: u64,

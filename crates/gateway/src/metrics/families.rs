@@ -119,6 +119,13 @@ fn of_storage(page: &mut Page, storage: &Statistics) {
             family.sample([cache.name], value(cache));
         }
     }
+    let mut family = page.family(&table::VOLUME_ANSWERS);
+    for volume in &storage.volumes {
+        family.sample([volume.name.as_str()], 1);
+    }
+    for name in &storage.silent_volumes {
+        family.sample([name.as_str()], 0);
+    }
     for (metric, value) in [
         (&table::VOLUME_BYTES, (|volume| volume.bytes) as fn(&backend::VolumeStatistics) -> u64),
         (&table::VOLUME_FREE, |volume| volume.bytes_free),

@@ -90,6 +90,8 @@ metrics! {
         "What it holds."
     CACHE_BYTES_MAX "slipway_cache_bytes_max" Gauge ["cache"]
         "What it may hold."
+    VOLUME_ANSWERS "slipway_volume_answers" Gauge ["volume"]
+        "1 if a file system told of its room in time, 0 if it hangs or fails: then the other metrics of volumes lack it."
     VOLUME_BYTES "slipway_volume_bytes" Gauge ["volume"]
         "Size of a file system: DIR's (.), and those that are mounted as buckets (by their names)."
     VOLUME_FREE "slipway_volume_free_bytes" Gauge ["volume"]
