@@ -315,6 +315,29 @@ class TestAsking:
             assert self.ask(address)[0] == 1, address
         assert self.ask()[0] == 2
 
+    def test_an_answer_that_does_not_end(self):
+        """The time that there is for an answer is not that of each of its bytes."""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            done = threading.Event()
+
+            def drip() -> None:
+                connection, _ = listener.accept()
+                with connection, suppress(OSError):
+                    connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                    while not done.wait(0.5):
+                        connection.sendall(b"r")
+
+            dripping = threading.Thread(target=drip)
+            dripping.start()
+            started = time.monotonic()
+            try:
+                status, text = self.ask(f"127.0.0.1:{listener.getsockname()[1]}")
+            finally:
+                done.set()
+                dripping.join()
+        assert status == 1 and "no answer within 5 s" in text
+        assert time.monotonic() - started < 10
+
     def test_waiting(self, make_server, tmp_path):
         path = tmp_path / "operations"
         command = [binary(), "ready", "--wait", "60", f"unix:{path}"]

@@ -1,14 +1,15 @@
 //! Asking a gateway's `--ops-listen`.
 
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long one question may take; `limits::READY_TIME_MAX` is shorter.
+/// How long one question may take, connection and answer together; `limits::READY_TIME_MAX` is
+/// shorter, twice over.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 /// Most of an answer that is read: metrics take some 50 KiB.
-const ANSWER_BYTES_MAX: u64 = 4 << 20;
+const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// What to say of who answers something else.
 pub const STRANGER: &str = "this is no gateway's --ops-listen";
 
@@ -23,38 +24,43 @@ pub struct Answer {
 
 /// Asks for `path` at HOST:PORT, :PORT (this machine) or unix:PATH.
 pub fn get(address: &str, path: &str) -> Result<Answer, String> {
+    let deadline = Instant::now() + ANSWER_TIME_MAX;
     let answer = if let Some(path_of_socket) = address.strip_prefix("unix:") {
-        connect_unix(path_of_socket).and_then(|stream| talk(stream, path))
+        UnixStream::connect(path_of_socket).and_then(|stream| talk(stream, path, deadline))
     } else {
-        connect(address).and_then(|stream| talk(stream, path))
+        connect(address, deadline).and_then(|stream| talk(stream, path, deadline))
     };
-    let answer = answer.map_err(|error| format!("{address}: {error}"))?;
+    let answer = answer.map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            format!("{address}: no answer within {} s", ANSWER_TIME_MAX.as_secs())
+        }
+        _ => format!("{address}: {error}"),
+    })?;
     read(&answer).ok_or_else(|| format!("{address}: {STRANGER}"))
 }
 
-fn connect_unix(path: &str) -> io::Result<UnixStream> {
-    let stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
-    stream.set_write_timeout(Some(ANSWER_TIME_MAX))?;
-    Ok(stream)
-}
-
-fn connect(address: &str) -> io::Result<TcpStream> {
+fn connect(address: &str, deadline: Instant) -> io::Result<TcpStream> {
     // As a URL it is understood, too: the start of a server prints one.
     let address = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
     let address = if address.starts_with(':') { format!("localhost{address}") } else { address.to_owned() };
-    let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&reachable(address), ANSWER_TIME_MAX) {
-            Ok(stream) => {
-                stream.set_read_timeout(Some(ANSWER_TIME_MAX))?;
-                stream.set_write_timeout(Some(ANSWER_TIME_MAX))?;
-                return Ok(stream);
-            }
+    let mut failure = io::Error::new(ErrorKind::NotFound, "the name has no address");
+    let mut addresses = address.to_socket_addrs()?;
+    while let Some(address) = addresses.next() {
+        // One that does not answer leaves some to the others.
+        let others = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
+        let share = left(deadline)? / others.saturating_add(1);
+        match TcpStream::connect_timeout(&reachable(address), share) {
+            Ok(stream) => return Ok(stream),
             Err(error) => failure = error,
         }
     }
     Err(failure)
+}
+
+/// What is left of the time; an error if nothing is.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
 /// Who listens on all addresses is reached by this machine's own.
@@ -67,10 +73,37 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-fn talk(mut stream: impl Read + Write, path: &str) -> io::Result<String> {
+/// A connection whose reads and writes wait for so long.
+trait Patient: Read + Write {
+    fn wait_for(&self, time: Duration) -> io::Result<()>;
+}
+
+impl Patient for TcpStream {
+    fn wait_for(&self, time: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(time)).and_then(|()| self.set_write_timeout(Some(time)))
+    }
+}
+
+impl Patient for UnixStream {
+    fn wait_for(&self, time: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(time)).and_then(|()| self.set_write_timeout(Some(time)))
+    }
+}
+
+fn talk(mut stream: impl Patient, path: &str, deadline: Instant) -> io::Result<String> {
+    stream.wait_for(left(deadline)?)?;
     write!(stream, "GET {path} HTTP/1.1\r\nhost: slipway\r\nconnection: close\r\n\r\n")?;
-    let mut answer = Vec::new();
-    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    let (mut answer, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+    while answer.len() < ANSWER_BYTES_MAX {
+        // Of the answer, not of each of its bytes: whoever sends one a second has no end.
+        stream.wait_for(left(deadline)?)?;
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(bytes) => answer.extend_from_slice(&piece[..bytes]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 

@@ -13,6 +13,9 @@ use crate::config::seconds_or_none;
 /// Between two questions of one that waits.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// Of the reason, so many characters are shown: it may be a stranger's.
+const REASON_MAX: usize = 500;
+
 /// Options of `slipway ready`.
 #[derive(Debug, Clone, Args)]
 pub struct ReadyOptions {
@@ -54,7 +57,7 @@ fn ask(address: &str) -> Result<(), String> {
 fn verdict(answer: &Answer) -> Result<(), String> {
     match (answer.status, answer.body.as_str()) {
         (200, "ready\n") => Ok(()),
-        (503, body) if !body.is_empty() => Err(body.trim_end().to_owned()),
+        (503, body) if !body.is_empty() => Err(body.trim_end().chars().take(REASON_MAX).collect()),
         _ => Err(operators::STRANGER.to_owned()),
     }
 }
@@ -69,6 +72,8 @@ mod tests {
         assert_eq!(verdict(&answer(200, "ready\n")), Ok(()));
         let unready = verdict(&answer(503, "not ready: it was told to stop\n"));
         assert_eq!(unready.unwrap_err(), "not ready: it was told to stop");
+        let long = verdict(&answer(503, &"x".repeat(100_000)));
+        assert_eq!(long.unwrap_err().len(), REASON_MAX);
         for other in [answer(200, "<html>"), answer(503, ""), answer(404, "ready\n")] {
             assert!(verdict(&other).unwrap_err().contains("--ops-listen"), "{other:?}");
         }

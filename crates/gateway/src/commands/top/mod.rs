@@ -3,6 +3,7 @@
 mod samples;
 mod view;
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stdout};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use super::{Console, FAILED, FOUND, OK, operators};
 use crate::config::{seconds, whole};
 
 use samples::Samples;
+use view::VOLUME_BYTES;
 
 /// Options of `slipway top`.
 #[derive(Debug, Clone, Args)]
@@ -86,13 +88,16 @@ fn look(options: &TopOptions) -> Look {
 /// What changed from one look to the next, of those that answered both times.
 fn page(before: &Look, now: &Look) -> String {
     let (mut change, mut state, mut failures) = (Samples::default(), Samples::default(), Vec::new());
-    let mut gateways = 0;
+    let (mut gateways, mut tell_of) = (0, BTreeMap::new());
     for (before, now) in before.answers.iter().zip(&now.answers) {
         match (before, now) {
             (Ok(before), Ok(now)) => {
                 change.add(&now.since(before));
                 state.add(now);
                 gateways += 1;
+                for volume in now.by(VOLUME_BYTES, "volume").into_keys() {
+                    *tell_of.entry(volume).or_default() += 1;
+                }
             }
             (_, Err(error)) => failures.push(error.as_str()),
             // Its rates are known from the next look on.
@@ -101,6 +106,7 @@ fn page(before: &Look, now: &Look) -> String {
     }
     view::page(&view::Facts {
         gateways,
+        tell_of: &tell_of,
         failures: &failures,
         change: &change,
         state: &state,

@@ -6,14 +6,23 @@ use std::fmt::Write as _;
 use bench::units::{show_number, show_time};
 
 use super::samples::Samples;
+use crate::commands::visible;
 
 /// Of each table, so many lines: a screen has room for them.
 const LINES_MAX: usize = 12;
+/// Of a name, so many characters: a bucket's has no more.
+const NAME_MAX: usize = 63;
+/// From here on a number is written with its power of ten.
+const LARGE: f64 = 1e9;
+/// The metric that volumes are known by.
+pub const VOLUME_BYTES: &str = "slipway_volume_bytes";
 
 /// What is known.
 pub struct Facts<'a> {
     /// How many gateways answered both times.
     pub gateways: u32,
+    /// How many of them tell of each volume.
+    pub tell_of: &'a BTreeMap<String, u32>,
     /// Those that did not answer: why.
     pub failures: &'a [&'a str],
     /// What was counted between the two looks.
@@ -26,7 +35,7 @@ pub struct Facts<'a> {
 
 impl Facts<'_> {
     fn rate(&self, count: f64) -> String {
-        show_number(count / self.seconds)
+        number(count / self.seconds)
     }
 
     fn bytes(&self, count: f64) -> String {
@@ -56,7 +65,7 @@ pub fn page(facts: &Facts<'_>) -> String {
 
 fn summary(page: &mut String, facts: &Facts<'_>) {
     let (change, state) = (facts.change, facts.state);
-    let ready = state.sum("slipway_ready");
+    let ready = whole(state.sum("slipway_ready"));
     let requests = facts.rate(change.sum("slipway_requests_total"));
     let failed = change.of("slipway_requests_total", "status", "5xx");
     let refused = change.of("slipway_requests_total", "status", "4xx");
@@ -73,21 +82,21 @@ fn summary(page: &mut String, facts: &Facts<'_>) {
     let _ = writeln!(
         page,
         "requests in progress {} of {}   connections {}   CPU {}   memory {}   descriptors {} of {}   threads {}",
-        state.sum("slipway_requests_in_progress"),
-        state.sum("slipway_requests_in_progress_max"),
-        state.sum("slipway_connections"),
+        whole(state.sum("slipway_requests_in_progress")),
+        whole(state.sum("slipway_requests_in_progress_max")),
+        whole(state.sum("slipway_connections")),
         percent(change.sum("process_cpu_seconds_total"), facts.seconds),
         size(state.sum("process_resident_memory_bytes")),
-        state.sum("process_open_fds"),
-        state.sum("process_max_fds"),
-        state.sum("process_threads"),
+        whole(state.sum("process_open_fds")),
+        whole(state.sum("process_max_fds")),
+        whole(state.sum("process_threads")),
     );
     let hits = change.by("slipway_cache_hits_total", "cache");
     let misses = change.by("slipway_cache_misses_total", "cache");
-    let caches = state.by("slipway_cache_bytes_max", "cache").into_keys().map(|cache| {
+    let caches = state.by("slipway_cache_bytes_max", "cache").into_keys().take(LINES_MAX).map(|cache| {
         let of = |counts: &BTreeMap<String, f64>| counts.get(&cache).copied().unwrap_or(0.0);
         let held = size(state.of("slipway_cache_bytes", "cache", &cache));
-        format!("{cache} {} hits, {held}", percent(of(&hits), of(&hits) + of(&misses)))
+        format!("{} {} hits, {held}", name(&cache), percent(of(&hits), of(&hits) + of(&misses)))
     });
     let caches: Vec<_> = caches.collect();
     if !caches.is_empty() {
@@ -110,7 +119,8 @@ fn operations(page: &mut String, facts: &Facts<'_>) {
         let bytes = |metric| facts.bytes(change.of(metric, "operation", &operation));
         let _ = writeln!(
             page,
-            "{operation:28}{:>9}{:>9}{:>9}{:>9}{:>9}{:>13}{:>13}",
+            "{:28}{:>9}{:>9}{:>9}{:>9}{:>9}{:>13}{:>13}",
+            name(&operation),
             facts.rate(count),
             facts.time(seconds, "operation", &operation, 0.5),
             facts.time(seconds, "operation", &operation, 0.99),
@@ -125,7 +135,7 @@ fn operations(page: &mut String, facts: &Facts<'_>) {
 fn errors(page: &mut String, facts: &Facts<'_>) {
     let rows = busiest(facts.change.by("slipway_errors_total", "code"));
     if !rows.is_empty() {
-        let errors = rows.into_iter().map(|(code, count)| format!("{code} {}/s", facts.rate(count)));
+        let errors = rows.into_iter().map(|(code, count)| format!("{} {}/s", name(&code), facts.rate(count)));
         let _ = writeln!(page, "\nerrors: {}", errors.collect::<Vec<_>>().join("   "));
     }
 }
@@ -140,7 +150,8 @@ fn storage(page: &mut String, facts: &Facts<'_>) {
     for (call, count) in rows {
         let _ = writeln!(
             page,
-            "{call:28}{:>9}{:>9}{:>9}{:>9}",
+            "{:28}{:>9}{:>9}{:>9}{:>9}",
+            name(&call),
             facts.rate(count),
             facts.time(histogram, "call", &call, 0.5),
             facts.time(histogram, "call", &call, 0.99),
@@ -149,15 +160,35 @@ fn storage(page: &mut String, facts: &Facts<'_>) {
     }
 }
 
-/// Of several gateways of one directory, all tell of the same volumes.
+/// Of several gateways of one directory, all tell of the same volumes, but for those that one of
+/// them does not reach.
 fn volumes(page: &mut String, facts: &Facts<'_>) {
-    let volumes = facts.state.by("slipway_volume_bytes", "volume");
+    let volumes = facts.state.by(VOLUME_BYTES, "volume");
     for (volume, bytes) in volumes.into_iter().take(LINES_MAX) {
         let free = facts.state.of("slipway_volume_free_bytes", "volume", &volume);
-        let count = f64::from(facts.gateways.max(1));
-        let name = if volume == "." { "DIR" } else { volume.as_str() };
-        let _ = writeln!(page, "\n{name}: {} of {} free", size(free / count), size(bytes / count));
+        let count = f64::from(facts.tell_of.get(&volume).copied().unwrap_or(1).max(1));
+        let shown = if volume == "." { "DIR".to_owned() } else { name(&volume) };
+        let _ = writeln!(page, "\n{shown}: {} of {} free", size(free / count), size(bytes / count));
     }
+}
+
+/// A label's value on one line, which may be anything: who answers there may be a stranger.
+fn name(label: &str) -> String {
+    let mut name: String = label.chars().take(NAME_MAX).collect();
+    if name.len() < label.len() {
+        name.push('\u{2026}');
+    }
+    visible(&name, false).into_owned()
+}
+
+/// A count.
+fn whole(count: f64) -> String {
+    if count.abs() < LARGE { count.to_string() } else { number(count) }
+}
+
+/// A number in a few characters, however large.
+fn number(number: f64) -> String {
+    if number.abs() < LARGE { show_number(number) } else { format!("{number:.2e}") }
 }
 
 /// The largest first.
@@ -169,7 +200,8 @@ fn busiest(counts: BTreeMap<String, f64>) -> Vec<(String, f64)> {
 }
 
 fn percent(part: f64, whole: f64) -> String {
-    if whole > 0.0 { format!("{:.0} %", part / whole * 100.0) } else { "-".to_owned() }
+    let percent = part / whole * 100.0;
+    if percent.abs() < LARGE { format!("{percent:.0} %") } else { "-".to_owned() }
 }
 
 fn size(bytes: f64) -> String {
@@ -183,7 +215,7 @@ fn size(bytes: f64) -> String {
         scaled /= 1024.0;
         unit = next;
     }
-    format!("{} {unit}", show_number(scaled))
+    format!("{} {unit}", number(scaled))
 }
 
 #[cfg(test)]
@@ -212,6 +244,7 @@ mod tests {
         let (before, now) = (Samples::read(before).unwrap(), Samples::read(now).unwrap());
         let facts = Facts {
             gateways: 1,
+            tell_of: &BTreeMap::new(),
             failures: &["unix:/gone: no such file"],
             change: &now.since(&before),
             state: &now,
@@ -226,6 +259,65 @@ mod tests {
             "DIR: 1.00 KiB of 2.00 KiB free",
         ] {
             assert!(page.contains(part), "{part}\n{page}");
+        }
+    }
+
+    /// Who answers may be a stranger, and who mounts something names it.
+    #[test]
+    fn what_a_stranger_writes_is_short_and_on_its_line() {
+        let labels = ["a\\nDIR: 9 B of 9 B free", "\u{1b}[2J\u{9b}31m", &"x".repeat(100_000)];
+        let mut text = "slipway_info{version=\"1\"} 1\n".to_owned();
+        for label in labels {
+            for (metric, label_name) in [
+                (VOLUME_BYTES, "volume"),
+                ("slipway_requests_total", "operation"),
+                ("slipway_errors_total", "code"),
+                ("slipway_cache_bytes_max", "cache"),
+                ("slipway_storage_call_seconds_count", "call"),
+            ] {
+                let _ = writeln!(text, "{metric}{{{label_name}=\"{label}\"}} 1e308");
+            }
+        }
+        for (metric, value) in [
+            ("slipway_ready", "NaN"),
+            ("slipway_connections", "1e308"),
+            ("process_open_fds", "inf"),
+            ("process_max_fds", "-1e308"),
+            ("process_resident_memory_bytes", "-inf"),
+            ("process_cpu_seconds_total", "1e308"),
+        ] {
+            let _ = writeln!(text, "{metric} {value}");
+        }
+        let now = Samples::read(&text).unwrap();
+        let facts = Facts {
+            gateways: 1,
+            tell_of: &BTreeMap::new(),
+            failures: &[],
+            change: &now,
+            state: &now,
+            seconds: 2.0,
+        };
+        let page = page(&facts);
+        assert!(page.chars().all(|c| c == '\n' || !c.is_control()), "{page:?}");
+        assert!(!page.lines().any(|line| line.starts_with("DIR")), "{page}");
+        assert!(page.lines().all(|line| line.chars().count() < 400), "{page}");
+        assert!(page.contains("a\\u000aDIR: 9 B of 9 B free: "), "{page}");
+    }
+
+    /// One of three gateways does not reach a volume.
+    #[test]
+    fn a_volume_that_not_all_tell_of() {
+        let read = |volumes: &str| Samples::read(&format!("slipway_info 1\n{volumes}")).unwrap();
+        let own = "slipway_volume_bytes{volume=\".\"} 2048\nslipway_volume_free_bytes{volume=\".\"} 1024\n";
+        let other = own.replace("\".\"", "\"lab\"");
+        let looks = [read(&format!("{own}{other}")), read(own), read(&format!("{own}{other}"))];
+        let look = || {
+            let answers = looks.iter().cloned().map(Ok).collect();
+            super::super::Look { at: std::time::Instant::now(), answers }
+        };
+        let page = super::super::page(&look(), &look());
+        for volume in ["DIR: 1.00 KiB of 2.00 KiB free", "lab: 1.00 KiB of 2.00 KiB free"] {
+            assert!(page.contains(volume), "{page}");
         }
     }
 }
