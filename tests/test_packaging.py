@@ -1,6 +1,7 @@
 """packaging/: what is shipped beside the program."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -70,3 +71,37 @@ def test_the_unit_is_as_closed_as_it_says():
         if "/usr/bin/slipway" not in line and "man slipway(1)" not in line
     ]
     assert complaints == []
+
+
+USER = 4711
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files to others")
+
+
+class TestTheTreesOwners:
+    """What is in /var/lib/slipway stays whose it is: it may be a mount, which others serve too."""
+
+    def test_the_unit_does_not_change_them(self):
+        unit = (PACKAGING / "systemd" / "slipway.service").read_text()
+        # systemd gives all below it to the unit's user.
+        assert not re.search("^StateDirectory", unit, re.MULTILINE)
+        assert re.search("^ReadWritePaths=-/var/lib/slipway$", unit, re.MULTILINE)
+
+    @needs_root
+    @pytest.mark.skipif(not shutil.which("systemd-tmpfiles"), reason="needs systemd-tmpfiles")
+    def test_it_is_made_where_it_is_not_there(self, tmp_path):
+        (tmp_path / "etc").mkdir()
+        (tmp_path / "etc/passwd").write_text(f"root:x:0:0::/:/bin/sh\nslipway:x:{USER}:{USER}::/:/bin/sh\n")
+        (tmp_path / "etc/group").write_text(f"root:x:0:\nslipway:x:{USER}:\n")
+        tree, entry = tmp_path / "var/lib/slipway", PACKAGING / "systemd" / "slipway.tmpfiles"
+
+        def create() -> tuple[int, int, int]:
+            subprocess.run(["systemd-tmpfiles", f"--root={tmp_path}", "--create", entry], check=True)
+            about = tree.stat()
+            return about.st_uid, about.st_gid, about.st_mode & 0o777
+
+        assert create() == (USER, USER, 0o750)
+        os.chown(tree, 1234, 1235)
+        tree.chmod(0o711)
+        (tree / "file").touch()
+        assert create() == (1234, 1235, 0o711)
+        assert (tree / "file").stat().st_uid == 0

@@ -25,7 +25,7 @@ ProtectKernelTunables LockPersonality MemoryDenyWriteExecute RestrictAddressFami
 RestrictNamespaces RestrictRealtime RestrictSUIDSGID RemoveIPC SystemCallArchitectures
 SystemCallFilter SystemCallErrorNumber
 """
-DIRECTORIES = {"StateDirectory": "var/lib", "LogsDirectory": "var/log", "RuntimeDirectory": "run"}
+DIRECTORIES = {"LogsDirectory": "var/log", "RuntimeDirectory": "run"}
 SYSTEMCTL = """\
 #!/bin/sh
 for word; do
@@ -173,21 +173,15 @@ class Manager:
         take("ExecReload")
         user, group = take("User"), take("Group")
         root = str(self.debian.path)
-        mode = take("StateDirectoryMode")
-        writable = take("ReadWritePaths", "").split()
+        writable = []
+        for path in take("ReadWritePaths", "").split():
+            needed = path.removeprefix("-")
+            # As systemd does: without "-", what is missing keeps the unit from starting.
+            if not path.startswith("-") or (self.debian / needed.lstrip("/")).exists():
+                writable.append(needed)
         for key, below in DIRECTORIES.items():
             path = f"/{below}/{take(key)}"
-            self.debian.run(
-                "install",
-                "-d",
-                "-o",
-                user,
-                "-g",
-                group,
-                "-m",
-                mode if key == "StateDirectory" else "755",
-                path,
-            )
+            self.debian.run("install", "-d", "-o", user, "-g", group, "-m", "755", path)
             writable.append(path)
         assert take("PrivateTmp") == "yes"
         capabilities = [

@@ -183,14 +183,14 @@ class Life:
 
     def reloads(self) -> None:
         """A reload takes what it can, and names what it can't"""
-        self.configure('ops-listen = "127.0.0.1:9090"\nlog = "info,slipway::access=debug"\n')
+        self.configure(f'ops-listen = "127.0.0.1:9090"\nlog = "debug"\naccess-log = "/{LOG}"\n')
         self.debian.run("systemctl", "reload", "slipway")
         assert re.search(r"reloaded new=.*--log", self.manager.log), self.manager.log
         assert "option=--ops-listen" in self.manager.log, self.manager.log
         self.debian.run("systemctl", "restart", "slipway")
 
     def is_watched(self) -> None:
-        """Metrics count the request, and the log has its line"""
+        """Metrics count the request, and the access log has its line"""
         self.holds()
         with urllib.request.urlopen("http://127.0.0.1:9090/-/ready", timeout=10) as answer:
             assert answer.status == 200
@@ -199,7 +199,9 @@ class Life:
         assert re.search(r'^slipway_requests_total\{.*operation="GetObject".*\} 1$', metrics, re.MULTILINE), (
             metrics
         )
-        assert re.search(r"slipway::access.*GetObject", self.manager.log), self.manager.log[-2000:]
+        # Lines wait for others for a moment.
+        time.sleep(1)
+        assert '"operation":"GetObject"' in (self.debian / LOG).read_text()
 
     def binds_low_ports(self) -> None:
         """Port 443 is had without root"""
@@ -310,16 +312,27 @@ class Life:
         assert (self.debian / KEYS).exists()
         self.debian.run("apt-get", "purge", "-y", "slipway")
         assert self.debian.files() <= self.before, self.debian.files() - self.before
-        (self.debian / TREE).mkdir()
-        run(["mount", "-t", "tmpfs", "tmpfs", self.debian / TREE])
+        tree = self.debian / TREE
+        tree.mkdir()
+        run(["mount", "-t", "tmpfs", "-o", f"mode=770,uid=0,gid={self.identity('slipway')}", "tmpfs", tree])
+        (tree / "lab").mkdir()
+        (tree / "lab/data").write_text("of somebody")
+        owners = {tree: (0, self.identity("slipway")), tree / "lab": (1234, 1235), tree / "lab/data": (1234, 1236)}
+        for path, (user, group) in list(owners.items())[1:]:
+            os.chown(path, user, group)
         self.debian.install(self.package)
+        assert self.manager.active, self.manager.log
         keys = (self.debian / KEYS).read_text()
         self.debian.run("apt-get", "purge", "-y", "slipway")
         assert (self.debian / KEYS).read_text() == keys, "other gateways may serve what is mounted there"
+        found = {path: (path.stat().st_uid, path.stat().st_gid) for path in owners}
+        assert found == owners, "what is there already stays whose it is"
 
     def takes_the_new_configuration(self) -> None:
         """An upgrade brings the new configuration to those who changed nothing"""
         run(["umount", self.debian / TREE])
+        # That was root's, and would stay so.
+        (self.debian / TREE).rmdir()
         self.debian.install(self.package)
         self.debian.install(self.shipped("third"))
         assert (self.debian / CONFIGURATION).read_text().endswith("# third\n")

@@ -29,7 +29,9 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     let dir = Path::new(&options.dir);
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", dir.display());
     if !dir.exists() && !options.require_mount {
-        std::fs::create_dir_all(dir).map_err(|e| says(&e))?;
+        let cure =
+            "make the directory, for the user who serves it; under systemd, ReadWritePaths= has to name it";
+        std::fs::create_dir_all(dir).map_err(|e| says(&format!("it is not there: {e}: {cure}")))?;
     }
     let posix = backend_posix::Options {
         require_mount: options.require_mount,
