@@ -5,6 +5,9 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +108,78 @@ class TestTheTreesOwners:
         (tree / "file").touch()
         assert create() == (1234, 1235, 0o711)
         assert (tree / "file").stat().st_uid == 0
+
+
+@needs_root
+class TestPurge:
+    """postrm, in a namespace whose /var/lib and /var/log are its own."""
+
+    @contextmanager
+    def purging(self, tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+        """Yields its /var/lib and /var/log; what it does afterwards is in `self.done`."""
+        library, logs, programs = tmp_path / "lib", tmp_path / "log", tmp_path / "bin"
+        for directory in (library, logs):
+            (directory / "slipway").mkdir(parents=True)
+        programs.mkdir()
+        yield library, logs
+        for place in (library / "slipway", logs / "slipway"):
+            for found in (place, *place.rglob("*")):
+                os.chown(found, USER, USER, follow_symlinks=False)
+        passwd, group = tmp_path / "passwd", tmp_path / "group"
+        passwd.write_text(Path("/etc/passwd").read_text() + f"slipway:x:{USER}:{USER}::/:/bin/sh\n")
+        group.write_text(Path("/etc/group").read_text() + f"slipway:x:{USER}:\n")
+        # debhelper's part is about files that are not here.
+        script = (PACKAGING / "debian" / "slipway.postrm").read_text().replace("#DEBHELPER#", "")
+        (tmp_path / "postrm").write_text(script)
+        mounts = [(passwd, "/etc/passwd"), (group, "/etc/group")]
+        mounts += [(library, "/var/lib"), (logs, "/var/log"), (programs, "/usr/local/bin")]
+        binds = "".join(f"mount --bind {of} {at}; " for of, at in mounts)
+        run = f"set -e; {binds} PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin exec sh {tmp_path}/postrm purge"
+        self.done = subprocess.run(["unshare", "--mount", "sh", "-c", run], capture_output=True, text=True)
+
+    def make_unused(self, library: Path) -> Path:
+        state = library / "slipway" / ".slipway"
+        state.mkdir()
+        for name in ("account.toml", "credentials.toml", "tree.toml"):
+            (state / name).touch()
+        return state
+
+    def test_what_was_never_used_goes(self, tmp_path):
+        with self.purging(tmp_path) as (library, logs):
+            self.make_unused(library)
+            for name in ("access.log", "access.log.1", "access.log.2.gz"):
+                (logs / "slipway" / name).touch()
+        assert self.done.returncode == 0, self.done.stderr
+        assert list(library.iterdir()) == [] and list(logs.iterdir()) == []
+
+    @pytest.mark.parametrize("more", ["lab", ".slipway/more"])
+    def test_what_was_used_stays(self, tmp_path, more):
+        with self.purging(tmp_path) as (library, _):
+            state = self.make_unused(library)
+            (library / "slipway" / more).touch()
+        assert self.done.returncode == 0 and "stays as it is" in self.done.stdout
+        assert (state / "credentials.toml").exists() and (library / "slipway" / more).exists()
+
+    def test_a_directory_among_the_logs_stays(self, tmp_path):
+        with self.purging(tmp_path) as (_, logs):
+            (logs / "slipway" / "access.log.d").mkdir()
+            (logs / "slipway" / "access.log.d" / "file").touch()
+            (logs / "slipway" / "access.log.1").touch()
+        assert self.done.returncode == 0, self.done.stderr
+        assert [path.name for path in (logs / "slipway").iterdir()] == ["access.log.d"]
+
+    def test_links_that_come_meanwhile_lead_nowhere(self, tmp_path):
+        """The user `slipway` may have a program that puts a link in the place of what is looked at."""
+        with self.purging(tmp_path) as (library, _):
+            victim = library / "victim"
+            victim.mkdir()
+            (victim / "credentials.toml").touch()
+            self.make_unused(library)
+            # What is called between the look and the removal.
+            swap = tmp_path / "bin" / "grep"
+            tree = "/var/lib/slipway"
+            swap.write_text(f"#!/bin/sh\nmv {tree}/.slipway {tree}/away && ln -s ../victim {tree}/.slipway\nexit 1\n")
+            swap.chmod(0o755)
+        assert self.done.returncode == 0, self.done.stderr
+        assert (library / "slipway" / ".slipway").is_symlink(), "the swap did not happen"
+        assert (victim / "credentials.toml").exists()
