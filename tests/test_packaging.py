@@ -183,3 +183,40 @@ class TestPurge:
         assert self.done.returncode == 0, self.done.stderr
         assert (library / "slipway" / ".slipway").is_symlink(), "the swap did not happen"
         assert (victim / "credentials.toml").exists()
+
+
+@pytest.mark.skipif(not shutil.which("apt-get"), reason="needs apt-get")
+def test_the_image_is_made_of_debians_own_packages(tmp_path):
+    """apt may have other sources, and these may come first."""
+    lists, sources, programs = tmp_path / "lists", tmp_path / "sources.list", tmp_path / "bin"
+    (lists / "partial").mkdir(parents=True)
+    programs.mkdir()
+    architecture = subprocess.check_output(["dpkg", "--print-architecture"], text=True).strip()
+    suite = re.search(r"^VERSION_CODENAME=(\w+)$", Path("/etc/os-release").read_text(), re.MULTILINE)[1]
+    text = ""
+    for host, origin, codename in [
+        ("aaa.test", "Somebody", suite),
+        ("bbb.test", "Debian", "trixie" if suite != "trixie" else "bookworm"),
+        ("debian.test", "Debian", suite),
+    ]:
+        text += f"deb [trusted=yes] http://{host}/debian {codename} main\n"
+        release = f"Origin: {origin}\nCodename: {codename}\nSuite: {codename}\nComponents: main\n"
+        release += f"Architectures: {architecture}\n"
+        (lists / f"{host}_debian_dists_{codename}_Release").write_text(release)
+        (lists / f"{host}_debian_dists_{codename}_main_binary-{architecture}_Packages").touch()
+    sources.write_text(text)
+    settings = tmp_path / "apt.conf"
+    settings.write_text(
+        f'Dir::Etc::sourcelist "{sources}";\nDir::Etc::sourceparts "/dev/null";\nDir::State::lists "{lists}";\n'
+    )
+    for name, does in [("debootstrap", 'echo "$@"; exit 1'), ("buildah", "exit 1"), ("id", "echo 0")]:
+        (programs / name).write_text(f"#!/bin/sh\n{does}\n")
+        (programs / name).chmod(0o755)
+    done = subprocess.run(
+        [PACKAGING / "container" / "build", "--debootstrap", "--binary", "/bin/true"],
+        env={"PATH": f"{programs}:{os.environ['PATH']}", "APT_CONFIG": str(settings)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr.split()[-1] == "http://debian.test/debian/", done.stderr
