@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.server import REPOSITORY
+from support.server import REPOSITORY, binary
 
 CHART = REPOSITORY / "packaging" / "helm" / "slipway"
 VALUES = {path.stem: path for path in sorted((CHART / "ci").glob("*.yaml"))}
@@ -149,6 +149,22 @@ class TestRendered:
         server = make_server(*arguments[1:])
         assert server.stop() == 0
 
+    def test_the_alerts_find_them(self, rendered):
+        """These ask for job="slipway"."""
+        if "ServiceMonitor" in rendered:
+            label = rendered["ServiceMonitor"]["spec"]["jobLabel"]
+            assert rendered["OpsService"]["metadata"]["labels"][label] == "slipway"
+
+    def test_the_network_lets_few_to_the_operations(self, rendered):
+        if policy := rendered.get("NetworkPolicy"):
+            labels = rendered["Deployment"]["spec"]["template"]["metadata"]["labels"]
+            assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+            ports = [(rule["ports"], rule.get("from")) for rule in policy["spec"]["ingress"]]
+            assert ports[0] == ([{"port": "s3"}], None)
+            for wanted, those in ports[1:]:
+                # Without "from" it would be everybody.
+                assert wanted == [{"port": "ops"}] and those
+
     def test_keys(self, rendered):
         variables = self.variables(rendered)
         secrets = [volume["secret"] for volume in self.pod(rendered)["volumes"] if "secret" in volume]
@@ -193,6 +209,47 @@ def test_what_cannot_work_is_refused(values, says):
     done = render("--set", values)
     assert done.returncode != 0
     assert says in done.stderr
+
+
+def deployment(*values: str) -> dict:
+    done = render(*(part for value in values for part in ("--set", value)))
+    assert done.returncode == 0, done.stderr
+    documents = filter(None, yaml.safe_load_all(done.stdout))
+    return next(document for document in documents if document["kind"] == "Deployment")
+
+
+@needs_helm
+def test_pods_tell_nothing_of_the_secret_key():
+    """Nor a digest of it, which is as good as the key if that is one that can be guessed."""
+    first = deployment("rootKeys.accessKey=somebody", "rootKeys.secretKey=one")
+    assert first == deployment("rootKeys.accessKey=somebody", "rootKeys.secretKey=other")
+    assert first != deployment("rootKeys.accessKey=another", "rootKeys.secretKey=one"), "these need other pods"
+
+
+@needs_helm
+def test_on_and_off_are_what_they_say(tmp_path):
+    """YAML's `off` is false, and what is false was left out: SigV2 stayed on."""
+    help_text = subprocess.run([binary(), "serve", "--help"], capture_output=True, text=True).stdout
+    choices = re.findall(r"--([\w-]+) <[^>]*>\n((?:\n|          .*\n)+)", help_text)
+    with_off = {name for name, text in choices if re.search(r"possible values: .*\boff\b|- off", text)}
+    assert {"sendfile", "sigv2"} <= with_off
+    for name in with_off | {"log"}:
+        values = tmp_path / "values.yaml"
+        values.write_text(f"options: {{{name}: off}}\n")
+        documents = list(filter(None, yaml.safe_load_all(render("--values", values).stdout)))
+        pod = next(document for document in documents if document["kind"] == "Deployment")["spec"]["template"]
+        assert pod["spec"]["containers"][0]["args"] == ["serve", f"--{name}=off"]
+    values.write_text("options: {sendfile: on, rehash-on-read: on, chown: off}\n")
+    found = render("--values", values).stdout
+    assert '"--sendfile=on"' in found and '"--rehash-on-read"' in found and "chown" not in found
+
+
+@needs_helm
+def test_nobody_reaches_the_operations_unless_named():
+    done = render("--set", "networkPolicy.enabled=true")
+    documents = filter(None, yaml.safe_load_all(done.stdout))
+    policy = next(document for document in documents if document["kind"] == "NetworkPolicy")
+    assert policy["spec"]["ingress"] == [{"ports": [{"port": "s3"}]}]
 
 
 @needs_helm

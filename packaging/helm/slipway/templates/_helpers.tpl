@@ -56,7 +56,8 @@ true
 {{- end -}}
 {{- end -}}
 
-{{- /* Options as flags: lists are repeated, switches stand alone. */ -}}
+{{- /* Options as flags: lists are repeated, switches stand alone. What chooses by "on" and "off" is no switch, but YAML reads
+       these words as true and false unless they are quoted. */ -}}
 {{- define "slipway.arguments" -}}
 - serve
 {{- range $name, $value := .Values.options }}
@@ -64,6 +65,8 @@ true
 {{- range $value }}
 - {{ printf "--%s=%v" $name . | quote }}
 {{- end }}
+{{- else if and (kindIs "bool" $value) (has $name (list "log" "sendfile" "sigv2")) }}
+- {{ printf "--%s=%s" $name (ternary "on" "off" $value) | quote }}
 {{- else if kindIs "bool" $value }}
 {{- if $value }}
 - {{ printf "--%s" $name | quote }}
