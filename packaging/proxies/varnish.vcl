@@ -13,7 +13,12 @@
 # whole URL, signature included: two URLs of one object are kept twice.
 #
 # All else goes through a tunnel, byte by byte: signed requests, writes, ranges, HEAD (which Varnish would make a GET).
-# A client's connection stays a tunnel once it is one.
+# Each of these has a connection of its own: Varnish sees no further request in a tunnel, and a client could say there
+# for itself who it is.
+#
+# For gateways with --client-address x-forwarded-for --trusted-proxy and this machine's address: Varnish adds the client to
+# X-Forwarded-For by itself. With HAProxy behind it, HAProxy has to add as well (`option forwardfor` instead of its
+# http-request set-header X-Forwarded-For), and both addresses have to be listed.
 
 vcl 4.1;
 
@@ -31,6 +36,8 @@ sub vcl_recv {
     if (req.method == "PRI") {
         return (synth(405));
     }
+    # What a client says of itself goes. Where a proxy before Varnish has TLS, and sets it, this line goes instead.
+    set req.http.X-Forwarded-Proto = "http";
     if (req.method != "GET" || req.restarts > 0 ||
         req.http.Authorization || req.http.Cookie || req.http.Range ||
         req.http.Content-Length || req.http.Transfer-Encoding ||
@@ -43,8 +50,8 @@ sub vcl_recv {
 }
 
 sub vcl_pipe {
-    # The connection may be used again; without this, each request would have one of its own.
-    unset bereq.http.Connection;
+    # The gateway closes after its answer, and so does the tunnel.
+    set bereq.http.Connection = "close";
     return (pipe);
 }
 
