@@ -192,6 +192,19 @@ def test_the_gateway_knows_the_scheme(stranger):
     assert f"<Location>{scheme}://" in answer
 
 
+@pytest.mark.parametrize("kind", ["haproxy", "nginx"])
+def test_logs_have_no_queries(started, bucket, kind):
+    """Who has the query of a presigned URL has the object."""
+    path = bucket.path(f"logged by {kind}")
+    bucket.raw.put(path, b"data")
+    url = SIGNER.presign("GET", path, bucket.raw.host)
+    assert bucket.raw.fetch(url, headers={"referer": f"http://{bucket.raw.host}{url}"}).body == b"data"
+    proxy = started(kind)
+    logged = poll(lambda: [line for line in proxy.access_log.splitlines() if "GET" in line and kind in line], 10)
+    assert any(path in line and " 200 " in line for line in logged), logged
+    assert "X-Amz-Signature" not in proxy.access_log and "X-Amz-Credential" not in proxy.access_log
+
+
 def unverified() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

@@ -19,6 +19,8 @@
 # For gateways with --client-address x-forwarded-for --trusted-proxy and this machine's address: Varnish adds the client to
 # X-Forwarded-For by itself. With HAProxy behind it, HAProxy has to add as well (`option forwardfor` instead of its
 # http-request set-header X-Forwarded-For), and both addresses have to be listed.
+#
+# Logs without the query, which for presigned URLs is as good as a key: varnishncsa -F '%h %t "%m %U %H" %s %b'
 
 vcl 4.1;
 

@@ -72,6 +72,12 @@ class Proxy:
         return self.log_file.read_text(errors="replace")
 
     @property
+    def access_log(self) -> str:
+        """What it says of requests; HAProxy says it with all else."""
+        own = self.log_file.with_name("access.log")
+        return own.read_text(errors="replace") if own.exists() else self.log
+
+    @property
     def address(self) -> tuple[str, int]:
         return ("127.0.0.1", self.port)
 
@@ -132,6 +138,7 @@ def start_nginx(directory: Path, servers: list[Server], certificate: tuple[Path,
         text,
         ("listen 80;", f"listen 127.0.0.1:{plain};"),
         ("listen 443 ssl;", f"listen 127.0.0.1:{tls} ssl;"),
+        ("/var/log/nginx/access.log", str(directory / "access.log")),
         ("/etc/nginx/s3.pem", str(certificate[0])),
         ("/etc/nginx/s3.key", str(certificate[1])),
     )
