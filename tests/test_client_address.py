@@ -235,7 +235,10 @@ def connects(raw: RawClient) -> bool:
         (("--client-address", "forwarded"), "--trusted-proxy names"),
         (("--trusted-proxy", "10.0.0.0/8"), "--client-address names"),
         (("--client-address", "forwarded", "--trusted-proxy", "everybody"), "10.0.0.0/8"),
-        (("--client-address", "forwarded", "--trusted-proxy", "10.0.0.9/8"), "10.0.0.0/8 is all of the network"),
+        (
+            ("--client-address", "forwarded", "--trusted-proxy", "10.0.0.9/8"),
+            "10.0.0.0/8 is all of the network",
+        ),
         (("--client-address", "forwarded", "--trusted-proxy", "0.0.0.0/0"), "name the proxies"),
         (("--client-address", "forwarded", "--trusted-proxy", "::/0"), "name the proxies"),
         (("--client-address", "x-real-ip", "--trusted-proxy", "10.0.0.1"), "x-forwarded-for"),

@@ -223,7 +223,9 @@ def test_pods_tell_nothing_of_the_secret_key():
     """Nor a digest of it, which is as good as the key if that is one that can be guessed."""
     first = deployment("rootKeys.accessKey=somebody", "rootKeys.secretKey=one")
     assert first == deployment("rootKeys.accessKey=somebody", "rootKeys.secretKey=other")
-    assert first != deployment("rootKeys.accessKey=another", "rootKeys.secretKey=one"), "these need other pods"
+    assert first != deployment("rootKeys.accessKey=another", "rootKeys.secretKey=one"), (
+        "these need other pods"
+    )
 
 
 @needs_helm

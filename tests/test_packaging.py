@@ -134,7 +134,8 @@ class TestPurge:
         mounts = [(passwd, "/etc/passwd"), (group, "/etc/group")]
         mounts += [(library, "/var/lib"), (logs, "/var/log"), (programs, "/usr/local/bin")]
         binds = "".join(f"mount --bind {of} {at}; " for of, at in mounts)
-        run = f"set -e; {binds} PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin exec sh {tmp_path}/postrm purge"
+        path = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+        run = f"set -e; {binds} PATH={path} exec sh {tmp_path}/postrm purge"
         self.done = subprocess.run(["unshare", "--mount", "sh", "-c", run], capture_output=True, text=True)
 
     def make_unused(self, library: Path) -> Path:
@@ -178,7 +179,9 @@ class TestPurge:
             # What is called between the look and the removal.
             swap = tmp_path / "bin" / "grep"
             tree = "/var/lib/slipway"
-            swap.write_text(f"#!/bin/sh\nmv {tree}/.slipway {tree}/away && ln -s ../victim {tree}/.slipway\nexit 1\n")
+            swap.write_text(
+                f"#!/bin/sh\nmv {tree}/.slipway {tree}/away && ln -s ../victim {tree}/.slipway\nexit 1\n"
+            )
             swap.chmod(0o755)
         assert self.done.returncode == 0, self.done.stderr
         assert (library / "slipway" / ".slipway").is_symlink(), "the swap did not happen"
@@ -207,7 +210,8 @@ def test_the_image_is_made_of_debians_own_packages(tmp_path):
     sources.write_text(text)
     settings = tmp_path / "apt.conf"
     settings.write_text(
-        f'Dir::Etc::sourcelist "{sources}";\nDir::Etc::sourceparts "/dev/null";\nDir::State::lists "{lists}";\n'
+        f'Dir::Etc::sourcelist "{sources}";\nDir::Etc::sourceparts "/dev/null";\n'
+        f'Dir::State::lists "{lists}";\n'
     )
     for name, does in [("debootstrap", 'echo "$@"; exit 1'), ("buildah", "exit 1"), ("id", "echo 0")]:
         (programs / name).write_text(f"#!/bin/sh\n{does}\n")

@@ -3,7 +3,6 @@
 import http.client
 import json
 import os
-import re
 import resource
 import socket
 import ssl
@@ -147,7 +146,7 @@ class Stranger:
         return self.raw.prepare(*what, headers=self.lies, unsigned=self.lies, **more).bytes
 
     def ask(self, *requests: bytes) -> str:
-        """All at once, on one connection; what comes back until it is closed, or nothing comes for a while."""
+        """All at once, on one connection; what comes back until it closes, or is silent for a while."""
         plain = socket.create_connection(("127.0.0.1", self.port), source_address=(self.ADDRESS, 0))
         answers = b""
         with unverified().wrap_socket(plain) if self.encrypted else plain as client:
@@ -200,7 +199,9 @@ def test_logs_have_no_queries(started, bucket, kind):
     url = SIGNER.presign("GET", path, bucket.raw.host)
     assert bucket.raw.fetch(url, headers={"referer": f"http://{bucket.raw.host}{url}"}).body == b"data"
     proxy = started(kind)
-    logged = poll(lambda: [line for line in proxy.access_log.splitlines() if "GET" in line and kind in line], 10)
+    logged = poll(
+        lambda: [line for line in proxy.access_log.splitlines() if "GET" in line and kind in line], 10
+    )
     assert any(path in line and " 200 " in line for line in logged), logged
     assert "X-Amz-Signature" not in proxy.access_log and "X-Amz-Credential" not in proxy.access_log
 

@@ -317,7 +317,11 @@ class Life:
         run(["mount", "-t", "tmpfs", "-o", f"mode=770,uid=0,gid={self.identity('slipway')}", "tmpfs", tree])
         (tree / "lab").mkdir()
         (tree / "lab/data").write_text("of somebody")
-        owners = {tree: (0, self.identity("slipway")), tree / "lab": (1234, 1235), tree / "lab/data": (1234, 1236)}
+        owners = {
+            tree: (0, self.identity("slipway")),
+            tree / "lab": (1234, 1235),
+            tree / "lab/data": (1234, 1236),
+        }
         for path, (user, group) in list(owners.items())[1:]:
             os.chown(path, user, group)
         self.debian.install(self.package)
