@@ -323,6 +323,14 @@ def test_an_access_log_in_a_directory_that_is_not_there(tmp_path: Path) -> None:
     assert "make the directory first" in done.stderr and not (tmp_path / "tree").exists()
 
 
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    """As /var/lib/slipway under systemd, where there is none: the system is read-only."""
+    done = start(Path("/proc/none"), "--listen", "127.0.0.1:0")
+    assert done.returncode == 1, done
+    assert "/proc/none: it is not there: No such file" in done.stderr, done
+    assert "make the directory, for the user who serves it" in done.stderr, done
+
+
 def test_an_address_that_is_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"
