@@ -1,0 +1,244 @@
+//! What `slipway bench` is asked.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bench::units::{Mix, parse_duration, parse_size, parse_sizes, parse_sweep};
+use bench::{PRESETS, SIGNED_MAX, Test};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::config::{at_least_one, whole};
+
+/// What `slipway bench` measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Operation {
+    /// PutObject
+    Put,
+    /// GetObject, whole or with --range
+    Get,
+    /// HeadObject
+    Head,
+    /// ListObjectsV2
+    List,
+    /// DeleteObject
+    Delete,
+    /// Uploads in parts, one after another; --concurrency is parts at once
+    Multipart,
+    /// A mix of operations, see --mix
+    Mixed,
+}
+
+impl Operation {
+    pub(super) fn test(self) -> Test {
+        match self {
+            Self::Put => Test::Put,
+            Self::Get => Test::Get,
+            Self::Head => Test::Head,
+            Self::List => Test::List,
+            Self::Delete => Test::Delete,
+            Self::Multipart => Test::Multipart,
+            Self::Mixed => Test::Mixed,
+        }
+    }
+}
+
+/// Whether bodies are signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PayloadKind {
+    /// Presigned requests; bodies are not under the signature
+    Unsigned,
+    /// Signed headers with the SHA-256 of the body
+    Signed,
+}
+
+/// Several sizes.
+#[derive(Debug, Clone)]
+pub struct Sizes(pub(super) Vec<u64>);
+
+/// Several numbers of requests at once.
+#[derive(Debug, Clone)]
+pub struct Sweep(pub(super) Vec<usize>);
+
+fn sizes(text: &str) -> Result<Sizes, String> {
+    parse_sizes(text).map(Sizes)
+}
+
+fn sweep(text: &str) -> Result<Sweep, String> {
+    parse_sweep(text).map(Sweep)
+}
+
+fn positive_size(text: &str) -> Result<u64, String> {
+    parse_size(text).and_then(|size| if size == 0 { Err("more than nothing".to_owned()) } else { Ok(size) })
+}
+
+fn positive_duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text)
+        .and_then(|time| if time.is_zero() { Err("more than nothing".to_owned()) } else { Ok(time) })
+}
+
+fn objects(text: &str) -> Result<usize, String> {
+    // Their requests are signed beforehand.
+    match at_least_one(text)? {
+        many if many as u64 > SIGNED_MAX => Err(format!("at most {SIGNED_MAX}")),
+        objects => Ok(objects),
+    }
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|scale| (0.0001..=100.0).contains(scale))
+        .ok_or_else(|| "a number from 0.0001 to 100".to_owned())
+}
+
+/// What else `slipway bench` does.
+#[derive(Debug, Clone, Subcommand)]
+pub enum BenchCommand {
+    /// Set two results beside each other, as ratios
+    Compare {
+        /// What --json wrote, the earlier one
+        #[arg(value_name = "A.json")]
+        first: PathBuf,
+        /// The later one
+        #[arg(value_name = "B.json")]
+        second: PathBuf,
+    },
+}
+
+/// Options of `slipway bench`.
+#[derive(Debug, Clone, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct BenchOptions {
+    /// Something else than to measure
+    #[command(subcommand)]
+    pub command: Option<BenchCommand>,
+
+    /// The endpoint, such as http://127.0.0.1:9000. Several, separated by commas, get connections
+    /// in turn
+    #[arg(value_name = "ENDPOINT", required_unless_present = "list_presets")]
+    pub endpoint: Option<String>,
+
+    /// What to measure
+    #[arg(value_name = "OPERATION", value_enum, required_unless_present_any = ["preset", "list_presets"])]
+    pub operation: Option<Operation>,
+
+    /// Measure what a published study did, in place of an operation
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(PRESETS.map(|preset| preset.name)),
+        conflicts_with_all = ["operation", "size", "range", "mix", "page", "part_size", "count"])]
+    pub preset: Option<String>,
+
+    /// For presets: make objects of gigabytes smaller, 0.1 to a tenth
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = scale, requires = "preset")]
+    pub scale: f64,
+
+    /// Tell what the presets do
+    #[arg(long)]
+    pub list_presets: bool,
+
+    /// The size of objects, or several: 4k, 1k,16k,1m [default: 1m; multipart: 1g]
+    #[arg(long, short, value_name = "SIZE", value_parser = sizes)]
+    pub size: Option<Sizes>,
+
+    /// Requests at once, or several to go through: 1,2,4..64 doubles, 100..350+50 goes in steps
+    /// [default: 16, or the preset's]
+    #[arg(long, short, value_name = "N", value_parser = sweep)]
+    pub concurrency: Option<Sweep>,
+
+    /// How long each step is measured
+    #[arg(long, short, value_name = "TIME", default_value = "10s", value_parser = positive_duration)]
+    pub duration: Duration,
+
+    /// How long each step runs before that
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    pub warm_up: Duration,
+
+    /// Run all steps so many times
+    #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u32, 1, 100>)]
+    pub repeat: u32,
+
+    /// Send so many requests a second, whether answers come or not (open loop). Latencies count
+    /// from when requests are due; what is due and not sent two seconds after the end is an error
+    #[arg(long, value_name = "N", value_parser = whole::<u64, 1, 10_000_000>)]
+    pub rate: Option<u64>,
+
+    /// End a step after so many requests, or uploads
+    #[arg(long, value_name = "N", value_parser = whole::<u64, 1, 1_000_000_000_000>)]
+    pub count: Option<u64>,
+
+    /// Objects to read, to list or to delete, or keys to write in turn; at most 20000
+    #[arg(long, value_name = "N", value_parser = objects)]
+    pub objects: Option<usize>,
+
+    /// For get: read ranges of this length
+    #[arg(long, value_name = "SIZE", value_parser = positive_size)]
+    pub range: Option<u64>,
+
+    /// For multipart: the size of parts [default: 64m]
+    #[arg(long, value_name = "SIZE", value_parser = positive_size)]
+    pub part_size: Option<u64>,
+
+    /// For mixed: how often each operation occurs [default: get=45,put=15,head=30,delete=10]
+    #[arg(long, value_name = "MIX", value_parser = Mix::parse)]
+    pub mix: Option<Mix>,
+
+    /// For list, and mixed: keys on a page [default: 1000]
+    #[arg(long, value_name = "N", value_parser = whole::<u16, 1, 1000>)]
+    pub page: Option<u16>,
+
+    /// Whether bodies are signed
+    #[arg(long, value_name = "HOW", value_enum, default_value = "unsigned")]
+    pub payload: PayloadKind,
+
+    /// Work in this bucket, below a prefix of its own, instead of in one that is made and removed
+    #[arg(long, value_name = "NAME")]
+    pub bucket: Option<String>,
+
+    /// Leave what was made
+    #[arg(long)]
+    pub keep: bool,
+
+    /// The region to sign for. Without it that is AWS_DEFAULT_REGION, or us-east-1
+    #[arg(long, value_name = "NAME", env = "AWS_REGION")]
+    pub region: Option<String>,
+
+    /// A TOML file with access_key and secret_key, readable by its owner only. Without it they are
+    /// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and maybe AWS_SESSION_TOKEN
+    #[arg(long, value_name = "FILE")]
+    pub credentials_file: Option<PathBuf>,
+
+    /// A PEM file with the authorities to trust, instead of the system's
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub ca: Option<PathBuf>,
+
+    /// Trust any certificate
+    #[arg(long)]
+    pub insecure: bool,
+
+    /// Give up an answer after this time
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = positive_duration)]
+    pub timeout: Duration,
+
+    /// Threads that send, but for multipart; half as many as there are processors, and at most 8,
+    /// unless given
+    #[arg(long, value_name = "N", value_parser = whole::<u16, 1, 256>)]
+    pub threads: Option<u16>,
+
+    /// A server's process, whose CPU, memory, threads and files are to be shown. May be given
+    /// several times. Without it, those that listen on the endpoints' ports, if these are on this
+    /// machine's loopback
+    #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = whole::<u32, 1, 4_194_304>)]
+    pub server_pid: Vec<u32>,
+
+    /// Write all figures to a JSON file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write all figures to a CSV file
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+
+    /// Write a page with tables and charts
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
