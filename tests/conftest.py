@@ -112,6 +112,12 @@ def make_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 
 @pytest.fixture
+def own_server(make_server) -> Server:
+    """One for this test alone, which flushes nothing: for what loads a server."""
+    return make_server("--durability", "none")
+
+
+@pytest.fixture
 def raw(server: Server) -> RawClient:
     return server.raw
 

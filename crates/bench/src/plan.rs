@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::credentials::Credentials;
+use crate::device::Device;
 use crate::endpoint::Endpoint;
 use crate::request::Payload;
-use crate::units::{Mix, show_size};
+use crate::units::{Mix, Rate, show_size};
 
 /// The most requests that are signed beforehand for one step.
 pub const SIGNED_MAX: u64 = 20_000;
@@ -143,8 +144,8 @@ pub struct Plan {
     pub duration: Duration,
     /// How long each runs before that.
     pub warm_up: Duration,
-    /// Requests a second, for an open loop.
-    pub rate: Option<u64>,
+    /// For an open loop.
+    pub rate: Option<Rate>,
     /// How often all steps are run.
     pub repeat: u32,
     /// After what time an answer is given up.
@@ -152,6 +153,8 @@ pub struct Plan {
     /// The servers' processes. If there are none, those that listen on the endpoints' ports of this
     /// machine.
     pub server_pids: BTreeSet<u32>,
+    /// The devices whose work is to be shown.
+    pub devices: Vec<Device>,
     /// The name of the preset.
     pub preset: Option<String>,
     /// The steps.

@@ -1,16 +1,20 @@
 //! What processes use, from /proc.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::processors;
 use crate::units::float;
 
+/// How often the context switches of all threads are read: a file for each of them.
+const SWITCHES_EVERY: Duration = Duration::from_secs(1);
+
 /// What a server's process used while it was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessUse {
     /// The process.
     pub pid: u32,
@@ -18,81 +22,208 @@ pub struct ProcessUse {
     pub name: String,
     /// User and system time.
     pub cpu_seconds: f64,
+    /// The kernel's part of that.
+    #[serde(default)]
+    pub system_cpu_seconds: f64,
+    /// Processors that it may use at once: those of its mask, or fewer by the quota of its control
+    /// groups.
+    #[serde(default)]
+    pub processors: f64,
     /// The most resident memory that was seen.
     pub resident_bytes_max: u64,
     /// Page faults that did not wait for a disk.
     pub minor_faults: u64,
     /// Page faults that waited for a disk.
     pub major_faults: u64,
+    /// Context switches of its threads that had to wait for something. Those of a thread that ended
+    /// are counted up to the second before.
+    #[serde(default)]
+    pub voluntary_switches: u64,
+    /// Context switches of its threads that would have gone on.
+    #[serde(default)]
+    pub involuntary_switches: u64,
     /// The most threads that were seen.
     pub threads_max: u64,
     /// The most open files that were seen.
     pub open_files_max: u64,
+    /// What it read and wrote; `None` where /proc/PID/io is not ours to read.
+    #[serde(default)]
+    pub io: Option<ProcessIo>,
     /// It is no more.
     pub ended: bool,
+}
+
+/// What a process read and wrote, as /proc/PID/io counts it: read(2), write(2) and their kin, on
+/// files and sockets. What sockets receive and send by recv(2) and send(2) is not in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessIo {
+    /// Calls that read.
+    pub read_calls: u64,
+    /// Bytes that these returned.
+    pub read_bytes: u64,
+    /// Calls that write.
+    pub write_calls: u64,
+    /// Bytes that these took.
+    pub write_bytes: u64,
+    /// Bytes fetched from storage.
+    pub storage_read_bytes: u64,
+    /// Bytes in pages of files that were to be written to storage, less those that were deleted
+    /// before.
+    pub storage_write_bytes: u64,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Sample {
     ticks: u64,
+    system_ticks: u64,
     minor_faults: u64,
     major_faults: u64,
     threads: u64,
     resident_bytes: u64,
     open_files: u64,
+    io: Option<ProcessIo>,
 }
 
 /// Watches processes from a beginning to an end.
 pub(crate) struct Watch {
-    began: Vec<(ProcessUse, Sample)>,
+    watched: Vec<Watched>,
     own: Duration,
+    switches_read: Instant,
+}
+
+struct Watched {
+    used: ProcessUse,
+    first: Sample,
+    switches: Switches,
 }
 
 impl Watch {
     pub fn begin(pids: &BTreeSet<u32>) -> Self {
-        let began = pids.iter().filter_map(|&pid| {
-            let sample = sample(pid)?;
+        let watched = pids.iter().filter_map(|&pid| {
+            let first = sample(pid)?;
             let used = ProcessUse {
                 pid,
                 name: fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned(),
-                cpu_seconds: 0.0,
-                resident_bytes_max: 0,
-                minor_faults: 0,
-                major_faults: 0,
-                threads_max: 0,
-                open_files_max: 0,
-                ended: false,
+                processors: processors::usable_by(pid),
+                ..ProcessUse::default()
             };
-            Some((used, sample))
+            Some(Watched { used, first, switches: Switches::begin(switches_of_threads(pid)) })
         });
-        let mut watch = Self { began: began.collect(), own: own_cpu() };
+        let mut watch = Self { watched: watched.collect(), own: own_cpu(), switches_read: Instant::now() };
         watch.look();
         watch
     }
 
     /// Takes a look; what is largest stays.
     pub fn look(&mut self) {
-        let ticks = float(rustix::param::clock_ticks_per_second());
-        for (used, first) in &mut self.began {
-            let Some(now) = sample(used.pid) else {
-                used.ended = true;
-                continue;
-            };
-            used.cpu_seconds = float(now.ticks.saturating_sub(first.ticks)) / ticks;
-            used.minor_faults = now.minor_faults.saturating_sub(first.minor_faults);
-            used.major_faults = now.major_faults.saturating_sub(first.major_faults);
-            used.resident_bytes_max = used.resident_bytes_max.max(now.resident_bytes);
-            used.threads_max = used.threads_max.max(now.threads);
-            used.open_files_max = used.open_files_max.max(now.open_files);
+        let with_switches = self.switches_read.elapsed() >= SWITCHES_EVERY;
+        if with_switches {
+            self.switches_read = Instant::now();
+        }
+        for watched in &mut self.watched {
+            watched.look(with_switches);
         }
     }
 
     /// What they used, and what this process did, in seconds of CPU.
     pub fn end(mut self) -> (Vec<ProcessUse>, f64) {
         let own = own_cpu().saturating_sub(self.own).as_secs_f64();
-        self.look();
-        (self.began.into_iter().map(|(used, _)| used).collect(), own)
+        for watched in &mut self.watched {
+            watched.look(true);
+        }
+        (self.watched.into_iter().map(|watched| watched.used).collect(), own)
     }
+}
+
+impl Watched {
+    fn look(&mut self, with_switches: bool) {
+        let (used, first) = (&mut self.used, &self.first);
+        let Some(now) = sample(used.pid) else {
+            used.ended = true;
+            return;
+        };
+        let seconds = |now: u64, first: u64| {
+            float(now.saturating_sub(first)) / float(rustix::param::clock_ticks_per_second())
+        };
+        used.cpu_seconds = seconds(now.ticks, first.ticks);
+        used.system_cpu_seconds = seconds(now.system_ticks, first.system_ticks);
+        used.minor_faults = now.minor_faults.saturating_sub(first.minor_faults);
+        used.major_faults = now.major_faults.saturating_sub(first.major_faults);
+        used.resident_bytes_max = used.resident_bytes_max.max(now.resident_bytes);
+        used.threads_max = used.threads_max.max(now.threads);
+        used.open_files_max = used.open_files_max.max(now.open_files);
+        used.io = now.io.zip(first.io).map(|(now, first)| now.since(&first));
+        if with_switches {
+            self.switches.look(switches_of_threads(used.pid));
+            (used.voluntary_switches, used.involuntary_switches) = self.switches.total;
+        }
+    }
+}
+
+impl ProcessIo {
+    fn since(&self, first: &Self) -> Self {
+        Self {
+            read_calls: self.read_calls.saturating_sub(first.read_calls),
+            read_bytes: self.read_bytes.saturating_sub(first.read_bytes),
+            write_calls: self.write_calls.saturating_sub(first.write_calls),
+            write_bytes: self.write_bytes.saturating_sub(first.write_bytes),
+            storage_read_bytes: self.storage_read_bytes.saturating_sub(first.storage_read_bytes),
+            storage_write_bytes: self.storage_write_bytes.saturating_sub(first.storage_write_bytes),
+        }
+    }
+
+    /// Reads /proc/PID/io.
+    fn parse(text: &str) -> Option<Self> {
+        let field = |name: &str| number_of_line(text, name);
+        Some(Self {
+            read_calls: field("syscr:")?,
+            read_bytes: field("rchar:")?,
+            write_calls: field("syscw:")?,
+            write_bytes: field("wchar:")?,
+            storage_read_bytes: field("read_bytes:")?,
+            storage_write_bytes: field("write_bytes:")?.saturating_sub(field("cancelled_write_bytes:")?),
+        })
+    }
+}
+
+/// Voluntary and involuntary context switches. The kernel counts them for each thread, and forgets
+/// them when it ends.
+struct Switches {
+    total: (u64, u64),
+    last: BTreeMap<u32, (u64, u64)>,
+}
+
+impl Switches {
+    fn begin(threads: BTreeMap<u32, (u64, u64)>) -> Self {
+        Self { total: (0, 0), last: threads }
+    }
+
+    fn look(&mut self, threads: BTreeMap<u32, (u64, u64)>) {
+        for (thread, now) in &threads {
+            // One that counts less than before is another one, with its number.
+            let before = self.last.get(thread).filter(|last| last.0 <= now.0 && last.1 <= now.1);
+            let before = before.copied().unwrap_or_default();
+            self.total.0 += now.0 - before.0;
+            self.total.1 += now.1 - before.1;
+        }
+        self.last = threads;
+    }
+}
+
+fn switches_of_threads(pid: u32) -> BTreeMap<u32, (u64, u64)> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let switches = threads.filter_map(|entry| {
+        let thread: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let status = fs::read_to_string(entry.path().join("status")).ok()?;
+        let of = |name| number_of_line(&status, name);
+        Some((thread, (of("voluntary_ctxt_switches:")?, of("nonvoluntary_ctxt_switches:")?)))
+    });
+    switches.collect()
+}
+
+/// The number that follows a name on a line.
+fn number_of_line(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
 }
 
 fn own_cpu() -> Duration {
@@ -104,6 +235,7 @@ fn sample(pid: u32) -> Option<Sample> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut sample = parse_stat(&stat)?;
     sample.open_files = fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |files| files.count() as u64);
+    sample.io = fs::read_to_string(format!("/proc/{pid}/io")).ok().and_then(|io| ProcessIo::parse(&io));
     Some(sample)
 }
 
@@ -120,9 +252,10 @@ fn parse_stat(text: &str) -> Option<Sample> {
         minor_faults: field(10)?,
         major_faults: field(12)?,
         ticks: field(14)? + field(15)?,
+        system_ticks: field(15)?,
         threads: field(20)?,
         resident_bytes: field(24)? * rustix::param::page_size() as u64,
-        open_files: 0,
+        ..Sample::default()
     })
 }
 
@@ -169,8 +302,8 @@ mod tests {
         let text = "7 (a) b) c) S 1 7 7 0 -1 4194560 11 0 12 0 13 14 0 0 20 0 15 0 100 1000 16 184467 1 1";
         let sample = parse_stat(text).unwrap();
         assert_eq!(
-            (sample.minor_faults, sample.major_faults, sample.ticks, sample.threads),
-            (11, 12, 27, 15)
+            (sample.minor_faults, sample.major_faults, sample.ticks, sample.system_ticks, sample.threads),
+            (11, 12, 27, 14, 15)
         );
         assert_eq!(sample.resident_bytes, 16 * rustix::param::page_size() as u64);
         assert!(parse_stat(&text.replace(" S ", " Z ")).is_none());
@@ -191,10 +324,33 @@ mod tests {
         let mut watch = Watch::begin(&BTreeSet::from([std::process::id()]));
         let _memory: Vec<u64> = (0..8_000_000).collect();
         watch.look();
+        std::thread::sleep(Duration::from_millis(1));
         let (used, own) = watch.end();
+        assert!(used[0].voluntary_switches > 0 && used[0].processors > 0.0, "{used:?}");
+        assert!(used[0].io.unwrap().read_calls > 0, "{used:?}");
         assert!(
             own > 0.0 && used[0].minor_faults > 1000 && used[0].resident_bytes_max > 60 << 20,
             "{used:?} {own}"
         );
+    }
+
+    #[test]
+    fn io_is_what_reached_storage() {
+        let text = "rchar: 10\nwchar: 20\nsyscr: 3\nsyscw: 4\nread_bytes: 50\nwrite_bytes: 8192\n\
+                    cancelled_write_bytes: 4096\n";
+        let io = ProcessIo::parse(text).unwrap();
+        assert_eq!((io.read_calls, io.read_bytes, io.write_calls, io.write_bytes), (3, 10, 4, 20));
+        assert_eq!((io.storage_read_bytes, io.storage_write_bytes), (50, 4096));
+        assert_eq!(ProcessIo::parse("rchar: 10\n"), None);
+    }
+
+    #[test]
+    fn switches_of_threads_that_come_and_go_are_counted() {
+        let mut switches = Switches::begin(BTreeMap::from([(1, (100, 10)), (2, (50, 5))]));
+        switches.look(BTreeMap::from([(1, (110, 11)), (2, (50, 5)), (3, (7, 0))]));
+        assert_eq!(switches.total, (17, 1));
+        // 2 has ended, and 3 is the number of another thread now.
+        switches.look(BTreeMap::from([(1, (111, 11)), (3, (2, 1))]));
+        assert_eq!(switches.total, (20, 2));
     }
 }

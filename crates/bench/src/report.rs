@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use crate::device::DeviceUse;
 use crate::machine::Machine;
 use crate::process::ProcessUse;
 use crate::request::Operation;
-use crate::units::float;
+use crate::system::SystemUse;
+use crate::units::{float, show_percent};
+use crate::verdict::Verdict;
 
 /// The version of the format.
 pub const FORMAT: u32 = 2;
@@ -35,7 +38,7 @@ pub struct Report {
 }
 
 /// How all steps were run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// The URLs.
     pub endpoints: Vec<String>,
@@ -53,6 +56,9 @@ pub struct Settings {
     pub warm_up_ms: u64,
     /// Requests a second, in an open loop.
     pub rate: Option<u64>,
+    /// The share of each step's own peak that was sent in an open loop.
+    #[serde(default)]
+    pub rate_of_peak: Option<f64>,
     /// How often all was run.
     pub repeat: u32,
 }
@@ -68,6 +74,9 @@ pub struct Round {
     pub endpoints: usize,
     /// Which time it is, from 1.
     pub round: u32,
+    /// In an open loop, requests a second that were due; in a closed one there is no such rate.
+    #[serde(default)]
+    pub rate: Option<f64>,
     /// How long it was measured.
     pub seconds: f64,
     /// By operation.
@@ -80,8 +89,29 @@ pub struct Round {
     pub server_cpu_us: Option<f64>,
     /// The servers that were watched.
     pub servers: Vec<ProcessUse>,
+    /// What all programs of this machine used.
+    #[serde(default)]
+    pub system: SystemUse,
+    /// The devices that were watched.
+    #[serde(default)]
+    pub devices: Vec<DeviceUse>,
+    /// What was stored in all the step, its warm-up too: what the devices' bytes are set beside.
+    #[serde(default)]
+    pub stored: Stored,
+    /// What limited it.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
     /// Errors before the measured time, and what was due in it and never sent.
     pub errors_outside: BTreeMap<String, u64>,
+}
+
+/// What was stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// Objects, and parts of uploads.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// What came of an operation.
@@ -144,6 +174,24 @@ impl Latency {
     }
 }
 
+impl Settings {
+    /// When requests were sent, for people.
+    pub fn kind(&self) -> String {
+        match (self.rate, self.rate_of_peak) {
+            (Some(rate), _) => {
+                format!("open loop, {rate} a second: latencies count from when requests were due")
+            }
+            (None, Some(share)) => format!(
+                "closed loop for each step's peak, then open loop at {} of it: latencies count from when requests were due",
+                show_percent(share)
+            ),
+            (None, None) => {
+                "closed loop: each connection waits for its answer before it sends again".to_owned()
+            }
+        }
+    }
+}
+
 impl Round {
     /// How many requests failed, and when.
     pub fn errors(&self) -> u64 {
@@ -159,6 +207,22 @@ impl Round {
     /// Bytes a second, of all operations.
     pub fn bytes_per_second(&self) -> f64 {
         self.operations.iter().map(|of| of.bytes_per_second).sum()
+    }
+
+    /// Bytes that all devices wrote for each byte that was stored, if devices were watched.
+    pub fn write_amplification(&self) -> Option<f64> {
+        let written = self.devices.iter().map(|device| device.write_bytes).sum();
+        self.per_stored(written, self.stored.bytes)
+    }
+
+    /// Requests by which all devices wrote, for each object or part that was stored.
+    pub fn writes_per_object(&self) -> Option<f64> {
+        let requests = self.devices.iter().map(|device| device.write_requests).sum();
+        self.per_stored(requests, self.stored.objects)
+    }
+
+    fn per_stored(&self, number: u64, stored: u64) -> Option<f64> {
+        (!self.devices.is_empty() && stored > 0).then(|| float(number) / float(stored))
     }
 
     /// All errors by what was said.

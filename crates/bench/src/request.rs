@@ -52,6 +52,11 @@ impl Operation {
         self as usize
     }
 
+    /// True for those whose body is stored.
+    pub(crate) fn stores(self) -> bool {
+        matches!(self, Self::PutObject | Self::UploadPart)
+    }
+
     fn method(self) -> Method {
         match self {
             Self::PutObject | Self::UploadPart | Self::CreateBucket => Method::PUT,

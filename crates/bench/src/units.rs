@@ -91,6 +91,30 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     number.checked_mul(milliseconds).filter(|&ms| ms <= most).map(Duration::from_millis).ok_or_else(bad)
 }
 
+/// The rate of an open loop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rate {
+    /// Requests a second.
+    PerSecond(u64),
+    /// This share of what each step reaches in a closed loop.
+    OfPeak(f64),
+}
+
+/// A rate: `5000`, or `70%` of what is possible.
+pub fn parse_rate(text: &str) -> Result<Rate, String> {
+    let bad = || format!("{text:?} is no rate; rates are like 5000 (requests a second) or 70% (of the peak)");
+    if let Some(percent) = text.trim().strip_suffix('%') {
+        let percent: f64 = percent.trim_end().parse().map_err(|_| bad())?;
+        let is_some = (1.0..=200.0).contains(&percent);
+        return if is_some { Ok(Rate::OfPeak(percent / 100.0)) } else { Err("from 1% to 200%".to_owned()) };
+    }
+    match text.trim().parse() {
+        Ok(number @ 1..=10_000_000) => Ok(Rate::PerSecond(number)),
+        Ok(_) => Err("from 1 to 10000000".to_owned()),
+        Err(_) => Err(bad()),
+    }
+}
+
 /// How often each operation occurs in a mixed load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mix {
@@ -193,6 +217,11 @@ pub fn show_time(us: f64) -> String {
     }
 }
 
+/// A share for people: `70 %`, `12.5 %`.
+pub(crate) fn show_percent(share: f64) -> String {
+    format!("{} %", (share * 1e3).round() / 10.0)
+}
+
 /// A rate or another number, in about three digits.
 pub fn show_number(number: f64) -> String {
     match number {
@@ -258,6 +287,17 @@ mod tests {
         assert_eq!(show_time(1.234), "1.23us");
         assert_eq!(show_time(12_345.0), "12.3ms");
         assert_eq!(show_time(2e6), "2.00s");
+        assert_eq!((show_percent(0.07), show_percent(0.125)), ("7 %".to_owned(), "12.5 %".to_owned()));
+    }
+
+    #[test]
+    fn rates() {
+        assert_eq!(parse_rate("5000"), Ok(Rate::PerSecond(5000)));
+        assert_eq!(parse_rate("70%"), Ok(Rate::OfPeak(0.7)));
+        assert_eq!(parse_rate("12.5 %"), Ok(Rate::OfPeak(0.125)));
+        for bad in ["", "0", "-1", "1.5", "10000001", "%", "0%", "201%", "NaN%", "x%"] {
+            assert!(parse_rate(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

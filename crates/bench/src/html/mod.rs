@@ -1,5 +1,7 @@
 //! A report as one page: no scripts, nothing from elsewhere.
 
+mod resources;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -17,7 +19,9 @@ pub fn html(report: &Report) -> String {
     facts(&mut out, report);
     table(&mut out, &rows);
     errors(&mut out, report);
-    servers(&mut out, report);
+    resources::servers(&mut out, report);
+    resources::devices(&mut out, report);
+    resources::limits(&mut out, report);
     let operations: BTreeSet<Operation> = rows.iter().map(|row| row.key.operation).collect();
     for operation in operations {
         let of: Vec<&Row<'_>> = rows.iter().filter(|row| row.key.operation == operation).collect();
@@ -59,10 +63,7 @@ pub fn html(report: &Report) -> String {
 
 fn facts(out: &mut String, report: &Report) {
     let settings = &report.settings;
-    let kind = match settings.rate {
-        None => "closed loop: each connection waits for its answer before it sends again".to_owned(),
-        Some(rate) => format!("open loop: {rate} requests a second, latencies from when they were due"),
-    };
+    let kind = settings.kind();
     let payload = if settings.signed_payload { "signed" } else { "unsigned (presigned requests)" };
     let rounds = if settings.repeat == 1 {
         "one round".to_owned()
@@ -110,6 +111,7 @@ fn table(out: &mut String, rows: &[Row<'_>]) {
         "Errors",
         "Server CPU",
         "Own CPU",
+        "Limited by",
     ] {
         let _ = write!(out, "<th>{head}</th>");
     }
@@ -148,51 +150,8 @@ fn table(out: &mut String, rows: &[Row<'_>]) {
             let figure = row.figure(|round, _| cpu(round)).map(|s| show_time(s.median));
             cell(if first { figure } else { Some(String::new()) });
         }
+        cell(if first { resources::limit(row) } else { Some(String::new()) });
         out.push_str("</tr>\n");
-    }
-    out.push_str("</table></div>\n");
-}
-
-/// What was sampled of the servers' processes.
-fn servers(out: &mut String, report: &Report) {
-    if report.rounds.iter().all(|round| round.servers.is_empty()) {
-        return;
-    }
-    out.push_str("<h2>Servers</h2>\n<div class=\"wide\"><table><tr>");
-    for head in [
-        "Step",
-        "Server",
-        "At once",
-        "Round",
-        "CPU seconds",
-        "Resident MiB",
-        "Threads",
-        "Open files",
-        "Page faults",
-        "that waited",
-    ] {
-        let _ = write!(out, "<th>{head}</th>");
-    }
-    out.push_str("</tr>\n");
-    for round in &report.rounds {
-        for server in &round.servers {
-            let ended = if server.ended { ", ended" } else { "" };
-            let _ = writeln!(
-                out,
-                "<tr><td>{}</td><td>{} (pid {}{ended})</td><td>{}</td><td>{}</td><td>{:.2}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-                escaped(&round.title),
-                escaped(&server.name),
-                server.pid,
-                round.concurrency,
-                round.round,
-                server.cpu_seconds,
-                server.resident_bytes_max >> 20,
-                server.threads_max,
-                server.open_files_max,
-                server.minor_faults,
-                server.major_faults,
-            );
-        }
     }
     out.push_str("</table></div>\n");
 }

@@ -64,6 +64,10 @@ impl Lane {
         match outcome {
             Ok(bytes) => {
                 Live::count(&context.live.answers);
+                if request.operation.stores() {
+                    Live::count(&context.live.stored);
+                    Live::add(&context.live.stored_bytes, bytes);
+                }
                 tally.success(context.window, request.operation, began, ended, bytes);
                 (ended, true)
             }
@@ -156,8 +160,8 @@ fn judge(connection: &Connection, request: &Prepared) -> Result<u64, String> {
     if request.expected_bytes.is_some_and(|expected| expected != answer.body_bytes) {
         return Err("an answer of the wrong length".to_owned());
     }
-    Ok(match (&request.body, request.operation) {
-        (Body::Block(length), Operation::PutObject | Operation::UploadPart) => *length,
+    Ok(match request.body {
+        Body::Block(length) if request.operation.stores() => length,
         _ => answer.body_bytes,
     })
 }

@@ -7,7 +7,7 @@ pub(crate) mod tally;
 pub(crate) mod work;
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::connection::Shared;
 use crate::endpoint::Endpoint;
+use crate::report::Stored;
 use crate::request::Block;
 use crate::{Result, units};
 use lane::{Context, Lane};
@@ -74,6 +75,10 @@ pub(crate) struct Load<'a> {
 pub(crate) struct Measured {
     pub tally: Tally,
     pub seconds: f64,
+    /// Threads that sent.
+    pub threads: usize,
+    /// What was stored, from the beginning of the warm-up on.
+    pub stored: Stored,
 }
 
 /// Where a run stands; told every so often by the thread that waits for it.
@@ -151,7 +156,10 @@ pub(crate) fn run(load: &Load<'_>, work: Job<'_>, mut watch: impl FnMut(&Moment)
     let stopped = load.stop.is_stopped();
     let window = common.window.get().map(|(_, window)| *window).ok_or("the load did not begin")?;
     let seconds = tally.elapsed(window, stopped || matches!(work, Job::Uploads(_))).as_secs_f64();
-    Ok(Measured { tally, seconds })
+    let sum =
+        |of: fn(&Live) -> &AtomicU64| common.live.iter().map(|live| of(live).load(Ordering::Relaxed)).sum();
+    let stored = Stored { objects: sum(|live| &live.stored), bytes: sum(|live| &live.stored_bytes) };
+    Ok(Measured { tally, seconds, threads, stored })
 }
 
 impl Common<'_> {

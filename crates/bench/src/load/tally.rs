@@ -153,12 +153,19 @@ impl Tally {
 pub(crate) struct Live {
     pub answers: AtomicU64,
     pub errors: AtomicU64,
+    /// Objects and parts that were stored, and their bytes.
+    pub stored: AtomicU64,
+    pub stored_bytes: AtomicU64,
 }
 
 impl Live {
     /// Only one thread writes, so that nothing has to be atomic but the store.
     pub fn count(counter: &AtomicU64) {
-        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Self::add(counter, 1);
+    }
+
+    pub fn add(counter: &AtomicU64, number: u64) {
+        counter.store(counter.load(Ordering::Relaxed) + number, Ordering::Relaxed);
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bench::units::{Mix, parse_duration, parse_size, parse_sizes, parse_sweep};
-use bench::{PRESETS, SIGNED_MAX, Test};
+use bench::units::{Mix, Rate, parse_duration, parse_rate, parse_size, parse_sizes, parse_sweep};
+use bench::{Device, PRESETS, SIGNED_MAX, Test};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -158,9 +158,11 @@ pub struct BenchOptions {
     pub repeat: u32,
 
     /// Send so many requests a second, whether answers come or not (open loop). Latencies count
-    /// from when requests are due; what is due and not sent two seconds after the end is an error
-    #[arg(long, value_name = "N", value_parser = whole::<u64, 1, 10_000_000>)]
-    pub rate: Option<u64>,
+    /// from when requests are due; what is due and not sent two seconds after the end is an error.
+    /// With a share, such as 70%, each step first runs in a closed loop, which shows its peak, and
+    /// then at that share of it
+    #[arg(long, value_name = "N|N%", value_parser = parse_rate)]
+    pub rate: Option<Rate>,
 
     /// End a step after so many requests, or uploads
     #[arg(long, value_name = "N", value_parser = whole::<u64, 1, 1_000_000_000_000>)]
@@ -224,11 +226,18 @@ pub struct BenchOptions {
     #[arg(long, value_name = "N", value_parser = whole::<u16, 1, 256>)]
     pub threads: Option<u16>,
 
-    /// A server's process, whose CPU, memory, threads and files are to be shown. May be given
-    /// several times. Without it, those that listen on the endpoints' ports, if these are on this
-    /// machine's loopback
+    /// A server's process, whose CPU, memory, threads, files, context switches and writes are to be
+    /// shown. May be given several times. Without it, those that listen on the endpoints' ports, if
+    /// these are on this machine's loopback
     #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = whole::<u32, 1, 4_194_304>)]
     pub server_pid: Vec<u32>,
+
+    /// A block device below the servers' storage, whose work is to be shown: its name (sda), its
+    /// file in /dev, or a directory on it. May be given several times. The counters are those of
+    /// the whole device, whoever uses it; before and after each step, all that programs of this
+    /// machine wrote is flushed, so that it counts for the step it belongs to
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',', value_parser = Device::find)]
+    pub device: Vec<Device>,
 
     /// Write all figures to a JSON file
     #[arg(long, value_name = "FILE")]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use bench::units::show_size;
+use bench::units::{Rate, show_size};
 use bench::{Credentials, Endpoint, Payload, Plan, Step, Test, Trust, preset_steps};
 use s3_types::limits::PARTS_MAX;
 
@@ -33,6 +33,7 @@ pub(super) fn plan(options: &BenchOptions) -> Result<Plan, String> {
         repeat: options.repeat,
         timeout: options.timeout,
         server_pids: options.server_pid.iter().copied().collect::<BTreeSet<_>>(),
+        devices: options.device.clone(),
         preset: options.preset.clone(),
         steps: steps(options, endpoints.len())?,
         endpoints,
@@ -40,8 +41,9 @@ pub(super) fn plan(options: &BenchOptions) -> Result<Plan, String> {
 }
 
 fn steps(options: &BenchOptions, endpoints: usize) -> Result<Vec<Step>, String> {
-    if options.payload == PayloadKind::Signed && options.warm_up + options.duration > Duration::from_mins(10)
-    {
+    let twice = matches!(options.rate, Some(Rate::OfPeak(_)));
+    let takes = (options.warm_up + options.duration) * if twice { 2 } else { 1 };
+    if options.payload == PayloadKind::Signed && takes > Duration::from_mins(10) {
         return Err(
             "signed headers are good for 15 minutes: with --payload signed a step may take 10".to_owned()
         );
@@ -103,6 +105,9 @@ fn refuse_foreign(options: &BenchOptions, test: Test) -> Result<(), String> {
         if given && !of.contains(&test) {
             return Err(format!("--{name} says nothing of {}", test.name()));
         }
+    }
+    if matches!(options.rate, Some(Rate::OfPeak(_))) && (test == Test::Delete || options.count.is_some()) {
+        return Err("a share of the peak needs work that does not end: no delete, no --count".to_owned());
     }
     Ok(())
 }

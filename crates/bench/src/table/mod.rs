@@ -1,5 +1,7 @@
 //! Results on a terminal.
 
+mod resources;
+
 use std::fmt::Write as _;
 
 use crate::report::{OperationResult, Report, Round};
@@ -14,7 +16,7 @@ pub fn head() -> String {
     )
 }
 
-/// The lines of a step: one for each operation, and those of its errors.
+/// The lines of a step: one for each operation, those of its errors, and what was used for it.
 pub fn lines(round: &Round) -> String {
     let mut out = String::new();
     let cpu = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{}us", show_number(us)));
@@ -30,10 +32,7 @@ pub fn lines(round: &Round) -> String {
     for (name, count) in round.all_errors() {
         let _ = writeln!(out, "      {count} x {}", printable(name));
     }
-    for server in round.servers.iter().filter(|server| server.ended) {
-        let _ =
-            writeln!(out, "      the server, {} (pid {}), has ended", printable(&server.name), server.pid);
-    }
+    out.push_str(&resources::lines(round));
     out.truncate(out.trim_end().len());
     out
 }
@@ -81,11 +80,7 @@ pub fn foot(report: &Report) -> String {
             of().map(|s| s.major_faults).sum::<u64>(),
         );
     }
-    let loop_ = match report.settings.rate {
-        None => "closed loop: each connection waits for its answer before it sends again".to_owned(),
-        Some(rate) => format!("open loop, {rate} a second: latencies count from when requests were due"),
-    };
-    let _ = writeln!(out, "{loop_}\n{}", report.machine.sentence());
+    let _ = writeln!(out, "{}\n{}", report.settings.kind(), report.machine.sentence());
     out.truncate(out.trim_end().len());
     out
 }

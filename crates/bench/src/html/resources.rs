@@ -1,0 +1,177 @@
+//! What servers and devices used, and what limited each step.
+
+use std::fmt::Write as _;
+
+use charts::escaped;
+
+use crate::report::{Report, Round};
+use crate::summary::Row;
+use crate::units::{MIB, float, show_number};
+
+/// The heading of a table, and its columns.
+fn begin_table(out: &mut String, heading: &str, columns: &[&str]) {
+    let _ = write!(out, "<h2>{heading}</h2>\n<div class=\"wide\"><table><tr>");
+    for column in columns {
+        let _ = write!(out, "<th>{column}</th>");
+    }
+    out.push_str("</tr>\n");
+}
+
+fn line(out: &mut String, cells: &[String]) {
+    out.push_str("<tr>");
+    for cell in cells {
+        let _ = write!(out, "<td>{}</td>", escaped(cell));
+    }
+    out.push_str("</tr>\n");
+}
+
+const TABLE_END: &str = "</table></div>\n";
+
+fn mib(bytes: u64) -> String {
+    show_number(float(bytes) / MIB)
+}
+
+/// What was sampled of the servers' processes.
+pub(super) fn servers(out: &mut String, report: &Report) {
+    if report.rounds.iter().all(|round| round.servers.is_empty()) {
+        return;
+    }
+    begin_table(
+        out,
+        "Servers",
+        &[
+            "Step",
+            "Server",
+            "At once",
+            "Round",
+            "CPU seconds",
+            "of it system",
+            "Resident MiB",
+            "Threads",
+            "Open files",
+            "Page faults",
+            "that waited",
+            "Context switches",
+            "involuntary",
+            "Write calls",
+            "MiB written",
+            "MiB for storage",
+        ],
+    );
+    for round in &report.rounds {
+        for server in &round.servers {
+            let ended = if server.ended { ", ended" } else { "" };
+            let mut cells = vec![
+                round.title.clone(),
+                format!("{} (pid {}{ended})", server.name, server.pid),
+                round.concurrency.to_string(),
+                round.round.to_string(),
+                format!("{:.2}", server.cpu_seconds),
+                format!("{:.2}", server.system_cpu_seconds),
+                (server.resident_bytes_max >> 20).to_string(),
+                server.threads_max.to_string(),
+                server.open_files_max.to_string(),
+                server.minor_faults.to_string(),
+                server.major_faults.to_string(),
+                (server.voluntary_switches + server.involuntary_switches).to_string(),
+                server.involuntary_switches.to_string(),
+            ];
+            cells.extend(match server.io {
+                Some(io) => [io.write_calls.to_string(), mib(io.write_bytes), mib(io.storage_write_bytes)],
+                None => ["-", "-", "-"].map(str::to_owned),
+            });
+            line(out, &cells);
+        }
+    }
+    out.push_str(TABLE_END);
+}
+
+/// What the devices did.
+pub(super) fn devices(out: &mut String, report: &Report) {
+    if report.rounds.iter().all(|round| round.devices.is_empty()) {
+        return;
+    }
+    let columns = [
+        "Step",
+        "Device",
+        "At once",
+        "Round",
+        "Busy",
+        "Writes",
+        "MiB written",
+        "Reads",
+        "MiB read",
+        "Flushes",
+        "MiB stored",
+        "Write amplification",
+        "Writes per object",
+    ];
+    begin_table(out, "Devices", &columns);
+    for round in &report.rounds {
+        for (index, device) in round.devices.iter().enumerate() {
+            // These are of all devices together.
+            let of_all = |figure: Option<f64>| match figure {
+                _ if index > 0 => String::new(),
+                Some(figure) => show_number(figure),
+                None => "-".to_owned(),
+            };
+            let cells = [
+                round.title.clone(),
+                device.name.clone(),
+                round.concurrency.to_string(),
+                round.round.to_string(),
+                format!("{:.0} %", device.busy * 100.0),
+                device.write_requests.to_string(),
+                mib(device.write_bytes),
+                device.read_requests.to_string(),
+                mib(device.read_bytes),
+                device.flushes.to_string(),
+                if index == 0 { mib(round.stored.bytes) } else { String::new() },
+                of_all(round.write_amplification()),
+                of_all(round.writes_per_object()),
+            ];
+            line(out, &cells);
+        }
+    }
+    out.push_str(TABLE_END);
+}
+
+/// What limited a row's step; in all rounds, if they differ.
+pub(super) fn limit(row: &Row<'_>) -> Option<String> {
+    let mut limits: Vec<&str> = Vec::new();
+    for (round, _) in &row.rounds {
+        let name = round.verdict.as_ref()?.limit.name();
+        if !limits.contains(&name) {
+            limits.push(name);
+        }
+    }
+    Some(limits.join(", "))
+}
+
+/// The evidence of all verdicts.
+pub(super) fn limits(out: &mut String, report: &Report) {
+    let judged = |round: &Round| {
+        let verdict = round.verdict.as_ref()?;
+        Some([
+            round.title.clone(),
+            verdict.limit.name().to_owned(),
+            round.concurrency.to_string(),
+            round.round.to_string(),
+            verdict.reason.clone(),
+            verdict.evidence.join("; "),
+        ])
+    };
+    let judged: Vec<_> = report.rounds.iter().filter_map(judged).collect();
+    if judged.is_empty() {
+        return;
+    }
+    begin_table(
+        out,
+        "What limited each step",
+        &["Step", "Limited by", "At once", "Round", "Reason", "Evidence"],
+    );
+    for cells in judged {
+        line(out, &cells);
+    }
+    out.push_str(TABLE_END);
+}

@@ -1,0 +1,49 @@
+//! What is used while a load is measured: by servers, by this process, by the machine, by devices.
+
+use std::collections::BTreeSet;
+
+use crate::device::{Counters, Device};
+use crate::process::{self, ProcessUse};
+use crate::system::{Sample, SystemUse};
+
+/// Watches from the beginning of the measured time to its end.
+pub(crate) struct Watch {
+    processes: process::Watch,
+    system: Sample,
+    devices: Vec<(Device, Counters)>,
+}
+
+/// What was used in the measured time.
+#[derive(Debug, Default)]
+pub(crate) struct Used {
+    pub seconds: f64,
+    pub servers: Vec<ProcessUse>,
+    /// CPU time of this process.
+    pub own_cpu_seconds: f64,
+    pub system: SystemUse,
+    /// The counters of each device at the beginning and the end.
+    pub devices: Vec<(Counters, Counters)>,
+}
+
+impl Watch {
+    pub fn begin(pids: &BTreeSet<u32>, devices: &[Device]) -> Self {
+        Self {
+            system: Sample::take(),
+            devices: devices.iter().map(|device| (device.clone(), device.counters())).collect(),
+            processes: process::Watch::begin(pids),
+        }
+    }
+
+    /// Takes a look at what changes meanwhile.
+    pub fn look(&mut self) {
+        self.processes.look();
+    }
+
+    pub fn end(self) -> Used {
+        let seconds = self.system.seconds();
+        let system = Sample::take().since(&self.system);
+        let (servers, own_cpu_seconds) = self.processes.end();
+        let devices = self.devices.into_iter().map(|(device, began)| (began, device.counters()));
+        Used { seconds, servers, own_cpu_seconds, system, devices: devices.collect() }
+    }
+}
