@@ -42,7 +42,7 @@ pub use load::{Stop, default_threads};
 pub use machine::Machine;
 pub use plan::{Plan, SIGNED_MAX, Step, Test};
 pub use presets::{PRESETS, Preset, steps as preset_steps};
-pub use report::{FORMAT, Latency, OperationResult, Report, Round, Settings, Stored};
+pub use report::{FORMAT, Latency, OperationResult, PartResult, Report, Round, Settings, Stored};
 pub use request::{Operation, Payload};
 pub use run::{Event, run};
 pub use system::{LinkUse, SystemUse};

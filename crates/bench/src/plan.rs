@@ -15,6 +15,9 @@ pub const SIGNED_MAX: u64 = 20_000;
 /// number given.
 const DATA: u64 = 1 << 30;
 
+/// The ranges of streams, unless they are given.
+pub(crate) const STREAM_RANGE: u64 = 128 << 10;
+
 /// What a step does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Test {
@@ -32,9 +35,20 @@ pub enum Test {
     Multipart,
     /// Several operations.
     Mixed,
+    /// So many objects, all of which are put, then read, then deleted.
+    Burst,
+    /// Objects that are written, read once, and deleted, while others are.
+    Churn,
+    /// Readers that go through a large object each.
+    Streams,
 }
 
 impl Test {
+    /// True if it leaves all objects as they are.
+    pub(crate) fn only_reads(self) -> bool {
+        matches!(self, Self::Get | Self::Head | Self::List | Self::Streams)
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -45,6 +59,9 @@ impl Test {
             Self::Delete => "delete",
             Self::Multipart => "multipart",
             Self::Mixed => "mixed",
+            Self::Burst => "burst",
+            Self::Churn => "churn",
+            Self::Streams => "streams",
         }
     }
 }
@@ -56,7 +73,7 @@ pub struct Step {
     pub test: Test,
     /// The size of the objects.
     pub size: u64,
-    /// For GetObject: read in ranges of this length.
+    /// For GetObject and streams: read in ranges of this length.
     pub range: Option<u64>,
     /// For uploads: the size of the parts.
     pub part_size: u64,
@@ -66,6 +83,8 @@ pub struct Step {
     pub page: usize,
     /// Requests at once.
     pub concurrency: usize,
+    /// First find out with how many at once it is fastest, and measure with these.
+    pub fastest: bool,
     /// How many of the endpoints take part.
     pub endpoints: usize,
     /// At most so many requests, or uploads.
@@ -78,6 +97,9 @@ impl Step {
         let size = show_size(self.size);
         match (self.test, self.range) {
             (Test::Get, Some(range)) => format!("get {size} in ranges of {}", show_size(range)),
+            (Test::Streams, range) => {
+                format!("streams of {size} in ranges of {}", show_size(range.unwrap_or(STREAM_RANGE)))
+            }
             (Test::Multipart, _) => format!("multipart {size} in parts of {}", show_size(self.part_size)),
             (Test::List, _) => format!("list, pages of {}", self.page),
             (Test::Mixed, _) => {
@@ -102,6 +124,8 @@ impl Step {
             Test::Delete => fitting.clamp(200, 10_000),
             Test::Multipart => 1,
             Test::Mixed => fitting.clamp(1, 1000),
+            Test::Burst | Test::Streams => lanes,
+            Test::Churn => fitting.clamp(lanes, 1000.max(lanes)),
         };
         given.unwrap_or_else(|| usize::try_from(default).unwrap_or(usize::MAX))
     }
@@ -110,6 +134,12 @@ impl Step {
     /// one deleted.
     pub(crate) fn keys_of_mix(&self, objects: usize) -> usize {
         objects.max(2 * self.concurrency)
+    }
+
+    /// How many keys there are for objects of which so many are alive: each lane needs one that is
+    /// free, and more make for names that don't come back at once.
+    pub(crate) fn keys_of_churn(&self, alive: usize) -> usize {
+        (2 * alive).max(alive + self.concurrency)
     }
 
     /// The ranges of one object: first byte and last. If there are too many to sign, only every so
@@ -167,7 +197,18 @@ mod tests {
 
     fn step(test: Test, size: u64) -> Step {
         let (range, mix, most) = (None, Mix::default(), None);
-        Step { test, size, range, part_size: 5 << 20, mix, page: 1000, concurrency: 64, endpoints: 1, most }
+        Step {
+            test,
+            size,
+            range,
+            part_size: 5 << 20,
+            mix,
+            page: 1000,
+            concurrency: 64,
+            fastest: false,
+            endpoints: 1,
+            most,
+        }
     }
 
     #[test]
@@ -182,6 +223,15 @@ mod tests {
     }
 
     #[test]
+    fn titles_tell_steps_apart() {
+        assert_eq!(step(Test::Streams, 1 << 30).title(), "streams of 1 GiB in ranges of 128 KiB");
+        let wide = Step { range: Some(512 << 10), ..step(Test::Streams, 1 << 30) };
+        assert_eq!(wide.title(), "streams of 1 GiB in ranges of 512 KiB");
+        assert_eq!(step(Test::Burst, 1 << 20).title(), "burst 1 MiB");
+        assert_eq!(step(Test::Churn, 4096).title(), "churn 4 KiB");
+    }
+
+    #[test]
     fn objects_fit() {
         assert_eq!(step(Test::Put, 1024).objects(None), 2000);
         assert_eq!(step(Test::Put, 1 << 30).objects(None), 64);
@@ -190,5 +240,12 @@ mod tests {
         let mixed = step(Test::Mixed, 1 << 30);
         assert_eq!((mixed.objects(Some(1)), mixed.keys_of_mix(1)), (1, 128));
         assert_eq!(step(Test::Head, 0).objects(None), 1000);
+        assert_eq!(step(Test::Burst, 1 << 20).objects(None), 64);
+        assert_eq!(step(Test::Streams, 1 << 30).objects(None), 64);
+        let churn = step(Test::Churn, 1 << 20);
+        assert_eq!(
+            (churn.objects(None), churn.keys_of_churn(1000), churn.keys_of_churn(5)),
+            (1000, 2000, 69)
+        );
     }
 }

@@ -101,8 +101,36 @@ pub struct Round {
     /// What limited it.
     #[serde(default)]
     pub verdict: Option<Verdict>,
+    /// By endpoint, where there are several.
+    #[serde(default)]
+    pub by_endpoint: Vec<PartResult>,
+    /// By stream, where each lane reads an object of its own.
+    #[serde(default)]
+    pub by_stream: Vec<PartResult>,
+    /// If the fastest number at once was looked for: those that were tried, and the answers a second.
+    #[serde(default)]
+    pub trials: Vec<(usize, f64)>,
     /// Errors before the measured time, and what was due in it and never sent.
     pub errors_outside: BTreeMap<String, u64>,
+}
+
+/// What came of a part of a load, all operations together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartResult {
+    /// The endpoint, or which stream it is.
+    pub name: String,
+    /// Connections that it had.
+    pub connections: usize,
+    /// Successful answers.
+    pub answers: u64,
+    /// Answers a second.
+    pub per_second: f64,
+    /// Bytes of bodies a second.
+    pub bytes_per_second: f64,
+    /// Requests that failed.
+    pub errors: u64,
+    /// Latencies, of endpoints.
+    pub latency: Option<Latency>,
 }
 
 /// What was stored.

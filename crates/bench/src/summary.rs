@@ -4,10 +4,12 @@ use crate::report::{OperationResult, Report, Round, median};
 use crate::request::Operation;
 
 /// What makes two results comparable.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone)]
 pub(crate) struct Key {
     pub title: String,
     pub concurrency: usize,
+    /// That number was found to be the fastest; another round, or another server, finds another.
+    pub is_fastest: bool,
     pub endpoints: usize,
     pub operation: Operation,
 }
@@ -15,7 +17,14 @@ pub(crate) struct Key {
 impl Key {
     /// True if both are operations of one step.
     pub fn is_of_step(&self, other: &Self) -> bool {
-        (&self.title, self.concurrency, self.endpoints) == (&other.title, other.concurrency, other.endpoints)
+        (&self.title, self.is_fastest, self.endpoints) == (&other.title, other.is_fastest, other.endpoints)
+            && (self.is_fastest || self.concurrency == other.concurrency)
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_of_step(other) && self.operation == other.operation
     }
 }
 
@@ -37,16 +46,21 @@ impl Spread {
     }
 }
 
+/// The column of [`Round::write_amplification`], which is a number like rates, and no time.
+pub(crate) const WRITE_AMPLIFICATION: &str = "write amp.";
+
 /// How a figure is found.
 type Figure = fn(&Row<'_>) -> Option<Spread>;
 
 /// A figure, by the name of its column.
-pub(crate) const FIGURES: [(&str, Figure); 5] = [
+pub(crate) const FIGURES: [(&str, Figure); 7] = [
     ("req/s", |row| row.figure(|_, of| Some(of.per_second))),
     ("p50", |row| row.figure(|_, of| of.latency.as_ref().map(|latency| latency.p50))),
     ("p90", |row| row.figure(|_, of| of.latency.as_ref().map(|latency| latency.p90))),
     ("p99", |row| row.figure(|_, of| of.latency.as_ref().map(|latency| latency.p99))),
+    ("p99.9", |row| row.figure(|_, of| of.latency.as_ref().map(|latency| latency.p999))),
     ("server CPU", |row| row.figure(|round, _| round.server_cpu_us)),
+    (WRITE_AMPLIFICATION, |row| row.figure(|round, _| round.write_amplification())),
 ];
 
 /// An operation of a step, in all rounds.
@@ -67,7 +81,9 @@ pub(crate) fn rows(report: &Report) -> Vec<Row<'_>> {
     for round in &report.rounds {
         for result in &round.operations {
             let (title, operation) = (round.title.clone(), result.operation);
-            let key = Key { title, concurrency: round.concurrency, endpoints: round.endpoints, operation };
+            let is_fastest = !round.trials.is_empty();
+            let Round { concurrency, endpoints, .. } = *round;
+            let key = Key { title, concurrency, is_fastest, endpoints, operation };
             match rows.iter_mut().find(|row| row.key == key) {
                 Some(row) => row.rounds.push((round, result)),
                 None => rows.push(Row { key, rounds: vec![(round, result)] }),
@@ -75,4 +91,26 @@ pub(crate) fn rows(report: &Report) -> Vec<Row<'_>> {
         }
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fastest_is_compared_whatever_it_is() {
+        let key = |concurrency, is_fastest, operation| Key {
+            title: "get 1 KiB".to_owned(),
+            concurrency,
+            is_fastest,
+            endpoints: 1,
+            operation,
+        };
+        let get = Operation::GetObject;
+        assert_eq!(key(8, true, get), key(16, true, get));
+        assert_ne!(key(8, false, get), key(16, false, get));
+        assert_ne!(key(8, true, get), key(8, false, get));
+        assert_ne!(key(8, true, get), key(8, true, Operation::PutObject));
+        assert!(key(8, true, get).is_of_step(&key(4, true, Operation::PutObject)));
+    }
 }

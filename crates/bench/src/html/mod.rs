@@ -19,6 +19,8 @@ pub fn html(report: &Report) -> String {
     facts(&mut out, report);
     table(&mut out, &rows);
     errors(&mut out, report);
+    resources::parts(&mut out, report);
+    resources::trials(&mut out, report);
     resources::servers(&mut out, report);
     resources::devices(&mut out, report);
     resources::limits(&mut out, report);
@@ -196,21 +198,29 @@ fn swept(title: &str, show: fn(f64) -> String, rows: &[&Row<'_>], figures: &[(&s
         let named: Vec<_> = named.collect();
         return if named.is_empty() { String::new() } else { bars(title, show, &named) };
     }
-    let titles: Vec<&str> = rows.iter().fold(Vec::new(), |mut titles, row| {
-        if !titles.contains(&row.key.title.as_str()) {
-            titles.push(&row.key.title);
+    // Over the endpoints, each number of requests at once for one of them is a line of its own.
+    let per_endpoint = |row: &Row<'_>| row.key.concurrency / row.key.endpoints.max(1);
+    let lines_of = several(&endpoints) && several(&per_endpoint);
+    let name = |row: &Row<'_>| {
+        let title = row.key.title.clone();
+        if lines_of { format!("{title}, {} at once for each", per_endpoint(row)) } else { title }
+    };
+    let names: Vec<String> = rows.iter().fold(Vec::new(), |mut names, row| {
+        let name = name(row);
+        if !names.contains(&name) {
+            names.push(name);
         }
-        titles
+        names
     });
     let mut series = Vec::new();
-    for (name, figure) in figures {
-        for step in &titles {
-            let of = rows.iter().filter(|row| row.key.title == *step);
+    for (prefix, figure) in figures {
+        for line in &names {
+            let of = rows.iter().filter(|row| name(row) == *line);
             let mut points: Vec<(f64, f64)> =
                 of.filter_map(|row| Some((float(x(row) as u64), figure(row)?))).collect();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
             if !points.is_empty() {
-                series.push(Series { name: format!("{name}{step}"), points });
+                series.push(Series { name: format!("{prefix}{line}"), points });
             }
         }
     }

@@ -1,12 +1,12 @@
-//! What servers and devices used, and what limited each step.
+//! Tables on endpoints, servers and devices, and what limited each step.
 
 use std::fmt::Write as _;
 
 use charts::escaped;
 
-use crate::report::{Report, Round};
+use crate::report::{Latency, PartResult, Report, Round};
 use crate::summary::Row;
-use crate::units::{MIB, float, show_number};
+use crate::units::{MIB, float, show_number, show_time};
 
 /// The heading of a table, and its columns.
 fn begin_table(out: &mut String, heading: &str, columns: &[&str]) {
@@ -29,6 +29,76 @@ const TABLE_END: &str = "</table></div>\n";
 
 fn mib(bytes: u64) -> String {
     show_number(float(bytes) / MIB)
+}
+
+/// The parts of each step's load: its endpoints, if there are several, and its streams.
+pub(super) fn parts(out: &mut String, report: &Report) {
+    for (heading, name, parts) in [
+        ("Endpoints", "Endpoint", (|round| &round.by_endpoint) as fn(&Round) -> &Vec<PartResult>),
+        ("Streams", "Stream", |round| &round.by_stream),
+    ] {
+        if report.rounds.iter().all(|round| parts(round).is_empty()) {
+            continue;
+        }
+        let columns = [
+            "Step",
+            name,
+            "At once",
+            "Round",
+            "Connections",
+            "req/s",
+            "MiB/s",
+            "p50",
+            "p99",
+            "p99.9",
+            "Errors",
+        ];
+        begin_table(out, heading, &columns);
+        for round in &report.rounds {
+            for part in parts(round) {
+                let time = |of: fn(&Latency) -> f64| {
+                    part.latency.as_ref().map_or_else(|| "-".to_owned(), |latency| show_time(of(latency)))
+                };
+                let cells = [
+                    round.title.clone(),
+                    part.name.clone(),
+                    round.concurrency.to_string(),
+                    round.round.to_string(),
+                    part.connections.to_string(),
+                    show_number(part.per_second),
+                    show_number(part.bytes_per_second / MIB),
+                    time(|latency| latency.p50),
+                    time(|latency| latency.p99),
+                    time(|latency| latency.p999),
+                    part.errors.to_string(),
+                ];
+                line(out, &cells);
+            }
+        }
+        out.push_str(TABLE_END);
+    }
+}
+
+/// How many requests at once were tried, where the fastest was looked for.
+pub(super) fn trials(out: &mut String, report: &Report) {
+    if report.rounds.iter().all(|round| round.trials.is_empty()) {
+        return;
+    }
+    begin_table(out, "The fastest", &["Step", "Round", "At once", "req/s", "Measured"]);
+    for round in &report.rounds {
+        for (concurrency, rate) in &round.trials {
+            let measured = if *concurrency == round.concurrency { "with this one" } else { "" };
+            let cells = [
+                round.title.clone(),
+                round.round.to_string(),
+                concurrency.to_string(),
+                show_number(*rate),
+                measured.to_owned(),
+            ];
+            line(out, &cells);
+        }
+    }
+    out.push_str(TABLE_END);
 }
 
 /// What was sampled of the servers' processes.

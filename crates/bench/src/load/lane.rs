@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::Sleep;
 
-use super::tally::{Live, Tally, Window};
+use super::tally::{Done, Live, Part, Tally, Window};
 use crate::connection::{Connection, Shared, Trouble};
 use crate::endpoint::Endpoint;
 use crate::request::{Body, Operation, Prepared};
@@ -27,6 +27,7 @@ pub(crate) struct Context<'a> {
 
 pub(crate) struct Lane {
     pub endpoint: usize,
+    part: Part,
     pub connection: Option<Connection>,
     /// Of the last answer, where the request asked for it: its body and its ETag.
     pub kept: Vec<u8>,
@@ -37,9 +38,9 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub fn new(endpoint: usize, timeout: Duration) -> Self {
+    pub fn new(endpoint: usize, part: Part, timeout: Duration) -> Self {
         let watchdog = Box::pin(tokio::time::sleep(timeout));
-        Self { endpoint, connection: None, kept: Vec::new(), etag: None, watchdog }
+        Self { endpoint, part, connection: None, kept: Vec::new(), etag: None, watchdog }
     }
 
     /// Connects, if that is needed. What goes wrong is found again when there is something to send.
@@ -61,6 +62,7 @@ impl Lane {
         let outcome = self.attempt(context, request).await;
         let ended = Instant::now();
         let mut tally = context.tally.borrow_mut();
+        let done = Done { operation: request.operation, part: self.part, began, ended };
         match outcome {
             Ok(bytes) => {
                 Live::count(&context.live.answers);
@@ -68,12 +70,12 @@ impl Lane {
                     Live::count(&context.live.stored);
                     Live::add(&context.live.stored_bytes, bytes);
                 }
-                tally.success(context.window, request.operation, began, ended, bytes);
+                tally.success(context.window, &done, bytes);
                 (ended, true)
             }
             Err(name) => {
                 Live::count(&context.live.errors);
-                tally.failure(context.window, request.operation, began, ended, name);
+                tally.failure(context.window, &done, name);
                 (ended, false)
             }
         }

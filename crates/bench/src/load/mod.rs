@@ -1,8 +1,10 @@
 //! Runs a load: threads, each with its own runtime, lanes and counts.
 
+pub(crate) mod churn;
 pub(crate) mod lane;
 pub(crate) mod multipart;
 mod pace;
+pub(crate) mod streams;
 pub(crate) mod tally;
 pub(crate) mod work;
 
@@ -22,7 +24,7 @@ use crate::{Result, units};
 use lane::{Context, Lane};
 use multipart::Uploads;
 use pace::Pace;
-use tally::{Live, Tally, Window};
+use tally::{Live, Part, Tally, Window};
 use work::{Picker, Work};
 
 /// How long connecting may take before the clock starts all the same.
@@ -229,12 +231,20 @@ impl Common<'_> {
     /// are counted then.
     async fn connect(&self, index: usize) -> Vec<(usize, Lane)> {
         let numbers = (index..self.load.concurrency).step_by(self.live.len());
-        let mut lanes: Vec<_> = numbers
-            .map(|number| (number, Lane::new(number % self.load.endpoints.len(), self.load.timeout)))
-            .collect();
+        let mut lanes: Vec<_> = numbers.map(|number| (number, self.new_lane(number))).collect();
         let connecting = lanes.iter_mut().map(|(_, lane)| lane.connect(self.load.endpoints));
         let _ = tokio::time::timeout(CONNECT, join_all(connecting)).await;
         lanes
+    }
+
+    fn new_lane(&self, number: usize) -> Lane {
+        let endpoints = self.load.endpoints.len();
+        let endpoint = number % endpoints;
+        let is_stream = matches!(self.work, Job::Requests(work) if work.is_streams());
+        // Of one endpoint there is nothing to say beyond the sum.
+        let part =
+            Part { endpoint: (endpoints > 1).then_some(endpoint), stream: is_stream.then_some(number) };
+        Lane::new(endpoint, part, self.load.timeout)
     }
 
     async fn lane(&self, context: &Context<'_>, work: &Work, number: usize, lane: &mut Lane, start: Instant) {

@@ -18,6 +18,34 @@ pub(crate) struct Window {
     pub until: Instant,
 }
 
+/// Which of several parts of a load a request belongs to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Part {
+    /// Of several endpoints.
+    pub endpoint: Option<usize>,
+    /// Of several streams.
+    pub stream: Option<usize>,
+}
+
+/// A request that has ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Done {
+    pub operation: Operation,
+    pub part: Part,
+    pub began: Instant,
+    pub ended: Instant,
+}
+
+/// Of a part of a load, all operations together.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PartCounts {
+    /// As [`Counts::latency`]; `None` where it is not kept, since there may be thousands of parts.
+    pub latency: Option<Box<Histogram<u64>>>,
+    pub answers: u64,
+    pub bytes: u64,
+    pub errors: u64,
+}
+
 /// Of one operation.
 #[derive(Debug, Clone)]
 pub(crate) struct Counts {
@@ -31,13 +59,31 @@ pub(crate) struct Counts {
     pub errors: BTreeMap<String, u64>,
 }
 
+fn histogram() -> Histogram<u64> {
+    let Ok(histogram) = Histogram::new_with_bounds(1, LONGEST_NS, 3) else {
+        unreachable!("the bounds are right")
+    };
+    histogram
+}
+
+fn add(ours: &mut Histogram<u64>, theirs: &Histogram<u64>) {
+    if ours.add(theirs).is_err() {
+        unreachable!("all have the same bounds");
+    }
+}
+
 impl Counts {
     fn new() -> Self {
-        let Ok(latency) = Histogram::new_with_bounds(1, LONGEST_NS, 3) else {
-            unreachable!("the bounds are right")
-        };
-        Self { latency, answers: 0, bytes: 0, errors: BTreeMap::new() }
+        Self { latency: histogram(), answers: 0, bytes: 0, errors: BTreeMap::new() }
     }
+}
+
+/// The counts of a part, which are made when they are needed.
+fn at(parts: &mut Vec<PartCounts>, index: usize) -> &mut PartCounts {
+    if parts.len() <= index {
+        parts.resize_with(index + 1, PartCounts::default);
+    }
+    &mut parts[index]
 }
 
 /// Of all operations, by one thread or by all.
@@ -45,6 +91,10 @@ impl Counts {
 pub(crate) struct Tally {
     operations: [Option<Box<Counts>>; Operation::COUNT],
     order: Vec<Operation>,
+    /// By endpoint, if there are several.
+    pub endpoints: Vec<PartCounts>,
+    /// By stream, if there are any.
+    pub streams: Vec<PartCounts>,
     /// The last answer in the window.
     pub last: Option<Instant>,
     /// Failed requests outside of the window.
@@ -70,56 +120,56 @@ impl Tally {
         slot.get_or_insert_with(|| Box::new(Counts::new()))
     }
 
-    pub fn success(
-        &mut self,
-        window: Window,
-        operation: Operation,
-        began: Instant,
-        ended: Instant,
-        bytes: u64,
-    ) {
+    pub fn success(&mut self, window: Window, request: &Done, bytes: u64) {
+        let Done { operation, part, began, ended } = *request;
         let (counts, last) = (began >= window.from, ended >= window.from && ended <= window.until);
         if counts {
             let latency = u64::try_from((ended - began).as_nanos()).unwrap_or(LONGEST_NS);
             self.of(operation).latency.saturating_record(latency);
+            if let Some(endpoint) = part.endpoint {
+                let of = &mut at(&mut self.endpoints, endpoint).latency;
+                of.get_or_insert_with(|| Box::new(histogram())).saturating_record(latency);
+            }
         }
         if last {
             let of = self.of(operation);
             of.answers += 1;
             of.bytes += bytes;
+            for of in self.parts(part) {
+                of.answers += 1;
+                of.bytes += bytes;
+            }
             self.last = Some(ended);
         }
     }
 
-    pub fn failure(
-        &mut self,
-        window: Window,
-        operation: Operation,
-        began: Instant,
-        ended: Instant,
-        name: String,
-    ) {
-        let errors = if began < window.from && ended < window.from {
-            &mut self.outside
-        } else {
-            &mut self.of(operation).errors
-        };
-        count_error(errors, name);
+    pub fn failure(&mut self, window: Window, request: &Done, name: String) {
+        let Done { operation, part, began, ended } = *request;
+        if began < window.from && ended < window.from {
+            return count_error(&mut self.outside, name);
+        }
+        count_error(&mut self.of(operation).errors, name);
+        self.parts(part).for_each(|of| of.errors += 1);
+    }
+
+    fn parts(&mut self, part: Part) -> impl Iterator<Item = &mut PartCounts> {
+        let endpoint = part.endpoint.map(|index| at(&mut self.endpoints, index));
+        endpoint.into_iter().chain(part.stream.map(|index| at(&mut self.streams, index)))
     }
 
     pub fn merge(&mut self, other: Self) {
         for operation in other.order {
             let Some(theirs) = other.operations[operation.index()].as_deref() else { continue };
             let ours = self.of(operation);
-            if ours.latency.add(&theirs.latency).is_err() {
-                unreachable!("all have the same bounds");
-            }
+            add(&mut ours.latency, &theirs.latency);
             ours.answers += theirs.answers;
             ours.bytes += theirs.bytes;
             for (name, count) in &theirs.errors {
                 *ours.errors.entry(name.clone()).or_default() += count;
             }
         }
+        merge_parts(&mut self.endpoints, other.endpoints);
+        merge_parts(&mut self.streams, other.streams);
         for (name, count) in other.outside {
             *self.outside.entry(name).or_default() += count;
         }
@@ -144,6 +194,18 @@ impl Tally {
     pub fn elapsed(&self, window: Window, stopped: bool) -> Duration {
         let end = if self.exhausted || stopped { self.last.unwrap_or(window.from) } else { window.until };
         end.saturating_duration_since(window.from)
+    }
+}
+
+fn merge_parts(ours: &mut Vec<PartCounts>, theirs: Vec<PartCounts>) {
+    for (index, theirs) in theirs.into_iter().enumerate() {
+        let ours = at(ours, index);
+        if let Some(latency) = theirs.latency {
+            add(ours.latency.get_or_insert_with(|| Box::new(histogram())), &latency);
+        }
+        ours.answers += theirs.answers;
+        ours.bytes += theirs.bytes;
+        ours.errors += theirs.errors;
     }
 }
 
@@ -173,23 +235,51 @@ impl Live {
 mod tests {
     use super::*;
 
+    fn request(began: Instant, ended: Instant) -> Done {
+        Done { operation: Operation::GetObject, part: Part::default(), began, ended }
+    }
+
+    #[test]
+    fn parts_add_up() {
+        let start = Instant::now();
+        let window = Window { from: start, until: start + Duration::from_secs(1) };
+        let of = |endpoint, stream, ms| Done {
+            part: Part { endpoint: Some(endpoint), stream: Some(stream) },
+            ..request(start, start + Duration::from_millis(ms))
+        };
+        let (mut all, mut other) = (Tally::default(), Tally::default());
+        all.success(window, &of(0, 0, 10), 5);
+        other.success(window, &of(1, 3, 20), 7);
+        other.success(window, &of(0, 2, 30), 1);
+        // Too late for a rate, but not for a latency.
+        other.success(window, &of(1, 3, 2000), 7);
+        other.failure(window, &of(1, 3, 40), "503".to_owned());
+        all.merge(other);
+        let figures = |parts: &[PartCounts]| -> Vec<(u64, u64, u64)> {
+            parts.iter().map(|part| (part.answers, part.bytes, part.errors)).collect()
+        };
+        assert_eq!(figures(&all.endpoints), [(2, 6, 0), (1, 7, 1)]);
+        assert_eq!(figures(&all.streams), [(1, 5, 0), (0, 0, 0), (1, 1, 0), (1, 7, 1)]);
+        let latencies = all.endpoints.iter().map(|part| part.latency.as_ref().map_or(0, |l| l.len()));
+        assert_eq!(latencies.collect::<Vec<_>>(), [2, 2]);
+        assert!(all.streams.iter().all(|part| part.latency.is_none()));
+    }
+
     #[test]
     fn the_window_decides() {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
         let window = Window { from: at(100), until: at(200) };
-        let get = Operation::GetObject;
         let mut tally = Tally::default();
-        tally.success(window, get, at(10), at(90), 1);
-        tally.success(window, get, at(90), at(110), 1);
-        tally.success(window, get, at(110), at(190), 1);
-        tally.success(window, get, at(190), at(250), 1);
-        tally.failure(window, get, at(10), at(20), "503".to_owned());
-        tally.failure(window, get, at(90), at(120), "503".to_owned());
+        for (began, ended) in [(10, 90), (90, 110), (110, 190), (190, 250)] {
+            tally.success(window, &request(at(began), at(ended)), 1);
+        }
+        tally.failure(window, &request(at(10), at(20)), "503".to_owned());
+        tally.failure(window, &request(at(90), at(120)), "503".to_owned());
         let mut all = Tally::default();
         all.merge(tally);
         let (operation, counts) = all.operations().next().unwrap();
-        assert_eq!((operation, counts.answers, counts.bytes), (get, 2, 2));
+        assert_eq!((operation, counts.answers, counts.bytes), (Operation::GetObject, 2, 2));
         // One that began before does not count, one that ended later does.
         assert_eq!(counts.latency.len(), 2);
         let slowest = counts.latency.max();
@@ -206,7 +296,7 @@ mod tests {
         let mut tally = Tally::default();
         for n in 1..=10_000 {
             let ended = start + Duration::from_micros(n);
-            tally.success(window, Operation::PutObject, start, ended, 0);
+            tally.success(window, &request(start, ended), 0);
         }
         let (_, counts) = tally.operations().next().unwrap();
         for (quantile, ns) in [(0.5, 5_000_000_u64), (0.99, 9_900_000), (0.999, 9_990_000), (1.0, 10_000_000)]

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::churn::{Churn, ChurnPicker};
+use super::streams::{StreamPicker, Streams};
 use crate::request::Prepared;
 use crate::units::Mix;
 
@@ -21,15 +23,36 @@ enum Kind {
     Ring(Sets),
     /// A mix of operations.
     Mixed(Mixed),
+    /// Objects that are written, read and deleted.
+    Churn(Churn),
+    /// Large objects, each read by a lane of its own.
+    Streams(Streams),
 }
 
 impl Work {
+    fn new(kind: Kind, most: Option<u64>) -> Self {
+        Self { kind, taken: AtomicU64::new(0), most }
+    }
+
     pub fn ring(sets: Sets, most: Option<u64>) -> Self {
-        Self { kind: Kind::Ring(sets), taken: AtomicU64::new(0), most }
+        Self::new(Kind::Ring(sets), most)
     }
 
     pub fn mixed(mixed: Mixed, most: Option<u64>) -> Self {
-        Self { kind: Kind::Mixed(mixed), taken: AtomicU64::new(0), most }
+        Self::new(Kind::Mixed(mixed), most)
+    }
+
+    pub fn churn(churn: Churn, most: Option<u64>) -> Self {
+        Self::new(Kind::Churn(churn), most)
+    }
+
+    pub fn streams(streams: Streams, most: Option<u64>) -> Self {
+        Self::new(Kind::Streams(streams), most)
+    }
+
+    /// True if each lane has something of its own to read, whose rate is worth knowing.
+    pub fn is_streams(&self) -> bool {
+        matches!(self.kind, Kind::Streams(_))
     }
 
     /// The number of the next request; `None` if there is no more.
@@ -55,24 +78,35 @@ pub(crate) struct Mixed {
 /// What one lane does next.
 pub(crate) struct Picker<'a> {
     work: &'a Work,
-    mixed: Option<Box<MixedPicker<'a>>>,
+    kind: PickerKind<'a>,
+}
+
+enum PickerKind<'a> {
+    Ring(&'a Sets),
+    Mixed(Box<MixedPicker<'a>>),
+    Churn(Box<ChurnPicker<'a>>),
+    Stream(Box<StreamPicker<'a>>),
 }
 
 impl<'a> Picker<'a> {
     pub fn new(work: &'a Work, lane: usize) -> Self {
-        let mixed = match &work.kind {
-            Kind::Ring(_) => None,
-            Kind::Mixed(mixed) => Some(Box::new(MixedPicker::new(mixed, lane))),
+        let kind = match &work.kind {
+            Kind::Ring(sets) => PickerKind::Ring(sets),
+            Kind::Mixed(mixed) => PickerKind::Mixed(Box::new(MixedPicker::new(mixed, lane))),
+            Kind::Churn(churn) => PickerKind::Churn(Box::new(ChurnPicker::new(churn, lane))),
+            Kind::Streams(streams) => PickerKind::Stream(Box::new(StreamPicker::new(streams, lane))),
         };
-        Self { work, mixed }
+        Self { work, kind }
     }
 
     /// The next request; `None` if there is no more.
-    pub fn next(&mut self, endpoint: usize) -> Option<&'a Prepared> {
+    pub fn next(&mut self, endpoint: usize) -> Option<&Prepared> {
         let number = self.work.take()?;
-        match (&self.work.kind, &mut self.mixed) {
-            (Kind::Ring(sets), _) => around(sets.get(endpoint)?, number),
-            (Kind::Mixed(_), mixed) => mixed.as_mut()?.next(endpoint),
+        match &mut self.kind {
+            PickerKind::Ring(sets) => around(sets.get(endpoint)?, number),
+            PickerKind::Mixed(mixed) => mixed.next(endpoint),
+            PickerKind::Churn(churn) => churn.next(endpoint),
+            PickerKind::Stream(stream) => stream.next(endpoint),
         }
     }
 }
@@ -136,13 +170,14 @@ impl<'a> MixedPicker<'a> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::answer::Wanted;
     use crate::request::{Body, Operation};
     use std::collections::{BTreeMap, BTreeSet};
 
-    fn set(operation: Operation, count: u8) -> Sets {
+    /// Requests whose heads are their numbers.
+    pub fn set(operation: Operation, count: u8) -> Sets {
         let request = |n| Prepared {
             operation,
             head: Box::from([n]),

@@ -5,7 +5,7 @@ mod resources;
 use std::fmt::Write as _;
 
 use crate::report::{OperationResult, Report, Round};
-use crate::summary::{FIGURES, rows};
+use crate::summary::{FIGURES, WRITE_AMPLIFICATION, rows};
 use crate::units::{MIB, show_number, show_time};
 
 /// The head of the table.
@@ -96,7 +96,8 @@ pub fn medians(report: &Report) -> Option<String> {
         let _ = write!(out, "{:>5} {:24}{}", key.concurrency, key.operation.name(), key.title);
         for (name, figure) in FIGURES {
             if let Some(spread) = figure(&row) {
-                let show = if name == "req/s" { show_number } else { show_time };
+                let is_number = matches!(name, "req/s" | WRITE_AMPLIFICATION);
+                let show = if is_number { show_number } else { show_time };
                 let _ = write!(
                     out,
                     ", {name} {} ({}..{})",

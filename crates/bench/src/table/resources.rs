@@ -5,12 +5,23 @@ use std::fmt::Write as _;
 use super::printable;
 use crate::device::DeviceUse;
 use crate::process::ProcessUse;
-use crate::report::Round;
-use crate::units::{MIB, float, show_number};
+use crate::report::{PartResult, Round, median};
+use crate::units::{MIB, float, show_number, show_time};
 
-/// Lines on servers, devices and the verdict.
+/// Lines on endpoints and streams, servers, devices and the verdict.
 pub(super) fn lines(round: &Round) -> String {
     let mut out = String::new();
+    for endpoint in &round.by_endpoint {
+        let _ = writeln!(out, "      {}", of_endpoint(endpoint));
+    }
+    if let Some(line) = of_streams(&round.by_stream) {
+        let _ = writeln!(out, "      {line}");
+    }
+    if !round.trials.is_empty() {
+        let tried = |(concurrency, rate): &(usize, f64)| format!("{concurrency}: {}", show_number(*rate));
+        let trials: Vec<String> = round.trials.iter().map(tried).collect();
+        let _ = writeln!(out, "      tried, req/s by requests at once: {}", trials.join(", "));
+    }
     for server in &round.servers {
         if server.ended {
             let (name, pid) = (printable(&server.name), server.pid);
@@ -34,6 +45,38 @@ pub(super) fn lines(round: &Round) -> String {
         let _ = writeln!(out, "      {}\n      ({})", printable(&sentence), printable(&evidence));
     }
     out
+}
+
+fn of_endpoint(part: &PartResult) -> String {
+    let latency = part.latency.as_ref().map_or_else(String::new, |latency| {
+        format!(
+            ", p50 {}, p99 {}, p99.9 {}",
+            show_time(latency.p50),
+            show_time(latency.p99),
+            show_time(latency.p999)
+        )
+    });
+    format!(
+        "{}, {} connections: {} req/s, {} MiB/s{latency}, {} errors",
+        part.name,
+        part.connections,
+        show_number(part.per_second),
+        show_number(part.bytes_per_second / MIB),
+        part.errors
+    )
+}
+
+fn of_streams(streams: &[PartResult]) -> Option<String> {
+    let rates = || streams.iter().map(|stream| stream.bytes_per_second / MIB);
+    let (least, most) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
+    Some(format!(
+        "{} streams: {} MiB/s in sum, each {} (median, of {} to {})",
+        streams.len(),
+        show_number(rates().sum()),
+        show_number(median(rates())),
+        show_number(least),
+        show_number(most)
+    ))
 }
 
 fn of_server(server: &ProcessUse, answers: f64) -> String {

@@ -24,7 +24,7 @@ pub fn run(options: &BenchOptions) -> ExitCode {
     let console = Console::new();
     if options.list_presets {
         for preset in PRESETS {
-            console.say(&format!("{:14} {}", preset.name, preset.about));
+            console.say(&format!("{:16} {}", preset.name, preset.about));
         }
         return OK.into();
     }

@@ -27,6 +27,14 @@ pub enum Operation {
     Multipart,
     /// A mix of operations, see --mix
     Mixed,
+    /// So many objects (--objects, or one for each request at once): all are put, then read, then
+    /// deleted, each once
+    Burst,
+    /// Each object is written, read once and deleted, while --objects others stay alive
+    Churn,
+    /// Readers (--concurrency) that go through a large object each, from its first byte to its
+    /// last, in ranges (--range) one after another
+    Streams,
 }
 
 impl Operation {
@@ -39,6 +47,9 @@ impl Operation {
             Self::Delete => Test::Delete,
             Self::Multipart => Test::Multipart,
             Self::Mixed => Test::Mixed,
+            Self::Burst => Test::Burst,
+            Self::Churn => Test::Churn,
+            Self::Streams => Test::Streams,
         }
     }
 }
@@ -56,16 +67,21 @@ pub enum PayloadKind {
 #[derive(Debug, Clone)]
 pub struct Sizes(pub(super) Vec<u64>);
 
-/// Several numbers of requests at once.
+/// How many requests at once.
 #[derive(Debug, Clone)]
-pub struct Sweep(pub(super) Vec<usize>);
+pub enum Sweep {
+    /// Each of these.
+    Of(Vec<usize>),
+    /// As many as are fastest.
+    Fastest,
+}
 
 fn sizes(text: &str) -> Result<Sizes, String> {
     parse_sizes(text).map(Sizes)
 }
 
 fn sweep(text: &str) -> Result<Sweep, String> {
-    parse_sweep(text).map(Sweep)
+    if text.trim() == "fastest" { Ok(Sweep::Fastest) } else { parse_sweep(text).map(Sweep::Of) }
 }
 
 fn positive_size(text: &str) -> Result<u64, String> {
@@ -115,7 +131,8 @@ pub struct BenchOptions {
     pub command: Option<BenchCommand>,
 
     /// The endpoint, such as http://127.0.0.1:9000. Several, separated by commas, get connections
-    /// in turn
+    /// in turn, and figures for each beside the sum. The load is even if --concurrency is a
+    /// multiple of their number
     #[arg(value_name = "ENDPOINT", required_unless_present = "list_presets")]
     pub endpoint: Option<String>,
 
@@ -123,7 +140,7 @@ pub struct BenchOptions {
     #[arg(value_name = "OPERATION", value_enum, required_unless_present_any = ["preset", "list_presets"])]
     pub operation: Option<Operation>,
 
-    /// Measure what a published study did, in place of an operation
+    /// Measure what a published study did, in place of an operation (--list-presets)
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(PRESETS.map(|preset| preset.name)),
         conflicts_with_all = ["operation", "size", "range", "mix", "page", "part_size", "count"])]
     pub preset: Option<String>,
@@ -136,12 +153,13 @@ pub struct BenchOptions {
     #[arg(long)]
     pub list_presets: bool,
 
-    /// The size of objects, or several: 4k, 1k,16k,1m [default: 1m; multipart: 1g]
+    /// The size of objects, or several: 4k, 1k,16k,1m [default: 1m; multipart and streams: 1g]
     #[arg(long, short, value_name = "SIZE", value_parser = sizes)]
     pub size: Option<Sizes>,
 
-    /// Requests at once, or several to go through: 1,2,4..64 doubles, 100..350+50 goes in steps
-    /// [default: 16, or the preset's]
+    /// Requests at once, or several to go through: 1,2,4..64 doubles, 100..350+50 goes in steps.
+    /// With "fastest", each step first tries 1, 2, 4, ... for a second each, up to where more are
+    /// no faster, and is measured with the best [default: 16, or the preset's]
     #[arg(long, short, value_name = "N", value_parser = sweep)]
     pub concurrency: Option<Sweep>,
 
@@ -168,11 +186,12 @@ pub struct BenchOptions {
     #[arg(long, value_name = "N", value_parser = whole::<u64, 1, 1_000_000_000_000>)]
     pub count: Option<u64>,
 
-    /// Objects to read, to list or to delete, or keys to write in turn; at most 20000
+    /// Objects to read, to list or to delete, or keys to write in turn, or objects of a burst, or
+    /// objects that are alive in a churn; at most 20000
     #[arg(long, value_name = "N", value_parser = objects)]
     pub objects: Option<usize>,
 
-    /// For get: read ranges of this length
+    /// For get and streams: read ranges of this length [default for streams: 128k]
     #[arg(long, value_name = "SIZE", value_parser = positive_size)]
     pub range: Option<u64>,
 

@@ -7,7 +7,7 @@ use bench::units::{Rate, show_size};
 use bench::{Credentials, Endpoint, Payload, Plan, Step, Test, Trust, preset_steps};
 use s3_types::limits::PARTS_MAX;
 
-use super::options::{BenchOptions, Operation, PayloadKind};
+use super::options::{BenchOptions, Operation, PayloadKind, Sweep};
 use crate::credentials;
 
 pub(super) fn plan(options: &BenchOptions) -> Result<Plan, String> {
@@ -48,19 +48,31 @@ fn steps(options: &BenchOptions, endpoints: usize) -> Result<Vec<Step>, String> 
             "signed headers are good for 15 minutes: with --payload signed a step may take 10".to_owned()
         );
     }
-    let swept = options.concurrency.as_ref().map(|sweep| sweep.0.as_slice());
-    if let Some(preset) = &options.preset {
-        let steps = preset_steps(preset, endpoints, options.scale, swept);
-        let steps = steps.ok_or_else(|| format!("no preset {preset}"))?;
-        steps.iter().try_for_each(|step| refuse_foreign(options, step.test))?;
-        return Ok(steps);
+    let (swept, fastest) = match &options.concurrency {
+        Some(Sweep::Of(swept)) => (Some(swept.as_slice()), false),
+        // What each step begins with; it finds its own.
+        Some(Sweep::Fastest) => (Some([1].as_slice()), true),
+        None => (None, false),
+    };
+    let mut steps = match &options.preset {
+        Some(preset) => preset_steps(preset, endpoints, options.scale, swept)
+            .ok_or_else(|| format!("no preset {preset}"))?,
+        None => own_steps(options, endpoints, swept.unwrap_or(&[16]))?,
+    };
+    for step in &mut steps {
+        step.fastest |= fastest;
+        refuse_foreign(options, step)?;
     }
+    Ok(steps)
+}
+
+/// Steps of one operation.
+fn own_steps(options: &BenchOptions, endpoints: usize, swept: &[usize]) -> Result<Vec<Step>, String> {
     let Some(test) = options.operation.map(Operation::test) else {
         return Err("nothing to measure".to_owned());
     };
-    refuse_foreign(options, test)?;
     let (part_size, page) = (options.part_size.unwrap_or(64 << 20), options.page.unwrap_or(1000));
-    let default = if test == Test::Multipart { 1 << 30 } else { 1 << 20 };
+    let default = if matches!(test, Test::Multipart | Test::Streams) { 1 << 30 } else { 1 << 20 };
     let sizes = options.size.as_ref().map_or_else(|| vec![default], |sizes| sizes.0.clone());
     let mut steps = Vec::new();
     for &size in &sizes {
@@ -68,10 +80,10 @@ fn steps(options: &BenchOptions, endpoints: usize) -> Result<Vec<Step>, String> 
             let (size, part_size) = (show_size(size), show_size(part_size));
             return Err(format!("{size} in parts of {part_size}: S3 allows {PARTS_MAX} parts"));
         }
-        if size == 0 && options.range.is_some() {
+        if size == 0 && (options.range.is_some() || test == Test::Streams) {
             return Err("an empty object has no ranges".to_owned());
         }
-        for &concurrency in swept.unwrap_or(&[16]) {
+        for &concurrency in swept {
             steps.push(Step {
                 test,
                 size,
@@ -80,6 +92,7 @@ fn steps(options: &BenchOptions, endpoints: usize) -> Result<Vec<Step>, String> 
                 mix: options.mix.unwrap_or_default(),
                 page: page.into(),
                 concurrency,
+                fastest: false,
                 endpoints,
                 most: options.count,
             });
@@ -88,26 +101,32 @@ fn steps(options: &BenchOptions, endpoints: usize) -> Result<Vec<Step>, String> 
     Ok(steps)
 }
 
-/// Options that say nothing of this test were meant for another.
-fn refuse_foreign(options: &BenchOptions, test: Test) -> Result<(), String> {
-    let listing = [Test::List, Test::Mixed].as_slice();
-    let all_but_multipart =
-        [Test::Put, Test::Get, Test::Head, Test::List, Test::Delete, Test::Mixed].as_slice();
-    for (given, name, of) in [
-        (options.range.is_some(), "range", [Test::Get].as_slice()),
-        (options.part_size.is_some(), "part-size", &[Test::Multipart]),
-        (options.mix.is_some(), "mix", &[Test::Mixed]),
-        (options.page.is_some(), "page", listing),
-        (options.objects.is_some(), "objects", all_but_multipart),
-        (options.threads.is_some(), "threads", all_but_multipart),
-        (options.rate.is_some(), "rate", all_but_multipart),
+/// Options that say nothing of this step were meant for another.
+fn refuse_foreign(options: &BenchOptions, step: &Step) -> Result<(), String> {
+    let test = step.test;
+    let of_many_threads = test != Test::Multipart;
+    // An upload is of one object, and each stream has its own.
+    let with_objects = !matches!(test, Test::Multipart | Test::Streams);
+    let with_rate = !matches!(test, Test::Multipart | Test::Burst);
+    let repeatable = matches!(test, Test::Put | Test::Get | Test::Head | Test::List | Test::Mixed);
+    for (given, name, is_for_it) in [
+        (options.range.is_some(), "--range", matches!(test, Test::Get | Test::Streams)),
+        (options.part_size.is_some(), "--part-size", test == Test::Multipart),
+        (options.mix.is_some(), "--mix", test == Test::Mixed),
+        (options.page.is_some(), "--page", matches!(test, Test::List | Test::Mixed)),
+        (options.objects.is_some(), "--objects", with_objects),
+        (options.threads.is_some(), "--threads", of_many_threads),
+        (options.rate.is_some(), "--rate", with_rate),
+        (options.count.is_some(), "--count", test != Test::Burst),
+        (step.fastest, "--concurrency fastest", repeatable),
     ] {
-        if given && !of.contains(&test) {
-            return Err(format!("--{name} says nothing of {}", test.name()));
+        if given && !is_for_it {
+            return Err(format!("{name} says nothing of {}", test.name()));
         }
     }
-    if matches!(options.rate, Some(Rate::OfPeak(_))) && (test == Test::Delete || options.count.is_some()) {
-        return Err("a share of the peak needs work that does not end: no delete, no --count".to_owned());
+    let ends = test == Test::Delete || step.most.is_some();
+    if ends && (step.fastest || matches!(options.rate, Some(Rate::OfPeak(_)))) {
+        return Err("what is measured more than once may not end: no delete, no --count".to_owned());
     }
     Ok(())
 }
