@@ -338,6 +338,23 @@ class TestAsking:
         assert status == 1 and "no answer within 5 s" in text
         assert time.monotonic() - started < 10
 
+    def test_a_socket_that_nobody_accepts_on(self, tmp_path):
+        path = tmp_path / "operations"
+        with ExitStack() as stack:
+            listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listener.bind(str(path))
+            listener.listen(0)
+            # Until there is no room any more.
+            with suppress(BlockingIOError):
+                while True:
+                    waiting = stack.enter_context(socket.socket(socket.AF_UNIX))
+                    waiting.setblocking(False)
+                    waiting.connect(str(path))
+            started = time.monotonic()
+            status, text = self.ask(f"unix:{path}")
+            assert status == 1 and "no answer within 5 s" in text
+            assert time.monotonic() - started < 10
+
     def test_waiting(self, make_server, tmp_path):
         path = tmp_path / "operations"
         command = [binary(), "ready", "--wait", "60", f"unix:{path}"]

@@ -3,11 +3,17 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::os::unix::net::UnixStream;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
 /// How long one question may take, connection and answer together; `limits::READY_TIME_MAX` is
 /// shorter, twice over.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
+/// Between two attempts to connect.
+const PAUSE: Duration = Duration::from_millis(50);
 /// Most of an answer that is read: metrics take some 50 KiB.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// What to say of who answers something else.
@@ -26,7 +32,7 @@ pub struct Answer {
 pub fn get(address: &str, path: &str) -> Result<Answer, String> {
     let deadline = Instant::now() + ANSWER_TIME_MAX;
     let answer = if let Some(path_of_socket) = address.strip_prefix("unix:") {
-        UnixStream::connect(path_of_socket).and_then(|stream| talk(stream, path, deadline))
+        connect_unix(path_of_socket, deadline).and_then(|stream| talk(stream, path, deadline))
     } else {
         connect(address, deadline).and_then(|stream| talk(stream, path, deadline))
     };
@@ -37,6 +43,24 @@ pub fn get(address: &str, path: &str) -> Result<Answer, String> {
         _ => format!("{address}: {error}"),
     })?;
     read(&answer).ok_or_else(|| format!("{address}: {STRANGER}"))
+}
+
+/// A socket on which nobody accepts has no room at some time; connecting would wait for it for ever.
+fn connect_unix(path: &str, deadline: Instant) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(path)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    loop {
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => {
+                let stream = UnixStream::from(socket);
+                stream.set_nonblocking(false)?;
+                return Ok(stream);
+            }
+            Err(Errno::AGAIN) => sleep(left(deadline)?.min(PAUSE)),
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 fn connect(address: &str, deadline: Instant) -> io::Result<TcpStream> {
@@ -92,7 +116,9 @@ impl Patient for UnixStream {
 
 fn talk(mut stream: impl Patient, path: &str, deadline: Instant) -> io::Result<String> {
     stream.wait_for(left(deadline)?)?;
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: slipway\r\nconnection: close\r\n\r\n")?;
+    // In one piece: who answers before all of it is there may reset the connection.
+    let question = format!("GET {path} HTTP/1.1\r\nhost: slipway\r\nconnection: close\r\n\r\n");
+    stream.write_all(question.as_bytes())?;
     let (mut answer, mut piece) = (Vec::new(), vec![0; 64 << 10]);
     while answer.len() < ANSWER_BYTES_MAX {
         // Of the answer, not of each of its bytes: whoever sends one a second has no end.
