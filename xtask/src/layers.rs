@@ -78,6 +78,8 @@ const KNOW_BACKENDS: &[(&str, &str)] = &[
     ("sweep.rs", "sweeps are files' alone"),
     ("commands", "so are the operator's tools"),
     ("limits.rs", "adds up the threads and the memory of all crates"),
+    ("state_dir.rs", "reads files in a tree as carefully as they are read there"),
+    ("agreement.rs", "notes the format that the files of a tree have"),
 ];
 
 /// Where unsafe code may be, below `crates/`.
