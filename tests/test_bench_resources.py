@@ -1,6 +1,7 @@
 """What `slipway bench` tells beside its rates: what servers and devices did, and what limited a step."""
 
 import csv
+import importlib
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 
 from support.bench import ENOUGH, QUICK, Run, made
 from support.data import MIB
-from support.server import Server
+from support.server import REPOSITORY, Server
 from support.wire import poll
 
 KIB = 1024
@@ -156,6 +157,32 @@ class TestVerdict:
         report = run.end(status=1)
         found = verdict(report)
         assert found["limit"] == "not_clear" and found["reason"] == "nothing was answered"
+
+    @pytest.fixture
+    def shares(self, monkeypatch) -> Iterator:
+        """Control groups, which are removed once the servers in them have ended."""
+        monkeypatch.syspath_prepend(str(REPOSITORY / "bench"))
+        made = importlib.import_module("lab").Shares(f"slipway-test-{os.getpid()}")
+        if not made.top:
+            pytest.skip("this machine lets us make no control groups")
+        yield made
+        made.close()
+
+    def test_a_server_that_uses_all_of_its_quota(self, shares, own_server, tmp_path):
+        """So little is soon used, and can be had on a busy machine too, some time or other."""
+        group = shares.group("server", 0.05)
+        (group.directory / "cgroup.procs").write_text(str(own_server.pid))
+        arguments = ("head", "--objects", "5", "-c", "8", "-d", "5s", "--warm-up", "500ms")
+        for _ in range(5):
+            run = Run(tmp_path, own_server.endpoint, *arguments)
+            report = run.end()
+            (watched,) = report["rounds"][0]["servers"]
+            assert watched["processors"] == pytest.approx(0.05)
+            found = verdict(report)
+            if found["limit"] == "gateway":
+                break
+        assert found["limit"] == "gateway", found
+        assert f"limited by gateway: slipway (pid {own_server.pid}) uses all processors" in run.out
 
     def test_evidence_is_of_what_each_may_use(self, own_server, tmp_path):
         """A server that may use one processor is full with one, whatever the machine has."""

@@ -94,7 +94,7 @@ impl Share {
     fn shown(self) -> String {
         let processors = if (self.of - 1.0).abs() < 1e-9 { "processor" } else { "processors" };
         let of =
-            if self.of.fract().abs() < 1e-9 { whole(self.of).to_string() } else { format!("{:.1}", self.of) };
+            if self.of.fract().abs() < 1e-9 { whole(self.of).to_string() } else { format!("{:.2}", self.of) };
         format!("{:.2} of {of} {processors}", self.used)
     }
 }
@@ -352,6 +352,12 @@ mod tests {
         let client = Share { used: 0.95, of: 1.0 };
         check(Limit::Rate, "100 a second", &Evidence { rate: Some((100.0, 99.0)), client, ..quiet() });
         check(Limit::Client, "no time left", &Evidence { rate: Some((100.0, 60.0)), client, ..quiet() });
+    }
+
+    #[test]
+    fn a_quota_is_shown_as_it_is() {
+        assert_eq!(Share { used: 0.049, of: 0.05 }.shown(), "0.05 of 0.05 processors");
+        assert_eq!(Share { used: 1.5, of: 2.0 }.shown(), "1.50 of 2 processors");
     }
 
     #[test]

@@ -57,9 +57,10 @@ fn of_endpoint(part: &PartResult) -> String {
         )
     });
     format!(
-        "{}, {} connections: {} req/s, {} MiB/s{latency}, {} errors",
+        "{}, {} {}: {} req/s, {} MiB/s{latency}, {} errors",
         part.name,
         part.connections,
+        if part.connections == 1 { "connection" } else { "connections" },
         show_number(part.per_second),
         show_number(part.bytes_per_second / MIB),
         part.errors
