@@ -330,15 +330,22 @@ class HAProxy:
 
 
 @contextlib.contextmanager
-def image(kind: str, work: pathlib.Path):
-    """Yields where a file system made for this is mounted."""
-    file, place = work / "image", work / "mount"
+def image(kind: str, work: pathlib.Path, size: int = IMAGE_BYTES, volumes: int = 1):
+    """Yields where a file system made for this is mounted: of that size (bytes), on one file or (btrfs) striped over several."""
+    place = work / "mount"
     place.mkdir()
-    with open(file, "wb") as made:
-        made.truncate(IMAGE_BYTES)
-    run(f"mkfs.{kind}", "-q", file)
-    run("mount", "-o", "loop", file, place)
-    try:
+    with contextlib.ExitStack() as undo:
+        devices = []
+        for number in range(volumes):
+            file = work / f"image{number}"
+            with open(file, "wb") as made:
+                made.truncate(size // volumes)
+            undo.callback(file.unlink)
+            devices.append(run("losetup", "--find", "--show", file).strip())
+            undo.callback(run, "losetup", "--detach", devices[-1])
+        striped = ["-d", "raid0", "-m", "raid0"] if volumes > 1 else []
+        run(f"mkfs.{kind}", "-q", *striped, *devices)
+        others = ["-o", ",".join(f"device={device}" for device in devices)] if volumes > 1 else []
+        run("mount", *others, devices[0], place)
+        undo.callback(run, "umount", place)
         yield place
-    finally:
-        run("umount", place)

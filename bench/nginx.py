@@ -19,17 +19,10 @@ import tempfile
 import time
 
 from common import KEYS, ROOT, cpu_seconds, presign, request, server
+from servers import nginx_configuration
 
 UNITS = {"k": 1 << 10, "m": 1 << 20}
-CONF = """
-worker_processes 2; pid {work}/nginx.pid; error_log {work}/error.log; daemon off; user root;
-events {{ worker_connections 1024; }}
-http {{
-  access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; default_type application/octet-stream;
-  client_body_temp_path {work}/t1; proxy_temp_path {work}/t2; fastcgi_temp_path {work}/t3; uwsgi_temp_path {work}/t4; scgi_temp_path {work}/t5;
-  server {{ listen 127.0.0.1:{port}{tls}; root {data}; }}
-}}
-"""
+SERVER = "server {{ listen 127.0.0.1:{port}{tls}; root {data}; }}"
 
 
 def make_certificate(work: pathlib.Path) -> tuple[str, str]:
@@ -97,7 +90,8 @@ def main() -> None:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
             probe.close()
-            (work / "nginx.conf").write_text(CONF.format(work=work, port=port, data=work / "data", tls=tls))
+            more = SERVER.format(port=port, data=work / "data", tls=tls)
+            (work / "nginx.conf").write_text(nginx_configuration(work, more))
             nginx = subprocess.Popen(["nginx", "-c", work / "nginx.conf", "-e", work / "error.log"])
             try:
                 time.sleep(1)

@@ -15,53 +15,26 @@ import contextlib
 import json
 import os
 import pathlib
-import shlex
-import signal
-import socket
 import subprocess
 import tempfile
-import time
 
-from common import ACCESS_KEY, ROOT, SECRET_KEY, environment, peak_resident_mib
-
-BINARY = ROOT / "target/release/slipway"
+from common import ACCESS_KEY, SECRET_KEY, peak_resident_mib
+from servers import BINARY, Running, started
 
 
-def free_address() -> str:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{listener.getsockname()[1]}"
-
-
-@contextlib.contextmanager
-def started(command: str, directory: pathlib.Path):
-    """Yields address and pid of a server. A command that does not say where is one of ours."""
-    address = free_address()
-    if "{address}" not in command:
-        words = shlex.split(command)
-        command = shlex.join(words if "serve" in words else [*words, "serve"])
-        command += " --durability none --listen {address} {dir}"
-    directory.mkdir()
-    env = environment()
-    for prefix in ("SLIPWAY_ROOT", "ROOT"):
-        env |= {f"{prefix}_ACCESS_KEY": ACCESS_KEY, f"{prefix}_SECRET_KEY": SECRET_KEY}
-    words = shlex.split(command.format(address=address, dir=shlex.quote(str(directory))))
-    process = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL)
-    try:
-        for _ in range(100):
-            with contextlib.suppress(OSError), socket.create_connection(address.split(":")):
-                break
-            time.sleep(0.1)
-        yield address, process.pid
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
-
-
-def measure(address: str, pid: int, options: argparse.Namespace, concurrency: int, payload: str) -> dict:
-    command = [BINARY, "bench", f"http://{address}", "put", "--size", options.size, "-c", str(concurrency)]
+def measure(server: Running, options: argparse.Namespace, concurrency: int, payload: str) -> dict:
+    command = [
+        BINARY,
+        "bench",
+        f"http://{server.address}",
+        "put",
+        "--size",
+        options.size,
+        "-c",
+        str(concurrency),
+    ]
     command += ["-d", f"{options.seconds}s", "--payload", payload, "--objects", str(options.objects)]
-    command += ["--server-pid", str(pid)]
+    command += ["--server-pid", str(server.pid)]
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         command += ["--json", report.name]
         env = dict(os.environ, AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
@@ -96,8 +69,8 @@ def main() -> None:
         for _ in range(options.rounds):
             for concurrency in options.concurrency:
                 for payload in options.payload:
-                    for name, (address, pid) in running.items():
-                        now = measure(address, pid, options, concurrency, payload)
+                    for name, server in running.items():
+                        now = measure(server, options, concurrency, payload)
                         step = (concurrency, payload, name)
                         best[step] = min(now, best.get(step, now), key=lambda found: found["cpu"])
         print(f"load {os.getloadavg()[0]:.1f}")
@@ -106,8 +79,8 @@ def main() -> None:
                 f"{options.size} PUT, {payload:8} {concurrency:4} at once  {name:12} {found['cpu']:7.0f} us CPU"
                 f"  {found['rate']:7.0f}/s  p50 {found['p50'] / 1e3:6.1f} ms"
             )
-        for name, (_, pid) in running.items():
-            print(f"{name:12} peak resident memory {peak_resident_mib(pid):.0f} MiB")
+        for name, server in running.items():
+            print(f"{name:12} peak resident memory {peak_resident_mib(server.pid):.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -1,89 +1,188 @@
 #!/usr/bin/env python3
-"""Repeats the published studies (the presets of `slipway bench`) on this server and on others beside it, and sets the results side by side.
+"""Repeats four published studies of S3 servers, and sets each of their figures beside ours: docs/STUDIES.md.
 
-All servers run at once, each with a directory of its own below --dir, and are loaded one after the other, preset by preset, so that what
-else the machine does falls on all alike. Writes PRESET-SERVER.json and .html to --out, and what `slipway bench compare` says of each to the
-terminal and to PRESET-SERVER.txt.
+    cargo build --release && bench/study.py --all --scale small      # all rows, within five minutes
+    bench/study.py a --scale full --dir /mnt/x                       # one gateway, as the study did it
+    bench/study.py a c --nginx --server 'versitygw=versitygw --port {address} --keep-alive --quiet posix {dir}' \\
+        --server 'minio=minio server --quiet --address {address} {dir}/1 {dir}/2 {dir}/3 {dir}/4'
+    bench/study.py --all --json bench/studies/measured.json --write  # and docs/STUDIES.md from it
+    bench/study.py --write --json bench/studies/measured.json        # the document alone
 
-    cargo build --release && bench/study.py --dir /mnt/x
-    bench/study.py --presets put-1m head small --seconds 10 --scale 1
-    bench/study.py --server 'peer=versitygw --port {address} --keep-alive posix {dir}'     # keys: ROOT_ACCESS_KEY, ROOT_SECRET_KEY
+Studies: a, one gateway on a null backend and on files; b, one to five gateways on one tree (as root); c, tiny objects, and what
+they leave on disks (some of it as root); d, the tables of a cluster in a cloud, by `slipway plan`.
+
+Each server has a directory of its own below --dir; they are loaded in turn, step by step. A command with {dir} is measured on
+files, one without it beside our null backend. Servers get the keys as ROOT_ACCESS_KEY and MINIO_ROOT_USER have them; name them
+versitygw and minio, since rows are held to these. What is measured goes to --json, each study in place of what that had of it.
+Exit status: 0 measured; 1 some of it could not be, and why; 2 wrong options.
 """
 
 import argparse
-import contextlib
+import datetime
+import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
+import time
 
-from common import ACCESS_KEY, ROOT, SECRET_KEY
-from put import BINARY, started
+from common import ROOT
+from servers import BINARY
+from studies import study_a, study_b, study_c, study_d
+from studies.document import render
+from studies.rows import published, verdict
+from studies.run import OURS, Run, Server
+from studies.scale import SCALES
 
-PRESETS = ["put-1m", "small", "head", "ranged-10g", "multipart-10g"]
-OURS = "slipway"
-
-
-def bench(preset: str, address: str, pid: int, name: str, options: argparse.Namespace) -> pathlib.Path:
-    report = options.out / f"{preset}-{name}.json"
-    command = [BINARY, "bench", f"http://{address}", "--preset", preset, "--scale", str(options.scale)]
-    command += ["-d", f"{options.seconds}s", "--server-pid", str(pid), "--json", report]
-    command += ["--html", report.with_suffix(".html"), "--repeat", str(options.repeat)]
-    if options.concurrency:
-        command += ["-c", options.concurrency]
-    env = dict(os.environ, AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
-    print(f"\n== {preset}, {name}", flush=True)
-    done = subprocess.run(command, env=env)
-    # 1 is for errors among the answers, which the report has.
-    if done.returncode > 1:
-        sys.exit(f"{preset} on {name} could not be measured")
-    return report
+STUDIES = {"a": study_a, "b": study_b, "c": study_c, "d": study_d}
+DOCUMENT = ROOT / "docs/STUDIES.md"
+FORMAT = 1
 
 
-def main() -> None:
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("studies", nargs="*", metavar="STUDY", help="a, b, c, d")
+    parser.add_argument("--all", action="store_true", help="all four")
+    parser.add_argument("--scale", choices=list(SCALES), default="small", help="default: %(default)s")
     parser.add_argument(
-        "--dir", default=None, help="where the data goes (default: the system's temporary directory)"
-    )
-    parser.add_argument(
-        "--out", type=pathlib.Path, default=ROOT / "target/study", help="default: %(default)s"
-    )
-    parser.add_argument(
-        "--presets", nargs="+", default=PRESETS, metavar="PRESET", help="default: %(default)s"
+        "--dir", type=pathlib.Path, help="where data goes (default: the system's temporary directory)"
     )
     parser.add_argument(
         "--server", action="append", default=[], metavar="NAME=COMMAND", help="another server"
     )
+    parser.add_argument("--nginx", action="store_true", help="beside nginx too, where it can do the same")
     parser.add_argument("--durability", default="none", choices=["none", "data", "full"], help="of ours")
+    parser.add_argument("--binary", type=pathlib.Path, default=BINARY, help="default: %(default)s")
+    parser.add_argument("--json", type=pathlib.Path, default=ROOT / "target/study/measured.json")
     parser.add_argument(
-        "--scale", type=float, default=1.0, help="of objects of gigabytes (default: %(default)s)"
+        "--write", action="store_true", help=f"write {DOCUMENT.relative_to(ROOT)} from --json"
     )
-    parser.add_argument("--seconds", type=int, default=10, help="of each step (default: %(default)s)")
-    parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--concurrency", help="instead of the presets' own")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    servers = {OURS: f"{BINARY} serve --durability {options.durability} --listen {{address}} {{dir}}"}
-    servers |= dict(given.split("=", 1) for given in options.server)
-    with contextlib.ExitStack() as stack:
-        work = pathlib.Path(
-            stack.enter_context(tempfile.TemporaryDirectory(dir=options.dir, prefix="slipway-study-"))
-        )
-        running = {
-            name: stack.enter_context(started(command, work / name)) for name, command in servers.items()
-        }
-        for preset in options.presets:
-            reports = {name: bench(preset, *of, name, options) for name, of in running.items()}
-            ours = reports.pop(OURS)
-            for name, theirs in reports.items():
-                command = [BINARY, "bench", "compare", theirs, ours]
-                text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-                theirs.with_suffix(".txt").write_text(text)
-                print(f"\n-- {preset}: {OURS} over {name}\n{text}", flush=True)
-    print(f"\nreports: {options.out}")
+    if unknown := [name for name in options.studies if name not in STUDIES]:
+        parser.error(f"no study {unknown[0]}")
+    if options.all:
+        options.studies = list(STUDIES)
+    if not options.studies and not options.write:
+        parser.error("which study? a, b, c, d, or --all")
+    for given in options.server:
+        name, found, command = given.partition("=")
+        if not found or name == OURS or "{address}" not in command:
+            parser.error(
+                f"--server {given}: NAME=COMMAND with {{address}} in it, and another name than {OURS}"
+            )
+    return options
+
+
+def said(*command: str | os.PathLike) -> str:
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout.strip()
+
+
+def machine(directory: pathlib.Path) -> dict:
+    processor = next(
+        (line.partition(":")[2].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
+        "",
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "processors": os.cpu_count(),
+        "processor": processor,
+        "memory_gib": round(memory / 2**30),
+        "kernel": os.uname().release,
+        "file_system": said("stat", "-f", "-c", "%T", directory),
+    }
+
+
+def command_shown() -> str:
+    """As it can be typed again: without where this run had its data and its report."""
+    words, left = iter(sys.argv[1:]), []
+    for word in words:
+        if word in ("--json", "--binary"):
+            next(words, None)
+        elif word != "--write":
+            left.append(word)
+    return f"bench/study.py {shlex.join(left)}"
+
+
+def measure(letter: str, options: argparse.Namespace, directory: pathlib.Path) -> dict:
+    """A study, as --json keeps it."""
+    others = [
+        Server(name, command) for name, _, command in (given.partition("=") for given in options.server)
+    ]
+    run = Run(
+        options.binary, directory, SCALES[options.scale], options.durability, others, with_nginx=options.nginx
+    )
+    began, load = time.monotonic(), os.getloadavg()[0]
+    STUDIES[letter].measure(run)
+    return {
+        "date": datetime.date.today().isoformat(),
+        "commit": said(options.binary, "--version").rpartition("(")[2].rstrip(")"),
+        "command": command_shown(),
+        "scale": options.scale,
+        "durability": options.durability,
+        "machine": machine(directory),
+        "load": [load, os.getloadavg()[0]],
+        "seconds": time.monotonic() - began,
+        "rows": run.rows,
+        "steps": run.steps,
+        "problems": run.problems,
+    }
+
+
+def read(path: pathlib.Path) -> dict:
+    if not path.exists():
+        return {"format": FORMAT, "studies": {}}
+    found = json.loads(path.read_text())
+    if found.get("format") != FORMAT:
+        sys.exit(f"{path}: of another format; remove it, and measure again")
+    return found
+
+
+def rounded(value):
+    """Four digits: more are noise, in a file that is kept."""
+    if isinstance(value, dict):
+        return {name: rounded(of) for name, of in value.items()}
+    if isinstance(value, list):
+        return [rounded(of) for of in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def tell(letter: str, found: dict) -> None:
+    _, rows = published()
+    print(f"\nstudy {letter}: {found['seconds']:.0f} s")
+    for row in (row for row in rows if row.study == letter):
+        of = found["rows"].get(row.id, {})
+        ours = of.get("text") or (f"{of['value']:,.4g} {row.unit}" if "value" in of else "")
+        shape = f", {row.shape['what']}: {of['shape']:.3g}" if row.shape and "shape" in of else ""
+        print(f"  {row.id:24} {row.published}\n{'':27}{ours}{shape}: {verdict(row, of or None)}")
+    print(flush=True)
+
+
+def main() -> None:
+    options = arguments()
+    measured = read(options.json)
+    began = time.monotonic()
+    if options.studies and not options.binary.exists():
+        sys.exit(f"{options.binary} does not exist: cargo build --release")
+    failed = False
+    for name in options.studies:
+        with tempfile.TemporaryDirectory(dir=options.dir, prefix="slipway-study-") as directory:
+            # nginx's workers may be someone else.
+            os.chmod(directory, 0o755)
+            found = rounded(measure(name, options, pathlib.Path(directory)))
+        measured["studies"][name.upper()] = found
+        failed |= bool(found["problems"])
+        tell(name.upper(), found)
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(measured, indent=1) + "\n")
+    if options.studies:
+        print(f"{len(options.studies)} studies in {time.monotonic() - began:.0f} s: {options.json}")
+    if options.write:
+        DOCUMENT.write_text(render(measured))
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":

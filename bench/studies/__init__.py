@@ -1,0 +1,1 @@
+"""The published studies of S3 servers, repeated: what bench/study.py is made of."""

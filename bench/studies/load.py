@@ -1,0 +1,101 @@
+"""`slipway bench` on a server, and what came of it."""
+
+import contextlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Sequence
+
+from common import ACCESS_KEY, SECRET_KEY, environment
+from lab import Unmeasurable
+
+TIMEOUT_SECONDS = 7200
+
+
+def bench(
+    binary: pathlib.Path, addresses: Sequence[str], pids: Sequence[int], words: Sequence[object]
+) -> list[dict]:
+    """The rounds of one run, as `slipway bench --json` has them."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        urls = ",".join(f"http://{address}" for address in addresses)
+        command = [binary, "bench", urls, *map(str, words), "--json", report.name]
+        command += [part for pid in pids for part in ("--server-pid", str(pid))]
+        env = dict(environment(), AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        # 1 is for errors among the answers, which the report has.
+        if done.returncode > 1:
+            raise Unmeasurable(f"slipway bench {' '.join(map(str, words))}: {done.stderr.strip()[-500:]}")
+        found = json.load(report)
+    rounds = [of for of in found["rounds"] if of["answers"]]
+    if not rounds:
+        said = "; ".join(found["problems"]) or done.stdout.strip()[-500:]
+        raise Unmeasurable(f"slipway bench {' '.join(map(str, words))}: no answers: {said}")
+    return rounds
+
+
+def main_operation(round_: dict) -> dict:
+    """Of an upload its parts; of all else there is one."""
+    return max(round_["operations"], key=lambda of: (of["bytes_per_second"], of["answers"]))
+
+
+def errors(round_: dict) -> int:
+    of = [round_["errors_outside"], *(one["errors"] for one in round_["operations"])]
+    return sum(sum(each.values()) for each in of)
+
+
+def brought_together(rounds: list[dict], middle=statistics.mean) -> dict:
+    """A step over its rounds: rates, latencies (us), CPU of the servers and of the load for each answer (us)."""
+
+    def over(figure) -> float | None:
+        numbers = [number for number in map(figure, rounds) if number is not None]
+        return middle(numbers) if numbers else None
+
+    def latency(name: str):
+        return lambda of: (main_operation(of)["latency"] or {}).get(name)
+
+    def cpu_per_gib(of: dict) -> float | None:
+        gib = main_operation(of)["bytes_per_second"] * of["seconds"] / 2**30
+        return sum(server["cpu_seconds"] for server in of["servers"]) / gib if gib and of["servers"] else None
+
+    step = {
+        "concurrency": rounds[0]["concurrency"],
+        "rounds": len(rounds),
+        "answers": sum(main_operation(of)["answers"] for of in rounds),
+        "per_second": over(lambda of: main_operation(of)["per_second"]),
+        "mib_per_second": over(lambda of: main_operation(of)["bytes_per_second"] / 2**20),
+        "p50": over(latency("p50")),
+        "p99": over(latency("p99")),
+        "p999": over(latency("p999")),
+        "server_cpu_us": over(lambda of: of["server_cpu_us"]),
+        "client_cpu_us": over(lambda of: of["client_cpu_us"]),
+        "cpu_seconds_per_gib": over(cpu_per_gib),
+        "errors": sum(map(errors, rounds)),
+    }
+    # Of programs that say what was the limit.
+    with contextlib.suppress(KeyError, TypeError):
+        step["limited_by"] = rounds[-1]["limited_by"]
+    return step
+
+
+class Device:
+    """Writes of the block device below a directory, from /sys; flushed before each look."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        number = os.stat(directory).st_dev
+        self.directory = directory
+        self.stat = pathlib.Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}/stat")
+        self.began = self.look()
+
+    def look(self) -> tuple[int, int]:
+        """Writes and bytes since it is there."""
+        subprocess.run(["sync", "-f", self.directory], check=True)
+        fields = self.stat.read_text().split()
+        return int(fields[4]), int(fields[6]) * 512
+
+    def since(self) -> tuple[int, int]:
+        """Writes and bytes since this was made."""
+        writes, size = self.look()
+        return writes - self.began[0], size - self.began[1]

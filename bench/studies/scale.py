@@ -1,0 +1,101 @@
+"""How much of each study is done."""
+
+import dataclasses
+
+MIB, GIB = 1 << 20, 1 << 30
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """Sizes in bytes, times in seconds."""
+
+    # Study A.
+    bursts: tuple[int, ...]
+    one_at_a_time: int
+    parts_bytes: int
+    parts_at_once: tuple[int, ...]
+    head_clients: tuple[int, ...]
+    head_seconds: float
+    repeat_a: int
+    # Study B. Without `b_bytes` an object has two parts of 5 MiB for each thread.
+    gateways: tuple[int, ...]
+    b_bytes: int | None
+    b_get_bytes: int
+    put_threads: tuple[int, ...]
+    get_threads: tuple[int, ...]
+    b_seconds: float
+    repeat_b: int
+    # Study C.
+    tiny_seconds: float
+    repeat_c: int
+    new_objects: int
+    names: tuple[int, int]
+    image_bytes: int
+
+
+SMALL = Scale(
+    bursts=(100, 150, 200, 250, 300, 350),
+    one_at_a_time=50,
+    parts_bytes=GIB // 2,
+    parts_at_once=(1, 8),
+    head_clients=(1, 5, 10, 15, 20),
+    head_seconds=0.5,
+    repeat_a=1,
+    gateways=(1, 2, 3, 5),
+    b_bytes=None,
+    b_get_bytes=256 * MIB,
+    put_threads=(2, 32),
+    get_threads=(1, 16),
+    b_seconds=0.5,
+    repeat_b=1,
+    tiny_seconds=0.5,
+    repeat_c=1,
+    new_objects=2000,
+    names=(2000, 20_000),
+    image_bytes=2 * GIB,
+)
+
+FULL = Scale(
+    bursts=SMALL.bursts,
+    one_at_a_time=1000,
+    parts_bytes=10 * GIB,
+    parts_at_once=(1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100),
+    head_clients=SMALL.head_clients,
+    head_seconds=10,
+    repeat_a=5,
+    gateways=(1, 2, 3, 4, 5),
+    b_bytes=10 * GIB,
+    # 10 GiB would be read from memory as well, and each of these gateways has a tenth of a processor to write them with.
+    b_get_bytes=GIB,
+    put_threads=(2, 4, 8, 16, 32),
+    get_threads=(1, 2, 4, 8, 16),
+    b_seconds=10,
+    repeat_b=3,
+    tiny_seconds=300,
+    repeat_c=3,
+    new_objects=20_000,
+    names=(100_000, 1_000_000),
+    image_bytes=8 * GIB,
+)
+
+# For the test of all this: it says nothing.
+TINY = dataclasses.replace(
+    SMALL,
+    bursts=(4, 6),
+    one_at_a_time=2,
+    parts_bytes=128 * MIB,
+    parts_at_once=(1, 2),
+    head_clients=(1, 2),
+    head_seconds=0.1,
+    gateways=(1, 2),
+    b_get_bytes=MIB,
+    put_threads=(1,),
+    get_threads=(1,),
+    b_seconds=0.1,
+    tiny_seconds=0.1,
+    new_objects=100,
+    names=(10, 100),
+    image_bytes=GIB // 2,
+)
+
+SCALES = {"small": SMALL, "full": FULL, "tiny": TINY}

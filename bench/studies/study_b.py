@@ -1,0 +1,116 @@
+"""Study B: one to five gateways on one tree, each with an equal share of the processors (lab.py)."""
+
+import os
+import pathlib
+import statistics
+import tempfile
+
+from lab import PORT, Lab, Unmeasurable
+
+from .load import bench, brought_together
+from .run import OURS, Run
+from .scale import MIB
+
+# Of all processors, for all gateways; and of a gateway's share in GETs, or the load would set the rate.
+GATEWAYS_SHARE, GET_SHARE = 0.25, 0.4
+PUTS_AT_ONCE, HEADS_AT_ONCE = 4, 16
+PART = 64 * MIB
+ROWS = ["B-parts-few", "B-parts-many", "B-get", "B-put", "B-head"]
+
+
+def measure(run: Run) -> None:
+    if os.geteuid() != 0:
+        run.reason(ROWS, "network namespaces and control groups need root")
+        return
+    found: dict[tuple[str, int], list[dict]] = {}
+    try:
+        for _ in range(run.scale.repeat_b):
+            one_round(run, found)
+    except Unmeasurable as error:
+        run.problem(f"study B: {error}")
+        run.reason(ROWS, str(error))
+    # Rates over several rounds are of rounds that share what else the machine did: first linear, then the middle.
+    linear = {key: statistics.median(of["linear"] for of in rounds) for key, rounds in found.items()}
+    rates = {key: statistics.median(of["rate"] for of in rounds) for key, rounds in found.items()}
+    fill_rows(run, linear, rates)
+
+
+def one_round(run: Run, found: dict) -> None:
+    share = os.cpu_count() * GATEWAYS_SHARE / max(run.scale.gateways)
+    first: dict[str, float] = {}
+    with (
+        tempfile.TemporaryDirectory(dir=run.directory, prefix="study-b-") as work,
+        tempfile.TemporaryDirectory(prefix="study-b-") as logs,
+    ):
+        tree = pathlib.Path(work) / "tree"
+        tree.mkdir()
+        with Lab(run.binary, tree, pathlib.Path(logs)) as lab:
+            for count in run.scale.gateways:
+                for number in range(len(lab.gateways) + 1, count + 1):
+                    lab.add(number, run.durability, share)
+                for title, words, part in loads(run, count):
+                    for gateway in lab.gateways.values():
+                        gateway.share.set(share * part)
+                    for step in measured(run, lab, title, words):
+                        name = f"{title}, {step['concurrency'] // count} threads"
+                        rate = step["per_second"] if title == "HEAD" else step["mib_per_second"]
+                        first.setdefault(name, rate / count)
+                        step |= {"rate": rate, "linear": rate / (first[name] * count)}
+                        found.setdefault((name, count), []).append(step)
+
+
+def measured(run: Run, lab: Lab, title: str, words: list) -> list[dict]:
+    """A step for each number of requests at once."""
+    addresses = [f"{gateway.address}:{PORT}" for gateway in lab.gateways.values()]
+    rounds = bench(run.binary, addresses, [gateway.pid for gateway in lab.gateways.values()], words)
+    steps = []
+    for round_ in rounds:
+        step = {"title": title, "server": OURS, "storage": f"{len(addresses)} gateways"}
+        step |= brought_together([round_])
+        run.steps.append(step)
+        run.say(step)
+        steps.append(step)
+    return steps
+
+
+def loads(run: Run, count: int) -> list[tuple[str, list, float]]:
+    """Title, words, and what part of its share a gateway has."""
+    scale = run.scale
+    timed = ["-d", f"{scale.b_seconds * 1000:.0f}ms", "--warm-up", "500ms", "--payload", "signed"]
+    found = [
+        ("HEAD", ["head", "--size", "4k", "--objects", 64, "-c", HEADS_AT_ONCE * count, *timed], 1.0),
+        ("PUT 1 MiB", ["put", "--size", "1m", "--objects", 64, "-c", PUTS_AT_ONCE * count, *timed], 1.0),
+    ]
+    for threads in scale.put_threads:
+        part = PART if scale.b_bytes else 5 * MIB
+        size = scale.b_bytes or 2 * part * threads * count
+        words = ["multipart", "--size", size, "--part-size", part, "-c", threads * count, "--count", 1]
+        found.append(("PUT in parts", [*words, "--payload", "signed", "--timeout", "900s"], 1.0))
+    at_once = ",".join(str(threads * count) for threads in scale.get_threads)
+    words = ["get", "--size", scale.b_get_bytes, "--range", PART, "--objects", 1, "-c", at_once, *timed]
+    found.append(("GET in ranges", [*words, "--timeout", "900s"], GET_SHARE))
+    return found
+
+
+def fill_rows(run: Run, linear: dict, rates: dict) -> None:
+    most = max(run.scale.gateways)
+
+    def of(table: dict, name: str, counts) -> list[float]:
+        return [value for (title, count), value in table.items() if title == name and count in counts]
+
+    def row(id: str, name: str, counts, factor: float = 1.0) -> None:
+        value, shares = of(rates, name, [most]), of(linear, name, counts)
+        if value and shares:
+            run.row(id, value[0] * factor, min(shares), linear=of(linear, name, run.scale.gateways))
+
+    more = [count for count in run.scale.gateways if count > 1]
+    row("B-parts-few", f"PUT in parts, {min(run.scale.put_threads)} threads", more)
+    many = [count for count in more if count <= 3]
+    row("B-parts-many", f"PUT in parts, {max(run.scale.put_threads)} threads", many)
+    row("B-put", f"PUT 1 MiB, {PUTS_AT_ONCE} threads", [most], MIB / 1e6)
+    row("B-head", f"HEAD, {HEADS_AT_ONCE} threads", [most])
+    names = [f"GET in ranges, {threads} threads" for threads in run.scale.get_threads]
+    shares = [share for name in names for share in of(linear, name, [most])]
+    values = [rate for name in names for rate in of(rates, name, [most])]
+    if shares:
+        run.row("B-get", max(values), statistics.median(shares), linear=shares)

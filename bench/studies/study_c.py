@@ -1,0 +1,227 @@
+"""Study C: tiny objects, what they cost on disks, and a cache in front."""
+
+import contextlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+from common import ROOT, environment
+from lab import Unmeasurable, image
+from servers import NotStarted, varnish
+
+from .load import Device
+from .run import MINIO, NGINX, OURS, VERSITYGW, Run, Server, ratio
+
+KIB = 1 << 10
+SIZES = (KIB, 4 * KIB, 16 * KIB, 128 * KIB)
+AT_ONCE, CACHED_AT_ONCE, OPEN_LOOP = 64, 256, 0.7
+# Varnish keeps nothing that was written less than two seconds ago.
+CACHE_WARM_UP = "3s"
+ON_DEVICES = ["C-best", "C-10g", "C-amplification-bytes", "C-amplification-calls", "C-device-bytes"]
+ON_DEVICES += ["C-creates", "C-inodes-ext4", "C-inodes-xfs", "C-space-ext4", "C-space-xfs", "C-flushed"]
+ON_DEVICES += ["C-stripe", "C-one-directory"]
+
+
+def measure(run: Run) -> None:
+    sizes(run)
+    caches(run)
+    if os.geteuid() != 0:
+        run.reason(ON_DEVICES, "file systems of its own need root")
+        return
+    with tempfile.TemporaryDirectory(dir=run.directory, prefix="study-c-") as work:
+        try:
+            devices(run, pathlib.Path(work))
+            stripe(run, pathlib.Path(work))
+        except (Unmeasurable, NotStarted, OSError) as error:
+            run.problem(f"study C, file systems: {error}")
+            run.reason(ON_DEVICES, str(error))
+    one_directory(run)
+
+
+def shown(size: int) -> str:
+    return f"{size // KIB} KiB"
+
+
+def timed(run: Run, seconds: float | None = None) -> list:
+    seconds = seconds or run.scale.tiny_seconds
+    return ["-d", f"{seconds * 1000:.0f}ms", "--warm-up", "300ms", "--repeat", run.scale.repeat_c]
+
+
+def sizes(run: Run) -> None:
+    """PUT and GET of each size on each server; then both again in an open loop, at 70 % of that rate."""
+    rates: dict[tuple[str, int, str], float] = {}
+    for size in SIZES:
+        for server in run.servers("files"):
+            try:
+                with run.started(server) as running:
+                    for operation in ("put", "get"):
+                        words = [operation, "--size", size, "-c", AT_ONCE, "--payload", "signed"]
+                        title = f"{operation.upper()} {shown(size)}"
+                        step = run.on(running, server, title, [*words, *timed(run)], of="median")
+                        rates[operation, size, server.name] = step["per_second"]
+                        rate = max(1, int(step["per_second"] * OPEN_LOOP))
+                        title += ", open loop at 70 %"
+                        # As many seconds again would not be the study's.
+                        words += ["--rate", rate, *timed(run, min(run.scale.tiny_seconds, 30))]
+                        run.on(running, server, title, words, of="median")
+            except (Unmeasurable, NotStarted) as error:
+                run.problem(f"{shown(size)}, {server.name}: {error}")
+    for (operation, size, name), rate in list(rates.items()):
+        if name == OURS:
+            size_row(run, operation, size, rate, rates)
+    for operation in ("put", "get"):
+        few = [rates[operation, size, OURS] for size in SIZES[:3] if (operation, size, OURS) in rates]
+        if len(few) == 3:
+            run.row(f"C-flat-{operation}", few[-1], ratio(few, few))
+
+
+def size_row(run: Run, operation: str, size: int, rate: float, rates: dict) -> None:
+    others = {name: of for (op, at, name), of in rates.items() if (op, at) == (operation, size)}
+    del others[OURS]
+    beside = others.get(MINIO) if operation == "put" else rates.get(("put", size, OURS))
+    shape = rate / beside if beside else None
+    run.row(f"C-{operation}-{size // KIB}k", rate, shape, others=others or None)
+
+
+def caches(run: Run) -> None:
+    ours = run.ours("files")
+    for size in (4 * KIB, 32 * KIB):
+        words = ["get", "--size", size, "--objects", 100, "-c", CACHED_AT_ONCE, *timed(run)]
+        words[words.index("--warm-up") + 1] = CACHE_WARM_UP
+        kind, title = f"{size // KIB}k", f"GET {shown(size)}, many"
+        try:
+            with run.started(ours) as running, tempfile.TemporaryDirectory(prefix="study-c-") as place:
+                step = run.on(running, ours, title, words, of="median")
+                run.row(f"C-no-cache-{kind}", step["per_second"])
+                with varnish(pathlib.Path(place), running) as cache:
+                    step = run.on(cache, ours, title, words, storage="via Varnish", of="median")
+                run.row(f"C-cache-{kind}", step["per_second"])
+        except (Unmeasurable, NotStarted) as error:
+            run.problem(f"{title}: {error}")
+            run.reason([f"C-cache-{kind}", f"C-no-cache-{kind}"], str(error))
+
+
+def used(mount: pathlib.Path) -> tuple[int, int]:
+    """Inodes and bytes."""
+    of = os.statvfs(mount)
+    return of.f_files - of.f_ffree, (of.f_blocks - of.f_bfree) * of.f_frsize
+
+
+def new_objects(run: Run, server: Server, mount: pathlib.Path, size: int, storage: str, title: str) -> dict:
+    """PUTs of so many new keys, and what they left on the device, for each object."""
+    count = run.scale.new_objects
+    words = ["put", "--size", size, "--objects", count, "--count", count, "-c", AT_ONCE, "--keep"]
+    directory = pathlib.Path(tempfile.mkdtemp(dir=mount))
+    with run.started(server, directory) as running:
+        # Of a stripe there is no one device.
+        device = Device(mount) if storage != "stripe" else None
+        inodes, space = used(mount)
+        words += ["--payload", "signed", "-d", "120s"]
+        step = run.on(running, server, title, words, storage=storage)
+        writes, written = device.since() if device else (0, 0)
+        after = used(mount)
+    step |= {"inodes_each": (after[0] - inodes) / count, "space_each": (after[1] - space) / count}
+    if device:
+        step |= {"writes_each": writes / count, "bytes_each": written / count}
+    return step
+
+
+def devices(run: Run, work: pathlib.Path) -> None:
+    """ext4 and XFS in files, each on a device that nothing else writes to."""
+    flushed = run.ours("files", "full")
+    servers = [server for server in run.servers("files") if server.name != NGINX]
+    rates: dict[str, list[float]] = {}
+    for kind in ("ext4", "xfs"):
+        with contextlib.ExitStack() as stack:
+            place = work / kind
+            place.mkdir()
+            mount = stack.enter_context(image(kind, place, run.scale.image_bytes))
+            kept = {
+                server.name: new_objects(run, server, mount, KIB, kind, "PUT 1 KiB, new keys")
+                for server in servers
+            }
+            for name, step in kept.items():
+                rates.setdefault(name, []).append(step["per_second"])
+            run.row(f"C-inodes-{kind}", **figures(kept, "inodes_each"))
+            run.row(f"C-space-{kind}", **figures(kept, "space_each"))
+            full = new_objects(run, flushed, mount, KIB, kind, "PUT 1 KiB, new keys, flushed")
+            if kind == "ext4":
+                rate = full["per_second"]
+                run.row("C-flushed", rate, rate / kept[OURS]["per_second"], note=flushed_note(full))
+                on_ext4(run, servers, mount, kept)
+    best = {name: max(of) for name, of in rates.items()}
+    others = {name: rate for name, rate in best.items() if name != OURS}
+    shape = best[OURS] / others[VERSITYGW] if VERSITYGW in others else None
+    run.row("C-best", best[OURS], shape, others=others or None)
+    minutes = {name: 10 * 2**20 / rate / 60 for name, rate in best.items()}
+    run.row("C-10g", minutes.pop(OURS), others=minutes or None)
+
+
+def figures(steps: dict[str, dict], name: str, factor: float = 1.0) -> dict:
+    """Ours, and the others' beside it, as a row has them."""
+    found = {server: step[name] * factor for server, step in steps.items()}
+    return {"value": found.pop(OURS), "others": found or None}
+
+
+def flushed_note(step: dict) -> str:
+    return f"{step['writes_each']:.2f} writes and {step['bytes_each'] / 1e3:.1f} KB of the device for each object"
+
+
+def on_ext4(run: Run, servers: list[Server], mount: pathlib.Path, kept: dict[str, dict]) -> None:
+    run.row("C-amplification-calls", **figures(kept, "writes_each"))
+    run.row("C-device-bytes", **figures(kept, "bytes_each", 1e-3))
+    larger = {
+        server.name: new_objects(run, server, mount, 4 * KIB, "ext4", "PUT 4 KiB, new keys")
+        for server in servers
+    }
+    run.row("C-amplification-bytes", **figures(larger, "bytes_each", 1 / (4 * KIB)))
+    nothing = {
+        server.name: new_objects(run, server, mount, 0, "ext4", "PUT nothing, new keys") for server in servers
+    }
+    by_program = creates(mount, run.scale.new_objects)
+    found = figures(nothing, "per_second")
+    note = f"one program makes {by_program:,.0f} files a second there"
+    run.row("C-creates", **found, shape=found["value"] / by_program, note=note)
+
+
+def creates(mount: pathlib.Path, count: int) -> float:
+    """Empty files a second, by this program."""
+    directory = tempfile.mkdtemp(dir=mount)
+    began = time.monotonic()
+    for number in range(count):
+        os.close(os.open(f"{directory}/{number:07}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+    return count / (time.monotonic() - began)
+
+
+def stripe(run: Run, work: pathlib.Path) -> None:
+    """btrfs, since there are neither md nor device-mapper on every machine."""
+    found = {}
+    for volumes in (1, 4):
+        place = work / f"btrfs-{volumes}"
+        place.mkdir()
+        with image("btrfs", place, run.scale.image_bytes, volumes) as mount:
+            title = f"PUT 1 KiB, new keys, btrfs of {volumes}"
+            found[volumes] = new_objects(run, run.ours("files"), mount, KIB, "stripe", title)["per_second"]
+    run.row("C-stripe", found[4], found[4] / found[1])
+
+
+def one_directory(run: Run) -> None:
+    """By bench/flat.py, on ext4: what a PUT takes with ten times the names in its directory."""
+    command = [sys.executable, ROOT / "bench/flat.py", "--binary", run.binary, "--dir", run.directory]
+    command += ["--names", *map(str, run.scale.names), "--file-systems", "ext4"]
+    few = ["--rounds", "1", "--requests", "300", "--pages", "1"] if run.scale.names[1] < 100_000 else []
+    done = subprocess.run([*command, *few], env=environment(), capture_output=True, text=True, timeout=7200)
+    # | ext4 | names | a program's create | create: CPU us / us waited | ...
+    creates = re.findall(r"^\| ext4 \| [\d,]+ \| [\d.]+ \| ([\d.]+)( ms)? /", done.stdout, re.M)
+    if done.returncode or len(creates) != 2:
+        run.problem(f"bench/flat.py: {done.stderr.strip()[-300:]}")
+        run.reason(["C-one-directory"], "bench/flat.py did not measure it")
+        return
+    low, high = (float(text) * (1000 if unit else 1) for text, unit in creates)
+    few, many = run.scale.names
+    note = f"{few:,} and {many:,} names: {low:.0f} and {high:.0f} us"
+    run.row("C-one-directory", high, high / low, note=note)
