@@ -331,7 +331,7 @@ class HAProxy:
 
 @contextlib.contextmanager
 def image(kind: str, work: pathlib.Path, size: int = IMAGE_BYTES, volumes: int = 1):
-    """Yields where a file system made for this is mounted: of that size (bytes), on one file or (btrfs) striped over several."""
+    """Yields where a file system of so many bytes is mounted: on one file, or (btrfs) striped over several."""
     place = work / "mount"
     place.mkdir()
     with contextlib.ExitStack() as undo:

@@ -18,6 +18,7 @@ from common import ACCESS_KEY, ROOT, SECRET_KEY, environment
 BINARY = ROOT / "target/release/slipway"
 VARNISH_EXAMPLE = ROOT / "packaging/proxies/varnish.vcl"
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+ENDS = (signal.SIGINT, signal.SIGTERM)
 START_SECONDS, STOP_SECONDS = 30, 60
 NGINX = """
 worker_processes 2; pid {work}/nginx.pid; error_log {work}/error.log; daemon off; {user}
@@ -47,7 +48,7 @@ class Running:
 
     address: str
     pid: int
-    # user_seconds, system_seconds, minor_faults, major_faults, voluntary and involuntary switches; resident_mb.
+    # By name: seconds, faults, context switches, MB resident; see end().
     usage: dict[str, float] = dataclasses.field(default_factory=dict)
     # Processes that answer with it: what is behind a proxy.
     others: list[int] = dataclasses.field(default_factory=list)
@@ -107,16 +108,27 @@ def started(command: str, directory: pathlib.Path) -> Iterator[Running]:
 @contextlib.contextmanager
 def watched(words: list[str], address: str, env: dict[str, str]) -> Iterator[Running]:
     """A server that listens there, until it is no longer wanted."""
+    running = None
     try:
-        process = subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    except OSError as error:
-        raise NotStarted(f"{words[0]}: {error}") from error
-    running = Running(address, process.pid)
-    try:
+        # An early end of the script in the midst of this would leave the server behind.
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+        try:
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            process = subprocess.Popen(words, env=env, preexec_fn=take_signals, **quiet)
+            running = Running(address, process.pid)
+        except OSError as error:
+            raise NotStarted(f"{words[0]}: {error}") from error
+        finally:
+            take_signals()
         wait(running, process, words)
         yield running
     finally:
-        end(running, process)
+        if running:
+            end(running, process)
+
+
+def take_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDS)
 
 
 def wait(running: Running, process: subprocess.Popen, words: list[str]) -> None:
@@ -134,14 +146,15 @@ def end(running: Running, process: subprocess.Popen) -> None:
     """Ends it for certain, and notes what it used in its life."""
     with contextlib.suppress(OSError, TypeError):
         running.usage["resident_mb"] = running.resident_mb()
-    process.send_signal(signal.SIGTERM)
+    # Not by methods of `process`, which would take away what it used.
+    os.kill(process.pid, signal.SIGTERM)
     until = time.monotonic() + STOP_SECONDS
     while True:
         pid, status, used = os.wait4(process.pid, os.WNOHANG)
         if pid:
             break
         if time.monotonic() > until:
-            process.kill()
+            os.kill(process.pid, signal.SIGKILL)
         time.sleep(0.01)
     process.returncode = os.waitstatus_to_exitcode(status)
     running.usage |= {
@@ -161,7 +174,7 @@ def nginx_configuration(work: pathlib.Path, more: str) -> str:
 
 @contextlib.contextmanager
 def nginx(directory: pathlib.Path) -> Iterator[Running]:
-    """nginx on files below `directory`: a bucket named bench, for loads that neither make nor list buckets."""
+    """nginx on files: a bucket named bench, for loads that neither make nor list buckets."""
     (directory / "data" / "bench").mkdir(parents=True, exist_ok=True)
     address = free_address()
     more = NGINX_FILES.format(address=address, data=directory / "data")

@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""Repeats four published studies of S3 servers, and sets each of their figures beside ours: docs/STUDIES.md.
+"""Repeats four published studies of S3 servers, and sets their figures beside ours: docs/STUDIES.md.
 
     cargo build --release && bench/study.py --all --scale small      # all rows, within five minutes
     bench/study.py a --scale full --dir /mnt/x                       # one gateway, as the study did it
-    bench/study.py a c --nginx --server 'versitygw=versitygw --port {address} --keep-alive --quiet posix {dir}' \\
+    bench/study.py a c --nginx \\
+        --server 'versitygw=versitygw --port {address} --keep-alive --quiet posix {dir}' \\
         --server 'minio=minio server --quiet --address {address} {dir}/1 {dir}/2 {dir}/3 {dir}/4'
     bench/study.py --all --json bench/studies/measured.json --write  # and docs/STUDIES.md from it
     bench/study.py --write --json bench/studies/measured.json        # the document alone
 
-Studies: a, one gateway on a null backend and on files; b, one to five gateways on one tree (as root); c, tiny objects, and what
-they leave on disks (some of it as root); d, the tables of a cluster in a cloud, by `slipway plan`.
+Studies: a, one gateway on a null backend and on files; b, one to five gateways on one tree (as root); c,
+tiny objects, and what they leave on disks (some of it as root); d, the tables of a cluster in a cloud, by
+`slipway plan`.
 
-Each server has a directory of its own below --dir; they are loaded in turn, step by step. A command with {dir} is measured on
-files, one without it beside our null backend. Servers get the keys as ROOT_ACCESS_KEY and MINIO_ROOT_USER have them; name them
-versitygw and minio, since rows are held to these. What is measured goes to --json, each study in place of what that had of it.
-Exit status: 0 measured; 1 some of it could not be, and why; 2 wrong options.
+Each server has a directory of its own below --dir; they are loaded in turn, step by step. A command with
+{dir} is measured on files, one without it beside our null backend. Servers get the keys as ROOT_ACCESS_KEY
+and MINIO_ROOT_USER have them; name them versitygw and minio, since rows are held to these. What is measured
+goes to --json, each study in place of what that had of it.
+
+Exit status: 0 measured, whatever the verdicts; 1 some of it could not be, and why; 2 wrong options.
 """
 
 import argparse
@@ -23,18 +27,20 @@ import json
 import os
 import pathlib
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 from common import ROOT
-from servers import BINARY
+from lab import Unmeasurable
+from servers import BINARY, ENDS, NotStarted
 from studies import study_a, study_b, study_c, study_d
 from studies.document import render
 from studies.rows import published, verdict
 from studies.run import OURS, Run, Server
-from studies.scale import SCALES
+from studies.scale import SCALES, changed
 
 STUDIES = {"a": study_a, "b": study_b, "c": study_c, "d": study_d}
 DOCUMENT = ROOT / "docs/STUDIES.md"
@@ -51,6 +57,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--dir", type=pathlib.Path, help="where data goes (default: the system's temporary directory)"
     )
+    parser.add_argument("--seconds", type=float, help="of a step, instead of the scale's")
+    parser.add_argument("--repeat", type=int, help="instead of the scale's")
     parser.add_argument(
         "--server", action="append", default=[], metavar="NAME=COMMAND", help="another server"
     )
@@ -82,8 +90,9 @@ def said(*command: str | os.PathLike) -> str:
 
 
 def machine(directory: pathlib.Path) -> dict:
+    text = pathlib.Path("/proc/cpuinfo").read_text()
     processor = next(
-        (line.partition(":")[2].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
+        (line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")),
         "",
     )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -92,7 +101,7 @@ def machine(directory: pathlib.Path) -> dict:
         "processor": processor,
         "memory_gib": round(memory / 2**30),
         "kernel": os.uname().release,
-        "file_system": said("stat", "-f", "-c", "%T", directory),
+        "file_system": said("df", "--output=fstype", directory).split()[-1],
     }
 
 
@@ -112,11 +121,17 @@ def measure(letter: str, options: argparse.Namespace, directory: pathlib.Path) -
     others = [
         Server(name, command) for name, _, command in (given.partition("=") for given in options.server)
     ]
-    run = Run(
-        options.binary, directory, SCALES[options.scale], options.durability, others, with_nginx=options.nginx
-    )
+    scale = changed(SCALES[options.scale], options.seconds, options.repeat)
+    run = Run(options.binary, directory, scale, options.durability, others, with_nginx=options.nginx)
+    for server in run.servers("files") + run.servers("null"):
+        # Else each of its steps would wait for it in vain.
+        with run.started(server):
+            pass
     began, load = time.monotonic(), os.getloadavg()[0]
-    STUDIES[letter].measure(run)
+    try:
+        STUDIES[letter].measure(run)
+    except (NotStarted, Unmeasurable) as error:
+        run.problem(f"study {letter.upper()}: {error}")
     return {
         "date": datetime.date.today().isoformat(),
         "commit": said(options.binary, "--version").rpartition("(")[2].rstrip(")"),
@@ -185,5 +200,19 @@ def main() -> None:
     sys.exit(1 if failed else 0)
 
 
+def end_early(*_) -> None:
+    """All is removed on the way out, which a second Ctrl-C does not cut short."""
+    for number in ENDS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
-    main()
+    for ending in ENDS:
+        signal.signal(ending, end_early)
+    try:
+        main()
+    except NotStarted as error:
+        sys.exit(f"study.py: {error}")
+    except KeyboardInterrupt:
+        sys.exit("study.py: ended early; all that was made is removed")

@@ -22,6 +22,16 @@ The studies had machines that are not here. So a row is held to its figure first
 
 MB are 1000 squared as the studies have them, MiB 1024 squared. Beside it: the same load on other servers in the same run. Server CPU is user and system time of the gateway, the kernel's share included.
 """
+# Columns that only some steps have.
+MORE = {
+    "cpu_seconds_per_gib": "CPU s/GiB",
+    "linear": "of linear",
+    "writes_each": "device writes an object",
+    "bytes_each": "device bytes an object",
+    "inodes_each": "inodes an object",
+    "space_each": "bytes on disk an object",
+    "limited_by": "limit",
+}
 SCALES = {
     "small": "**small scale**: fewer and shorter steps than the study's; single figures vary by a third",
     "full": "full scale: the study's sizes and steps",
@@ -73,18 +83,25 @@ def rows_table(rows: list[Row], found: dict[str, dict]) -> str:
     return "\n".join(lines)
 
 
+def shown(value) -> str:
+    return number(value) if isinstance(value, float | int) else value or ""
+
+
 def micro(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value / 1e3:,.3g} ms" if value >= 1000 else f"{value:,.0f} us"
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if value >= size:
+            return f"{number(value / size)} {unit}"
+    return f"{value:.0f} us"
 
 
 def steps_table(steps: list[dict]) -> str:
     """What was run, each with its rate, latencies and what the server used."""
     head = ["load", "at once", "on", "server", "1/s", "MiB/s", "p50", "p99", "p99.9", "server CPU"]
-    head += ["resident MB", "page faults", "switches: waiting, taken", "errors", "limit"]
-    if not any("limited_by" in step for step in steps):
-        head.pop()
+    head += ["resident MB", "page faults", "switches: waiting, taken", "errors"]
+    more = [name for name in MORE if any(name in step for step in steps)]
+    head += [MORE[name] for name in more]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for step in steps:
         resident = step.get("resident_mb")
@@ -97,8 +114,7 @@ def steps_table(steps: list[dict]) -> str:
         ]
         cells += [micro(step[name]) for name in ("p50", "p99", "p999", "server_cpu_us")]
         cells += [f"{resident:.1f}" if resident else "", faults, switches, str(step["errors"] or "")]
-        if len(head) > len(cells):
-            cells.append(step.get("limited_by", ""))
+        cells += [shown(step.get(name)) for name in more]
         lines.append(f"| {' | '.join(map(cell, cells))} |")
     return "\n".join(lines)
 

@@ -1,9 +1,10 @@
 """`slipway bench` on a server, and what came of it."""
 
-import contextlib
+import functools
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import tempfile
@@ -47,7 +48,7 @@ def errors(round_: dict) -> int:
 
 
 def brought_together(rounds: list[dict], middle=statistics.mean) -> dict:
-    """A step over its rounds: rates, latencies (us), CPU of the servers and of the load for each answer (us)."""
+    """A step over its rounds: rates, latencies (us), CPU of servers and load for each answer (us)."""
 
     def over(figure) -> float | None:
         numbers = [number for number in map(figure, rounds) if number is not None]
@@ -74,10 +75,17 @@ def brought_together(rounds: list[dict], middle=statistics.mean) -> dict:
         "cpu_seconds_per_gib": over(cpu_per_gib),
         "errors": sum(map(errors, rounds)),
     }
-    # Of programs that say what was the limit.
-    with contextlib.suppress(KeyError, TypeError):
-        step["limited_by"] = rounds[-1]["limited_by"]
+    # Of a `slipway bench` that says what was the limit.
+    if said := rounds[-1].get("verdict"):
+        step["limited_by"] = f"{said['limit'].replace('_', ' ')}: {said['reason']}"
     return step
+
+
+@functools.cache
+def knows(binary: pathlib.Path, operation: str) -> bool:
+    """True if its `slipway bench` has this operation."""
+    said = subprocess.run([binary, "bench", "--help"], capture_output=True, text=True, timeout=60).stdout
+    return re.search(rf"^ +- {operation}:", said, re.M) is not None
 
 
 class Device:

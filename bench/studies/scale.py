@@ -17,6 +17,8 @@ class Scale:
     head_clients: tuple[int, ...]
     head_seconds: float
     repeat_a: int
+    # Study D.
+    stream_bytes: int
     # Study B. Without `b_bytes` an object has two parts of 5 MiB for each thread.
     gateways: tuple[int, ...]
     b_bytes: int | None
@@ -25,9 +27,12 @@ class Scale:
     get_threads: tuple[int, ...]
     b_seconds: float
     repeat_b: int
-    # Study C.
+    # Study C. Varnish keeps nothing that was written less than two seconds ago: its warm-up is longer.
     tiny_seconds: float
+    warm_up_seconds: float
+    cache_warm_up_seconds: float
     repeat_c: int
+    read_objects: int
     new_objects: int
     names: tuple[int, int]
     image_bytes: int
@@ -37,10 +42,11 @@ SMALL = Scale(
     bursts=(100, 150, 200, 250, 300, 350),
     one_at_a_time=50,
     parts_bytes=GIB // 2,
-    parts_at_once=(1, 8),
+    parts_at_once=(1, 4, 8),
     head_clients=(1, 5, 10, 15, 20),
     head_seconds=0.5,
     repeat_a=1,
+    stream_bytes=64 * MIB,
     gateways=(1, 2, 3, 5),
     b_bytes=None,
     b_get_bytes=256 * MIB,
@@ -49,7 +55,10 @@ SMALL = Scale(
     b_seconds=0.5,
     repeat_b=1,
     tiny_seconds=0.5,
+    warm_up_seconds=0.2,
+    cache_warm_up_seconds=3,
     repeat_c=1,
+    read_objects=1000,
     new_objects=2000,
     names=(2000, 20_000),
     image_bytes=2 * GIB,
@@ -63,16 +72,22 @@ FULL = Scale(
     head_clients=SMALL.head_clients,
     head_seconds=10,
     repeat_a=5,
+    # Of 12 readers, as much as may be in memory; its files had 30 GiB each.
+    stream_bytes=GIB,
     gateways=(1, 2, 3, 4, 5),
     b_bytes=10 * GIB,
-    # 10 GiB would be read from memory as well, and each of these gateways has a tenth of a processor to write them with.
+    # 10 GiB would be read from memory as well, and take each of these gateways, which has a tenth of a
+    # processor, minutes to write.
     b_get_bytes=GIB,
     put_threads=(2, 4, 8, 16, 32),
     get_threads=(1, 2, 4, 8, 16),
     b_seconds=10,
     repeat_b=3,
     tiny_seconds=300,
+    warm_up_seconds=1,
+    cache_warm_up_seconds=5,
     repeat_c=3,
+    read_objects=1000,
     new_objects=20_000,
     names=(100_000, 1_000_000),
     image_bytes=8 * GIB,
@@ -87,15 +102,28 @@ TINY = dataclasses.replace(
     parts_at_once=(1, 2),
     head_clients=(1, 2),
     head_seconds=0.1,
+    stream_bytes=MIB,
     gateways=(1, 2),
     b_get_bytes=MIB,
     put_threads=(1,),
     get_threads=(1,),
     b_seconds=0.1,
     tiny_seconds=0.1,
+    warm_up_seconds=0,
+    cache_warm_up_seconds=0,
+    read_objects=64,
     new_objects=100,
     names=(10, 100),
     image_bytes=GIB // 2,
 )
 
 SCALES = {"small": SMALL, "full": FULL, "tiny": TINY}
+
+
+def changed(scale: Scale, seconds: float | None, repeat: int | None) -> Scale:
+    """The same with other times and repeats, for who has less time than the studies had."""
+    if seconds is not None:
+        scale = dataclasses.replace(scale, head_seconds=seconds, b_seconds=seconds, tiny_seconds=seconds)
+    if repeat is not None:
+        scale = dataclasses.replace(scale, repeat_a=repeat, repeat_b=repeat, repeat_c=repeat)
+    return scale

@@ -29,7 +29,7 @@ def measure(run: Run) -> None:
     except Unmeasurable as error:
         run.problem(f"study B: {error}")
         run.reason(ROWS, str(error))
-    # Rates over several rounds are of rounds that share what else the machine did: first linear, then the middle.
+    # Linear within a round, whose steps share what else the machine did; then the middle of the rounds.
     linear = {key: statistics.median(of["linear"] for of in rounds) for key, rounds in found.items()}
     rates = {key: statistics.median(of["rate"] for of in rounds) for key, rounds in found.items()}
     fill_rows(run, linear, rates)
@@ -55,8 +55,8 @@ def one_round(run: Run, found: dict) -> None:
                         name = f"{title}, {step['concurrency'] // count} threads"
                         rate = step["per_second"] if title == "HEAD" else step["mib_per_second"]
                         first.setdefault(name, rate / count)
-                        step |= {"rate": rate, "linear": rate / (first[name] * count)}
-                        found.setdefault((name, count), []).append(step)
+                        step["linear"] = rate / (first[name] * count)
+                        found.setdefault((name, count), []).append({"rate": rate, "linear": step["linear"]})
 
 
 def measured(run: Run, lab: Lab, title: str, words: list) -> list[dict]:

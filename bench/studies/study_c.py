@@ -4,23 +4,22 @@ import contextlib
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 from common import ROOT, environment
-from lab import Unmeasurable, image
+from lab import Unmeasurable, image, stop
 from servers import NotStarted, varnish
 
-from .load import Device
+from .load import Device, knows
 from .run import MINIO, NGINX, OURS, VERSITYGW, Run, Server, ratio
 
 KIB = 1 << 10
 SIZES = (KIB, 4 * KIB, 16 * KIB, 128 * KIB)
 AT_ONCE, CACHED_AT_ONCE, OPEN_LOOP = 64, 256, 0.7
-# Varnish keeps nothing that was written less than two seconds ago.
-CACHE_WARM_UP = "3s"
 ON_DEVICES = ["C-best", "C-10g", "C-amplification-bytes", "C-amplification-calls", "C-device-bytes"]
 ON_DEVICES += ["C-creates", "C-inodes-ext4", "C-inodes-xfs", "C-space-ext4", "C-space-xfs", "C-flushed"]
 ON_DEVICES += ["C-stripe", "C-one-directory"]
@@ -29,6 +28,7 @@ ON_DEVICES += ["C-stripe", "C-one-directory"]
 def measure(run: Run) -> None:
     sizes(run)
     caches(run)
+    churn(run)
     if os.geteuid() != 0:
         run.reason(ON_DEVICES, "file systems of its own need root")
         return
@@ -46,9 +46,11 @@ def shown(size: int) -> str:
     return f"{size // KIB} KiB"
 
 
-def timed(run: Run, seconds: float | None = None) -> list:
-    seconds = seconds or run.scale.tiny_seconds
-    return ["-d", f"{seconds * 1000:.0f}ms", "--warm-up", "300ms", "--repeat", run.scale.repeat_c]
+def timed(run: Run, seconds: float | None = None, warm_up: float | None = None) -> list:
+    seconds = run.scale.tiny_seconds if seconds is None else seconds
+    warm_up = run.scale.warm_up_seconds if warm_up is None else warm_up
+    times = ["-d", f"{seconds * 1000:.0f}ms", "--warm-up", f"{warm_up * 1000:.0f}ms"]
+    return [*times, "--repeat", run.scale.repeat_c]
 
 
 def sizes(run: Run) -> None:
@@ -61,6 +63,8 @@ def sizes(run: Run) -> None:
                     for operation in ("put", "get"):
                         words = [operation, "--size", size, "-c", AT_ONCE, "--payload", "signed"]
                         title = f"{operation.upper()} {shown(size)}"
+                        if operation == "get":
+                            words += ["--objects", run.scale.read_objects]
                         step = run.on(running, server, title, [*words, *timed(run)], of="median")
                         rates[operation, size, server.name] = step["per_second"]
                         rate = max(1, int(step["per_second"] * OPEN_LOOP))
@@ -90,8 +94,8 @@ def size_row(run: Run, operation: str, size: int, rate: float, rates: dict) -> N
 def caches(run: Run) -> None:
     ours = run.ours("files")
     for size in (4 * KIB, 32 * KIB):
-        words = ["get", "--size", size, "--objects", 100, "-c", CACHED_AT_ONCE, *timed(run)]
-        words[words.index("--warm-up") + 1] = CACHE_WARM_UP
+        words = ["get", "--size", size, "--objects", 100, "-c", CACHED_AT_ONCE]
+        words += timed(run, warm_up=run.scale.cache_warm_up_seconds)
         kind, title = f"{size // KIB}k", f"GET {shown(size)}, many"
         try:
             with run.started(ours) as running, tempfile.TemporaryDirectory(prefix="study-c-") as place:
@@ -103,6 +107,23 @@ def caches(run: Run) -> None:
         except (Unmeasurable, NotStarted) as error:
             run.problem(f"{title}: {error}")
             run.reason([f"C-cache-{kind}", f"C-no-cache-{kind}"], str(error))
+
+
+def churn(run: Run) -> None:
+    """Each object is read once: with memory for what was read, and without."""
+    if not knows(run.binary, "churn"):
+        run.reason(["C-churn"], "`slipway bench` has no such load yet")
+        return
+    ours = run.ours("files")
+    without = Server(OURS, f"{ours.command} --object-cache 0")
+    words = ["churn", "--size", 4 * KIB, "-c", AT_ONCE, *timed(run)]
+    found = [
+        run.step(server, f"read once, {kept}", words)
+        for server, kept in ((ours, "kept"), (without, "not kept"))
+    ]
+    if all(found):
+        rates = [step["per_second"] for step in found]
+        run.row("C-churn", rates[0], rates[0] / rates[1])
 
 
 def used(mount: pathlib.Path) -> tuple[int, int]:
@@ -213,12 +234,19 @@ def one_directory(run: Run) -> None:
     """By bench/flat.py, on ext4: what a PUT takes with ten times the names in its directory."""
     command = [sys.executable, ROOT / "bench/flat.py", "--binary", run.binary, "--dir", run.directory]
     command += ["--names", *map(str, run.scale.names), "--file-systems", "ext4"]
-    few = ["--rounds", "1", "--requests", "300", "--pages", "1"] if run.scale.names[1] < 100_000 else []
-    done = subprocess.run([*command, *few], env=environment(), capture_output=True, text=True, timeout=7200)
+    few = ["--rounds", "3", "--requests", "300", "--pages", "1"] if run.scale.names[1] < 100_000 else []
+    process = subprocess.Popen(
+        [*command, *few], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        out, err = process.communicate(timeout=7200)
+    finally:
+        # Not killed: it has a file system to unmount.
+        stop(process, signal.SIGINT)
     # | ext4 | names | a program's create | create: CPU us / us waited | ...
-    creates = re.findall(r"^\| ext4 \| [\d,]+ \| [\d.]+ \| ([\d.]+)( ms)? /", done.stdout, re.M)
-    if done.returncode or len(creates) != 2:
-        run.problem(f"bench/flat.py: {done.stderr.strip()[-300:]}")
+    creates = re.findall(r"^\| ext4 \| [\d,]+ \| [\d.]+ \| ([\d.]+)( ms)? /", out, re.M)
+    if process.returncode or len(creates) != 2:
+        run.problem(f"bench/flat.py: {err.strip()[-300:]}")
         run.reason(["C-one-directory"], "bench/flat.py did not measure it")
         return
     low, high = (float(text) * (1000 if unit else 1) for text, unit in creates)

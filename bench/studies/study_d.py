@@ -9,10 +9,12 @@ import tempfile
 from common import environment
 from lab import Unmeasurable
 
+from .load import knows
 from .rows import published
 from .run import Run
 
 CLUSTER = ["--spread", "+2n", "--objects", "0", "--sizes", "30g", "--clients", "12"]
+KIB, CLIENTS = 1 << 10, 12
 COUNTS = (5, 6, 10, 12, 15, 18, 20)
 
 
@@ -54,6 +56,7 @@ def measure(run: Run) -> None:
             run.row(row.id, None, text=texts[row.id], holds=texts[row.id] == row.published)
     best(run, planner)
     contradictions(run, planner, listed)
+    streams(run)
 
 
 def cells(listed: str, beginning: str) -> list[list[str]]:
@@ -159,3 +162,18 @@ def contradictions(run: Run, planner: Planner, listed: str) -> None:
     node = ["--nodes", 6, "--node", "m5dn.8xlarge", "--volumes", 6, *CLUSTER, "--volume", "st1"]
     said = planner.refused(*node, "--volume-size", 8)
     run.row("D-st1-8", None, text=said.removeprefix("slipway: ") or "taken", holds=bool(said))
+
+
+def streams(run: Run) -> None:
+    """The load of its sequential test, on this machine."""
+    if not knows(run.binary, "streams"):
+        run.reason(["D-streams"], "`slipway bench` has no sequential streams yet")
+        return
+    rates = []
+    for request in (128 * KIB, 512 * KIB):
+        words = ["streams", "--size", run.scale.stream_bytes, "--range", request, "-c", CLIENTS]
+        words += ["-d", f"{run.scale.b_seconds * 1000:.0f}ms"]
+        if step := run.step(run.ours("files"), f"streams, {request // KIB} KiB", words):
+            rates.append(step["mib_per_second"] * 2**20 / 1e6)
+    if len(rates) == 2:
+        run.row("D-streams", rates[0], rates[0] / rates[1])

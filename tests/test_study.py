@@ -1,0 +1,212 @@
+"""bench/study.py: each published row is on the page, which says what was measured; and it can be run."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from support.server import REPOSITORY, binary
+
+BENCH = REPOSITORY / "bench"
+PAGE = REPOSITORY / "docs" / "STUDIES.md"
+sys.path.insert(0, str(BENCH))
+
+from studies.document import render  # noqa: E402 (bench/ is no package)
+from studies.rows import Row, holds, published, verdict  # noqa: E402
+from studies.run import NO_FIGURE  # noqa: E402
+
+ROWS = published()[1]
+MEASURED = json.loads((BENCH / "studies" / "measured.json").read_text())
+
+
+def rows_of_the_page() -> dict[str, list[str]]:
+    """The cells of each row, by its id."""
+    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    return {row[0].strip("`"): row for row in cells}
+
+
+def test_ids_are_unique_and_of_a_study() -> None:
+    ids = [row.id for row in ROWS]
+    assert len(ids) == len(set(ids))
+    assert {row.study for row in ROWS} == set(published()[0]) == set("ABCD")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.id for row in ROWS])
+def test_each_published_row_is_on_the_page(row: Row) -> None:
+    found = rows_of_the_page()
+    assert row.id in found
+    _, _, shown, ours, _, _, said = found[row.id]
+    assert row.published.replace("|", "\\|") == shown
+    # Either a figure, or why there is none.
+    assert ours or said.startswith("not measured: "), said
+    assert said
+
+
+def test_the_page_has_no_other_rows() -> None:
+    assert set(rows_of_the_page()) == {row.id for row in ROWS}
+
+
+def test_the_page_is_what_was_measured() -> None:
+    """Written by `bench/study.py --write --json bench/studies/measured.json`, not by hand."""
+    assert PAGE.read_text() == render(MEASURED)
+
+
+@pytest.mark.parametrize("letter", "ABCD")
+def test_the_page_says_how_it_was_measured(letter: str) -> None:
+    study, page = MEASURED["studies"][letter], PAGE.read_text()
+    assert study["command"].startswith("bench/study.py ") and study["scale"] != "tiny"
+    part = page.split(f"## Study {letter}\n")[1].split("\n## ")[0]
+    for said in (study["command"], study["date"], study["commit"], study["machine"]["kernel"]):
+        assert said and said in part
+
+
+@pytest.mark.parametrize(
+    ("row", "found", "said"),
+    [
+        ({"wanted": [">=", 10]}, {"value": 10}, "met"),
+        ({"wanted": [">=", 10]}, {"value": 9.9}, "**missed**"),
+        ({"wanted": ["<=", 10]}, {"value": 11}, "**missed**"),
+        ({"wanted": [">=", 10]}, None, "not measured: not in this run"),
+        ({"wanted": [">=", 10]}, {"reason": "no root"}, "not measured: no root"),
+        ({"not_measured": "no disk"}, None, "not measured: no disk"),
+        ({}, {"value": 3}, "measured"),
+        ({"not_comparable": "other disk"}, {"value": 3}, "not comparable: other disk"),
+        ({}, {"text": "a", "holds": True}, "met"),
+        ({}, {"text": "a", "holds": False}, "**missed**"),
+    ],
+)
+def test_verdicts_of_figures(row: dict, found: dict | None, said: str) -> None:
+    assert verdict(Row(id="A-x", work="", published="", **row), found) == said
+
+
+@pytest.mark.parametrize(
+    ("row", "found", "said"),
+    [
+        ({}, {"value": 1, "shape": 0.8}, "shape met"),
+        ({}, {"value": 1, "shape": 0.79}, "**missed**"),
+        ({"wanted": [">=", 10]}, {"value": 1, "shape": 0.9}, "shape met; the figure is not reached here"),
+        ({"wanted": [">=", 10]}, {"value": 1, "shape": 0.7}, "**missed**, also its shape"),
+        ({"wanted": [">=", 10]}, {"value": 10, "shape": 0.7}, "met"),
+        ({"not_comparable": "x"}, {"value": 1, "shape": 0.9}, "shape met; not comparable: x"),
+        # A figure that is not comparable is never met.
+        (
+            {"wanted": [">=", 1], "not_comparable": "x"},
+            {"value": 5, "shape": 0.1},
+            "**missed**, also its shape",
+        ),
+        ({}, {"value": 1}, "not measured: its shape is not known"),
+    ],
+)
+def test_verdicts_of_shapes(row: dict, found: dict, said: str) -> None:
+    shape = {"what": "slowest over fastest", "wanted": [">=", 0.8]}
+    assert verdict(Row(id="A-x", work="", published="", shape=shape, **row), found) == said
+
+
+def test_a_server_that_is_not_there_is_said() -> None:
+    shape = {"what": "over it", "wanted": [">=", 3], "over": "minio"}
+    row = Row(id="C-x", work="", published="", shape=shape)
+    assert verdict(row, {"value": 1}) == "not measured: minio is not in this run"
+    assert holds([">=", 3], 3) and not holds(["<=", 3], 3.1)
+
+
+def start(directory: Path, *arguments: str | Path) -> subprocess.Popen:
+    command = [sys.executable, BENCH / "study.py", "--binary", binary(), "--dir", directory]
+    command += ["--scale", "tiny", "--json", directory / "measured.json"]
+    return subprocess.Popen(
+        [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def end(process: subprocess.Popen, status: int) -> str:
+    try:
+        said, _ = process.communicate(timeout=300)
+    finally:
+        # Not killed: it has to remove what it made.
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+    assert process.returncode == status, said
+    assert "Traceback" not in said, said
+    return said
+
+
+def test_all_studies_can_be_run(tmp_path: Path) -> None:
+    """At a scale that says nothing of speed: each row has a figure, or is one that can't be measured here."""
+    said = end(start(tmp_path, "--all"), 0)
+    studies = json.loads((tmp_path / "measured.json").read_text())["studies"]
+    assert set(studies) == set("ABCD")
+    for row in ROWS:
+        found = studies[row.study]["rows"].get(row.id)
+        if row.not_measured:
+            assert found is None, row.id
+        elif "reason" in found:
+            too_short = row.unit.startswith("CPU") and found["reason"] == NO_FIGURE
+            assert too_short or os.geteuid() != 0 or "`slipway bench` has no" in found["reason"], found
+        else:
+            assert found["text"] if "holds" in found else found["value"] > 0, (row.id, found)
+        assert row.id in said
+    for study in "AC":
+        steps = studies[study]["steps"]
+        assert steps and all(step["per_second"] > 0 for step in steps)
+        # An open loop counts what was due and not sent in time, which a busy machine has.
+        assert not any(step["errors"] for step in steps if "open loop" not in step["title"])
+    assert {step["storage"] for step in studies["A"]["steps"]} == {"null", "files"}
+    # `slipway plan` gives what was published, at any scale.
+    plans = [of for of in studies["D"]["rows"].values() if "holds" in of]
+    assert len(plans) > 20 and all(of["holds"] for of in plans)
+    assert [path.name for path in tmp_path.iterdir()] == ["measured.json"]
+    # The page of a run is of that run.
+    page = render({"studies": studies})
+    assert "tiny scale" in page and all(f"`{row.id}`" in page for row in ROWS)
+
+
+def test_other_servers_are_measured_beside_ours(tmp_path: Path) -> None:
+    other = f"{binary()} serve --durability none --listen {{address}}"
+    given = ["--server", f"files={other} {{dir}}", "--server", f"null={other} null:"]
+    end(start(tmp_path, "a", *given), 0)
+    study = json.loads((tmp_path / "measured.json").read_text())["studies"]["A"]
+    for name in ("null", "files"):
+        steps = [step for step in study["steps"] if step["server"] == name]
+        assert len(steps) == len(study["steps"]) / 4 and {step["storage"] for step in steps} == {name}
+        assert all(step["resident_mb"] > 1 and step["voluntary"] > 0 for step in steps)
+    rows = study["rows"]
+    assert list(rows["A-put-one"]["others"]) == ["null"] and list(rows["A-put-files"]["others"]) == ["files"]
+
+
+def test_a_server_that_does_not_start_is_told(tmp_path: Path) -> None:
+    said = end(start(tmp_path, "a", "--server", "other=false {address} {dir}"), 1)
+    assert "study.py: ended at once: false" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["x"],
+        [],
+        ["a", "--server", "slipway=x {address}"],
+        ["a", "--server", "x=y"],
+        ["a", "--server", "{address}"],
+    ],
+)
+def test_wrong_options(tmp_path: Path, given: list[str]) -> None:
+    end(start(tmp_path, *given), 2)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_is_left_by_an_early_end(tmp_path: Path, number: int) -> None:
+    process = start(tmp_path, "c")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not list(tmp_path.glob("*/server-*")):
+        time.sleep(0.02)
+    process.send_signal(number)
+    assert "ended early" in end(process, 1)
+    assert list(tmp_path.iterdir()) == []
+    left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True, check=False).stdout
+    assert not left.split()
