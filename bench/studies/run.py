@@ -2,13 +2,15 @@
 
 import contextlib
 import dataclasses
+import os
 import pathlib
+import shutil
 import statistics
 import tempfile
 from collections.abc import Iterator
 
 from lab import Unmeasurable
-from servers import NotStarted, Running, nginx, started
+from servers import PATH, NotStarted, Running, nginx, started
 
 from .load import bench, brought_together
 from .scale import Scale
@@ -120,6 +122,14 @@ class Run:
         """Why these rows have no figure in this run."""
         for id in ids:
             self.rows.setdefault(id, {"reason": text})
+
+
+def lacking(*programs: str) -> str:
+    """Why something can't be done here that needs root and these; empty if it can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    missing = [name for name in programs if not shutil.which(name, path=PATH)]
+    return f"needs {', '.join(missing)}" if missing else ""
 
 
 def ratio(least: list[float], over: list[float]) -> float | None:

@@ -8,7 +8,7 @@ import tempfile
 from lab import PORT, Lab, Unmeasurable
 
 from .load import bench, brought_together
-from .run import OURS, Run
+from .run import OURS, Run, lacking
 from .scale import MIB
 
 # Of all processors, for all gateways; and of a gateway's share in GETs, or the load would set the rate.
@@ -19,8 +19,8 @@ ROWS = ["B-parts-few", "B-parts-many", "B-get", "B-put", "B-head"]
 
 
 def measure(run: Run) -> None:
-    if os.geteuid() != 0:
-        run.reason(ROWS, "network namespaces and control groups need root")
+    if lack := lacking("ip", "nsenter"):
+        run.reason(ROWS, lack)
         return
     found: dict[tuple[str, int], list[dict]] = {}
     try:

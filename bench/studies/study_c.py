@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,10 +13,10 @@ import time
 
 from common import ROOT, environment
 from lab import Unmeasurable, image, stop
-from servers import NotStarted, varnish
+from servers import PATH, NotStarted, varnish
 
 from .load import Device, knows
-from .run import MINIO, NGINX, OURS, VERSITYGW, Run, Server, ratio
+from .run import MINIO, NGINX, OURS, VERSITYGW, Run, Server, lacking, ratio
 
 KIB = 1 << 10
 SIZES = (KIB, 4 * KIB, 16 * KIB, 128 * KIB)
@@ -29,8 +30,8 @@ def measure(run: Run) -> None:
     sizes(run)
     caches(run)
     churn(run)
-    if os.geteuid() != 0:
-        run.reason(ON_DEVICES, "file systems of its own need root")
+    if lack := lacking("mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "losetup"):
+        run.reason(ON_DEVICES, lack)
         return
     with tempfile.TemporaryDirectory(dir=run.directory, prefix="study-c-") as work:
         try:
@@ -93,6 +94,9 @@ def size_row(run: Run, operation: str, size: int, rate: float, rates: dict) -> N
 
 def caches(run: Run) -> None:
     ours = run.ours("files")
+    with_varnish = shutil.which("varnishd", path=PATH) is not None
+    if not with_varnish:
+        run.reason(["C-cache-4k", "C-cache-32k"], "needs varnishd")
     for size in (4 * KIB, 32 * KIB):
         words = ["get", "--size", size, "--objects", 100, "-c", CACHED_AT_ONCE]
         words += timed(run, warm_up=run.scale.cache_warm_up_seconds)
@@ -101,6 +105,8 @@ def caches(run: Run) -> None:
             with run.started(ours) as running, tempfile.TemporaryDirectory(prefix="study-c-") as place:
                 step = run.on(running, ours, title, words, of="median")
                 run.row(f"C-no-cache-{kind}", step["per_second"])
+                if not with_varnish:
+                    continue
                 with varnish(pathlib.Path(place), running) as cache:
                     step = run.on(cache, ours, title, words, storage="via Varnish", of="median")
                 run.row(f"C-cache-{kind}", step["per_second"])
