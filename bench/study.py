@@ -139,6 +139,7 @@ def measure(letter: str, options: argparse.Namespace, directory: pathlib.Path) -
         "scale": options.scale,
         "durability": options.durability,
         "machine": machine(directory),
+        "nice": os.nice(0),
         "load": [load, os.getloadavg()[0]],
         "seconds": time.monotonic() - began,
         "rows": run.rows,

@@ -20,6 +20,9 @@ The studies had machines that are not here. So a row is held to its figure first
 | measured | the study has no figure to hold it to |
 | not comparable, not measured | and why |
 
+Where a study has words and no number, they are taken for: a plateau, nearly the same: at least 0.8 of the fastest; (near) linear: at least 0.9; several times faster: at least 2; gains
+nothing: at most 1.1; no disaster: at most 1.25 with ten times as many.
+
 MB are 1000 squared as the studies have them, MiB 1024 squared. Beside it: the same load on other servers in the same run. Server CPU is user and system time of the gateway, the kernel's share included.
 """
 # Columns that only some steps have.
@@ -121,7 +124,9 @@ def steps_table(steps: list[dict]) -> str:
 
 def machine(of: dict) -> str:
     at = of["machine"]
-    load = f"load {of['load'][0]:.1f} before, {of['load'][1]:.1f} after"
+    load = f"*load {of['load'][0]:.1f} before, {of['load'][1]:.1f} after*"
+    if of.get("nice"):
+        load += f", at nice {of['nice']}: what else ran went first, and rates say little; CPU, memory and bytes do"
     return (
         f"{of['date']}, {at['processors']} x {at['processor']}, {at['memory_gib']} GiB, Linux {at['kernel']},"
         f" {at['file_system']}; commit {of['commit']}; {load}; it took {of['seconds']:.0f} s"

@@ -8,11 +8,12 @@ import tempfile
 from lab import PORT, Lab, Unmeasurable
 
 from .load import bench, brought_together
-from .run import OURS, Run, lacking
+from .run import NO_FIGURE, OURS, Run, lacking
 from .scale import MIB
 
 # Of all processors, for all gateways; and of a gateway's share in GETs, or the load would set the rate.
 GATEWAYS_SHARE, GET_SHARE = 0.25, 0.4
+GET_SECONDS = 3
 PUTS_AT_ONCE, HEADS_AT_ONCE = 4, 16
 PART = 64 * MIB
 ROWS = ["B-parts-few", "B-parts-many", "B-get", "B-put", "B-head"]
@@ -54,6 +55,8 @@ def one_round(run: Run, found: dict) -> None:
                     for step in measured(run, lab, title, words):
                         name = f"{title}, {step['concurrency'] // count} threads"
                         rate = step["per_second"] if title == "HEAD" else step["mib_per_second"]
+                        if not rate:
+                            continue
                         first.setdefault(name, rate / count)
                         step["linear"] = rate / (first[name] * count)
                         found.setdefault((name, count), []).append({"rate": rate, "linear": step["linear"]})
@@ -62,8 +65,12 @@ def one_round(run: Run, found: dict) -> None:
 def measured(run: Run, lab: Lab, title: str, words: list) -> list[dict]:
     """A step for each number of requests at once."""
     addresses = [f"{gateway.address}:{PORT}" for gateway in lab.gateways.values()]
-    rounds = bench(run.binary, addresses, [gateway.pid for gateway in lab.gateways.values()], words)
     steps = []
+    try:
+        rounds = bench(run.binary, addresses, [gateway.pid for gateway in lab.gateways.values()], words)
+    except Unmeasurable as error:
+        run.problem(f"study B, {title}, {len(addresses)} gateways: {error}")
+        return steps
     for round_ in rounds:
         step = {"title": title, "server": OURS, "storage": f"{len(addresses)} gateways"}
         step |= brought_together([round_])
@@ -87,7 +94,9 @@ def loads(run: Run, count: int) -> list[tuple[str, list, float]]:
         words = ["multipart", "--size", size, "--part-size", part, "-c", threads * count, "--count", 1]
         found.append(("PUT in parts", [*words, "--payload", "signed", "--timeout", "900s"], 1.0))
     at_once = ",".join(str(threads * count) for threads in scale.get_threads)
-    words = ["get", "--size", scale.b_get_bytes, "--range", PART, "--objects", 1, "-c", at_once, *timed]
+    words = ["get", "--size", scale.b_get_bytes, "--range", PART, "--objects", 1, "-c", at_once]
+    # A range takes a gateway's share of the processor half a second.
+    words += ["-d", f"{max(GET_SECONDS, scale.b_seconds):.0f}s", "--warm-up", "1s", "--payload", "signed"]
     found.append(("GET in ranges", [*words, "--timeout", "900s"], GET_SHARE))
     return found
 
@@ -114,3 +123,4 @@ def fill_rows(run: Run, linear: dict, rates: dict) -> None:
     values = [rate for name in names for rate in of(rates, name, [most])]
     if shares:
         run.row("B-get", max(values), statistics.median(shares), linear=shares)
+    run.reason(ROWS, NO_FIGURE)
