@@ -108,6 +108,13 @@ def test_verdicts_of_shapes(row: dict, found: dict, said: str) -> None:
     assert verdict(Row(id="A-x", work="", published="", shape=shape, **row), found) == said
 
 
+def test_more_than_linear_is_no_finding() -> None:
+    shape = {"what": "share of linear", "wanted": [">=", 0.9], "most": 1.1}
+    row = Row(id="B-x", work="", published="", shape=shape, not_comparable="x")
+    assert verdict(row, {"value": 1, "shape": 1.1}) == "shape met; not comparable: x"
+    assert verdict(row, {"value": 1, "shape": 1.11}).startswith("not clear: more than linear")
+
+
 def test_a_server_that_is_not_there_is_said() -> None:
     shape = {"what": "over it", "wanted": [">=", 3], "over": "minio"}
     row = Row(id="C-x", work="", published="", shape=shape)

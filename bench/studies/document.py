@@ -18,25 +18,16 @@ The studies had machines that are not here. So a row is held to its figure first
 | shape met | the figure is out of reach here, its shape is not |
 | missed | neither; or there is no shape to hold it to |
 | measured | the study has no figure to hold it to |
-| not comparable, not measured | and why |
+| not clear, not comparable, not measured | and why |
 
 Where a study has words and no number, they are taken for: a plateau, nearly the same: at least 0.8 of the fastest; (near) linear: at least 0.9; several times faster: at least 2; gains
 nothing: at most 1.1; no disaster: at most 1.25 with ten times as many.
 
 MB are 1000 squared as the studies have them, MiB 1024 squared. Beside it: the same load on other servers in the same run. Server CPU is user and system time of the gateway, the kernel's share included.
 """
-# Columns that only some steps have.
-MORE = {
-    "cpu_seconds_per_gib": "CPU s/GiB",
-    "linear": "of linear",
-    "writes_each": "device writes an object",
-    "bytes_each": "device bytes an object",
-    "inodes_each": "inodes an object",
-    "space_each": "bytes on disk an object",
-    "limited_by": "limit",
-}
 SCALES = {
-    "small": "**small scale**: fewer and shorter steps than the study's; single figures vary by a third",
+    "small": "**small scale**: fewer and shorter steps than the study's, objects of half a GiB and less in"
+    " place of 10; single figures vary by a third",
     "full": "full scale: the study's sizes and steps",
     "tiny": "tiny scale: a test of the plumbing; the figures say nothing",
 }
@@ -86,56 +77,79 @@ def rows_table(rows: list[Row], found: dict[str, dict]) -> str:
     return "\n".join(lines)
 
 
-def shown(value) -> str:
-    return number(value) if isinstance(value, float | int) else value or ""
-
-
-def micro(value: float | None) -> str:
-    if value is None:
-        return ""
+def micro(value: float) -> str:
     for unit, size in (("s", 1e6), ("ms", 1e3)):
         if value >= size:
             return f"{number(value / size)} {unit}"
     return f"{value:.0f} us"
 
 
+def large(step: dict) -> bool:
+    """What a GiB costs says something of objects of at least a MiB."""
+    return step["mib_per_second"] >= step["per_second"] * 0.99
+
+
+def switches(step: dict) -> str:
+    return f"{step['voluntary']:,}, {step['involuntary']:,}" if "voluntary" in step else ""
+
+
+def faults(step: dict) -> str:
+    return f"{step['minor_faults'] + step['major_faults']:,}" if "minor_faults" in step else ""
+
+
+def column(name: str, show=lambda value: number(value)):
+    """A column that only some steps have."""
+    return lambda step: "" if step.get(name) is None else show(step[name])
+
+
+COLUMNS = {
+    "load": column("title", str),
+    "at once": column("concurrency", str),
+    "on": column("storage", str),
+    "server": column("server", str),
+    "1/s": column("per_second"),
+    "MiB/s": lambda step: number(step["mib_per_second"]) if step["mib_per_second"] else "",
+    "p50": column("p50", micro),
+    "p99": column("p99", micro),
+    "p99.9": column("p999", micro),
+    "server CPU": column("server_cpu_us", micro),
+    "CPU s/GiB": lambda step: column("cpu_seconds_per_gib")(step) if large(step) else "",
+    "resident MB": column("resident_mb"),
+    "page faults": faults,
+    "switches: waiting, taken": switches,
+    "of linear": column("linear"),
+    "device writes an object": column("writes_each"),
+    "device bytes an object": column("bytes_each"),
+    "inodes an object": column("inodes_each"),
+    "bytes on disk an object": column("space_each"),
+    "limit": column("limited_by", str),
+    "errors": lambda step: str(step["errors"] or ""),
+}
+
+
 def steps_table(steps: list[dict]) -> str:
-    """What was run, each with its rate, latencies and what the server used."""
-    head = ["load", "at once", "on", "server", "1/s", "MiB/s", "p50", "p99", "p99.9", "server CPU"]
-    head += ["resident MB", "page faults", "switches: waiting, taken", "errors"]
-    more = [name for name in MORE if any(name in step for step in steps)]
-    head += [MORE[name] for name in more]
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for step in steps:
-        resident = step.get("resident_mb")
-        switches = f"{step['voluntary']:,}, {step['involuntary']:,}" if "voluntary" in step else ""
-        faults = f"{step['minor_faults'] + step['major_faults']:,}" if "minor_faults" in step else ""
-        cells = [step["title"], str(step["concurrency"]), step["storage"], step["server"]]
-        cells += [
-            number(step["per_second"]),
-            number(step["mib_per_second"]) if step["mib_per_second"] else "",
-        ]
-        cells += [micro(step[name]) for name in ("p50", "p99", "p999", "server_cpu_us")]
-        cells += [f"{resident:.1f}" if resident else "", faults, switches, str(step["errors"] or "")]
-        cells += [shown(step.get(name)) for name in more]
-        lines.append(f"| {' | '.join(map(cell, cells))} |")
+    """What was run, each with its rate, latencies and what the server used; without empty columns."""
+    columns = {name: [cell(show(step)) for step in steps] for name, show in COLUMNS.items()}
+    columns = {name: cells for name, cells in columns.items() if any(cells)}
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    lines += [f"| {' | '.join(cells)} |" for cells in zip(*columns.values(), strict=True)]
     return "\n".join(lines)
 
 
-def machine(of: dict) -> str:
-    at = of["machine"]
-    load = f"*load {of['load'][0]:.1f} before, {of['load'][1]:.1f} after*"
-    if of.get("nice"):
-        load += f", at nice {of['nice']}: what else ran went first, and rates say little; CPU, memory and bytes do"
-    return (
-        f"{of['date']}, {at['processors']} x {at['processor']}, {at['memory_gib']} GiB, Linux {at['kernel']},"
-        f" {at['file_system']}; commit {of['commit']}; {load}; it took {of['seconds']:.0f} s"
-    )
+def machine(study: dict) -> str:
+    at = study["machine"]
+    load = f"*load {study['load'][0]:.1f} before, {study['load'][1]:.1f} after*"
+    said = f"{study['date']}, {at['processors']} x {at['processor']}, {at['memory_gib']} GiB"
+    said += f", Linux {at['kernel']}, {at['file_system']}; commit {study['commit']}; it took {study['seconds']:.0f} s; {load}."
+    if study.get("nice"):
+        said += f" **At nice {study['nice']}**: what else ran went first, so that rates and latencies say"
+        said += " little; CPU, memory and bytes do."
+    return said
 
 
 def summary(rows: list[Row], studies: dict) -> str:
     """How many rows of each study have which verdict."""
-    kinds = ["met", "shape met", "missed", "measured", "not comparable", "not measured"]
+    kinds = ["met", "shape met", "missed", "measured", "not clear", "not comparable", "not measured"]
     lines = [f"| | rows | {' | '.join(kinds)} |", "|---" * (len(kinds) + 2) + "|"]
     for letter in "ABCD":
         said = [verdict(row, rows_of(studies, letter).get(row.id)) for row in rows if row.study == letter]
@@ -157,7 +171,7 @@ def render(measured: dict) -> str:
     for letter, study in about.items():
         parts.append(f"## Study {letter}\n\n{study['title']}. {study['setup']}")
         if of := studies.get(letter):
-            parts.append(f"`{of['command']}`, {SCALES[of['scale']]}.\n{machine(of)}.")
+            parts.append(f"`{of['command']}`, {SCALES[of['scale']]}.\n{machine(of)}")
             if of["problems"]:
                 parts.append("\n".join(f"- {cell(text)}" for text in of["problems"]))
         else:

@@ -18,7 +18,7 @@ def measure(run: Run) -> None:
 
 
 def sweep(run: Run, storage: str, servers: list[Server], title: str, loads: dict[int, list]) -> dict:
-    """Each load (by what is at once) on each server in turn: what else the machine does falls on all alike."""
+    """Each load, by what is at once, on each server in turn: what else the machine does falls on all."""
     return {
         (server.name, at_once): run.step(server, title, words, storage=storage)
         for at_once, words in loads.items()
