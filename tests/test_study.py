@@ -181,7 +181,10 @@ def test_other_servers_are_measured_beside_ours(tmp_path: Path) -> None:
     for name in ("null", "files"):
         steps = [step for step in study["steps"] if step["server"] == name]
         assert len(steps) == len(study["steps"]) / 4 and {step["storage"] for step in steps} == {name}
-        assert all(step["resident_mb"] > 1 and step["voluntary"] > 0 for step in steps)
+        # A burst's second and third part are noted without what the server used in its life.
+        assert all(
+            step["resident_mb"] > 1 and step["voluntary"] > 0 for step in steps if ": " not in step["title"]
+        )
     rows = study["rows"]
     assert list(rows["A-put-one"]["others"]) == ["null"] and list(rows["A-put-files"]["others"]) == ["files"]
 

@@ -84,19 +84,29 @@ class Run:
         return step
 
     def on(self, running: Running, server: Server, title: str, words: list, *, storage="", of="") -> dict:
-        """One load on a server that runs. `of` is "mean" or "median" of its rounds."""
+        """One load on a server that runs. `of` is "mean" or "median" of its rounds.
+
+        Of a load that has parts, one after the other, it is the first; the others are only noted.
+        """
         if server.name == NGINX:
             words = [*words, "--bucket", "bench", "--keep"]
         rounds = bench(self.binary, [running.address], running.pids, words)
         middle = statistics.median if of == "median" else statistics.mean
-        step = {"title": title, "server": server.name, "storage": storage or server.storage}
-        step |= brought_together(rounds, middle)
-        self.steps.append(step)
-        self.say(step)
-        # In an open loop what was due and not sent in time is an error too: the step shows it.
-        if step["errors"] and "--rate" not in words:
-            self.problem(f"{title}, {server.name}: {step['errors']} errors")
-        return step
+        parts: dict[str, list[dict]] = {}
+        for round_ in rounds:
+            parts.setdefault(round_["title"], []).append(round_)
+        steps = []
+        for name, own in parts.items():
+            called = f"{title}: {name.rpartition(', ')[2]}" if len(parts) > 1 else title
+            step = {"title": called, "server": server.name, "storage": storage or server.storage}
+            step |= brought_together(own, middle)
+            self.say(step)
+            # In an open loop what was due and not sent in time is an error too: the step shows it.
+            if step["errors"] and "--rate" not in words:
+                self.problem(f"{called}, {server.name}: {step['errors']} errors")
+            steps.append(step)
+        self.steps += steps
+        return steps[0]
 
     def say(self, step: dict) -> None:
         cpu = step.get("server_cpu_us")

@@ -2,6 +2,7 @@
 
 import time
 
+from .load import knows
 from .run import NGINX, OURS, Run, Server, per_server, ratio
 from .scale import MIB
 
@@ -33,14 +34,21 @@ def fill(run: Run, id: str, found: dict[str, float], shape: float | None = None,
 
 
 def puts(run: Run, storage: str, servers: list[Server]) -> None:
-    def burst(objects: int, at_once: int) -> list:
+    def each_once(objects: int, at_once: int) -> list:
         many = ["--count", objects, "--objects", objects, "-c", at_once, "-d", "60s"]
         return ["put", "--size", "1m", *many, "--payload", "signed", "--repeat", run.scale.repeat_a]
 
+    def burst(objects: int) -> list:
+        many = ["--size", "1m", "-c", objects, "--payload", "signed"]
+        return ["burst", *many, "--repeat", run.scale.repeat_a]
+
     # nginx checks no signature of a body: study C shows what its PUTs take.
     servers = [server for server in servers if server.name != NGINX]
-    one = sweep(run, storage, servers, "PUT 1 MiB", {1: burst(run.scale.one_at_a_time, 1)})
-    many = sweep(run, storage, servers, "PUT 1 MiB, burst", {n: burst(n, n) for n in run.scale.bursts})
+    one = sweep(run, storage, servers, "PUT 1 MiB", {1: each_once(run.scale.one_at_a_time, 1)})
+    many = sweep(run, storage, servers, "PUT 1 MiB, burst", {n: each_once(n, n) for n in run.scale.bursts})
+    if knows(run.binary, "burst"):
+        # On servers of their own: what these GETs take is not to count for the PUTs.
+        sweep(run, storage, servers, "all at once", {n: burst(n) for n in run.scale.bursts[-1:]})
     largest = {key: step for key, step in many.items() if key[1] == max(run.scale.bursts)}
     rates = [step["mib_per_second"] for (name, _), step in many.items() if step and name == OURS]
     best, resident = per_server(many, "mib_per_second"), per_server(largest, "resident_mb")
@@ -84,8 +92,8 @@ def parts(run: Run, storage: str, servers: list[Server]) -> None:
 
 def heads(run: Run, storage: str, servers: list[Server]) -> None:
     def words(clients: int) -> list:
-        timed = ["-d", f"{run.scale.head_seconds * 1000:.0f}ms", "--warm-up", "0s", "-c", clients]
-        return ["head", "--size", "4k", "--objects", 16, *timed, "--payload", "signed"]
+        timing = run.scale.timing(run.scale.head_seconds, 0)
+        return ["head", "--size", "4k", "--objects", 16, "-c", clients, *timing, "--payload", "signed"]
 
     loads = {n: [*words(n), "--repeat", run.scale.repeat_a] for n in run.scale.head_clients}
     steps = sweep(run, storage, servers, "HEAD", loads)

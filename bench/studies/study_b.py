@@ -83,7 +83,7 @@ def measured(run: Run, lab: Lab, title: str, words: list) -> list[dict]:
 def loads(run: Run, count: int) -> list[tuple[str, list, float]]:
     """Title, words, and what part of its share a gateway has."""
     scale = run.scale
-    timed = ["-d", f"{scale.b_seconds * 1000:.0f}ms", "--warm-up", "500ms", "--payload", "signed"]
+    timed = [*scale.timing(scale.b_seconds, 0.5), "--payload", "signed"]
     found = [
         ("HEAD", ["head", "--size", "4k", "--objects", 64, "-c", HEADS_AT_ONCE * count, *timed], 1.0),
         ("PUT 1 MiB", ["put", "--size", "1m", "--objects", 64, "-c", PUTS_AT_ONCE * count, *timed], 1.0),
@@ -96,7 +96,7 @@ def loads(run: Run, count: int) -> list[tuple[str, list, float]]:
     at_once = ",".join(str(threads * count) for threads in scale.get_threads)
     words = ["get", "--size", scale.b_get_bytes, "--range", PART, "--objects", 1, "-c", at_once]
     # A range takes a gateway's share of the processor half a second.
-    words += ["-d", f"{max(GET_SECONDS, scale.b_seconds):.0f}s", "--warm-up", "1s", "--payload", "signed"]
+    words += [*scale.timing(max(GET_SECONDS, scale.b_seconds), 1), "--payload", "signed"]
     found.append(("GET in ranges", [*words, "--timeout", "900s"], GET_SHARE))
     return found
 

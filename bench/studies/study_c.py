@@ -50,8 +50,7 @@ def shown(size: int) -> str:
 def timed(run: Run, seconds: float | None = None, warm_up: float | None = None) -> list:
     seconds = run.scale.tiny_seconds if seconds is None else seconds
     warm_up = run.scale.warm_up_seconds if warm_up is None else warm_up
-    times = ["-d", f"{seconds * 1000:.0f}ms", "--warm-up", f"{warm_up * 1000:.0f}ms"]
-    return [*times, "--repeat", run.scale.repeat_c]
+    return [*run.scale.timing(seconds, warm_up), "--repeat", run.scale.repeat_c]
 
 
 def sizes(run: Run) -> None:

@@ -172,7 +172,7 @@ def streams(run: Run) -> None:
     rates = []
     for request in (128 * KIB, 512 * KIB):
         words = ["streams", "--size", run.scale.stream_bytes, "--range", request, "-c", CLIENTS]
-        words += ["-d", f"{run.scale.b_seconds * 1000:.0f}ms"]
+        words += run.scale.timing(run.scale.b_seconds, 0.5)
         if step := run.step(run.ours("files"), f"streams, {request // KIB} KiB", words):
             rates.append(step["mib_per_second"] * 2**20 / 1e6)
     if len(rates) == 2:
