@@ -10,7 +10,7 @@ Each figure that four published studies give, and ours beside it. One command re
 `--scale full` with their own sizes, steps and repeats); the rows are in [published.toml](../bench/studies/published.toml), what was measured here in
 [measured.json](../bench/studies/measured.json), and both make this page.
 
-The studies had machines that are not here. So a row is held to its figure first; where that is out of reach, to its shape (linearity, a ratio, cost of a request) beside it:
+Why they are compared as they are: [decision 0029](decisions/0029-published-studies.md). The studies had machines that are not here. So a row is held to its figure first; where that is out of reach, to its shape (linearity, a ratio, cost of a request) beside it:
 
 | verdict | |
 |---|---|
