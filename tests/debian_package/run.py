@@ -28,7 +28,7 @@ import boto3
 from botocore.config import Config
 
 from debian_package.debian import Debian, base, run
-from debian_package.manager import UNIT, Manager
+from debian_package.manager import SOCKET, UNIT, Manager
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CACHE = REPOSITORY / "target" / "debian-12"
@@ -103,6 +103,8 @@ class Life:
         assert f"/{KEYS}" in said and ENDPOINT in said, said
         assert self.manager.active, f"{said}\n{self.manager.asked}\n{self.manager.log}"
         assert os.path.lexists(self.debian / WANTED), "not enabled"
+        assert (self.debian / SOCKET).exists(), "the socket's unit is there for those who want it"
+        assert not (self.debian / "etc/systemd/system/sockets.target.wants").exists(), "the socket is enabled"
         version = run(["dpkg-deb", "-f", self.package, "Version"]).strip()
         number = re.match(r"[\d.]*\d", version)[0]
         assert self.debian.run("slipway", "--version").startswith(f"slipway {number} ("), version
@@ -158,7 +160,7 @@ class Life:
     def has_a_unit_that_systemd_takes(self) -> None:
         """systemd-analyze finds nothing wrong with the unit, and it closed"""
         path = f"/{UNIT}"
-        assert self.debian.run("systemd-analyze", "verify", path) == ""
+        assert self.debian.run("systemd-analyze", "verify", path, f"/{SOCKET}") == ""
         self.debian.run("systemd-analyze", "security", "--offline=yes", "--threshold=20", "--no-pager", path)
 
     def serves(self) -> None:

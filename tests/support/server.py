@@ -1,5 +1,6 @@
 """The server as a process."""
 
+import fcntl
 import os
 import pty
 import re
@@ -36,6 +37,17 @@ def binary() -> Path:
     return path
 
 
+def handing_over(descriptors: Sequence[int], names: Sequence[str]) -> list[str]:
+    """What starts a program with these descriptors, as systemd would (sd_listen_fds(3)); without names if
+    none has one."""
+    moves = " ".join(f"{3 + place}<&{descriptor}-" for place, descriptor in enumerate(descriptors))
+    variables = f"LISTEN_PID=$$ LISTEN_FDS={len(descriptors)}"
+    if any(names):
+        variables += f" LISTEN_FDNAMES={':'.join(names)}"
+    # dash knows no descriptors beyond 9.
+    return ["bash", "-c", f'exec {moves}; {variables} exec "$@"', "bash"]
+
+
 class StartFailed(Exception):
     """The server ended before it listened. The message is what it said."""
 
@@ -49,13 +61,15 @@ class Server:
         *options: str,
         env: Mapping[str, str] | None = None,
         listen: Sequence[str] = ("127.0.0.1:0",),
+        sockets: Sequence[tuple[int, str]] | None = None,
         as_nobody: bool = False,
         log: Path,
         program: Path | None = None,
         faults: FaultLayer | None = None,
     ) -> None:
-        """`env` replaces the tests' own keys; an empty one starts the server without any. `faults` gets to
-        see its system calls."""
+        """`env` replaces the tests' own keys; an empty one starts the server without any. `sockets` are
+        descriptors and their names, handed over as a service manager does. `faults` gets to see its system
+        calls."""
         self.tree = Path(tree)
         self.log_file = log
         command = [str(program or binary()), "serve"]
@@ -64,6 +78,10 @@ class Server:
         command += [*options, str(tree)]
         if as_nobody:
             command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
+        handed: list[int] = []
+        if sockets is not None:
+            handed = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 100) for descriptor, _ in sockets]
+            command = [*handing_over(handed, [name for _, name in sockets]), *command]
         if faults:
             command = faults.wrap(command)
         # LLVM_PROFILE_FILE lets a coverage build be tested.
@@ -81,8 +99,10 @@ class Server:
                 stderr=errors,
                 text=True,
                 env={**kept, **(KEYS if env is None else env)},
-                pass_fds=faults.inherited if faults else (),
+                pass_fds=(*(faults.inherited if faults else ()), *handed),
             )
+        for descriptor in handed:
+            os.close(descriptor)
         if faults:
             faults.watch(self.process.pid)
         self._reader = threading.Thread(target=self._read_output, daemon=True)

@@ -11,6 +11,7 @@ use std::net::TcpStream;
 use clap::Parser as _;
 use gateway::config::{Cli, Command};
 use gateway::serve;
+use gateway::server::Inherited;
 use http::{HeaderMap, HeaderValue, Method};
 use s3_types::{ChecksumAlgorithm, ChecksumType, ETag, Timestamp};
 use s3_wire::auth::sign::{Signer, Unsigned};
@@ -42,7 +43,7 @@ fn main() -> Result<()> {
     let Command::Serve(options) = Cli::try_parse_from(serve)?.command else { return Err("not serve".into()) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let running = serve::start(&options).await?;
+        let running = serve::start(&options, Inherited::default()).await?;
         let endpoint = running.names.first().cloned().ok_or("no listener")?;
         tokio::task::spawn_blocking(move || Client::new(&endpoint)?.run(&kind, count)).await?
     })

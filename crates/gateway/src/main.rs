@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use gateway::config::{Cli, Command, Said, refuse_unknown_variables};
+use gateway::server::Inherited;
 use gateway::{commands, serve, sweep};
 
 fn main() -> ExitCode {
@@ -19,7 +20,9 @@ fn main() -> ExitCode {
             if let Err(error) = refuse_unknown_variables(std::env::vars_os()) {
                 error.exit();
             }
-            exit_code(serve::run(*options, Said { arguments: args, values }))
+            let said = Said { arguments: args, values };
+            let inherited = Inherited::take();
+            exit_code(inherited.and_then(|inherited| serve::run(*options, said, inherited)))
         }
         Command::Stat(options) => commands::stat::run(&options),
         Command::Rehash(options) => commands::rehash::run(&options),

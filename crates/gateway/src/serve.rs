@@ -30,7 +30,9 @@ use crate::observers::Observers;
 use crate::operations_server::{self, Observed};
 use crate::reload::{self, LogFilter, Reload};
 use crate::request_id::{HostId, RequestIds};
-use crate::server::{Certificates, ConnectionSettings, ListenAddress, Listener, Server, Timeouts};
+use crate::server::{
+    Certificates, ConnectionSettings, Inherited, ListenAddress, Listener, Server, Socket, Timeouts,
+};
 use crate::service_manager;
 use crate::state_dir::STATE_DIR;
 use crate::storage::{self, NULL};
@@ -41,7 +43,7 @@ use crate::{account, agreement, log};
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Serves until SIGTERM or SIGINT, with options that were read from what is `said`.
-pub fn run(options: ServeOptions, said: Said) -> Result<(), String> {
+pub fn run(options: ServeOptions, said: Said, inherited: Inherited) -> Result<(), String> {
     let log_filter = start_log(&options)?;
     allow_connections(options.max_connections);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -49,7 +51,7 @@ pub fn run(options: ServeOptions, said: Said) -> Result<(), String> {
         .max_blocking_threads(BLOCKING_THREADS_MAX)
         .build()
         .map_err(|e| format!("cannot start threads: {e}"))?;
-    let outcome = runtime.block_on(serve(options, said, log_filter));
+    let outcome = runtime.block_on(serve(options, said, inherited, log_filter));
     // Work that is stuck in the file system must not keep the process; what it has not published
     // does not exist.
     runtime.shutdown_timeout(SHUTDOWN_TIME_MAX);
@@ -63,10 +65,11 @@ pub fn run(options: ServeOptions, said: Said) -> Result<(), String> {
 async fn serve(
     options: ServeOptions,
     said: Said,
+    inherited: Inherited,
     log_filter: Option<LogFilter>,
 ) -> Result<Option<Arc<AccessLog>>, String> {
     let (mut stops, hang_ups) = (Stops::listen()?, listen_to(SignalKind::hangup())?);
-    let running = start(&options).await.map_err(|error| Cli::located(&said.arguments, error))?;
+    let running = start(&options, inherited).await.map_err(|error| Cli::located(&said.arguments, error))?;
     greet(&options, &running);
     let Running { server, gateway, access_log, stopping, certificates, account, root, .. } = running;
     let parts = reload::Parts {
@@ -117,15 +120,17 @@ pub struct Running {
     root: Root,
 }
 
-/// Starts a server in this runtime.
-pub async fn start(options: &ServeOptions) -> Result<Running, String> {
+/// Starts a server in this runtime. Sockets that were handed over take the place of those that the
+/// options name.
+pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Running, String> {
     // All that may be wrong with the options, before anything is made in DIR.
     let certificates = Certificates::read(&options.tls_cert, &options.tls_key)?;
     let clients = Clients::new(options.client_address, &options.trusted_proxy)?;
     let env = |name: &str| std::env::var(name).ok();
     credentials::check(options.credentials_file.as_deref(), env)?;
-    let listeners = bind("--listen", &options.listen).await?;
-    let ops_listener = bind("--ops-listen", options.ops_listen.as_slice()).await?.pop();
+    let listeners = listeners("--listen", &options.listen, inherited.s3).await?;
+    let (ops, ops_inherited) = (options.ops_listen.as_slice(), inherited.operations.into_iter().collect());
+    let ops_listener = self::listeners("--ops-listen", ops, ops_inherited).await?.pop();
     let access_log = match &options.access_log {
         Some(to) => Some(Arc::new(AccessLog::start(to.open()?, options.access_log_format)?)),
         None => None,
@@ -144,7 +149,7 @@ pub async fn start(options: &ServeOptions) -> Result<Running, String> {
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref())?;
 
     root.warn_of_chown(options.chown);
-    let metrics = options.ops_listen.is_some().then(|| Arc::new(Metrics::default()));
+    let metrics = ops_listener.is_some().then(|| Arc::new(Metrics::default()));
     let backend: Arc<dyn Backend> = match &metrics {
         Some(metrics) => Arc::new(Metered::new(backend, metrics.calls.clone())),
         None => backend,
@@ -189,8 +194,22 @@ fn state_dir(options: &ServeOptions) -> Option<PathBuf> {
     (options.dir != NULL).then(|| Path::new(&options.dir).join(STATE_DIR))
 }
 
-async fn bind(flag: &str, addresses: &[ListenAddress]) -> Result<Vec<Listener>, String> {
+/// Those that were handed over, or else those at these addresses.
+async fn listeners(
+    flag: &str,
+    addresses: &[ListenAddress],
+    inherited: Vec<Socket>,
+) -> Result<Vec<Listener>, String> {
     let mut listeners = Vec::new();
+    for socket in inherited {
+        let listener = Listener::inherited(socket).map_err(|e| format!("LISTEN_FDS: {e}"))?;
+        let name = listener.name();
+        tracing::info!(name, "listens on a socket that was handed over, in place of {flag}");
+        listeners.push(listener);
+    }
+    if !listeners.is_empty() {
+        return Ok(listeners);
+    }
     for address in addresses {
         let listener = Listener::bind(address).await;
         listeners.push(listener.map_err(|e| cannot_listen(flag, address, &e))?);

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Writes a file's dirty pages to its device and waits for that (`sync_file_range`, all three of
 /// its flags).
@@ -28,6 +29,28 @@ pub fn ignore_file_size_signal() {
     unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
+}
+
+/// Takes over so many descriptors that the process was started with, from 3 on, as a service manager
+/// hands them over (sd_listen_fds(3)); only the first call gets any.
+///
+/// To be called before the process opens anything that it keeps, which might be given such a number.
+pub fn take_inherited(count: usize) -> io::Result<Vec<OwnedFd>> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    const FIRST: libc::c_int = 3;
+    if TAKEN.swap(true, Ordering::SeqCst) {
+        return Ok(Vec::new());
+    }
+    let descriptors = (FIRST..).take(count).map(|descriptor| {
+        // SAFETY: it takes and gives numbers.
+        if unsafe { libc::fcntl(descriptor, libc::F_GETFD) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: it is open, has been since before this process began, and nobody else was given it:
+        // this is done once.
+        Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+    });
+    descriptors.collect()
 }
 
 /// True if someone has a file open for writing, or has it mapped so. `None` where that can't be

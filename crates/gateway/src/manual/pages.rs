@@ -127,6 +127,11 @@ pub const PAGES: &[Page] = &[
                         "NOTIFY_SOCKET",
                         "A service manager, which is told of the start, of reloads and of the stop: systemd's sd_notify(3).",
                     ),
+                    (
+                        "LISTEN_FDS, LISTEN_PID, LISTEN_FDNAMES",
+                        "Sockets that a service manager hands over: systemd's sd_listen_fds(3). Those named `ops` take the place of \
+                         `--ops-listen`, those named `s3`, or not named, of `--listen`.",
+                    ),
                 ],
             },
             Section {

@@ -13,6 +13,8 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio_rustls::server::TlsStream;
 
+use super::inherited::Socket;
+
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 4096;
 
@@ -58,8 +60,8 @@ impl fmt::Display for ListenAddress {
 pub enum Listener {
     /// TCP.
     Tcp(TcpListener),
-    /// A unix socket, removed when it is dropped.
-    Unix(UnixListener, PathBuf),
+    /// A unix socket, with its path if that is to be removed when it is dropped.
+    Unix(UnixListener, Option<PathBuf>),
 }
 
 impl Listener {
@@ -74,8 +76,16 @@ impl Listener {
             }
             ListenAddress::Unix(path) => {
                 remove_stale_socket(path).await?;
-                Ok(Self::Unix(UnixListener::bind(path)?, path.clone()))
+                Ok(Self::Unix(UnixListener::bind(path)?, Some(path.clone())))
             }
+        }
+    }
+
+    /// One that was handed over.
+    pub fn inherited(socket: Socket) -> io::Result<Self> {
+        match socket {
+            Socket::Tcp(listener) => TcpListener::from_std(listener).map(Self::Tcp),
+            Socket::Unix(listener) => Ok(Self::Unix(UnixListener::from_std(listener)?, None)),
         }
     }
 
@@ -83,7 +93,12 @@ impl Listener {
     pub fn name(&self) -> String {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(|a| a.to_string()).unwrap_or_default(),
-            Self::Unix(_, path) => format!("unix:{}", path.display()),
+            Self::Unix(_, Some(path)) => format!("unix:{}", path.display()),
+            Self::Unix(listener, None) => {
+                let address = listener.local_addr().ok();
+                let path = address.as_ref().and_then(|address| address.as_pathname());
+                format!("unix:{}", path.unwrap_or(Path::new("(abstract)")).display())
+            }
         }
     }
 
@@ -103,7 +118,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Self::Unix(_, path) = self {
+        if let Self::Unix(_, Some(path)) = self {
             // It may have been removed or replaced by hand; then there is nothing to do.
             let _ = std::fs::remove_file(path);
         }

@@ -1,6 +1,7 @@
 //! Listeners, connections, and the end of both.
 
 mod connection;
+mod inherited;
 mod io;
 mod linger;
 mod listener;
@@ -16,6 +17,7 @@ use tokio::sync::{mpsc, watch};
 
 use connection::Crowd;
 pub use connection::{ConnectionSettings, Peer};
+pub use inherited::{Inherited, Socket};
 pub use io::{Phase, Timeouts};
 pub use listener::{ListenAddress, Listener};
 pub use send_file::{FileParts, StandIn};

@@ -1,0 +1,102 @@
+//! Sockets that a service manager listens on and hands over (sd_listen_fds(3)): so ports below 1024
+//! need no rights here, and connections wait while the server is restarted.
+
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, sockopt};
+
+/// Names of sockets, by `FileDescriptorName=` of their units. Without one it is the unit's own.
+const S3: &str = "s3";
+const OPERATIONS: &str = "ops";
+const UNIT_SUFFIX: &str = ".socket";
+/// What they are called where nobody named them.
+const UNNAMED: [&str; 2] = ["", "unknown"];
+
+/// A socket that was handed over.
+#[derive(Debug)]
+pub enum Socket {
+    /// TCP.
+    Tcp(TcpListener),
+    /// A unix socket.
+    Unix(UnixListener),
+}
+
+/// Those that were handed over.
+#[derive(Debug, Default)]
+pub struct Inherited {
+    /// In place of `--listen`.
+    pub s3: Vec<Socket>,
+    /// In place of `--ops-listen`.
+    pub operations: Option<Socket>,
+}
+
+impl Inherited {
+    /// Takes those that are for this process, and the variables that told of them. To be called
+    /// before the process has threads, and opens anything.
+    pub fn take() -> Result<Self, String> {
+        let pid = std::env::var("LISTEN_PID").unwrap_or_default();
+        if pid.parse() != Ok(std::process::id()) {
+            // Those of whoever started this one.
+            return Ok(Self::default());
+        }
+        let handed_over = sd_notify::listen_fds_with_names(true).map_err(|e| match e.kind() {
+            io::ErrorKind::InvalidInput => format!(
+                "{e}: it does not fit the other LISTEN_ variables: unset them, or let systemd set them"
+            ),
+            _ => format!("LISTEN_FDS: no such descriptor was handed over: {e}: unset it"),
+        })?;
+        let names: Vec<_> = handed_over.map(|(_, name)| name).collect();
+        let descriptors = kernel_calls::take_inherited(names.len())
+            .map_err(|e| format!("LISTEN_FDS: what was handed over can't be taken: {e}"))?;
+        let mut all = Self::default();
+        for (name, descriptor) in names.into_iter().zip(descriptors) {
+            let refused = |why: &str| format!("the socket {name:?} that was handed over (LISTEN_FDS) {why}");
+            let socket = Socket::new(descriptor).map_err(|why| refused(&why))?;
+            match &*name {
+                OPERATIONS if all.operations.is_some() => {
+                    return Err(refused("is the second for operations: hand over one"));
+                }
+                OPERATIONS => all.operations = Some(socket),
+                S3 => all.s3.push(socket),
+                _ if UNNAMED.contains(&&*name) || name.ends_with(UNIT_SUFFIX) => all.s3.push(socket),
+                _ => {
+                    return Err(refused(
+                        "has a name of no meaning here: FileDescriptorName= is s3, or ops for operations",
+                    ));
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl Socket {
+    /// Anything but a listening TCP or unix socket is refused with a reason.
+    fn new(descriptor: OwnedFd) -> Result<Self, String> {
+        let cannot = |e: Errno| match e {
+            Errno::NOTSOCK => "is no socket: use ListenStream= in a socket unit".to_owned(),
+            other => format!("can't be used: {other}"),
+        };
+        if sockopt::socket_type(&descriptor).map_err(cannot)? != SocketType::STREAM {
+            return Err("takes no connections: use ListenStream=".to_owned());
+        }
+        if !sockopt::socket_acceptconn(&descriptor).map_err(cannot)? {
+            return Err("does not listen: use Accept=no".to_owned());
+        }
+        let domain = sockopt::socket_domain(&descriptor).map_err(cannot)?;
+        let socket = if domain == AddressFamily::UNIX {
+            let listener = UnixListener::from(descriptor);
+            listener.set_nonblocking(true).map(|()| Self::Unix(listener))
+        } else if domain == AddressFamily::INET || domain == AddressFamily::INET6 {
+            let listener = TcpListener::from(descriptor);
+            listener.set_nonblocking(true).map(|()| Self::Tcp(listener))
+        } else {
+            return Err("is neither TCP's nor a unix socket".to_owned());
+        };
+        socket.map_err(|e| format!("can't be used: {e}"))
+    }
+}
