@@ -81,7 +81,7 @@ impl Endpoint {
                 format!("{shown_host}:{port}")
             },
             addresses,
-            tls: if tls { Some((connector(trust)?, server_name(host)?)) } else { None },
+            tls: if tls { Some(tls_client(host, trust)?) } else { None },
         })
     }
 
@@ -89,6 +89,11 @@ impl Endpoint {
     pub fn local_port(&self) -> Option<u16> {
         self.addresses.iter().find(|address| address.ip().is_loopback()).map(SocketAddr::port)
     }
+}
+
+/// What makes TLS connections to a host, and the name by which it is to be known.
+pub fn tls_client(host: &str, trust: &Trust) -> Result<(TlsConnector, ServerName<'static>)> {
+    Ok((connector(trust)?, server_name(host)?))
 }
 
 fn server_name(host: &str) -> Result<ServerName<'static>> {

@@ -36,7 +36,7 @@ pub use compare::compare;
 pub use credentials::Credentials;
 pub use csv::csv;
 pub use device::{Device, DeviceUse};
-pub use endpoint::{Endpoint, Trust};
+pub use endpoint::{Endpoint, Trust, tls_client};
 pub use html::html;
 pub use load::{Stop, default_threads};
 pub use machine::Machine;

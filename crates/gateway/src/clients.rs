@@ -43,12 +43,42 @@ impl TrustedProxy {
     }
 }
 
+/// Those who are trusted: nobody, by default.
+#[derive(Debug, Clone, Default)]
+pub struct Trusted {
+    nets: Vec<IpNet>,
+    unix: bool,
+}
+
+impl Trusted {
+    /// These.
+    pub fn new(listed: &[TrustedProxy]) -> Self {
+        let nets = listed.iter().filter_map(|proxy| match proxy {
+            TrustedProxy::Net(net) => Some(*net),
+            TrustedProxy::Unix => None,
+        });
+        Self { nets: nets.collect(), unix: listed.contains(&TrustedProxy::Unix) }
+    }
+
+    /// True if nobody is.
+    pub fn is_empty(&self) -> bool {
+        self.nets.is_empty() && !self.unix
+    }
+
+    /// True if who has this address is; those on unix sockets have none.
+    pub fn contains(&self, address: Option<IpAddr>) -> bool {
+        match address.map(|address| address.to_canonical()) {
+            Some(address) => self.nets.iter().any(|net| net.contains(&address)),
+            None => self.unix,
+        }
+    }
+}
+
 /// Finds out who the client is: whoever connects, by default.
 #[derive(Debug, Clone, Default)]
 pub struct Clients {
     told_by: ClientAddress,
-    trusted: Vec<IpNet>,
-    trusts_unix: bool,
+    trusted: Trusted,
 }
 
 impl Clients {
@@ -62,23 +92,20 @@ impl Clients {
                 "--trusted-proxy: what tells the client's address? --client-address names it".to_owned()
             });
         }
-        let nets = trusted.iter().filter_map(|proxy| match proxy {
-            TrustedProxy::Net(net) => Some(*net),
-            TrustedProxy::Unix => None,
-        });
-        Ok(Self { told_by, trusted: nets.collect(), trusts_unix: trusted.contains(&TrustedProxy::Unix) })
+        Ok(Self { told_by, trusted: Trusted::new(trusted) })
     }
 
     /// True if connections from there begin with a header of the PROXY protocol.
     pub fn announces(&self, address: Option<SocketAddr>) -> bool {
-        self.told_by == ClientAddress::ProxyProtocol && self.trusts(address.map(|address| address.ip()))
+        self.told_by == ClientAddress::ProxyProtocol
+            && self.trusted.contains(address.map(|address| address.ip()))
     }
 
     /// The client of a request with these headers, on a connection from `peer`.
     pub fn of_request(&self, peer: Peer, headers: &HeaderMap) -> Peer {
         let told = match self.told_by {
             ClientAddress::Connection | ClientAddress::ProxyProtocol => return peer,
-            _ if !self.trusts(peer.address.map(|address| address.ip())) => return peer,
+            _ if !self.trusted.contains(peer.address.map(|address| address.ip())) => return peer,
             ClientAddress::XForwardedFor => self.by_x_forwarded(headers),
             ClientAddress::Forwarded => self.by_forwarded(headers),
         };
@@ -86,13 +113,6 @@ impl Clients {
         // The port is not told by all, and nobody asks for it.
         let address = address.map(|address| SocketAddr::new(address, 0)).or(peer.address);
         Peer { address, secure: secure.unwrap_or(peer.secure), ..peer }
-    }
-
-    fn trusts(&self, address: Option<IpAddr>) -> bool {
-        match address.map(|address| address.to_canonical()) {
-            Some(address) => self.trusted.iter().any(|net| net.contains(&address)),
-            None => self.trusts_unix,
-        }
     }
 
     fn by_x_forwarded(&self, headers: &HeaderMap) -> Told {
@@ -119,7 +139,7 @@ impl Clients {
         for (address, secure) in from_the_end {
             let Some(address) = address else { break };
             told = Told { address: Some(address), secure };
-            if !self.trusts(Some(address)) {
+            if !self.trusted.contains(Some(address)) {
                 break;
             }
         }

@@ -32,4 +32,5 @@ mod service_manager;
 mod state_dir;
 mod storage;
 pub mod sweep;
+mod traces;
 pub mod version;

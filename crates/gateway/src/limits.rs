@@ -139,6 +139,27 @@ pub const ACCESS_LOG_BUFFER_BYTES_MAX: usize = 4 << 20;
 pub const ACCESS_LOG_FIELD_BYTES_MAX: usize = 1 << 10;
 /// How often it is logged that lines were lost.
 pub const ACCESS_LOG_WARN_INTERVAL: Duration = Duration::from_mins(1);
+/// How often spans go to the collector, at least.
+pub const TRACES_INTERVAL: Duration = Duration::from_secs(1);
+/// They go earlier once a buffer has so many bytes: about 800 spans.
+pub const TRACES_WAKE_BYTES: usize = 512 << 10;
+/// A buffer with so many bytes takes no more spans: the collector does not keep up, and they are
+/// dropped. There are at most sixteen buffers, and as much again on its way.
+pub const TRACES_BUFFER_BYTES_MAX: usize = 4 << 20;
+/// How long a collector may take for one request.
+pub const TRACES_POST_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long spans are sent again that a collector did not take.
+pub const TRACES_RETRY_TIME_MAX: Duration = Duration::from_mins(1);
+/// How long to wait before that, at first.
+pub const TRACES_PAUSE_MIN: Duration = Duration::from_secs(1);
+/// And at most.
+pub const TRACES_PAUSE_MAX: Duration = Duration::from_secs(10);
+/// How long a stop waits for the collector to take what is left.
+pub const TRACES_STOP_TIME_MAX: Duration = Duration::from_secs(2);
+/// Most of a collector's answer that is read.
+pub const TRACES_ANSWER_BYTES_MAX: usize = 64 << 10;
+/// A longer `tracestate` is not passed on (W3C's least is 512).
+pub const TRACE_STATE_BYTES_MAX: usize = 512;
 /// How long the storage may take to say that it is ready.
 pub const READY_TIME_MAX: Duration = Duration::from_secs(2);
 /// Threads for calls that may block on a file system.

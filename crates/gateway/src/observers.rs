@@ -16,18 +16,28 @@ use crate::metrics::{Metrics, Outcome};
 use crate::pipeline::RequestContext;
 use crate::request_id::{HostId, RequestId};
 use crate::server::Peer;
+use crate::traces::{SpanContext, TraceId, Traces};
 
-/// Those who are told. Without any, there are no [`Report`]s.
+/// Those who are told. Without any, there are no [`Report`]s, and no traces.
 #[derive(Debug)]
 pub struct Observers {
     /// What adds it up, with `--ops-listen`.
     pub metrics: Option<Arc<Metrics>>,
     /// What writes it down, with `--access-log`.
     pub access_log: Option<Arc<AccessLog>>,
+    /// What tells a collector, with `--traces`.
+    pub traces: Option<Arc<Traces>>,
     /// The gateway, as answers name it.
     pub host_id: HostId,
     /// The canonical id of the account that owns all buckets.
     pub owner: String,
+}
+
+impl Observers {
+    /// Whether any of them is told of this request.
+    pub fn are_told(&self, cx: &RequestContext) -> bool {
+        self.metrics.is_some() || self.access_log.is_some() || cx.trace.is_some()
+    }
 }
 
 /// What became clear of a request while it was performed.
@@ -63,7 +73,8 @@ pub struct Report {
     operation: Option<Operation>,
     answered: Answered,
     bytes_out: u64,
-    /// What only the access log tells.
+    trace: Option<Box<SpanContext>>,
+    /// What the access log and a span tell.
     details: Option<Box<Details>>,
 }
 
@@ -82,14 +93,16 @@ impl Report {
     /// Of a request with this head, to which an answer with these `headers` is on its way.
     pub fn new(
         observers: &Arc<Observers>,
-        cx: &RequestContext,
+        cx: &mut RequestContext,
         head: Parts,
         known: Known,
         answered: Answered,
         headers: &HeaderMap,
     ) -> Self {
         let operation = known.operation;
-        let details = observers.access_log.is_some().then(|| {
+        let trace = cx.trace.take();
+        let is_told = trace.as_ref().is_some_and(|context| context.sampled);
+        let details = (is_told || observers.access_log.is_some()).then(|| {
             let object_bytes = object_bytes(operation, &head.headers, headers);
             let answered_after = cx.started.elapsed();
             Box::new(Details {
@@ -108,8 +121,14 @@ impl Report {
             operation,
             answered,
             bytes_out: 0,
+            trace,
             details,
         }
+    }
+
+    /// The trace that the request belongs to, if any.
+    pub fn trace(&self) -> Option<TraceId> {
+        self.trace.as_ref().map(|context| context.trace)
     }
 
     /// So many bytes more of the body were handed to the connection.
@@ -126,23 +145,31 @@ impl Drop for Report {
             let (operation, status) = (self.operation, status.as_u16());
             metrics.requests.add(&Outcome { operation, status, code, bytes_in, bytes_out, elapsed });
         }
-        if let (Some(access_log), Some(details)) = (&self.observers.access_log, &self.details) {
-            access_log.add(&Line {
-                time: details.time,
-                id: details.id.as_str(),
-                host_id: self.observers.host_id.as_str(),
-                peer: details.peer,
-                head: &details.head,
-                known: &details.known,
-                owner: &self.observers.owner,
-                status,
-                code,
-                bytes_in,
-                bytes_out,
-                object_bytes: details.object_bytes,
-                answered: details.answered_after,
-                elapsed,
-            });
+        let Some(details) = &self.details else { return };
+        let line = Line {
+            time: details.time,
+            id: details.id.as_str(),
+            host_id: self.observers.host_id.as_str(),
+            peer: details.peer,
+            head: &details.head,
+            known: &details.known,
+            owner: &self.observers.owner,
+            status,
+            code,
+            bytes_in,
+            bytes_out,
+            object_bytes: details.object_bytes,
+            answered: details.answered_after,
+            elapsed,
+            trace: self.trace.as_deref(),
+        };
+        if let Some(access_log) = &self.observers.access_log {
+            access_log.add(&line);
+        }
+        if let (Some(traces), Some(context)) = (&self.observers.traces, &self.trace)
+            && context.sampled
+        {
+            traces.add(&line, context);
         }
     }
 }

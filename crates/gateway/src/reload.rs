@@ -12,6 +12,7 @@ use crate::config::{Cli, Said, ServeOptions, Values, sentence};
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Settings};
 use crate::server::Certificates;
+use crate::traces::Collector;
 
 /// Changes which lines are logged.
 pub type LogFilter = reload::Handle<EnvFilter, Registry>;
@@ -81,6 +82,10 @@ impl Reload {
             (None, Some(to)) => to.check().map(|()| None)?,
             (_, None) => None,
         };
+        if let Some(traces) = &options.traces {
+            // As above.
+            Collector::new(traces, |name| std::env::var(name).ok())?;
+        }
         let mut outcome = self.compare(&values);
         if self.parts.access_log.is_some() != options.access_log.is_some() {
             outcome.taken.retain(|flag| flag != "--access-log");

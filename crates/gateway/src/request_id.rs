@@ -17,6 +17,11 @@ impl RequestId {
         // Made of ASCII digits below.
         str::from_utf8(&self.0).unwrap_or_default()
     }
+
+    /// The id as a number, the first byte first.
+    pub fn bytes(&self) -> [u8; 8] {
+        u64::from_str_radix(self.as_str(), 16).unwrap_or_default().to_be_bytes()
+    }
 }
 
 impl fmt::Display for RequestId {
@@ -40,13 +45,7 @@ impl RequestIds {
 
     /// The next id.
     pub fn next(&self) -> RequestId {
-        // An odd multiplier and xor-shifts are one-to-one on 64 bits (splitmix64), so no two counts
-        // share an id.
-        let mut n =
-            self.seed.wrapping_add(self.count.fetch_add(1, Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        n = (n ^ (n >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        n ^= n >> 31;
+        let n = mixed(self.seed, self.count.fetch_add(1, Relaxed));
         let mut text = [0; 16];
         for (pair, byte) in text.chunks_exact_mut(2).zip(n.to_be_bytes()) {
             const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
@@ -54,6 +53,15 @@ impl RequestIds {
         }
         RequestId(text)
     }
+}
+
+/// The number at this place of the seed's sequence. No two places share one: an odd multiplier and
+/// xor-shifts are one-to-one on 64 bits (splitmix64).
+pub fn mixed(seed: u64, place: u64) -> u64 {
+    let mut n = seed.wrapping_add(place.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    n = (n ^ (n >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    n ^ (n >> 31)
 }
 
 impl Default for RequestIds {
@@ -102,5 +110,6 @@ mod tests {
         seen.dedup();
         assert_eq!(seen.len(), 10_000);
         assert!(seen[0].iter().all(u8::is_ascii_hexdigit));
+        assert_eq!(RequestId(*b"0123456789ABCDEF").bytes(), [1, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF]);
     }
 }

@@ -20,11 +20,11 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::access_log::AccessLog;
 use crate::body::DigestServices;
-use crate::clients::Clients;
+use crate::clients::{Clients, Trusted};
 use crate::config::{self, Cli, LogFormat, Said, ServeOptions};
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Places, Settings};
-use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX};
+use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX, TRACES_STOP_TIME_MAX};
 use crate::metrics::{Connections, Metered, Metrics};
 use crate::observers::Observers;
 use crate::operations_server::{self, Observed};
@@ -37,6 +37,7 @@ use crate::service_manager;
 use crate::state_dir::STATE_DIR;
 use crate::storage::{self, NULL};
 use crate::sweep;
+use crate::traces::{Collector, Contexts, Traces};
 use crate::{account, agreement, log};
 
 /// How long blocking work may still run once the drain is over.
@@ -56,8 +57,12 @@ pub fn run(options: ServeOptions, said: Said, inherited: Inherited) -> Result<()
     // does not exist.
     runtime.shutdown_timeout(SHUTDOWN_TIME_MAX);
     // Now that the last request has ended.
-    if outcome?.is_some_and(|access_log| !access_log.finish(SHUTDOWN_TIME_MAX)) {
+    let Some(observers) = outcome? else { return Ok(()) };
+    if observers.access_log.as_ref().is_some_and(|access_log| !access_log.finish(SHUTDOWN_TIME_MAX)) {
         tracing::warn!("the last lines of the access log are lost: its file does not take them");
+    }
+    if observers.traces.as_ref().is_some_and(|traces| !traces.finish(TRACES_STOP_TIME_MAX)) {
+        tracing::warn!("the last traces are lost: the collector does not take them");
     }
     Ok(())
 }
@@ -67,17 +72,18 @@ async fn serve(
     said: Said,
     inherited: Inherited,
     log_filter: Option<LogFilter>,
-) -> Result<Option<Arc<AccessLog>>, String> {
+) -> Result<Option<Arc<Observers>>, String> {
     let (mut stops, hang_ups) = (Stops::listen()?, listen_to(SignalKind::hangup())?);
     let running = start(&options, inherited).await.map_err(|error| Cli::located(&said.arguments, error))?;
     greet(&options, &running);
-    let Running { server, gateway, access_log, stopping, certificates, account, root, .. } = running;
+    let Running { server, gateway, stopping, certificates, account, root, .. } = running;
+    let observers = gateway.observers.clone();
     let parts = reload::Parts {
         gateway,
         account,
         state_dir: state_dir(&options),
         certificates,
-        access_log: access_log.clone(),
+        access_log: observers.as_ref().and_then(|observers| observers.access_log.clone()),
         log_filter,
     };
     let reloads = reload_when_told(hang_ups, Reload::new(said, root, options.chown, parts))?;
@@ -99,7 +105,7 @@ async fn serve(
             tracing::warn!("told again to stop: requests in progress are cut off");
         }
     }
-    Ok(access_log)
+    Ok(observers)
 }
 
 /// A server that has been started.
@@ -112,7 +118,6 @@ pub struct Running {
     pub names: Vec<String>,
     /// Where operators look, if they do.
     pub ops_name: Option<String>,
-    access_log: Option<Arc<AccessLog>>,
     /// Makes it unready.
     stopping: watch::Sender<bool>,
     certificates: Option<Arc<Certificates>>,
@@ -128,6 +133,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let clients = Clients::new(options.client_address, &options.trusted_proxy)?;
     let env = |name: &str| std::env::var(name).ok();
     credentials::check(options.credentials_file.as_deref(), env)?;
+    let collector = options.traces.as_ref().map(|to| Collector::new(to, env)).transpose()?;
     let listeners = listeners("--listen", &options.listen, inherited.s3).await?;
     let (ops, ops_inherited) = (options.ops_listen.as_slice(), inherited.operations.into_iter().collect());
     let ops_listener = self::listeners("--ops-listen", ops, ops_inherited).await?.pop();
@@ -155,9 +161,16 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
         None => backend,
     };
     let host_id = HostId::random();
-    let observers = (metrics.is_some() || access_log.is_some()).then(|| Observers {
+    let traces = collector.map(|collector| {
+        let contexts = Contexts::new(options.traces_ratio, Trusted::new(&options.traces_from));
+        Traces::start(contexts, collector, host_id.as_str()).map(Arc::new)
+    });
+    let traces = traces.transpose()?;
+    let is_observed = metrics.is_some() || access_log.is_some() || traces.is_some();
+    let observers = is_observed.then(|| Observers {
         metrics: metrics.clone(),
-        access_log: access_log.clone(),
+        access_log,
+        traces,
         host_id: host_id.clone(),
         owner: account.canonical_id().to_owned(),
     });
@@ -187,7 +200,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
         tokio::spawn(operations_server::run(listener, Arc::new(observed)));
     }
     tokio::spawn(sweep::regularly(backend, metrics));
-    Ok(Running { server, gateway, names, ops_name, access_log, stopping, certificates, account, root })
+    Ok(Running { server, gateway, names, ops_name, stopping, certificates, account, root })
 }
 
 fn state_dir(options: &ServeOptions) -> Option<PathBuf> {

@@ -11,6 +11,7 @@ use s3_wire::operation::Operation;
 use super::line::{Line, push_without_secrets};
 use super::{Buffer, Signature};
 use crate::server::Tls;
+use crate::traces::SpanContext;
 
 /// Appends the line, without its end.
 pub fn write(buffer: &mut Buffer, line: &Line<'_>) {
@@ -21,6 +22,10 @@ pub fn write(buffer: &mut Buffer, line: &Line<'_>) {
     out.extend_from_slice(b"\",\"request_id\":\"");
     out.extend_from_slice(line.id.as_bytes());
     out.push(b'"');
+    if let Some(SpanContext { trace, span, .. }) = line.trace {
+        // A vector grows.
+        let _ = write!(out, ",\"trace_id\":\"{trace}\",\"span_id\":\"{span}\"");
+    }
     if let Some(address) = line.remote() {
         out.extend_from_slice(b",\"remote_ip\":\"");
         push_address(out, address);
@@ -117,7 +122,8 @@ fn text(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 
 fn url(out: &mut Vec<u8>, value: &[u8]) {
     if is_plain(value) {
-        return push_without_secrets(out, value);
+        push_without_secrets(out, value);
+        return;
     }
     let mut clean = Vec::with_capacity(value.len());
     push_without_secrets(&mut clean, value);
@@ -182,6 +188,8 @@ mod tests {
             serde_json::json!({
                 "time": "2023-11-14T22:13:20.123456Z",
                 "request_id": "0123456789ABCDEF",
+                "trace_id": "abababababababababababababababab",
+                "span_id": "0123456789abcdef",
                 "remote_ip": "192.0.2.7",
                 "operation": "PutObject",
                 "bucket": "bucket",

@@ -19,6 +19,7 @@ use s3_wire::operation::Operation;
 use crate::limits::ACCESS_LOG_FIELD_BYTES_MAX;
 use crate::observers::Known;
 use crate::server::Peer;
+use crate::traces::SpanContext;
 
 /// A request that has ended.
 #[derive(Debug)]
@@ -51,6 +52,8 @@ pub struct Line<'a> {
     pub answered: Duration,
     /// Until all of it had left, or was given up.
     pub elapsed: Duration,
+    /// Its place in a trace, if it has one.
+    pub trace: Option<&'a SpanContext>,
 }
 
 /// How a request was signed.
@@ -163,8 +166,9 @@ const SECRET: [&[u8]; 5] = [
 /// What stands for them.
 const REDACTED: &[u8] = b"REDACTED";
 
-/// Appends a URL or target, with the values of [`SECRET`] taken out of its query.
-pub fn push_without_secrets(out: &mut Vec<u8>, target: &[u8]) {
+/// Appends a URL or target, with the values of [`SECRET`] taken out of its query. True if there
+/// were any.
+pub fn push_without_secrets(out: &mut Vec<u8>, target: &[u8]) -> bool {
     let mut copied = 0;
     let mut start = memchr(b'?', target).map_or(target.len(), |mark| mark + 1);
     while let Some(rest) = target.get(start..).filter(|rest| !rest.is_empty()) {
@@ -179,6 +183,7 @@ pub fn push_without_secrets(out: &mut Vec<u8>, target: &[u8]) {
         start += length + 1;
     }
     out.extend_from_slice(&target[copied..]);
+    copied > 0
 }
 
 fn is_secret(name: &[u8]) -> bool {
@@ -192,6 +197,7 @@ pub mod tests {
     use s3_wire::Target;
 
     use super::*;
+    use crate::traces::{SpanId, TraceId};
 
     /// Does something with a line in which every field has something to escape.
     pub fn with_line(with: impl FnOnce(&Line<'_>)) {
@@ -228,6 +234,12 @@ pub mod tests {
             object_bytes: Some(5),
             answered: Duration::from_micros(1200),
             elapsed: Duration::from_micros(2499),
+            trace: Some(&SpanContext {
+                trace: TraceId([0xAB; 16]),
+                span: SpanId([1, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF]),
+                parent: None,
+                sampled: true,
+            }),
         });
     }
 
@@ -246,7 +258,7 @@ pub mod tests {
             ("http://h/b?x?Signature=a&Signature=b=c", "http://h/b?x?Signature=a&Signature=REDACTED"),
         ] {
             let mut out = b"before ".to_vec();
-            push_without_secrets(&mut out, target.as_bytes());
+            assert_eq!(push_without_secrets(&mut out, target.as_bytes()), target != logged);
             assert_eq!(String::from_utf8(out).unwrap(), format!("before {logged}"));
         }
     }

@@ -21,7 +21,9 @@ use rustix::fs::OFlags;
 use s3_types::Timestamp;
 use s3_wire::time::IsoMicros;
 
-pub use line::{Line, Signature, object_bytes};
+#[cfg(test)]
+pub use line::tests as line_tests;
+pub use line::{Line, Signature, object_bytes, push_without_secrets};
 
 use crate::config::AccessLogFormat;
 use crate::limits::{ACCESS_LOG_BUFFER_BYTES_MAX, ACCESS_LOG_WAKE_BYTES};

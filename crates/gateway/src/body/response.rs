@@ -10,6 +10,7 @@ use bytes::{Buf, Bytes};
 use futures_util::stream::{BoxStream, StreamExt as _};
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
+use tracing::field::display;
 
 use super::file::FileBody;
 use crate::observers::Report;
@@ -162,8 +163,9 @@ impl Body for ResponseBody {
             match (&piece, &mut in_progress.report) {
                 (Some(Ok(piece)), Some(report)) => report.sent(piece.remaining()),
                 // The head is on its way: all that is left is to break off, and to say here why.
-                (Some(Err(error)), _) => {
-                    tracing::warn!(id = in_progress.id.as_str(), %error, "a response was broken off");
+                (Some(Err(error)), report) => {
+                    let trace_id = report.as_ref().and_then(|report| report.trace()).map(display);
+                    tracing::warn!(id = in_progress.id.as_str(), trace_id, %error, "a response was broken off");
                 }
                 _ => {}
             }

@@ -31,6 +31,7 @@ use crate::commands::stat::StatOptions;
 use crate::commands::top::TopOptions;
 use crate::limits::STREAM_BYTES_MIN;
 use crate::server::ListenAddress;
+use crate::traces::{Ratio, TracesTo};
 use crate::version;
 
 pub use read::{Said, Values, line_of, sentence, unreadable};
@@ -438,6 +439,37 @@ pub struct ServeOptions {
         default_value = "json"
     )]
     pub access_log_format: AccessLogFormat,
+
+    /// Tell an OpenTelemetry collector of requests: a span for each, by OTLP over HTTP (Protocol
+    /// Buffers). A URL such as http://127.0.0.1:4318, to which /v1/traces is added if it has no
+    /// path, or `env` for what OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT
+    /// say. Either way OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE (also with
+    /// TRACES_), OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES count
+    #[arg(long, value_name = "URL|env", env = "SLIPWAY_TRACES", value_parser = TracesTo::parse)]
+    pub traces: Option<TracesTo>,
+
+    /// The share of traces that is told, of those that begin here: 0 to 1. Of a trace that is
+    /// continued, who began it decides
+    #[arg(
+        long,
+        value_name = "SHARE",
+        env = "SLIPWAY_TRACES_RATIO",
+        default_value = "1",
+        value_parser = Ratio::parse
+    )]
+    pub traces_ratio: Ratio,
+
+    /// Continue the traces of clients with such addresses (what --client-address says): an address,
+    /// a network, or `unix` for those without one. May be given several times. Anybody can send a
+    /// traceparent header; of others it is passed over
+    #[arg(
+        long,
+        value_name = "NETWORK",
+        env = "SLIPWAY_TRACES_FROM",
+        value_delimiter = ',',
+        value_parser = TrustedProxy::parse
+    )]
+    pub traces_from: Vec<TrustedProxy>,
 
     /// What to log: error, warn, info, debug or trace; or a filter such as info,gateway::server=debug
     #[arg(long, value_name = "FILTER", env = "SLIPWAY_LOG", default_value = "info", value_parser = log_filter)]

@@ -132,6 +132,7 @@ pub const PAGES: &[Page] = &[
                         "Sockets that a service manager hands over: systemd's sd_listen_fds(3). Those named `ops` take the place of \
                          `--ops-listen`, those named `s3`, or not named, of `--listen`.",
                     ),
+                    ("OTEL_...", "Of OpenTelemetry's variables, with `--traces` alone: those that it names."),
                 ],
             },
             Section {

@@ -37,6 +37,7 @@ pub fn text(
     of_storage(&mut page, storage);
     sweeps(&mut page, metrics);
     access_log(&mut page, gateway);
+    traces(&mut page, gateway);
     process::write(&mut page, descriptors);
     page.0
 }
@@ -159,6 +160,16 @@ fn access_log(page: &mut Page, gateway: &Gateway) {
     if let Some(counts) = access_log.map(|access_log| access_log.counts()) {
         family.sample(["written"], counts.written.load(Relaxed));
         family.sample(["dropped"], counts.dropped.load(Relaxed));
+    }
+}
+
+fn traces(page: &mut Page, gateway: &Gateway) {
+    let traces = gateway.observers.as_ref().and_then(|observers| observers.traces.as_ref());
+    let mut family = page.family(&table::SPANS);
+    if let Some(counts) = traces.map(|traces| traces.counts()) {
+        family.sample(["exported"], counts.exported.load(Relaxed));
+        family.sample(["dropped"], counts.dropped.load(Relaxed));
+        family.sample(["failed"], counts.failed.load(Relaxed));
     }
 }
 

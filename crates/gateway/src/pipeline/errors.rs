@@ -8,16 +8,19 @@ use http::Method;
 use http::request::Parts;
 use s3_types::{ChecksumAlgorithm, Condition};
 use s3_wire::{ErrorCode, S3Error};
+use tracing::field::display;
 
 use super::RequestContext;
 use crate::gateway::Gateway;
 use crate::reply::{self, Reply};
 use crate::request_id::{HostId, RequestId};
+use crate::traces::TraceId;
 
 /// Which request an error belongs to.
 #[derive(Debug, Clone)]
 pub struct ErrorSite {
     id: RequestId,
+    trace: Option<TraceId>,
     host_id: HostId,
     method: Method,
     path: String,
@@ -27,7 +30,8 @@ impl ErrorSite {
     /// The request with this context and head.
     pub fn new(gateway: &Gateway, cx: &RequestContext, head: &Parts) -> Self {
         let (method, path) = (head.method.clone(), head.uri.path().to_owned());
-        Self { id: cx.id, host_id: gateway.host_id.clone(), method, path }
+        let trace = cx.trace.as_ref().map(|context| context.trace);
+        Self { id: cx.id, trace, host_id: gateway.host_id.clone(), method, path }
     }
 
     /// Logs an error, and writes its document.
@@ -43,16 +47,17 @@ impl ErrorSite {
             successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
         let causes = causes.join(": ");
         let (id, method, path) = (self.id.as_str(), self.method.as_str(), self.path.as_str());
+        let trace_id = self.trace.map(display);
         match error.code() {
             ErrorCode::InternalError | ErrorCode::InsufficientStorage => {
-                tracing::error!(id, method, ?path, ?causes, "{error}");
+                tracing::error!(id, trace_id, method, ?path, ?causes, "{error}");
             }
             // With a cause, it is the file system that denied it to the server, or the machine that
             // ran out of something.
             ErrorCode::AccessDenied | ErrorCode::SlowDown if !causes.is_empty() => {
-                tracing::error!(id, method, ?path, ?causes, "{error}");
+                tracing::error!(id, trace_id, method, ?path, ?causes, "{error}");
             }
-            _ => tracing::debug!(id, method, ?path, ?causes, "{error}"),
+            _ => tracing::debug!(id, trace_id, method, ?path, ?causes, "{error}"),
         }
     }
 }

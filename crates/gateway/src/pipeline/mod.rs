@@ -35,6 +35,7 @@ use crate::ops;
 use crate::reply::{self, Reply};
 use crate::request_id::RequestId;
 use crate::server::{Peer, Phase};
+use crate::traces::SpanContext;
 
 /// What is known of a request before its head is looked at.
 pub struct RequestContext {
@@ -49,6 +50,8 @@ pub struct RequestContext {
     pub place: Option<Arc<OwnedSemaphorePermit>>,
     /// When it arrived, to measure from.
     pub started: Instant,
+    /// Its place in a trace, if it has one.
+    pub trace: Option<Box<SpanContext>>,
 }
 
 impl RequestContext {
@@ -64,7 +67,10 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     let (id, now, started) = (gateway.request_ids.next(), Timestamp::now(), Instant::now());
     let (head, incoming) = request.into_parts();
     let peer = gateway.clients.of_request(peer, &head.headers);
-    let mut cx = RequestContext { id, now, peer, place, started };
+    let observers = gateway.observers.as_ref();
+    let traces = observers.and_then(|observers| observers.traces.as_ref());
+    let trace = traces.and_then(|traces| traces.begin(id, peer, &head.headers));
+    let mut cx = RequestContext { id, now, peer, place, started, trace };
     let mut body = RequestBody::new(incoming, &head.headers, gateway.stall_timeout);
     let mut known = Known::default();
     let outcome = if cx.place.is_some() {
@@ -86,9 +92,9 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     }
     phase.answer_begins(code.is_some());
     finish(gateway, &cx, &head, &mut reply);
-    let report = gateway.observers.as_ref().map(|observers| {
+    let report = observers.filter(|observers| observers.are_told(&cx)).map(|observers| {
         let answered = Answered { status: reply.status(), code, bytes_in: body.bytes_read() };
-        Box::new(Report::new(observers, &cx, head, known, answered, reply.headers()))
+        Box::new(Report::new(observers, &mut cx, head, known, answered, reply.headers()))
     });
     reply.map(|body| body.hold(InProgress::new(cx.id, phase, cx.place, report)))
 }

@@ -1,0 +1,206 @@
+//! Where spans go to, and as whose: `--traces`, and the variables that OpenTelemetry has for what
+//! is no option.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use bench::Trust;
+use http::header::{CONTENT_TYPE, HOST, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use percent_encoding::percent_decode_str;
+use rustls::pki_types::ServerName;
+use tokio_rustls::TlsConnector;
+
+use super::span::text;
+use crate::version;
+
+/// Where collectors take traces by HTTP, below the endpoint that is theirs for all signals.
+const PATH: &str = "/v1/traces";
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+const PROTOCOLS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
+const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
+const CERTIFICATES: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"];
+const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
+const SERVICE: &str = "OTEL_SERVICE_NAME";
+
+/// What `--traces` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TracesTo {
+    /// A collector's URL. It is looked at by [`Collector::new`]: what is wrong with an option's
+    /// value is told with that value, and there may be a password in this one.
+    Url(String),
+    /// Where OpenTelemetry's variables say.
+    Environment,
+}
+
+impl TracesTo {
+    /// Reads a URL, or `env`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "" => Err("it is a URL, or env".to_owned()),
+            "env" => Ok(Self::Environment),
+            url => Ok(Self::Url(url.to_owned())),
+        }
+    }
+}
+
+/// Reads a URL, which an error does not repeat.
+fn url(text: &str) -> Result<Uri, String> {
+    let expected = || "expected a URL such as http://127.0.0.1:4318, or env".to_owned();
+    let uri: Uri = text.parse().map_err(|_| expected())?;
+    let authority = uri.authority().ok_or_else(expected)?;
+    if !matches!(uri.scheme_str(), Some("http" | "https")) || authority.host().is_empty() {
+        return Err(expected());
+    }
+    if authority.as_str().contains('@') {
+        return Err(format!("passwords belong into {}, not into the URL", HEADERS[1]));
+    }
+    if uri.query().is_some() {
+        return Err("a collector's URL has no query".to_owned());
+    }
+    Ok(uri)
+}
+
+/// An OpenTelemetry collector, by OTLP over HTTP with Protocol Buffers.
+#[derive(Clone)]
+pub struct Collector {
+    /// As the log names it.
+    pub url: String,
+    /// Its name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Where spans are posted.
+    pub path: String,
+    /// What is sent with them.
+    pub headers: HeaderMap,
+    /// With https.
+    pub tls: Option<(TlsConnector, ServerName<'static>)>,
+    /// What `Resource` has, as OTLP writes it; but for the instance.
+    pub resource: Vec<u8>,
+}
+
+impl fmt::Debug for Collector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url)
+    }
+}
+
+impl Collector {
+    /// The one that is meant. `env` has the variables.
+    pub fn new(to: &TracesTo, env: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        // A variable that is empty counts as none, says their specification.
+        let env = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|v| !v.is_empty());
+        let first = |names: [&'static str; 2]| names.into_iter().find_map(|name| Some((name, env(name)?)));
+        let uri = match to {
+            TracesTo::Url(text) => with_path(url(text).map_err(|e| format!("--traces: {e}"))?),
+            TracesTo::Environment => from_environment(env)?,
+        };
+        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+            return Err("--traces: no URL".to_owned());
+        };
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        let tls = if scheme == "https" {
+            let ca = first(CERTIFICATES);
+            let trust = Trust { ca: ca.as_ref().map(|(_, file)| PathBuf::from(file)), insecure: false };
+            let source = ca.map_or("--traces", |(name, _)| name);
+            Some(bench::tls_client(&host, &trust).map_err(|e| format!("{source}: {e}"))?)
+        } else {
+            None
+        };
+        let mut headers = HeaderMap::new();
+        if let Some((name, list)) = first(HEADERS) {
+            read_headers(&mut headers, &list).map_err(|e| format!("{name}: {e}"))?;
+        }
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("slipway/", env!("CARGO_PKG_VERSION"))));
+        headers.insert(HOST, HeaderValue::from_str(authority.as_str()).map_err(|e| e.to_string())?);
+        Ok(Self {
+            url: uri.to_string(),
+            port: authority.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 }),
+            path: uri.path().to_owned(),
+            host,
+            headers,
+            tls,
+            resource: resource(env)?,
+        })
+    }
+}
+
+/// One without a path is the collector's endpoint for all signals.
+fn with_path(uri: Uri) -> Uri {
+    if uri.path() != "/" {
+        return uri;
+    }
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(http::uri::PathAndQuery::from_static(PATH));
+    Uri::from_parts(parts).unwrap_or(uri)
+}
+
+fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Uri, String> {
+    for name in PROTOCOLS {
+        if let Some(protocol) = env(name).filter(|protocol| protocol != "http/protobuf") {
+            let only = "slipway speaks http/protobuf (port 4318, mostly)";
+            return Err(format!("--traces env: {name} is {protocol:?}: {only}; set it to that"));
+        }
+    }
+    let wrong = |name: &str, error: &str| format!("--traces env: {name}: {error}");
+    if let Some(exact) = env(TRACES_ENDPOINT) {
+        return url(&exact).map_err(|e| wrong(TRACES_ENDPOINT, &e));
+    }
+    let Some(base) = env(ENDPOINT) else {
+        return Err(format!("--traces env: neither {TRACES_ENDPOINT} nor {ENDPOINT} is set: set one"));
+    };
+    let base = format!("{}{PATH}", base.trim_end_matches('/'));
+    url(&base).map_err(|e| wrong(ENDPOINT, &e))
+}
+
+/// `name=value,name=value`, values as in URLs.
+fn pairs(list: &str) -> impl Iterator<Item = Result<(&str, String), String>> {
+    list.split(',').map(str::trim).filter(|pair| !pair.is_empty()).map(|pair| {
+        // Values may be secrets, so that they are not repeated.
+        let (name, value) = pair.split_once('=').ok_or("expected name=value,name=value")?;
+        let value = percent_decode_str(value.trim()).decode_utf8();
+        let value = value.map_err(|_| format!("the value of {:?} is not UTF-8", name.trim()))?;
+        Ok((name.trim(), value.into_owned()))
+    })
+}
+
+fn read_headers(headers: &mut HeaderMap, list: &str) -> Result<(), String> {
+    for pair in pairs(list) {
+        let (name, value) = pair?;
+        let no_header = |_| format!("{name:?} can't be sent as a header");
+        let value = HeaderValue::from_str(&value).map_err(|_| format!("{name:?} has no header's value"));
+        let mut value = value?;
+        value.set_sensitive(true);
+        headers.insert(HeaderName::try_from(name).map_err(no_header)?, value);
+    }
+    Ok(())
+}
+
+/// Who tells, as far as it is the same for all spans.
+fn resource(env: impl Fn(&str) -> Option<String>) -> Result<Vec<u8>, String> {
+    let given = env(RESOURCE).unwrap_or_default();
+    let mut attributes: Vec<(String, String)> = vec![
+        ("service.name".to_owned(), "slipway".to_owned()),
+        ("service.version".to_owned(), version::NUMBER.to_owned()),
+        ("host.name".to_owned(), rustix::system::uname().nodename().to_string_lossy().into_owned()),
+    ];
+    let mut set = |name: &str, value: String| match attributes.iter_mut().find(|(known, _)| known == name) {
+        Some((_, known)) => *known = value,
+        None => attributes.push((name.to_owned(), value)),
+    };
+    for pair in pairs(&given) {
+        let (name, value) = pair.map_err(|e| format!("{RESOURCE}: {e}"))?;
+        set(name, value);
+    }
+    if let Some(name) = env(SERVICE) {
+        set("service.name", name);
+    }
+    let mut out = Vec::new();
+    for (name, value) in attributes {
+        text(&mut out, 1, &name, &value);
+    }
+    Ok(out)
+}

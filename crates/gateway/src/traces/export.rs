@@ -1,0 +1,319 @@
+//! The thread that takes spans to the collector: OTLP over HTTP (opentelemetry.io/docs/specs/otlp).
+
+use std::error::Error;
+use std::iter::successors;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::RETRY_AFTER;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::protobuf::{self, Value, begin_message, message};
+use super::span::{SCHEMA, text};
+use super::{Buffer, Collector, Shared, lock};
+use crate::limits::{
+    TRACES_ANSWER_BYTES_MAX, TRACES_INTERVAL, TRACES_PAUSE_MAX, TRACES_PAUSE_MIN, TRACES_POST_TIME_MAX,
+    TRACES_RETRY_TIME_MAX,
+};
+use crate::version;
+
+/// `ExportTraceServiceRequest.resource_spans`.
+const RESOURCE_SPANS: u32 = 1;
+/// `ResourceSpans.scope_spans`.
+const SCOPE_SPANS: u32 = 2;
+
+/// What the thread has.
+pub struct Exporter {
+    shared: Arc<Shared>,
+    end: watch::Receiver<bool>,
+    collector: Collector,
+    /// Whose spans they are: `ResourceSpans.resource`.
+    resource: Vec<u8>,
+    /// What made them: `ScopeSpans.scope`, and its schema.
+    scope: Vec<u8>,
+    connection: Option<SendRequest<Full<Bytes>>>,
+    /// Spans that were lost since the log said that they are.
+    lost: Option<u64>,
+}
+
+/// Why spans were not taken.
+#[derive(Debug)]
+struct Refusal {
+    why: String,
+    /// How long to wait before they are sent again; `None` if that is of no use.
+    again_after: Option<Duration>,
+}
+
+impl Refusal {
+    /// One that may pass.
+    fn passing(error: &dyn Error) -> Self {
+        let causes: Vec<_> =
+            successors(Some(error), |&cause| cause.source()).map(ToString::to_string).collect();
+        Self { why: causes.join(": "), again_after: Some(Duration::ZERO) }
+    }
+}
+
+/// What a collector did not take of what it took.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Rejected {
+    spans: u64,
+    why: String,
+}
+
+impl Exporter {
+    /// Sends what is `shared` to the collector until `end`.
+    pub fn new(
+        shared: Arc<Shared>,
+        end: watch::Receiver<bool>,
+        collector: Collector,
+        instance: &str,
+    ) -> Self {
+        let (mut resource, mut scope) = (Vec::new(), Vec::new());
+        message(&mut resource, 1, |out| {
+            out.extend_from_slice(&collector.resource);
+            text(out, 1, "service.instance.id", instance);
+        });
+        message(&mut scope, 1, |out| {
+            protobuf::bytes(out, 1, b"slipway");
+            protobuf::bytes(out, 2, version::NUMBER.as_bytes());
+        });
+        protobuf::bytes(&mut scope, 3, SCHEMA.as_bytes());
+        Self { shared, end, collector, resource, scope, connection: None, lost: None }
+    }
+
+    /// Sends spans as they come, and those that are left at the end.
+    pub async fn run(mut self) {
+        loop {
+            let end = self.wait().await;
+            self.round().await;
+            if end {
+                return;
+            }
+        }
+    }
+
+    /// Returns when it is time for a round; true before the last.
+    async fn wait(&mut self) -> bool {
+        tokio::select! {
+            () = self.shared.wake.notified() => {}
+            () = sleep(TRACES_INTERVAL) => {}
+            _ = self.end.wait_for(|end| *end) => {}
+        }
+        self.is_ending()
+    }
+
+    /// Whether there is nobody any more who would add spans.
+    fn is_ending(&self) -> bool {
+        *self.end.borrow() || self.end.has_changed().is_err()
+    }
+
+    async fn round(&mut self) {
+        self.shared.woken.store(false, Relaxed);
+        let shared = Arc::clone(&self.shared);
+        for buffer in shared.buffers.all() {
+            let Buffer { bytes, spans } = lock(buffer).take();
+            if spans > 0 {
+                self.export(bytes, spans).await;
+            }
+        }
+    }
+
+    /// Sends so many spans, again and again if need be.
+    async fn export(&mut self, bytes: Vec<u8>, spans: u64) {
+        let body = self.request(&bytes);
+        drop(bytes);
+        let (started, mut pause) = (Instant::now(), TRACES_PAUSE_MIN);
+        let counts = Arc::clone(&self.shared);
+        let counts = &counts.counts;
+        loop {
+            // Read before the attempt: the last one is made after the end began.
+            let is_last = self.is_ending();
+            let posted = timeout(TRACES_POST_TIME_MAX, self.post(&body)).await;
+            let refusal = match posted {
+                Ok(Ok(rejected)) => {
+                    let lost = rejected.spans.min(spans);
+                    counts.exported.fetch_add(spans - lost, Relaxed);
+                    counts.failed.fetch_add(lost, Relaxed);
+                    return self.tell_taken(lost, &rejected.why);
+                }
+                Ok(Err(refusal)) => refusal,
+                Err(_) => Refusal {
+                    why: format!("no answer within {} s", TRACES_POST_TIME_MAX.as_secs()),
+                    again_after: Some(Duration::ZERO),
+                },
+            };
+            if refusal.again_after.is_some() {
+                self.connection = None;
+            }
+            self.tell_refused(&refusal.why);
+            let wait = refusal.again_after.map(|least| pause.max(least));
+            let may_wait = |wait: &Duration| !is_last && started.elapsed() + *wait < TRACES_RETRY_TIME_MAX;
+            let Some(wait) = wait.filter(may_wait) else {
+                counts.failed.fetch_add(spans, Relaxed);
+                self.lost = self.lost.map(|lost| lost + spans);
+                return;
+            };
+            tokio::select! {
+                () = sleep(wait) => {}
+                _ = self.end.wait_for(|end| *end) => {}
+            }
+            pause = (pause * 2).min(TRACES_PAUSE_MAX);
+        }
+    }
+
+    /// The log is told when it begins, not of each attempt.
+    fn tell_refused(&mut self, why: &str) {
+        if self.lost.is_none() {
+            self.lost = Some(0);
+            let url = self.collector.url.as_str();
+            tracing::warn!(url, ?why, "traces are not taken: they are kept for a while, then lost");
+        }
+    }
+
+    fn tell_taken(&mut self, rejected: u64, why: &str) {
+        let url = self.collector.url.as_str();
+        match &mut self.lost {
+            None if rejected > 0 => {
+                tracing::warn!(url, rejected, ?why, "the collector takes only some spans");
+                self.lost = Some(rejected);
+            }
+            Some(lost) if rejected > 0 => *lost += rejected,
+            Some(lost) => {
+                tracing::info!(url, lost, "traces are taken again");
+                self.lost = None;
+            }
+            None => {}
+        }
+    }
+
+    /// `ExportTraceServiceRequest`, with these spans.
+    fn request(&self, spans: &[u8]) -> Bytes {
+        let mut head = Vec::new();
+        begin_message(&mut head, SCOPE_SPANS, self.scope.len() + spans.len());
+        let length = self.resource.len() + head.len() + self.scope.len() + spans.len();
+        let mut request = Vec::with_capacity(length + 16);
+        begin_message(&mut request, RESOURCE_SPANS, length);
+        for piece in [&self.resource, &head, &self.scope, spans] {
+            request.extend_from_slice(piece);
+        }
+        request.into()
+    }
+
+    /// Sends a request once.
+    async fn post(&mut self, body: &Bytes) -> Result<Rejected, Refusal> {
+        // One that was kept may have been closed by the other side since: then it is tried again.
+        if let Some(mut kept) = self.connection.take()
+            && let Ok(answer) = self.send(&mut kept, body).await
+        {
+            return self.read(kept, answer).await;
+        }
+        let mut connection = self.connect().await?;
+        let answer = self.send(&mut connection, body).await.map_err(|e| Refusal::passing(&e))?;
+        self.read(connection, answer).await
+    }
+
+    async fn send(
+        &self,
+        connection: &mut SendRequest<Full<Bytes>>,
+        body: &Bytes,
+    ) -> hyper::Result<Response<Incoming>> {
+        let mut request = Request::new(Full::new(body.clone()));
+        *request.method_mut() = http::Method::POST;
+        *request.headers_mut() = self.collector.headers.clone();
+        // A path that was parsed as one before.
+        *request.uri_mut() = self.collector.path.parse().unwrap_or_default();
+        connection.ready().await?;
+        connection.send_request(request).await
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Refusal> {
+        let Collector { host, port, tls, .. } = &self.collector;
+        let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(|e| Refusal::passing(&e))?;
+        let connection = match tls {
+            None => begin(stream).await,
+            Some((connector, name)) => {
+                let stream = connector.connect(name.clone(), stream).await;
+                begin(stream.map_err(|e| Refusal::passing(&e))?).await
+            }
+        };
+        connection.map_err(|e| Refusal::passing(&e))
+    }
+
+    /// Reads the answer, and keeps the connection.
+    async fn read(
+        &mut self,
+        connection: SendRequest<Full<Bytes>>,
+        answer: Response<Incoming>,
+    ) -> Result<Rejected, Refusal> {
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, TRACES_ANSWER_BYTES_MAX).collect().await;
+        if body.is_ok() {
+            self.connection = Some(connection);
+        }
+        if head.status.is_success() {
+            return Ok(body.map(|body| rejected(&body.to_bytes())).unwrap_or_default());
+        }
+        let passes = matches!(
+            head.status,
+            StatusCode::TOO_MANY_REQUESTS
+                | StatusCode::BAD_GATEWAY
+                | StatusCode::SERVICE_UNAVAILABLE
+                | StatusCode::GATEWAY_TIMEOUT
+        );
+        let after = head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let after = Duration::from_secs(after.unwrap_or(0)).min(TRACES_PAUSE_MAX);
+        Err(Refusal { why: format!("it answered {}", head.status), again_after: passes.then_some(after) })
+    }
+}
+
+/// Makes an HTTP connection of one.
+async fn begin<S>(stream: S) -> hyper::Result<SendRequest<Full<Bytes>>>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (connection, work) = handshake(TokioIo::new(stream)).await?;
+    // What goes wrong is told to who sends.
+    tokio::spawn(async move { drop(work.await) });
+    Ok(connection)
+}
+
+/// `ExportTraceServiceResponse.partial_success`.
+fn rejected(answer: &[u8]) -> Rejected {
+    let mut rejected = Rejected::default();
+    for (field, value) in protobuf::fields(answer) {
+        let (1, Value::Bytes(partial)) = (field, value) else { continue };
+        for inner in protobuf::fields(partial) {
+            match inner {
+                (1, Value::Number(spans)) => rejected.spans = spans,
+                (2, Value::Bytes(why)) => rejected.why = String::from_utf8_lossy(why).into_owned(),
+                _ => {}
+            }
+        }
+    }
+    rejected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers() {
+        assert_eq!(rejected(b""), Rejected::default());
+        assert_eq!(rejected(b"\x0a\x00"), Rejected::default());
+        let some = Rejected { spans: 3, why: "late".to_owned() };
+        assert_eq!(rejected(b"\x0a\x08\x08\x03\x12\x04late"), some);
+        // What a server says that is no collector.
+        assert_eq!(rejected(b"<html></html>"), Rejected::default());
+    }
+}

@@ -1,0 +1,143 @@
+//! Traces: a span for each request that has ended, to an OpenTelemetry collector (decision 0027).
+//!
+//! A request appends its span to a buffer in memory, one for each of a few groups of threads, as
+//! OTLP has it on the wire. A thread of its own takes the buffers to the collector. No request
+//! waits for that: where the collector does not keep up, spans are dropped and counted.
+
+mod collector;
+mod context;
+mod export;
+mod protobuf;
+mod span;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::HeaderMap;
+use tokio::sync::{Notify, watch};
+
+pub use collector::{Collector, TracesTo};
+#[cfg(test)]
+pub use context::SpanId;
+pub use context::{Contexts, Ratio, SpanContext, TraceId};
+
+use crate::access_log::Line;
+use crate::limits::{TRACES_BUFFER_BYTES_MAX, TRACES_WAKE_BYTES};
+use crate::per_thread::PerThread;
+use crate::request_id::RequestId;
+use crate::server::Peer;
+
+/// `ScopeSpans.spans`.
+const SPANS: u32 = 2;
+
+/// Traces that are told.
+#[derive(Debug)]
+pub struct Traces {
+    contexts: Contexts,
+    shared: Arc<Shared>,
+    end: watch::Sender<bool>,
+    /// Closed once the thread has ended.
+    ended: Mutex<Receiver<()>>,
+}
+
+/// What requests and the thread share.
+#[derive(Debug)]
+struct Shared {
+    buffers: PerThread<Mutex<Buffer>>,
+    wake: Notify,
+    /// True as long as the thread was told that there is much to send.
+    woken: AtomicBool,
+    counts: Counts,
+}
+
+/// Spans of one group of threads that are not sent yet.
+#[derive(Debug, Default)]
+struct Buffer {
+    /// Each as a field of `ScopeSpans`.
+    bytes: Vec<u8>,
+    spans: u64,
+}
+
+impl Buffer {
+    /// What is in it. It keeps room for as much, within bounds.
+    fn take(&mut self) -> Self {
+        let room = Vec::with_capacity(self.bytes.len().min(TRACES_WAKE_BYTES));
+        std::mem::replace(self, Self { bytes: room, spans: 0 })
+    }
+}
+
+/// Spans so far.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// The collector took them.
+    pub exported: AtomicU64,
+    /// Lost, since the buffers were full.
+    pub dropped: AtomicU64,
+    /// Lost, since the collector did not take them.
+    pub failed: AtomicU64,
+}
+
+impl Traces {
+    /// Begins to send spans to the collector, as told by this instance of the service.
+    pub fn start(contexts: Contexts, collector: Collector, instance: &str) -> Result<Self, String> {
+        let shared = Arc::new(Shared {
+            buffers: PerThread::new(|| Mutex::new(Buffer::default())),
+            wake: Notify::new(),
+            woken: AtomicBool::new(false),
+            counts: Counts::default(),
+        });
+        let end = watch::Sender::new(false);
+        let (alive, ended) = channel();
+        let exporter = export::Exporter::new(Arc::clone(&shared), end.subscribe(), collector, instance);
+        let no_thread = |error| format!("cannot start a thread: {error}");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
+        std::thread::Builder::new()
+            .name("traces".to_owned())
+            .spawn(move || {
+                runtime.block_on(exporter.run());
+                drop(alive);
+            })
+            .map_err(no_thread)?;
+        Ok(Self { contexts, shared, end, ended: Mutex::new(ended) })
+    }
+
+    /// The place of a request in a trace, if there is anything to tell of it.
+    pub fn begin(&self, id: RequestId, peer: Peer, headers: &HeaderMap) -> Option<Box<SpanContext>> {
+        self.contexts.of_request(id, peer, headers).map(Box::new)
+    }
+
+    /// Adds the span of a request that has ended.
+    pub fn add(&self, line: &Line<'_>, context: &SpanContext) {
+        let mut buffer = lock(self.shared.buffers.mine());
+        if buffer.bytes.len() < TRACES_BUFFER_BYTES_MAX {
+            span::write(&mut buffer.bytes, SPANS, line, context);
+            buffer.spans += 1;
+        } else {
+            self.shared.counts.dropped.fetch_add(1, Relaxed);
+        }
+        let is_much = buffer.bytes.len() >= TRACES_WAKE_BYTES;
+        drop(buffer);
+        if is_much && !self.shared.woken.swap(true, Relaxed) {
+            self.shared.wake.notify_one();
+        }
+    }
+
+    /// Spans so far.
+    pub fn counts(&self) -> &Counts {
+        &self.shared.counts
+    }
+
+    /// Sends what is left. Waits for that no longer than `limit`; false if it took longer.
+    pub fn finish(&self, limit: Duration) -> bool {
+        self.end.send_replace(true);
+        lock(&self.ended).recv_timeout(limit) != Err(RecvTimeoutError::Timeout)
+    }
+}
+
+/// Nothing that is done under these locks leaves half of anything behind.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
