@@ -87,6 +87,9 @@ def values() -> list[Bad]:
     bad += of("account-id", ['"12"'], "12 decimal digits")
     cure = "a network such as 10.0.0.0/8, an address, or unix"
     bad += of("trusted-proxy", ['"proxy.test"', '"10.0.0.0/33"'], cure)
+    bad += of("traces-from", ['"client.test"', '"10.0.0.9/8"'], "10.0.0.")
+    bad += of("traces-ratio", ['"2"', '"half"', '"-1"'], "0 to 1")
+    bad += of("traces", ['"ftp://127.0.0.1"', '"127.0.0.1:4318"'], "http")
     bad += of("access-log", ['""'], "a file, or stderr")
     bad += of("log", ['"shout"'], "known are off, error, warn, info, debug and trace")
     bad += of("dir", ["true", "1.5", "2020-01-01", "{}"], "expected a string")
@@ -206,7 +209,9 @@ def test_there_are_many() -> None:
 @pytest.mark.parametrize("bad", ALL, ids=str)
 def test_at_the_start(tmp_path: Path, bad: Bad) -> None:
     path, lines = write_file(tmp_path, bad, "# Ours.\n\n")
-    done = start(tmp_path / "tree", "--config", str(path))
+    # Nothing else is wrong, whoever listens on the default port.
+    listen = [] if bad.option == "listen" else ["--listen", "127.0.0.1:0"]
+    done = start(tmp_path / "tree", "--config", str(path), *listen)
     assert done.returncode in (1, 2), done
     check(done.stderr, path, lines, bad)
     assert done.stdout == "" and not (tmp_path / "tree").exists()

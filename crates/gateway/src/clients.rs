@@ -20,8 +20,18 @@ pub enum TrustedProxy {
 }
 
 impl TrustedProxy {
-    /// Reads `10.0.0.0/8`, an address, or `unix`.
+    /// [`Self::parse_any`], but for networks that have every address.
     pub fn parse(text: &str) -> Result<Self, String> {
+        match Self::parse_any(text)? {
+            Self::Net(net) if net.prefix_len() == 0 => {
+                Err("everybody could choose an address then: name the proxies, or their network".to_owned())
+            }
+            some => Ok(some),
+        }
+    }
+
+    /// Reads `10.0.0.0/8`, an address, or `unix`.
+    pub fn parse_any(text: &str) -> Result<Self, String> {
         if text == "unix" {
             return Ok(Self::Unix);
         }
@@ -30,14 +40,9 @@ impl TrustedProxy {
         }
         let net = text.parse::<IpNet>();
         let net = net.map_err(|_| "expected a network such as 10.0.0.0/8, an address, or unix".to_owned())?;
-        if net.prefix_len() == 0 {
-            return Err(
-                "everybody could choose an address then: name the proxies, or their network".to_owned()
-            );
-        }
         if net.addr() != net.network() {
             let (address, network) = (net.addr(), net.trunc());
-            return Err(format!("which is meant? {address} is one proxy, {network} is all of the network"));
+            return Err(format!("which is meant? {address} is one address, {network} is all of the network"));
         }
         Ok(Self::Net(net))
     }
@@ -293,8 +298,8 @@ mod tests {
             ("localhost", "expected"),
             ("10.0.0", "expected"),
             ("*", "expected"),
-            ("10.0.0.9/8", "10.0.0.9 is one proxy, 10.0.0.0/8"),
-            ("2001:db8::1/32", "2001:db8::1 is one proxy, 2001:db8::/32"),
+            ("10.0.0.9/8", "10.0.0.9 is one address, 10.0.0.0/8"),
+            ("2001:db8::1/32", "2001:db8::1 is one address, 2001:db8::/32"),
             ("0.0.0.0/0", "name the proxies"),
             ("::/0", "name the proxies"),
             ("10.0.0.9/0", "name the proxies"),

@@ -467,7 +467,7 @@ pub struct ServeOptions {
         value_name = "NETWORK",
         env = "SLIPWAY_TRACES_FROM",
         value_delimiter = ',',
-        value_parser = TrustedProxy::parse
+        value_parser = TrustedProxy::parse_any
     )]
     pub traces_from: Vec<TrustedProxy>,
 

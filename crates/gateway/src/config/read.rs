@@ -225,7 +225,7 @@ fn values_of(
             Err(format!("{key}: expected a string such as \"0640\""))
         }
         toml::Value::Integer(number) => Ok(number.to_string().into()),
-        toml::Value::Float(number) => Ok(number.to_string().into()),
+        toml::Value::Float(number) if key.ends_with("-ratio") => Ok(number.to_string().into()),
         _ => Err(format!("{key}: expected a string, a number or a list of strings")),
     };
     match given {
