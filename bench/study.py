@@ -16,7 +16,7 @@ tiny objects, and what they leave on disks (some of it as root); d, the tables o
 Each server has a directory of its own below --dir; they are loaded in turn, step by step. A command with
 {dir} is measured on files, one without it beside our null backend. Servers get the keys as ROOT_ACCESS_KEY
 and MINIO_ROOT_USER have them; name them versitygw and minio, since rows are held to these. What is measured
-goes to --json, each study in place of what that had of it.
+goes to --json, each study in place of what that had of it at this scale.
 
 --scale full is the studies' own, and takes about five hours, and three more for each other server; --seconds
 and --repeat shorten it. docs/decisions/0029-published-studies.md has why all this is as it is.
@@ -48,6 +48,7 @@ from studies.scale import SCALES, changed
 STUDIES = {"a": study_a, "b": study_b, "c": study_c, "d": study_d}
 DOCUMENT = ROOT / "docs/STUDIES.md"
 FORMAT = 1
+ORDER = ["full", "small", "tiny"]
 
 
 def arguments() -> argparse.Namespace:
@@ -192,7 +193,10 @@ def main() -> None:
             # nginx's workers may be someone else.
             os.chmod(directory, 0o755)
             found = rounded(measure(name, options, pathlib.Path(directory)))
-        measured["studies"][name.upper()] = found
+        others = measured["studies"].get(name.upper(), [])
+        others = [found, *(of for of in others if of["scale"] != options.scale)]
+        # The largest first: it is what the study did.
+        measured["studies"][name.upper()] = sorted(others, key=lambda of: ORDER.index(of["scale"]))
         failed |= bool(found["problems"])
         tell(name.upper(), found)
         options.json.parent.mkdir(parents=True, exist_ok=True)

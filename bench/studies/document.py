@@ -6,7 +6,7 @@ HEAD = """# Published studies, repeated
 
 <!-- Written by `bench/study.py --write`. Change published.toml, or measure again. -->
 
-Each figure that four published studies give, and ours beside it. One command repeats a study (`bench/study.py a`, `b`, `c` or `d`; `--all` for all four,
+Each figure that four published studies give, and ours beside it; of a study that was measured at two scales the larger comes first and counts. One command repeats a study (`bench/study.py a`, `b`, `c` or `d`; `--all` for all four,
 `--scale full` with their own sizes, steps and repeats); the rows are in [published.toml](../bench/studies/published.toml), what was measured here in
 [measured.json](../bench/studies/measured.json), and both make this page.
 
@@ -28,7 +28,7 @@ MB are 1000 squared as the studies have them, MiB 1024 squared. Beside it: the s
 SCALES = {
     "small": "**small scale**: fewer and shorter steps than the study's, objects of half a GiB and less in"
     " place of 10; single figures vary by a third",
-    "full": "full scale: the study's sizes and steps",
+    "full": "full scale: the study's sizes and steps, times and repeats too unless the command has others",
     "tiny": "tiny scale: a test of the plumbing; the figures say nothing",
 }
 
@@ -160,23 +160,31 @@ def summary(rows: list[Row], studies: dict) -> str:
 
 
 def rows_of(studies: dict, letter: str) -> dict:
-    return studies.get(letter, {}).get("rows", {})
+    """Of its largest scale."""
+    return studies[letter][0]["rows"] if letter in studies else {}
+
+
+def section(run: dict, rows: list[Row], steps_title: str) -> list[str]:
+    """One run of a study."""
+    parts = [f"`{run['command']}`, {SCALES[run['scale']]}.\n{machine(run)}"]
+    if run["problems"]:
+        parts.append("\n".join(f"- {cell(text)}" for text in run["problems"]))
+    parts.append(rows_table(rows, run["rows"]))
+    if run["steps"]:
+        parts.append(f"### {steps_title}\n\n{steps_table(run['steps'])}")
+    return parts
 
 
 def render(measured: dict) -> str:
     """The page. `measured` is what bench/study.py writes as JSON."""
-    about, rows = published()
+    about, all_rows = published()
     studies = measured["studies"]
-    parts = [HEAD, summary(rows, studies)]
+    parts = [HEAD, summary(all_rows, studies)]
     for letter, study in about.items():
+        rows = [row for row in all_rows if row.study == letter]
         parts.append(f"## Study {letter}\n\n{study['title']}. {study['setup']}")
-        if of := studies.get(letter):
-            parts.append(f"`{of['command']}`, {SCALES[of['scale']]}.\n{machine(of)}")
-            if of["problems"]:
-                parts.append("\n".join(f"- {cell(text)}" for text in of["problems"]))
-        else:
-            parts.append("Not measured here yet.")
-        parts.append(rows_table([row for row in rows if row.study == letter], rows_of(studies, letter)))
-        if of and of["steps"]:
-            parts.append(f"### Steps of study {letter}\n\n{steps_table(of['steps'])}")
+        if letter not in studies:
+            parts += ["Not measured here yet.", rows_table(rows, {})]
+        for run in studies.get(letter, []):
+            parts += section(run, rows, f"Steps of study {letter}, {run['scale']}")
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
