@@ -12,17 +12,19 @@ const ERROR_MAX: usize = 4 << 10;
 
 /// What is not HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Malformed(pub &'static str);
+pub struct Malformed(pub &'static str);
 
 /// What of an answer is wanted beyond its status.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     /// There is no body, whatever the head says: it answers HEAD.
     pub no_body: bool,
     /// Bytes of the body to keep. Of an error some are kept anyway.
     pub keep_bytes: usize,
     /// The ETag.
     pub etag: bool,
+    /// After how many seconds to ask again.
+    pub retry_after: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +52,7 @@ enum State {
 
 /// An answer, up to where it has come in.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub struct Answer {
     wanted: Wanted,
     state: State,
     /// The beginning of a head that came in pieces.
@@ -65,9 +67,18 @@ pub(crate) struct Answer {
     pub kept: Vec<u8>,
     /// The ETag, if wanted.
     pub etag: Option<String>,
+    /// `Retry-After` in seconds, if wanted.
+    pub retry_after: Option<u64>,
+}
+
+impl Default for Answer {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Answer {
+    /// One of which nothing has come in.
     pub fn new() -> Self {
         Self {
             wanted: Wanted::default(),
@@ -78,6 +89,7 @@ impl Answer {
             body_bytes: 0,
             kept: Vec::new(),
             etag: None,
+            retry_after: None,
         }
     }
 
@@ -90,6 +102,7 @@ impl Answer {
         self.body_bytes = 0;
         self.kept.clear();
         self.etag = None;
+        self.retry_after = None;
     }
 
     /// Takes what came in; true once the answer is complete. Nothing may come after that: no two
@@ -178,6 +191,8 @@ impl Answer {
                 self.keep_alive = if http11 { !has(b"close") } else { has(b"keep-alive") };
             } else if self.wanted.etag && name.eq_ignore_ascii_case("etag") {
                 self.etag = Some(String::from_utf8_lossy(value).into_owned());
+            } else if self.wanted.retry_after && name.eq_ignore_ascii_case("retry-after") {
+                self.retry_after = str::from_utf8(value).ok().and_then(|text| text.parse().ok());
             }
         }
         self.status = status;
@@ -267,7 +282,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const KEEP: Wanted = Wanted { no_body: false, keep_bytes: 1000, etag: true };
+    const KEEP: Wanted = Wanted { no_body: false, keep_bytes: 1000, etag: true, retry_after: true };
 
     /// Reads an answer in pieces that end at `cuts`; what was read, and whether it was complete.
     fn read(text: &[u8], cuts: &[usize], wanted: Wanted) -> Result<(Answer, bool), Malformed> {

@@ -32,6 +32,7 @@ mod verdict;
 mod watch;
 mod xml;
 
+pub use answer::{Answer, Malformed, Wanted};
 pub use compare::compare;
 pub use credentials::Credentials;
 pub use csv::csv;

@@ -22,12 +22,12 @@ pub enum TrustedProxy {
 impl TrustedProxy {
     /// [`Self::parse_any`], but for networks that have every address.
     pub fn parse(text: &str) -> Result<Self, String> {
-        match Self::parse_any(text)? {
-            Self::Net(net) if net.prefix_len() == 0 => {
-                Err("everybody could choose an address then: name the proxies, or their network".to_owned())
-            }
-            some => Ok(some),
+        if text.parse::<IpNet>().is_ok_and(|net| net.prefix_len() == 0) {
+            return Err(
+                "everybody could choose an address then: name the proxies, or their network".to_owned()
+            );
         }
+        Self::parse_any(text)
     }
 
     /// Reads `10.0.0.0/8`, an address, or `unix`.

@@ -6,24 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::RETRY_AFTER;
-use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use bench::Answer;
+use http::StatusCode;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::client::Connection;
 use super::protobuf::{self, Value, begin_message, message};
 use super::span::{SCHEMA, text};
 use super::{Buffer, Collector, Shared, lock};
 use crate::limits::{
-    TRACES_ANSWER_BYTES_MAX, TRACES_INTERVAL, TRACES_PAUSE_MAX, TRACES_PAUSE_MIN, TRACES_POST_TIME_MAX,
-    TRACES_RETRY_TIME_MAX,
+    TRACES_INTERVAL, TRACES_PAUSE_MAX, TRACES_PAUSE_MIN, TRACES_POST_TIME_MAX, TRACES_RETRY_TIME_MAX,
 };
 use crate::version;
 
@@ -41,7 +34,7 @@ pub struct Exporter {
     resource: Vec<u8>,
     /// What made them: `ScopeSpans.scope`, and its schema.
     scope: Vec<u8>,
-    connection: Option<SendRequest<Full<Bytes>>>,
+    connection: Option<Connection>,
     /// Spans that were lost since the log said that they are.
     lost: Option<u64>,
 }
@@ -197,7 +190,7 @@ impl Exporter {
     }
 
     /// `ExportTraceServiceRequest`, with these spans.
-    fn request(&self, spans: &[u8]) -> Bytes {
+    fn request(&self, spans: &[u8]) -> Vec<u8> {
         let mut head = Vec::new();
         begin_message(&mut head, SCOPE_SPANS, self.scope.len() + spans.len());
         let length = self.resource.len() + head.len() + self.scope.len() + spans.len();
@@ -206,85 +199,36 @@ impl Exporter {
         for piece in [&self.resource, &head, &self.scope, spans] {
             request.extend_from_slice(piece);
         }
-        request.into()
+        request
     }
 
     /// Sends a request once.
-    async fn post(&mut self, body: &Bytes) -> Result<Rejected, Refusal> {
+    async fn post(&mut self, body: &[u8]) -> Result<Rejected, Refusal> {
         // One that was kept may have been closed by the other side since: then it is tried again.
         if let Some(mut kept) = self.connection.take()
-            && let Ok(answer) = self.send(&mut kept, body).await
+            && let Ok(answer) = kept.post(&self.collector, body).await
         {
-            return self.read(kept, answer).await;
+            let read = read(answer);
+            self.connection = kept.is_reusable().then_some(kept);
+            return read;
         }
-        let mut connection = self.connect().await?;
-        let answer = self.send(&mut connection, body).await.map_err(|e| Refusal::passing(&e))?;
-        self.read(connection, answer).await
-    }
-
-    async fn send(
-        &self,
-        connection: &mut SendRequest<Full<Bytes>>,
-        body: &Bytes,
-    ) -> hyper::Result<Response<Incoming>> {
-        let mut request = Request::new(Full::new(body.clone()));
-        *request.method_mut() = http::Method::POST;
-        *request.headers_mut() = self.collector.headers.clone();
-        // A path that was parsed as one before.
-        *request.uri_mut() = self.collector.path.parse().unwrap_or_default();
-        connection.ready().await?;
-        connection.send_request(request).await
-    }
-
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Refusal> {
-        let Collector { host, port, tls, .. } = &self.collector;
-        let stream = TcpStream::connect((host.as_str(), *port)).await.map_err(|e| Refusal::passing(&e))?;
-        let connection = match tls {
-            None => begin(stream).await,
-            Some((connector, name)) => {
-                let stream = connector.connect(name.clone(), stream).await;
-                begin(stream.map_err(|e| Refusal::passing(&e))?).await
-            }
-        };
-        connection.map_err(|e| Refusal::passing(&e))
-    }
-
-    /// Reads the answer, and keeps the connection.
-    async fn read(
-        &mut self,
-        connection: SendRequest<Full<Bytes>>,
-        answer: Response<Incoming>,
-    ) -> Result<Rejected, Refusal> {
-        let (head, body) = answer.into_parts();
-        let body = Limited::new(body, TRACES_ANSWER_BYTES_MAX).collect().await;
-        if body.is_ok() {
-            self.connection = Some(connection);
-        }
-        if head.status.is_success() {
-            return Ok(body.map(|body| rejected(&body.to_bytes())).unwrap_or_default());
-        }
-        let passes = matches!(
-            head.status,
-            StatusCode::TOO_MANY_REQUESTS
-                | StatusCode::BAD_GATEWAY
-                | StatusCode::SERVICE_UNAVAILABLE
-                | StatusCode::GATEWAY_TIMEOUT
-        );
-        let after = head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-        let after = Duration::from_secs(after.unwrap_or(0)).min(TRACES_PAUSE_MAX);
-        Err(Refusal { why: format!("it answered {}", head.status), again_after: passes.then_some(after) })
+        let mut connection = Connection::open(&self.collector).await.map_err(|e| Refusal::passing(&e))?;
+        let answer = connection.post(&self.collector, body).await.map_err(|e| Refusal::passing(&e))?;
+        let read = read(answer);
+        self.connection = connection.is_reusable().then_some(connection);
+        read
     }
 }
 
-/// Makes an HTTP connection of one.
-async fn begin<S>(stream: S) -> hyper::Result<SendRequest<Full<Bytes>>>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let (connection, work) = handshake(TokioIo::new(stream)).await?;
-    // What goes wrong is told to who sends.
-    tokio::spawn(async move { drop(work.await) });
-    Ok(connection)
+/// What an answer says of the spans.
+fn read(answer: &Answer) -> Result<Rejected, Refusal> {
+    if (200..300).contains(&answer.status) {
+        return Ok(rejected(&answer.kept));
+    }
+    let passes = matches!(answer.status, 429 | 502..=504);
+    let after = Duration::from_secs(answer.retry_after.unwrap_or(0)).min(TRACES_PAUSE_MAX);
+    let status = StatusCode::from_u16(answer.status).map_or(answer.status.to_string(), |s| s.to_string());
+    Err(Refusal { why: format!("it answered {status}"), again_after: passes.then_some(after) })
 }
 
 /// `ExportTraceServiceResponse.partial_success`.

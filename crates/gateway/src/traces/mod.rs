@@ -4,6 +4,7 @@
 //! OTLP has it on the wire. A thread of its own takes the buffers to the collector. No request
 //! waits for that: where the collector does not keep up, spans are dropped and counted.
 
+mod client;
 mod collector;
 mod context;
 mod export;

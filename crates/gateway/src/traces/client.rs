@@ -1,0 +1,97 @@
+//! Connections to a collector, with one request on each at a time.
+//!
+//! They read answers as `slipway bench` does: with hyper's client in the program, the compiler no
+//! longer puts all that hyper's server needs into it, and each request of S3 costs 1 % more.
+
+use std::io::{Error, ErrorKind, Result, Write as _};
+
+use bench::{Answer, Malformed, Wanted};
+use http::HeaderMap;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::Collector;
+use crate::limits::TRACES_ANSWER_BYTES_MAX;
+
+/// How much of an answer is read at a time.
+const BUFFER: usize = 4 << 10;
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+/// A connection.
+pub struct Connection {
+    stream: Box<dyn Stream>,
+    answer: Answer,
+    /// All was sent, and nothing says that the answer was the last.
+    is_reusable: bool,
+}
+
+impl Connection {
+    /// Connects to the collector.
+    pub async fn open(collector: &Collector) -> Result<Self> {
+        let stream = TcpStream::connect((collector.host.as_str(), collector.port)).await?;
+        stream.set_nodelay(true)?;
+        let stream: Box<dyn Stream> = match &collector.tls {
+            None => Box::new(stream),
+            Some((connector, name)) => Box::new(connector.connect(name.clone(), stream).await?),
+        };
+        Ok(Self { stream, answer: Answer::new(), is_reusable: true })
+    }
+
+    /// True if another request may be sent.
+    pub fn is_reusable(&self) -> bool {
+        self.is_reusable
+    }
+
+    /// Posts a body, and reads the whole answer, of which it keeps the beginning.
+    pub async fn post(&mut self, collector: &Collector, body: &[u8]) -> Result<&Answer> {
+        self.is_reusable = false;
+        self.answer.begin(Wanted {
+            keep_bytes: TRACES_ANSWER_BYTES_MAX,
+            retry_after: true,
+            ..Wanted::default()
+        });
+        let sent = self.send(&head(&collector.path, &collector.headers, body.len()), body).await;
+        // Who refuses a body may close; what it said before that counts.
+        match (self.receive().await, sent) {
+            (Ok(()), sent) => self.is_reusable = self.answer.keep_alive && sent.is_ok(),
+            (Err(_), Err(error)) | (Err(error), Ok(())) => return Err(error),
+        }
+        Ok(&self.answer)
+    }
+
+    async fn send(&mut self, head: &[u8], body: &[u8]) -> Result<()> {
+        self.stream.write_all(head).await?;
+        self.stream.write_all(body).await?;
+        self.stream.flush().await
+    }
+
+    async fn receive(&mut self) -> Result<()> {
+        let mut buffer = [0; BUFFER];
+        loop {
+            let bytes = self.stream.read(&mut buffer).await?;
+            let input = buffer.get(..bytes).unwrap_or_default();
+            if input.is_empty() {
+                return if self.answer.end() { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) };
+            }
+            if self.answer.push(input).map_err(|Malformed(why)| Error::other(why))? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn head(path: &str, headers: &HeaderMap, body_bytes: usize) -> Vec<u8> {
+    let mut head = format!("POST {path} HTTP/1.1\r\n").into_bytes();
+    for (name, value) in headers {
+        head.extend_from_slice(name.as_str().as_bytes());
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(value.as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    // A vector grows.
+    let _ = write!(head, "content-length: {body_bytes}\r\n\r\n");
+    head
+}
