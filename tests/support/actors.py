@@ -354,7 +354,8 @@ class Client(Actor):
                     # It is told again what it was told before, and does nothing.
                     return [state]
                 case 200, None if (upload, "aborted") not in state.uploads:
-                    return [State(version, state.uploads | {(upload, "completed")})]
+                    uploads = state.uploads | {(upload, "completed")}
+                    return [state._replace(version=version, uploads=uploads)]
                 case 404, "NoSuchUpload" if (upload, "aborted") in state.uploads:
                     return [state]
             return []
