@@ -46,8 +46,9 @@ OBSERVED_WITH = [
 ]
 
 
-# glibc's free lists of a thread, as long as they may be: with its own seven, a few allocations more can make each
-# request sort the heap, or not, by the luck of its layout. That is 1 % that no observer is to blame for.
+# glibc's free lists of a thread, as long as they may be: with its own seven, a few allocations
+# more can make each request sort the heap, or not, by the luck of its layout. That is 1 % that no
+# observer is to blame for.
 STEADY = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=127"}
 
 
