@@ -333,7 +333,10 @@ def test_a_share_is_a_number(start, ratio):
 def test_a_file_may_have_a_share(start, receiver, tmp_path):
     config = tmp_path / "slipway.toml"
     config.write_text("traces-ratio = 0.0\n")
-    start("--config", str(config)).raw.get("/")
+    server = start("--config", str(config))
+    server.raw.get("/")
+    # What was kept for the collector is sent before the end.
+    assert server.stop() == 0
     assert receiver.spans == []
 
 
