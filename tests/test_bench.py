@@ -22,7 +22,7 @@ from support.server import ACCESS_KEY, SECRET_KEY, binary, objects_on_disk
 from support.transports import make_certificate
 from support.wire import poll
 
-# For a mix whose rarest operation has to occur on a busy machine too.
+# For a mix whose rarest operation has to occur on a busy machine too, and answers of many MiB.
 MANY = ("--duration", "3s", "--warm-up", "100ms")
 
 
@@ -408,7 +408,7 @@ def test_a_terminal_shows_how_far_it_is(own_server, tmp_path):
 
 @pytest.mark.parametrize("preset", ["head", "multipart-10g", "ranged-10g"])
 def test_presets(own_server, tmp_path, preset):
-    arguments = ("--preset", preset, "--scale", "0.02", "-c", "2,3", *QUICK)
+    arguments = ("--preset", preset, "--scale", "0.02", "-c", "2,3", *MANY)
     report = Run(tmp_path, own_server.endpoint, *arguments).end()
     assert report["settings"]["preset"] == preset
     assert [r["concurrency"] for r in report["rounds"]] == [2, 3] and errors(report) == {}
