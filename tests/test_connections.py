@@ -443,6 +443,24 @@ class TestDrain:
             assert expect.ok(client.response()).body == b"data"
         assert bucket.server.wait(3) == 0
 
+    def test_the_first_request_of_a_connection_is_waited_for(self, make_server):
+        """No other server can take it: the connection was accepted. One that never comes holds nobody up."""
+        bucket = Bucket(make_server(), "bucket").create()
+        bucket.put("key", b"data")
+
+        def sockets() -> int:
+            return sum("socket:" in path for path in opened_by(bucket.server.pid))
+
+        before = sockets()
+        with bucket.raw.connect() as client, bucket.raw.connect() as silent:
+            poll(lambda: sockets() == before + 2)
+            bucket.server.signal(signal.SIGTERM)
+            time.sleep(0.2)
+            got = bucket.raw.get(bucket.path("key"), connection=client)
+            assert expect.ok(got).body == b"data"
+            assert silent.is_closed(3)
+        assert bucket.server.wait(3) == 0
+
     @pytest.mark.parametrize("expects", [False, True])
     @pytest.mark.parametrize("seconds", [0.2, 3.0])
     def test_a_body_that_nobody_wants_holds_nobody_up(self, make_server, seconds, expects):

@@ -186,13 +186,20 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
             }
         })
     };
+    let mut is_new = true;
     loop {
+        let ended = async {
+            // The first request of a connection is on its way to this server, and to no other: as
+            // is a head that has begun, it is waited for.
+            if is_new { stopped(&mut draining).await } else { drained(&mut draining).await }
+        };
         let more = tokio::select! {
             // What had arrived before the server was told to stop is answered.
             biased;
             more = tokio::time::timeout(idle_timeout, io.has_more()) => more.unwrap_or(false),
-            () = drained(&mut draining) => false,
+            () = ended => false,
         };
+        is_new = false;
         if !more {
             // There may be nobody left to tell.
             let _ = io.shutdown().await;
