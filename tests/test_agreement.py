@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from support import expect
+from support.bucket import Bucket
 from support.server import StartFailed
 from support.tools import run
 
@@ -16,7 +18,7 @@ def test_the_first_start_notes_what_it_was_started_with(make_server, tmp_path):
     tree = tmp_path / "tree"
     make_server("--region", "lab-1", "--durability", "none", tree=tree).stop()
     text = noted(tree).read_text()
-    assert 'region = "lab-1"\ndurability = "none"\netag = "md5"\n' in text
+    assert 'region = "lab-1"\ndurability = "none"\netag = "md5"\nmetadata = "' in text
     again = make_server("--region", "lab-1", "--durability", "none", tree=tree)
     assert "have to agree" not in again.log
     assert noted(tree).read_text() == text
@@ -42,6 +44,22 @@ def test_another_is_told(make_server, tmp_path, options, says):
         "\n".join(line for line in text.splitlines() if not line.startswith(options[0][2:]))
     )
     assert "have to agree" not in make_server(*options, tree=tree).log
+
+
+@pytest.mark.parametrize("first, other", [("xattr", "sidecar"), ("sidecar", "xattr")])
+def test_records_elsewhere_are_refused(make_server, tmp_path, first, other):
+    """Those that are there would not be seen: their objects would be a person's files, without metadata."""
+    tree = tmp_path / "tree"
+    bucket = Bucket(make_server("--metadata", first, tree=tree), "bucket").create()
+    # Below a prefix, where a look at each bucket's first names does not come.
+    expect.ok(bucket.put("runs/key", b"data", headers={"x-amz-meta-who": "a"}))
+    with pytest.raises(StartFailed, match=f"served with (--metadata )?{first}"):
+        make_server("--metadata", other, tree=tree)
+    bucket.server.stop()
+    with pytest.raises(StartFailed, match=f"served with (--metadata )?{first}"):
+        make_server("--metadata", other, tree=tree)
+    again = Bucket(make_server("--metadata", first, tree=tree), "bucket")
+    assert again.head("runs/key").headers["x-amz-meta-who"] == "a"
 
 
 def test_a_newer_format_is_not_served(make_server, tmp_path):

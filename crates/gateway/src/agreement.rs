@@ -8,11 +8,13 @@ use clap::ValueEnum as _;
 use serde::Deserialize;
 
 use crate::commands::visible;
-use crate::config::ServeOptions;
+use crate::config::{Metadata, ServeOptions};
 use crate::state_dir;
 
 /// Others may read it: it is no secret.
 const MODE: u32 = 0o644;
+/// Where a tree says that its records are in files beside the objects'.
+const METADATA_FILE: &str = "metadata";
 
 /// The file, beside its format. A newer gateway may note more.
 #[derive(Debug, Deserialize)]
@@ -20,6 +22,7 @@ struct Noted {
     region: Option<String>,
     durability: Option<String>,
     etag: Option<String>,
+    metadata: Option<String>,
 }
 
 /// What is to be the same for all.
@@ -29,6 +32,7 @@ struct Value {
     theirs: fn(&Noted) -> Option<&String>,
 }
 
+/// What clients would see differ.
 fn values(options: &ServeOptions) -> [Value; 3] {
     [
         Value { name: "region", ours: options.region.clone(), theirs: |noted| noted.region.as_ref() },
@@ -45,12 +49,44 @@ fn values(options: &ServeOptions) -> [Value; 3] {
     ]
 }
 
+/// An error if the options have records elsewhere than the tree has them: those that are there
+/// would not be seen any more. To be asked before the tree is opened so, which it would remember.
+pub fn check_metadata(options: &ServeOptions, state_dir: &Path) -> Result<(), String> {
+    // What can't be read is told of when the tree is opened.
+    match (options.metadata, read(state_dir)) {
+        (Some(wanted), Ok(Some(noted))) => agreed_metadata(wanted, &noted, state_dir),
+        _ => Ok(()),
+    }
+}
+
+fn agreed_metadata(ours: Metadata, noted: &Noted, state_dir: &Path) -> Result<(), String> {
+    let ours = word(ours.to_possible_value());
+    match &noted.metadata {
+        Some(theirs) if *theirs != ours => Err(format!(
+            "--metadata {ours}: the directory was served with {} first ({}), and records that are there would not be seen any \
+             more. Serve it as before, or copy its objects to another directory through S3",
+            visible(theirs, false),
+            visible(&state_dir.join(FILE).to_string_lossy(), false)
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Where records are, once the tree is open: a tree that has them in files says so.
+fn metadata(state_dir: &Path) -> Result<Metadata, String> {
+    let said = state_dir::read(state_dir, METADATA_FILE)?;
+    let is_sidecar = said.is_some_and(|said| said.trim() == word(Metadata::Sidecar.to_possible_value()));
+    Ok(if is_sidecar { Metadata::Sidecar } else { Metadata::Xattr })
+}
+
 /// Compares the options with what the tree remembers, which is made if need be. The differences, as
 /// sentences; an error if the tree's format is one that this gateway does not know, as may have
-/// come there since the tree was opened.
+/// come there since the tree was opened, or its records are elsewhere.
 pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<String>, String> {
     let values = values(options);
-    let Some(noted) = read_or_note(state_dir, &values)? else { return Ok(Vec::new()) };
+    let metadata = metadata(state_dir)?;
+    let Some(noted) = read_or_note(state_dir, &values, metadata)? else { return Ok(Vec::new()) };
+    agreed_metadata(metadata, &noted, state_dir)?;
     let file = state_dir.join(FILE);
     let differing = values.iter().filter_map(|Value { name, ours, theirs }| {
         let theirs = theirs(&noted).filter(|theirs| *theirs != ours)?;
@@ -65,11 +101,11 @@ pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<Strin
 }
 
 /// `None` where nothing can be kept, which was told of the account already.
-fn read_or_note(state_dir: &Path, values: &[Value]) -> Result<Option<Noted>, String> {
+fn read_or_note(state_dir: &Path, values: &[Value], metadata: Metadata) -> Result<Option<Noted>, String> {
     if let Some(noted) = read(state_dir)? {
         return Ok(Some(noted));
     }
-    if let Err(error) = state_dir::create(state_dir, FILE, text(values).as_bytes(), MODE) {
+    if let Err(error) = state_dir::create(state_dir, FILE, text(values, metadata).as_bytes(), MODE) {
         tracing::debug!(%error, "{FILE} cannot be kept");
     }
     // Another gateway may have been faster.
@@ -81,7 +117,7 @@ fn word(value: Option<clap::builder::PossibleValue>) -> String {
     value.map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-fn text(values: &[Value]) -> String {
+fn text(values: &[Value], metadata: Metadata) -> String {
     let mut text = format!(
         "# What slipway was started with here first. All gateways of this directory have to agree on it: those that were\n\
          # started with something else say so.\n\
@@ -91,6 +127,7 @@ fn text(values: &[Value]) -> String {
         // Names of regions have no quotes, and the others are words.
         text.extend([name, " = \"", ours, "\"\n"]);
     }
+    text.extend(["metadata = \"", &word(metadata.to_possible_value()), "\"\n"]);
     text
 }
 

@@ -141,17 +141,8 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
         Some(to) => Some(Arc::new(AccessLog::start(to.open()?, options.access_log_format)?)),
         None => None,
     };
-    let backend = storage::open(options).await?;
     let state_dir = state_dir(options);
-    let account = account::find(options.account_id.as_ref(), state_dir.as_deref())?;
-    // Before keys are made: they are shown only once, by a start that succeeds.
-    let differences = match &state_dir {
-        Some(state_dir) => agreement::differences(options, state_dir)?,
-        None => Vec::new(),
-    };
-    for difference in differences {
-        tracing::warn!("{difference}");
-    }
+    let (backend, account) = open_tree(options, state_dir.as_deref()).await?;
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref())?;
 
     root.warn_of_chown(options.chown);
@@ -201,6 +192,25 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     }
     tokio::spawn(sweep::regularly(backend, metrics));
     Ok(Running { server, gateway, names, ops_name, stopping, certificates, account, root })
+}
+
+/// Opens what DIR names, as it was opened before, and finds whose it is. Makes no keys: they are
+/// shown only once, by a start that succeeds.
+async fn open_tree(
+    options: &ServeOptions,
+    state_dir: Option<&Path>,
+) -> Result<(Arc<dyn Backend>, Account), String> {
+    if let Some(state_dir) = state_dir {
+        agreement::check_metadata(options, state_dir)?;
+    }
+    let backend = storage::open(options).await?;
+    let account = account::find(options.account_id.as_ref(), state_dir)?;
+    if let Some(state_dir) = state_dir {
+        for difference in agreement::differences(options, state_dir)? {
+            tracing::warn!("{difference}");
+        }
+    }
+    Ok((backend, account))
 }
 
 fn state_dir(options: &ServeOptions) -> Option<PathBuf> {
