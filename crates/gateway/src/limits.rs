@@ -106,9 +106,9 @@ pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(2);
 pub const LINGER_BYTES_MAX: usize = 4 << 20;
 /// How long that may take.
 pub const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
-/// Once the server is to stop: how long it waits for the rest of a request's head, of a TLS
-/// handshake, and of a body that is read and dropped, and how long a client has to read error
-/// answers. None of these is a request in progress.
+/// Once the server is to stop: how long it waits for the first request of a connection, for the
+/// rest of a request's head, of a TLS handshake, and of a body that is read and dropped, and how
+/// long a client has to read error answers. None of these is a request in progress.
 pub const STOP_TIME_MAX: Duration = Duration::from_secs(1);
 /// Connections past `--max-connections` that may linger at a time: so many more descriptors may be
 /// open, each for [`LINGER_TIME_MAX`]. Beyond, they are closed as soon as they are answered.
@@ -128,6 +128,11 @@ pub const OPERATIONS_TIME_MAX: Duration = Duration::from_secs(30);
 /// How old the count of file descriptors may be that operators are told: where there are many, it
 /// takes milliseconds.
 pub const DESCRIPTORS_AGE_MAX: Duration = Duration::from_secs(1);
+/// Lines of the log that nobody has read yet take no more memory than this, and as much again on
+/// its way. Further ones are lost, and counted.
+pub const LOG_BUFFER_BYTES_MAX: usize = 1 << 20;
+/// How often it is tried to write them, should the kernel not tell that there is room.
+pub const LOG_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How often lines of the access log go to its file, at least.
 pub const ACCESS_LOG_INTERVAL: Duration = Duration::from_millis(200);
 /// They go earlier once a buffer has so many bytes.

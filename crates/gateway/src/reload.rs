@@ -4,18 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iam::{Account, Identities};
-use tracing_subscriber::{EnvFilter, Registry, reload};
 
 use crate::access_log::AccessLog;
 use crate::clients::Clients;
 use crate::config::{Cli, Said, ServeOptions, Values, sentence};
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Settings};
+use crate::log::{LogFilter, read_filter};
 use crate::server::Certificates;
 use crate::traces::Collector;
-
-/// Changes which lines are logged.
-pub type LogFilter = reload::Handle<EnvFilter, Registry>;
 
 /// Options that a reload takes, by their fields in [`ServeOptions`]; those of TLS if it is on.
 const TAKEN: [&str; 7] = ["access_log", "config", "credentials_file", "domain", "log", "tls_cert", "tls_key"];
@@ -70,7 +67,7 @@ impl Reload {
         let (options, values) = Cli::read_serve(&self.said.arguments).map_err(|error| sentence(&error))?;
         // First all that can fail, with what keeps a server from starting.
         Clients::new(options.client_address, &options.trusted_proxy)?;
-        let filter = EnvFilter::try_new(&options.log).map_err(|e| format!("--log {:?}: {e}", options.log))?;
+        let filter = read_filter(&options.log)?;
         let root = self.keys(&options)?;
         let certificates = match &self.parts.certificates {
             Some(certificates) => Some(certificates.prepare(&options.tls_cert, &options.tls_key)?),

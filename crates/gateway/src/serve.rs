@@ -14,21 +14,19 @@ use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::access_log::AccessLog;
 use crate::body::DigestServices;
 use crate::clients::{Clients, Trusted};
-use crate::config::{self, Cli, LogFormat, Said, ServeOptions};
+use crate::config::{self, Cli, Said, ServeOptions};
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Places, Settings};
 use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX, TRACES_STOP_TIME_MAX};
+use crate::log::{Log, LogFilter};
 use crate::metrics::{Connections, Metered, Metrics};
 use crate::observers::Observers;
 use crate::operations_server::{self, Observed};
-use crate::reload::{self, LogFilter, Reload};
+use crate::reload::{self, Reload};
 use crate::request_id::{HostId, RequestIds};
 use crate::server::{
     Certificates, ConnectionSettings, Inherited, ListenAddress, Listener, Server, Socket, Timeouts,
@@ -38,14 +36,26 @@ use crate::state_dir::STATE_DIR;
 use crate::storage::{self, NULL};
 use crate::sweep;
 use crate::traces::{Collector, Contexts, Traces};
-use crate::{account, agreement, log};
+use crate::{account, agreement};
 
 /// How long blocking work may still run once the drain is over.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Serves until SIGTERM or SIGINT, with options that were read from what is `said`.
 pub fn run(options: ServeOptions, said: Said, inherited: Inherited) -> Result<(), String> {
-    let log_filter = start_log(&options)?;
+    let mut log = Log::start(&options.log, options.log_format)?;
+    let filter = log.filter.take();
+    let outcome = run_logged(options, said, inherited, filter);
+    log.finish(SHUTDOWN_TIME_MAX);
+    outcome
+}
+
+fn run_logged(
+    options: ServeOptions,
+    said: Said,
+    inherited: Inherited,
+    log_filter: Option<LogFilter>,
+) -> Result<(), String> {
     allow_connections(options.max_connections);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -363,19 +373,6 @@ fn tell(reloaded: Result<reload::Outcome, String>) {
             }
         }
     }
-}
-
-/// `None` where another server in this process (of tests) has the log already.
-fn start_log(options: &ServeOptions) -> Result<Option<LogFilter>, String> {
-    let filter = EnvFilter::try_new(&options.log).map_err(|e| format!("--log {:?}: {e}", options.log))?;
-    let (filter, handle) = tracing_subscriber::reload::Layer::new(filter);
-    let lines = tracing_subscriber::fmt::layer().fmt_fields(log::fields()).with_writer(std::io::stderr);
-    let registry = tracing_subscriber::registry().with(filter);
-    let started = match options.log_format {
-        LogFormat::Text => registry.with(lines.with_ansi(std::io::stderr().is_terminal())).try_init(),
-        LogFormat::Json => registry.with(lines.json()).try_init(),
-    };
-    Ok(started.is_ok().then_some(handle))
 }
 
 /// Tells where the server is and, the first time, with which keys to reach it.

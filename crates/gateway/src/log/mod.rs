@@ -1,12 +1,58 @@
-//! How a line of the log is written.
+//! The server's log: which lines there are, how they look, and how they reach standard error.
+
+mod output;
 
 use std::fmt::Debug;
+use std::io::IsTerminal as _;
+use std::time::Duration;
 
 use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Registry, reload};
 
 use crate::commands::visible;
+use crate::config::LogFormat;
+use output::Output;
+
+/// Changes which lines are logged.
+pub type LogFilter = reload::Handle<EnvFilter, Registry>;
+
+/// A log that has begun.
+pub struct Log {
+    output: Output,
+    /// `None` where another server in this process (of tests) has the log already.
+    pub filter: Option<LogFilter>,
+}
+
+impl Log {
+    /// Begins to write the lines that the filter lets through.
+    pub fn start(filter: &str, format: LogFormat) -> Result<Self, String> {
+        let output = Output::stderr().map_err(|error| format!("cannot write a log: {error}"))?;
+        let (filter, handle) = reload::Layer::new(read_filter(filter)?);
+        let writer = output.clone();
+        let lines = tracing_subscriber::fmt::layer().fmt_fields(fields()).with_writer(move || writer.clone());
+        let registry = tracing_subscriber::registry().with(filter);
+        let started = match format {
+            LogFormat::Text => registry.with(lines.with_ansi(std::io::stderr().is_terminal())).try_init(),
+            LogFormat::Json => registry.with(lines.json()).try_init(),
+        };
+        Ok(Self { output, filter: started.is_ok().then_some(handle) })
+    }
+
+    /// Waits for the reader of what is not written yet, no longer than `limit`.
+    pub fn finish(&self, limit: Duration) {
+        // Whoever did not read the log would not read that it is lost.
+        let _ = self.output.finish(limit);
+    }
+}
+
+/// Reads what `--log` says.
+pub fn read_filter(text: &str) -> Result<EnvFilter, String> {
+    EnvFilter::try_new(text).map_err(|e| format!("--log {text:?}: {e}"))
+}
 
 /// The message and the fields of a line, for logs of text. Names and texts of others may be in any
 /// of them: whatever would end the line, or steer a terminal, is written as an escape.
