@@ -1,6 +1,7 @@
 """--access-log: a line for each request, nothing secret in it, and none lost when the file is rotated."""
 
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -17,7 +18,7 @@ from test_reload import reload
 
 from support.bucket import Bucket
 from support.data import MIB, pattern
-from support.server import ACCESS_KEY, SECRET_KEY, StartFailed
+from support.server import ACCESS_KEY, SECRET_KEY, StartFailed, binary
 from support.wire import poll
 
 # Amazon's fields: words, [a time], "quoted text".
@@ -266,9 +267,63 @@ def test_a_line_that_a_full_disk_tore_stands_alone(make_server, tmp_path):
         }
         poll(lambda: sum(metrics(server)[name] for name in counts.values()) == 21)
         assert metrics(server)[counts["written"]] == len(written)
+        # Told once lines are lost no more.
+        server.raw.get("/")
+        assert poll(lambda: "the access log is written again lost=" in server.log, 10)
         server.stop()
     finally:
         subprocess.run(["umount", "--lazy", disk], check=True)
+
+
+def test_a_line_that_another_server_tore_stands_alone(make_server, log, tmp_path):
+    log.write_text('{"time":"2026-')
+    server = make_server("--access-log", str(log))
+    server.raw.get("/")
+    assert server.stop() == 0
+    with open(log, "a") as file:
+        file.write('{"time":"2027-')
+    # The same of one that is open already, when a reload opens it anew.
+    server = make_server("--access-log", str(log), tree=tmp_path / "other")
+    server.raw.get("/")
+    assert poll(lambda: log.read_text().count("\n") == 4, 10)
+    with open(log, "a") as file:
+        file.write('{"time":"2028-')
+    reload(server)
+    server.raw.get("/")
+    assert server.stop() == 0
+    torn, whole = [], []
+    for line in log.read_text().splitlines():
+        try:
+            whole.append(json.loads(line))
+        except json.JSONDecodeError:
+            torn.append(line)
+    assert torn == ['{"time":"2026-', '{"time":"2027-', '{"time":"2028-'] and len(whole) == 3
+
+
+def test_standard_error_that_nobody_reads_holds_up_nobody(tmp_path):
+    """Neither by lines of requests nor by those of the server itself, and the server stops when it is told to."""
+    options = ["--listen", "127.0.0.1:0", "--access-log", "stderr", "--log", "debug"]
+    process = subprocess.Popen(
+        [binary(), "serve", *options, tmp_path / "tree"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={},
+    )
+    try:
+        port = next(
+            int(m[1]) for line in process.stdout if (m := re.search(rb"http://127.0.0.1:(\d+)", line))
+        )
+        # Each is refused, which `debug` logs, and far more than a pipe holds.
+        for _ in range(600):
+            client = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+            client.request("GET", "/bucket/key", headers={"user-agent": "x" * 900})
+            assert client.getresponse().status == 404
+            client.close()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_a_pipe_gets_whole_lines_as_fast_as_it_is_read(make_server, tmp_path):

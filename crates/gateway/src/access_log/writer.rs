@@ -1,7 +1,9 @@
 //! The access log's thread: takes lines from memory to the file.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
@@ -30,11 +32,16 @@ struct Losses {
     warned: Option<Instant>,
     /// Why, if it was not that the file is too slow.
     error: Option<io::Error>,
+    /// What was dropped before the log said that lines are lost; `None` while none are.
+    before: Option<u64>,
+    /// What was dropped by the end of the last round.
+    seen: u64,
 }
 
 impl Writer {
     pub(super) fn new(shared: Arc<Shared>, file: File) -> Self {
-        Self { shared, file, spare: Vec::new(), torn: false, losses: Losses::default() }
+        let torn = ends_torn(&file);
+        Self { shared, file, spare: Vec::new(), torn, losses: Losses::default() }
     }
 
     pub(super) fn run(mut self) {
@@ -62,6 +69,7 @@ impl Writer {
     fn round(&mut self) {
         self.shared.woken.store(false, Relaxed);
         let shared = Arc::clone(&self.shared);
+        let written_before = shared.counts.written.load(Relaxed);
         for buffer in shared.buffers.all() {
             let mut lines = std::mem::take(&mut self.spare);
             std::mem::swap(&mut lock(buffer).bytes, &mut lines);
@@ -75,12 +83,13 @@ impl Writer {
         if let Some(file) = next_file {
             self.go_on_with(file);
         }
-        self.losses.tell(&self.shared.counts);
+        self.losses.tell(&shared.counts);
+        self.losses.end(&shared.counts, shared.counts.written.load(Relaxed) > written_before);
     }
 
     fn go_on_with(&mut self, file: File) {
+        self.torn = ends_torn(&file);
         self.file = file;
-        self.torn = false;
     }
 
     /// Writes lines as far as the file takes them, and counts those that are whole.
@@ -133,6 +142,20 @@ impl Writer {
     }
 }
 
+/// True if a file ends with a part of a line, as one does whose disk became full.
+fn ends_torn(file: &File) -> bool {
+    let size = file.metadata().ok().filter(Metadata::is_file).map_or(0, |metadata| metadata.len());
+    let Some(last) = size.checked_sub(1) else { return false };
+    // The log's own descriptor is for writing alone: a pipe must not have its writer as a reader.
+    let read = || {
+        let file = File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, last).map(|()| byte)
+    };
+    // Of one that may not be read, nothing is known.
+    read().is_ok_and(|byte| byte != *b"\n")
+}
+
 /// How long the lines are that end within the first bytes.
 fn whole_lines(lines: &[u8], bytes: usize) -> usize {
     memchr::memrchr(b'\n', lines.get(..bytes).unwrap_or(lines)).map_or(0, |end| end + 1)
@@ -151,6 +174,18 @@ impl Losses {
             .take()
             .map_or("its file is slower than requests are".into(), |error| error.to_string());
         tracing::error!(lines, why, "lines of the access log are lost");
+        self.before.get_or_insert(self.told);
         (self.told, self.warned) = (dropped, Some(Instant::now()));
+    }
+
+    /// At the end of a round: logs that no more lines are lost, once some are `written` and none
+    /// was dropped.
+    fn end(&mut self, counts: &Counts, written: bool) {
+        let dropped = counts.dropped.load(Relaxed);
+        let none_was = std::mem::replace(&mut self.seen, dropped) == dropped;
+        if let Some(before) = self.before.filter(|_| written && none_was) {
+            tracing::info!(lost = dropped - before, "the access log is written again");
+            *self = Self { told: dropped, seen: dropped, ..Self::default() };
+        }
     }
 }
