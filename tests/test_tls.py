@@ -1,5 +1,6 @@
 """TLS: two certificates by SNI, read again on SIGHUP."""
 
+import re
 import signal
 import ssl
 import time
@@ -13,7 +14,7 @@ from support import expect
 from support.clients import boto3_client
 from support.server import StartFailed
 from support.transports import make_certificate
-from support.wire import Closed, poll
+from support.wire import poll
 
 
 @pytest.fixture
@@ -102,9 +103,11 @@ def test_versions(server):
 
 
 def test_plain_http_on_a_tls_port(server):
-
-    with pytest.raises((Closed, ConnectionError)):
-        server.raw.get("/")
+    """Who forgot the `s` is told, and nothing else of what is sent is looked at."""
+    with server.raw.connect() as connection:
+        response = server.raw.put("/bucket", connection=connection)
+        expect.error(response, "BadRequest", re.compile("speaks TLS: use https"))
+        assert connection.is_closed(10)
     assert presented(server, "one.test") == "one.test"
 
 

@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use s3_wire::ErrorCode;
+use s3_wire::{ErrorCode, S3Error};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, Sleep};
@@ -138,15 +138,27 @@ pub async fn serve(
     match &settings.tls {
         // TLS over a local socket protects nothing; proxies speak plain HTTP there.
         Some(tls) if address.is_some() => {
-            let handshake = tokio::time::timeout(settings.timeouts.header, tls.accept(stream));
+            let handshake = async {
+                let is_tls = !begins_as_http(&stream).await;
+                if is_tls { tls.accept(stream).await.map(Ok) } else { Ok(Err(stream)) }
+            };
+            let handshake = tokio::time::timeout(settings.timeouts.header, handshake);
             let handshake = tokio::select! {
                 handshake = handshake => handshake,
                 () = stopped(&mut draining) => return,
             };
             match handshake {
-                Ok(Ok(stream)) => {
+                Ok(Ok(Ok(stream))) => {
                     let peer = Peer { tls: Tls::of(stream.get_ref().1), secure: true, ..peer };
                     serve_http(settings, stream, peer, crowd, draining).await;
+                }
+                Ok(Ok(Err(stream))) => {
+                    settings.gateway.connections.fail_tls();
+                    let message = "A request without TLS was sent to a port that speaks TLS: use https.";
+                    let error = S3Error::with_message(ErrorCode::BadRequest, message);
+                    // Kept open for the reader as long as there are few of those.
+                    let place = crowd.linger();
+                    refuse(&settings.gateway, stream, &error, place.is_some(), draining).await;
                 }
                 Ok(Err(error)) => {
                     settings.gateway.connections.fail_tls();
@@ -317,15 +329,24 @@ where
     Ok(Some((parts.io.into_inner(), parts.read_buf)))
 }
 
-/// Tells a client that there are too many connections, and closes: at once, or with `may_linger`
-/// once the client has had time to send its request and read the answer.
+/// True if what comes first is a method's first letter, and so no TLS.
+async fn begins_as_http(stream: &Stream) -> bool {
+    let Stream::Tcp(stream) = stream else { return false };
+    let mut first = [0];
+    // What fails here fails in the handshake again.
+    matches!(stream.peek(&mut first).await, Ok(1)) && first[0].is_ascii_uppercase()
+}
+
+/// Answers a client with an error, and closes: at once, or with `may_linger` once the client has
+/// had time to send its request and read the answer.
 pub async fn refuse(
     gateway: &Gateway,
     mut stream: Stream,
+    error: &S3Error,
     may_linger: bool,
     mut draining: watch::Receiver<bool>,
 ) {
-    let answer = refusal::response(gateway, &ErrorCode::SlowDown.into());
+    let answer = refusal::response(gateway, error);
     let tell = async {
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await

@@ -13,6 +13,7 @@ mod tls;
 use std::sync::Arc;
 use std::time::Duration;
 
+use s3_wire::ErrorCode;
 use tokio::sync::{mpsc, watch};
 
 use connection::Crowd;
@@ -91,7 +92,8 @@ impl Server {
                         None => {
                             connections.refuse();
                             let waiting = crowd.linger();
-                            connection::refuse(&settings.gateway, stream, waiting.is_some(), draining).await;
+                            let (error, lingers) = (ErrorCode::SlowDown.into(), waiting.is_some());
+                            connection::refuse(&settings.gateway, stream, &error, lingers, draining).await;
                             drop(waiting);
                         }
                     }
