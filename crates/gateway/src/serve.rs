@@ -274,10 +274,10 @@ pub fn raise_descriptor_limit() -> Option<u64> {
 fn allow_connections(max_connections: usize) {
     let current = raise_descriptor_limit();
     let needed = max_connections as u64 * 2 + REFUSED_LINGERING_MAX as u64;
-    if current.is_some_and(|current| current < needed) {
+    if let Some(limit) = current.filter(|limit| *limit < needed) {
         tracing::warn!(
-            limit = current,
-            "fewer file descriptors than --max-connections may need ({needed}): raise the limit, or lower the option"
+            "{limit} file descriptors are allowed, and {max_connections} connections (--max-connections) may need {needed}: raise \
+             the limit, or lower the option"
         );
     }
 }

@@ -45,6 +45,7 @@ impl Destination {
         match text {
             "" => Err("it is a file, or stderr".to_owned()),
             "stderr" | "-" => Ok(Self::Stderr),
+            "stdout" => Err("lines go to a file, or to stderr (a file of that name: ./stdout)".to_owned()),
             path => Ok(Self::File(path.into())),
         }
     }
