@@ -300,6 +300,8 @@ def test_a_url_with_a_path_is_taken_as_it_is(start, receiver, variable):
         ("grpc://127.0.0.1:4317", {}, "expected a URL such as http://127.0.0.1:4318"),
         ("http://me:hush@127.0.0.1:4318", {}, "passwords belong into OTEL_EXPORTER_OTLP_HEADERS"),
         ("http://c?key=hush", {}, "a collector's URL has no query"),
+        ("http://c:99999", {}, "--traces: the port is a number from 1 to 65535"),
+        ("env", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:0"}, "OTLP_ENDPOINT: the port is a number"),
         ("env", {}, "nor OTEL_EXPORTER_OTLP_ENDPOINT is set"),
         ("env", {"OTEL_EXPORTER_OTLP_ENDPOINT": "hush"}, "OTEL_EXPORTER_OTLP_ENDPOINT: expected a URL"),
         (

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use http::Uri;
+use http::uri::Authority;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -66,7 +67,7 @@ impl Endpoint {
             _ => return Err(bad()),
         };
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-        let port = authority.port_u16().unwrap_or(default_port);
+        let port = port(authority, default_port).map_err(|e| format!("{url:?}: {e}"))?;
         let addresses: Vec<_> = (host, port).to_socket_addrs().map_err(|e| format!("{host}: {e}"))?.collect();
         if addresses.is_empty() {
             return Err(format!("{host}: has no address"));
@@ -89,6 +90,16 @@ impl Endpoint {
     pub fn local_port(&self) -> Option<u16> {
         self.addresses.iter().find(|address| address.ip().is_loopback()).map(SocketAddr::port)
     }
+}
+
+/// The port of a URL, `default` if it names none.
+pub fn port(authority: &Authority, default: u16) -> Result<u16> {
+    if authority.as_str().len() == authority.host().len() {
+        return Ok(default);
+    }
+    // `http` takes ports that are too large, and empty ones, and says that there is none.
+    let named = authority.port_u16().filter(|port| *port > 0);
+    named.ok_or_else(|| "the port is a number from 1 to 65535".to_owned())
 }
 
 /// What makes TLS connections to a host, and the name by which it is to be known.
@@ -223,6 +234,11 @@ mod tests {
             "",
         ] {
             assert!(at(bad).is_err(), "{bad}");
+        }
+        for bad in
+            ["http://127.0.0.1:0", "http://127.0.0.1:", "https://127.0.0.1:65536", "http://[::1]:99999"]
+        {
+            assert!(at(bad).unwrap_err().contains("from 1 to 65535"), "{bad}");
         }
     }
 }

@@ -37,7 +37,7 @@ pub use compare::compare;
 pub use credentials::Credentials;
 pub use csv::csv;
 pub use device::{Device, DeviceUse};
-pub use endpoint::{Endpoint, Trust, tls_client};
+pub use endpoint::{Endpoint, Trust, port, tls_client};
 pub use html::html;
 pub use load::{Stop, default_threads};
 pub use machine::Machine;

@@ -45,8 +45,8 @@ impl TracesTo {
     }
 }
 
-/// Reads a URL, which an error does not repeat.
-fn url(text: &str) -> Result<Uri, String> {
+/// Reads a URL, which an error does not repeat, and its port.
+fn url(text: &str) -> Result<(Uri, u16), String> {
     let expected = || "expected a URL such as http://127.0.0.1:4318, or env".to_owned();
     let uri: Uri = text.parse().map_err(|_| expected())?;
     let authority = uri.authority().ok_or_else(expected)?;
@@ -59,7 +59,9 @@ fn url(text: &str) -> Result<Uri, String> {
     if uri.query().is_some() {
         return Err("a collector's URL has no query".to_owned());
     }
-    Ok(uri)
+    let default = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    let port = bench::port(authority, default)?;
+    Ok((uri, port))
 }
 
 /// An OpenTelemetry collector, by OTLP over HTTP with Protocol Buffers.
@@ -93,8 +95,11 @@ impl Collector {
         // A variable that is empty counts as none, says their specification.
         let env = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|v| !v.is_empty());
         let first = |names: [&'static str; 2]| names.into_iter().find_map(|name| Some((name, env(name)?)));
-        let uri = match to {
-            TracesTo::Url(text) => with_path(url(text).map_err(|e| format!("--traces: {e}"))?),
+        let (uri, port) = match to {
+            TracesTo::Url(text) => {
+                let (uri, port) = url(text).map_err(|e| format!("--traces: {e}"))?;
+                (with_path(uri), port)
+            }
             TracesTo::Environment => from_environment(env)?,
         };
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
@@ -118,7 +123,7 @@ impl Collector {
         headers.insert(HOST, HeaderValue::from_str(authority.as_str()).map_err(|e| e.to_string())?);
         Ok(Self {
             url: uri.to_string(),
-            port: authority.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 }),
+            port,
             path: uri.path().to_owned(),
             host,
             headers,
@@ -138,7 +143,7 @@ fn with_path(uri: Uri) -> Uri {
     Uri::from_parts(parts).unwrap_or(uri)
 }
 
-fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Uri, String> {
+fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<(Uri, u16), String> {
     for name in PROTOCOLS {
         if let Some(protocol) = env(name).filter(|protocol| protocol != "http/protobuf") {
             let only = "slipway speaks http/protobuf (port 4318, mostly)";
