@@ -1,6 +1,8 @@
 """Listening on unix sockets."""
 
+import socket
 import subprocess
+from contextlib import ExitStack
 
 import pytest
 
@@ -70,6 +72,26 @@ class TestUnixSocket:
         make_server(listen=[f"unix:{path}", "127.0.0.1:0"])
         with pytest.raises(StartFailed, match="cannot listen on unix:"):
             make_server(listen=[f"unix:{path}"])
+        expect.ok(self.raw(path).get("/"))
+
+    def test_in_use_by_a_server_that_is_busy(self, make_server, path, tmp_path):
+        """One that accepts nothing for now, and has no room for who waits, is no dead one."""
+        with socket.socket(socket.AF_UNIX) as busy, ExitStack() as waiting:
+            busy.bind(path)
+            busy.listen(1)
+            for _ in range(2):
+                client = waiting.enter_context(socket.socket(socket.AF_UNIX))
+                client.setblocking(False)
+                client.connect(path)
+            with pytest.raises(StartFailed, match="may be in use"):
+                make_server(listen=[f"unix:{path}"])
+            assert (tmp_path / "s.sock").is_socket()
+
+    def test_the_socket_of_another_stays(self, make_server, path, tmp_path):
+        first = make_server(listen=[f"unix:{path}", "127.0.0.1:0"], tree=tmp_path / "first")
+        (tmp_path / "s.sock").unlink()
+        make_server(listen=[f"unix:{path}", "127.0.0.1:0"], tree=tmp_path / "second")
+        first.stop()
         expect.ok(self.raw(path).get("/"))
 
     def test_a_file_is_not_replaced(self, make_server, path, tmp_path):

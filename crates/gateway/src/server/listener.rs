@@ -1,10 +1,11 @@
 //! Where connections come from: TCP and unix sockets.
 
 use std::fmt;
+use std::fs::Metadata;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -60,8 +61,8 @@ impl fmt::Display for ListenAddress {
 pub enum Listener {
     /// TCP.
     Tcp(TcpListener),
-    /// A unix socket, with its path if that is to be removed when it is dropped.
-    Unix(UnixListener, Option<PathBuf>),
+    /// A unix socket, with its file if that is to be removed when it is dropped.
+    Unix(UnixListener, Option<SocketFile>),
 }
 
 impl Listener {
@@ -76,7 +77,9 @@ impl Listener {
             }
             ListenAddress::Unix(path) => {
                 remove_stale_socket(path).await?;
-                Ok(Self::Unix(UnixListener::bind(path)?, Some(path.clone())))
+                let listener = UnixListener::bind(path)?;
+                let file = std::fs::symlink_metadata(path)?;
+                Ok(Self::Unix(listener, Some(SocketFile::new(path, &file))))
             }
         }
     }
@@ -93,7 +96,7 @@ impl Listener {
     pub fn name(&self) -> String {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(|a| a.to_string()).unwrap_or_default(),
-            Self::Unix(_, Some(path)) => format!("unix:{}", path.display()),
+            Self::Unix(_, Some(file)) => format!("unix:{}", file.path.display()),
             Self::Unix(listener, None) => {
                 let address = listener.local_addr().ok();
                 let path = address.as_ref().and_then(|address| address.as_pathname());
@@ -118,20 +121,52 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Self::Unix(_, Some(path)) = self {
-            // It may have been removed or replaced by hand; then there is nothing to do.
-            let _ = std::fs::remove_file(path);
+        if let Self::Unix(_, Some(file)) = self {
+            // While the socket is open, no other file gets its inode's number.
+            let _ = file.remove();
+        }
+    }
+}
+
+/// The file of a unix socket.
+#[derive(Debug)]
+pub struct SocketFile {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl SocketFile {
+    fn new(path: &Path, found: &Metadata) -> Self {
+        Self { path: path.to_owned(), device: found.dev(), inode: found.ino() }
+    }
+
+    /// Removes it, unless it is gone or another server has put its own there.
+    fn remove(&self) -> io::Result<()> {
+        match std::fs::symlink_metadata(&self.path) {
+            Ok(found) if (found.dev(), found.ino()) == (self.device, self.inode) => {
+                std::fs::remove_file(&self.path)
+            }
+            _ => Ok(()),
         }
     }
 }
 
 async fn remove_stale_socket(path: &Path) -> io::Result<()> {
     let Ok(metadata) = std::fs::symlink_metadata(path) else { return Ok(()) };
-    let in_use = || io::Error::new(io::ErrorKind::AddrInUse, format!("{} exists", path.display()));
-    if !metadata.file_type().is_socket() || UnixStream::connect(path).await.is_ok() {
-        return Err(in_use());
+    let in_use = |why: &str| io::Error::new(io::ErrorKind::AddrInUse, format!("{} {why}", path.display()));
+    if !metadata.file_type().is_socket() {
+        return Err(in_use("exists"));
     }
-    std::fs::remove_file(path)
+    match UnixStream::connect(path).await {
+        Ok(_) => Err(in_use("exists")),
+        // Nobody has it open. Any other error may be that of a server that lives: its queue is full
+        // (EAGAIN), or others may not connect to it.
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            SocketFile::new(path, &metadata).remove()
+        }
+        Err(error) => Err(in_use(&format!("exists, and may be in use ({error})"))),
+    }
 }
 
 /// A connection's bytes before TLS.
