@@ -190,3 +190,9 @@ def test_other_commands():
     labels = json.loads(podman("image", "inspect", "--format", "{{json .Labels}}", IMAGE).stdout)
     version, commit = (labels[f"org.opencontainers.image.{name}"] for name in ("version", "revision"))
     assert done.stdout == f"slipway {version} ({commit})\n"
+
+
+def test_it_has_authorities_to_trust():
+    """Those of collectors with https."""
+    options = ["--rm", "--network=none", "--cgroups=disabled", "--health-interval=disable", *limits()]
+    podman("run", *options, "--entrypoint=test", IMAGE, "-s", "/etc/ssl/certs/ca-certificates.crt")

@@ -226,3 +226,4 @@ def test_the_image_is_made_of_debians_own_packages(tmp_path):
     )
     assert done.returncode == 1
     assert done.stderr.split()[-1] == "http://debian.test/debian/", done.stderr
+    assert "--include=ca-certificates" in done.stderr

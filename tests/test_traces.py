@@ -2,9 +2,11 @@
 that fails is nobody's trouble."""
 
 import json
+import os
 import re
 import socket
 import ssl
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,7 +23,7 @@ from test_reload import reload
 from support.bucket import Bucket
 from support.collector import Answer, collector
 from support.data import MIB, pattern
-from support.server import ACCESS_KEY, KEYS, SECRET_KEY, StartFailed
+from support.server import ACCESS_KEY, KEYS, SECRET_KEY, StartFailed, binary
 from support.transports import make_certificate
 from support.wire import poll
 
@@ -324,6 +326,22 @@ def test_what_is_wrong_is_said_at_the_start(start, tmp_path, to, variables, says
     assert says in message
     assert "hush" not in message
     assert not tree.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="hides the system's authorities with a mount of its own")
+def test_a_system_without_authorities(tmp_path):
+    hidden = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /etc/ssl && exec "$@"', "sh"]
+    serve = [binary(), "serve", tmp_path / "none", "--listen", "127.0.0.1:0", "--traces", "https://c"]
+    done = subprocess.run(
+        [*hidden, *serve],
+        env={"PATH": os.environ["PATH"], **KEYS},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    said = " ".join(done.stderr.split())
+    assert done.returncode and "this system has no list of authorities" in said
+    assert "OTEL_EXPORTER_OTLP_CERTIFICATE" in said and "--ca" not in said and "--insecure" not in said
 
 
 @pytest.mark.parametrize("ratio", ["-1", "2", "half"])

@@ -24,6 +24,8 @@ const SYSTEM_ROOTS: [&str; 4] = [
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 ];
+/// What to do where there are none.
+const WITHOUT_ROOTS: &str = "name one with --ca, or trust anyone with --insecure";
 
 /// Whom to trust.
 #[derive(Debug, Clone, Default)]
@@ -82,7 +84,7 @@ impl Endpoint {
                 format!("{shown_host}:{port}")
             },
             addresses,
-            tls: if tls { Some(tls_client(host, trust)?) } else { None },
+            tls: if tls { Some(tls_client(host, trust, WITHOUT_ROOTS)?) } else { None },
         })
     }
 
@@ -102,9 +104,14 @@ pub fn port(authority: &Authority, default: u16) -> Result<u16> {
     named.ok_or_else(|| "the port is a number from 1 to 65535".to_owned())
 }
 
-/// What makes TLS connections to a host, and the name by which it is to be known.
-pub fn tls_client(host: &str, trust: &Trust) -> Result<(TlsConnector, ServerName<'static>)> {
-    Ok((connector(trust)?, server_name(host)?))
+/// What makes TLS connections to a host, and the name by which it is to be known. `without_roots`
+/// tells people what to do where the system has no list of authorities.
+pub fn tls_client(
+    host: &str,
+    trust: &Trust,
+    without_roots: &str,
+) -> Result<(TlsConnector, ServerName<'static>)> {
+    Ok((connector(trust, without_roots)?, server_name(host)?))
 }
 
 fn server_name(host: &str) -> Result<ServerName<'static>> {
@@ -112,9 +119,14 @@ fn server_name(host: &str) -> Result<ServerName<'static>> {
         .map_err(|_| format!("{host:?} is no name that a certificate can have"))
 }
 
-fn connector(trust: &Trust) -> Result<TlsConnector> {
+fn connector(trust: &Trust, without_roots: &str) -> Result<TlsConnector> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let trusted = if trust.insecure { None } else { Some(Trusted::new(trust.ca.as_deref(), &provider)?) };
+    let trusted = if trust.insecure {
+        None
+    } else {
+        let file = roots(trust, &SYSTEM_ROOTS, without_roots)?;
+        Some(Trusted::new(file, trust.ca.is_some(), &provider)?)
+    };
     let verifier = Arc::new(Verifier { provider: Arc::clone(&provider), trusted });
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -123,6 +135,13 @@ fn connector(trust: &Trust) -> Result<TlsConnector> {
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
     Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// The file that has those to trust.
+fn roots<'a>(trust: &'a Trust, system: &'a [&str], without_roots: &str) -> Result<&'a Path> {
+    let of_system = || system.iter().map(Path::new).find(|path| path.exists());
+    let file = trust.ca.as_deref().or_else(of_system);
+    file.ok_or_else(|| format!("this system has no list of authorities: {without_roots}"))
 }
 
 /// Those whom `--ca` or the system trusts.
@@ -135,25 +154,19 @@ struct Trusted {
 }
 
 impl Trusted {
-    fn new(ca: Option<&Path>, provider: &Arc<CryptoProvider>) -> Result<Self> {
-        let file = match ca {
-            Some(file) => file,
-            None => SYSTEM_ROOTS.iter().map(Path::new).find(|path| path.exists()).ok_or(
-                "this system has no list of authorities; name one with --ca, or trust anyone with --insecure",
-            )?,
-        };
+    fn new(file: &Path, is_named: bool, provider: &Arc<CryptoProvider>) -> Result<Self> {
         let bad = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
         let certificates = CertificateDer::pem_file_iter(file).map_err(|e| bad(&e))?;
         let certificates = certificates.collect::<std::result::Result<Vec<_>, _>>().map_err(|e| bad(&e))?;
         let mut roots = RootCertStore::empty();
         // A system's list may have some that rustls does not take.
         let (taken, _) = roots.add_parsable_certificates(certificates.iter().cloned());
-        if taken == 0 || (ca.is_some() && taken < certificates.len()) {
+        if taken == 0 || (is_named && taken < certificates.len()) {
             return Err(bad(&"has no certificates, or bad ones"));
         }
         let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
         let authorities = authorities.build().map_err(|e| bad(&e))?;
-        Ok(Self { authorities, named: if ca.is_some() { certificates } else { Vec::new() } })
+        Ok(Self { authorities, named: if is_named { certificates } else { Vec::new() } })
     }
 }
 
@@ -240,5 +253,14 @@ mod tests {
         {
             assert!(at(bad).unwrap_err().contains("from 1 to 65535"), "{bad}");
         }
+    }
+    #[test]
+    fn authorities_of_the_system() {
+        let none = Trust::default();
+        assert_eq!(roots(&none, &["/nonexistent", "/"], ""), Ok(Path::new("/")));
+        let error = roots(&none, &["/nonexistent"], "do this").unwrap_err();
+        assert_eq!(error, "this system has no list of authorities: do this");
+        let named = Trust { ca: Some("/named".into()), insecure: false };
+        assert_eq!(roots(&named, &["/"], ""), Ok(Path::new("/named")));
     }
 }

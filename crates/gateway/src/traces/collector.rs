@@ -21,6 +21,8 @@ const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 const PROTOCOLS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 const CERTIFICATES: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"];
+/// What to do where the system has no list of authorities.
+const WITHOUT_ROOTS: &str = "install it (ca-certificates), or name one in OTEL_EXPORTER_OTLP_CERTIFICATE";
 const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
 const SERVICE: &str = "OTEL_SERVICE_NAME";
 
@@ -110,7 +112,8 @@ impl Collector {
             let ca = first(CERTIFICATES);
             let trust = Trust { ca: ca.as_ref().map(|(_, file)| PathBuf::from(file)), insecure: false };
             let source = ca.map_or("--traces", |(name, _)| name);
-            Some(bench::tls_client(&host, &trust).map_err(|e| format!("{source}: {e}"))?)
+            let client = bench::tls_client(&host, &trust, WITHOUT_ROOTS);
+            Some(client.map_err(|e| format!("{source}: {e}"))?)
         } else {
             None
         };
