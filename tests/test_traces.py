@@ -406,6 +406,18 @@ def test_what_is_refused_for_good_is_not(start, receiver):
     assert samples(server) == {"exported": 1, "dropped": 0, "failed": 2}
 
 
+@pytest.mark.parametrize("status, what", [(200, "exported"), (400, "failed")])
+def test_an_answer_without_end(start, receiver, status, what):
+    """Its status counts; the rest is not waited for, and the connection not used again."""
+    receiver.answers = [Answer(status, endless=True)]
+    server = start("--ops-listen", "127.0.0.1:0")
+    server.raw.get("/")
+    # Less than the time that a collector has.
+    assert poll(lambda: samples(server)[what] == 1, 8)
+    receiver.of(server.raw.get("/").headers["x-amz-request-id"])
+    assert len({one.client for one in receiver.received}) == len(receiver.received) == 2
+
+
 def test_what_is_taken_in_part(start, receiver):
     answer = ExportTraceServiceResponse()
     answer.partial_success.rejected_spans = 1

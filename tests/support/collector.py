@@ -3,7 +3,7 @@
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -61,11 +61,13 @@ class Span:
 
 @dataclass
 class Answer:
-    """What a request is answered; `status` 0 for nothing until the end."""
+    """What a request is answered; `status` 0 for nothing until the end. An `endless` one has a body that goes
+    on until nobody reads it."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = ExportTraceServiceResponse().SerializeToString()
+    endless: bool = False
 
 
 @dataclass
@@ -74,6 +76,7 @@ class Received:
     headers: dict[str, str]
     body: bytes
     answer: Answer
+    client: tuple[str, int]
 
     def spans(self) -> Iterator[Span]:
         request = ExportTraceServiceRequest.FromString(self.body)
@@ -122,7 +125,7 @@ def collector(
             body = self.rfile.read(int(self.headers["content-length"]))
             answer = of.answers.pop(0) if of.answers else Answer()
             headers = {name.lower(): text for name, text in self.headers.items()}
-            of.received.append(Received(self.path, headers, body, answer))
+            of.received.append(Received(self.path, headers, body, answer, self.client_address))
             if not answer.status:
                 of.ended.wait()
                 self.close_connection = True
@@ -131,9 +134,13 @@ def collector(
             for name, text in answer.headers.items():
                 self.send_header(name, text)
             self.send_header("content-type", "application/x-protobuf")
-            self.send_header("content-length", str(len(answer.body)))
+            self.send_header("content-length", str(1 << 60 if answer.endless else len(answer.body)))
             self.end_headers()
             self.wfile.write(answer.body)
+            with suppress(OSError):
+                while answer.endless and not of.ended.is_set():
+                    self.wfile.write(b"x" * 1000)
+                    of.ended.wait(0.01)
 
         def log_message(self, *_: object) -> None:
             pass

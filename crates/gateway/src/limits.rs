@@ -161,7 +161,7 @@ pub const TRACES_PAUSE_MIN: Duration = Duration::from_secs(1);
 pub const TRACES_PAUSE_MAX: Duration = Duration::from_secs(10);
 /// How long a stop waits for the collector to take what is left.
 pub const TRACES_STOP_TIME_MAX: Duration = Duration::from_secs(2);
-/// Most of a collector's answer that is read.
+/// Most of a collector's answer that is read, its head included.
 pub const TRACES_ANSWER_BYTES_MAX: usize = 64 << 10;
 /// A longer `tracestate` is not passed on (W3C's least is 512).
 pub const TRACE_STATE_BYTES_MAX: usize = 512;

@@ -45,7 +45,7 @@ impl Connection {
         self.is_reusable
     }
 
-    /// Posts a body, and reads the whole answer, of which it keeps the beginning.
+    /// Posts a body, and reads the answer, up to [`TRACES_ANSWER_BYTES_MAX`].
     pub async fn post(&mut self, collector: &Collector, body: &[u8]) -> Result<&Answer> {
         self.is_reusable = false;
         self.answer.begin(Wanted {
@@ -56,7 +56,7 @@ impl Connection {
         let sent = self.send(&head(&collector.path, &collector.headers, body.len()), body).await;
         // Who refuses a body may close; what it said before that counts.
         match (self.receive().await, sent) {
-            (Ok(()), sent) => self.is_reusable = self.answer.keep_alive && sent.is_ok(),
+            (Ok(is_whole), sent) => self.is_reusable = is_whole && self.answer.keep_alive && sent.is_ok(),
             (Err(_), Err(error)) | (Err(error), Ok(())) => return Err(error),
         }
         Ok(&self.answer)
@@ -68,17 +68,25 @@ impl Connection {
         self.stream.flush().await
     }
 
-    async fn receive(&mut self) -> Result<()> {
+    /// Reads the answer. False if it is longer than what is read of it: then its status counts.
+    async fn receive(&mut self) -> Result<bool> {
         let mut buffer = [0; BUFFER];
-        loop {
+        let mut read = 0;
+        while read < TRACES_ANSWER_BYTES_MAX {
             let bytes = self.stream.read(&mut buffer).await?;
             let input = buffer.get(..bytes).unwrap_or_default();
             if input.is_empty() {
-                return if self.answer.end() { Ok(()) } else { Err(ErrorKind::UnexpectedEof.into()) };
+                return if self.answer.end() { Ok(true) } else { Err(ErrorKind::UnexpectedEof.into()) };
             }
             if self.answer.push(input).map_err(|Malformed(why)| Error::other(why))? {
-                return Ok(());
+                return Ok(true);
             }
+            read += bytes;
+        }
+        if self.answer.has_head() {
+            Ok(false)
+        } else {
+            Err(Error::other("the head of the answer is too long"))
         }
     }
 }
