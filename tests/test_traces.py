@@ -430,6 +430,21 @@ def test_what_is_taken_in_part(start, receiver):
     assert "too late" in server.log
 
 
+def test_a_collector_that_takes_and_rejects_in_turn_does_not_fill_the_log(start, receiver):
+    partial = ExportTraceServiceResponse()
+    partial.partial_success.rejected_spans = 1
+    partial.partial_success.error_message = "late " * 10_000
+    receiver.answers = [Answer(body=partial.SerializeToString()), Answer()] * 3
+    server = start("--ops-listen", "127.0.0.1:0")
+    for sent in range(1, 7):
+        server.raw.get("/")
+        assert poll(lambda: sum(samples(server).values()) == sent, 5)  # noqa: B023
+    assert samples(server) == {"exported": 3, "dropped": 0, "failed": 3}
+    for said in ("takes only some spans", "traces are taken again"):
+        assert server.log.count(said) == 1
+    assert server.log.count("late ") == 100
+
+
 def closed_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

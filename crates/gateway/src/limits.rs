@@ -163,6 +163,10 @@ pub const TRACES_PAUSE_MAX: Duration = Duration::from_secs(10);
 pub const TRACES_STOP_TIME_MAX: Duration = Duration::from_secs(2);
 /// Most of a collector's answer that is read, its head included.
 pub const TRACES_ANSWER_BYTES_MAX: usize = 64 << 10;
+/// How often the log says at most that spans are not taken, and that they are again.
+pub const TRACES_WARN_INTERVAL: Duration = Duration::from_mins(1);
+/// Of what a collector gives as its reason, so much is logged.
+pub const TRACES_WHY_CHARACTERS_MAX: usize = 500;
 /// A longer `tracestate` is not passed on (W3C's least is 512).
 pub const TRACE_STATE_BYTES_MAX: usize = 512;
 /// How long the storage may take to say that it is ready.

@@ -17,6 +17,7 @@ use super::span::{SCHEMA, text};
 use super::{Buffer, Collector, Shared, lock};
 use crate::limits::{
     TRACES_INTERVAL, TRACES_PAUSE_MAX, TRACES_PAUSE_MIN, TRACES_POST_TIME_MAX, TRACES_RETRY_TIME_MAX,
+    TRACES_WARN_INTERVAL, TRACES_WHY_CHARACTERS_MAX,
 };
 use crate::version;
 
@@ -35,8 +36,36 @@ pub struct Exporter {
     /// What made them: `ScopeSpans.scope`, and its schema.
     scope: Vec<u8>,
     connection: Option<Connection>,
-    /// Spans that were lost since the log said that they are.
-    lost: Option<u64>,
+    trouble: Trouble,
+}
+
+/// What the log is told of spans that are not taken: that it begins, and that it ends. A collector
+/// that takes some and refuses others in turn is told of once in [`TRACES_WARN_INTERVAL`].
+#[derive(Debug, Default)]
+struct Trouble {
+    /// Spans that were lost since the log said last that it ended.
+    lost: u64,
+    /// The log says that spans are not taken.
+    is_told: bool,
+    /// Since when, or when it did so last.
+    told_at: Option<Instant>,
+}
+
+impl Trouble {
+    /// True if the log is to be told.
+    fn begins(&mut self) -> bool {
+        let is_recent = self.told_at.is_some_and(|at| at.elapsed() < TRACES_WARN_INTERVAL);
+        if self.is_told || is_recent {
+            return false;
+        }
+        (self.is_told, self.told_at) = (true, Some(Instant::now()));
+        true
+    }
+
+    /// How many spans were lost, if the log is to be told.
+    fn ends(&mut self) -> Option<u64> {
+        std::mem::take(&mut self.is_told).then(|| std::mem::take(&mut self.lost))
+    }
 }
 
 /// Why spans were not taken.
@@ -81,7 +110,7 @@ impl Exporter {
             protobuf::bytes(out, 2, version::NUMBER.as_bytes());
         });
         protobuf::bytes(&mut scope, 3, SCHEMA.as_bytes());
-        Self { shared, end, collector, resource, scope, connection: None, lost: None }
+        Self { shared, end, collector, resource, scope, connection: None, trouble: Trouble::default() }
     }
 
     /// Sends spans as they come, and those that are left at the end.
@@ -153,7 +182,7 @@ impl Exporter {
             let may_wait = |wait: &Duration| !is_last && started.elapsed() + *wait < TRACES_RETRY_TIME_MAX;
             let Some(wait) = wait.filter(may_wait) else {
                 counts.failed.fetch_add(spans, Relaxed);
-                self.lost = self.lost.map(|lost| lost + spans);
+                self.trouble.lost += spans;
                 return;
             };
             tokio::select! {
@@ -164,28 +193,22 @@ impl Exporter {
         }
     }
 
-    /// The log is told when it begins, not of each attempt.
     fn tell_refused(&mut self, why: &str) {
-        if self.lost.is_none() {
-            self.lost = Some(0);
-            let url = self.collector.url.as_str();
+        if self.trouble.begins() {
+            let (url, why) = (self.collector.url.as_str(), shown(why));
             tracing::warn!(url, ?why, "traces are not taken: they are kept for a while, then lost");
         }
     }
 
     fn tell_taken(&mut self, rejected: u64, why: &str) {
-        let url = self.collector.url.as_str();
-        match &mut self.lost {
-            None if rejected > 0 => {
+        let (url, why) = (self.collector.url.as_str(), shown(why));
+        if rejected > 0 {
+            self.trouble.lost += rejected;
+            if self.trouble.begins() {
                 tracing::warn!(url, rejected, ?why, "the collector takes only some spans");
-                self.lost = Some(rejected);
             }
-            Some(lost) if rejected > 0 => *lost += rejected,
-            Some(lost) => {
-                tracing::info!(url, lost, "traces are taken again");
-                self.lost = None;
-            }
-            None => {}
+        } else if let Some(lost) = self.trouble.ends() {
+            tracing::info!(url, lost, "traces are taken again");
         }
     }
 
@@ -220,6 +243,11 @@ impl Exporter {
     }
 }
 
+/// So much of a reason as a log should have.
+fn shown(why: &str) -> &str {
+    why.char_indices().nth(TRACES_WHY_CHARACTERS_MAX).map_or(why, |(end, _)| why.get(..end).unwrap_or(why))
+}
+
 /// What an answer says of the spans.
 fn read(answer: &Answer) -> Result<Rejected, Refusal> {
     if (200..300).contains(&answer.status) {
@@ -250,6 +278,28 @@ fn rejected(answer: &[u8]) -> Rejected {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_has_so_much_of_a_reason() {
+        assert_eq!(shown("late"), "late");
+        assert_eq!(shown(&"\u{e9}".repeat(9000)), "\u{e9}".repeat(TRACES_WHY_CHARACTERS_MAX));
+    }
+
+    #[test]
+    fn trouble_that_comes_and_goes_is_told_once() {
+        let mut trouble = Trouble::default();
+        assert_eq!(trouble.ends(), None);
+        assert!(trouble.begins());
+        assert!(!trouble.begins(), "it goes on");
+        trouble.lost += 2;
+        assert_eq!(trouble.ends(), Some(2));
+        trouble.lost += 3;
+        assert!(!trouble.begins(), "it was told just now");
+        assert_eq!(trouble.ends(), None);
+        trouble.told_at = trouble.told_at.and_then(|at| at.checked_sub(TRACES_WARN_INTERVAL));
+        assert!(trouble.begins());
+        assert_eq!(trouble.ends(), Some(3), "with what was lost meanwhile");
+    }
 
     #[test]
     fn answers() {
