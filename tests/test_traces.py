@@ -314,6 +314,18 @@ def test_a_url_with_a_path_is_taken_as_it_is(start, receiver, variable):
         ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": "hush"}, "expected name=value,name=value"),
         ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": "a b=hush"}, '"a b" can\'t be sent as a header'),
         ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": "a=hush%0a"}, '"a" has no header\'s value'),
+        *(
+            ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": f"a=b,{name}=hush"}, f'"{name}" says how a request')
+            for name in (
+                "Content-Length",
+                "transfer-encoding",
+                "connection",
+                "expect",
+                "te",
+                "trailer",
+                "upgrade",
+            )
+        ),
         ("http://c", {"OTEL_RESOURCE_ATTRIBUTES": "hush"}, "OTEL_RESOURCE_ATTRIBUTES: expected name=value"),
         ("https://c", {"OTEL_EXPORTER_OTLP_CERTIFICATE": "/none"}, "OTEL_EXPORTER_OTLP_CERTIFICATE: /none"),
     ],

@@ -5,7 +5,10 @@ use std::fmt;
 use std::path::PathBuf;
 
 use bench::Trust;
-use http::header::{CONTENT_TYPE, HOST, USER_AGENT};
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    USER_AGENT,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use percent_encoding::percent_decode_str;
 use rustls::pki_types::ServerName;
@@ -21,6 +24,8 @@ const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 const PROTOCOLS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 const CERTIFICATES: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"];
+/// Headers that say how a request is sent, and would say it wrongly.
+const OURS: [HeaderName; 7] = [CONNECTION, CONTENT_LENGTH, EXPECT, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 /// What to do where the system has no list of authorities.
 const WITHOUT_ROOTS: &str = "install it (ca-certificates), or name one in OTEL_EXPORTER_OTLP_CERTIFICATE";
 const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
@@ -182,7 +187,11 @@ fn read_headers(headers: &mut HeaderMap, list: &str) -> Result<(), String> {
         let value = HeaderValue::from_str(&value).map_err(|_| format!("{name:?} has no header's value"));
         let mut value = value?;
         value.set_sensitive(true);
-        headers.insert(HeaderName::try_from(name).map_err(no_header)?, value);
+        let header = HeaderName::try_from(name).map_err(no_header)?;
+        if OURS.contains(&header) {
+            return Err(format!("{name:?} says how a request is sent, which is not to be set"));
+        }
+        headers.insert(header, value);
     }
     Ok(())
 }
