@@ -120,6 +120,20 @@ def test_requests_that_are_none(server, log):
     assert line_of(log, answer.headers["x-amz-request-id"])["target"] == "/no_bucket%ff"
 
 
+@pytest.mark.parametrize("form", ["json", "s3"])
+def test_what_is_too_long_is_cut(make_server, log, form):
+    """A stranger does not choose how long a line is."""
+    server = make_server("--access-log", str(log), "--access-log-format", form)
+    for method, target in (("GET", "/bucket?x=1&Signature=" + "s" * 60_000), ("M" * 60_000, "/")):
+        with server.connect() as connection:
+            connection.send(f"{method} {target} HTTP/1.1\r\nHost: me:hush@s3.test\r\n\r\n".encode())
+            assert connection.head().status in (400, 501)
+    assert poll(lambda: log.read_text().count("\n") == 2, 10)
+    text = log.read_text()
+    assert len(text) < 2000 and "hush" not in text and "sss" not in text
+    assert "/bucket?x=1" in text and "M" * 32 in text and "M" * 33 not in text
+
+
 @pytest.mark.parametrize("version, secret", [("s3v4", "X-Amz-Signature"), ("s3", "Signature")])
 def test_no_signature_is_told(bucket, log, version, secret):
     s3 = boto3.client(

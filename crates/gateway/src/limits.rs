@@ -142,6 +142,8 @@ pub const ACCESS_LOG_WAKE_BYTES: usize = 64 << 10;
 pub const ACCESS_LOG_BUFFER_BYTES_MAX: usize = 4 << 20;
 /// Of a header's value, so much is told.
 pub const ACCESS_LOG_FIELD_BYTES_MAX: usize = 1 << 10;
+/// And of a method.
+pub const ACCESS_LOG_METHOD_BYTES_MAX: usize = 32;
 /// How often it is logged that lines were lost.
 pub const ACCESS_LOG_WARN_INTERVAL: Duration = Duration::from_mins(1);
 /// How often spans go to the collector, at least.

@@ -44,7 +44,7 @@ pub fn write(buffer: &mut Buffer, line: &Line<'_>) {
             text(out, b",\"key\":\"", key.as_bytes());
         }
     }
-    text(out, b",\"method\":\"", line.head.method.as_str().as_bytes());
+    text(out, b",\"method\":\"", line.method().as_bytes());
     out.extend_from_slice(b",\"target\":\"");
     url(out, line.target().as_bytes());
     out.extend_from_slice(b"\",\"status\":");

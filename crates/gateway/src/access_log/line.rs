@@ -9,14 +9,15 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, StatusCode};
 use iam::{Identity, Requester};
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 use percent_encoding::percent_decode;
 use s3_types::Timestamp;
 use s3_wire::ErrorCode;
 use s3_wire::honoured::Signed;
+use s3_wire::limits::TARGET_BYTES_MAX;
 use s3_wire::operation::Operation;
 
-use crate::limits::ACCESS_LOG_FIELD_BYTES_MAX;
+use crate::limits::{ACCESS_LOG_FIELD_BYTES_MAX, ACCESS_LOG_METHOD_BYTES_MAX};
 use crate::observers::Known;
 use crate::server::Peer;
 use crate::traces::SpanContext;
@@ -91,19 +92,43 @@ impl<'a> Line<'a> {
         Some(Signature { version, in_query })
     }
 
-    /// The request's target as it was sent: to be told by [`push_without_secrets`].
+    /// The request's method; of one that is none of HTTP's, the beginning.
+    pub fn method(&self) -> &'a str {
+        let method = self.head.method.as_str();
+        method.get(..ACCESS_LOG_METHOD_BYTES_MAX).unwrap_or(method)
+    }
+
+    /// The request's target as it was sent: to be told by [`push_without_secrets`]. Of one that is
+    /// longer than any that is answered, the beginning.
     pub fn target(&self) -> &'a str {
-        self.head.uri.path_and_query().map_or_else(|| self.head.uri.path(), PathAndQuery::as_str)
+        let uri = &self.head.uri;
+        let target = uri.path_and_query().map_or_else(|| uri.path(), PathAndQuery::as_str);
+        if target.len() > TARGET_BYTES_MAX { beginning(target) } else { target }
+    }
+
+    /// The path and the query of [`Self::target`]. None of a target that is cut: what is missing may
+    /// be what would have had the query left out.
+    pub fn path_and_query(&self) -> (&'a str, Option<&'a str>) {
+        let (path, query) = (self.head.uri.path(), self.head.uri.query());
+        if path.len() + query.map_or(0, str::len) >= TARGET_BYTES_MAX {
+            return (beginning(path), None);
+        }
+        (path, query)
     }
 
     /// The headers that are told.
     pub fn headers(&self) -> Headers<'a> {
         let mut headers = Headers::default();
+        let authority = self.head.uri.authority().map(|authority| authority.as_str().as_bytes());
+        let mut host = None;
         // Most requests have fewer headers than four lookups have steps.
         for (name, value) in &self.head.headers {
             let value = value.as_bytes();
             let field = match *name {
-                HOST => &mut headers.host,
+                HOST => {
+                    host = Some(value);
+                    continue;
+                }
                 USER_AGENT => &mut headers.user_agent,
                 REFERER => &mut headers.referer,
                 AUTHORIZATION => {
@@ -112,16 +137,28 @@ impl<'a> Line<'a> {
                 }
                 _ => continue,
             };
-            *field = Some(value.get(..ACCESS_LOG_FIELD_BYTES_MAX).unwrap_or(value));
+            *field = Some(shown(value));
         }
         headers.referer = headers.referer.map(|url| url.split(|byte| *byte == b'?').next().unwrap_or(url));
-        if let Some(authority) = self.head.uri.authority() {
-            // Without the password that may be before it.
-            let host = authority.as_str().rsplit('@').next();
-            headers.host = host.map(str::as_bytes);
-        }
+        // Without the password that may be before it.
+        let name = |host: &'a [u8]| memrchr(b'@', host).and_then(|at| host.get(at + 1..)).unwrap_or(host);
+        headers.host = authority.or(host).map(|host| shown(name(host)));
         headers
     }
+}
+
+/// So much of a header's value as is told.
+fn shown(value: &[u8]) -> &[u8] {
+    value.get(..ACCESS_LOG_FIELD_BYTES_MAX).unwrap_or(value)
+}
+
+/// [`TARGET_BYTES_MAX`] of a target, or less: no part of a parameter, so that those which are
+/// secret are still known by their names.
+#[cold]
+fn beginning(target: &str) -> &str {
+    let cut = &target[..target.floor_char_boundary(TARGET_BYTES_MAX)];
+    let Some(query) = cut.find('?') else { return cut };
+    &cut[..cut.rfind('&').filter(|end| *end > query).unwrap_or(query)]
 }
 
 /// The headers that are told, [`ACCESS_LOG_FIELD_BYTES_MAX`] of each.
@@ -201,15 +238,18 @@ pub mod tests {
 
     /// Does something with a line in which every field has something to escape.
     pub fn with_line(with: impl FnOnce(&Line<'_>)) {
-        let (head, ()) = Request::builder()
+        let request = Request::builder()
             .method("PUT")
             .uri("/bucket/a%22%0Ab?X-Amz-Signature=abc&x=%221%22")
             .header("host", "s3.test")
             .header("user-agent", "a \"quoted\" \\agent\t\u{e9}")
-            .header("referer", "http://s3.test/b/k?a=1&Signature=secret")
-            .body(())
-            .unwrap()
-            .into_parts();
+            .header("referer", "http://s3.test/b/k?a=1&Signature=secret");
+        with_line_of(request.body(()).unwrap(), with);
+    }
+
+    /// Does something with the line of a request.
+    pub fn with_line_of(request: Request<()>, with: impl FnOnce(&Line<'_>)) {
+        let (head, ()) = request.into_parts();
         let known = Known {
             operation: Some(Operation::PutObject),
             target: Target::parse(None, "/bucket/a%22%0Ab").ok(),
@@ -260,6 +300,55 @@ pub mod tests {
             let mut out = b"before ".to_vec();
             assert_eq!(push_without_secrets(&mut out, target.as_bytes()), target != logged);
             assert_eq!(String::from_utf8(out).unwrap(), format!("before {logged}"));
+        }
+    }
+
+    /// The target that is told of one, and whether it is another.
+    fn target_of(target: &str) -> (String, bool) {
+        let request = Request::builder().uri(target).body(()).unwrap();
+        let mut told = String::new();
+        with_line_of(request, |line| told = line.target().to_owned());
+        let is_other = told != target;
+        (told, is_other)
+    }
+
+    #[test]
+    fn targets_that_are_too_long() {
+        let path = |bytes: usize| format!("/{}", "a".repeat(bytes - 1));
+        assert_eq!(target_of(&path(TARGET_BYTES_MAX)), (path(TARGET_BYTES_MAX), false));
+        assert_eq!(target_of(&path(60_000)), (path(TARGET_BYTES_MAX), true));
+        let letters = format!("/{}", "\u{e9}".repeat(TARGET_BYTES_MAX));
+        assert!(letters.starts_with(&target_of(&letters).0));
+        // No part of a parameter.
+        let long = "a".repeat(TARGET_BYTES_MAX);
+        assert_eq!(target_of(&format!("/b?x=1&Signature={long}")), ("/b?x=1".to_owned(), true));
+        assert_eq!(target_of(&format!("/b&c?Signature={long}")), ("/b&c".to_owned(), true));
+        let padding = "a".repeat(TARGET_BYTES_MAX - 12);
+        assert_eq!(target_of(&format!("/b?{padding}&Signature=secret")), (format!("/b?{padding}"), true));
+    }
+
+    #[test]
+    fn methods_that_are_too_long() {
+        let method = "A".repeat(60_000);
+        let request = Request::builder().method(&*method).body(()).unwrap();
+        with_line_of(request, |line| assert_eq!(line.method(), "A".repeat(ACCESS_LOG_METHOD_BYTES_MAX)));
+    }
+
+    #[test]
+    fn hosts() {
+        let long = "h".repeat(3000);
+        let password = format!("me:{}@s3.test", "p".repeat(3000));
+        for (host, uri, told) in [
+            ("s3.test:9000", "/", "s3.test:9000"),
+            ("me:hush@s3.test", "/", "s3.test"),
+            ("me:hu@sh@s3.test", "/", "s3.test"),
+            (&*password, "/", "s3.test"),
+            (&*long, "/", &long[..ACCESS_LOG_FIELD_BYTES_MAX]),
+            ("other", "http://me:hush@s3.test/", "s3.test"),
+            ("other", &format!("http://{long}/"), &long[..ACCESS_LOG_FIELD_BYTES_MAX]),
+        ] {
+            let request = Request::builder().uri(uri).header("host", host).body(()).unwrap();
+            with_line_of(request, |line| assert_eq!(line.headers().host, Some(told.as_bytes())));
         }
     }
 

@@ -43,7 +43,7 @@ pub fn write(buffer: &mut Buffer, line: &Line<'_>) {
     let mut target = Vec::new();
     push_without_secrets(&mut target, line.target().as_bytes());
     let target = percent_encode(&target, QUOTED);
-    fields.shown(format_args!("\"{} {target} {:?}\"", line.head.method, line.head.version));
+    fields.shown(format_args!("\"{} {target} {:?}\"", line.method(), line.head.version));
     fields.text(Some(line.status.as_str()));
     fields.text(line.code.map(Into::into));
     fields.value((line.bytes_out > 0).then_some(line.bytes_out));
@@ -100,7 +100,7 @@ impl Fields<'_> {
             return self.shown(format_args!("REST.{}.{}", verb(info), word(info)));
         }
         let shape = line.known.target.as_ref().map(|target| target.shape().resource_type());
-        let method = percent_encode(line.head.method.as_str().as_bytes(), BARE);
+        let method = percent_encode(line.method().as_bytes(), BARE);
         self.shown(format_args!("REST.{method}.{}", shape.unwrap_or("UNKNOWN")));
     }
 }

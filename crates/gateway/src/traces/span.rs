@@ -118,7 +118,7 @@ fn of_http(out: &mut Vec<u8>, line: &Line<'_>) {
         attribute(out, "http.request.method", method.as_str());
     } else {
         attribute(out, "http.request.method", "_OTHER");
-        attribute(out, "http.request.method_original", method.as_str());
+        attribute(out, "http.request.method_original", line.method());
     }
     count(out, "http.response.status_code", line.status.as_u16().into());
     if let Some(code) = line.code {
@@ -153,10 +153,11 @@ fn of_http(out: &mut Vec<u8>, line: &Line<'_>) {
 
 fn of_url(out: &mut Vec<u8>, line: &Line<'_>) {
     attribute(out, "url.scheme", if line.peer.secure { "https" } else { "http" });
-    attribute(out, "url.path", line.head.uri.path());
+    let (path, query) = line.path_and_query();
+    attribute(out, "url.path", path);
     // One that is known to be signed need not be searched.
     let is_signed = matches!(line.known.signed, Some(Signed::UrlV4 | Signed::UrlV2));
-    if let Some(query) = line.head.uri.query().filter(|_| !is_signed) {
+    if let Some(query) = query.filter(|_| !is_signed) {
         let start = out.len();
         let is_secret = push_without_secrets(out, line.target().as_bytes());
         out.truncate(start);
@@ -182,7 +183,7 @@ fn of_s3(out: &mut Vec<u8>, line: &Line<'_>) {
     {
         attribute(out, "aws.s3.copy_source", source);
     }
-    let query = line.head.uri.query().filter(|query| query.contains("uploadId"));
+    let query = line.path_and_query().1.filter(|query| query.contains("uploadId"));
     if let Some(query) = query.and_then(|query| Query::parse(query).ok()) {
         if let Some(upload) = query.get_non_empty("uploadId") {
             attribute(out, "aws.s3.upload_id", upload);
@@ -205,8 +206,11 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::protobuf::{Value, fields};
+    use http::Request;
+    use s3_wire::limits::TARGET_BYTES_MAX;
+
     use super::*;
-    use crate::access_log::line_tests::with_line;
+    use crate::access_log::line_tests::{with_line, with_line_of};
 
     fn text_of(value: Value<'_>) -> String {
         match value {
@@ -227,6 +231,25 @@ mod tests {
             (text_of(name), text_of(inner(value)[0].1))
         };
         span.iter().filter(|(field, _)| *field == u64::from(ATTRIBUTES)).map(of).collect()
+    }
+
+    /// A query that is cut may have been signed.
+    #[test]
+    fn attributes_of_a_request_that_is_too_long() {
+        let padding = "a".repeat(30_000);
+        for (target, path) in [
+            (format!("/b/k?uploadId=1&{padding}&Signature=secret"), 4),
+            (format!("/{padding}?x=1&uploadId={padding}"), TARGET_BYTES_MAX),
+        ] {
+            let request = Request::builder().method(&*"M".repeat(100)).uri(&target).body(()).unwrap();
+            let mut out = Vec::new();
+            with_line_of(request, |line| write(&mut out, 2, line, line.trace.unwrap()));
+            let [(2, span)] = fields(&out).collect::<Vec<_>>()[..] else { panic!() };
+            let found = attributes(&inner(span));
+            assert_eq!(found["url.path"], target[..path]);
+            assert_eq!(found["http.request.method_original"], "M".repeat(32));
+            assert!(!found.contains_key("url.query") && !found.contains_key("aws.s3.upload_id"));
+        }
     }
 
     #[test]
