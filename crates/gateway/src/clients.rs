@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use http::HeaderMap;
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 
 use crate::config::ClientAddress;
 use crate::forwarded::elements_from_the_end;
@@ -22,7 +22,7 @@ pub enum TrustedProxy {
 impl TrustedProxy {
     /// [`Self::parse_any`], but for networks that have every address.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.parse::<IpNet>().is_ok_and(|net| net.prefix_len() == 0) {
+        if text.parse::<IpNet>().is_ok_and(|net| canonical(net).prefix_len() == 0) {
             return Err(
                 "everybody could choose an address then: name the proxies, or their network".to_owned()
             );
@@ -40,12 +40,21 @@ impl TrustedProxy {
         }
         let net = text.parse::<IpNet>();
         let net = net.map_err(|_| "expected a network such as 10.0.0.0/8, an address, or unix".to_owned())?;
+        let net = canonical(net);
         if net.addr() != net.network() {
             let (address, network) = (net.addr(), net.trunc());
             return Err(format!("which is meant? {address} is one address, {network} is all of the network"));
         }
         Ok(Self::Net(net))
     }
+}
+
+/// IPv4's networks as such: addresses are compared so. One that has all of IPv4 among others has
+/// none of it.
+fn canonical(net: IpNet) -> IpNet {
+    let IpNet::V6(v6) = net else { return net };
+    let v4 = v6.addr().to_ipv4_mapped().zip(v6.prefix_len().checked_sub(96));
+    v4.and_then(|(address, prefix)| Ipv4Net::new(address, prefix).ok()).map_or(net, IpNet::V4)
 }
 
 /// Those who are trusted: nobody, by default.
@@ -303,11 +312,29 @@ mod tests {
             ("0.0.0.0/0", "name the proxies"),
             ("::/0", "name the proxies"),
             ("10.0.0.9/0", "name the proxies"),
+            ("::ffff:0:0/96", "name the proxies"),
+            ("::ffff:10.0.0.9/104", "10.0.0.9 is one address, 10.0.0.0/8"),
         ] {
             assert!(TrustedProxy::parse(bad).unwrap_err().contains(says), "{bad}");
         }
         for good in ["10.0.0.9", "10.0.0.9/32", "10.0.0.0/8", "::1", "2001:db8::/32", "::ffff:10.0.0.9"] {
             assert!(TrustedProxy::parse(good).is_ok(), "{good}");
         }
+    }
+
+    #[test]
+    fn networks_of_ipv4_written_as_ipv6() {
+        let has = |net: &str, address: &str| {
+            let trusted = Trusted::new(&[TrustedProxy::parse_any(net).unwrap()]);
+            trusted.contains(Some(address.parse().unwrap()))
+        };
+        for address in ["127.0.0.9", "::ffff:127.0.0.9"] {
+            assert!(has("::ffff:127.0.0.0/104", address), "{address}");
+            assert!(has("::ffff:127.0.0.9/128", address), "{address}");
+            assert!(has("::ffff:0:0/96", address), "{address}");
+            assert!(!has("::/0", address) && !has("::/95", address), "{address}");
+        }
+        assert!(!has("::ffff:127.0.0.0/104", "10.0.0.1") && !has("::ffff:127.0.0.0/104", "::1"));
+        assert!(has("::/0", "::1"));
     }
 }
