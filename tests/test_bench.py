@@ -264,6 +264,42 @@ class TestErrors:
         assert "not of this run's making" in report["problems"][0]
         assert [line for line in asked if not line.startswith(("PUT", "GET"))] == []
 
+    def test_a_server_that_lists_without_end(self, tmp_path):
+        """The run ends, however many keys of its own kind a server makes up."""
+        deleted: list[str] = []
+
+        class Liar(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            made_up = 0
+
+            def answer(self):
+                self.rfile.read(int(self.headers.get("content-length", 0)))
+                body = b""
+                if self.command == "DELETE":
+                    deleted.append(self.path)
+                if "max-keys=1000" in self.path:
+                    prefix = self.path.partition("prefix=")[2].partition("&")[0] or "put-1/"
+                    body = f"<R><Key>{prefix}{Liar.made_up:07}-1024</Key></R>".encode()
+                    Liar.made_up += 1
+                self.send_response(200)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_PUT = do_DELETE = answer
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Liar) as liar:
+            threading.Thread(target=liar.serve_forever, daemon=True).start()
+            endpoint = f"http://127.0.0.1:{liar.server_port}"
+            arguments = ("put", "--size", "1k", "--count", "20", "--objects", "20", "-c", "2", *QUICK)
+            report = Run(tmp_path, endpoint, *arguments).end(status=1)
+            liar.shutdown()
+        assert "the server lists more than was made" in report["problems"][0]
+        assert len(deleted) < 200
+
     def test_an_endpoint_that_is_not_there(self, own_server, make_server, tmp_path):
         (tmp_path / "other").mkdir()
         other = make_server("--durability", "none", tree=tmp_path / "other")

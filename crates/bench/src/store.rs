@@ -1,5 +1,6 @@
 //! The bucket that a run works in: made, filled, emptied, removed.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::time::Duration;
@@ -26,6 +27,8 @@ const PARTS_FROM: u64 = 256 << 20;
 const PART: u64 = 32 << 20;
 /// Preparing has no time to end at.
 const ENDLESS: Duration = Duration::from_hours(24);
+/// Keys, or uploads, on a page of a listing.
+const PAGE: usize = 1000;
 /// The longest document that is read.
 const DOCUMENT_MAX: usize = 16 << 20;
 
@@ -40,6 +43,8 @@ pub(crate) struct Store<'a> {
     own: bool,
     runtime: Runtime,
     never: Stop,
+    /// How often a key was made up: so many objects there may be.
+    named: Cell<usize>,
 }
 
 impl<'a> Store<'a> {
@@ -55,7 +60,8 @@ impl<'a> Store<'a> {
             Some(bucket) => (bucket.clone(), format!("{name}/"), false),
             None => (name, String::new(), true),
         };
-        let store = Self { plan, block: Block::new(), bucket, prefix, own, runtime, never: Stop::default() };
+        let (never, named) = (Stop::default(), Cell::default());
+        let store = Self { plan, block: Block::new(), bucket, prefix, own, runtime, never, named };
         if own {
             store.call_at(0, Operation::CreateBucket, "", "")?;
         }
@@ -77,6 +83,7 @@ impl<'a> Store<'a> {
     /// The key of an object in a group. Its size is in it for servers that store nothing (`slipway
     /// serve null:`).
     pub fn key(&self, group: &str, number: usize, size: u64) -> String {
+        self.named.set(self.named.get() + 1);
         format!("{}{group}/{number:07}-{size}", self.prefix)
     }
 
@@ -244,14 +251,14 @@ impl<'a> Store<'a> {
             self.call_at(endpoint, Operation::ListMultipartUploads, "", &format!("prefix={prefix}&uploads="));
         // Not every server lists uploads of which there are none.
         let uploads = uploads.unwrap_or_default();
-        for (key, id) in xml::all(&uploads, "Key").iter().zip(xml::all(&uploads, "UploadId")) {
+        for (key, id) in xml::all(&uploads, "Key").iter().zip(xml::all(&uploads, "UploadId")).take(PAGE) {
             self.check_ours(key, &prefix)?;
             let query = format!("uploadId={}", load::multipart::encoded(&id));
             self.call_at(endpoint, Operation::AbortMultipartUpload, key, &query)?;
         }
         let mut deleted = HashSet::new();
         loop {
-            let query = format!("list-type=2&max-keys=1000&prefix={prefix}");
+            let query = format!("list-type=2&max-keys={PAGE}&prefix={prefix}");
             let page = self.call_at(endpoint, Operation::ListObjectsV2, "", &query)?;
             let mut keys = xml::all(&page, "Key");
             if keys.is_empty() {
@@ -261,6 +268,9 @@ impl<'a> Store<'a> {
             keys.retain(|key| deleted.insert(key.clone()));
             if keys.is_empty() {
                 return Err("the server goes on to list what was deleted".to_owned());
+            }
+            if deleted.len() > self.named.get() {
+                return Err("the server lists more than was made".to_owned());
             }
             // By whoever has them: another endpoint may have other buckets.
             let sets = self.sign_for(endpoint..endpoint + 1, |endpoint, signing| {
