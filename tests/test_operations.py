@@ -129,6 +129,15 @@ class TestThoseWhoKeepConnections:
         assert answers.count(b"HTTP/1.1 200 OK") == 1
 
 
+@pytest.mark.parametrize("path", ["/-/live", "/-/ready", "/metrics"])
+def test_a_client_that_closes_its_side_is_answered(server, path):
+    with socket.create_connection(operations(server), 10) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        connection.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: connection.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+
+
 def listening(pid: int) -> list[str]:
     """Its sockets that take connections, TCP's and others."""
     process = Path(f"/proc/{pid}")

@@ -78,6 +78,8 @@ async fn serve(
     });
     let connection = http1::Builder::new()
         .keep_alive(false)
+        // Who has nothing more to say may close its side, as `nc -N` does.
+        .half_close(true)
         .timer(TokioTimer::new())
         .header_read_timeout(OPERATIONS_HEAD_TIME_MAX)
         .serve_connection(TokioIo::new(stream), service);
