@@ -11,6 +11,7 @@ from support import expect
 from support.checksums import checksum
 from support.data import MIB
 from support.peers import minio_file, minio_tree
+from support.server import StartFailed
 from support.tools import CHECKED, RECORD, md5, run, stat
 
 
@@ -88,6 +89,43 @@ class TestImportFromMinio:
         assert f"stale: {tree / 'lab' / 'edited'}: " in said
         # It could not know.
         assert stat(kept)[0]["object"]["etag"] == md5(b"before")
+
+    def test_a_tree_that_is_served_before(self, peers, make_server, tmp_path):
+        """As someone does who takes Slipway for MinIO's successor: told what is amiss, or refused."""
+        tree, _ = peers
+        assert "slipway import minio-fs" not in make_server(tree=tmp_path / "other").log
+        server = make_server("--metadata", "xattr", tree=tree)
+        (line,) = [line for line in server.log.splitlines() if "slipway import minio-fs" in line]
+        assert "WARN" in line and f'dir="{tree}"' in line, line
+        server.stop()
+        format_file = tree / ".minio.sys" / "format.json"
+        for text in ("{", "x" * 100_000):
+            format_file.write_text(text)
+            server = make_server("--metadata", "xattr", tree=tree)
+            assert "plain files is not known" in server.log
+            server.stop()
+        format_file.unlink()
+        format_file.symlink_to("elsewhere.json")
+        server = make_server("--metadata", "xattr", tree=tree)
+        assert "plain files is not known" in server.log
+        server.stop()
+        format_file.unlink()
+        assert "MinIO" not in make_server("--metadata", "xattr", tree=tree).log
+
+    @pytest.mark.parametrize("kind", ["xl", "xl-single"])
+    def test_a_tree_that_cannot_be_served(self, make_server, tmp_path, kind):
+        """Its buckets have directories where the objects should be."""
+        tree = tmp_path / "drive"
+        minio_tree(tree)
+        (tree / "lab" / "key").mkdir(parents=True)
+        (tree / "lab" / "key" / "xl.meta").write_bytes(b"XL2 ")
+        (tree / ".minio.sys" / "format.json").write_text(f'{{"version":"1","format":"{kind}","{kind}":{{}}}}')
+        with pytest.raises(StartFailed) as failure:
+            make_server(tree=tree)
+        said = str(failure.value)
+        assert f'{tree}: of MinIO\'s format "{kind}", not "fs"' in said, said
+        assert "Copy them by way of S3, from a MinIO that still runs" in said, said
+        assert not (tree / ".slipway").exists()
 
     def test_other_trees_are_refused(self, peers, tmp_path):
         tree, _ = peers

@@ -18,6 +18,7 @@ pub mod limits;
 mod log;
 pub mod manual;
 pub mod metrics;
+mod minio;
 mod observers;
 mod operations_server;
 mod ops;

@@ -10,9 +10,9 @@ use backend_posix::PosixBackend;
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use crate::account;
 use crate::config::{self, ServeOptions};
 use crate::state_dir::STATE_DIR;
+use crate::{account, minio};
 
 /// The place that stores nothing.
 pub const NULL: &str = "null:";
@@ -33,6 +33,7 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
             "make the directory, for the user who serves it; under systemd, ReadWritePaths= has to name it";
         std::fs::create_dir_all(dir).map_err(|e| says(&format!("it is not there: {e}: {cure}")))?;
     }
+    minio::check(dir)?;
     let posix = backend_posix::Options {
         require_mount: options.require_mount,
         allow_same_names: options.allow_same_names,
