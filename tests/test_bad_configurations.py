@@ -319,6 +319,17 @@ def test_flags_and_variables(tmp_path: Path, key: str, value: str, cure: str) ->
         assert not (tmp_path / "tree").exists()
 
 
+def test_a_file_in_place_of_the_directory(tmp_path: Path) -> None:
+    path = tmp_path / "slipway.toml"
+    path.write_text("")
+    done = start(path, "--listen", "127.0.0.1:0")
+    assert done.returncode == 1 and f"{path}: it is a file: did you mean --config {path}?" in done.stderr
+    other = tmp_path / "disk.img"
+    other.write_text("")
+    done = start(other, "--listen", "127.0.0.1:0")
+    assert f"{other}: it is a file: name the directory to serve" in done.stderr, done
+
+
 def test_an_access_log_in_a_directory_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "slipway.toml"
     path.write_text(f'\naccess-log = "{tmp_path}/none/access.log"\n')
@@ -334,6 +345,37 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     assert done.returncode == 1, done
     assert "/proc/none: it is not there: No such file" in done.stderr, done
     assert "make the directory, for the user who serves it" in done.stderr, done
+
+
+def test_why_a_directory_cannot_be_made(tmp_path: Path) -> None:
+    """Each reason has its own cure."""
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to("nowhere")
+    for name, cure in [
+        ("file/tree", "a part of its path is a file: name another directory"),
+        ("link", "it is a link to what is not there"),
+    ]:
+        done = start(tmp_path / name, "--listen", "127.0.0.1:0")
+        assert done.returncode == 1 and cure in done.stderr, done
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root to mount a file system")
+@pytest.mark.parametrize(
+    "options, cure",
+    [
+        ("ro", "mount its file system for writing"),
+        ("nr_inodes=1", "make room on its file system, which may lack space or inodes"),
+    ],
+)
+def test_a_file_system_that_takes_no_directory(tmp_path: Path, options: str, cure: str) -> None:
+    place = tmp_path / "mounted"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=True)
+    try:
+        done = start(place / "tree", "--listen", "127.0.0.1:0")
+    finally:
+        subprocess.run(["umount", place], check=True)
+    assert done.returncode == 1 and cure in done.stderr, done
 
 
 def test_an_address_that_is_taken(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 //! The storage that the command line names.
 
+use std::io::{Error, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,11 +28,12 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
         return Ok(Arc::new(NullBackend::new()));
     }
     let dir = Path::new(&options.dir);
-    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", dir.display());
+    if dir.is_file() {
+        return Err(not_a_directory(dir));
+    }
     if !dir.exists() && !options.require_mount {
-        let cure =
-            "make the directory, for the user who serves it; under systemd, ReadWritePaths= has to name it";
-        std::fs::create_dir_all(dir).map_err(|e| says(&format!("it is not there: {e}: {cure}")))?;
+        std::fs::create_dir_all(dir)
+            .map_err(|e| format!("{}: it is not there: {e}: {}", dir.display(), cure(&e)))?;
     }
     minio::check(dir)?;
     let posix = backend_posix::Options {
@@ -70,6 +72,31 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     let backend = PosixBackend::open(dir, posix).map_err(|e| e.to_string())?;
     announce(&backend, dir).await;
     Ok(Arc::new(backend))
+}
+
+/// A configuration file is easily given where DIR belongs.
+fn not_a_directory(file: &Path) -> String {
+    let file_name = file.display();
+    if file.extension().is_some_and(|extension| extension == "toml") {
+        format!("{file_name}: it is a file: did you mean --config {file_name}?")
+    } else {
+        format!("{file_name}: it is a file: name the directory to serve")
+    }
+}
+
+/// What to do if DIR can't be made.
+fn cure(error: &Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "make room on its file system, which may lack space or inodes, or raise the quota"
+        }
+        ErrorKind::ReadOnlyFilesystem => {
+            "mount its file system for writing; under systemd, ReadWritePaths= has to name the directory"
+        }
+        ErrorKind::NotADirectory => "a part of its path is a file: name another directory",
+        ErrorKind::AlreadyExists => "it is a link to what is not there: make that, or name another directory",
+        _ => "make the directory, for the user who serves it; under systemd, ReadWritePaths= has to name it",
+    }
 }
 
 /// Nothing for 0.
