@@ -67,15 +67,18 @@ def values() -> list[Bad]:
     for key, choices in CHOICES.items():
         bad += of(key, ['"perhaps"'], f"[possible values: {choices}]")
     for key in SECONDS:
-        bad += of(key, ["0", '"soon"'], "a whole number of seconds, at least 1")
-    bad += of("drain-delay", ["-1", '"soon"'], "a whole number of seconds")
+        bad += of(key, ["0", "4294967296", '"soon"'], "a whole number of seconds, 1 to 4294967295")
+    bad += of("drain-delay", ["-1", '"soon"'], "a whole number of seconds, 0 to 4294967295")
     for key in COUNTS:
         bad += of(key, ["0", "1000001", '"many"'], "a whole number, 1 to 1000000")
+        bad += of(key, ["4.5"], "expected a whole number")
     for key in SIZES:
         bad += of(key, ["-1", "1000000001"], "a whole number, 0 to 1")
     for key in MODES:
         bad += of(key, ['"9"', '"77777"'], "such as 0640")
         bad += of(key, ["0o640"], 'expected a string such as "0640"')
+    bad += of("file-mode", ['"0"', '"0444"'], "begin with a 6 for their owner")
+    bad += of("dir-mode", ['"0000"', '"0644"'], "begin with a 7 for their owner")
     for key in ADDRESSES:
         bad += of(key, ['"nowhere"'], "expected ADDRESS:PORT, :PORT or unix:PATH")
         bad += of(key, ['":65536"'], "the port is a number up to 65535")
@@ -111,10 +114,16 @@ def names() -> list[Bad]:
 
 
 def syntax() -> list[Bad]:
-    return [
+    bad = [
         Bad(text, "not TOML: expected key = value")
         for text in ("region", "region = ", 'log = "info', "a = 1\na = 2", "[", "= 3")
     ]
+    # What the parser itself says.
+    bad += [
+        Bad("a = [1, 2", "each key once: unclosed array"),
+        Bad("a = 1\na = 2", "each key once: duplicate key"),
+    ]
+    return [*bad, Bad("max-requests = 99999999999999999999", "a number is larger than any option takes")]
 
 
 def write_keys(text: str, mode: int = 0o600) -> Callable[[Path], None]:
@@ -298,7 +307,8 @@ def test_an_empty_file_names_no_directory(make_server, tmp_path: Path) -> None:
     ("durability", "perhaps", "[possible values: full, data, none]"),
     ("max-requests", "many", "a whole number, 1 to 1000000"),
     ("index-cache", "-1", "a whole number, 0 to 16777216"),
-    ("header-timeout", "0", "at least 1"),
+    ("header-timeout", "0", "1 to 4294967295"),
+    ("dir-mode", "0644", "begin with a 7"),
     ("region", "a b", "letters, digits"),
     ("domain", "a..b", "a name such as"),
     ("listen", "nowhere", "expected ADDRESS:PORT"),
@@ -317,6 +327,30 @@ def test_flags_and_variables(tmp_path: Path, key: str, value: str, cure: str) ->
         assert done.returncode in (1, 2) and cure in done.stderr, done
         assert any(name in done.stderr for name in named), done
         assert not (tmp_path / "tree").exists()
+
+
+@pytest.mark.parametrize("key", SWITCHES)
+def test_a_switch_in_the_environment(tmp_path: Path, key: str) -> None:
+    variable = "SLIPWAY_" + key.upper().replace("-", "_")
+    done = start(tmp_path / "tree", env={variable: "maybe"})
+    assert done.returncode == 2 and f"in {variable}: " in done.stderr, done
+    assert "expected 1, true, yes or on; or 0, false, no or off" in done.stderr, done
+
+
+def test_a_directory_without_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "slipway.toml"
+    path.write_text('\ndir = ""\n')
+    for arguments, env, named in [
+        ([""], {}, "'' for '[DIR]'"),
+        ([], {"SLIPWAY_DIR": ""}, "in SLIPWAY_DIR: "),
+        (["--config", path], {}, f"{path}: line 2: "),
+    ]:
+        done = subprocess.run(
+            [binary(), "serve", *arguments],
+            capture_output=True, text=True, env={**KEYS, **env}, timeout=30, check=False,
+        )  # fmt: skip
+        assert done.returncode == 2 and named in done.stderr, done
+        assert "it is empty: name the directory to serve" in done.stderr, done
 
 
 def test_a_file_in_place_of_the_directory(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser as _};
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser as _};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use iam::AccountId;
 use rustix::fs::Advice;
@@ -37,7 +37,7 @@ use crate::version;
 pub use read::{Said, Values, line_of, sentence, unreadable};
 pub use reference::reference;
 pub(crate) use values::{at_least_one, seconds, seconds_or_none, whole};
-use values::{domain, log_filter, octal, region};
+use values::{directory, directory_mode, domain, file_mode, log_filter, region, switch};
 pub use variables::refuse_unknown_variables;
 
 /// An S3 server whose storage is the file system you already have.
@@ -211,19 +211,19 @@ pub struct SweepOptions {
 pub struct ServeOptions {
     /// The directory to serve: each directory in it is a bucket. It is made if it does not exist.
     /// `null:` stores nothing and answers at once, for measuring
-    #[arg(value_name = "DIR", env = "SLIPWAY_DIR")]
+    #[arg(value_name = "DIR", env = "SLIPWAY_DIR", value_parser = OsStringValueParser::new().try_map(directory))]
     pub dir: OsString,
 
     /// Serve DIR only if something is mounted there: not the empty directory that is there when a
     /// disk was not found. (Whether or not this is given, requests are answered 503 from the moment
     /// at which DIR leads elsewhere than at the start.)
-    #[arg(long, env = "SLIPWAY_REQUIRE_MOUNT", value_parser = BoolishValueParser::new())]
+    #[arg(long, env = "SLIPWAY_REQUIRE_MOUNT", value_parser = switch)]
     pub require_mount: bool,
 
     /// Serve DIR although its file system takes different names for one: `KEY` and `key` (SMB,
     /// exFAT, casefold), or two ways to write an accented letter. Of two such keys, the one that is
     /// written last replaces the other
-    #[arg(long, env = "SLIPWAY_ALLOW_SAME_NAMES", value_parser = BoolishValueParser::new())]
+    #[arg(long, env = "SLIPWAY_ALLOW_SAME_NAMES", value_parser = switch)]
     pub allow_same_names: bool,
 
     /// Read options from this TOML file; its keys are the names of these flags
@@ -284,17 +284,17 @@ pub struct ServeOptions {
     pub symlinks: Symlinks,
 
     /// Permissions of new files in octal, less the umask
-    #[arg(long, value_name = "MODE", env = "SLIPWAY_FILE_MODE", value_parser = octal, default_value = "0666")]
+    #[arg(long, value_name = "MODE", env = "SLIPWAY_FILE_MODE", value_parser = file_mode, default_value = "0666")]
     pub file_mode: u32,
 
     /// Permissions of new directories in octal, less the umask
-    #[arg(long, value_name = "MODE", env = "SLIPWAY_DIR_MODE", value_parser = octal, default_value = "0777")]
+    #[arg(long, value_name = "MODE", env = "SLIPWAY_DIR_MODE", value_parser = directory_mode, default_value = "0777")]
     pub dir_mode: u32,
 
     /// Give new files and directories to the uid and gid of who made them. Takes root, or CAP_CHOWN
     /// and CAP_DAC_OVERRIDE. Those of whom no uid and gid are known make files that belong to the
     /// server's user
-    #[arg(long, env = "SLIPWAY_CHOWN", value_parser = BoolishValueParser::new())]
+    #[arg(long, env = "SLIPWAY_CHOWN", value_parser = switch)]
     pub chown: bool,
 
     /// What the ETags of objects and parts are made of. With `checksum` they look like
@@ -311,12 +311,12 @@ pub struct ServeOptions {
     /// Give files that Versity S3 Gateway wrote, and that are not imported yet, the ETags it noted,
     /// without knowing whether they were changed since. Only for trees that nothing but it ever
     /// wrote to
-    #[arg(long, env = "SLIPWAY_TRUST_VERSITYGW", value_parser = BoolishValueParser::new())]
+    #[arg(long, env = "SLIPWAY_TRUST_VERSITYGW", value_parser = switch)]
     pub trust_versitygw: bool,
 
     /// Give files that other programs made or changed real ETags and checksums, in the background,
     /// once they are read whole (see `slipway rehash`). Their ETag changes by that, once
-    #[arg(long, env = "SLIPWAY_REHASH_ON_READ", value_parser = BoolishValueParser::new())]
+    #[arg(long, env = "SLIPWAY_REHASH_ON_READ", value_parser = switch)]
     pub rehash_on_read: bool,
 
     /// Which requests signed with AWS signature version 2 are accepted

@@ -104,8 +104,7 @@ fn in_file(e: &clap::Error, file: &Path, settings: &[Setting]) -> clap::Error {
         let cure = "name the directory to serve, as <DIR> on the command line or dir = \"...\" in this file";
         return error(e.kind(), format!("{file}: nothing to serve: {cure}"));
     }
-    let flag = flag_of(e);
-    let meant = settings.iter().find(|one| flag.strip_prefix("--") == Some(&one.key));
+    let meant = settings.iter().find(|one| key_of(e).as_deref() == Some(&one.key));
     let line = meant.map_or_else(String::new, |one| format!("line {}: ", one.line));
     error(e.kind(), format!("{file}: {line}{}", sentence(e)))
 }
@@ -145,23 +144,34 @@ pub fn sentence(error: &clap::Error) -> String {
     lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// The flag of the option that an error is about, if it is about one.
-fn flag_of(error: &clap::Error) -> &str {
-    let Some(ContextValue::String(arg)) = error.get(ContextKind::InvalidArg) else { return "" };
-    arg.split_whitespace().next().unwrap_or_default()
+/// The key of the option that an error is about, if it is about one: `--listen <ADDR>`, `<DIR>`.
+fn key_of(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(arg)) = error.get(ContextKind::InvalidArg) else { return None };
+    let name = arg.split_whitespace().next()?;
+    let flag = name.strip_prefix("--").map(ToOwned::to_owned);
+    flag.or_else(|| Some(name.trim_matches(['<', '>', '[', ']']).to_ascii_lowercase()))
+}
+
+/// True if the value that an error is about was typed.
+fn is_typed(error: &clap::Error, option: &clap::Arg, args: &[OsString]) -> bool {
+    let Some(long) = option.get_long() else {
+        let value = error.get(ContextKind::InvalidValue).map(ToString::to_string);
+        return args.iter().any(|given| Some(given.to_string_lossy().as_ref()) == value.as_deref());
+    };
+    let flag = format!("--{long}");
+    args.iter().any(|given| given.to_string_lossy().split('=').next() == Some(&flag))
 }
 
 /// Says so where a bad value comes from the environment: clap names the flag, which nobody has
 /// typed.
 fn name_variable(e: clap::Error, args: &[OsString]) -> clap::Error {
-    let flag = flag_of(&e);
-    let typed = |given: &OsString| given.to_string_lossy().split('=').next() == Some(flag);
+    let Some(meant) = key_of(&e) else { return e };
     let command = Cli::command();
     let options = command.find_subcommand("serve").map(clap::Command::get_arguments).into_iter().flatten();
-    let mut named =
-        options.filter(|option| option.get_long().is_some_and(|long| flag == format!("--{long}")));
-    match named.next().and_then(clap::Arg::get_env) {
-        Some(variable) if std::env::var_os(variable).is_some() && !args.iter().any(typed) => {
+    let mut named = options.filter(|option| option.get_long().unwrap_or(option.get_id().as_str()) == meant);
+    let named = named.next().and_then(|option| Some((option, option.get_env()?)));
+    match named {
+        Some((option, variable)) if std::env::var_os(variable).is_some() && !is_typed(&e, option, args) => {
             error(e.kind(), format!("in {}: {}", OsStr::to_string_lossy(variable), sentence(&e)))
         }
         _ => e,
@@ -178,11 +188,8 @@ fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<Setting>, Str
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
     let text = std::fs::read_to_string(file).map_err(|e| format!("--config {}", says(&unreadable(&e))))?;
     let table: BTreeMap<Spanned<String>, Spanned<toml::Value>> = toml::from_str(&text).map_err(|e| {
-        // The parser's own display quotes the line, which is a secret where this is the wrong file.
         let line = line_of(&text, e.span().map_or(0, |span| span.start));
-        says(&format_args!(
-            "line {line}: not TOML: expected key = value, with texts in quotes, each key once"
-        ))
+        says(&format_args!("line {line}: {}", not_toml(e.message())))
     })?;
     let known = file_arguments(command);
     let mut settings = Vec::new();
@@ -199,6 +206,16 @@ fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<Setting>, Str
         settings.push(Setting { id: id.clone(), key: key.clone(), line, values });
     }
     Ok(settings)
+}
+
+/// What the parser complains of. Its whole display would quote the line, which is a secret where
+/// this is the wrong file; its sentence does so only of a number that is too large.
+fn not_toml(sentence: &str) -> String {
+    if sentence.starts_with("invalid type") {
+        return "a number is larger than any option takes".to_owned();
+    }
+    let sentence = sentence.replace('\n', " ");
+    format!("not TOML: expected key = value, with texts in quotes, each key once: {sentence}")
 }
 
 fn unknown_key(key: &str, known: &[(String, String)]) -> String {
@@ -226,6 +243,7 @@ fn values_of(
         }
         toml::Value::Integer(number) => Ok(number.to_string().into()),
         toml::Value::Float(number) if key.ends_with("-ratio") => Ok(number.to_string().into()),
+        toml::Value::Float(_) if is_number(command, id) => Err(format!("{key}: expected a whole number")),
         _ => Err(format!("{key}: expected a string, a number or a list of strings")),
     };
     match given {
@@ -239,6 +257,13 @@ fn values_of(
         toml::Value::Array(items) => items.iter().map(value).collect(),
         single => Ok(vec![value(single)?]),
     }
+}
+
+/// True if the default is a number, as all numbers have one.
+fn is_number(command: &clap::Command, id: &str) -> bool {
+    has(command, id, |arg| {
+        arg.get_default_values().iter().any(|value| value.to_string_lossy().parse::<u64>().is_ok())
+    })
 }
 
 fn takes_many(command: &clap::Command, id: &str) -> bool {

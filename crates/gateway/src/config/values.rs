@@ -1,11 +1,45 @@
 //! What single values look like.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-pub(super) fn octal(text: &str) -> Result<u32, String> {
+/// A mode for files, which the server itself has to read and write.
+pub(super) fn file_mode(text: &str) -> Result<u32, String> {
+    let mode = octal(text)?;
+    if mode & 0o600 == 0o600 {
+        return Ok(mode);
+    }
+    Err("the server could not use its own files: begin with a 6 for their owner, such as 0640".to_owned())
+}
+
+/// A mode for directories, in which the server itself has to find and make files.
+pub(super) fn directory_mode(text: &str) -> Result<u32, String> {
+    let mode = octal(text)?;
+    if mode & 0o700 == 0o700 {
+        return Ok(mode);
+    }
+    Err("the server could not use its own directories: begin with a 7 for their owner, such as 0750"
+        .to_owned())
+}
+
+/// A switch, where it has a value: in the environment or in the file.
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "1" | "true" | "t" | "yes" | "y" | "on" => Ok(true),
+        "0" | "false" | "f" | "no" | "n" | "off" => Ok(false),
+        _ => Err("expected 1, true, yes or on; or 0, false, no or off".to_owned()),
+    }
+}
+
+/// A directory's name, which need not be UTF-8.
+pub(super) fn directory(name: OsString) -> Result<OsString, &'static str> {
+    if name.is_empty() { Err("it is empty: name the directory to serve") } else { Ok(name) }
+}
+
+fn octal(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text.trim_start_matches("0o"), 8)
         .map_err(|_| "not an octal number, such as 0640".to_owned())?;
     if mode <= 0o7777 {
@@ -17,13 +51,13 @@ pub(super) fn octal(text: &str) -> Result<u32, String> {
 
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<u32>() {
-        Ok(0) | Err(_) => Err("a whole number of seconds, at least 1".to_owned()),
+        Ok(0) | Err(_) => Err(format!("a whole number of seconds, 1 to {}", u32::MAX)),
         Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
     }
 }
 
 pub(crate) fn seconds_or_none(text: &str) -> Result<Duration, String> {
-    let seconds: u32 = text.parse().map_err(|_| "a whole number of seconds".to_owned())?;
+    let seconds: u32 = text.parse().map_err(|_| format!("a whole number of seconds, 0 to {}", u32::MAX))?;
     Ok(Duration::from_secs(seconds.into()))
 }
 
@@ -96,6 +130,24 @@ mod tests {
         assert_eq!(octal("0640"), Ok(0o640));
         assert!(octal("999").is_err());
         assert!(octal("17777").is_err());
+    }
+
+    #[test]
+    fn modes_leave_the_server_its_own_rights() {
+        assert_eq!((file_mode("0640"), directory_mode("2750")), (Ok(0o640), Ok(0o2750)));
+        for bad in ["0", "0440", "0266", "0177"] {
+            assert!(file_mode(bad).unwrap_err().contains("such as 0640"), "{bad}");
+            assert!(directory_mode(bad).unwrap_err().contains("such as 0750"), "{bad}");
+        }
+        assert!(directory_mode("0644").is_err());
+    }
+
+    #[test]
+    fn switches_have_their_words() {
+        for (word, on) in [("1", true), ("TRUE", true), ("y", true), ("off", false), ("No", false)] {
+            assert_eq!(switch(word), Ok(on));
+        }
+        assert!(switch("maybe").is_err() && switch("").is_err());
     }
 
     #[test]
