@@ -95,6 +95,10 @@ def values() -> list[Bad]:
     bad += of("traces", ['"ftp://127.0.0.1"', '"127.0.0.1:4318"'], "http")
     bad += of("access-log", ['""'], "a file, or stderr")
     bad += of("log", ['"shout"'], "known are off, error, warn, info, debug and trace")
+    bad += [
+        Bad(f"{key} = {value}", "give that too, or leave it out", key)
+        for key, value in (("access-log-format", '"s3"'), ("traces-ratio", "0.5"), ("traces-from", '"unix"'))
+    ]
     bad += of("dir", ["true", "1.5", "2020-01-01", "{}"], "expected a string")
     return bad
 
@@ -309,6 +313,8 @@ def test_an_empty_file_names_no_directory(make_server, tmp_path: Path) -> None:
     ("index-cache", "-1", "a whole number, 0 to 16777216"),
     ("header-timeout", "0", "1 to 4294967295"),
     ("dir-mode", "0644", "begin with a 7"),
+    ("access-log-format", "s3", "--access-log-format has no effect without --access-log"),
+    ("traces-ratio", "0.5", "--traces-ratio has no effect without --traces"),
     ("region", "a b", "letters, digits"),
     ("domain", "a..b", "a name such as"),
     ("listen", "nowhere", "expected ADDRESS:PORT"),
@@ -335,6 +341,15 @@ def test_a_switch_in_the_environment(tmp_path: Path, key: str) -> None:
     done = start(tmp_path / "tree", env={variable: "maybe"})
     assert done.returncode == 2 and f"in {variable}: " in done.stderr, done
     assert "expected 1, true, yes or on; or 0, false, no or off" in done.stderr, done
+
+
+def test_a_line_that_belongs_to_a_flag(make_server, tmp_path: Path) -> None:
+    """What the file says counts together with flags and variables."""
+    path = tmp_path / "slipway.toml"
+    path.write_text(f'access-log = "{tmp_path}/access.log"\n')
+    make_server("--config", str(path), "--access-log-format", "s3").stop()
+    path.write_text('access-log-format = "s3"\n')
+    make_server("--config", str(path), "--access-log", str(tmp_path / "access.log"))
 
 
 def test_a_directory_without_a_name(tmp_path: Path) -> None:

@@ -14,6 +14,10 @@ use super::reference::key;
 use super::values::nearest;
 use super::{Cli, Command, ServeOptions};
 
+/// Options that are about another one, with that.
+const NEEDS: [(&str, &str); 3] =
+    [("access_log_format", "access_log"), ("traces_ratio", "traces"), ("traces_from", "traces")];
+
 /// What the options of `serve` say, by their fields.
 pub type Values = BTreeMap<String, Vec<OsString>>;
 
@@ -84,7 +88,11 @@ impl Cli {
         let first = command.clone().mut_subcommand("serve", |s| s.mut_arg("dir", |dir| dir.required(false)));
         let matches = first.try_get_matches_from(args).map_err(|e| name_variable(e, args))?;
         let file = matches.subcommand_matches("serve").and_then(|serve| serve.get_one::<PathBuf>("config"));
-        let Some(file) = file else { return command.try_get_matches_from(args) };
+        let Some(file) = file else {
+            let matches = command.try_get_matches_from(args)?;
+            return without_effect(&matches, &[])
+                .map_or(Ok(matches), |(_, e)| Err(error(ErrorKind::MissingRequiredArgument, e)));
+        };
         // The file's values become the defaults of a second pass, so that flags and environment
         // win.
         *settings = file_values(file, &command).map_err(|e| error(ErrorKind::ValueValidation, e))?;
@@ -93,8 +101,35 @@ impl Cli {
                 serve.mut_arg(&one.id, |arg| arg.required(false).default_values(one.values.clone()))
             });
         }
-        command.try_get_matches_from(args).map_err(|e| in_file(&e, file, settings))
+        let matches = command.try_get_matches_from(args).map_err(|e| in_file(&e, file, settings))?;
+        match without_effect(&matches, settings) {
+            None => Ok(matches),
+            Some((one, e)) => {
+                let place =
+                    one.map_or_else(String::new, |one| format!("{}: line {}: ", file.display(), one.line));
+                Err(error(ErrorKind::MissingRequiredArgument, format!("{place}{e}")))
+            }
+        }
     }
+}
+
+/// An option that is given, flag, variable or key, without the one that it is about; with what the
+/// file says of it, if that counts.
+fn without_effect<'a>(
+    matches: &ArgMatches,
+    settings: &'a [Setting],
+) -> Option<(Option<&'a Setting>, String)> {
+    let serve = matches.subcommand_matches("serve")?;
+    NEEDS.iter().find_map(|&(id, other)| {
+        // What the file says are defaults.
+        let is_default = serve.value_source(id) == Some(ValueSource::DefaultValue);
+        let setting = settings.iter().find(|one| is_default && one.id == id);
+        if (is_default && setting.is_none()) || !serve.contains_id(id) || serve.contains_id(other) {
+            return None;
+        }
+        let (flag, other) = (id.replace('_', "-"), other.replace('_', "-"));
+        Some((setting, format!("--{flag} has no effect without --{other}: give that too, or leave it out")))
+    })
 }
 
 /// All but what the file says was in order.
