@@ -239,6 +239,25 @@ class TestCredentials:
             make_server(env=env)
         assert "hush" not in str(failure.value)
 
+    @pytest.mark.parametrize(
+        "wrong, length",
+        [("SLIPWAY_ROOT_ACCESS_KEY", 2), ("SLIPWAY_ROOT_SECRET_KEY", 3)],
+    )
+    def test_the_wrong_one_is_named(self, make_server, wrong, length):
+        with pytest.raises(StartFailed) as failure:
+            make_server(env={**KEYS, wrong: "x" * length})
+        said = str(failure.value)
+        assert f"{wrong}: " in said and said.count("SLIPWAY_ROOT_") == 1, said
+
+    def test_names_that_are_read_no_more(self, make_server):
+        """MinIO's before 2021. Without other keys they are missed."""
+        old = {"MINIO_ACCESS_KEY": "somebody", "MINIO_SECRET_KEY": "hush-hush-hush"}
+        log = make_server(env=old).log
+        for name, new in (("ACCESS_KEY", "ROOT_USER"), ("SECRET_KEY", "ROOT_PASSWORD")):
+            assert f"MINIO_{name} is passed over: MINIO_{new} is read" in log
+        assert "hush" not in log
+        assert "passed over" not in make_server(env={**KEYS, **old}).log
+
     def test_made_at_the_first_start(self, make_server):
         first = make_server(env={})
         file = first.tree / ".slipway" / "credentials.toml"

@@ -23,6 +23,10 @@ const ENVIRONMENT: [(&str, &[&str]); 3] = [
     ("ROOT_ACCESS_KEY", &["ROOT_SECRET_KEY", "ROOT_ACCESS_SECRET", "ROOT_SECRET"]),
 ];
 
+/// What MinIO called its variables before, and what it calls them.
+const OLD_NAMES: [(&str, &str); 2] =
+    [("MINIO_ACCESS_KEY", "MINIO_ROOT_USER"), ("MINIO_SECRET_KEY", "MINIO_ROOT_PASSWORD")];
+
 /// Variables that say who root is to the file system.
 const UID: &str = "SLIPWAY_ROOT_UID";
 const GID: &str = "SLIPWAY_ROOT_GID";
@@ -98,7 +102,20 @@ pub fn find(
 /// Fails if what is given is no good, and makes nothing.
 pub fn check(file: Option<&Path>, env: impl Fn(&str) -> Option<String>) -> Result<(), String> {
     account_from_environment(&env)?;
-    given(file, env).map(drop)
+    if given(file, &env)?.is_none() {
+        warn_of_old_names(env);
+    }
+    Ok(())
+}
+
+/// Says so if keys are there under names that are not read.
+fn warn_of_old_names(env: impl Fn(&str) -> Option<String>) {
+    let is_set = |name: &str| env(name).is_some_and(|value| !value.is_empty());
+    for (old, new) in OLD_NAMES {
+        if is_set(old) {
+            tracing::warn!("{old} is passed over: {new} is read, as MinIO does since 2021");
+        }
+    }
 }
 
 /// [`find`], of a server that has keys already: makes none.
@@ -183,11 +200,13 @@ fn account(uid: Option<u32>, gid: Option<u32>) -> Result<Option<UnixAccount>, St
 fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Option<Credential>, String> {
     let env = |name| env(name).filter(|value| !value.is_empty());
     for (access, secrets) in ENVIRONMENT {
-        let secret = secrets.iter().find_map(|name| env(name)).map(Zeroizing::new);
+        let secret = secrets.iter().find_map(|name| Some((name, Zeroizing::new(env(name)?))));
         match (env(access), secret) {
             (None, None) => {}
-            (Some(access_key), Some(secret_key)) => {
-                return checked(&access_key, &secret_key).map(Some).map_err(|e| format!("{access}: {e}"));
+            (Some(access_key), Some((secret, secret_key))) => {
+                let access_key = AccessKeyId::new(&access_key).map_err(|e| format!("{access}: {e}"))?;
+                let secret_key = SecretKey::new(&secret_key).map_err(|e| format!("{secret}: {e}"))?;
+                return Ok(Some(Credential { access_key, secret_key }));
             }
             _ => return Err(format!("only one of {access} and {} is set: set both", secrets[0])),
         }
