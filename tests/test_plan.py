@@ -105,6 +105,22 @@ def test_figures_and_a_page_are_written(tmp_path: Path) -> None:
     assert "http" not in page.split("</style>")[1]
 
 
+@pytest.mark.parametrize("form", ["--json", "--html"])
+def test_a_dash_is_standard_output(tmp_path: Path, form: str) -> None:
+    """In place of the text, and no file of that name."""
+    load = ["--objects", "1e6", "--gets", "10"]
+    done = subprocess.run(
+        [binary(), "plan", *SERVER, *load, form, "-"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    plan(*SERVER, *load, form, tmp_path / "file")
+    assert list(tmp_path.iterdir()) == [tmp_path / "file"]
+    if form == "--json":
+        assert json.loads(done.stdout) == json.loads((tmp_path / "file").read_text())
+    else:
+        assert done.stdout.startswith("<!DOCTYPE html>") and done.stdout.rstrip().endswith("</html>")
+
+
 def test_what_can_not_be_is_refused_with_a_cure(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[node.a]\nvcpus = 0\nnetwork_gbit = 1.0\n")
     for arguments, why in [
@@ -130,6 +146,7 @@ def test_what_can_not_be_is_refused_with_a_cure(tmp_path: Path) -> None:
         ([*SERVER, "--costs", tmp_path / "bad.toml"], "bad.toml: "),
         (["--calibrate", tmp_path / "bad.toml"], "not written by slipway bench"),
         ([*SERVER, "--json", tmp_path / "none" / "x"], "No such file"),
+        ([*SERVER, "--json", "-", "--html", "-"], "only one of them can go to standard output"),
     ]:
         assert why in plan(*arguments, status=2), arguments
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::plan::{
-    Catalogue, Costs, Load, Local, NodeType, Operation, Outcome, Sample, SizeShare, Spread, Storage, Volume,
+    Catalogue, Costs, Load, Local, NodeType, Operation, Sample, SizeShare, Spread, Storage, Volume,
     VolumeType,
 };
 use bench::units::parse_size;
@@ -144,11 +144,11 @@ pub struct PlanOptions {
     #[arg(long, value_name = "JSON", num_args = 1.., conflicts_with_all = ["list", "json", "html"])]
     pub against: Vec<PathBuf>,
 
-    /// Write all figures to a JSON file
+    /// Write all figures to a JSON file; `-` is standard output, in place of the text
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Write a page with tables and charts
+    /// Write a page with tables and charts; `-` is standard output, in place of the text
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
@@ -202,7 +202,7 @@ pub fn run(options: &PlanOptions) -> ExitCode {
     } else if !options.against.is_empty() {
         against(&console, options)
     } else {
-        planned(options).map(|outcome| (::plan::text(&outcome), outcome.fits))
+        planned(options)
     };
     match done {
         Ok((text, well)) => {
@@ -213,12 +213,23 @@ pub fn run(options: &PlanOptions) -> ExitCode {
     }
 }
 
-/// Plans, and writes what is wanted.
-fn planned(options: &PlanOptions) -> Result<Outcome, String> {
+/// Plans, and writes what is wanted to files. Returns what belongs on standard output, and whether
+/// it fits.
+fn planned(options: &PlanOptions) -> Result<(String, bool), String> {
+    let printed = [&options.json, &options.html].map(|path| path.as_deref() == Some(Path::new("-")));
+    if printed == [true, true] {
+        return Err("--json - and --html -: only one of them can go to standard output".to_owned());
+    }
     let storage = storage(options, &catalogue(options)?)?;
     let outcome = ::plan::plan(&load(options), &storage, &costs(options)?)?;
-    let write =
-        |path: &Path, text: String| fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()));
+    let mut output = ::plan::text(&outcome);
+    let mut write = |path: &Path, text: String| {
+        if path == Path::new("-") {
+            output = text;
+            return Ok(());
+        }
+        fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+    };
     if let Some(path) = &options.json {
         let text = serde_json::to_string_pretty(&outcome).map_err(|e| e.to_string())?;
         write(path, text + "\n")?;
@@ -228,7 +239,7 @@ fn planned(options: &PlanOptions) -> Result<Outcome, String> {
         let asked: Vec<String> = asked.collect();
         write(path, ::plan::html(&outcome, &format!("slipway {}", asked.join(" "))))?;
     }
-    Ok(outcome)
+    Ok((output, outcome.fits))
 }
 
 fn read(path: &Path) -> Result<String, String> {
