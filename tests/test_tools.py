@@ -86,6 +86,16 @@ class TestStat:
         assert (found["is"], found["key"]) == ("no object", None) and "snapshots" in found["why"]
         assert bucket.keys() == ["key"]
 
+    def test_directories_that_no_person_made(self, bucket):
+        bucket.put("key", b"1")
+        tree = bucket.server.tree
+        assert stat(tree)[0]["why"] == "the tree's root: each directory in it is a bucket"
+        for own in (".slipway", ".slipway/locks"):
+            (bucket.tree / own).mkdir(exist_ok=True)
+            assert stat(bucket.tree / own)[0]["why"] == "Slipway's own: it stays"
+        (bucket.tree / "made").mkdir()
+        assert stat(bucket.tree / "made")[0]["why"] == "a person made it: it stays"
+
     def test_a_tree_without_traces(self, tmp_path):
         (tmp_path / "bucket").mkdir()
         (tmp_path / "bucket" / "file").write_bytes(b"1")

@@ -10,6 +10,7 @@ use s3_types::{ObjectMetadata, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::{Console, FOUND, OK, Places, one_line, shown};
+use crate::state_dir::STATE_DIR;
 
 /// Options of `slipway stat`.
 #[derive(Debug, Clone, Args)]
@@ -93,7 +94,7 @@ fn verdict_of_content(inspection: &Inspection) -> (&'static str, Option<String>)
         Standing::Directory { made: true } => {
             ("directory", Some("a PUT made it: it goes with its last object".to_owned()))
         }
-        Standing::Directory { made: false } => ("directory", Some("a person made it: it stays".to_owned())),
+        Standing::Directory { made: false } => ("directory", Some(why_it_stays(inspection).to_owned())),
         Standing::NotShown(why) => ("no object", Some(format!("S3 does not show it: {why}"))),
         Standing::LinkNotFollowed => ("no object", Some("S3 does not follow a link".to_owned())),
         Standing::InNoTree => {
@@ -101,6 +102,20 @@ fn verdict_of_content(inspection: &Inspection) -> (&'static str, Option<String>)
             ("no object", Some(why.to_owned()))
         }
         Standing::Other => ("no object", Some("only regular files and directories are".to_owned())),
+    }
+}
+
+/// Why a directory stays that no PUT made.
+fn why_it_stays(inspection: &Inspection) -> &'static str {
+    // What is in a tree and in no bucket is its root.
+    let Some((tree, bucket)) = &inspection.place else {
+        return "the tree's root: each directory in it is a bucket";
+    };
+    let own = tree.join(bucket.as_str()).join(STATE_DIR);
+    if inspection.path.canonicalize().is_ok_and(|path| path.starts_with(own)) {
+        "Slipway's own: it stays"
+    } else {
+        "a person made it: it stays"
     }
 }
 
