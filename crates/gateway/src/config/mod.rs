@@ -84,8 +84,7 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Write the manual pages to a directory, for packages
-    #[command(hide = true)]
+    /// Write the manual pages to a directory
     Man(ManOptions),
 }
 

@@ -37,7 +37,7 @@ pub const UNIX_ACCOUNT: &str = "For `--chown`, root has a uid and a gid: `uid` a
 /// A file that is understood.
 pub const EXAMPLE: &str = "\
 dir = \"/srv/lab\"
-listen = [\"0.0.0.0:9000\", \"unix:/run/slipway.sock\"]
+listen = [\"0.0.0.0:9000\", \"unix:/run/slipway/s3.sock\"]
 region = \"eu-lab-1\"
 domain = \"s3.lab.example\"
 durability = \"full\"

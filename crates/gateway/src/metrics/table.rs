@@ -111,9 +111,9 @@ metrics! {
     LAST_SWEEP "slipway_last_sweep_timestamp_seconds" Gauge []
         "When the last sweep ended, in seconds since 1970; 0 before the first."
     ACCESS_LOG "slipway_access_log_lines_total" Counter ["result"]
-        "Lines of --access-log: written, or dropped, since its file did not take them in time."
+        "With --access-log: its lines: written, or dropped, since its file did not take them in time."
     SPANS "slipway_trace_spans_total" Counter ["result"]
-        "Spans of --traces: exported, dropped (the buffers were full), or failed (the collector did not take them)."
+        "With --traces: its spans: exported, dropped (the buffers were full), or failed (the collector did not take them)."
     CPU "process_cpu_seconds_total" Counter []
         "User and system time."
     MEMORY "process_resident_memory_bytes" Gauge []
