@@ -9,6 +9,9 @@
     bench/study.py --all --json bench/studies/measured.json --write  # and docs/STUDIES.md from it
     bench/study.py --write --json bench/studies/measured.json        # the document alone
 
+--write takes what a commit of this history measured, from a tree without changes; --any-commit takes the rest as
+well, and the document says so.
+
 Studies: a, one gateway on a null backend and on files; b, one to five gateways on one tree (as root); c,
 tiny objects, and what they leave on disks (some of it as root); d, the tables of a cluster in a cloud, by
 `slipway plan`.
@@ -47,6 +50,8 @@ from studies.scale import SCALES, changed
 
 STUDIES = {"a": study_a, "b": study_b, "c": study_c, "d": study_d}
 DOCUMENT = ROOT / "docs/STUDIES.md"
+# What --write itself changes.
+WRITTEN = ["docs/STUDIES.md", "bench/studies/measured.json"]
 FORMAT = 1
 ORDER = ["full", "small", "tiny"]
 
@@ -73,6 +78,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--write", action="store_true", help=f"write {DOCUMENT.relative_to(ROOT)} from --json"
     )
+    parser.add_argument(
+        "--any-commit", action="store_true", help="write what can't be measured again from this history, too"
+    )
     options = parser.parse_args()
     if unknown := [name for name in options.studies if name not in STUDIES]:
         parser.error(f"no study {unknown[0]}")
@@ -91,6 +99,20 @@ def arguments() -> argparse.Namespace:
 
 def said(*command: str | os.PathLike) -> str:
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout.strip()
+
+
+def has_changes() -> bool:
+    """True if a file of this checkout is not as its commit has it."""
+    others = [f":!{path}" for path in WRITTEN]
+    return bool(said("git", "status", "--porcelain", "--untracked-files=no", "--", ".", *others))
+
+
+def origin(found: dict) -> str:
+    """Why a run can't be repeated from this history; nothing if it can."""
+    command = ["git", "merge-base", "--is-ancestor", found["commit"], "HEAD"]
+    if subprocess.run(command, capture_output=True, cwd=ROOT).returncode:
+        return "which is not in this history"
+    return "with changes that were not committed" if found.get("has_changes") else ""
 
 
 def machine(directory: pathlib.Path) -> dict:
@@ -139,6 +161,7 @@ def measure(letter: str, options: argparse.Namespace, directory: pathlib.Path) -
     return {
         "date": datetime.date.today().isoformat(),
         "commit": said(options.binary, "--version").rpartition("(")[2].rstrip(")"),
+        "has_changes": has_changes(),
         "command": command_shown(),
         "scale": options.scale,
         "durability": options.durability,
@@ -181,6 +204,28 @@ def tell(letter: str, found: dict) -> None:
     print(flush=True)
 
 
+def save(measured: dict, path: pathlib.Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(measured, indent=1) + "\n")
+
+
+def write(measured: dict, path: pathlib.Path, *, any_commit: bool) -> None:
+    """The document, and into the measurements at `path` what is odd about their commits."""
+    for letter, runs in measured["studies"].items():
+        for found in runs:
+            found.pop("origin", None)
+            if odd := origin(found):
+                found["origin"] = odd
+                if not any_commit:
+                    scale, commit = found["scale"], found["commit"]
+                    sys.exit(
+                        f"study.py: study {letter}, {scale} scale, was measured with commit {commit}, {odd}: "
+                        f"measure it again, or give --any-commit; {DOCUMENT.name} is as it was"
+                    )
+    save(measured, path)
+    DOCUMENT.write_text(render(measured))
+
+
 def main() -> None:
     options = arguments()
     measured = read(options.json)
@@ -199,12 +244,11 @@ def main() -> None:
         measured["studies"][name.upper()] = sorted(others, key=lambda of: ORDER.index(of["scale"]))
         failed |= bool(found["problems"])
         tell(name.upper(), found)
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(measured, indent=1) + "\n")
+        save(measured, options.json)
     if options.studies:
         print(f"{len(options.studies)} studies in {time.monotonic() - began:.0f} s: {options.json}")
     if options.write:
-        DOCUMENT.write_text(render(measured))
+        write(measured, options.json, any_commit=options.any_commit)
     sys.exit(1 if failed else 0)
 
 

@@ -16,6 +16,7 @@ BENCH = REPOSITORY / "bench"
 PAGE = REPOSITORY / "docs" / "STUDIES.md"
 sys.path.insert(0, str(BENCH))
 
+import study  # noqa: E402 (bench/ is no package)
 from studies.document import render  # noqa: E402 (bench/ is no package)
 from studies.rows import Row, holds, published, verdict  # noqa: E402
 from studies.run import NO_FIGURE  # noqa: E402
@@ -56,6 +57,50 @@ def test_the_page_has_no_other_rows() -> None:
 def test_the_page_is_what_was_measured() -> None:
     """Written by `bench/study.py --write --json bench/studies/measured.json`, not by hand."""
     assert PAGE.read_text() == render(MEASURED)
+
+
+def run_of(commit: str, **more) -> dict:
+    """Study D as it was measured, by another commit."""
+    run = {**MEASURED["studies"]["D"][0], "commit": commit, **more}
+    run.pop("origin", None)
+    return {"format": 1, "studies": {"D": [run]}}
+
+
+def head() -> str:
+    done = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=REPOSITORY, capture_output=True, text=True
+    )
+    if done.returncode:
+        pytest.skip(f"these sources have no history: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"commit": "0000000"}, "not in this history"),
+        ({"has_changes": True}, "changes that were not committed"),
+    ],
+)
+def test_only_what_can_be_repeated_is_written(tmp_path, monkeypatch, more: dict, said: str) -> None:
+    page, path = tmp_path / "STUDIES.md", tmp_path / "measured.json"
+    monkeypatch.setattr(study, "DOCUMENT", page)
+    measured = run_of(**{"commit": head(), **more})
+    with pytest.raises(SystemExit, match=said):
+        study.write(measured, path, any_commit=False)
+    assert not page.exists() and not path.exists()
+    study.write(measured, path, any_commit=True)
+    # The page says so, also when it is made of the file alone.
+    assert said in page.read_text() == render(json.loads(path.read_text()))
+
+
+def test_a_commit_of_this_history_is_written(tmp_path, monkeypatch) -> None:
+    page, path = tmp_path / "STUDIES.md", tmp_path / "measured.json"
+    monkeypatch.setattr(study, "DOCUMENT", page)
+    measured = run_of(head())
+    measured["studies"]["D"][0]["origin"] = "of an earlier --any-commit"
+    study.write(measured, path, any_commit=False)
+    assert f"commit {head()};" in page.read_text() and "origin" not in path.read_text()
 
 
 @pytest.mark.parametrize("letter", "ABCD")
@@ -159,8 +204,8 @@ def test_all_studies_can_be_run(tmp_path: Path) -> None:
         else:
             assert found["text"] if "holds" in found else found["value"] > 0, (row.id, found)
         assert row.id in said
-    for study in "AC":
-        steps = studies[study][0]["steps"]
+    for letter in "AC":
+        steps = studies[letter][0]["steps"]
         assert steps and all(step["per_second"] > 0 for step in steps)
         # An open loop counts what was due and not sent in time, which a busy machine has.
         assert not any(step["errors"] for step in steps if "open loop" not in step["title"])

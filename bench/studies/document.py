@@ -140,7 +140,10 @@ def machine(study: dict) -> str:
     at = study["machine"]
     load = f"*load {study['load'][0]:.1f} before, {study['load'][1]:.1f} after*"
     said = f"{study['date']}, {at['processors']} x {at['processor']}, {at['memory_gib']} GiB"
-    said += f", Linux {at['kernel']}, {at['file_system']}; commit {study['commit']}; it took {study['seconds']:.0f} s; {load}."
+    said += f", Linux {at['kernel']}, {at['file_system']}; commit {study['commit']}"
+    if study.get("origin"):
+        said += f" (**{study['origin']}**)"
+    said += f"; it took {study['seconds']:.0f} s; {load}."
     if study.get("nice"):
         said += f" **At nice {study['nice']}**: what else ran went first, so that rates and latencies say"
         said += " little; CPU, memory and bytes do."
