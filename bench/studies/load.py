@@ -1,10 +1,8 @@
 """`slipway bench` on a server, and what came of it."""
 
-import functools
 import json
 import os
 import pathlib
-import re
 import statistics
 import subprocess
 import tempfile
@@ -79,13 +77,6 @@ def brought_together(rounds: list[dict], middle=statistics.mean) -> dict:
     if said := rounds[-1].get("verdict"):
         step["limited_by"] = f"{said['limit'].replace('_', ' ')}: {said['reason']}"
     return step
-
-
-@functools.cache
-def knows(binary: pathlib.Path, operation: str) -> bool:
-    """True if its `slipway bench` has this operation."""
-    said = subprocess.run([binary, "bench", "--help"], capture_output=True, text=True, timeout=60).stdout
-    return re.search(rf"^ +- {operation}:", said, re.M) is not None
 
 
 class Device:

@@ -75,19 +75,34 @@ class Run:
         self, server: Server, title: str, words: list, *, storage: str = "", of: str = ""
     ) -> dict | None:
         """One load on a server of its own; None, and a problem, if it could not be measured."""
+        steps = self.all_steps(server, title, words, storage=storage, of=of)
+        return steps[0] if steps else None
+
+    def all_steps(
+        self, server: Server, title: str, words: list, *, storage: str = "", of: str = ""
+    ) -> list[dict]:
+        """All parts of one load on a server of its own; none, and a problem, if it could not be measured."""
         try:
             with self.started(server) as running:
-                step = self.on(running, server, title, words, storage=storage, of=of)
+                steps = self.all_on(running, server, title, words, storage=storage, of=of)
         except (Unmeasurable, NotStarted) as error:
-            return self.problem(f"{title}, {server.name}: {error}")
-        step |= running.usage
-        return step
+            self.problem(f"{title}, {server.name}: {error}")
+            return []
+        # In its life the server did all of them: with the first one it is shown.
+        steps[0] |= running.usage
+        return steps
 
     def on(self, running: Running, server: Server, title: str, words: list, *, storage="", of="") -> dict:
         """One load on a server that runs. `of` is "mean" or "median" of its rounds.
 
         Of a load that has parts, one after the other, it is the first; the others are only noted.
         """
+        return self.all_on(running, server, title, words, storage=storage, of=of)[0]
+
+    def all_on(
+        self, running: Running, server: Server, title: str, words: list, *, storage="", of=""
+    ) -> list[dict]:
+        """The same, with a step for each part."""
         if server.name == NGINX:
             words = [*words, "--bucket", "bench", "--keep"]
         rounds = bench(self.binary, [running.address], running.pids, words)
@@ -106,7 +121,7 @@ class Run:
                 self.problem(f"{called}, {server.name}: {step['errors']} errors")
             steps.append(step)
         self.steps += steps
-        return steps[0]
+        return steps
 
     def say(self, step: dict) -> None:
         cpu = step.get("server_cpu_us")

@@ -45,6 +45,12 @@ class Scale:
             return ["--count", self.requests, "-d", "60s"]
         return ["-d", f"{seconds * 1000:.0f}ms", "--warm-up", f"{warm_up * 1000:.0f}ms"]
 
+    def preset_timing(self, seconds: float) -> list:
+        """The same for presets, which end after a time only."""
+        # Long enough for an answer on a busy machine.
+        seconds = 0.5 if self.requests else seconds
+        return ["-d", f"{seconds * 1000:.0f}ms", "--warm-up", f"{self.warm_up_seconds * 1000:.0f}ms"]
+
 
 SMALL = Scale(
     bursts=(100, 150, 200, 250, 300, 350),
@@ -111,7 +117,8 @@ TINY = dataclasses.replace(
     parts_bytes=128 * MIB,
     parts_at_once=(1, 2),
     head_clients=(1, 2),
-    stream_bytes=MIB,
+    # The least that `--scale` can give is 3 MiB.
+    stream_bytes=4 * MIB,
     gateways=(1, 2),
     b_get_bytes=MIB,
     put_threads=(1,),

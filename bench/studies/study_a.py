@@ -2,7 +2,6 @@
 
 import time
 
-from .load import knows
 from .run import NGINX, OURS, Run, Server, per_server, ratio
 from .scale import MIB
 
@@ -46,9 +45,8 @@ def puts(run: Run, storage: str, servers: list[Server]) -> None:
     servers = [server for server in servers if server.name != NGINX]
     one = sweep(run, storage, servers, "PUT 1 MiB", {1: each_once(run.scale.one_at_a_time, 1)})
     many = sweep(run, storage, servers, "PUT 1 MiB, burst", {n: each_once(n, n) for n in run.scale.bursts})
-    if knows(run.binary, "burst"):
-        # On servers of their own: what these GETs take is not to count for the PUTs.
-        sweep(run, storage, servers, "all at once", {n: burst(n) for n in run.scale.bursts[-1:]})
+    # On servers of their own: what these GETs take is not to count for the PUTs.
+    sweep(run, storage, servers, "all at once", {n: burst(n) for n in run.scale.bursts[-1:]})
     largest = {key: step for key, step in many.items() if key[1] == max(run.scale.bursts)}
     rates = [step["mib_per_second"] for (name, _), step in many.items() if step and name == OURS]
     best, resident = per_server(many, "mib_per_second"), per_server(largest, "resident_mb")

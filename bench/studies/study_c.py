@@ -15,12 +15,14 @@ from common import ROOT, environment
 from lab import Unmeasurable, image, stop
 from servers import PATH, NotStarted, Running, varnish
 
-from .load import Device, knows
-from .run import MINIO, NGINX, OURS, VERSITYGW, Run, Server, lacking, ratio
+from .load import Device
+from .run import MINIO, NGINX, NO_FIGURE, OURS, VERSITYGW, Run, Server, lacking, ratio
 
 KIB = 1 << 10
 SIZES = (KIB, 4 * KIB, 16 * KIB, 128 * KIB)
 AT_ONCE, CACHED_AT_ONCE, OPEN_LOOP = 64, 256, 0.7
+# The most for each size of objects that are read once: there are eight of these steps.
+CHURN_SECONDS = 60
 ON_DEVICES = ["C-best", "C-10g", "C-amplification-bytes", "C-amplification-calls", "C-device-bytes"]
 ON_DEVICES += ["C-creates", "C-inodes-ext4", "C-inodes-xfs", "C-space-ext4", "C-space-xfs", "C-flushed"]
 ON_DEVICES += ["C-stripe", "C-one-directory"]
@@ -123,19 +125,20 @@ def caches(run: Run) -> None:
 
 def churn(run: Run) -> None:
     """Each object is read once: with memory for what was read, and without."""
-    if not knows(run.binary, "churn"):
-        run.reason(["C-churn"], "`slipway bench` has no such load yet")
-        return
     ours = run.ours("files")
     without = Server(OURS, f"{ours.command} --object-cache 0")
-    words = ["churn", "--size", 4 * KIB, "-c", AT_ONCE, *timed(run)]
-    found = [
-        run.step(server, f"read once, {kept}", words)
-        for server, kept in ((ours, "kept"), (without, "not kept"))
-    ]
-    if all(found):
-        rates = [step["per_second"] for step in found]
-        run.row("C-churn", rates[0], rates[0] / rates[1])
+    words = ["--preset", "churn", *run.scale.preset_timing(min(run.scale.tiny_seconds, CHURN_SECONDS))]
+    words += ["--payload", "signed", "--repeat", run.scale.repeat_c]
+    rates = []
+    for server, kept in ((ours, "kept"), (without, "not kept")):
+        steps = run.all_steps(server, f"read once, {kept}", words, of="median")
+        rates.append({step["title"].rpartition("churn ")[2]: step["per_second"] for step in steps})
+    kept, not_kept = rates
+    over = {size: kept[size] / not_kept[size] for size in kept if not_kept.get(size)}
+    if (size := shown(4 * KIB)) in over:
+        others = ", ".join(f"{other} {share:.2f}" for other, share in over.items() if other != size)
+        run.row("C-churn", kept[size], over[size], note=f"the other sizes: {others}")
+    run.reason(["C-churn"], NO_FIGURE)
 
 
 def used(mount: pathlib.Path) -> tuple[int, int]:
