@@ -17,6 +17,8 @@ PAGE = REPOSITORY / "docs" / "STUDIES.md"
 sys.path.insert(0, str(BENCH))
 
 import study  # noqa: E402 (bench/ is no package)
+from lab import Unmeasurable, profile  # noqa: E402 (bench/ is no package)
+from studies import study_c  # noqa: E402 (bench/ is no package)
 from studies.document import render  # noqa: E402 (bench/ is no package)
 from studies.rows import Row, holds, published, verdict  # noqa: E402
 from studies.run import NO_FIGURE  # noqa: E402
@@ -161,11 +163,53 @@ def test_more_than_linear_is_no_finding() -> None:
     assert verdict(row, {"value": 1, "shape": 1.11}).startswith("not clear: more than linear")
 
 
+def test_a_figure_that_says_little_is_not_clear() -> None:
+    row = Row(id="C-x", work="", published="", wanted=[">=", 10])
+    for value in (9, 11):
+        assert verdict(row, {"value": value, "unclear": "too short"}) == "not clear: too short"
+
+
+def puts(per_second: float, spent: list):
+    """A server that takes so many new objects a second."""
+
+    def put(count: int, left: float) -> list[dict]:
+        seconds = min(left, count / per_second)
+        spent.append((count, seconds))
+        return [{"seconds": seconds, "stored": {"objects": round(seconds * per_second)}}]
+
+    return put
+
+
+def test_new_keys_are_put_for_the_whole_time() -> None:
+    spent: list[tuple] = []
+    # More than are signed at once; fewer; and no more than there is room for.
+    for per_second, calls, seconds in ((15_000, 4, 5), (300, 1, 5), (100_000, 10, 2)):
+        rounds = study_c.batches(puts(per_second, spent), 200_000, 5)
+        assert len(rounds) == len(spent) == calls and all(count <= 20_000 for count, _ in spent)
+        assert sum(of["seconds"] for of in rounds) == pytest.approx(seconds)
+        spent.clear()
+
+
+def test_too_few_objects_are_a_problem() -> None:
+    with pytest.raises(Unmeasurable, match="only 7 of 100 objects"):
+        study_c.batches(lambda *_: [{"seconds": 0.1, "stored": {"objects": 7}}], 100, 5)
+
+
+def test_a_short_rate_is_not_clear() -> None:
+    assert study_c.short({"seconds": 4.99, "answers": 9}) == {} == study_c.short(None)
+    assert study_c.short({"seconds": 0.12, "answers": 2000})["unclear"].startswith("too short: 2,000 objects")
+
+
 def test_a_server_that_is_not_there_is_said() -> None:
     shape = {"what": "over it", "wanted": [">=", 3], "over": "minio"}
     row = Row(id="C-x", work="", published="", shape=shape)
     assert verdict(row, {"value": 1}) == "not measured: minio is not in this run"
     assert holds([">=", 3], 3) and not holds(["<=", 3], 3.1)
+
+
+def test_one_volume_keeps_its_metadata_once_as_a_stripe_does() -> None:
+    assert profile("btrfs", 1) == ["-d", "single", "-m", "single"]
+    assert profile("btrfs", 4) == ["-d", "raid0", "-m", "raid0"] and profile("xfs", 1) == []
 
 
 def start(directory: Path, *arguments: str | Path) -> subprocess.Popen:
@@ -215,6 +259,9 @@ def test_all_studies_can_be_run(tmp_path: Path) -> None:
         assert {f"read once, {kept}: churn {size}" for kept in ("kept", "not kept")} <= set(titles)
     for size in ("128 KiB", "512 KiB"):
         assert f"streams: streams of 4 MiB in ranges of {size}" in titles
+    # From so few objects no rate follows.
+    best = studies["C"][0]["rows"].get("C-best", {})
+    assert "reason" in best or best["unclear"].startswith("too short: 100 objects")
     # `slipway plan` gives what was published, at any scale.
     plans = [of for of in studies["D"][0]["rows"].values() if "holds" in of]
     assert len(plans) > 20 and all(of["holds"] for of in plans)

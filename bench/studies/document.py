@@ -107,6 +107,7 @@ COLUMNS = {
     "at once": column("concurrency", str),
     "on": column("storage", str),
     "server": column("server", str),
+    "answers": column("answers", lambda value: f"{value:,}"),
     "1/s": column("per_second"),
     "MiB/s": lambda step: number(step["mib_per_second"]) if step["mib_per_second"] else "",
     "p50": column("p50", micro),

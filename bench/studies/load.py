@@ -62,6 +62,9 @@ def brought_together(rounds: list[dict], middle=statistics.mean) -> dict:
     step = {
         "concurrency": rounds[0]["concurrency"],
         "rounds": len(rounds),
+        "seconds": sum(of["seconds"] for of in rounds),
+        # Also what was under way at the end of the measured time.
+        "stored": sum(of["stored"]["objects"] for of in rounds),
         "answers": sum(main_operation(of)["answers"] for of in rounds),
         "per_second": over(lambda of: main_operation(of)["per_second"]),
         "mib_per_second": over(lambda of: main_operation(of)["bytes_per_second"] / 2**20),

@@ -46,6 +46,8 @@ def verdict(row: Row, found: dict | None) -> str:
         return "met" if found["holds"] else "**missed**"
     if "value" not in found:
         return f"not measured: {row.not_measured or found.get('reason') or 'not in this run'}"
+    if "unclear" in found:
+        return f"not clear: {found['unclear']}"
     if row.wanted and not row.not_comparable and holds(row.wanted, found["value"]):
         return "met"
     if row.shape:

@@ -103,9 +103,18 @@ class Run:
         self, running: Running, server: Server, title: str, words: list, *, storage="", of=""
     ) -> list[dict]:
         """The same, with a step for each part."""
+        return self.noted(self.rounds(running, server, words), server, title, words, storage=storage, of=of)
+
+    def rounds(self, running: Running, server: Server, words: list) -> list[dict]:
+        """Of one `slipway bench`."""
         if server.name == NGINX:
             words = [*words, "--bucket", "bench", "--keep"]
-        rounds = bench(self.binary, [running.address], running.pids, words)
+        return bench(self.binary, [running.address], running.pids, words)
+
+    def noted(
+        self, rounds: list[dict], server: Server, title: str, words: list, *, storage="", of=""
+    ) -> list[dict]:
+        """Steps of rounds, one for each part."""
         middle = statistics.median if of == "median" else statistics.mean
         parts: dict[str, list[dict]] = {}
         for round_ in rounds:

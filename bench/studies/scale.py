@@ -33,7 +33,11 @@ class Scale:
     cache_warm_up_seconds: float
     repeat_c: int
     read_objects: int
+    # New keys of a step whose bytes count. A step whose rate counts puts more, up to `device_objects`, until
+    # `device_seconds` are over.
     new_objects: int
+    device_objects: int
+    device_seconds: float
     names: tuple[int, int]
     image_bytes: int
     # Steps that would take a time end after so many requests instead.
@@ -73,9 +77,12 @@ SMALL = Scale(
     cache_warm_up_seconds=3,
     repeat_c=1,
     read_objects=1000,
-    new_objects=2000,
+    new_objects=5000,
+    # ext4 has an inode for each 16 KiB.
+    device_objects=200_000,
+    device_seconds=5,
     names=(2000, 20_000),
-    image_bytes=2 * GIB,
+    image_bytes=4 * GIB,
 )
 
 FULL = Scale(
@@ -103,6 +110,8 @@ FULL = Scale(
     repeat_c=3,
     read_objects=1000,
     new_objects=20_000,
+    device_objects=400_000,
+    device_seconds=10,
     names=(100_000, 1_000_000),
     image_bytes=8 * GIB,
 )
@@ -125,6 +134,8 @@ TINY = dataclasses.replace(
     get_threads=(1,),
     read_objects=64,
     new_objects=100,
+    device_objects=100,
+    device_seconds=1,
     names=(10, 100),
     image_bytes=GIB // 2,
 )

@@ -1,6 +1,7 @@
 """Study C: tiny objects, what they cost on disks, and a cache in front."""
 
 import contextlib
+import dataclasses
 import os
 import pathlib
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 
 from common import ROOT, environment
 from lab import Unmeasurable, image, stop
@@ -17,12 +19,17 @@ from servers import PATH, NotStarted, Running, varnish
 
 from .load import Device
 from .run import MINIO, NGINX, NO_FIGURE, OURS, VERSITYGW, Run, Server, lacking, ratio
+from .scale import MIB
 
 KIB = 1 << 10
 SIZES = (KIB, 4 * KIB, 16 * KIB, 128 * KIB)
 AT_ONCE, CACHED_AT_ONCE, OPEN_LOOP = 64, 256, 0.7
 # The most for each size of objects that are read once: there are eight of these steps.
 CHURN_SECONDS = 60
+# So many keys are signed for one step at the most.
+BATCH = 20_000
+# Seconds. In less, all is in memory, and nothing has been written back.
+LONG_ENOUGH = 5
 ON_DEVICES = ["C-best", "C-10g", "C-amplification-bytes", "C-amplification-calls", "C-device-bytes"]
 ON_DEVICES += ["C-creates", "C-inodes-ext4", "C-inodes-xfs", "C-space-ext4", "C-space-xfs", "C-flushed"]
 ON_DEVICES += ["C-stripe", "C-one-directory"]
@@ -36,13 +43,14 @@ def measure(run: Run) -> None:
         run.reason(ON_DEVICES, lack)
         return
     with tempfile.TemporaryDirectory(dir=run.directory, prefix="study-c-") as work:
-        try:
-            devices(run, pathlib.Path(work))
-            stripe(run, pathlib.Path(work))
-        except (Unmeasurable, NotStarted, OSError) as error:
-            run.problem(f"study C, file systems: {error}")
-            run.reason(ON_DEVICES, str(error))
+        disks = Disks(run, pathlib.Path(work))
+        for part in (devices, stripe):
+            try:
+                part(disks)
+            except (Unmeasurable, OSError) as error:
+                run.problem(f"study C, {part.__name__}: {error}")
     one_directory(run)
+    run.reason(ON_DEVICES, NO_FIGURE)
 
 
 def shown(size: int) -> str:
@@ -141,67 +149,128 @@ def churn(run: Run) -> None:
     run.reason(["C-churn"], NO_FIGURE)
 
 
-def used(mount: pathlib.Path) -> tuple[int, int]:
+def batches(wanted: Callable[[int, float], list[dict]], most: int, seconds: float) -> list[dict]:
+    """Rounds of puts of new keys, for so many seconds in sum, or up to so many objects.
+
+    `wanted` puts at most that many in at most that time. No run of `slipway bench` has more keys than BATCH.
+    """
+    rounds: list[dict] = []
+    stored, left = 0, seconds
+    # Of the clock's steps there may be a rest.
+    while stored < most and left > seconds / 100:
+        count = min(BATCH, most - stored)
+        found = wanted(count, left)
+        rounds += found
+        put, spent = sum(of["stored"]["objects"] for of in found), sum(of["seconds"] for of in found)
+        if put < count and spent < left * 0.9:
+            raise Unmeasurable(f"only {put} of {count} objects were put in {spent:.1f} s, of {left:.1f}")
+        stored, left = stored + put, left - spent
+    return rounds
+
+
+@dataclasses.dataclass
+class Disks:
+    """File systems in files, each for one step alone, on devices that nothing else writes to."""
+
+    run: Run
+    work: pathlib.Path
+
+    @contextlib.contextmanager
+    def made(self, kind: str, volumes: int = 1) -> Iterator[pathlib.Path]:
+        with (
+            tempfile.TemporaryDirectory(dir=self.work, prefix=f"{kind}-") as place,
+            image(kind, pathlib.Path(place), self.run.scale.image_bytes, volumes) as mount,
+        ):
+            yield mount
+
+    def new_objects(
+        self, server: Server, kind: str, size: int, title: str, *, rate=False, volumes=1
+    ) -> dict | None:
+        """PUTs of new keys, and what each left on the device; None, and a problem, if they can't be measured.
+
+        With `rate` for long enough to be a rate, else as few as bytes and inodes can be told from.
+        """
+        scale = self.run.scale
+        most, seconds = (scale.device_objects, scale.device_seconds) if rate else (scale.new_objects, 120)
+        words = ["put", "--size", size, "-c", AT_ONCE, "--payload", "signed", "--keep"]
+        try:
+            with self.made(kind, volumes) as mount, self.run.started(server, mount / "tree") as running:
+                # Of a stripe there is no one device.
+                device = Device(mount) if kind != "btrfs" else None
+                before = used(mount)
+
+                def put(count: int, left: float) -> list[dict]:
+                    more = ["--objects", count, "--count", count, "-d", f"{max(left * 1000, 1):.0f}ms"]
+                    return self.run.rounds(running, server, [*words, *more])
+
+                rounds = batches(put, most, seconds)
+                storage = "stripe" if kind == "btrfs" else kind
+                (step,) = self.run.noted(rounds, server, title, words, storage=storage)
+                writes, written = device.since() if device else (0, 0)
+                after = used(mount)
+        except (Unmeasurable, NotStarted, OSError, subprocess.SubprocessError) as error:
+            return self.run.problem(f"{title}, {kind}, {server.name}: {error}")
+        stored = step["stored"]
+        # Rounds are of different lengths.
+        step["per_second"] = step["answers"] / step["seconds"]
+        step["mib_per_second"] = step["per_second"] * size / MIB
+        step |= {f"{name}_each": (after[name] - before[name]) / stored for name in before}
+        if device:
+            step |= {"writes_each": writes / stored, "bytes_each": written / stored}
+        return step
+
+    def each(self, servers: list[Server], *given, **more) -> dict[str, dict]:
+        """The same of each server; without those that could not be measured."""
+        steps = {server.name: self.new_objects(server, *given, **more) for server in servers}
+        return {name: step for name, step in steps.items() if step}
+
+
+def used(mount: pathlib.Path) -> dict[str, int]:
     """Inodes and bytes."""
     of = os.statvfs(mount)
-    return of.f_files - of.f_ffree, (of.f_blocks - of.f_bfree) * of.f_frsize
+    return {"inodes": of.f_files - of.f_ffree, "space": (of.f_blocks - of.f_bfree) * of.f_frsize}
 
 
-def new_objects(run: Run, server: Server, mount: pathlib.Path, size: int, storage: str, title: str) -> dict:
-    """PUTs of so many new keys, and what they left on the device, for each object."""
-    count = run.scale.new_objects
-    words = ["put", "--size", size, "--objects", count, "--count", count, "-c", AT_ONCE, "--keep"]
-    directory = pathlib.Path(tempfile.mkdtemp(dir=mount))
-    with run.started(server, directory) as running:
-        # Of a stripe there is no one device.
-        device = Device(mount) if storage != "stripe" else None
-        inodes, space = used(mount)
-        words += ["--payload", "signed", "-d", "120s"]
-        step = run.on(running, server, title, words, storage=storage)
-        writes, written = device.since() if device else (0, 0)
-        after = used(mount)
-    step |= {"inodes_each": (after[0] - inodes) / count, "space_each": (after[1] - space) / count}
-    if device:
-        step |= {"writes_each": writes / count, "bytes_each": written / count}
-    return step
+def short(step: dict | None) -> dict:
+    """Why a rate says little, as a row has it: what a moment's work leaves to the kernel was not paid for."""
+    if not step or step["seconds"] >= LONG_ENOUGH * 0.98:
+        return {}
+    return {"unclear": f"too short: {step['answers']:,} objects in {step['seconds']:.2g} s"}
 
 
-def devices(run: Run, work: pathlib.Path) -> None:
-    """ext4 and XFS in files, each on a device that nothing else writes to."""
-    flushed = run.ours("files", "full")
+def devices(disks: Disks) -> None:
+    """ext4 and XFS."""
+    run = disks.run
     servers = [server for server in run.servers("files") if server.name != NGINX]
-    rates: dict[str, list[float]] = {}
+    of_each: dict[str, list[dict]] = {}
     for kind in ("ext4", "xfs"):
-        with contextlib.ExitStack() as stack:
-            place = work / kind
-            place.mkdir()
-            mount = stack.enter_context(image(kind, place, run.scale.image_bytes))
-            kept = {
-                server.name: new_objects(run, server, mount, KIB, kind, "PUT 1 KiB, new keys")
-                for server in servers
-            }
-            for name, step in kept.items():
-                rates.setdefault(name, []).append(step["per_second"])
-            run.row(f"C-inodes-{kind}", **figures(kept, "inodes_each"))
-            run.row(f"C-space-{kind}", **figures(kept, "space_each"))
-            full = new_objects(run, flushed, mount, KIB, kind, "PUT 1 KiB, new keys, flushed")
-            if kind == "ext4":
+        kept = disks.each(servers, kind, KIB, "PUT 1 KiB, new keys", rate=True)
+        for name, step in kept.items():
+            of_each.setdefault(name, []).append(step)
+        figures(run, f"C-inodes-{kind}", kept, "inodes_each")
+        figures(run, f"C-space-{kind}", kept, "space_each")
+        full = disks.new_objects(run.ours("files", "full"), kind, KIB, "PUT 1 KiB, new keys, flushed")
+        if kind == "ext4":
+            if full and OURS in kept:
                 rate = full["per_second"]
-                note = flushed_note(full, rate / kept[OURS]["per_second"])
-                run.row("C-flushed", rate, note=note)
-                on_ext4(run, servers, mount, kept)
-    best = {name: max(of) for name, of in rates.items()}
-    others = {name: rate for name, rate in best.items() if name != OURS}
-    shape = best[OURS] / others[VERSITYGW] if VERSITYGW in others else None
-    run.row("C-best", best[OURS], shape, others=others or None)
-    minutes = {name: 10 * 2**20 / rate / 60 for name, rate in best.items()}
-    run.row("C-10g", minutes.pop(OURS), others=minutes or None)
+                run.row("C-flushed", rate, note=flushed_note(full, rate / kept[OURS]["per_second"]))
+            on_ext4(disks, servers, kept)
+    best = {name: max(steps, key=lambda step: step["per_second"]) for name, steps in of_each.items()}
+    if OURS not in best:
+        return
+    rates = {name: step["per_second"] for name, step in best.items()}
+    others = {name: rate for name, rate in rates.items() if name != OURS}
+    shape = rates[OURS] / others[VERSITYGW] if VERSITYGW in others else None
+    run.row("C-best", rates[OURS], shape, others=others or None, **short(best[OURS]))
+    minutes = {name: 10 * 2**20 / rate / 60 for name, rate in rates.items()}
+    run.row("C-10g", minutes.pop(OURS), others=minutes or None, **short(best[OURS]))
 
 
-def figures(steps: dict[str, dict], name: str, factor: float = 1.0) -> dict:
-    """Ours, and the others' beside it, as a row has them."""
+def figures(run: Run, id: str, steps: dict[str, dict], name: str, factor: float = 1.0, **more) -> None:
+    """A row of ours, and the others' figures beside it."""
     found = {server: step[name] * factor for server, step in steps.items()}
-    return {"value": found.pop(OURS), "others": found or None}
+    if OURS in found:
+        run.row(id, found.pop(OURS), others=found or None, **more)
 
 
 def flushed_note(step: dict, share: float) -> str:
@@ -209,42 +278,37 @@ def flushed_note(step: dict, share: float) -> str:
     return f"{share:.2f} of the rate without; {writes} for each object"
 
 
-def on_ext4(run: Run, servers: list[Server], mount: pathlib.Path, kept: dict[str, dict]) -> None:
-    run.row("C-amplification-calls", **figures(kept, "writes_each"))
-    run.row("C-device-bytes", **figures(kept, "bytes_each", 1e-3))
-    larger = {
-        server.name: new_objects(run, server, mount, 4 * KIB, "ext4", "PUT 4 KiB, new keys")
-        for server in servers
-    }
-    run.row("C-amplification-bytes", **figures(larger, "bytes_each", 1 / (4 * KIB)))
-    nothing = {
-        server.name: new_objects(run, server, mount, 0, "ext4", "PUT nothing, new keys") for server in servers
-    }
-    by_program = creates(mount, run.scale.new_objects)
-    found = figures(nothing, "per_second")
-    note = f"one program makes {by_program:,.0f} files a second there"
-    run.row("C-creates", **found, note=note)
+def on_ext4(disks: Disks, servers: list[Server], kept: dict[str, dict]) -> None:
+    run = disks.run
+    figures(run, "C-amplification-calls", kept, "writes_each")
+    figures(run, "C-device-bytes", kept, "bytes_each", 1e-3)
+    larger = disks.each(servers, "ext4", 4 * KIB, "PUT 4 KiB, new keys")
+    figures(run, "C-amplification-bytes", larger, "bytes_each", 1 / (4 * KIB))
+    nothing = disks.each(servers, "ext4", 0, "PUT nothing, new keys", rate=True)
+    note = f"one program makes {creates(disks):,.0f} files a second there"
+    figures(run, "C-creates", nothing, "per_second", note=note, **short(nothing.get(OURS)))
 
 
-def creates(mount: pathlib.Path, count: int) -> float:
+def creates(disks: Disks) -> float:
     """Empty files a second, by this program."""
-    directory = tempfile.mkdtemp(dir=mount)
-    began = time.monotonic()
-    for number in range(count):
-        os.close(os.open(f"{directory}/{number:07}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
-    return count / (time.monotonic() - began)
+    scale = disks.run.scale
+    with disks.made("ext4") as mount:
+        began, count = time.monotonic(), 0
+        while count < scale.device_objects and time.monotonic() - began < scale.device_seconds:
+            os.close(os.open(mount / f"{count:07}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+            count += 1
+        return count / (time.monotonic() - began)
 
 
-def stripe(run: Run, work: pathlib.Path) -> None:
+def stripe(disks: Disks) -> None:
     """btrfs, since there are neither md nor device-mapper on every machine."""
     found = {}
     for volumes in (1, 4):
-        place = work / f"btrfs-{volumes}"
-        place.mkdir()
-        with image("btrfs", place, run.scale.image_bytes, volumes) as mount:
-            title = f"PUT 1 KiB, new keys, btrfs of {volumes}"
-            found[volumes] = new_objects(run, run.ours("files"), mount, KIB, "stripe", title)["per_second"]
-    run.row("C-stripe", found[4], note=f"{found[1]:,.0f}/s on one such volume")
+        title = f"PUT 1 KiB, new keys, btrfs of {volumes}"
+        found[volumes] = disks.new_objects(disks.run.ours("files"), "btrfs", KIB, title, volumes=volumes)
+    if all(found.values()):
+        one, four = (found[volumes]["per_second"] for volumes in (1, 4))
+        disks.run.row("C-stripe", four, note=f"{one:,.0f}/s on one such volume")
 
 
 def one_directory(run: Run) -> None:
