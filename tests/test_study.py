@@ -18,10 +18,11 @@ sys.path.insert(0, str(BENCH))
 
 import study  # noqa: E402 (bench/ is no package)
 from lab import Unmeasurable, profile  # noqa: E402 (bench/ is no package)
-from studies import study_c  # noqa: E402 (bench/ is no package)
+from studies import study_b, study_c  # noqa: E402 (bench/ is no package)
 from studies.document import render  # noqa: E402 (bench/ is no package)
 from studies.rows import Row, holds, published, verdict  # noqa: E402
-from studies.run import NO_FIGURE  # noqa: E402
+from studies.run import NO_FIGURE, Run  # noqa: E402
+from studies.scale import SCALES  # noqa: E402
 
 ROWS = published()[1]
 MEASURED = json.loads((BENCH / "studies" / "measured.json").read_text())
@@ -161,6 +162,34 @@ def test_more_than_linear_is_no_finding() -> None:
     row = Row(id="B-x", work="", published="", shape=shape, not_comparable="x")
     assert verdict(row, {"value": 1, "shape": 1.1}) == "shape met; not comparable: x"
     assert verdict(row, {"value": 1, "shape": 1.11}).startswith("not clear: more than linear")
+    # Of several shares the least is the shape, and the highest says what it is worth.
+    assert verdict(row, {"value": 1, "shape": 0.95, "highest": 1.11}).startswith(
+        "not clear: more than linear"
+    )
+    assert verdict(row, {"value": 1, "shape": 0.5, "highest": 1.1}) == "**missed**"
+
+
+def test_shares_are_of_what_one_gateway_did() -> None:
+    first: dict[str, float] = {}
+    # Without an answer of the first nothing is known of the others.
+    assert study_b.of_linear(first, "PUT", 1, 0) is None and study_b.of_linear(first, "PUT", 2, 9.0) is None
+    assert study_b.of_linear(first, "GET", 3, 9.0) is None and first == {"PUT": 0}
+    assert study_b.of_linear(first, "GET", 1, 10) == 1 and study_b.of_linear(first, "GET", 4, 36) == 0.9
+
+
+def run_at(scale: str, directory: Path) -> Run:
+    return Run(Path("slipway"), directory, SCALES[scale], "none", [], with_nginx=False)
+
+
+def test_the_highest_share_is_kept_beside_the_least(tmp_path) -> None:
+    run = run_at("small", tmp_path)
+    name = "PUT in parts, 2 threads"
+    linear = {(name, 1): 1, (name, 2): 1.3, (name, 3): 0.95, (name, 5): 0.92}
+    study_b.fill_rows(run, linear, {key: 100 for key in linear})
+    found = run.rows["B-parts-few"]
+    assert (found["shape"], found["highest"]) == (0.92, 1.3)
+    (row,) = (row for row in ROWS if row.id == "B-parts-few")
+    assert verdict(row, found).startswith("not clear: more than linear")
 
 
 def test_a_figure_that_says_little_is_not_clear() -> None:

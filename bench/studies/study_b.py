@@ -55,11 +55,17 @@ def one_round(run: Run, found: dict) -> None:
                     for step in measured(run, lab, title, words):
                         name = f"{title}, {step['concurrency'] // count} threads"
                         rate = step["per_second"] if title == "HEAD" else step["mib_per_second"]
-                        if not rate:
-                            continue
-                        first.setdefault(name, rate / count)
-                        step["linear"] = rate / (first[name] * count)
-                        found.setdefault((name, count), []).append({"rate": rate, "linear": step["linear"]})
+                        share = of_linear(first, name, count, rate)
+                        if share is not None:
+                            step["linear"] = share
+                            found.setdefault((name, count), []).append({"rate": rate, "linear": share})
+
+
+def of_linear(first: dict[str, float], name: str, count: int, rate: float) -> float | None:
+    """The share of `count` times what one gateway did, which is kept in `first`; None if that is not known."""
+    if count == 1:
+        first[name] = rate
+    return rate / (first[name] * count) if rate and first.get(name) else None
 
 
 def measured(run: Run, lab: Lab, title: str, words: list) -> list[dict]:
@@ -110,7 +116,8 @@ def fill_rows(run: Run, linear: dict, rates: dict) -> None:
     def row(id: str, name: str, counts, factor: float = 1.0) -> None:
         value, shares = of(rates, name, [most]), of(linear, name, counts)
         if value and shares:
-            run.row(id, value[0] * factor, min(shares), linear=of(linear, name, run.scale.gateways))
+            all_shares = of(linear, name, run.scale.gateways)
+            run.row(id, value[0] * factor, min(shares), highest=max(shares), linear=all_shares)
 
     more = [count for count in run.scale.gateways if count > 1]
     row("B-parts-few", f"PUT in parts, {min(run.scale.put_threads)} threads", more)
@@ -122,5 +129,5 @@ def fill_rows(run: Run, linear: dict, rates: dict) -> None:
     shares = [share for name in names for share in of(linear, name, [most])]
     values = [rate for name in names for rate in of(rates, name, [most])]
     if shares:
-        run.row("B-get", max(values), statistics.median(shares), linear=shares)
+        run.row("B-get", max(values), statistics.median(shares), highest=max(shares), linear=shares)
     run.reason(ROWS, NO_FIGURE)
