@@ -28,7 +28,7 @@ PERIOD_US, LEAST_QUOTA_US = 50_000, 2_000
 IMAGE_BYTES = 8 << 30
 # Else the kernel writes the tables later, while something is measured.
 MKFS = {"ext4": ["-E", "lazy_itable_init=0,lazy_journal_init=0"]}
-START_SECONDS, STOP_SECONDS = 20, 40
+START_SECONDS, STOP_SECONDS, RUN_SECONDS = 20, 40, 120
 
 
 class Unmeasurable(Exception):
@@ -36,7 +36,10 @@ class Unmeasurable(Exception):
 
 
 def run(*command: str | os.PathLike) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS)
+    except subprocess.TimeoutExpired as late:
+        raise Unmeasurable(f"{' '.join(map(str, command))}: no end within {RUN_SECONDS} s") from late
     if done.returncode:
         raise Unmeasurable(f"{' '.join(map(str, command))}: {done.stderr.strip() or done.stdout.strip()}")
     return done.stdout

@@ -156,7 +156,8 @@ def measure(letter: str, options: argparse.Namespace, directory: pathlib.Path) -
     began, load = time.monotonic(), os.getloadavg()[0]
     try:
         STUDIES[letter].measure(run)
-    except (NotStarted, Unmeasurable) as error:
+    except (NotStarted, Unmeasurable, subprocess.SubprocessError) as error:
+        # What was measured before is kept.
         run.problem(f"study {letter.upper()}: {error}")
     return {
         "date": datetime.date.today().isoformat(),

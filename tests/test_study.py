@@ -18,7 +18,7 @@ sys.path.insert(0, str(BENCH))
 
 import study  # noqa: E402 (bench/ is no package)
 from lab import Unmeasurable, profile  # noqa: E402 (bench/ is no package)
-from studies import study_b, study_c  # noqa: E402 (bench/ is no package)
+from studies import load, study_b, study_c  # noqa: E402 (bench/ is no package)
 from studies.document import render  # noqa: E402 (bench/ is no package)
 from studies.rows import Row, holds, published, verdict  # noqa: E402
 from studies.run import NO_FIGURE, Run  # noqa: E402
@@ -222,6 +222,43 @@ def test_new_keys_are_put_for_the_whole_time() -> None:
 def test_too_few_objects_are_a_problem() -> None:
     with pytest.raises(Unmeasurable, match="only 7 of 100 objects"):
         study_c.batches(lambda *_: [{"seconds": 0.1, "stored": {"objects": 7}}], 100, 5)
+
+
+@pytest.mark.parametrize(
+    ("stored", "rounds", "said"),
+    [(900, 1, "new keys"), (20_000, 1, "new keys"), (150_000, 3, "20,000 keys, each written 2.5 times")],
+)
+def test_a_row_says_whether_keys_were_new(stored: int, rounds: int, said: str) -> None:
+    assert study_c.keys_written({"stored": stored, "rounds": rounds}, 20_000) == said
+
+
+def fake_bench(directory: Path, report: dict, seconds: float = 0) -> Path:
+    """A program that writes this report, after so many seconds."""
+    program = directory / "bench"
+    (directory / "report").write_text(json.dumps(report))
+    program.write_text(
+        f'#!/bin/sh\n[ {seconds} = 0 ] || exec sleep {seconds}\nwhile [ "$1" != --json ]; do shift; done\ncp {directory}/report "$2"\n'
+    )
+    program.chmod(0o755)
+    return program
+
+
+def test_rounds_without_answers_are_told(tmp_path) -> None:
+    rounds = [{"title": "put 1 KiB", "answers": 7}, {"title": "get 1 KiB", "answers": 0}]
+    report = {"rounds": rounds, "problems": ["get 1 KiB: could not prepare its objects"]}
+    found, problems = load.bench(fake_bench(tmp_path, report), ["127.0.0.1:1"], [], ["put"])
+    assert [of["title"] for of in found] == ["put 1 KiB"]
+    assert problems == [*report["problems"], "no answers in a round of get 1 KiB"]
+    report["rounds"] = rounds[1:]
+    with pytest.raises(Unmeasurable, match="no answers: get 1 KiB: could not prepare"):
+        load.bench(fake_bench(tmp_path, report), ["127.0.0.1:1"], [], ["put"])
+
+
+def test_a_load_without_end_ends_its_step_alone(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(load, "TIMEOUT_SECONDS", 0.2)
+    program = fake_bench(tmp_path, {}, seconds=20)
+    with pytest.raises(Unmeasurable, match=r"slipway bench put --size 1k: no end within 0\.2 s"):
+        load.bench(program, ["127.0.0.1:1"], [], ["put", "--size", "1k"])
 
 
 def test_a_short_rate_is_not_clear() -> None:

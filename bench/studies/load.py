@@ -16,23 +16,28 @@ TIMEOUT_SECONDS = 7200
 
 def bench(
     binary: pathlib.Path, addresses: Sequence[str], pids: Sequence[int], words: Sequence[object]
-) -> list[dict]:
-    """The rounds of one run, as `slipway bench --json` has them."""
+) -> tuple[list[dict], list[str]]:
+    """The rounds with answers of one run, as `slipway bench --json` has them; and what was wrong with it."""
+    called = f"slipway bench {' '.join(map(str, words))}"
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         urls = ",".join(f"http://{address}" for address in addresses)
         command = [binary, "bench", urls, *map(str, words), "--json", report.name]
         command += [part for pid in pids for part in ("--server-pid", str(pid))]
         env = dict(environment(), AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        try:
+            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired as late:
+            raise Unmeasurable(f"{called}: no end within {TIMEOUT_SECONDS} s") from late
         # 1 is for errors among the answers, which the report has.
         if done.returncode > 1:
-            raise Unmeasurable(f"slipway bench {' '.join(map(str, words))}: {done.stderr.strip()[-500:]}")
+            raise Unmeasurable(f"{called}: {done.stderr.strip()[-500:]}")
         found = json.load(report)
     rounds = [of for of in found["rounds"] if of["answers"]]
     if not rounds:
         said = "; ".join(found["problems"]) or done.stdout.strip()[-500:]
-        raise Unmeasurable(f"slipway bench {' '.join(map(str, words))}: no answers: {said}")
-    return rounds
+        raise Unmeasurable(f"{called}: no answers: {said}")
+    empty = [f"no answers in a round of {of['title']}" for of in found["rounds"] if not of["answers"]]
+    return rounds, [*found["problems"], *empty]
 
 
 def main_operation(round_: dict) -> dict:
@@ -78,6 +83,7 @@ def brought_together(rounds: list[dict], middle=statistics.mean) -> dict:
     }
     # Of a `slipway bench` that says what was the limit.
     if said := rounds[-1].get("verdict"):
+        step["limit"] = said["limit"]
         step["limited_by"] = f"{said['limit'].replace('_', ' ')}: {said['reason']}"
     return step
 

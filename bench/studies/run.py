@@ -109,7 +109,10 @@ class Run:
         """Of one `slipway bench`."""
         if server.name == NGINX:
             words = [*words, "--bucket", "bench", "--keep"]
-        return bench(self.binary, [running.address], running.pids, words)
+        rounds, problems = bench(self.binary, [running.address], running.pids, words)
+        for text in problems:
+            self.problem(f"{server.name}: {text}")
+        return rounds
 
     def noted(
         self, rounds: list[dict], server: Server, title: str, words: list, *, storage="", of=""

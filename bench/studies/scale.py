@@ -33,6 +33,8 @@ class Scale:
     cache_warm_up_seconds: float
     repeat_c: int
     read_objects: int
+    # Keys of PUTs. In a short step each is new.
+    put_objects: int
     # New keys of a step whose bytes count. A step whose rate counts puts more, up to `device_objects`, until
     # `device_seconds` are over.
     new_objects: int
@@ -77,6 +79,7 @@ SMALL = Scale(
     cache_warm_up_seconds=3,
     repeat_c=1,
     read_objects=1000,
+    put_objects=20_000,
     new_objects=5000,
     # ext4 has an inode for each 16 KiB.
     device_objects=200_000,
@@ -109,6 +112,7 @@ FULL = Scale(
     cache_warm_up_seconds=5,
     repeat_c=3,
     read_objects=1000,
+    put_objects=20_000,
     new_objects=20_000,
     device_objects=400_000,
     device_seconds=10,
@@ -133,6 +137,7 @@ TINY = dataclasses.replace(
     put_threads=(1,),
     get_threads=(1,),
     read_objects=64,
+    put_objects=100,
     new_objects=100,
     device_objects=100,
     device_seconds=1,

@@ -73,10 +73,12 @@ def measured(run: Run, lab: Lab, title: str, words: list) -> list[dict]:
     addresses = [f"{gateway.address}:{PORT}" for gateway in lab.gateways.values()]
     steps = []
     try:
-        rounds = bench(run.binary, addresses, [gateway.pid for gateway in lab.gateways.values()], words)
+        pids = [gateway.pid for gateway in lab.gateways.values()]
+        rounds, problems = bench(run.binary, addresses, pids, words)
     except Unmeasurable as error:
-        run.problem(f"study B, {title}, {len(addresses)} gateways: {error}")
-        return steps
+        rounds, problems = [], [str(error)]
+    for text in problems:
+        run.problem(f"study B, {title}, {len(addresses)} gateways: {text}")
     for round_ in rounds:
         step = {"title": title, "server": OURS, "storage": f"{len(addresses)} gateways"}
         step |= brought_together([round_])

@@ -17,7 +17,7 @@ from common import ROOT, environment
 from lab import Unmeasurable, image, stop
 from servers import PATH, NotStarted, Running, varnish
 
-from .load import Device
+from .load import TIMEOUT_SECONDS, Device
 from .run import MINIO, NGINX, NO_FIGURE, OURS, VERSITYGW, Run, Server, lacking, ratio
 from .scale import MIB
 
@@ -65,7 +65,7 @@ def timed(run: Run, seconds: float | None = None, warm_up: float | None = None) 
 
 def sizes(run: Run) -> None:
     """PUT and GET of each size on each server; then both again in an open loop, at 70 % of that rate."""
-    rates: dict[tuple[str, int, str], float] = {}
+    steps: dict[tuple[str, int, str], dict] = {}
     for size in SIZES:
         for server in run.servers("files"):
             try:
@@ -73,16 +73,18 @@ def sizes(run: Run) -> None:
                     for operation in ("put", "get"):
                         words = [operation, "--size", size, "-c", AT_ONCE, "--payload", "signed"]
                         title = f"{operation.upper()} {shown(size)}"
-                        if operation == "get":
-                            words += ["--objects", run.scale.read_objects]
+                        objects = {"put": run.scale.put_objects, "get": run.scale.read_objects}
+                        words += ["--objects", objects[operation]]
                         step = run.on(running, server, title, [*words, *timed(run)], of="median")
-                        rates[operation, size, server.name] = step["per_second"]
+                        steps[operation, size, server.name] = step
                         open_loop(run, running, server, title, words, step["per_second"])
             except (Unmeasurable, NotStarted) as error:
                 run.problem(f"{shown(size)}, {server.name}: {error}")
-    for (operation, size, name), rate in list(rates.items()):
+    rates = {key: step["per_second"] for key, step in steps.items()}
+    for (operation, size, name), step in steps.items():
         if name == OURS:
-            size_row(run, operation, size, rate, rates)
+            note = keys_written(step, run.scale.put_objects) if operation == "put" else None
+            size_row(run, operation, size, rates, note)
     for operation in ("put", "get"):
         few = [rates[operation, size, OURS] for size in SIZES[:3] if (operation, size, OURS) in rates]
         if len(few) == 3:
@@ -96,16 +98,22 @@ def open_loop(run: Run, running: Running, server: Server, title: str, words: lis
     try:
         run.on(running, server, f"{title}, open loop at 70 %", words, of="median")
     except Unmeasurable as error:
-        # A machine that became too busy to answer any of it in time.
-        print(error, flush=True)
+        # The machine became too busy to answer any of it in time; the rows are of the closed loop.
+        run.problem(f"{title}, {server.name}, open loop: {error}")
 
 
-def size_row(run: Run, operation: str, size: int, rate: float, rates: dict) -> None:
+def keys_written(step: dict, keys: int) -> str:
+    """Whether a step wrote new keys or overwrote its own. Each round has keys of its own."""
+    times = step["stored"] / step["rounds"] / keys
+    return "new keys" if times <= 1 else f"{keys:,} keys, each written {times:.1f} times"
+
+
+def size_row(run: Run, operation: str, size: int, rates: dict, note: str | None) -> None:
     others = {name: of for (op, at, name), of in rates.items() if (op, at) == (operation, size)}
-    del others[OURS]
+    rate = others.pop(OURS)
     beside = others.get(MINIO) if operation == "put" else rates.get(("put", size, OURS))
     shape = rate / beside if beside else None
-    run.row(f"C-{operation}-{size // KIB}k", rate, shape, others=others or None)
+    run.row(f"C-{operation}-{size // KIB}k", rate, shape, others=others or None, note=note)
 
 
 def caches(run: Run) -> None:
@@ -320,7 +328,10 @@ def one_directory(run: Run) -> None:
         [*command, *few], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        out, err = process.communicate(timeout=7200)
+        out, err = process.communicate(timeout=TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired:
+        run.problem(f"bench/flat.py: no end within {TIMEOUT_SECONDS} s")
+        return
     finally:
         # Not killed: it has a file system to unmount.
         stop(process, signal.SIGINT)
@@ -328,7 +339,6 @@ def one_directory(run: Run) -> None:
     creates = re.findall(r"^\| ext4 \| [\d,]+ \| [\d.]+ \| ([\d.]+)( ms)? /", out, re.M)
     if process.returncode or len(creates) != 2:
         run.problem(f"bench/flat.py: {err.strip()[-300:]}")
-        run.reason(["C-one-directory"], "bench/flat.py did not measure it")
         return
     low, high = (float(text) * (1000 if unit else 1) for text, unit in creates)
     few, many = run.scale.names

@@ -24,7 +24,10 @@ class Planner:
 
     def said(self, *words: object) -> tuple[int, str]:
         command = [self.binary, "plan", *map(str, words)]
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
+        try:
+            done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
+        except subprocess.TimeoutExpired as late:
+            raise Unmeasurable(f"slipway plan {' '.join(map(str, words))}: no end within 60 s") from late
         return done.returncode, (done.stdout + done.stderr).strip()
 
     def plan(
