@@ -165,6 +165,7 @@ def measure(letter: str, options: argparse.Namespace, directory: pathlib.Path) -
         "has_changes": has_changes(),
         "command": command_shown(),
         "scale": options.scale,
+        "other_times": options.seconds is not None or options.repeat is not None,
         "durability": options.durability,
         "machine": machine(directory),
         "nice": os.nice(0),
@@ -201,7 +202,9 @@ def tell(letter: str, found: dict) -> None:
         of = found["rows"].get(row.id, {})
         ours = of.get("text") or (f"{of['value']:,.4g} {row.unit}" if "value" in of else "")
         shape = f", {row.shape['what']}: {of['shape']:.3g}" if row.shape and "shape" in of else ""
-        print(f"  {row.id:24} {row.published}\n{'':27}{ours}{shape}: {verdict(row, of or None)}")
+        print(
+            f"  {row.id:24} {row.published}\n{'':27}{ours}{shape}: {verdict(row, of or None, found['nice'])}"
+        )
     print(flush=True)
 
 

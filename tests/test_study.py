@@ -1,5 +1,6 @@
 """bench/study.py: each published row is on the page, which says what was measured; and it can be run."""
 
+import dataclasses
 import json
 import re
 import signal
@@ -18,9 +19,9 @@ sys.path.insert(0, str(BENCH))
 
 import study  # noqa: E402 (bench/ is no package)
 from lab import Unmeasurable, profile  # noqa: E402 (bench/ is no package)
-from studies import load, study_b, study_c  # noqa: E402 (bench/ is no package)
-from studies.document import render  # noqa: E402 (bench/ is no package)
-from studies.rows import Row, holds, published, verdict  # noqa: E402
+from studies import load, study_a, study_b, study_c  # noqa: E402 (bench/ is no package)
+from studies.document import render, steps_table  # noqa: E402 (bench/ is no package)
+from studies.rows import RATES, Row, holds, published, verdict  # noqa: E402
 from studies.run import NO_FIGURE, Run  # noqa: E402
 from studies.scale import SCALES  # noqa: E402
 
@@ -196,6 +197,64 @@ def test_a_figure_that_says_little_is_not_clear() -> None:
     row = Row(id="C-x", work="", published="", wanted=[">=", 10])
     for value in (9, 11):
         assert verdict(row, {"value": value, "unclear": "too short"}) == "not clear: too short"
+
+
+def test_a_rate_is_not_missed_where_other_work_went_first() -> None:
+    rate = Row(id="A-x", work="", published="", unit="MiB/s", wanted=[">=", 10])
+    assert verdict(rate, {"value": 9}, 19) == "not clear: at nice 19"
+    assert verdict(rate, {"value": 10}, 19) == "met" and verdict(rate, {"value": 9}, 0) == "**missed**"
+    shape = {"what": "slowest over fastest", "wanted": [">=", 0.8]}
+    plateau = dataclasses.replace(rate, shape=shape)
+    assert verdict(plateau, {"value": 9, "shape": 0.7}, 19) == "not clear: at nice 19"
+    memory = dataclasses.replace(rate, unit="MB", wanted=["<=", 10])
+    assert verdict(memory, {"value": 11}, 19) == "**missed**"
+
+
+def test_a_rate_is_not_missed_where_the_load_was_the_limit() -> None:
+    steps = {
+        ("slipway", 1): {"limit": "gateway"},
+        ("slipway", 8): {"limit": "client"},
+        ("slipway", 9): None,
+        ("other", 8): {"limit": "client"},
+    }
+    found = study_a.held_up(steps)
+    assert found == {"doubt": "the load generator was the limit with 8 at once"}
+    assert study_a.held_up({("slipway", 1): {}}) == {}
+    row = Row(id="A-x", work="", published="", wanted=[">=", 10])
+    assert verdict(row, {"value": 9, **found}) == "not clear: the load generator was the limit with 8 at once"
+    assert verdict(row, {"value": 10, **found}) == "met"
+
+
+def test_what_has_no_published_figure_is_held_to_none() -> None:
+    without = [row for row in ROWS if row.published.startswith("no figure")]
+    assert without and all(row.wanted is None and row.shape is None for row in without)
+
+
+def test_each_unit_of_a_rate_is_known() -> None:
+    rates = {row.unit for row in ROWS if "/s" in row.unit or "minutes" in row.unit}
+    # What `slipway plan` says of a machine is not slower for other work on this one.
+    assert rates - RATES == {"MB/s at the most, by the plan"} and rates >= RATES
+
+
+def test_a_quantile_of_few_answers_is_not_shown() -> None:
+    step = {"title": "PUT", "rounds": 2, "p50": 10.0, "p99": 99.0, "p999": 999.0}
+    step |= {"mib_per_second": 0, "per_second": 5, "errors": 0}
+    for answers, shown in ((199, ["10 us"]), (200, ["10 us", "99 us"]), (2000, ["10 us", "99 us", "999 us"])):
+        table = steps_table([{**step, "answers": answers}]).splitlines()
+        assert re.findall(r"\d+ us", table[2]) == shown
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "**full scale**"),
+        ({"other_times": True}, "**full sizes, other times**"),
+        ({"scale": "small", "other_times": True}, "**small scale**"),
+    ],
+)
+def test_the_page_says_how_much_was_run(more: dict, said: str) -> None:
+    measured = run_of("0000000", **{"scale": "full", "other_times": False, **more})
+    assert f"`, {said}: " in render(measured)
 
 
 def puts(per_second: float, spent: list):

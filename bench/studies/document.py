@@ -28,7 +28,8 @@ MB are 1000 squared as the studies have them, MiB 1024 squared. Beside it: the s
 SCALES = {
     "small": "**small scale**: fewer and shorter steps than the study's, objects of half a GiB and less in"
     " place of 10; single figures vary by a third",
-    "full": "full scale: the study's sizes and steps, times and repeats too unless the command has others",
+    "full": "**full scale**: the study's sizes, steps, times and repeats",
+    "full, other times": "**full sizes, other times**: the study's sizes and steps, for the times and repeats of this command",
     "tiny": "tiny scale: a test of the plumbing; the figures say nothing",
 }
 
@@ -62,14 +63,14 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def rows_table(rows: list[Row], found: dict[str, dict]) -> str:
+def rows_table(rows: list[Row], found: dict[str, dict], nice: int = 0) -> str:
     lines = [
         "| row | what | published | ours | beside it | shape | verdict |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         of = found.get(row.id, {})
-        said = verdict(row, of or None)
+        said = verdict(row, of or None, nice)
         more = [row.note, f"by {row.by}" if row.by else "", of.get("note", "")]
         said = ". ".join([said, *filter(None, more)])
         cells = [f"`{row.id}`", row.work, row.published, ours(row, of), beside(of), shape(row, of), said]
@@ -102,6 +103,11 @@ def column(name: str, show=lambda value: number(value)):
     return lambda step: "" if step.get(name) is None else show(step[name])
 
 
+def quantile(name: str, least: int):
+    """A latency, where there are so many answers in a round that it is not just the slowest."""
+    return lambda step: column(name, micro)(step) if step["answers"] >= least * step["rounds"] else ""
+
+
 COLUMNS = {
     "load": column("title", str),
     "at once": column("concurrency", str),
@@ -111,8 +117,8 @@ COLUMNS = {
     "1/s": column("per_second"),
     "MiB/s": lambda step: number(step["mib_per_second"]) if step["mib_per_second"] else "",
     "p50": column("p50", micro),
-    "p99": column("p99", micro),
-    "p99.9": column("p999", micro),
+    "p99": quantile("p99", 100),
+    "p99.9": quantile("p999", 1000),
     "server CPU": column("server_cpu_us", micro),
     "CPU s/GiB": lambda step: column("cpu_seconds_per_gib")(step) if large(step) else "",
     "resident MB": column("resident_mb"),
@@ -146,8 +152,10 @@ def machine(study: dict) -> str:
         said += f" (**{study['origin']}**)"
     said += f"; it took {study['seconds']:.0f} s; {load}."
     if study.get("nice"):
-        said += f" **At nice {study['nice']}**: what else ran went first, so that rates and latencies say"
-        said += " little; CPU, memory and bytes do."
+        said += (
+            f" **At nice {study['nice']}**: what else ran went first, so that a rate that is missed is not"
+        )
+        said += " clear, and latencies say little; CPU, memory and bytes do."
     return said
 
 
@@ -156,24 +164,28 @@ def summary(rows: list[Row], studies: dict) -> str:
     kinds = ["met", "shape met", "missed", "measured", "not clear", "not comparable", "not measured"]
     lines = [f"| | rows | {' | '.join(kinds)} |", "|---" * (len(kinds) + 2) + "|"]
     for letter in "ABCD":
-        said = [verdict(row, rows_of(studies, letter).get(row.id)) for row in rows if row.study == letter]
+        found, nice = rows_of(studies, letter)
+        said = [verdict(row, found.get(row.id), nice) for row in rows if row.study == letter]
         kind = [next((k for k in kinds if text.lstrip("*").startswith(k)), "") for text in said]
         counts = " | ".join(str(kind.count(k) or "") for k in kinds)
         lines.append(f"| [{letter}](#study-{letter.lower()}) | {len(said)} | {counts} |")
     return "\n".join(lines)
 
 
-def rows_of(studies: dict, letter: str) -> dict:
-    """Of its largest scale."""
-    return studies[letter][0]["rows"] if letter in studies else {}
+def rows_of(studies: dict, letter: str) -> tuple[dict, int]:
+    """Of its largest scale, and at what nice."""
+    if letter not in studies:
+        return {}, 0
+    return studies[letter][0]["rows"], studies[letter][0]["nice"]
 
 
 def section(run: dict, rows: list[Row], steps_title: str) -> list[str]:
     """One run of a study."""
-    parts = [f"`{run['command']}`, {SCALES[run['scale']]}.\n{machine(run)}"]
+    scale = "full, other times" if run["scale"] == "full" and run.get("other_times") else run["scale"]
+    parts = [f"`{run['command']}`, {SCALES[scale]}.\n{machine(run)}"]
     if run["problems"]:
         parts.append("\n".join(f"- {cell(text)}" for text in run["problems"]))
-    parts.append(rows_table(rows, run["rows"]))
+    parts.append(rows_table(rows, run["rows"], run["nice"]))
     if run["steps"]:
         parts.append(f"### {steps_title}\n\n{steps_table(run['steps'])}")
     return parts

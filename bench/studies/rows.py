@@ -6,6 +6,8 @@ import tomllib
 
 PUBLISHED = pathlib.Path(__file__).with_name("published.toml")
 COMPARE = {">=": lambda ours, bound: ours >= bound, "<=": lambda ours, bound: ours <= bound}
+# Of what is slower while other work has the processors. CPU, memory and bytes are not.
+RATES = {"MiB/s", "MiB/s with 5", "MB/s", "MB/s with 5", "1/s", "1/s with 5", "1/s at 16 KiB", "minutes"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +29,10 @@ class Row:
     def study(self) -> str:
         return self.id[0]
 
+    @property
+    def is_rate(self) -> bool:
+        return self.unit in RATES
+
 
 def published() -> tuple[dict[str, dict], list[Row]]:
     """What the studies were, by letter, and all their rows."""
@@ -39,8 +45,11 @@ def holds(wanted: list, ours: float) -> bool:
     return COMPARE[sign](ours, bound)
 
 
-def verdict(row: Row, found: dict | None) -> str:
-    """Of a row: met, shape met, missed, measured (no figure to hold it to), or why it can't be said."""
+def verdict(row: Row, found: dict | None, nice: int = 0) -> str:
+    """Of a row: met, shape met, missed, measured (no figure to hold it to), or why it can't be said.
+
+    `nice` is what the run had: other work may have been the reason for a rate that is missed.
+    """
     found = found or {}
     if "holds" in found:
         return "met" if found["holds"] else "**missed**"
@@ -51,22 +60,30 @@ def verdict(row: Row, found: dict | None) -> str:
     if row.wanted and not row.not_comparable and holds(row.wanted, found["value"]):
         return "met"
     if row.shape:
-        return shape_verdict(row, found)
+        return shape_verdict(row, found, nice)
     if row.not_comparable:
         return f"not comparable: {row.not_comparable}"
-    return "**missed**" if row.wanted else "measured"
+    return missed(row, found, nice) if row.wanted else "measured"
 
 
-def shape_verdict(row: Row, found: dict) -> str:
+def missed(row: Row, found: dict, nice: int, more: str = "") -> str:
+    if "doubt" in found:
+        return f"not clear: {found['doubt']}"
+    if nice > 0 and row.is_rate:
+        return f"not clear: at nice {nice}"
+    return f"**missed**{more}"
+
+
+def shape_verdict(row: Row, found: dict, nice: int) -> str:
     if "shape" not in found:
         missing = (
             f"{row.shape['over']} is not in this run" if "over" in row.shape else "its shape is not known"
         )
-        return f"**missed**; {missing}" if row.wanted else f"not measured: {missing}"
+        return missed(row, found, nice, f"; {missing}") if row.wanted else f"not measured: {missing}"
     if found.get("highest", found["shape"]) > row.shape.get("most", float("inf")):
         return "not clear: more than linear: the single gateway was slower than its share"
     if not holds(row.shape["wanted"], found["shape"]):
-        return "**missed**, also its shape" if row.wanted else "**missed**"
+        return missed(row, found, nice, ", also its shape" if row.wanted else "")
     if row.wanted:
         return "shape met; the figure is not reached here"
     return f"shape met; not comparable: {row.not_comparable}" if row.not_comparable else "shape met"

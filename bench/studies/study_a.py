@@ -32,6 +32,16 @@ def fill(run: Run, id: str, found: dict[str, float], shape: float | None = None,
     run.row(id, found.get(OURS), shape, others=others or None, **more)
 
 
+def held_up(steps: dict[tuple, dict | None]) -> dict:
+    """Why a rate of ours may be the load's, as a row has it."""
+    by_load = [
+        str(at_once)
+        for (name, at_once), step in steps.items()
+        if name == OURS and step and step.get("limit") == "client"
+    ]
+    return {"doubt": f"the load generator was the limit with {', '.join(by_load)} at once"} if by_load else {}
+
+
 def puts(run: Run, storage: str, servers: list[Server]) -> None:
     def each_once(objects: int, at_once: int) -> list:
         many = ["--count", objects, "--objects", objects, "-c", at_once, "-d", "60s"]
@@ -51,11 +61,11 @@ def puts(run: Run, storage: str, servers: list[Server]) -> None:
     rates = [step["mib_per_second"] for (name, _), step in many.items() if step and name == OURS]
     best, resident = per_server(many, "mib_per_second"), per_server(largest, "resident_mb")
     if storage == "files":
-        fill(run, "A-put-files", best, ratio(rates, rates))
+        fill(run, "A-put-files", best)
         fill(run, "A-put-resident-files", resident)
         return
-    fill(run, "A-put-one", per_server(one, "mib_per_second"))
-    fill(run, "A-put-plateau", best, ratio(rates, rates))
+    fill(run, "A-put-one", per_server(one, "mib_per_second"), **held_up(one))
+    fill(run, "A-put-plateau", best, ratio(rates, rates), **held_up(many))
     fill(run, "A-put-resident", resident)
     fill(run, "A-put-resident-one", per_server(one, "resident_mb"))
     cpu = per_server(largest, "server_cpu_us", min)
@@ -76,12 +86,12 @@ def parts(run: Run, storage: str, servers: list[Server]) -> None:
     rates = [step["mib_per_second"] for n, step in ours.items() if n > 1]
     best, resident = per_server(steps, "mib_per_second"), per_server(steps, "resident_mb")
     if storage == "files":
-        fill(run, "A-parts-files", best, ratio(rates, rates))
+        fill(run, "A-parts-files", best)
         fill(run, "A-parts-resident-files", resident)
         return
     one = {key: step for key, step in steps.items() if key[1] == 1}
-    fill(run, "A-parts-one", per_server(one, "mib_per_second"))
-    fill(run, "A-parts-plateau", best, ratio(rates, rates))
+    fill(run, "A-parts-one", per_server(one, "mib_per_second"), **held_up(one))
+    fill(run, "A-parts-plateau", best, ratio(rates, rates), **held_up(steps))
     fill(run, "A-parts-resident", resident)
     fill(run, "A-parts-cost", per_server(steps, "cpu_seconds_per_gib", min))
     costs = [step["cpu_seconds_per_gib"] for step in ours.values() if step["cpu_seconds_per_gib"]]
@@ -98,11 +108,11 @@ def heads(run: Run, storage: str, servers: list[Server]) -> None:
     most = max(run.scale.head_clients)
     many = {key: step for key, step in steps.items() if key[1] == most}
     if storage == "files":
-        fill(run, "A-head-files", per_server(many, "per_second"))
+        fill(run, "A-head-files", per_server(many, "per_second"), **held_up(many))
         return
     one = {key: step for key, step in steps.items() if key[1] == 1}
-    fill(run, "A-head-one", per_server(one, "per_second"))
-    fill(run, "A-head-many", per_server(many, "per_second"))
+    fill(run, "A-head-one", per_server(one, "per_second"), **held_up(one))
+    fill(run, "A-head-many", per_server(many, "per_second"), **held_up(many))
     fill(run, "A-head-cost", per_server(many, "server_cpu_us", min))
     fill(run, "A-head-resident", per_server(many, "resident_mb"))
     for step in many.values():
