@@ -248,7 +248,8 @@ def trace(pid: int, ready, counts) -> None:
                 continue
             number, event = os.WSTOPSIG(status), status >> 16
             if number == signal.SIGTRAP and not event:
-                # The clock's code goes round again when the clock has ticked meanwhile: with steps this slow it does.
+                # The clock's code goes round again when the clock has ticked meanwhile:
+                # with steps this slow it does.
                 if not clock_begin <= ptrace(PEEK, thread, RIP, 0) < clock_end:
                     steps[thread] += 1
                 if ptrace(PEEK, thread, ORIGINAL_RAX, 0) == WRITEV:

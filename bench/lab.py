@@ -188,7 +188,8 @@ class Lab:
         run("ip", "netns", "add", name)
         self.stack.callback(run, "ip", "netns", "del", name)
         run("ip", "link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", name)
-        # The kernel removes a namespace, and the veth in it, some time after its last process; not before the next run.
+        # The kernel removes a namespace, and the veth in it, some time after its last process;
+        # not before the next run.
         self.stack.callback(subprocess.run, ["ip", "link", "del", outside], capture_output=True, check=False)
         run("ip", "link", "set", outside, "master", self.bridge, "up")
         for words in (

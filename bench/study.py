@@ -5,7 +5,7 @@
     bench/study.py a --scale full --dir /mnt/x                       # one gateway, as the study did it
     bench/study.py a c --nginx \\
         --server 'versitygw=versitygw --port {address} --keep-alive --quiet posix {dir}' \\
-        --server 'minio=minio server --quiet --address {address} {dir}/1 {dir}/2 {dir}/3 {dir}/4'
+        --server 'minio=env MINIO_CI_CD=1 MINIO_STORAGE_CLASS_STANDARD=EC:1 minio server --quiet --address {address} {dir}/d{1...4}'
     bench/study.py --all --json bench/studies/measured.json --write  # and docs/STUDIES.md from it
     bench/study.py --write --json bench/studies/measured.json        # the document alone
 
@@ -58,7 +58,10 @@ ORDER = ["full", "small", "tiny"]
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        # The page shows options as they are given.
+        allow_abbrev=False,
     )
     parser.add_argument("studies", nargs="*", metavar="STUDY", help="a, b, c, d")
     parser.add_argument("--all", action="store_true", help="all four")
@@ -132,12 +135,12 @@ def machine(directory: pathlib.Path) -> dict:
 
 
 def command_shown() -> str:
-    """As it can be typed again: without where this run had its data and its report."""
+    """As it can be typed again: without what has no part in the figures."""
     words, left = iter(sys.argv[1:]), []
     for word in words:
         if word in ("--json", "--binary"):
             next(words, None)
-        elif word != "--write":
+        elif word not in ("--write", "--any-commit") and not word.startswith(("--json=", "--binary=")):
             left.append(word)
     return f"bench/study.py {shlex.join(left)}"
 

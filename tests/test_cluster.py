@@ -102,7 +102,8 @@ def test_all_of_it(tmp_path: Path) -> None:
         (load, count) for load in ("HEAD", "GET 1 MiB", "PUT 1 MiB", "PUT 1 MiB, full") for count in (1, 2)
     }
     assert all(row["per_second"] > 0 and row["errors"] == 0 for row in found["scale"]), found["scale"]
-    # The calls of a HEAD are the same whoever else is there; epoll_wait and futex depend on when what arrives.
+    # The calls of a HEAD are the same whoever else is there; epoll_wait and futex depend on when
+    # what arrives.
     names = [of["  of names and files"][0] for of in found["cost"]["figures"].values()]
     assert all(3 <= calls < 3.5 for calls in names), found["cost"]
 

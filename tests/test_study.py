@@ -63,6 +63,23 @@ def test_the_page_is_what_was_measured() -> None:
     assert PAGE.read_text() == render(MEASURED)
 
 
+def test_the_command_is_shown_as_it_measured(monkeypatch) -> None:
+    given = [
+        "a",
+        "--json",
+        "x",
+        "--binary=y",
+        "--dir",
+        "/mnt/x",
+        "--write",
+        "--json=z",
+        "--any-commit",
+        "--nginx",
+    ]
+    monkeypatch.setattr(sys, "argv", ["bench/study.py", *given])
+    assert study.command_shown() == "bench/study.py a --dir /mnt/x --nginx"
+
+
 def run_of(commit: str, **more) -> dict:
     """Study D as it was measured, by another commit."""
     run = {**MEASURED["studies"]["D"][0], "commit": commit, **more}

@@ -181,7 +181,8 @@ def test_a_trace_is_continued(start, receiver, log):
     assert (span.trace_id, span.parent_id) == (TRACE, PARENT)
     assert (span.wire.trace_state, span.wire.flags) == ("a=b,c=d", 0x301)
     assert line_of(log, span.request_id)["trace_id"] == TRACE
-    # One that was not chosen where it began is not told, but named in the log; the rest is not chosen here.
+    # One that was not chosen where it began is not told, but named in the log; the rest is not
+    # chosen here.
     for headers, trace in (({"traceparent": traceparent(sampled=False)}, TRACE), ({}, None)):
         line = line_of(log, server.raw.get("/", headers=headers).headers["x-amz-request-id"])
         assert line.get("trace_id") == trace

@@ -66,7 +66,8 @@ def test_the_changelog_tells_of_it():
     headings = re.findall(r"^## (.*)", text("CHANGELOG.md"), re.M)
     assert headings[0] == "Unreleased"
     assert re.fullmatch(rf"{re.escape(VERSION)} - \d{{4}}-\d\d-\d\d", headings[1])
-    # Lines of several branches are joined there without asking: nothing may come back that was condensed.
+    # Lines of several branches are joined there without asking: nothing may come back that was
+    # condensed.
     for section in text("CHANGELOG.md").split("\n## ")[2:]:
         assert len(section.split()) < 1500, (
             "more than can be read within five minutes: what a user gets, not how"

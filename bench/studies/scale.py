@@ -27,7 +27,8 @@ class Scale:
     get_threads: tuple[int, ...]
     b_seconds: float
     repeat_b: int
-    # Study C. Varnish keeps nothing that was written less than two seconds ago: its warm-up is longer.
+    # Study C. Varnish keeps nothing that was written less than two seconds ago: its warm-up is
+    # longer.
     tiny_seconds: float
     warm_up_seconds: float
     cache_warm_up_seconds: float
@@ -35,8 +36,8 @@ class Scale:
     read_objects: int
     # Keys of PUTs. In a short step each is new.
     put_objects: int
-    # New keys of a step whose bytes count. A step whose rate counts puts more, up to `device_objects`, until
-    # `device_seconds` are over.
+    # New keys of a step whose bytes count. A step whose rate counts puts more, up to
+    # `device_objects`, until `device_seconds` are over.
     new_objects: int
     device_objects: int
     device_seconds: float
@@ -100,8 +101,8 @@ FULL = Scale(
     stream_bytes=GIB,
     gateways=(1, 2, 3, 4, 5),
     b_bytes=10 * GIB,
-    # 10 GiB would be read from memory as well, and take each of these gateways, which has a tenth of a
-    # processor, minutes to write.
+    # 10 GiB would be read from memory as well, and take each of these gateways, which has a
+    # tenth of a processor, minutes to write.
     b_get_bytes=GIB,
     put_threads=(2, 4, 8, 16, 32),
     get_threads=(1, 2, 4, 8, 16),

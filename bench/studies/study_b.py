@@ -11,7 +11,8 @@ from .load import bench, brought_together
 from .run import NO_FIGURE, OURS, Run, lacking
 from .scale import MIB
 
-# Of all processors, for all gateways; and of a gateway's share in GETs, or the load would set the rate.
+# Of all processors, for all gateways; and of a gateway's share in GETs, or the load would set
+# the rate.
 GATEWAYS_SHARE, GET_SHARE = 0.25, 0.4
 GET_SECONDS = 3
 PUTS_AT_ONCE, HEADS_AT_ONCE = 4, 16
@@ -30,7 +31,8 @@ def measure(run: Run) -> None:
     except Unmeasurable as error:
         run.problem(f"study B: {error}")
         run.reason(ROWS, str(error))
-    # Linear within a round, whose steps share what else the machine did; then the middle of the rounds.
+    # Linear within a round, whose steps share what else the machine did; then the middle of the
+    # rounds.
     linear = {key: statistics.median(of["linear"] for of in rounds) for key, rounds in found.items()}
     rates = {key: statistics.median(of["rate"] for of in rounds) for key, rounds in found.items()}
     fill_rows(run, linear, rates)
