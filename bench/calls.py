@@ -15,7 +15,6 @@ Needs strace, and the right to attach it (root, or kernel.yama.ptrace_scope = 0)
 import argparse
 import collections
 import contextlib
-import http.client
 import pathlib
 import re
 import subprocess
@@ -23,7 +22,7 @@ import sys
 import tempfile
 import time
 
-from common import KEYS, ROOT, presign, server
+from common import ROOT, Client, server
 
 BUCKET = "bench"
 PAGE_KEYS = 1000
@@ -44,20 +43,6 @@ NOT_FILES = (
     "/proc/",
     "/sys/",
 )
-
-
-class Client:
-    def __init__(self, host: str) -> None:
-        self.host, self.connection = host, http.client.HTTPConnection(host, timeout=60)
-
-    def send(
-        self, method: str, path: str, body: bytes | None = None, query: dict[str, str] | None = None
-    ) -> None:
-        self.connection.request(method, presign(method, self.host, path, KEYS, query), body)
-        response = self.connection.getresponse()
-        text = response.read()
-        if response.status // 100 != 2:
-            sys.exit(f"{method} {path}: {response.status} {text[:500]!r}")
 
 
 class Trace:
@@ -165,8 +150,8 @@ def requests(client: Client, prefix: str):
     yield "HEAD, again", lambda n: client.send("HEAD", f"{path}small")
     yield "GET 1 KiB", lambda n: client.send("GET", f"{path}get{n}")
     yield "GET 1 KiB, again", lambda n: client.send("GET", f"{path}small")
-    yield "PUT 4 KiB, new", lambda n: client.send("PUT", f"{path}new{n}", b"x" * 4096)
-    yield "PUT 4 KiB, overwriting", lambda n: client.send("PUT", f"{path}old", b"x" * 4096)
+    yield "PUT 4 KiB, new", lambda n: client.send("PUT", f"{path}new{n}", body=b"x" * 4096)
+    yield "PUT 4 KiB, overwriting", lambda n: client.send("PUT", f"{path}old", body=b"x" * 4096)
     yield f"LIST, a page of {PAGE_KEYS}", lambda n: client.send("GET", f"/{BUCKET}", query=listing)
 
 
@@ -177,9 +162,9 @@ def measure(options: argparse.Namespace, work: pathlib.Path) -> bool:
         client.send("PUT", f"/{BUCKET}")
         read = ["small", *(f"{kind}{number}" for kind in ("head", "get") for number in range(-1, ROUNDS))]
         for name in read:
-            client.send("PUT", f"/{BUCKET}/{options.prefix}{name}", b"x" * 1024)
+            client.send("PUT", f"/{BUCKET}/{options.prefix}{name}", body=b"x" * 1024)
         for number in range(PAGE_KEYS):
-            client.send("PUT", f"/{BUCKET}/page/measurement-{number:08}", b"x")
+            client.send("PUT", f"/{BUCKET}/page/measurement-{number:08}", body=b"x")
         kinds = list(requests(client, options.prefix))
         for _, send in kinds:
             send(-1)

@@ -42,10 +42,9 @@ import time
 
 import change
 import costs
-from common import ACCESS_KEY, KEYS, ROOT, SECRET_KEY, environment, request
+from common import KEYS, ROOT, bench_command, bench_environment, request, take_ends
 from lab import PORT, HAProxy, Lab, Unmeasurable, image, stop
 
-ENDS = (signal.SIGINT, signal.SIGTERM)
 STEPS = ["scale", "cost", "change"]
 BUCKET = "cluster"
 # Of the machine, all told: half for who loads.
@@ -62,21 +61,19 @@ LOADS = [
 def load(lab: Lab, name: str, words: list[str], options: argparse.Namespace, proxy: HAProxy) -> dict:
     """One `slipway bench` through HAProxy."""
     report = lab.work / "bench.json"
-    command = [options.binary, "bench", f"http://{proxy.host}", *words, "--json", report]
     # Each gateway has as many, so that it works as it would alone.
     at_once = len(lab.gateways) * (
         options.concurrency if name == "HEAD" else max(options.concurrency // 4, 1)
     )
-    command += ["-c", str(at_once), "-d", f"{options.seconds * 1000:.0f}ms", "--warm-up", "1s"]
-    for gateway in lab.gateways.values():
-        command += ["--server-pid", str(gateway.pid)]
-    env = dict(environment(), AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
+    words = [*words, "-c", at_once, "-d", f"{options.seconds * 1000:.0f}ms", "--warm-up", "1s"]
+    pids = [gateway.pid for gateway in lab.gateways.values()]
+    command = bench_command(options.binary, [proxy.host], words, pids, report)
     before = proxy.cpu()
     process = lab.command(
         "load",
         options.load_share,
         command,
-        env=env,
+        env=bench_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -352,17 +349,9 @@ def measure(options: argparse.Namespace) -> dict:
     return found
 
 
-def end_early(*_) -> None:
-    """All is removed on the way out, which a second Ctrl-C does not cut short."""
-    for number in ENDS:
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
-
-
 def main() -> None:
     options = arguments()
-    for number in ENDS:
-        signal.signal(number, end_early)
+    take_ends()
     try:
         if os.geteuid() != 0:
             raise Unmeasurable("network namespaces and control groups need root")

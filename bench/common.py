@@ -9,16 +9,31 @@ import http.client
 import os
 import pathlib
 import re
+import shlex
 import signal
 import ssl
 import subprocess
 import sys
 import urllib.parse
 import urllib.request
+from collections.abc import Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ACCESS_KEY, SECRET_KEY, REGION = "SLIPWAYBENCH", "slipway-bench-secret", "us-east-1"
 KEYS = (ACCESS_KEY, SECRET_KEY)
+ENDS = (signal.SIGINT, signal.SIGTERM)
+
+
+def take_ends() -> None:
+    """Both become a KeyboardInterrupt, and all is removed on the way out, which a second one does not cut short."""
+
+    def end_early(*_) -> None:
+        for number in ENDS:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for number in ENDS:
+        signal.signal(number, end_early)
 
 
 def presign(
@@ -68,7 +83,7 @@ class Client:
         self.connection.request(method, presign(method, self.host, path, KEYS, query), body)
         response = self.connection.getresponse()
         text = response.read()
-        if response.status != 200:
+        if response.status // 100 != 2:
             sys.exit(f"{method} {path}: {response.status} {text[:500]!r}")
         return text
 
@@ -86,6 +101,33 @@ def peak_resident_mib(pid: int) -> float:
 def environment() -> dict[str, str]:
     """Ours without what tests and scripts are told by SLIPWAY_..., which a server refuses."""
     return {name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY_")}
+
+
+def bench_environment() -> dict[str, str]:
+    """With the keys for `slipway bench`, and nothing else that it would sign with."""
+    without = {name: value for name, value in environment().items() if not name.startswith("AWS_")}
+    return {**without, "AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
+
+
+def bench_command(
+    binary: str | os.PathLike,
+    addresses: Sequence[str],
+    words: Sequence[object],
+    pids: Sequence[int] = (),
+    report: str | os.PathLike | None = None,
+) -> list[str | os.PathLike]:
+    """`slipway bench` on servers with these processes, with its report there."""
+    command = [binary, "bench", ",".join(f"http://{address}" for address in addresses), *map(str, words)]
+    command += [part for pid in pids for part in ("--server-pid", str(pid))]
+    return [*command, "--json", report] if report else command
+
+
+def bench(*given, seconds: float | None = None) -> None:
+    """Runs bench_command of `given`; ends this script if that fails."""
+    command = bench_command(*given)
+    done = subprocess.run(command, env=bench_environment(), capture_output=True, text=True, timeout=seconds)
+    if done.returncode:
+        sys.exit(f"{shlex.join(map(str, command))}: {done.stdout}{done.stderr}")
 
 
 @contextlib.contextmanager

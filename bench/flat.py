@@ -21,39 +21,27 @@ import os
 import pathlib
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from common import KEYS, ROOT, Client, peak_resident_mib, presign, server
+from common import ROOT, Client, peak_resident_mib, server
+from lab import Unmeasurable, image, remounted
 
 BUCKET, KEPT = "bench", "kept"
 BODY = bytes(1024)
 STEPS = ["create", "HEAD", "delete", "HEAD, remounted", "first page", "page"]
 
 
-def run(*command: object) -> None:
-    subprocess.run([str(part) for part in command], check=True, stdout=subprocess.DEVNULL)
-
-
-@contextlib.contextmanager
-def file_system(kind: str, place: pathlib.Path, names: int) -> Iterator[pathlib.Path]:
-    """Makes one with room for so many files, and mounts it."""
-    image, target = place / f"{kind}.img", place / kind
-    with open(image, "wb") as file:
-        # XFS gives inodes a quarter of it.
-        file.truncate(max(2 << 30, names * 4096))
-    options = ["-O", "large_dir", "-N", names + names // 10 + 100_000] if kind == "ext4" else []
-    run(f"mkfs.{kind}", "-q", *options, image)
-    target.mkdir()
-    run("mount", "-o", "loop", image, target)
-    try:
-        yield target
-    finally:
-        run("umount", target)
-        image.unlink()
+def file_system(
+    kind: str, place: pathlib.Path, names: int
+) -> contextlib.AbstractContextManager[pathlib.Path]:
+    """One with room for so many files."""
+    place.mkdir()
+    options = ["-O", "large_dir", "-N", str(names + names // 10 + 100_000)] if kind == "ext4" else []
+    # XFS gives inodes a quarter of it.
+    return image(kind, place, max(2 << 30, names * 4096), options=options)
 
 
 def name(number: int) -> str:
@@ -80,20 +68,10 @@ class Measure:
     """One server at work."""
 
     def __init__(self, host: str, pid: int, options: argparse.Namespace) -> None:
-        self.client, self.host, self.options = Client(host), host, options
+        self.send, self.options = Client(host).send, options
         # The process's CPU clock, see clock_getcpuclockid(3).
         self.clock = (~pid << 3) | 2
         self.send("GET", "/")
-
-    def send(
-        self, method: str, path: str, query: dict[str, str] | None = None, body: bytes | None = None
-    ) -> bytes:
-        self.client.connection.request(method, presign(method, self.host, path, KEYS, query), body)
-        answer = self.client.connection.getresponse()
-        text = answer.read()
-        if answer.status not in (200, 204):
-            sys.exit(f"{method} {path}: {answer.status} {text[:500]!r}")
-        return text
 
     def step(self, requests: list[tuple]) -> tuple[float, float, int]:
         """CPU us, median us of the client, and how many were sent."""
@@ -196,12 +174,7 @@ def extrapolate(kind: str, names: int, found: dict[int, dict]) -> None:
 
 def measure_kind(options: argparse.Namespace, kind: str, place: pathlib.Path) -> None:
     found: dict[int, dict] = {}
-    with file_system(kind, place, max(options.names)) as mount:
-
-        def remount() -> None:
-            run("umount", mount)
-            run("mount", "-o", "loop", place / f"{kind}.img", mount)
-
+    with file_system(kind, place / kind, max(options.names)) as mount:
         directory, there = mount / "data" / BUCKET, 0
         for names in sorted(options.names):
             made = fill(directory, there, names, options.fill_seconds)
@@ -209,7 +182,7 @@ def measure_kind(options: argparse.Namespace, kind: str, place: pathlib.Path) ->
                 print(f"{kind}: {names:,} names are not made in {options.fill_seconds} s", file=sys.stderr)
                 break
             there = names
-            best, memory = at_scale(options, mount, remount)
+            best, memory = at_scale(options, mount, lambda: remounted(mount))
             found[names] = best
             tell(kind, names, made, best, f"{directory.stat().st_size >> 20} MiB, {memory:.0f} MiB")
     if options.extrapolate:
@@ -241,8 +214,11 @@ def main() -> None:
     print("| | names | a program's create | " + " | ".join(STEPS) + " | directory, resident |")
     print("|---" * (len(STEPS) + 4) + "|", flush=True)
     with tempfile.TemporaryDirectory(dir=options.dir, prefix="slipway-flat-") as place:
-        for kind in options.file_systems:
-            measure_kind(options, kind, pathlib.Path(place))
+        try:
+            for kind in options.file_systems:
+                measure_kind(options, kind, pathlib.Path(place))
+        except Unmeasurable as error:
+            sys.exit(f"flat.py: {error}")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 
 from common import ACCESS_KEY, ROOT, SECRET_KEY, cpu_seconds, environment
 
@@ -28,18 +29,20 @@ PERIOD_US, LEAST_QUOTA_US = 50_000, 2_000
 IMAGE_BYTES = 8 << 30
 # Else the kernel writes the tables later, while something is measured.
 MKFS = {"ext4": ["-E", "lazy_itable_init=0,lazy_journal_init=0"]}
-START_SECONDS, STOP_SECONDS, RUN_SECONDS = 20, 40, 120
+START_SECONDS, STOP_SECONDS, RUN_SECONDS = 20, 40, 60
+# What writes gigabytes out.
+DISK_SECONDS = 1800
 
 
 class Unmeasurable(Exception):
     """What keeps the script from measuring, for its user."""
 
 
-def run(*command: str | os.PathLike) -> str:
+def run(*command: str | os.PathLike, seconds: float = RUN_SECONDS) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired as late:
-        raise Unmeasurable(f"{' '.join(map(str, command))}: no end within {RUN_SECONDS} s") from late
+        raise Unmeasurable(f"{' '.join(map(str, command))}: no end within {seconds:g} s") from late
     if done.returncode:
         raise Unmeasurable(f"{' '.join(map(str, command))}: {done.stderr.strip() or done.stdout.strip()}")
     return done.stdout
@@ -68,7 +71,9 @@ class Shares:
     """CPU shares by control groups (version 2 or 1); where neither can be made, a processor for each process in turn."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.top, self.bare = name, [], 0
+        self.name, self.top = name, []
+        # Processes that have a share, by which they get processors in turn.
+        self.given = 0
         mounts = [line.split() for line in pathlib.Path("/proc/mounts").read_text().splitlines()]
         v2 = [pathlib.Path(of[1]) for of in mounts if of[2] == "cgroup2"]
         v1 = [pathlib.Path(of[1]) for of in mounts if of[2] == "cgroup" and "cpu" in of[3].split(",")]
@@ -113,7 +118,7 @@ class Shares:
         self.top = []
 
     def group(self, name: str, share: float | None) -> "Share":
-        self.bare += 1
+        self.given += 1
         return Share(self, name, share)
 
 
@@ -122,7 +127,7 @@ class Share:
 
     def __init__(self, shares: Shares, name: str, share: float | None) -> None:
         self.kind, self.directory = shares.kind, None
-        self.processor = (shares.bare - 1) % os.cpu_count()
+        self.processor = (shares.given - 1) % os.cpu_count()
         if shares.top:
             self.directory = shares.top[0] / name
             self.directory.mkdir(exist_ok=True)
@@ -344,8 +349,18 @@ def profile(kind: str, volumes: int) -> list[str]:
 
 
 @contextlib.contextmanager
-def image(kind: str, work: pathlib.Path, size: int = IMAGE_BYTES, volumes: int = 1):
-    """Yields where a file system of so many bytes is mounted: on one file, or (btrfs) striped over several."""
+def image(
+    kind: str,
+    work: pathlib.Path,
+    size: int = IMAGE_BYTES,
+    volumes: int = 1,
+    *,
+    options: list[str] | None = None,
+) -> Iterator[pathlib.Path]:
+    """Where a file system of so many bytes is mounted: on one file, or (btrfs) striped over several.
+
+    `options` of mkfs are in place of those that keep the kernel from writing by itself.
+    """
     place = work / "mount"
     place.mkdir()
     with contextlib.ExitStack() as undo:
@@ -357,8 +372,16 @@ def image(kind: str, work: pathlib.Path, size: int = IMAGE_BYTES, volumes: int =
             undo.callback(file.unlink)
             devices.append(run("losetup", "--find", "--show", file).strip())
             undo.callback(run, "losetup", "--detach", devices[-1])
-        run(f"mkfs.{kind}", "-q", *MKFS.get(kind, []), *profile(kind, volumes), *devices)
+        given = MKFS.get(kind, []) if options is None else options
+        run(f"mkfs.{kind}", "-q", *given, *profile(kind, volumes), *devices, seconds=DISK_SECONDS)
         others = ["-o", ",".join(f"device={device}" for device in devices)] if volumes > 1 else []
         run("mount", *others, devices[0], place)
-        undo.callback(run, "umount", place)
+        undo.callback(run, "umount", place, seconds=DISK_SECONDS)
         yield place
+
+
+def remounted(place: pathlib.Path) -> None:
+    """So that its file system has nothing in memory; that the image is in it, it does not know."""
+    device = run("findmnt", "--noheadings", "--output", "SOURCE", place).strip()
+    run("umount", place, seconds=DISK_SECONDS)
+    run("mount", device, place)

@@ -8,17 +8,15 @@ Each figure is of a server of its own. Of uploads the peak counts, of the rest w
 """
 
 import argparse
-import os
 import pathlib
 import re
 import resource
 import socket
-import subprocess
 import sys
 import tempfile
 import time
 
-from common import ACCESS_KEY, KEYS, ROOT, SECRET_KEY, peak_resident_mib, presign, request, server
+from common import KEYS, ROOT, bench, peak_resident_mib, presign, request, server
 
 UPLOADS, CONNECTIONS = 350, 10_000
 # MiB
@@ -37,22 +35,7 @@ def idle(_: argparse.Namespace, host: str, pid: int) -> float:
 
 
 def uploads(options: argparse.Namespace, host: str, pid: int) -> float:
-    command = [
-        options.binary,
-        "bench",
-        f"http://{host}",
-        "put",
-        "--size",
-        "1m",
-        "-c",
-        str(UPLOADS),
-        "-d",
-        "5s",
-    ]
-    env = dict(os.environ, AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        sys.exit(done.stdout + done.stderr)
+    bench(options.binary, [host], ["put", "--size", "1m", "-c", UPLOADS, "-d", "5s"], seconds=300)
     return peak_resident_mib(pid)
 
 

@@ -17,8 +17,8 @@ import subprocess
 import sys
 import tempfile
 
-from common import ACCESS_KEY, ROOT, SECRET_KEY
-from put import BINARY, started
+from common import ROOT, bench
+from servers import BINARY, Running, started
 
 # On both sides of 256 KiB, from which on GETs are sent another way.
 CALIBRATED = {"head": None, "get": "1k,128k,512k,16m", "put": "1k,64k,1m,16m"}
@@ -26,14 +26,10 @@ PREDICTED = {"get": "16k,2m,8m", "put": "8k,256k,4m"}
 CONCURRENCY = {"head": 20, "get": 20, "put": 64}
 
 
-def measure(
-    address: str, pid: int, operation: str, sizes: str | None, report: pathlib.Path, seconds: int
-) -> None:
-    command = [BINARY, "bench", f"http://{address}", operation, "-c", str(CONCURRENCY[operation])]
-    command += ["-d", f"{seconds}s", "--objects", "64", "--server-pid", str(pid), "--json", report]
-    command += ["--size", sizes] if sizes else []
-    env = dict(os.environ, AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
-    subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL)
+def measure(server: Running, operation: str, sizes: str | None, report: pathlib.Path, seconds: int) -> None:
+    words = [operation, "-c", CONCURRENCY[operation], "-d", f"{seconds}s", "--objects", 64]
+    words += ["--size", sizes] if sizes else []
+    bench(BINARY, [server.address], words, server.pids, report)
 
 
 def main() -> None:
@@ -64,7 +60,7 @@ def main() -> None:
         for number in range(options.rounds):
             for kind, place, operation, sizes in steps:
                 report = options.out / f"{kind.strip('/').replace('/', '-')}-{operation}-{number}.json"
-                measure(*servers[place], operation, sizes, report, options.seconds)
+                measure(servers[place], operation, sizes, report, options.seconds)
                 runs[kind].append(report)
     costs = options.out / "costs.toml"
     made = subprocess.run(

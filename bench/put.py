@@ -15,30 +15,17 @@ import contextlib
 import json
 import os
 import pathlib
-import subprocess
 import tempfile
 
-from common import ACCESS_KEY, SECRET_KEY, peak_resident_mib
+from common import bench, peak_resident_mib
 from servers import BINARY, Running, started
 
 
 def measure(server: Running, options: argparse.Namespace, concurrency: int, payload: str) -> dict:
-    command = [
-        BINARY,
-        "bench",
-        f"http://{server.address}",
-        "put",
-        "--size",
-        options.size,
-        "-c",
-        str(concurrency),
-    ]
-    command += ["-d", f"{options.seconds}s", "--payload", payload, "--objects", str(options.objects)]
-    command += ["--server-pid", str(server.pid)]
+    words = ["put", "--size", options.size, "-c", concurrency, "-d", f"{options.seconds}s"]
+    words += ["--payload", payload, "--objects", options.objects]
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        command += ["--json", report.name]
-        env = dict(os.environ, AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
-        subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL)
+        bench(BINARY, [server.address], words, server.pids, report.name)
         (found,) = json.load(report)["rounds"]
     latency = found["operations"][0]["latency"]
     return {"cpu": found["server_cpu_us"], "rate": found["answers"] / found["seconds"], "p50": latency["p50"]}

@@ -13,12 +13,11 @@ import subprocess
 import time
 from collections.abc import Iterator
 
-from common import ACCESS_KEY, ROOT, SECRET_KEY, environment
+from common import ACCESS_KEY, ENDS, ROOT, SECRET_KEY, environment
 
 BINARY = ROOT / "target/release/slipway"
 VARNISH_EXAMPLE = ROOT / "packaging/proxies/varnish.vcl"
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-ENDS = (signal.SIGINT, signal.SIGTERM)
 START_SECONDS, STOP_SECONDS = 30, 60
 NGINX = """
 worker_processes 2; pid {work}/nginx.pid; error_log {work}/error.log; daemon off; {user}

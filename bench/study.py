@@ -33,15 +33,14 @@ import json
 import os
 import pathlib
 import shlex
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-from common import ROOT
+from common import ROOT, take_ends
 from lab import Unmeasurable
-from servers import BINARY, ENDS, NotStarted
+from servers import BINARY, NotStarted
 from studies import study_a, study_b, study_c, study_d
 from studies.document import render
 from studies.rows import published, verdict
@@ -259,16 +258,8 @@ def main() -> None:
     sys.exit(1 if failed else 0)
 
 
-def end_early(*_) -> None:
-    """All is removed on the way out, which a second Ctrl-C does not cut short."""
-    for number in ENDS:
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
-
-
 if __name__ == "__main__":
-    for ending in ENDS:
-        signal.signal(ending, end_early)
+    take_ends()
     try:
         main()
     except NotStarted as error:

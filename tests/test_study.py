@@ -17,6 +17,7 @@ BENCH = REPOSITORY / "bench"
 PAGE = REPOSITORY / "docs" / "STUDIES.md"
 sys.path.insert(0, str(BENCH))
 
+import common  # noqa: E402 (bench/ is no package)
 import study  # noqa: E402 (bench/ is no package)
 from lab import Unmeasurable, profile  # noqa: E402 (bench/ is no package)
 from studies import load, study_a, study_b, study_c  # noqa: E402 (bench/ is no package)
@@ -317,6 +318,20 @@ def fake_bench(directory: Path, report: dict, seconds: float = 0) -> Path:
     )
     program.chmod(0o755)
     return program
+
+
+def test_a_load_signs_with_the_keys_of_the_servers_alone(monkeypatch) -> None:
+    for name in ("SLIPWAY_ROOT_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_ACCESS_KEY_ID"):
+        monkeypatch.setenv(name, "mine")
+    monkeypatch.setenv("KEPT", "kept")
+    found = common.bench_environment()
+    assert "mine" not in found.values() and found["KEPT"] == "kept"
+    assert found["AWS_ACCESS_KEY_ID"] == common.ACCESS_KEY
+    command = common.bench_command("slipway", ["a:1", "b:2"], ["put", "-c", 4], [7, 8], "report")
+    assert command == [
+        *("slipway", "bench", "http://a:1,http://b:2", "put", "-c", "4"),
+        *("--server-pid", "7", "--server-pid", "8", "--json", "report"),
+    ]
 
 
 def test_rounds_without_answers_are_told(tmp_path) -> None:

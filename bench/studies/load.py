@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 
-from common import ACCESS_KEY, SECRET_KEY, environment
+from common import bench_command, bench_environment
 from lab import Unmeasurable
 
 TIMEOUT_SECONDS = 7200
@@ -20,12 +20,11 @@ def bench(
     """The rounds with answers of one run, as `slipway bench --json` has them; and what was wrong with it."""
     called = f"slipway bench {' '.join(map(str, words))}"
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        urls = ",".join(f"http://{address}" for address in addresses)
-        command = [binary, "bench", urls, *map(str, words), "--json", report.name]
-        command += [part for pid in pids for part in ("--server-pid", str(pid))]
-        env = dict(environment(), AWS_ACCESS_KEY_ID=ACCESS_KEY, AWS_SECRET_ACCESS_KEY=SECRET_KEY)
+        command = bench_command(binary, addresses, words, pids, report.name)
         try:
-            done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+            done = subprocess.run(
+                command, env=bench_environment(), capture_output=True, text=True, timeout=TIMEOUT_SECONDS
+            )
         except subprocess.TimeoutExpired as late:
             raise Unmeasurable(f"{called}: no end within {TIMEOUT_SECONDS} s") from late
         # 1 is for errors among the answers, which the report has.
