@@ -67,7 +67,8 @@ class TestChurn:
         while time.monotonic() - began < 2:
             seen.append(len(made(own_server, "churn-*/*")))
         report = run.end()
-        # One more for each lane that has put and not deleted yet; and a listing is no moment in time.
+        # One more for each lane that has put and not deleted yet; and a listing is no moment in
+        # time.
         assert all(40 <= count <= 64 for count in seen), seen
         found = operations(report["rounds"][0])
         assert set(found) == {"PutObject", "GetObject", "DeleteObject"}
@@ -96,6 +97,35 @@ class TestChurn:
         report = Run(tmp_path, own_server.endpoint, *arguments).end()
         assert [r["title"] for r in report["rounds"]] == ["churn 1 KiB", "churn 1 KiB at 30 % of its peak"]
         assert errors(report) == {}
+
+
+class TestParts:
+    @pytest.mark.parametrize(("threads", "lanes"), [("1", "3"), ("2", "3"), ("4", "7"), ("8", "2")])
+    def test_all_threads_send_the_parts_of_one_upload(self, own_server, tmp_path, threads, lanes):
+        arguments = ("multipart", "--size", "23m", "--part-size", "5m", "--count", "3", "--payload", "signed")
+        arguments += ("-c", lanes, "--threads", threads, "--keep", *ENOUGH)
+        report = Run(tmp_path, own_server.endpoint, *arguments).end()
+        (round_,) = report["rounds"]
+        assert operations(round_) == {
+            "CreateMultipartUpload": 3,
+            "UploadPart": 15,
+            "CompleteMultipartUpload": 3,
+        }
+        assert errors(report) == {}
+        (uploaded,) = made(own_server, "multipart-*/*")
+        whole = uploaded.read_bytes()
+        # Each part begins with the same MiB; the last one has three of them.
+        assert len(whole) == 23 << 20 and whole == whole[: 1 << 20] * 23
+
+    def test_an_upload_whose_parts_fail_is_given_up_by_all_threads(self, own_server, tmp_path):
+        arguments = ("multipart", "--size", "4g", "--part-size", "5m", "-c", "6", "--threads", "3", *ENOUGH)
+        run = Run(tmp_path, own_server.endpoint, *arguments)
+        poll(lambda: buckets(own_server), 10)
+        time.sleep(0.5)
+        own_server.kill()
+        report = run.end(status=1)
+        (round_,) = report["rounds"]
+        assert "CompleteMultipartUpload" not in operations(round_) and errors(report)
 
 
 class TestStreams:

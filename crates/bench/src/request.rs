@@ -157,6 +157,12 @@ impl<'a> Signing<'a> {
         Self { credentials, payload, time: Timestamp::now(), block, digests: BTreeMap::new() }
     }
 
+    /// With digests that were computed before.
+    pub fn with(mut self, digests: BTreeMap<u64, String>) -> Self {
+        self.digests = digests;
+        self
+    }
+
     /// Signs as of now from now on.
     pub fn refresh(&mut self) {
         self.time = Timestamp::now();

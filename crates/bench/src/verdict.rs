@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::system::LinkUse;
-use crate::units::{show_number, show_size, whole};
+use crate::units::{MIB, show_number, whole};
 
 /// From what share on something is full. The rest goes to the scheduler, and to clocks with steps
 /// of 10 ms.
@@ -228,7 +228,7 @@ fn facts(evidence: &Evidence) -> Vec<String> {
     facts.extend(evidence.devices.iter().map(|(name, busy)| format!("{name} busy for {}", percent(*busy))));
     facts.extend(evidence.io_stalled.map(|share| format!("waiting for storage {}", percent(share))));
     facts.extend(evidence.link.as_ref().map(|link| {
-        let rate = |bytes: f64| format!("{}/s", show_size(whole(bytes) >> 20 << 20));
+        let rate = |bytes: f64| format!("{} MiB/s", show_number(bytes / MIB));
         let moved = format!("{} in, {} out", rate(link.received_per_second), rate(link.sent_per_second));
         match link.share() {
             _ if link.is_loopback() => format!("loopback, {moved}"),
@@ -376,6 +376,9 @@ mod tests {
         ] {
             assert!(evidence.contains(part), "{evidence}");
         }
+        let fast = LinkUse { received_per_second: 1_153_433_601.0, ..link(0.0) };
+        let evidence = decide(&Evidence { link: Some(fast), ..quiet() }).evidence.join("; ");
+        assert!(evidence.ends_with("1100 MiB/s in, 0 MiB/s out"), "{evidence}");
         assert!(decide(&quiet()).sentence().starts_with("what limits it is not clear: "));
     }
 }

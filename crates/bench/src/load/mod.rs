@@ -9,8 +9,9 @@ pub(crate) mod tally;
 pub(crate) mod work;
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -22,7 +23,7 @@ use crate::report::Stored;
 use crate::request::Block;
 use crate::{Result, units};
 use lane::{Context, Lane};
-use multipart::Uploads;
+use multipart::{Crew, Uploads};
 use pace::Pace;
 use tally::{Live, Part, Tally, Window};
 use work::{Picker, Work};
@@ -102,6 +103,22 @@ struct Common<'a> {
     /// Passed when all are connected, and again when the window is known.
     barrier: Barrier,
     window: OnceLock<(Instant, Window)>,
+    /// Threads that have not ended, and who waits for them.
+    running: AtomicUsize,
+    watcher: Thread,
+    /// Of a load of uploads.
+    crew: Option<Crew>,
+}
+
+/// A thread of the load; the last one to end wakes the thread that waits for all.
+struct Running<'a>(&'a Common<'a>);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if self.0.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.watcher.unpark();
+        }
+    }
 }
 
 /// What a load is made of.
@@ -112,18 +129,30 @@ pub(crate) enum Job<'a> {
 }
 
 /// Runs a load to its end; `watch` is called at its beginning, at its end and now and then between.
-pub(crate) fn run(load: &Load<'_>, work: Job<'_>, mut watch: impl FnMut(&Moment)) -> Result<Measured> {
-    // The parts of one upload share what its threads would have to tell one another.
-    let threads = match work {
-        Job::Requests(_) => load.threads.min(load.concurrency),
-        Job::Uploads(_) => 1,
-    };
+pub(crate) fn run(load: &Load<'_>, work: Job<'_>, watch: impl FnMut(&Moment)) -> Result<Measured> {
+    run_watched(load, work, LOOK, watch)
+}
+
+/// The same, with a call at the latest after `every`.
+fn run_watched(
+    load: &Load<'_>,
+    work: Job<'_>,
+    every: Duration,
+    mut watch: impl FnMut(&Moment),
+) -> Result<Measured> {
+    let threads = load.threads.min(load.concurrency);
     let common = Common {
         load,
         work,
         live: (0..threads).map(|_| Live::default()).collect(),
         barrier: Barrier::new(threads + 1),
         window: OnceLock::new(),
+        running: AtomicUsize::new(threads),
+        watcher: std::thread::current(),
+        crew: match work {
+            Job::Requests(_) => None,
+            Job::Uploads(uploads) => Some(Crew::new(uploads, threads)),
+        },
     };
     let runtimes = (0..threads)
         .map(|_| Builder::new_current_thread().enable_all().build())
@@ -134,7 +163,12 @@ pub(crate) fn run(load: &Load<'_>, work: Job<'_>, mut watch: impl FnMut(&Moment)
         let running: Vec<_> = runtimes
             .into_iter()
             .enumerate()
-            .map(|(index, runtime)| scope.spawn(move || common.thread(index, &runtime)))
+            .map(|(index, runtime)| {
+                scope.spawn(move || {
+                    let _running = Running(common);
+                    common.thread(index, &runtime)
+                })
+            })
             .collect();
         common.barrier.wait();
         let start = Instant::now();
@@ -143,9 +177,7 @@ pub(crate) fn run(load: &Load<'_>, work: Job<'_>, mut watch: impl FnMut(&Moment)
         let duration = if matches!(work, Job::Uploads(_)) { FOREVER } else { load.duration };
         let _ = common.window.set((start, Window { from, until: from + duration }));
         common.barrier.wait();
-        common.watch_until(from, &mut watch, &|| {
-            running.iter().all(std::thread::ScopedJoinHandle::is_finished)
-        });
+        common.watch_until(from, every, &mut watch);
         let mut tally = Tally::default();
         for thread in running {
             match thread.join() {
@@ -165,7 +197,7 @@ pub(crate) fn run(load: &Load<'_>, work: Job<'_>, mut watch: impl FnMut(&Moment)
 }
 
 impl Common<'_> {
-    fn watch_until(&self, from: Instant, watch: &mut impl FnMut(&Moment), finished: &dyn Fn() -> bool) {
+    fn watch_until(&self, from: Instant, every: Duration, watch: &mut impl FnMut(&Moment)) {
         let until = match self.work {
             Job::Requests(_) => Some(from + self.load.duration),
             Job::Uploads(_) => None,
@@ -173,7 +205,7 @@ impl Common<'_> {
         let mut measuring = false;
         loop {
             let now = Instant::now();
-            let ended = finished();
+            let ended = self.running.load(Ordering::Acquire) == 0;
             let over = ended || until.is_some_and(|until| now >= until);
             let sum = |of: fn(&Live) -> u64| self.live.iter().map(of).sum();
             measuring |= now >= from || over;
@@ -188,8 +220,8 @@ impl Common<'_> {
                 return;
             }
             let next = if measuring { until } else { Some(from) };
-            let left = next.map_or(LOOK, |next| next.saturating_duration_since(Instant::now()).min(LOOK));
-            std::thread::sleep(left);
+            let left = next.map_or(every, |next| next.saturating_duration_since(Instant::now()).min(every));
+            std::thread::park_timeout(left);
         }
     }
 
@@ -220,7 +252,9 @@ impl Common<'_> {
                 }
                 Job::Uploads(uploads) => {
                     let lanes = lanes.into_iter().map(|(_, lane)| lane).collect();
-                    tokio::select! { () = uploads.run(&context, lanes, self.load.stop) => {}, () = end => {} }
+                    let Some(crew) = &self.crew else { return Tally::default() };
+                    let running = uploads.run(&context, crew, lanes, index == 0, self.load.stop);
+                    tokio::select! { () = running => {}, () = end => {} }
                 }
             }
             context.tally.into_inner()
@@ -299,4 +333,62 @@ pub fn default_threads() -> usize {
 /// Requests a second in words.
 pub(crate) fn shown_rate(answers: u64, elapsed: Duration) -> String {
     units::show_number(units::float(answers) / elapsed.as_secs_f64().max(0.001))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::endpoint::Trust;
+    use crate::request::Operation;
+
+    /// A server that says yes to each piece that it reads.
+    fn server() -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                std::thread::spawn(move || {
+                    while stream.read(&mut [0; 1024]).is_ok_and(|read| read > 0) {
+                        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+                    }
+                });
+            }
+        });
+        format!("http://{address}")
+    }
+
+    #[test]
+    fn who_watches_is_woken_by_the_last_thread() {
+        let endpoints = [Endpoint::new(&server(), &Trust::default()).unwrap()];
+        let mut set = work::tests::set(Operation::GetObject, 5);
+        for request in &mut set[0] {
+            request.head = Box::from(&b"GET / HTTP/1.1\r\nhost: h\r\n\r\n"[..]);
+        }
+        let work = Work::ring(set, Some(40));
+        let load = Load {
+            endpoints: &endpoints,
+            block: &Block::new(),
+            concurrency: 4,
+            threads: 3,
+            warm_up: Duration::ZERO,
+            duration: FOREVER,
+            rate: None,
+            timeout: Duration::from_secs(10),
+            stop: &Stop::default(),
+        };
+        let mut last = None;
+        let began = Instant::now();
+        // It looks at the beginning, and would at the end of this hour.
+        let every = Duration::from_hours(1);
+        let measured = run_watched(&load, Job::Requests(&work), every, |moment| {
+            last = Some((moment.over, moment.answers));
+        });
+        assert_eq!(measured.unwrap().tally.answers(), 40);
+        assert_eq!(last, Some((true, 40)));
+        assert!(began.elapsed() < every / 2);
+    }
 }

@@ -1,10 +1,15 @@
-//! Uploads in parts: one after another, each with as many parts at once as there are lanes.
+//! Uploads in parts: one after another, each with as many parts at once as there are lanes. The
+//! first thread begins and completes uploads; parts are sent by all threads.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use tokio::sync::{Semaphore, watch};
 
 use super::Stop;
 use super::lane::{Context, Lane};
@@ -33,12 +38,72 @@ pub(crate) struct Uploads<'a> {
 }
 
 /// One upload in progress.
-struct Upload<'a> {
-    signing: &'a RefCell<Signing<'a>>,
+struct Upload {
+    /// Counted from 1.
+    number: u64,
     id: String,
-    next: Cell<usize>,
-    failed: Cell<bool>,
-    etags: RefCell<Vec<String>>,
+    next: AtomicUsize,
+    failed: AtomicBool,
+    etags: Mutex<Vec<String>>,
+}
+
+/// What there is to do for the threads that do not lead.
+#[derive(Clone)]
+enum Stage {
+    Waiting,
+    Parts(Arc<Upload>),
+    Over,
+}
+
+impl Stage {
+    /// True for more than the upload of this number, and all before it.
+    fn is_after(&self, number: u64) -> bool {
+        match self {
+            Self::Waiting => false,
+            Self::Parts(upload) => upload.number > number,
+            Self::Over => true,
+        }
+    }
+}
+
+/// What the threads tell one another.
+pub(crate) struct Crew {
+    /// All but the one that leads.
+    others: u32,
+    stage: watch::Sender<Stage>,
+    /// A permit for each of the others that has no more parts to send.
+    done: Semaphore,
+    /// Of parts by their length; they would be computed while others send.
+    digests: BTreeMap<u64, String>,
+}
+
+impl Crew {
+    /// Before the clock starts.
+    pub fn new(uploads: &Uploads<'_>, threads: usize) -> Self {
+        let mut digests = BTreeMap::new();
+        if uploads.payload == Payload::Signed {
+            let mut signing = Signing::new(uploads.credentials, uploads.payload, uploads.block);
+            for index in [0, uploads.parts() - 1] {
+                let length = uploads.part_bytes(index);
+                digests.insert(length, signing.digest(length));
+            }
+        }
+        Self {
+            others: u32::try_from(threads).unwrap_or(u32::MAX).saturating_sub(1),
+            stage: watch::Sender::new(Stage::Waiting),
+            done: Semaphore::new(0),
+            digests,
+        }
+    }
+}
+
+/// The others end when the thread that leads does, however that is.
+struct Lead<'a>(&'a Crew);
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        self.0.stage.send_replace(Stage::Over);
+    }
 }
 
 impl Uploads<'_> {
@@ -50,122 +115,152 @@ impl Uploads<'_> {
         self.size.saturating_sub(index as u64 * self.part_size).min(self.part_size)
     }
 
-    pub async fn run(&self, context: &Context<'_>, mut lanes: Vec<Lane>, stop: &Stop) {
-        let signing = RefCell::new(Signing::new(self.credentials, self.payload, self.block));
-        let mut done = 0;
-        while done == 0 || context.window.from.elapsed() < self.duration {
-            if stop.is_stopped() || self.most.is_some_and(|most| done >= most) {
-                break;
-            }
-            signing.borrow_mut().refresh();
-            self.upload(context, &signing, &mut lanes, stop).await;
-            done += 1;
+    /// What one thread does, with the lanes that are its own.
+    pub async fn run(&self, context: &Context<'_>, crew: &Crew, lanes: Vec<Lane>, leads: bool, stop: &Stop) {
+        let signing = Signing::new(self.credentials, self.payload, self.block).with(crew.digests.clone());
+        let worker = Worker { uploads: self, context, crew, signing: RefCell::new(signing), stop };
+        if leads {
+            worker.lead(lanes).await;
+        } else {
+            worker.follow(lanes).await;
         }
         context.tally.borrow_mut().exhausted = true;
     }
+}
 
-    async fn upload<'a>(
-        &'a self,
-        context: &Context<'_>,
-        signing: &'a RefCell<Signing<'a>>,
-        lanes: &mut [Lane],
-        stop: &Stop,
-    ) {
-        let Some(first) = lanes.first_mut() else { return };
-        let no_body = Body::Block(0);
-        let Some(create) =
-            self.request(context, signing, first, Operation::CreateMultipartUpload, "uploads=", no_body)
-        else {
-            return;
-        };
-        let (_, created) = first.perform(context, &create, Instant::now()).await;
-        let id = xml::first(&first.kept, "UploadId").filter(|_| created);
-        let Some(id) = id else { return };
-        let upload = Upload {
-            signing,
-            id: encoded(&id),
-            next: Cell::new(0),
-            failed: Cell::new(false),
-            etags: RefCell::new(vec![String::new(); self.parts()]),
-        };
-        join_all(lanes.iter_mut().map(|lane| self.parts_of(context, &upload, lane, stop))).await;
-        let Some(first) = lanes.first_mut() else { return };
-        let query = format!("uploadId={}", upload.id);
-        if upload.failed.get() || stop.is_stopped() {
-            let body = Body::Block(0);
-            if let Some(abort) =
-                self.request(context, signing, first, Operation::AbortMultipartUpload, &query, body)
-            {
-                first.perform(context, &abort, Instant::now()).await;
+/// One thread at work.
+struct Worker<'a, 'b> {
+    uploads: &'a Uploads<'a>,
+    context: &'a Context<'b>,
+    crew: &'a Crew,
+    signing: RefCell<Signing<'a>>,
+    stop: &'a Stop,
+}
+
+impl Worker<'_, '_> {
+    async fn lead(&self, mut lanes: Vec<Lane>) {
+        let _lead = Lead(self.crew);
+        let mut done = 0;
+        while done == 0 || self.context.window.from.elapsed() < self.uploads.duration {
+            if self.stop.is_stopped() || self.uploads.most.is_some_and(|most| done >= most) {
+                break;
             }
-            return;
-        }
-        let mut document = String::from("<CompleteMultipartUpload>");
-        for (index, etag) in upload.etags.borrow().iter().enumerate() {
-            let number = index + 1;
-            let etag = etag.replace('&', "&amp;").replace('<', "&lt;");
-            let _ = write!(document, "<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>");
-        }
-        document.push_str("</CompleteMultipartUpload>");
-        let body = Body::Text(document.into_bytes().into());
-        if let Some(complete) =
-            self.request(context, signing, first, Operation::CompleteMultipartUpload, &query, body)
-        {
-            first.perform(context, &complete, Instant::now()).await;
+            self.upload(done + 1, &mut lanes).await;
+            done += 1;
         }
     }
 
-    /// Sends parts until there are no more.
-    async fn parts_of(&self, context: &Context<'_>, upload: &Upload<'_>, lane: &mut Lane, stop: &Stop) {
+    async fn follow(&self, mut lanes: Vec<Lane>) {
+        let mut stages = self.crew.stage.subscribe();
+        let mut last = 0;
         loop {
-            let index = upload.next.get();
-            if index >= self.parts() || upload.failed.get() || stop.is_stopped() {
+            let stage = stages.wait_for(|stage| stage.is_after(last)).await.map(|stage| stage.clone());
+            let Ok(Stage::Parts(upload)) = stage else { return };
+            last = upload.number;
+            self.parts(&upload, &mut lanes).await;
+            self.crew.done.add_permits(1);
+        }
+    }
+
+    async fn upload(&self, number: u64, lanes: &mut [Lane]) {
+        self.signing.borrow_mut().refresh();
+        let Some(first) = lanes.first_mut() else { return };
+        let no_body = Body::Block(0);
+        let Some(create) = self.request(first, Operation::CreateMultipartUpload, "uploads=", no_body) else {
+            return;
+        };
+        let (_, created) = first.perform(self.context, &create, Instant::now()).await;
+        let id = xml::first(&first.kept, "UploadId").filter(|_| created);
+        let Some(id) = id else { return };
+        let upload = Arc::new(Upload {
+            number,
+            id: encoded(&id),
+            next: AtomicUsize::new(0),
+            failed: AtomicBool::new(false),
+            etags: Mutex::new(vec![String::new(); self.uploads.parts()]),
+        });
+        self.crew.stage.send_replace(Stage::Parts(Arc::clone(&upload)));
+        self.parts(&upload, lanes).await;
+        if let Ok(all) = self.crew.done.acquire_many(self.crew.others).await {
+            all.forget();
+        }
+        let Some(first) = lanes.first_mut() else { return };
+        self.end(&upload, first).await;
+    }
+
+    /// Completes an upload, or gives it up.
+    async fn end(&self, upload: &Upload, lane: &mut Lane) {
+        let query = format!("uploadId={}", upload.id);
+        let (operation, body) = if upload.failed.load(Ordering::Relaxed) || self.stop.is_stopped() {
+            (Operation::AbortMultipartUpload, Body::Block(0))
+        } else {
+            let etags = upload.etags.lock().unwrap_or_else(PoisonError::into_inner);
+            (Operation::CompleteMultipartUpload, Body::Text(document(&etags).into_bytes().into()))
+        };
+        if let Some(request) = self.request(lane, operation, &query, body) {
+            lane.perform(self.context, &request, Instant::now()).await;
+        }
+    }
+
+    /// Sends parts, one by each lane at a time, until there are no more.
+    async fn parts(&self, upload: &Upload, lanes: &mut [Lane]) {
+        self.signing.borrow_mut().refresh();
+        join_all(lanes.iter_mut().map(|lane| self.parts_of(upload, lane))).await;
+    }
+
+    async fn parts_of(&self, upload: &Upload, lane: &mut Lane) {
+        while !upload.failed.load(Ordering::Relaxed) && !self.stop.is_stopped() {
+            let index = upload.next.fetch_add(1, Ordering::Relaxed);
+            if index >= self.uploads.parts() {
                 return;
             }
-            upload.next.set(index + 1);
             let query = format!("partNumber={}&uploadId={}", index + 1, upload.id);
-            let body = Body::Block(self.part_bytes(index));
-            let Some(part) = self.request(context, upload.signing, lane, Operation::UploadPart, &query, body)
-            else {
-                return upload.failed.set(true);
+            let body = Body::Block(self.uploads.part_bytes(index));
+            let Some(part) = self.request(lane, Operation::UploadPart, &query, body) else {
+                return upload.failed.store(true, Ordering::Relaxed);
             };
             let mut sent = false;
             for _ in 0..ATTEMPTS {
-                (_, sent) = lane.perform(context, &part, Instant::now()).await;
-                if sent || stop.is_stopped() {
+                (_, sent) = lane.perform(self.context, &part, Instant::now()).await;
+                if sent || self.stop.is_stopped() {
                     break;
                 }
             }
             match lane.etag.take().filter(|_| sent) {
-                Some(etag) => upload.etags.borrow_mut()[index] = etag,
-                None => upload.failed.set(true),
+                Some(etag) => upload.etags.lock().unwrap_or_else(PoisonError::into_inner)[index] = etag,
+                None => upload.failed.store(true, Ordering::Relaxed),
             }
         }
     }
 
-    fn request(
-        &self,
-        context: &Context<'_>,
-        signing: &RefCell<Signing<'_>>,
-        lane: &Lane,
-        operation: Operation,
-        query: &str,
-        body: Body,
-    ) -> Option<Prepared> {
-        let subject = Subject { bucket: self.bucket, key: self.key, query, range: None };
-        let endpoint = &context.endpoints[lane.endpoint];
-        match signing.borrow_mut().request(endpoint, operation, &subject, body) {
+    fn request(&self, lane: &Lane, operation: Operation, query: &str, body: Body) -> Option<Prepared> {
+        let Uploads { bucket, key, .. } = *self.uploads;
+        let subject = Subject { bucket, key, query, range: None };
+        let endpoint = &self.context.endpoints[lane.endpoint];
+        match self.signing.borrow_mut().request(endpoint, operation, &subject, body) {
             Ok(mut request) => {
                 request.wanted.keep_bytes = if operation == Operation::UploadPart { 0 } else { DOCUMENT_MAX };
                 request.wanted.etag = operation == Operation::UploadPart;
                 Some(request)
             }
             Err(e) => {
-                *context.tally.borrow_mut().outside.entry(e).or_default() += 1;
+                *self.context.tally.borrow_mut().outside.entry(e).or_default() += 1;
                 None
             }
         }
     }
+}
+
+/// What completes an upload of parts with these ETags.
+fn document(etags: &[String]) -> String {
+    let mut document = String::from("<CompleteMultipartUpload>");
+    for (index, etag) in etags.iter().enumerate() {
+        let number = index + 1;
+        let etag = etag.replace('&', "&amp;").replace('<', "&lt;");
+        let _ = write!(document, "<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>");
+    }
+    document.push_str("</CompleteMultipartUpload>");
+    document
 }
 
 /// An upload's id, as it goes into a query.
@@ -189,5 +284,34 @@ mod tests {
     fn ids_are_encoded() {
         assert_eq!(encoded("aZ09-._~"), "aZ09-._~");
         assert_eq!(encoded("a+b/c=é"), "a%2Bb%2Fc%3D%C3%A9");
+    }
+
+    #[test]
+    fn digests_of_parts_are_there_before_they_are_sent() {
+        let credentials = Credentials {
+            access_key: "AKID".to_owned(),
+            secret_key: "hush".to_owned().into(),
+            security_token: None,
+            region: "us-east-1".to_owned(),
+        };
+        let block = Block::new();
+        let uploads = |payload, size| Uploads {
+            credentials: &credentials,
+            payload,
+            block: &block,
+            bucket: "b",
+            key: "k",
+            size,
+            part_size: 100,
+            most: None,
+            duration: Duration::ZERO,
+        };
+        let lengths = |payload, size| -> Vec<u64> {
+            Crew::new(&uploads(payload, size), 2).digests.into_keys().collect()
+        };
+        assert_eq!(lengths(Payload::Signed, 250), [50, 100]);
+        assert_eq!(lengths(Payload::Signed, 200), [100]);
+        assert_eq!(lengths(Payload::Signed, 0), [0]);
+        assert!(lengths(Payload::Unsigned, 250).is_empty());
     }
 }

@@ -240,8 +240,7 @@ pub struct BenchOptions {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = positive_duration)]
     pub timeout: Duration,
 
-    /// Threads that send, but for multipart; half as many as there are processors, and at most 8,
-    /// unless given
+    /// Threads that send; half as many as there are processors, and at most 8, unless given
     #[arg(long, value_name = "N", value_parser = whole::<u16, 1, 256>)]
     pub threads: Option<u16>,
 

@@ -104,7 +104,6 @@ fn own_steps(options: &BenchOptions, endpoints: usize, swept: &[usize]) -> Resul
 /// Options that say nothing of this step were meant for another.
 fn refuse_foreign(options: &BenchOptions, step: &Step) -> Result<(), String> {
     let test = step.test;
-    let of_many_threads = test != Test::Multipart;
     // An upload is of one object, and each stream has its own.
     let with_objects = !matches!(test, Test::Multipart | Test::Streams);
     let with_rate = !matches!(test, Test::Multipart | Test::Burst);
@@ -115,7 +114,6 @@ fn refuse_foreign(options: &BenchOptions, step: &Step) -> Result<(), String> {
         (options.mix.is_some(), "--mix", test == Test::Mixed),
         (options.page.is_some(), "--page", matches!(test, Test::List | Test::Mixed)),
         (options.objects.is_some(), "--objects", with_objects),
-        (options.threads.is_some(), "--threads", of_many_threads),
         (options.rate.is_some(), "--rate", with_rate),
         (options.count.is_some(), "--count", test != Test::Burst),
         (step.fastest, "--concurrency fastest", repeatable),
