@@ -106,8 +106,8 @@ impl<'a> Line<'a> {
         if target.len() > TARGET_BYTES_MAX { beginning(target) } else { target }
     }
 
-    /// The path and the query of [`Self::target`]. None of a target that is cut: what is missing may
-    /// be what would have had the query left out.
+    /// The path and the query of [`Self::target`]; no query of one that is cut: what is missing may
+    /// be what would have had it left out.
     pub fn path_and_query(&self) -> (&'a str, Option<&'a str>) {
         let (path, query) = (self.head.uri.path(), self.head.uri.query());
         if path.len() + query.map_or(0, str::len) >= TARGET_BYTES_MAX {
