@@ -61,7 +61,7 @@ class Scale:
 
 SMALL = Scale(
     bursts=(100, 150, 200, 250, 300, 350),
-    one_at_a_time=50,
+    one_at_a_time=300,
     parts_bytes=GIB // 2,
     parts_at_once=(1, 4, 8),
     head_clients=(1, 5, 10, 15, 20),
