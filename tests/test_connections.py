@@ -445,8 +445,11 @@ class TestDrain:
 
     def test_the_first_request_of_a_connection_is_waited_for(self, make_server):
         """No other server can take it: the connection was accepted. One that never comes holds nobody up."""
-        bucket = Bucket(make_server(), "bucket").create()
-        bucket.put("key", b"data")
+        first = Bucket(make_server(), "bucket").create()
+        first.put("key", b"data")
+        first.server.stop()
+        # One that nobody has connected to yet.
+        bucket = Bucket(make_server(tree=first.server.tree), "bucket")
 
         def sockets() -> int:
             return sum("socket:" in path for path in opened_by(bucket.server.pid))
