@@ -490,10 +490,11 @@ class TestVolumesThatDoNotAnswer:
         assert look(server, "/-/ready")[0] == 200
         before = threads(server)
         process.send_signal(signal.SIGSTOP)
-        not_ready = (503, "not ready: DIR: the storage does not answer\n")
+        # The gateway waits for the storage, which waits for DIR: on a busy machine the first may give up first.
+        not_ready = {(503, f"not ready: {of}the storage does not answer\n") for of in ("DIR: ", "")}
         with ThreadPoolExecutor(60) as pool:
             answers = list(pool.map(lambda _: look(server, "/-/ready"), range(200)))
-        assert set(answers) == {not_ready}
+        assert set(answers) <= not_ready
         assert threads(server) < before + 20
         assert metrics(server)['slipway_volume_answers{volume="."}'] == 0
         process.send_signal(signal.SIGCONT)
