@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use digest_lanes::{Md5, Md5Steps, Sha256Steps};
-use s3_types::{ChecksumAlgorithm, Checksums, Digests, ETagSource};
+use s3_types::{ChecksumAlgorithm, Checksums, Digests, ETag, ETagSource};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::{ErrorCode, Result, S3Error};
 use tokio::join;
@@ -52,15 +52,18 @@ impl<'a> DigestPlan<'a> {
         }
     }
 
-    /// Begins to digest a body.
+    /// Begins to digest a body. Where neither backend nor client want a digest, that is the SHA-256
+    /// that a client signed, if the body is large: lanes take less CPU for it than the decoder.
     pub(super) fn begin(self, body: &mut DecodedBody<'_>, expected: &ChecksumRequest) -> BodyDigests {
-        let algorithm = expected.algorithm.unwrap_or(self.default);
         let large = body.length() > DIGEST_INLINE_BYTES_MAX;
         let signed = body.sha256();
-        let checksums = Checksums::new(Some(algorithm), self.etag, large || signed.is_some());
-        let needs_md5 = checksums.needs_md5() || expected.content_md5.is_some();
-        let slow = if large {
-            let needs_sha256 = body.leave_sha256() || algorithm == ChecksumAlgorithm::Sha256;
+        let wanted = self.wanted || expected.algorithm.is_some() || expected.content_md5.is_some();
+        let algorithm = wanted.then(|| expected.algorithm.unwrap_or(self.default));
+        let checksums = algorithm.map(|of| Checksums::new(Some(of), self.etag, large || signed.is_some()));
+        let needs_md5 =
+            checksums.as_ref().is_some_and(Checksums::needs_md5) || expected.content_md5.is_some();
+        let needs_sha256 = large && (body.leave_sha256() || algorithm == Some(ChecksumAlgorithm::Sha256));
+        let slow = if large && (needs_md5 || needs_sha256) {
             Slow::Elsewhere(Elsewhere {
                 md5: needs_md5.then(|| self.services.md5.stream()),
                 sha256: needs_sha256.then(|| self.services.sha256.stream()),
@@ -78,12 +81,13 @@ pub(super) struct BodyDigests {
     slow: Slow,
     /// The SHA-256 that the client signed.
     signed: Option<[u8; 32]>,
-    checksums: Checksums,
+    /// `None` if nobody wants a digest.
+    checksums: Option<Checksums>,
 }
 
 /// What [`BodyDigests`] has computed.
 pub(super) struct Computed {
-    /// What is kept.
+    /// What is kept; an MD5 of zeros if nobody wants a digest.
     pub digests: Digests,
     /// All zeros if nothing needed it.
     pub md5: [u8; 16],
@@ -105,7 +109,9 @@ impl BodyDigests {
             Slow::Here(Some(md5)) => md5.update(piece),
             Slow::Elsewhere(elsewhere) => elsewhere.update(piece).await,
         }
-        self.checksums.update(piece);
+        if let Some(checksums) = &mut self.checksums {
+            checksums.update(piece);
+        }
     }
 
     pub async fn finish(self) -> Result<Computed> {
@@ -118,7 +124,10 @@ impl BodyDigests {
         };
         let md5 = md5.unwrap_or_default();
         // What was signed and is not what came is found out by whoever verifies it.
-        let digests = self.checksums.finish(md5, sha256.or(self.signed));
+        let digests = match self.checksums {
+            Some(checksums) => checksums.finish(md5, sha256.or(self.signed)),
+            None => Digests { etag: ETag::Md5(md5), checksum: None },
+        };
         Ok(Computed { digests, md5, sha256 })
     }
 }

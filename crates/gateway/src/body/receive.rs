@@ -1,7 +1,7 @@
 //! Bodies that become objects and parts.
 
 use backend::{BackendError, ObjectWriter};
-use s3_types::{Digests, ETag};
+use s3_types::Digests;
 use s3_wire::headers::{ChecksumRequest, Md5Of, verify_checksum, verify_content_md5};
 use s3_wire::{Result, S3Error};
 
@@ -17,18 +17,11 @@ pub async fn receive(
     plan: DigestPlan<'_>,
     failed: impl Fn(BackendError) -> S3Error + Send,
 ) -> Result<Digests> {
-    let asked = expected.algorithm.is_some() || expected.content_md5.is_some();
-    let mut digests = (plan.wanted || asked).then(|| plan.begin(&mut body, &expected));
+    let mut digests = plan.begin(&mut body, &expected);
     while let Some(piece) = body.next().await? {
-        if let Some(digests) = &mut digests {
-            digests.update(&piece).await;
-        }
+        digests.update(&piece).await;
         writer.write(piece).await.map_err(&failed)?;
     }
-    let Some(digests) = digests else {
-        body.finish(None)?;
-        return Ok(Digests { etag: ETag::Md5([0; 16]), checksum: None });
-    };
     let computed = digests.finish().await?;
     let trailers = body.finish(computed.sha256)?;
     if let Some(md5) = expected.content_md5 {
