@@ -4,6 +4,7 @@ import contextlib
 import csv
 import html.parser
 import http.server
+import itertools
 import json
 import os
 import pty
@@ -13,6 +14,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,32 @@ from support.wire import poll
 
 # For a mix whose rarest operation has to occur on a busy machine too, and answers of many MiB.
 MANY = ("--duration", "3s", "--warm-up", "100ms")
+
+
+@contextlib.contextmanager
+def answering(body: Callable[[http.server.BaseHTTPRequestHandler], str]) -> Iterator[str]:
+    """The endpoint of a server that answers each request with 200 and what `body` makes of it."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            text = body(self).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        do_GET = do_PUT = do_DELETE = answer
+
+        def log_message(self, *_) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 @pytest.mark.parametrize(
@@ -236,67 +264,35 @@ class TestErrors:
         """Nothing is deleted that this run has not made, nor what a given bucket has beside its prefix."""
         asked: list[str] = []
 
-        class Liar(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+        def body(request: http.server.BaseHTTPRequestHandler) -> str:
+            asked.append(request.requestline)
+            path = request.path
+            key = uploads if "uploads=" in path else listed if "max-keys=1000" in path else ""
+            entry = f"<Contents><Key>{key}</Key><UploadId>1</UploadId></Contents>" if key else ""
+            return f"<R>{entry}</R>"
 
-            def answer(self):
-                asked.append(self.requestline)
-                self.rfile.read(int(self.headers.get("content-length", 0)))
-                key = uploads if "uploads=" in self.path else listed if "max-keys=1000" in self.path else ""
-                entry = f"<Contents><Key>{key}</Key><UploadId>1</UploadId></Contents>" if key else ""
-                body = f"<R>{entry}</R>".encode()
-                self.send_response(200)
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            do_GET = do_PUT = do_DELETE = answer
-
-            def log_message(self, *_):
-                pass
-
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Liar) as liar:
-            threading.Thread(target=liar.serve_forever, daemon=True).start()
-            endpoint = f"http://127.0.0.1:{liar.server_port}"
-            arguments = ("put", "--size", "1k", "--count", "4", "-c", "2", "--bucket", "mine", *QUICK)
+        arguments = ("put", "--size", "1k", "--count", "4", "-c", "2", "--bucket", "mine", *QUICK)
+        with answering(body) as endpoint:
             report = Run(tmp_path, endpoint, *arguments).end(status=1)
-            liar.shutdown()
         assert "not of this run's making" in report["problems"][0]
         assert [line for line in asked if not line.startswith(("PUT", "GET"))] == []
 
     def test_a_server_that_lists_without_end(self, tmp_path):
         """The run ends, however many keys of its own kind a server makes up."""
         deleted: list[str] = []
+        numbers = itertools.count()
 
-        class Liar(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            made_up = 0
+        def body(request: http.server.BaseHTTPRequestHandler) -> str:
+            if request.command == "DELETE":
+                deleted.append(request.path)
+            if "max-keys=1000" not in request.path:
+                return ""
+            prefix = request.path.partition("prefix=")[2].partition("&")[0] or "put-1/"
+            return f"<R><Key>{prefix}{next(numbers):07}-1024</Key></R>"
 
-            def answer(self):
-                self.rfile.read(int(self.headers.get("content-length", 0)))
-                body = b""
-                if self.command == "DELETE":
-                    deleted.append(self.path)
-                if "max-keys=1000" in self.path:
-                    prefix = self.path.partition("prefix=")[2].partition("&")[0] or "put-1/"
-                    body = f"<R><Key>{prefix}{Liar.made_up:07}-1024</Key></R>".encode()
-                    Liar.made_up += 1
-                self.send_response(200)
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            do_GET = do_PUT = do_DELETE = answer
-
-            def log_message(self, *_):
-                pass
-
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Liar) as liar:
-            threading.Thread(target=liar.serve_forever, daemon=True).start()
-            endpoint = f"http://127.0.0.1:{liar.server_port}"
-            arguments = ("put", "--size", "1k", "--count", "20", "--objects", "20", "-c", "2", *QUICK)
+        arguments = ("put", "--size", "1k", "--count", "20", "--objects", "20", "-c", "2", *QUICK)
+        with answering(body) as endpoint:
             report = Run(tmp_path, endpoint, *arguments).end(status=1)
-            liar.shutdown()
         assert "the server lists more than was made" in report["problems"][0]
         assert len(deleted) < 200
 

@@ -71,7 +71,8 @@ def test_headers(start, log, source, header, value):
 @pytest.mark.parametrize(
     "value, expected",
     [
-        # What the proxy quotes, such as the client's Host, is its word of the host, not of the client.
+        # What the proxy quotes, such as the client's Host, is its word of the host, not of the
+        # client.
         (f'for={CLIENT};host="x;for=6.6.6.6"', CLIENT),
         (f'proto=http;host="x;for=6.6.6.6";for={CLIENT}', CLIENT),
         (f'for={CLIENT};host="x, for=6.6.6.6;proto=https"', CLIENT),

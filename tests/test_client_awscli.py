@@ -57,7 +57,8 @@ def test_cp_in_parts(aws, bucket, tmp_path):
 
 def test_sync(aws, bucket, tmp_path):
     tree = make_tree(tmp_path / "source")
-    # Times of objects are in whole seconds: what is written in the second of its upload seems newer.
+    # Times of objects are in whole seconds: what is written in the second of its upload seems
+    # newer.
     past = time.time() - 10
     for name in tree:
         os.utime(tmp_path / "source" / name, (past, past))

@@ -31,7 +31,8 @@ pytestmark = [
 ]
 
 BLOCK = 1024
-# The root, as many blocks of the index as it has room for, and as many blocks of names as these have.
+# The root, as many blocks of the index as it has room for, and as many blocks of names as these
+# have.
 LIMIT = BLOCK * (1 + (BLOCK - 32) // 8 + (BLOCK - 32) // 8 * ((BLOCK - 8) // 8))
 NO_ROOM = "The file system has no room for this name in its directory."
 CURE = "tune2fs -O large_dir"

@@ -13,7 +13,8 @@ from support.server import assert_nothing_staged, by_other_mount
 from support.wire import poll
 
 MIB = 1 << 20
-# Of rounds in which all of a large directory is listed, again and again, one in so many is made where each key is ten messages.
+# Of rounds in which all of a large directory is listed, again and again, one in so many is made
+# where each key is ten messages.
 SHARE = int(os.environ.get("SLIPWAY_RACE_SHARE", "1"))
 
 

@@ -449,7 +449,8 @@ class TestAnotherInThePlaceOfRecords:
     @pytest.mark.parametrize("owner", [VICTIM, 0])
     def test_what_is_no_record_is_neither_replaced_nor_removed(self, bucket, owner):
         of_victim(bucket.file("d/v"), "a", "b")
-        # Neither a record nor what a newer version may have written, with which the object would stay.
+        # Neither a record nor what a newer version may have written, with which the object would
+        # stay.
         bucket.file("d/v/a").write_text("\0" + KEPT)
         for path in [bucket.file("d/v"), *bucket.file("d/v").iterdir()]:
             os.chown(path, owner, owner)

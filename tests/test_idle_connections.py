@@ -130,7 +130,8 @@ def test_many_take_little_memory(make_server, open_files):
             connections.append(server.raw.connect())
             connections[-1].send(head)
             expect.ok(connections[-1].response("HEAD"))
-        # Those of the first thousand are kept; an unoptimised build's requests take more than those of a release.
+        # Those of the first thousand are kept; an unoptimised build's requests take more than those
+        # of a release.
         assert server.status_kib("VmRSS") - before < number * 12
         for connection in connections[::100]:
             connection.send(head)

@@ -128,7 +128,8 @@ ODD_KEYS = [
     "x.tmp",
     "lost+found",
 ]
-# Where each level is a call to a server, or no file may be deeper than a path is long (tests/file_systems).
+# Where each level is a call to a server, or no file may be deeper than a path is long
+# (tests/file_systems).
 if os.environ.get("SLIPWAY_SHALLOW"):
     ODD_KEYS = [key for key in ODD_KEYS if key.count("/") < 100]
 

@@ -10,7 +10,8 @@ from support.bucket import Bucket, unique_bucket_name
 from support.model import Page, list_page
 from support.server import remove_tree
 
-# Few different letters, so that prefixes collide; a character below '/' and two above, and one of two bytes.
+# Few different letters, so that prefixes collide; a character below '/' and two above, and one of
+# two bytes.
 ALPHABET = ["a", "b", "ab", "-", "0", "/", "/", "é", " ", "//"]
 PREFIXES = ["", "a", "a/", "b/", "a/b", "é", "/", "zzz", "ab", "a//"]
 DELIMITERS = ["", "/", "b", "//", "/a", "é"]

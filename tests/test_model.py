@@ -141,7 +141,8 @@ class Round:
         self.by_hand = [self.chance.choice(directories) + name for name in NAMES] + sorted(walk.person.files)
         # Not read by clients in this round.
         self.edited: set[str] = set()
-        # New versions of this round: ETags for conditions that come true only if another's write does.
+        # New versions of this round: ETags for conditions that come true only if another's write
+        # does.
         self.planned: list[New] = []
         self.uploads: list[tuple[str, str, bytes, Version]] = []
         self.steps: list[Step] = []
@@ -267,7 +268,8 @@ class Round:
         key = self.chance.choice(there or self.hot)
         version = self.walk.truth.get(key)
         usual = ("if-match", version.etag) if version and version.etag else ("if-none-match", "*")
-        # All with the condition, or some without it, and some deletes, of which the first decides for many.
+        # All with the condition, or some without it, and some deletes, of which the first decides
+        # for many.
         all_alike = self.chance.random() < 0.6
         for number, (_, plan) in enumerate(plans):
             # Through all gateways in turn.

@@ -300,7 +300,8 @@ class TestComplete:
     @pytest.mark.parametrize(
         "algorithm, kind, given, named",
         [
-            # Without a type it is taken for a composite one, which CRC32C's are where nothing else is said.
+            # Without a type it is taken for a composite one, which CRC32C's are where nothing else
+            # is said.
             ("CRC32C", "FULL_OBJECT", checksum("CRC32C", b"data"), None),
             ("CRC32C", "FULL_OBJECT", composite("CRC32C", [b"data"]), None),
             ("SHA256", "COMPOSITE", composite("SHA256", [b"data"]).replace("-1", "-2"), None),

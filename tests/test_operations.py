@@ -490,7 +490,8 @@ class TestVolumesThatDoNotAnswer:
         assert look(server, "/-/ready")[0] == 200
         before = threads(server)
         process.send_signal(signal.SIGSTOP)
-        # The gateway waits for the storage, which waits for DIR: on a busy machine the first may give up first.
+        # The gateway waits for the storage, which waits for DIR: on a busy machine the first may
+        # give up first.
         not_ready = {(503, f"not ready: {of}the storage does not answer\n") for of in ("DIR: ", "")}
         with ThreadPoolExecutor(60) as pool:
             answers = list(pool.map(lambda _: look(server, "/-/ready"), range(200)))

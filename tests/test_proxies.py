@@ -59,7 +59,8 @@ KEYS = [
     "k" * 1024,
     "é" * 512,
 ]
-# nginx refuses paths that lead above the root before it looks at anything else. "/bucket/.." does not.
+# nginx refuses paths that lead above the root before it looks at anything else. "/bucket/.." does
+# not.
 NGINX_REFUSES = ["../../above", "../../../above"]
 
 

@@ -291,8 +291,8 @@ class TestTwice:
         assert state.now() == state.before
 
 
-# What a write answers to a header of the model that it does not have in its own input, or with a value of no meaning.
-# What it does with those of its own: test_model_members.py.
+# What a write answers to a header of the model that it does not have in its own input, or with a
+# value of no meaning. What it does with those of its own: test_model_members.py.
 def foreign_headers(operation: str) -> list[str]:
     own = {*s3_model.operations()[operation].headers, *COMMON, *PASSED_OVER.get(operation, ())}
     return [name for name in s3_model.all_headers() if name.startswith(("x-amz-", "if-")) and name not in own]

@@ -104,7 +104,8 @@ class TestSpecialFiles:
         """To open a FIFO wakes its writers; to open a device may set it in motion."""
         bucket.put("key", b"x")
         raw = bucket.raw.with_(timeout=5.0)
-        # So often that it is in the kernel's cache of names, which is another way through the server.
+        # So often that it is in the kernel's cache of names, which is another way through the
+        # server.
         for key in ("special", "link", "special", "special/", "special/below"):
             expect.error(raw.get(bucket.path(key)), "NoSuchKey", Key=key)
             expect.head_error(raw.head(bucket.path(key)), 404)

@@ -25,24 +25,27 @@ FAILURES = {"InternalError": 500, "SlowDown": 503, "ServiceUnavailable": 503, "I
 
 # Calls that a signal may interrupt on some file system. Nowhere else would anyone look for it.
 INTERRUPTIBLE = {"openat", "openat2", "flock", "fallocate", "copy_file_range", "fsync", "pread64"}
-# Whatever fails has cleaned up by itself; only after a crash is that for the sweep. But for those calls whose own failure leaves something,
-# with the reason.
+# Whatever fails has cleaned up by itself; only after a crash is that for the sweep. But for those
+# calls whose own failure leaves something, with the reason.
 LEAVES = {"unlinkat": "what could not be removed is still there"}
 # And what an error leaves to the sweep by design, by the names of cases.
 FOR_THE_SWEEP = {
     # The object is gone, and a note tells of the directories that could not be removed after it.
     r"delete-.*": r"\.slipway/staging/\*|[^.].*/",
-    # The journal, by which who asks again, or the sweep, ends what may be published already (decision 0007); or parts that nobody can
-    # find any more, in a directory that could not be read.
+    # The journal, by which who asks again, or the sweep, ends what may be published already
+    # (decision 0007); or parts that nobody can find any more, in a directory that could not be
+    # read.
     r"complete.*": r"\.slipway/uploads/\*/.*",
     # Parts stay as long as a power cut might bring the upload back.
     r"abort": r"\.slipway/uploads/\*/.*",
-    # The old object's companion, when a power cut might bring its name back, or when it could not be read whether it is another's too.
+    # The old object's companion, when a power cut might bring its name back, or when it could not
+    # be read whether it is another's too.
     r"(delete|overwrite-of|overwrite-by)-big-record": r"\.slipway/overflow/\* \(of no object\)",
     # What was the bucket, with what could not be read of it.
     r"delete-(empty-)?bucket": r"\.slipway,deleting,.*",
 }
-# The same where the error was that something could not be read: a record beside its file, and a note of it.
+# The same where the error was that something could not be read: a record beside its file, and a
+# note of it.
 UNREAD = r"\.slipway,records/.* \(of nothing\)|\.slipway/staging/\*"
 WRITES = {"pwrite64", "pwritev", "pwritev2"}
 
@@ -259,8 +262,8 @@ class Campaign:
         problems = []
         if FAILURES.get(answer) != response.status:
             problems.append(f"an odd answer: {response}")
-        # What an fsync failed to put on disk is there all the same, for now. S3's 5xx does not say that
-        # nothing happened.
+        # What an fsync failed to put on disk is there all the same, for now. S3's 5xx does not say
+        # that nothing happened.
         if now != "old" and call.name != "fsync":
             problems.append(f"{answer}, but the state is {now}")
         return problems

@@ -40,10 +40,11 @@ class Case:
     sample: int = 0
     # Whether each key is for itself old or new, instead of all together.
     by_key: bool = False
-    # A crash may leave the object new and the upload not yet gone, or its uploads away and the bucket not
-    # yet: the sweep ends that.
+    # A crash may leave the object new and the upload not yet gone, or its uploads away and the
+    # bucket not yet: the sweep ends that.
     in_steps: bool = False
-    # A key that the request makes once only: deleted after the fault, it is not made by repeating that.
+    # A key that the request makes once only: deleted after the fault, it is not made by repeating
+    # that.
     once: str | None = None
     # What the request answers if it had been done already.
     again: tuple[int, ...] = (200, 204)

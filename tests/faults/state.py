@@ -12,7 +12,8 @@ ATTRIBUTE, SELF = "user.slipway", ".slipway,self"
 RECORDS, OF_DIRECTORY = ".slipway,records", ".slipway,directory"
 VOLATILE = ("date", "server", "x-amz-request-id", "x-amz-id-2", "last-modified", "connection")
 
-# Directories of the server's own that stay once they were needed, as do lock files; receipts stay for a day.
+# Directories of the server's own that stay once they were needed, as do lock files; receipts stay
+# for a day.
 KEPT = {
     ".slipway",
     ".slipway/.slipway,own",

@@ -45,7 +45,8 @@ SUITE_SECONDS = 900
 NOT_OF_FILES = ["index_memory"]
 # Each of 6,000 levels is a call to a server there, and again for each level below it.
 LEFT_OUT = {"moosefs": ["depths"]}
-# For `--all`: of these, `./test` runs all on its own file system, and others show less of what a file system does.
+# For `--all`: of these, `./test` runs all on its own file system, and others show less of what a
+# file system does.
 LONG = ["backend_posix", "uploads", "listing_model", "test_listing_model", "test_keys", "test_multipart"]
 # Where every call is a message to another process, and nothing is cached, it takes many minutes.
 SLOW = {"bindfs": ["depths"], "sshfs": ["depths"]}
@@ -65,10 +66,12 @@ BOUNDED = ["bindfs", "bindfs-plain", "sshfs", "exfat", "ntfs"]
 SIDECAR = {"SLIPWAY_METADATA": "sidecar"}
 NO_ATTRIBUTES = "keeps no user extended attributes"
 WITHOUT_ATTRIBUTES = ["sshfs", "exfat"]
-# Where a gateway must refuse to serve at all, with a sentence that has this. Then there is nothing else to test.
+# Where a gateway must refuse to serve at all, with a sentence that has this. Then there is nothing
+# else to test.
 ONE_NAME = "KEY and key are one name"
 MUST_REFUSE = {"no-case": ONE_NAME, "no-links": "no hard links", "exfat": ONE_NAME}
-# What fails today, by file system and suite (tests/README.md says why), and so is no failure of a run.
+# What fails today, by file system and suite (tests/README.md says why), and so is no failure of a
+# run.
 KNOWN: dict[str, set[str]] = {
     "lost-answers": {"conformance", "races", "test_races"},
 }

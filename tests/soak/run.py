@@ -38,14 +38,15 @@ WORK = [
     ("mixed", "--mix", "get=45,put=25,head=20,list=5,delete=5", "--size", "40k", "-c", "300"),
 ]
 STEP = ("--duration", "2s", "--warm-up", "100ms")
-# The runtime keeps a thread for 10 s that has nothing to do, and each has a stack and free lists of its own: 80 of
-# them took 10 MiB, and how many there are depends on what else the machine does.
+# The runtime keeps a thread for 10 s that has nothing to do, and each has a stack and free lists of
+# its own: 80 of them took 10 MiB, and how many there are depends on what else the machine does.
 REST_SECONDS = 12
 # Full after the first round, so that what grows from then on is none of theirs.
 CACHES = ("--index-cache", "4", "--object-cache", "4")
-# By default the C library's allocator gives each thread an arena of its own, up to eight for each processor, and keeps
-# some of what was in each: 15 MiB more at rest after 17 rounds on two processors, of which (by malloc_stats) 2 MiB
-# were in use, all of them caches that fill. With two arenas what is left over is seen sooner.
+# By default the C library's allocator gives each thread an arena of its own, up to eight for each
+# processor, and keeps some of what was in each: 15 MiB more at rest after 17 rounds on two
+# processors, of which (by malloc_stats) 2 MiB were in use, all of them caches that fill. With two
+# arenas what is left over is seen sooner.
 ALLOCATOR = {"MALLOC_ARENA_MAX": "2"}
 GROWTH_KIB_MAX = 8 << 10
 

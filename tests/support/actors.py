@@ -115,7 +115,8 @@ def conditional_rule(upload: str, rule: Callable, accepted: Callable, response: 
             return []  # It cannot have come before its upload was created.
         ended = state._replace(noted=state.noted - {then})
         if accepted(ended) and then[1] is not ended.version:
-            # Empty ones that follow each other within a tick of the clock may be the same file to all eyes.
+            # Empty ones that follow each other within a tick of the clock may be the same file to
+            # all eyes.
             alike = then[1] and ended.version and then[1].body == ended.version.body
             conflict = [ended] if outcome == (409, "ConditionalRequestConflict") else []
             return conflict or (rule(ended) if alike else [])
@@ -503,7 +504,8 @@ class Person(Actor):
         self._touch(path.parent)
         for _ in range(100):
             self.outside.write_bytes(body)
-            # A gateway may remove the directory before the file is in it, or have an object in its place.
+            # A gateway may remove the directory before the file is in it, or have an object in its
+            # place.
             with contextlib.suppress(FileNotFoundError):
                 try:
                     path.parent.mkdir(parents=True, exist_ok=True)
@@ -543,8 +545,8 @@ class Person(Actor):
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return
         except OSError as error:
-            # A directory with something in it is in the way, or inside the moved one.
-            # XFS says EEXIST of a directory that is not empty, sshfs EPERM of whatever its server can't do.
+            # A directory with something in it is in the way, or inside the moved one. XFS says
+            # EEXIST of a directory that is not empty, sshfs EPERM of whatever its server can't do.
             known = {errno.ENOTEMPTY, errno.EEXIST, errno.EINVAL} | ({errno.EPERM} if SIDECARS else set())
             assert error.errno in known, error
             return

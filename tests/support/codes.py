@@ -152,7 +152,8 @@ EXPECTED: dict[str, tuple[int, str]] = {
     ),
 }
 
-# Codes that the server knows and no test here can bring about for certain, with the reason. To be kept short.
+# Codes that the server knows and no test here can bring about for certain, with the reason. To be
+# kept short.
 NOT_TRIGGERED: dict[str, str] = {}
 
 _RECORD = "SLIPWAY_TESTS_SEEN_CODES"

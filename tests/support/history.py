@@ -50,7 +50,8 @@ class State(NamedTuple):
     version: Version | None = None
     # (id, "completed" or "aborted") of this key's uploads that are over.
     uploads: frozenset[tuple[str, str]] = frozenset()
-    # (id, what the key had when it was created) of uploads that are to be completed with a condition.
+    # (id, what the key had when it was created) of uploads that are to be completed with a
+    # condition.
     noted: frozenset[tuple[str, Version | None]] = frozenset()
 
 

@@ -23,7 +23,8 @@ NOBODY = 65534
 # Buckets are hosts below this name too, on the server that most tests share.
 DOMAIN = "s3.slipway.test"
 START_SECONDS = 20
-# Records are in files, in this directory beside those that they are of, where the environment asks for that.
+# Records are in files, in this directory beside those that they are of, where the environment asks
+# for that.
 RECORDS = ".slipway,records"
 # What a file is called that was removed through FUSE while it was open.
 LINGERING = re.compile(r"\.fuse_hidden[0-9a-f]{16}")

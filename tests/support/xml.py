@@ -44,7 +44,8 @@ class Element:
         return [Element(child).name for child in self.node]
 
 
-# References to characters that XML 1.0 does not have. S3 writes them where a key has such characters.
+# References to characters that XML 1.0 does not have. S3 writes them where a key has such
+# characters.
 _ILLEGAL = re.compile(
     rb"&#(?:x0*(?:[0-8BCEF]|1[0-9A-F]|FFF[EF])|0*(?:[0-8]|1[12]|1[4-9]|2[0-9]|3[01]));", re.IGNORECASE
 )

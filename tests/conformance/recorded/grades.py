@@ -18,7 +18,8 @@ GRADES = ("strict", "aws", "core", "superset", "none")
 # Stands where one of the sides has nothing.
 MISSING = "MISSING"
 
-# What S3 itself does not answer twice, by test, step and place: (name contains, step, place begins with).
+# What S3 itself does not answer twice, by test, step and place: (name contains, step, place begins
+# with).
 _WRONG_PARTS = "complete-multipart-wrong-parts-checksum"
 NOT_REPEATABLE = [
     # The recording shows the other buckets of the account.
