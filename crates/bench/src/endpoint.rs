@@ -24,7 +24,7 @@ const SYSTEM_ROOTS: [&str; 4] = [
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 ];
-/// What to do where there are none.
+/// The advice in the error of a system without trusted certificates.
 const WITHOUT_ROOTS: &str = "name one with --ca, or trust anyone with --insecure";
 
 /// Whom to trust.
@@ -104,8 +104,8 @@ pub fn port(authority: &Authority, default: u16) -> Result<u16> {
     named.ok_or_else(|| "the port is a number from 1 to 65535".to_owned())
 }
 
-/// What makes TLS connections to a host, and the name by which it is to be known. `without_roots`
-/// tells people what to do where the system has no list of authorities.
+/// A connector for TLS to `host`, and the name its certificate must have. `without_roots` is the
+/// advice in the error of a system without trusted certificates.
 pub fn tls_client(
     host: &str,
     trust: &Trust,

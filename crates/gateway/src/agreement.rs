@@ -13,7 +13,7 @@ use crate::state_dir;
 
 /// Others may read it: it is no secret.
 const MODE: u32 = 0o644;
-/// Where a tree says that its records are in files beside the objects'.
+/// The file in a tree's `.slipway` that says: records are in files, not in attributes.
 const METADATA_FILE: &str = "metadata";
 
 /// The file, beside its format. A newer gateway may note more.
@@ -32,7 +32,7 @@ struct Value {
     theirs: fn(&Noted) -> Option<&String>,
 }
 
-/// What clients would see differ.
+/// The options on which gateways have to agree because clients would see a difference.
 fn values(options: &ServeOptions) -> [Value; 3] {
     [
         Value { name: "region", ours: options.region.clone(), theirs: |noted| noted.region.as_ref() },
@@ -49,8 +49,8 @@ fn values(options: &ServeOptions) -> [Value; 3] {
     ]
 }
 
-/// An error if the options have records elsewhere than the tree has them: those that are there
-/// would not be seen any more. To be asked before the tree is opened so, which it would remember.
+/// An error if `--metadata` differs from where the tree keeps its records: existing ones would no
+/// longer be found. Called before the tree is opened, since opening notes the option in the tree.
 pub fn check_metadata(options: &ServeOptions, state_dir: &Path) -> Result<(), String> {
     // What can't be read is told of when the tree is opened.
     match (options.metadata, read(state_dir)) {
@@ -72,7 +72,7 @@ fn agreed_metadata(ours: Metadata, noted: &Noted, state_dir: &Path) -> Result<()
     }
 }
 
-/// Where records are, once the tree is open: a tree that has them in files says so.
+/// Where the records of an open tree are: in files if it has [`METADATA_FILE`].
 fn metadata(state_dir: &Path) -> Result<Metadata, String> {
     let said = state_dir::read(state_dir, METADATA_FILE)?;
     let is_sidecar = said.is_some_and(|said| said.trim() == word(Metadata::Sidecar.to_possible_value()));

@@ -106,7 +106,7 @@ struct Common<'a> {
     /// Threads that have not ended, and who waits for them.
     running: AtomicUsize,
     watcher: Thread,
-    /// Of a load of uploads.
+    /// What the threads of a load of uploads share; `None` for other loads.
     crew: Option<Crew>,
 }
 

@@ -47,7 +47,7 @@ struct Upload {
     etags: Mutex<Vec<String>>,
 }
 
-/// What there is to do for the threads that do not lead.
+/// What the leading thread has set the others to do.
 #[derive(Clone)]
 enum Stage {
     Waiting,
@@ -66,14 +66,15 @@ impl Stage {
     }
 }
 
-/// What the threads tell one another.
+/// State that the threads of a load of uploads share: the leader opens and completes uploads, and
+/// all threads send parts.
 pub(crate) struct Crew {
     /// All but the one that leads.
     others: u32,
     stage: watch::Sender<Stage>,
     /// A permit for each of the others that has no more parts to send.
     done: Semaphore,
-    /// Of parts by their length; they would be computed while others send.
+    /// SHA-256 of parts by their length, computed before the clock starts.
     digests: BTreeMap<u64, String>,
 }
 
@@ -115,7 +116,7 @@ impl Uploads<'_> {
         self.size.saturating_sub(index as u64 * self.part_size).min(self.part_size)
     }
 
-    /// What one thread does, with the lanes that are its own.
+    /// One thread's share of the load, by its own connections (`lanes`).
     pub async fn run(&self, context: &Context<'_>, crew: &Crew, lanes: Vec<Lane>, leads: bool, stop: &Stop) {
         let signing = Signing::new(self.credentials, self.payload, self.block).with(crew.digests.clone());
         let worker = Worker { uploads: self, context, crew, signing: RefCell::new(signing), stop };
@@ -251,7 +252,7 @@ impl Worker<'_, '_> {
     }
 }
 
-/// What completes an upload of parts with these ETags.
+/// The CompleteMultipartUpload document for parts with these ETags, numbered from 1.
 fn document(etags: &[String]) -> String {
     let mut document = String::from("<CompleteMultipartUpload>");
     for (index, etag) in etags.iter().enumerate() {

@@ -147,7 +147,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// So much of a header's value as is told.
+/// A header's value, cut to what a line may hold of it.
 fn shown(value: &[u8]) -> &[u8] {
     value.get(..ACCESS_LOG_FIELD_BYTES_MAX).unwrap_or(value)
 }

@@ -24,18 +24,19 @@ pub(super) struct Writer {
     losses: Losses,
 }
 
-/// Lines that were lost, and what the log says of them.
+/// Lines that were lost, and what the log says of them. Numbers are values of the counter of dropped
+/// lines, [`Counts::dropped`].
 #[derive(Default)]
 struct Losses {
-    /// What was dropped by the time of the last warning.
-    told: u64,
+    /// At the last warning.
+    at_warning: u64,
     warned: Option<Instant>,
     /// Why, if it was not that the file is too slow.
     error: Option<io::Error>,
-    /// What was dropped before the log said that lines are lost; `None` while none are.
-    before: Option<u64>,
-    /// What was dropped by the end of the last round.
-    seen: u64,
+    /// Before the first line of this loss; `None` while no lines are lost.
+    before_loss: Option<u64>,
+    /// At the end of the last round.
+    at_last_round: u64,
 }
 
 impl Writer {
@@ -165,7 +166,7 @@ impl Losses {
     /// Logs that lines were lost since the last time, at most once in [`ACCESS_LOG_WARN_INTERVAL`].
     fn tell(&mut self, counts: &Counts) {
         let dropped = counts.dropped.load(Relaxed);
-        let lines = dropped - self.told;
+        let lines = dropped - self.at_warning;
         if lines == 0 || self.warned.is_some_and(|at| at.elapsed() < ACCESS_LOG_WARN_INTERVAL) {
             return;
         }
@@ -174,18 +175,18 @@ impl Losses {
             .take()
             .map_or("its file is slower than requests are".into(), |error| error.to_string());
         tracing::error!(lines, why, "lines of the access log are lost");
-        self.before.get_or_insert(self.told);
-        (self.told, self.warned) = (dropped, Some(Instant::now()));
+        self.before_loss.get_or_insert(self.at_warning);
+        (self.at_warning, self.warned) = (dropped, Some(Instant::now()));
     }
 
     /// At the end of a round: logs that no more lines are lost, once some are `written` and none
     /// was dropped.
     fn end(&mut self, counts: &Counts, written: bool) {
         let dropped = counts.dropped.load(Relaxed);
-        let none_was = std::mem::replace(&mut self.seen, dropped) == dropped;
-        if let Some(before) = self.before.filter(|_| written && none_was) {
+        let none_was = std::mem::replace(&mut self.at_last_round, dropped) == dropped;
+        if let Some(before) = self.before_loss.filter(|_| written && none_was) {
             tracing::info!(lost = dropped - before, "the access log is written again");
-            *self = Self { told: dropped, seen: dropped, ..Self::default() };
+            *self = Self { at_warning: dropped, at_last_round: dropped, ..Self::default() };
         }
     }
 }
