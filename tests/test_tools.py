@@ -77,6 +77,8 @@ class TestStat:
         assert (summary["problems"], summary["not_shown"]) == (0, len(wanted))
         told = {note["path"] for note in notes if note["problem"] == "not-shown" and note["state"] == "note"}
         assert told == {path.decode(errors="replace") for path in wanted}
+        exact = {bytes.fromhex(note["path_hex"]) for note in notes if "path_hex" in note}
+        assert exact == wanted & {odd}
         text = run("fsck", "--bucket", bucket.name, bucket.server.tree)
         assert f"0 problems; {len(wanted)} not shown by S3 (--not-shown lists them)" in text
         for path in wanted - {odd}:
@@ -110,6 +112,15 @@ class TestStat:
         )
         assert done.returncode == 2 and "No such file or directory" in done.stderr
         assert "served" not in done.stderr, done.stderr
+
+    @pytest.mark.parametrize("command", [["fsck"], ["sweep"], ["import", "versitygw"]], ids=" ".join)
+    def test_a_part_of_a_tree(self, bucket, command):
+        """A bucket is not taken for a tree in which all is well."""
+        bucket.put("a/b", b"1")
+        for part in (bucket.tree, bucket.tree / "a"):
+            told = run(*command, part, status=2)
+            assert f'in "{bucket.name}" there: give {bucket.server.tree}' in told
+        run("fsck", bucket.server.tree)
 
     def test_parts_and_upload(self, bucket):
         upload = bucket.create_upload("big")

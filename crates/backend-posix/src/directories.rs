@@ -1,5 +1,6 @@
 //! Making the directories that a key needs, and removing them after their last object.
 
+use std::ffi::CStr;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -349,15 +350,22 @@ pub(crate) fn is_empty(directory: impl AsFd) -> Io<bool> {
 
 /// The same for no more than so many entries.
 pub(crate) fn has_at_most(most: usize, directory: impl AsFd) -> Io<bool> {
+    let mut count = 0;
+    has_only(directory, |name| {
+        let own = name.to_str().is_ok_and(|name| name == RECORDS || keymap::is_lingering(name));
+        count += usize::from(!own);
+        count <= most
+    })
+}
+
+/// True if `expected` is of all entries of a directory, just opened. Stops at the first other one.
+pub(crate) fn has_only(directory: impl AsFd, mut expected: impl FnMut(&CStr) -> bool) -> Io<bool> {
     let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
     let mut entries = RawDir::new(directory, &mut buffer);
-    let mut count = 0;
     while let Some(entry) = entries.next() {
         let entry = entry?;
         let name = entry.file_name();
-        let own = name.to_str().is_ok_and(|name| name == RECORDS || keymap::is_lingering(name));
-        count += usize::from(!own && !matches!(name.to_bytes(), b"." | b".."));
-        if count > most {
+        if !matches!(name.to_bytes(), b"." | b"..") && !expected(name) {
             return Ok(false);
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use backend::{Backend, BackendError, Context, ListBucketsQuery, Result, SweepReport};
 use backend_posix::PosixBackend;
-use backend_posix::tools::may_be_served;
+use backend_posix::tools::{may_be_served, refuse_part_of_tree};
 
 use crate::commands::{FAILED, FOUND, OK, visible};
 use crate::config::SweepOptions;
@@ -57,6 +57,7 @@ fn sweep(options: &SweepOptions) -> std::result::Result<usize, String> {
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", options.dir.display());
     let sweep = backend_posix::SweepOptions { staging_age: options.age, ..Default::default() };
     let posix = backend_posix::Options { sweep, ..Default::default() };
+    refuse_part_of_tree(&options.dir)?;
     let backend = PosixBackend::open_as_tool(&options.dir, posix).map_err(|e| e.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| says(&e))?;
     let SweepReport { staging, completed, uploads, unswept } =

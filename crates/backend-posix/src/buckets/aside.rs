@@ -17,6 +17,7 @@ use s3_types::BucketName;
 
 use super::{entries, identity};
 use crate::bucket::Bucket;
+use crate::directories::has_only;
 use crate::error::{Fail, Io, Op, is_of_one, retrying};
 use crate::keymap;
 use crate::limits::STRANGE_ASIDE_TOLD_EVERY;
@@ -131,20 +132,32 @@ impl<'s> Aside<'s> {
     }
 
     fn is_ours(&self) -> Io<bool> {
+        // Of one that is another's, which may have millions of names, few are read.
         let stat = rustix::fs::fstat(&self.fd)?;
-        let names = self.entries()?;
         // A crash came while it was marked, or a `.slipway` made. No one loses anything by it.
-        if names.iter().all(|name| name == own_mark::FILE) && own_mark::is_set(&self.fd, &stat)? {
+        if own_mark::is_set(&self.fd, &stat)? && self.has_only_its_mark()? {
             return Ok(true);
+        }
+        if !own_mark::is_set_for(&self.name, &self.fd, &stat)? || !self.store.is_closed_and_ours(&self.fd)? {
+            return Ok(false);
         }
         let known = |name: &String| {
             matches!(&**name, UPLOADS | lock::DIRECTORY | own_mark::FILE)
                 || keymap::is_lingering(name)
                 || (is_of_nothing(&self.name) && unique::is_name(name))
         };
-        Ok(names.iter().all(known)
-            && own_mark::is_set_for(&self.name, &self.fd, &stat)?
-            && self.store.is_closed_and_ours(&self.fd)?)
+        Ok(self.entries()?.iter().all(known))
+    }
+
+    fn has_only_its_mark(&self) -> Io<bool> {
+        let opened = resolve::plain(&self.fd, "", DIRECTORY)?;
+        // One reading may miss a name that is changed meanwhile; `entries` reads again.
+        Ok(has_only(opened, |name| name.to_bytes() == own_mark::FILE.as_bytes())?
+            && self.entries()?.iter().all(|name| name == own_mark::FILE))
+    }
+
+    fn has_uploads(&self) -> bool {
+        rustix::fs::statat(&self.fd, UPLOADS, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
     fn entries(&self) -> Io<Vec<String>> {
@@ -198,7 +211,7 @@ pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<Swee
         match end_aside(store, &aside) {
             Ok(Ended::Removed) => report.uploads += 1,
             Ok(Ended::NotOurs) => report.unswept += 1,
-            Ok(Ended::Returned | Ended::Left) => {}
+            Ok(Ended::Returned | Ended::Left | Ended::Empty) => {}
             // One that can't be returned must not keep the others, nor the sweep of all buckets.
             Err(error) => tracing::warn!(aside, %error, "uploads that were set aside cannot be returned"),
         }
@@ -220,6 +233,8 @@ pub(crate) enum Ended {
     Returned,
     /// They are gone, as their bucket is.
     Removed,
+    /// There were none, and the directory is gone.
+    Empty,
     /// They are where they were.
     Left,
     /// Something else has the name; it is as it was.
@@ -239,13 +254,16 @@ pub(crate) fn may_end(store: &Store, name: &str) -> bool {
 pub(crate) fn end_aside(store: &Store, name: &str) -> Result<Ended> {
     // Empty, it needs no mark: whoever gave it the name could have removed it.
     if rustix::fs::unlinkat(&store.root, name, AtFlags::REMOVEDIR).is_ok() {
-        return Ok(Ended::Removed);
+        return Ok(Ended::Empty);
     }
     let Some(aside) = Aside::find(store, name) else {
         tell_not_ours(store, name);
         return Ok(Ended::NotOurs);
     };
-    let remove = || if aside.remove() { Ended::Removed } else { Ended::Left };
+    let remove = || {
+        let gone = if aside.has_uploads() { Ended::Removed } else { Ended::Empty };
+        if aside.remove() { gone } else { Ended::Left }
+    };
     if is_of_nothing(name) {
         return Ok(remove());
     }
@@ -348,7 +366,7 @@ mod tests {
         take(&scene);
         delete(&scene.store, &scene.name).unwrap();
         crate::buckets::create(&scene.store, &scene.name, None).unwrap();
-        sweep();
+        assert_eq!(sweep_asides(&scene.store, &NOW).unwrap().uploads, 1);
         assert!(matches!(upload::head(&scene.store, &name), Err(BackendError::NoSuchUpload)));
         assert_eq!(asides(), 0);
     }
@@ -407,7 +425,7 @@ mod tests {
             fs::write(at(".slipway,deleting,bucket,1,2").join(own_mark::FILE), "").unwrap();
             drop(Aside::of_nothing(&scene.store).unwrap());
             assert_eq!(asides_in(&scene).len(), 3);
-            sweep_asides(&scene.store, &NOW).unwrap();
+            assert_eq!(sweep_asides(&scene.store, &NOW).unwrap(), SweepReport::default());
             assert_eq!(asides_in(&scene).len(), 0);
         }
     }

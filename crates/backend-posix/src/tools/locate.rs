@@ -91,6 +91,22 @@ pub fn locate(path: &Path, tree: Option<&Path>) -> Result<Located, LocateError> 
     Ok(Located { path: path.ok_or_else(not_text)?, root, bucket })
 }
 
+/// Fails with a sentence if `directory` is a part of a tree: a tool that takes it for a root finds
+/// nothing there, whatever is wrong. One that was served is a tree of its own, wherever it is.
+pub fn refuse_part_of_tree(directory: &Path) -> Result<(), String> {
+    let Ok(place) = directory.canonicalize() else { return Ok(()) };
+    let Some(root) = find_root(&place).filter(|root| *root != place && marker(&place).is_none()) else {
+        return Ok(());
+    };
+    let bucket = place.strip_prefix(&root).ok().and_then(|inside| inside.iter().next());
+    Err(format!(
+        "{}: it is not the directory that is served, but in \"{}\" there: give {}",
+        directory.display(),
+        bucket.unwrap_or_default().display(),
+        root.display()
+    ))
+}
+
 /// False if there are directories in `root` of which none has a trace of a gateway: nothing else
 /// tells a tree that is served from any other directory.
 pub fn may_be_served(root: &Path) -> bool {
@@ -104,14 +120,11 @@ pub fn may_be_served(root: &Path) -> bool {
 /// not.
 fn find_root(place: &Path) -> Option<PathBuf> {
     let root_at = |directory: &Path| {
-        let own = directory.join(OWN_DIRECTORY);
-        let markers = ["account.toml", "credentials.toml", METADATA];
-        let marker = markers.map(|name| own.join(name)).into_iter().find(|path| path.exists());
         let above = directory.parent();
         if let Some(above) = above.filter(|above| is_bucket(directory) && is_credible(above, directory)) {
             return Some(above.to_owned());
         }
-        marker.is_some_and(|marker| is_credible(directory, &marker)).then(|| directory.to_owned())
+        marker(directory).is_some_and(|marker| is_credible(directory, &marker)).then(|| directory.to_owned())
     };
     if let Some(root) = place.ancestors().filter_map(root_at).last() {
         return Some(root);
@@ -121,6 +134,13 @@ fn find_root(place: &Path) -> Option<PathBuf> {
     let directory = |child: &std::fs::DirEntry| child.file_type().is_ok_and(|kind| kind.is_dir());
     let found = children.flatten().any(|child| directory(&child) && is_bucket(&child.path()));
     found.then(|| place.to_owned())
+}
+
+/// A file that is only in a root that was served.
+fn marker(directory: &Path) -> Option<PathBuf> {
+    let own = directory.join(OWN_DIRECTORY);
+    let names = ["account.toml", "credentials.toml", METADATA];
+    names.map(|name| own.join(name)).into_iter().find(|path| path.exists())
 }
 
 /// False if anyone can have made a trace in what would be the root (`/tmp`), and someone else has.
@@ -165,6 +185,23 @@ mod tests {
         assert_eq!(at("a/b"), Located { root: root.clone(), bucket: bucket.clone(), path: "a/b".into() });
         assert_eq!(at(""), Located { root: root.clone(), bucket, path: String::new() });
         assert_eq!(at(".."), Located { root, bucket: None, path: String::new() });
+    }
+
+    #[test]
+    fn a_part_of_a_tree_is_no_root() {
+        let scene = Scene::new();
+        scene.put("a/b", b"1").unwrap();
+        let root = scene.path().parent().unwrap().canonicalize().unwrap();
+        for part in [scene.path(), scene.path().join("a"), scene.path().join(".slipway")] {
+            let told = refuse_part_of_tree(&part).unwrap_err();
+            assert!(told.ends_with(&format!("in \"bucket\" there: give {}", root.display())), "{told}");
+        }
+        assert_eq!(refuse_part_of_tree(&root), Ok(()));
+        assert_eq!(refuse_part_of_tree(&root.join("gone")), Ok(()));
+        // Another tree, in a bucket of this one.
+        fs::create_dir_all(scene.path().join("a/.slipway")).unwrap();
+        fs::write(scene.path().join("a/.slipway/account.toml"), "").unwrap();
+        assert_eq!(refuse_part_of_tree(&scene.path().join("a")), Ok(()));
     }
 
     /// As whoever may write to a bucket can.

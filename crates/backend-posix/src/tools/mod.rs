@@ -33,7 +33,7 @@ pub use fsck::{FsckOptions, Problem, ProblemKind, ProblemState, fsck};
 pub use import::{ImportOptions, Imported, import_minio_fs, import_versitygw};
 pub use inspect::{Companion, Inspection, Kind, Standing, StoredRecord, inspect};
 pub use link::Link;
-pub use locate::{LocateError, Located, locate, may_be_served};
+pub use locate::{LocateError, Located, locate, may_be_served, refuse_part_of_tree};
 pub use rehash::{RehashOptions, Rehashed, rehash};
 
 /// How far a tool has come, for someone who watches.
@@ -69,6 +69,7 @@ pub(crate) const CAN_BE_REPEATED: Durability = Durability::None;
 
 /// Opens a tree; one that will only be looked at is not written to, not even for a moment.
 pub(crate) fn open(root: &Path, only_look: bool, durability: Durability) -> Result<Store, String> {
+    refuse_part_of_tree(root)?;
     let options = Options { durability, ..Options::default() };
     let opened = if only_look {
         Store::attach(root, options).map(Store::handing_over)

@@ -1,5 +1,6 @@
 //! `slipway fsck`.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,7 +43,7 @@ pub struct FsckOptions {
     #[command(flatten)]
     pub jobs: Jobs,
 
-    /// One JSON object a line
+    /// One JSON object a line; a path that is not UTF-8 is in `path_hex` too, byte by byte
     #[arg(long)]
     pub json: bool,
 }
@@ -144,12 +145,22 @@ fn as_json(problem: &Problem) -> String {
         ProblemState::Repaired => ("repaired", None),
         ProblemState::Failed(error) => ("failed", Some(error)),
     };
-    json!({
+    let mut json = json!({
         "problem": problem.kind.name(),
         "path": problem.path.to_string_lossy(),
         "explanation": problem.explanation,
         "state": state,
         "error": error,
-    })
-    .to_string()
+    });
+    if problem.path.to_str().is_none() {
+        // JSON has no other way to its bytes.
+        let bytes = problem.path.as_os_str().as_encoded_bytes();
+        let hex = bytes.iter().fold(String::new(), |mut hex, byte| {
+            // A string grows.
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        });
+        json["path_hex"] = hex.into();
+    }
+    json.to_string()
 }

@@ -159,9 +159,11 @@ fn size(bytes: u64) -> String {
     if unit == "bytes" { format!("{value} bytes") } else { format!("{value}.{tenths} {unit}") }
 }
 
-/// A path on one line: names may have line breaks, which must not pass for further results.
+/// A path on one line: names may have line breaks, which must not pass for further results. One
+/// that is not UTF-8 is quoted, with its bytes as a shell takes them in `$'...'`.
+#[expect(clippy::unnecessary_debug_formatting, reason = "it is what shows the bytes")]
 fn shown(path: &Path) -> String {
-    one_line(&path.display().to_string()).into_owned()
+    path.to_str().map_or_else(|| format!("{path:?}"), |text| one_line(text).into_owned())
 }
 
 /// A text on one line, quoted if it is not.
@@ -222,6 +224,9 @@ impl Jobs {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
     use super::*;
 
     #[test]
@@ -238,6 +243,7 @@ mod tests {
         assert_eq!(shown(Path::new("a\nb")), "\"a\\nb\"");
         assert_eq!(shown(Path::new("a\u{202e}b")), "\"a\\u{202e}b\"");
         assert_eq!(shown(Path::new("a\u{2066}b")), "\"a\\u{2066}b\"");
+        assert_eq!(shown(Path::new(OsStr::from_bytes(b"a\xffb"))), "\"a\\xFFb\"");
     }
 
     #[test]

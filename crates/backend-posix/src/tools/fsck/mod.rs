@@ -251,7 +251,7 @@ fn check_asides(store: &Store, path: &Path, options: &FsckOptions, report: &Repo
              their bucket if that is still there, and else removes them"
         };
         let mut repair = || match buckets::end_aside(store, &aside)? {
-            Ended::Returned | Ended::Removed => Ok(true),
+            Ended::Returned | Ended::Removed | Ended::Empty => Ok(true),
             Ended::Left | Ended::NotOurs => Err(BackendError::Conflict(None)),
         };
         let (kind, explanation) = (ProblemKind::UploadsAside, explanation.to_owned());
