@@ -1,4 +1,6 @@
-use crate::{ETag, Timestamp};
+use jiff::Timestamp;
+
+use crate::etag::ETag;
 
 /// The value of `If-Match` or `If-None-Match`.
 #[derive(Debug, Clone, PartialEq, Eq)]

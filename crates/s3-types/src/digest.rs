@@ -3,8 +3,9 @@ use crc_fast::CrcAlgorithm;
 use digest_lanes::Md5;
 use xxhash_rust::{xxh3::Xxh3, xxh64::Xxh64};
 
+use crate::checksum::{Checksum, ChecksumAlgorithm as A, ChecksumValue};
 use crate::combine;
-use crate::{Checksum, ChecksumAlgorithm as A, ChecksumValue, ETag};
+use crate::etag::ETag;
 
 /// Computes one checksum over a stream.
 pub struct Checksummer {

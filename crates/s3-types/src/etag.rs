@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::ChecksumValue;
+use crate::checksum::ChecksumValue;
 
 /// An entity tag, without its quotes.
 ///
@@ -99,7 +99,7 @@ impl fmt::Display for ETag {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ChecksumAlgorithm;
+    use crate::checksum::ChecksumAlgorithm;
 
     #[test]
     fn parses_what_it_prints() {
