@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use s3_types::UnixAccount;
 
-use crate::Identity;
+use crate::credential::Identity;
 
 /// Who makes a request.
 #[derive(Debug, Clone)]

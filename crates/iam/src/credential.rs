@@ -4,7 +4,7 @@ use std::sync::Arc;
 use s3_types::UnixAccount;
 use zeroize::Zeroizing;
 
-use crate::Account;
+use crate::account::Account;
 
 /// Shortest and longest access key id; AWS's are 16 to 128 characters, other servers allow 3.
 const ACCESS_KEY_LENGTHS: std::ops::RangeInclusive<usize> = 3..=128;
