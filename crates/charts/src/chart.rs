@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::escaped;
+use crate::text::escaped;
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 300.0;

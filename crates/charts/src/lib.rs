@@ -4,10 +4,12 @@
 #![forbid(unsafe_code)]
 
 mod chart;
+mod text;
 
 use std::fmt::Write as _;
 
 pub use chart::{COLOURS, Lines, Scale, Series, bars};
+pub use text::escaped;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--fg:#1c2733;--bg:#fff;--dim:#5c6b7a;--grid:#d9e0e7;\
@@ -24,23 +26,6 @@ svg{width:100%;height:auto;display:block}svg text{fill:var(--dim);font-size:12px
 polyline{fill:none;stroke-width:2}.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1rem;padding:0;margin:.2rem 0;font-size:13px}\
 .legend i{display:inline-block;width:.8em;height:.8em;margin-right:.4em;border-radius:2px}.bad{color:var(--c1);font-weight:600}";
 
-/// Text as it stands in HTML and in its attributes. What can't stand there at all is replaced.
-pub fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 /// A page as far as its heading. The end, `</body></html>`, is the caller's.
 pub fn begin_page(title: &str) -> String {
     let title = escaped(title);
@@ -56,17 +41,4 @@ pub fn begin_page(title: &str) -> String {
     }
     let _ = write!(out, "</style></head><body>\n<h1>{title}</h1>\n");
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_gets_out_of_its_place() {
-        assert_eq!(
-            escaped("<a href='x'>\"&\u{1b}\n"),
-            "&lt;a href=&#39;x&#39;&gt;&quot;&amp;\u{fffd}\u{fffd}"
-        );
-    }
 }
