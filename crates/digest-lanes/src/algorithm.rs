@@ -3,8 +3,8 @@
 use std::array::from_fn;
 use std::fmt::Debug;
 
-use crate::Block;
-use crate::sys::{Kernel, Way};
+use crate::block::Block;
+use crate::kernel::{Kernel, Way};
 use crate::word::Word;
 
 /// A digest of MD4's family: blocks of 64 bytes, one after another, and at the end the length. (One

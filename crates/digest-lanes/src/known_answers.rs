@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use crate::algorithm::add_scalar;
+use crate::block::Block;
+use crate::kernel::Kernel;
 use crate::md5::Md5Steps;
 use crate::sha256::Sha256Steps;
-use crate::sys::Kernel;
-use crate::{Algorithm, Block, LANES, Stream, Update, update_together};
+use crate::{Algorithm, LANES, Stream, Update, update_together};
 
 /// RFC 1321, appendix A.5.
 const MD5: [(&str, &str); 7] = [

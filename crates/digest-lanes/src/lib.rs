@@ -8,6 +8,8 @@
 #![expect(clippy::inline_always, reason = "a vector that a call goes through memory for is none")]
 
 mod algorithm;
+mod block;
+mod kernel;
 #[cfg(test)]
 mod known_answers;
 mod md5;
@@ -18,6 +20,7 @@ mod together;
 mod word;
 
 pub use algorithm::Algorithm;
+pub use block::LANES;
 pub use md5::Md5Steps;
 pub use sha256::Sha256Steps;
 pub use stream::Stream;
@@ -28,12 +31,3 @@ pub type Md5 = Stream<Md5Steps>;
 
 /// A SHA-256 in progress.
 pub type Sha256 = Stream<Sha256Steps>;
-
-/// How many streams are of use to [`update_together`]; a multiple of what any processor takes at
-/// once.
-pub const LANES: usize = 16;
-
-const BLOCK_BYTES: usize = 64;
-
-/// What a digest takes at a time: sixteen words.
-type Block = [u8; BLOCK_BYTES];

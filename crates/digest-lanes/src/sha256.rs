@@ -2,9 +2,9 @@
 
 use std::array::from_fn;
 
-use crate::Block;
 use crate::algorithm::{Algorithm, bytes_of};
-use crate::sys::{Kernel, Way};
+use crate::block::Block;
+use crate::kernel::{Kernel, Way};
 use crate::word::Word;
 
 /// Of [`Sha256`](crate::Sha256).

@@ -1,7 +1,7 @@
 //! One stream: what has begun of a block, and the padding at the end.
 
 use crate::algorithm::Algorithm;
-use crate::{BLOCK_BYTES, Block};
+use crate::block::{BLOCK_BYTES, Block};
 
 /// A digest in progress.
 #[derive(Debug, Clone)]

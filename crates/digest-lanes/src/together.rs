@@ -1,9 +1,9 @@
 //! Several streams at once.
 
 use crate::algorithm::Algorithm;
+use crate::block::{BLOCK_BYTES, Block, LANES};
+use crate::kernel::Kernel;
 use crate::stream::Stream;
-use crate::sys::Kernel;
-use crate::{BLOCK_BYTES, Block, LANES};
 
 /// Bytes to be added to a stream: an [`Md5`](crate::Md5) or a [`Sha256`](crate::Sha256).
 #[derive(Debug)]

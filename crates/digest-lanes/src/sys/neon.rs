@@ -8,8 +8,8 @@
 use std::arch::aarch64::*;
 use std::array::from_fn;
 
-use super::Vector;
-use crate::Block;
+use super::vector::Vector;
+use crate::block::Block;
 use crate::word::Word;
 
 /// Eight streams.

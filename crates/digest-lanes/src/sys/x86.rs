@@ -9,9 +9,10 @@
 #[allow(clippy::wildcard_imports, reason = "the instructions are the language of this file")]
 use std::arch::x86_64::*;
 
-use super::{Kernel, Vector};
-use crate::Block;
+use super::vector::Vector;
 use crate::algorithm::Algorithm;
+use crate::block::Block;
+use crate::kernel::Kernel;
 use crate::word::Word;
 
 /// Adds blocks to each state.
@@ -36,12 +37,12 @@ pub(super) unsafe fn add<A: Algorithm>(
     }
 }
 
-/// Compiles [`super::add`] for a processor.
+/// Compiles [`super::vector::add`] for a processor.
 macro_rules! kernel {
     ($features:literal, $name:ident, $word:ident) => {
         #[target_feature(enable = $features)]
         fn $name<A: Algorithm>(states: &mut [&mut A::State<u32>], inputs: &[&[Block]], blocks: usize) {
-            super::add::<A, $word, _>(states, inputs, blocks);
+            super::vector::add::<A, $word, _>(states, inputs, blocks);
         }
     };
 }

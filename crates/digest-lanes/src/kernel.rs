@@ -1,0 +1,50 @@
+//! Ways to digest several streams at once, and what processors have them.
+
+/// How many lanes, by what instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kernel {
+    /// One stream, in the lowest lane.
+    Avx512x1,
+    Avx512x8,
+    Avx512x16,
+    Avx2x8,
+    Neonx8,
+}
+
+/// A kernel, and from how many streams it is better than what comes after it: the next way, or one
+/// stream after the other.
+#[derive(Debug)]
+pub struct Way {
+    pub kernel: Kernel,
+    pub fewest: usize,
+}
+
+impl Kernel {
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Avx512x1, Self::Avx512x8, Self::Avx512x16, Self::Avx2x8, Self::Neonx8];
+
+    /// How many streams it takes.
+    pub fn lanes(self) -> usize {
+        match self {
+            Self::Avx512x1 => 1,
+            Self::Avx512x8 | Self::Avx2x8 | Self::Neonx8 => 8,
+            Self::Avx512x16 => 16,
+        }
+    }
+
+    /// Whether this processor has what it needs.
+    pub fn is_available(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512x1 | Self::Avx512x8 | Self::Avx512x16 => {
+                is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl")
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2x8 => is_x86_feature_detected!("avx2"),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neonx8 => true,
+            _ => false,
+        }
+    }
+}
