@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::Result;
 use crate::costs::Costs;
 use crate::load::Operation;
+use crate::units::{Result, is_positive};
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,7 +72,7 @@ type Medians = BTreeMap<(Operation, u64), f64>;
 fn medians(samples: &[Sample]) -> Result<Medians> {
     let mut all: BTreeMap<(Operation, u64), Vec<f64>> = BTreeMap::new();
     for sample in samples {
-        if !crate::is_positive(sample.cpu_us) {
+        if !is_positive(sample.cpu_us) {
             return Err("a measurement has no CPU time: measure for seconds, beside the server".to_owned());
         }
         all.entry((sample.operation, sample.bytes)).or_default().push(sample.cpu_us);

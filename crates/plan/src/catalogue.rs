@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use crate::node::NodeType;
 use crate::protection::Spread;
 use crate::storage::{Capacity, Volume};
-use crate::{GIB, HOURS_A_MONTH, KIB, TIB, is_positive};
+use crate::units::{GIB, HOURS_A_MONTH, KIB, Result, TIB, is_positive, toml_error};
 
 /// A catalogue, as its TOML file has it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -21,22 +22,6 @@ pub struct Catalogue {
     /// What protections by name are.
     #[serde(default)]
     pub cluster: Vec<Cluster>,
-}
-
-/// A kind of node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NodeType {
-    /// Processors.
-    pub vcpus: u32,
-    /// Memory, told and not used.
-    pub memory_gib: Option<f64>,
-    /// What the network carries in each direction, Gbit/s.
-    pub network_gbit: f64,
-    /// What all volumes of a node carry together, Mbit/s, reads and writes. None: only their sum.
-    pub volumes_mbit: Option<f64>,
-    /// What it costs.
-    pub usd_per_hour: Option<f64>,
 }
 
 /// A kind of volume.
@@ -91,13 +76,13 @@ pub struct Cluster {
 
 impl Catalogue {
     /// The one that is built in.
-    pub fn built_in() -> crate::Result<Self> {
+    pub fn built_in() -> Result<Self> {
         Self::read(include_str!("../catalogue.toml"))
     }
 
     /// Reads a catalogue.
-    pub fn read(text: &str) -> crate::Result<Self> {
-        let catalogue: Self = toml::from_str(text).map_err(|e| crate::toml_error(text, &e))?;
+    pub fn read(text: &str) -> Result<Self> {
+        let catalogue: Self = toml::from_str(text).map_err(|e| toml_error(text, &e))?;
         for (name, node) in &catalogue.node {
             let numbers = [Some(f64::from(node.vcpus)), Some(node.network_gbit), node.volumes_mbit];
             if numbers.into_iter().flatten().any(|number| !is_positive(number)) {
@@ -116,21 +101,21 @@ impl Catalogue {
     }
 
     /// A kind of node.
-    pub fn node(&self, name: &str) -> crate::Result<&NodeType> {
+    pub fn node(&self, name: &str) -> Result<&NodeType> {
         self.node
             .get(name)
             .ok_or_else(|| format!("the catalogue has no node {name:?}; it has {}", list(self.node.keys())))
     }
 
     /// A kind of volume.
-    pub fn volume(&self, name: &str) -> crate::Result<&VolumeType> {
+    pub fn volume(&self, name: &str) -> Result<&VolumeType> {
         self.volume.get(name).ok_or_else(|| {
             format!("the catalogue has no volume {name:?}; it has {}", list(self.volume.keys()))
         })
     }
 
     /// What is meant by a protection, on so many nodes.
-    pub fn spread(&self, name: &str, nodes: u32) -> crate::Result<Spread> {
+    pub fn spread(&self, name: &str, nodes: u32) -> Result<Spread> {
         let mut named = self.cluster.iter().filter(|cluster| cluster.protection == name).peekable();
         if named.peek().is_none() {
             return name.parse();
@@ -146,7 +131,7 @@ impl Catalogue {
 }
 
 impl VolumeType {
-    fn check_self(&self) -> crate::Result<()> {
+    fn check_self(&self) -> Result<()> {
         let limits = [
             self.tib_least,
             self.tib_most,
@@ -200,7 +185,7 @@ impl VolumeType {
     }
 
     /// Fails if nodes may not have so many of that size.
-    pub fn check(&self, name: &str, nodes: u32, volumes: u32, tib: f64) -> crate::Result<()> {
+    pub fn check(&self, name: &str, nodes: u32, volumes: u32, tib: f64) -> Result<()> {
         if !self.counts.is_empty() && !self.counts.contains(&volumes) {
             let allowed = list(&self.counts);
             return Err(format!("{volumes} volumes {name} in a node are not allowed: use {allowed}"));
@@ -240,7 +225,7 @@ impl VolumeType {
         tib: f64,
         mib_per_second: Option<f64>,
         iops: Option<f64>,
-    ) -> crate::Result<Volume> {
+    ) -> Result<Volume> {
         if !is_positive(tib) {
             return Err(format!("a volume of {tib} TiB holds nothing: give its size, --volume-size"));
         }
@@ -271,7 +256,7 @@ impl VolumeType {
 }
 
 /// What is wanted of a volume, if it can have it.
-fn within(name: &str, unit: &str, wanted: Option<f64>, own: f64, most: Option<f64>) -> crate::Result<f64> {
+fn within(name: &str, unit: &str, wanted: Option<f64>, own: f64, most: Option<f64>) -> Result<f64> {
     let most = most.unwrap_or(own);
     match wanted {
         None => Ok(own),
@@ -280,7 +265,7 @@ fn within(name: &str, unit: &str, wanted: Option<f64>, own: f64, most: Option<f6
     }
 }
 
-fn check_prices(what: &str, prices: &[Option<f64>]) -> crate::Result<()> {
+fn check_prices(what: &str, prices: &[Option<f64>]) -> Result<()> {
     let bad = prices.iter().flatten().any(|price| !price.is_finite() || *price < 0.0);
     if bad { Err(format!("{what} prices have to be 0 or more")) } else { Ok(()) }
 }

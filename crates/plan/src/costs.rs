@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::load::Operation;
-use crate::{GIB, Result};
+use crate::units::{GIB, Result, toml_error};
 
 /// The version of the file.
 const FORMAT: u32 = 1;
@@ -44,7 +44,7 @@ impl Costs {
 
     /// Reads a file of costs.
     pub fn read(text: &str) -> Result<Self> {
-        let costs: Self = toml::from_str(text).map_err(|e| crate::toml_error(text, &e))?;
+        let costs: Self = toml::from_str(text).map_err(|e| toml_error(text, &e))?;
         if costs.format != FORMAT {
             return Err(format!("costs of format {}; this program knows {FORMAT}", costs.format));
         }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use charts::{Lines, Scale, Series, bars, begin_page, escaped};
 
 use crate::model::{Bottleneck, Outcome};
+use crate::object::Footprint;
 use crate::show::{bottleneck_table, ceiling_table, facts, footprint_table, headroom_table, percent, size};
 
 /// The page. `asked` is the command line, or what else tells what was planned.
@@ -43,7 +44,7 @@ pub fn html(outcome: &Outcome, asked: &str) -> String {
         let title = format!("Used by {} alone, at its most", ceiling.operation.name());
         out.push_str(&bars(&title, percent, &used(&ceiling.bottlenecks)));
     }
-    let of = |one: &crate::Footprint| (size(one.bytes), one.bytes_on_volumes);
+    let of = |one: &Footprint| (size(one.bytes), one.bytes_on_volumes);
     let footprints: Vec<(String, f64)> = outcome.footprints.iter().map(of).collect();
     out.push_str(&bars("Bytes on volumes for an object of", size, &footprints));
     let points = outcome.fill.by_year.clone();

@@ -6,7 +6,7 @@ use crate::costs::Costs;
 use crate::load::{Load, Operation};
 use crate::object::Footprint;
 use crate::storage::{Capacity, Storage};
-use crate::{KIB, MB, Result, TIB};
+use crate::units::{KIB, MB, Result, TIB};
 
 /// How busy a gateway's processors and network should be when gateways are counted: what is above
 /// is for peaks.

@@ -5,13 +5,10 @@ use serde::Serialize;
 use crate::load::Durability;
 use crate::protection::{Local, Spread};
 use crate::storage::Storage;
+use crate::units::{BLOCK, RECORD};
 
-/// What file systems allocate.
-pub(crate) const BLOCK: f64 = 4096.0;
 /// An inode with the record of its object (45 to 50 bytes, which fit it), and a directory's entry.
 const INODE: f64 = 512.0 + 64.0;
-/// What ZFS protects as one by default.
-pub(crate) const RECORD: f64 = 131_072.0;
 
 /// What one object takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

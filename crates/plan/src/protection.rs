@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::object::{BLOCK, RECORD};
+use crate::units::{BLOCK, RECORD};
 
 /// Protection within a node, over all its volumes as one group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::calibrate::Verdict;
 use crate::catalogue::Catalogue;
 use crate::load::Operation;
 use crate::model::{Bottleneck, Ceiling, Outcome};
-use crate::{GIB, KIB, MIB, TIB};
+use crate::units::{GIB, HOURS_A_MONTH, KIB, MIB, TIB};
 
 /// Lines of cells, the first of each to the left and the others to the right.
 pub(crate) struct Table(Vec<Vec<String>>);
@@ -222,7 +222,7 @@ pub(crate) fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     facts.push(("volumes cost", dollars(price.volumes)));
     facts.push(("nodes cost", dollars(price.nodes)));
     if let Some(all) = price.all {
-        let month = all * crate::HOURS_A_MONTH / capacity.usable_tib;
+        let month = all * HOURS_A_MONTH / capacity.usable_tib;
         facts.push(("together", format!("{all:.2} USD/h, {month:.0} USD a month for each usable TiB")));
     }
     facts

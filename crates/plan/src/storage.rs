@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-use crate::catalogue::NodeType;
+use crate::node::NodeType;
 use crate::protection::{Local, Spread};
-use crate::{MB, MIB};
+use crate::units::{MB, MIB, Result};
 
 /// What a limit may be in its unit: nothing can be divided by 0, and no ratio gets infinite.
 const LIMITS: RangeInclusive<f64> = 1e-6..=1e12;
@@ -117,7 +117,7 @@ impl Storage {
     }
 
     /// Fails if it can't be.
-    pub(crate) fn check(&self) -> crate::Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if self.nodes == 0 || self.volumes == 0 {
             return Err("a storage has at least one node with one volume".to_owned());
         }

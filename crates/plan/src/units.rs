@@ -1,0 +1,30 @@
+//! Units, and numbers that come from outside.
+
+/// A result whose error is a sentence for people: the cause, and what to do about it.
+pub type Result<T> = std::result::Result<T, String>;
+
+pub(crate) const KIB: f64 = 1024.0;
+pub(crate) const MIB: f64 = 1_048_576.0;
+pub(crate) const GIB: f64 = 1_073_741_824.0;
+pub(crate) const TIB: f64 = 1_099_511_627_776.0;
+/// As the makers of networks and disks count.
+pub(crate) const MB: f64 = 1e6;
+/// Hours of a month, as clouds count.
+pub(crate) const HOURS_A_MONTH: f64 = 730.0;
+
+/// What is wrong with a TOML file, on one line.
+pub(crate) fn toml_error(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let message = error.message().lines().next().unwrap_or_default();
+    format!("line {}: {message}", before.matches('\n').count() + 1)
+}
+
+/// What file systems allocate.
+pub(crate) const BLOCK: f64 = 4096.0;
+/// What ZFS protects as one by default.
+pub(crate) const RECORD: f64 = 131_072.0;
+
+/// True of numbers that amount to something.
+pub(crate) fn is_positive(number: f64) -> bool {
+    number.is_finite() && number > 0.0
+}
