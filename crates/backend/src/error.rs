@@ -1,6 +1,6 @@
 use s3_types::{ChecksumAlgorithm, Condition, Conditions};
 
-use crate::ObjectAttributes;
+use crate::object::ObjectAttributes;
 
 /// The result of a storage call.
 pub type Result<T, E = BackendError> = std::result::Result<T, E>;

@@ -6,6 +6,7 @@ pub mod conformance;
 mod error;
 mod listing;
 mod object;
+mod read;
 mod upload;
 
 use std::sync::Arc;
@@ -19,9 +20,10 @@ use s3_types::{
 pub use error::{BackendError, Result};
 pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
 pub use object::{
-    CopyRequest, CopySource, DeleteReceipt, FileStamp, ObjectAttributes, ObjectBody, ObjectPart, ObjectRead,
-    ObjectRef, ReadSelector, WriteOptions, WriteReceipt,
+    CopyRequest, CopySource, DeleteReceipt, ObjectAttributes, ObjectPart, ObjectRef, WriteOptions,
+    WriteReceipt,
 };
+pub use read::{FileStamp, ObjectBody, ObjectRead, ReadSelector};
 pub use upload::{
     CompleteUpload, CompletedPart, CopyPartRequest, ListPartsQuery, ListUploadsQuery, NewUpload, PartPage,
     PartReceipt, PartSummary, UploadAttributes, UploadPage, UploadPosition, UploadRef, UploadSummary,

@@ -1,16 +1,9 @@
-use std::fs::File;
-use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use futures_util::stream::BoxStream;
 use s3_types::{
-    BucketName, ByteRange, Checksum, ChecksumAlgorithm, ChecksumValue, Conditions, ETag, ObjectKey,
-    ObjectMetadata, Timestamp,
+    BucketName, Checksum, ChecksumAlgorithm, ChecksumValue, Conditions, ETag, ObjectKey, ObjectMetadata,
+    Timestamp,
 };
-use tokio::sync::Semaphore;
-
-use crate::Result;
 
 /// Names an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,61 +40,6 @@ pub struct ObjectAttributes {
     pub metadata: ObjectMetadata,
     /// Its parts in order, where it was uploaded in parts. Shared, since reads only look at it.
     pub parts: Option<Arc<[ObjectPart]>>,
-}
-
-/// Which bytes of an object are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ReadSelector {
-    /// All.
-    #[default]
-    Whole,
-    /// A range; all, where [`Conditions::if_range`] does not hold, or where some last bytes of none
-    /// are wanted.
-    Range(ByteRange),
-    /// One part by its number. An object that was not uploaded in parts is its own part 1.
-    Part(u32),
-}
-
-/// Size and time of a file when its attributes were read; a reader compares them again at the end,
-/// so that bytes of two versions of a file are never passed off as one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileStamp {
-    /// `st_size`.
-    pub size_bytes: u64,
-    /// `st_mtime` in nanoseconds.
-    pub modified_ns: i128,
-}
-
-/// An object's bytes.
-pub enum ObjectBody {
-    /// None.
-    Empty,
-    /// Small, and here already.
-    Bytes(Bytes),
-    /// To be read from a file (blocking).
-    File {
-        /// Open for reading.
-        file: Arc<File>,
-        /// Which bytes.
-        range: Range<u64>,
-        /// What the file must still look like once they were read.
-        stamp: FileStamp,
-        /// A read that may wait for a disk takes one of these while it does: so many threads may do
-        /// so for one bucket.
-        turns: Arc<Semaphore>,
-    },
-    /// From elsewhere.
-    Stream(BoxStream<'static, Result<Bytes>>),
-}
-
-/// An object's attributes and bytes.
-pub struct ObjectRead {
-    /// Of the whole object.
-    pub attributes: ObjectAttributes,
-    /// The bytes chosen; `None` where the whole object was.
-    pub range: Option<Range<u64>>,
-    /// The bytes.
-    pub body: ObjectBody,
 }
 
 /// What a write starts with.

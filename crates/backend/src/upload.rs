@@ -5,7 +5,7 @@ use s3_types::{
     ObjectMetadata, Timestamp, UploadId,
 };
 
-use crate::{CopySource, ObjectRef};
+use crate::object::{CopySource, ObjectRef};
 
 /// Names an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use s3_types::{BucketName, Conditions, UploadId};
 
-use super::{Fixture, if_absent, key};
+use super::fixture::{Fixture, if_absent, key};
 use crate::{
     Backend, BackendError, Context, ListBucketsQuery, NewUpload, ReadSelector, UploadRef, WriteOptions,
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use s3_types::{ChecksumAlgorithm, Checksummer, Condition, Conditions, ETag, ObjectMetadata};
 
-use super::{Fixture, assert_failed, digests, full_metadata, if_absent, if_match, key};
+use super::fixture::{Fixture, assert_failed, digests, full_metadata, if_absent, if_match, key};
 use crate::{Backend, BackendError, CopyRequest, CopySource, Result, WriteOptions, WriteReceipt};
 
 struct Copy<'a> {

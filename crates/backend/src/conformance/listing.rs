@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Fixture, digests, names};
+use super::fixture::{Fixture, digests, names};
 use s3_types::Conditions;
 
 use crate::{Backend, BackendError, ListItem, ListPosition};

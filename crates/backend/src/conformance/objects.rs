@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use s3_types::{ByteRange, Condition, Conditions, ETag, ETagCondition, IfRange, Timestamp};
 
-use super::{Fixture, assert_failed, collect, digests, full_metadata, if_absent, if_match, key};
+use super::fixture::{Fixture, assert_failed, collect, digests, full_metadata, if_absent, if_match, key};
 use crate::{Backend, BackendError, ObjectBody, ReadSelector, WriteOptions};
 
 /// Bodies of all sizes come back as they went, with what was attached; a writer that is dropped

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::{join, join_all};
 
-use super::{Fixture, collect, digests, if_absent, if_match};
+use super::fixture::{Fixture, collect, digests, if_absent, if_match};
 use crate::{Backend, BackendError};
 use s3_types::Conditions;
 

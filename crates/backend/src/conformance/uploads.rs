@@ -8,7 +8,7 @@ use s3_types::{
     ETagSource, ObjectKey, UploadId,
 };
 
-use super::{Fixture, assert_failed, collect, digests, full_metadata, if_absent, if_match, key};
+use super::fixture::{Fixture, assert_failed, collect, digests, full_metadata, if_absent, if_match, key};
 use crate::{
     Backend, BackendError, CompleteUpload, CompletedPart, CopyPartRequest, CopySource, ListPartsQuery,
     ListUploadsQuery, NewUpload, ReadSelector, Result, UploadPage, UploadPosition, UploadRef, WriteReceipt,

@@ -1,0 +1,203 @@
+//! A bucket for each test, and what tests say of it.
+
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use s3_types::{
+    BucketName, ChecksumAlgorithm, Condition, Conditions, Digester, Digests, ETag, ETagCondition, ETagSource,
+    ObjectKey, ObjectMetadata,
+};
+
+use crate::{
+    Backend, BackendError, Context, ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectBody,
+    ObjectRead, ObjectRef, ReadSelector, Result, WriteOptions, WriteReceipt,
+};
+
+/// A bucket for one test.
+pub struct Fixture {
+    /// The backend.
+    pub backend: Arc<dyn Backend>,
+    /// On no one's behalf.
+    pub cx: Context,
+    /// Made for this test.
+    pub bucket: BucketName,
+}
+
+/// A key known to be one.
+pub fn key(text: &str) -> ObjectKey {
+    ObjectKey::new(text).unwrap()
+}
+
+/// The digests of a body, as the gateway computes them.
+pub fn digests(body: &[u8]) -> Digests {
+    let mut digester = Digester::new(Some(ChecksumAlgorithm::Crc64Nvme), ETagSource::Md5);
+    digester.update(body);
+    digester.finish()
+}
+
+/// `If-Match` this.
+pub fn if_match(etag: &ETag) -> Conditions {
+    Conditions { if_match: Some(ETagCondition::OneOf(vec![etag.clone()])), ..Conditions::default() }
+}
+
+/// `If-None-Match: *`.
+pub fn if_absent() -> Conditions {
+    Conditions { if_none_match: Some(ETagCondition::Any), ..Conditions::default() }
+}
+
+/// The bytes of a body.
+pub async fn collect(body: ObjectBody) -> Vec<u8> {
+    match body {
+        ObjectBody::Empty => Vec::new(),
+        ObjectBody::Bytes(bytes) => bytes.to_vec(),
+        ObjectBody::File { file, range, .. } => {
+            let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap()];
+            file.read_exact_at(&mut bytes, range.start).unwrap();
+            bytes
+        }
+        ObjectBody::Stream(stream) => stream
+            .try_fold(Vec::new(), |all, chunk| async move { Ok([&all[..], &chunk].concat()) })
+            .await
+            .unwrap(),
+    }
+}
+
+impl Fixture {
+    /// Makes the bucket `conformance-NAME`.
+    pub async fn new(backend: &Arc<dyn Backend>, name: &str) -> Self {
+        let bucket = BucketName::new(&format!("conformance-{name}")).unwrap();
+        let cx = Context::default();
+        backend.create_bucket(&cx, &bucket).await.unwrap();
+        Self { backend: Arc::clone(backend), cx, bucket }
+    }
+
+    /// Removes all objects and the bucket.
+    pub async fn finish(self) {
+        for name in self.keys().await {
+            self.delete(&name, &Conditions::default()).await.unwrap();
+        }
+        self.backend.delete_bucket(&self.cx, &self.bucket).await.unwrap();
+    }
+
+    /// Names an object.
+    pub fn object<'a>(&'a self, key: &'a ObjectKey) -> ObjectRef<'a> {
+        ObjectRef { bucket: &self.bucket, key }
+    }
+
+    /// PutObject, in chunks of 100,000 bytes.
+    pub async fn put_with(&self, name: &str, body: &[u8], options: WriteOptions) -> Result<WriteReceipt> {
+        let key = key(name);
+        let mut writer = self.backend.put_object(&self.cx, self.object(&key), options).await?;
+        for chunk in body.chunks(100_000) {
+            writer.write(Bytes::copy_from_slice(chunk)).await?;
+        }
+        writer.commit(digests(body)).await
+    }
+
+    /// PutObject, without more.
+    pub async fn put(&self, name: &str, body: &[u8]) -> WriteReceipt {
+        self.put_with(name, body, WriteOptions::default()).await.unwrap()
+    }
+
+    /// PutObject, if conditions hold.
+    pub async fn put_if(&self, name: &str, body: &[u8], conditions: Conditions) -> Result<WriteReceipt> {
+        self.put_with(name, body, WriteOptions { conditions, ..WriteOptions::default() }).await
+    }
+
+    /// GetObject.
+    pub async fn read(
+        &self,
+        name: &str,
+        selector: ReadSelector,
+        conditions: &Conditions,
+    ) -> Result<ObjectRead> {
+        let key = key(name);
+        self.backend.get_object(&self.cx, self.object(&key), selector, conditions).await
+    }
+
+    /// HeadObject.
+    pub async fn head(&self, name: &str) -> Result<ObjectRead> {
+        let key = key(name);
+        let (whole, none) = (ReadSelector::Whole, Conditions::default());
+        self.backend.head_object(&self.cx, self.object(&key), whole, &none).await
+    }
+
+    /// The bytes of an object; `None` if there is none.
+    pub async fn get(&self, name: &str) -> Option<Vec<u8>> {
+        match self.read(name, ReadSelector::Whole, &Conditions::default()).await {
+            Ok(read) => Some(collect(read.body).await),
+            Err(BackendError::NoSuchKey) => None,
+            Err(error) => panic!("get {name:?}: {error}"),
+        }
+    }
+
+    /// DeleteObject; whether there was one.
+    pub async fn delete(&self, name: &str, conditions: &Conditions) -> Result<bool> {
+        let key = key(name);
+        Ok(self.backend.delete_object(&self.cx, self.object(&key), conditions).await?.existed)
+    }
+
+    /// One page.
+    pub async fn page(
+        &self,
+        prefix: &str,
+        delimiter: Option<&str>,
+        start: Option<&ListPosition>,
+        max_items: usize,
+    ) -> ListPage {
+        let query = ListObjectsQuery { bucket: &self.bucket, prefix, delimiter, start, max_items };
+        self.backend.list_objects(&self.cx, &query).await.unwrap()
+    }
+
+    /// All keys and common prefixes, by pages of `max_items`.
+    pub async fn list(&self, prefix: &str, delimiter: Option<&str>, max_items: usize) -> Vec<String> {
+        let (mut found, mut start) = (Vec::new(), None);
+        loop {
+            let page = self.page(prefix, delimiter, start.as_ref(), max_items).await;
+            assert!(page.items.len() <= max_items);
+            found.extend(names(&page));
+            start = page.next;
+            if start.is_none() {
+                return found;
+            }
+        }
+    }
+
+    /// All keys.
+    pub async fn keys(&self) -> Vec<String> {
+        self.list("", None, 1000).await
+    }
+}
+
+/// The keys and common prefixes of a page.
+pub fn names(page: &ListPage) -> Vec<String> {
+    let name = |item: &ListItem| match item {
+        ListItem::Object(object) => object.key.as_str().to_owned(),
+        ListItem::CommonPrefix(prefix) => prefix.clone(),
+    };
+    page.items.iter().map(name).collect()
+}
+
+pub(super) fn assert_failed<T>(result: Result<T>, condition: Condition) {
+    match result {
+        Err(BackendError::PreconditionFailed(failed)) => assert_eq!(failed, condition),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("{condition:?} did not fail"),
+    }
+}
+
+pub(super) fn full_metadata() -> ObjectMetadata {
+    let text = |text: &str| Some(text.to_owned());
+    ObjectMetadata {
+        content_type: text("text/x-odd"),
+        content_encoding: text("gzip"),
+        content_language: text("de"),
+        content_disposition: text("attachment; filename=\"a\u{e9}\""),
+        cache_control: text("no-cache"),
+        expires: text("whenever"),
+        website_redirect_location: text("/elsewhere"),
+        user: vec![("b".into(), "2".into()), ("a".into(), String::new())],
+    }
+}
