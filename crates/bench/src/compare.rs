@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::Result;
+use crate::error::Result;
 use crate::report::Report;
 use crate::summary::{FIGURES, Row, Spread, rows};
 

@@ -15,7 +15,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_rustls::TlsConnector;
 
-use crate::Result;
+use crate::error::Result;
 
 /// Where systems keep the certificates they trust.
 const SYSTEM_ROOTS: [&str; 4] = [

@@ -13,6 +13,7 @@ mod credentials;
 mod csv;
 mod device;
 mod endpoint;
+mod error;
 mod html;
 mod load;
 mod machine;
@@ -38,6 +39,7 @@ pub use credentials::Credentials;
 pub use csv::csv;
 pub use device::{Device, DeviceUse};
 pub use endpoint::{Endpoint, Trust, port, tls_client};
+pub use error::Result;
 pub use html::html;
 pub use load::{Stop, default_threads};
 pub use machine::Machine;
@@ -48,6 +50,3 @@ pub use request::{Operation, Payload};
 pub use run::{Event, run};
 pub use system::{LinkUse, SystemUse};
 pub use verdict::{Limit, Verdict};
-
-/// A result whose error is a sentence for people.
-pub type Result<T> = std::result::Result<T, String>;

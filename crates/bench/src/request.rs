@@ -10,10 +10,10 @@ use s3_types::Timestamp;
 use s3_wire::auth::sign::{Signer, Unsigned};
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 use crate::answer::Wanted;
 use crate::credentials::Credentials;
 use crate::endpoint::Endpoint;
+use crate::error::Result;
 use crate::units::hex;
 
 /// How long presigned requests may be used: the most that S3 allows.

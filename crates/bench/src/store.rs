@@ -8,10 +8,11 @@ use std::time::Duration;
 use s3_types::limits::PARTS_MAX;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::Result;
 use crate::connection::{Connection, Shared};
+use crate::error::Result;
 use crate::load::multipart::Uploads;
-use crate::load::work::{Sets, Work};
+use crate::load::sets::Sets;
+use crate::load::work::Work;
 use crate::load::{self, Job, Load, Moment, Stop};
 use crate::plan::Plan;
 use crate::request::{Block, Body, Operation, Payload, Prepared, Signing, Subject};

@@ -136,7 +136,7 @@ fn table(out: &mut String, rows: &[Row<'_>]) {
         cell(row.figure(|_, of| Some(of.per_second)).map(|s| show_number(s.median)));
         cell(row.figure(|_, of| Some(of.bytes_per_second / MIB)).map(|s| show_number(s.median)));
         let latency =
-            |of: fn(&crate::Latency) -> f64| row.figure(|_, result| result.latency.as_ref().map(of));
+            |of: fn(&crate::report::Latency) -> f64| row.figure(|_, result| result.latency.as_ref().map(of));
         for figure in [
             latency(|l| l.p50),
             latency(|l| l.p90),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use super::work::Sets;
+use super::sets::Sets;
 use crate::request::Prepared;
 
 /// A load that keeps about as many objects alive as there were at its beginning.

@@ -4,13 +4,17 @@ pub(crate) mod churn;
 pub(crate) mod lane;
 pub(crate) mod multipart;
 mod pace;
+pub(crate) mod sets;
+mod stop;
 pub(crate) mod streams;
 pub(crate) mod tally;
 pub(crate) mod work;
 
+pub use stop::Stop;
+
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, OnceLock};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Barrier, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -19,12 +23,14 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::connection::Shared;
 use crate::endpoint::Endpoint;
+use crate::error::Result;
 use crate::report::Stored;
 use crate::request::Block;
-use crate::{Result, units};
+use crate::units;
 use lane::{Context, Lane};
 use multipart::{Crew, Uploads};
 use pace::Pace;
+use stop::LOOK;
 use tally::{Live, Part, Tally, Window};
 use work::{Picker, Work};
 
@@ -33,32 +39,8 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// How long requests in flight may go on once someone wants an end, and what is due may be sent
 /// when the time is over.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often it is looked whether someone wants an end.
-const LOOK: Duration = Duration::from_millis(100);
 /// Longer than anything is measured.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
-
-/// Ends a run before its time.
-#[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// Asks for the end.
-    pub fn stop(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Someone has.
-    pub fn is_stopped(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    async fn wait(&self) {
-        while !self.is_stopped() {
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-}
 
 /// How a load is run.
 pub(crate) struct Load<'a> {

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tokio::sync::{Semaphore, watch};
 
-use super::Stop;
 use super::lane::{Context, Lane};
+use super::stop::Stop;
 use crate::credentials::Credentials;
 use crate::request::{Block, Body, Operation, Payload, Prepared, Signing, Subject};
 use crate::xml;

@@ -1,6 +1,6 @@
 //! Readers that go through a large object each, from its first byte to its last, in ranges.
 
-use super::work::Sets;
+use super::sets::Sets;
 use crate::request::{Body, Prepared};
 
 /// What all readers share.

@@ -4,12 +4,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::churn::{Churn, ChurnPicker};
+use super::sets::Sets;
 use super::streams::{StreamPicker, Streams};
 use crate::request::Prepared;
 use crate::units::Mix;
-
-/// Requests by endpoint, since each has its own signature. All endpoints have as many.
-pub(crate) type Sets = Vec<Vec<Prepared>>;
 
 /// What is to be done, by all lanes together, over and over or up to a number of requests.
 pub(crate) struct Work {

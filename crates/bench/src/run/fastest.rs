@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Pass, Runner};
-use crate::Result;
+use super::runner::{Pass, Runner};
+use crate::error::Result;
 use crate::load::Job;
 
 /// How long each number is tried, after a quarter of that as a warm-up.

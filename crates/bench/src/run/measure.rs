@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{Event, Pass, Runner};
+use super::runner::{Event, Pass, Runner};
 use crate::device::{Counters, Device, DeviceUse};
 use crate::endpoint::Endpoint;
+use crate::error::Result;
 use crate::load::tally::PartCounts;
 use crate::load::{self, Job, Load, Measured, Moment, shown_rate};
 use crate::plan::Test;
@@ -13,7 +14,7 @@ use crate::report::{Latency, OperationResult, PartResult, Round};
 use crate::units::float;
 use crate::verdict::{self, Evidence, Share};
 use crate::watch::{Used, Watch};
-use crate::{Result, process, processors};
+use crate::{process, processors};
 
 /// For what ends by itself.
 const ENDLESS: Duration = Duration::from_hours(24);

@@ -1,7 +1,7 @@
 //! What steps need before they can be measured.
 
-use super::Runner;
-use crate::Result;
+use super::runner::{Event, Runner};
+use crate::error::Result;
 use crate::load::Moment;
 use crate::load::churn::Churn;
 use crate::load::multipart::Uploads;
@@ -9,7 +9,6 @@ use crate::load::streams::Streams;
 use crate::load::work::{Mixed, Work};
 use crate::plan::{Plan, STREAM_RANGE, Step, Test};
 use crate::request::Operation;
-use crate::run::Event;
 use crate::store::Store;
 
 /// The group of keys that a listing lists.

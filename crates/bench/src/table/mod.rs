@@ -1,5 +1,6 @@
 //! Results on a terminal.
 
+mod printable;
 mod resources;
 
 use std::fmt::Write as _;
@@ -7,6 +8,7 @@ use std::fmt::Write as _;
 use crate::report::{OperationResult, Report, Round};
 use crate::summary::{FIGURES, WRITE_AMPLIFICATION, rows};
 use crate::units::{MIB, show_number, show_time};
+use printable::printable;
 
 /// The head of the table.
 pub fn head() -> String {
@@ -45,11 +47,6 @@ fn operation(of: &OperationResult) -> String {
     [latency.p50, latency.p90, latency.p99, latency.p999, latency.max]
         .iter()
         .fold(rates, |line, us| format!("{line}{:>9}", show_time(*us)))
-}
-
-/// What a server said, on one line.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// The line above a group of steps.

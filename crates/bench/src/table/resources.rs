@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::printable;
+use super::printable::printable;
 use crate::device::DeviceUse;
 use crate::process::ProcessUse;
 use crate::report::{PartResult, Round, median};
