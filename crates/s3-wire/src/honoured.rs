@@ -9,8 +9,7 @@ mod once;
 
 use http::HeaderMap;
 
-use crate::Result;
-use crate::error::{ErrorCode, S3Error};
+use crate::error::{ErrorCode, Result, S3Error};
 use crate::headers::{check_value, describes_body, stands_for_header};
 use crate::operation::Operation;
 use crate::query::Query;

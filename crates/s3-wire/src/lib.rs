@@ -7,6 +7,7 @@
 
 pub mod auth;
 pub mod error;
+mod escape;
 pub mod headers;
 pub mod honoured;
 pub mod limits;
@@ -21,10 +22,7 @@ pub mod time;
 pub mod unset;
 pub mod xml;
 
-pub use error::{ErrorCode, S3Error};
+pub use error::{ErrorCode, Result, S3Error};
 pub use operation::Operation;
 pub use query::Query;
 pub use target::{Shape, Target};
-
-/// A result whose error is an S3 error.
-pub type Result<T> = std::result::Result<T, S3Error>;

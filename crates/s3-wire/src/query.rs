@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use memchr::{memchr, memchr2};
 use percent_encoding::percent_decode_str;
 
-use crate::Result;
-use crate::error::ErrorCode;
+use crate::error::{ErrorCode, Result};
 use crate::limits::QUERY_PARAMETERS_MAX;
 
 /// The decoded parameters of a query string, in order.

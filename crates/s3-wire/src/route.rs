@@ -7,8 +7,7 @@
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method};
 
-use crate::Result;
-use crate::error::{ErrorCode, S3Error};
+use crate::error::{ErrorCode, Result, S3Error};
 use crate::headers::{ListObjects, ListObjectsV2, ListVersions, check_integer, has};
 use crate::operation::{OPERATIONS, Operation, OperationInfo, Selector, Verb};
 use crate::query::Query;

@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use s3_types::{BucketName, InvalidName, ObjectKey};
 
-use crate::Result;
-use crate::error::{ErrorCode, S3Error};
+use crate::error::{ErrorCode, Result, S3Error};
 
 /// What kind of thing a request is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

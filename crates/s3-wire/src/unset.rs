@@ -8,8 +8,7 @@
 //! Encryption is the exception. S3 encrypts by default, and its answer says so. Bytes are not
 //! encrypted here, and the answer is the 404 that S3 gave for a bucket without encryption.
 
-use crate::Result;
-use crate::error::{ErrorCode, S3Error};
+use crate::error::{ErrorCode, Result, S3Error};
 use crate::operation::Operation;
 use crate::query::Query;
 use crate::xml::{Owner, Writer};

@@ -7,7 +7,8 @@ use http::HeaderMap;
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use s3_wire::payload::{BodyDecoder, PayloadMode, Trailers};
+use s3_wire::auth::PayloadMode;
+use s3_wire::payload::{BodyDecoder, Trailers};
 use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, DRAIN_BYTES_MAX, DRAIN_TIME_MAX};

@@ -14,7 +14,7 @@ use iam::AccountId;
 use s3_wire::headers::{expected_bucket_owner, source_expected_bucket_owner};
 use s3_wire::honoured;
 use s3_wire::operation::{Operation as Op, Support};
-use s3_wire::payload::PayloadMode;
+use s3_wire::auth::PayloadMode;
 use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::pipeline::{Call, Permission};

@@ -6,7 +6,7 @@ use http::HeaderMap;
 use iam::{Identities, Requester};
 use s3_wire::auth::{self, Authorization, SignedRequest};
 use s3_wire::honoured::Signed;
-use s3_wire::payload::PayloadMode;
+use s3_wire::auth::PayloadMode;
 use s3_wire::{ErrorCode, Result, headers};
 
 use super::RequestContext;

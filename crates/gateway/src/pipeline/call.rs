@@ -10,7 +10,7 @@ use s3_types::{BucketName, ObjectKey};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::honoured::Signed;
 use s3_wire::operation::Operation;
-use s3_wire::payload::PayloadMode;
+use s3_wire::auth::PayloadMode;
 use s3_wire::xml::Owner;
 use s3_wire::{ErrorCode, Query, Result, S3Error, Target};
 

@@ -93,7 +93,7 @@ fn write_query(request: &SignedRequest<'_>, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Query;
+    use crate::query::Query;
     use http::{HeaderValue, Method};
 
     fn canonical(path: &str, query: &str, headers: &[(&'static str, &str)], signed_headers: &str) -> String {

@@ -9,7 +9,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use super::encoding::{Hex, hex, hex_str, sha256};
 use super::key::SigningKey;
 use super::mismatch;
-use crate::Result;
+use crate::error::Result;
 use crate::time::IsoBasic;
 
 const CHUNK: &str = "AWS4-HMAC-SHA256-PAYLOAD";
@@ -80,7 +80,7 @@ impl ChunkSigner {
         self.key.sign(&[lines.join("\n").as_bytes()])
     }
 
-    fn mismatch<const LINES: usize>(&self, lines: &[&str; LINES], signature: &[u8]) -> crate::S3Error {
+    fn mismatch<const LINES: usize>(&self, lines: &[&str; LINES], signature: &[u8]) -> crate::error::S3Error {
         let provided = String::from_utf8_lossy(signature);
         mismatch(self.key.credential().access_key(), lines.join("\n").as_bytes(), &provided)
     }

@@ -4,9 +4,8 @@ use http::HeaderMap;
 
 use super::chunk::ChunkSigner;
 use super::encoding::unhex;
-use crate::Result;
-use crate::error::{ErrorCode, S3Error};
-use crate::payload::PayloadMode;
+use super::payload_mode::PayloadMode;
+use crate::error::{ErrorCode, Result, S3Error};
 
 pub(super) const HEADER: &str = "x-amz-content-sha256";
 pub(super) const UNSIGNED: &str = "UNSIGNED-PAYLOAD";

@@ -11,6 +11,7 @@ mod chunk;
 mod content_sha256;
 pub(crate) mod encoding;
 mod key;
+mod payload_mode;
 mod scope;
 pub mod sign;
 mod v2;
@@ -28,13 +29,13 @@ use s3_types::Timestamp;
 
 pub use chunk::ChunkSigner;
 pub use key::SigningKeyCache;
+pub use payload_mode::PayloadMode;
 pub use v2::SigV2Authorization;
 pub use v4::SigV4Authorization;
 
-use crate::error::{ErrorCode, S3Error};
+use crate::error::{ErrorCode, Result, S3Error};
 use crate::limits::SIGNED_TEXT_SHOWN_BYTES_MAX;
-use crate::payload::PayloadMode;
-use crate::{Query, Result};
+use crate::query::Query;
 
 /// The parts of a request that signatures cover.
 #[derive(Debug, Clone, Copy)]

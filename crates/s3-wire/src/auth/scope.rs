@@ -2,8 +2,7 @@
 
 use super::SigningPolicy;
 use super::key::Credential;
-use crate::Result;
-use crate::error::{ErrorCode, S3Error};
+use crate::error::{ErrorCode, Result, S3Error};
 use crate::time::parse_basic_date;
 
 const SERVICE: &str = "s3";

@@ -12,9 +12,9 @@ use super::content_sha256::{self, UNSIGNED};
 use super::encoding::{Hex, encode_query, hex, hex_str, sha256};
 use super::key::{Credential, SigningKey};
 use super::{SignedRequest, v2, v4};
-use crate::error::{ErrorCode, S3Error};
+use crate::error::{ErrorCode, Result, S3Error};
+use crate::query::Query;
 use crate::time::{IsoBasic, format_http_date};
-use crate::{Query, Result};
 
 /// With what a client signs.
 #[derive(Debug, Clone, Copy)]

@@ -9,12 +9,12 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use s3_types::Timestamp;
 
 use super::encoding::normalised_path;
+use super::payload_mode::PayloadMode;
 use super::window::{check_expiry, check_skew, request_time};
 use super::{SignedRequest, anonymous_payload, header, mismatch};
-use crate::error::{ErrorCode, S3Error};
-use crate::payload::PayloadMode;
+use crate::error::{ErrorCode, Result, S3Error};
+use crate::query::Query;
 use crate::subresource::Subresource;
-use crate::{Query, Result};
 
 /// True for parameters that select a resource or change the response, and so are signed: what
 /// botocore signs, and every subresource, so that none can be added to a signed URL.

@@ -11,15 +11,15 @@ use super::chunk::ChunkSigner;
 use super::content_sha256::{self, ContentSha256};
 use super::encoding::{Hex, hex, hex_str, normalised_path, sha256};
 use super::key::{Credential, SigningKey, SigningKeyCache};
+use super::payload_mode::PayloadMode;
 use super::scope::{Place, parse_credential};
 use super::window::{check_expiry, check_skew, request_time};
 use super::{SignedRequest, SigningPolicy, header, mismatch, shown};
-use crate::error::{ErrorCode, S3Error};
+use crate::error::{ErrorCode, Result, S3Error};
 use crate::headers::is_of_signature;
 use crate::limits::{CLOCK_SKEW_SECONDS_MAX, PRESIGNED_SECONDS_MAX, SIGNED_ABSENT_MAX};
-use crate::payload::PayloadMode;
+use crate::query::Query;
 use crate::time::{IsoBasic, parse_iso_basic};
-use crate::{Query, Result};
 
 pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 /// SigV4A's name for itself.

@@ -4,8 +4,7 @@ use http::HeaderMap;
 use http::header::DATE;
 use s3_types::Timestamp;
 
-use crate::Result;
-use crate::error::{ErrorCode, S3Error};
+use crate::error::{ErrorCode, Result, S3Error};
 use crate::limits::CLOCK_SKEW_SECONDS_MAX;
 use crate::time::{format_iso8601, parse_http_date, parse_iso_basic};
 

@@ -9,7 +9,10 @@ use http::{HeaderName, HeaderValue, StatusCode};
 
 pub use code::ErrorCode;
 
-use crate::xml::escape;
+use crate::escape::escape;
+
+/// A result whose error is an S3 error.
+pub type Result<T> = std::result::Result<T, S3Error>;
 
 /// An error as a client sees it, and its cause as the log sees it.
 ///

@@ -1,9 +1,8 @@
 use http::HeaderMap;
 
-use super::joined;
 use super::range::number;
-use crate::Result;
-use crate::error::{ErrorCode, S3Error};
+use super::text::joined;
+use crate::error::{ErrorCode, Result, S3Error};
 use crate::limits::LIST_ITEMS_MAX;
 
 const NAME: &str = "x-amz-object-attributes";

@@ -3,9 +3,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use http::HeaderMap;
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag};
 
-use super::{joined, lossless};
-use crate::Result;
-use crate::error::{ErrorCode, S3Error};
+use super::text::{joined, lossless};
+use crate::error::{ErrorCode, Result, S3Error};
 
 const PREFIX: &str = "x-amz-checksum-";
 

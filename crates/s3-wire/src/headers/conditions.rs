@@ -1,9 +1,8 @@
 use http::HeaderMap;
 use s3_types::{Conditions, ETag, ETagCondition, IfRange, Timestamp};
 
-use super::{ascii, joined, lossless};
-use crate::Result;
-use crate::error::S3Error;
+use super::text::{ascii, joined, lossless};
+use crate::error::{Result, S3Error};
 use crate::time::{parse_http_date, parse_iso8601};
 
 /// `If-Match`, `If-None-Match`, `If-Modified-Since`, `If-Unmodified-Since` and `If-Range` of

@@ -2,9 +2,8 @@ use http::HeaderMap;
 use percent_encoding::percent_decode_str;
 use s3_types::{BucketName, ObjectKey};
 
-use super::lossless;
-use crate::Result;
-use crate::error::S3Error;
+use super::text::lossless;
+use crate::error::{Result, S3Error};
 use crate::target::checked_key;
 
 const NAME: &str = "x-amz-copy-source";

@@ -1,7 +1,7 @@
 use super::listing::{check_max_keys, encoding_type, max_versions};
 use super::token::ListStart;
-use crate::error::S3Error;
-use crate::{Query, Result};
+use crate::error::{Result, S3Error};
+use crate::query::Query;
 
 const VERSION_MARKER: &str = "version-id-marker";
 

@@ -1,12 +1,12 @@
 use http::HeaderMap;
 use s3_types::BucketName;
 
-use super::joined;
+use super::text::joined;
 use super::token::ListStart;
-use crate::error::S3Error;
+use crate::error::{Result, S3Error};
 use crate::limits::{LIST_BUCKETS_MAX, LIST_ITEMS_MAX};
+use crate::query::Query;
 use crate::regions::is_region;
-use crate::{Query, Result};
 
 const MAX_KEYS: &str = "max-keys";
 const TOKEN: &str = "continuation-token";

@@ -5,9 +5,9 @@ use http::{HeaderMap, HeaderName};
 use s3_types::ObjectMetadata;
 use s3_types::limits::USER_METADATA_BYTES_MAX;
 
-use super::{decode, has, joined, lossless, words};
-use crate::Result;
-use crate::error::{ErrorCode, S3Error};
+use super::text::{decode, has, joined, lossless};
+use super::words;
+use crate::error::{ErrorCode, Result, S3Error};
 
 /// Prefix of the headers that carry user metadata.
 pub(super) const USER_PREFIX: &str = "x-amz-meta-";

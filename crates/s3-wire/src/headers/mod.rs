@@ -14,6 +14,7 @@ mod metadata;
 mod range;
 mod response;
 mod semantics;
+mod text;
 mod token;
 mod words;
 
@@ -39,47 +40,5 @@ pub use semantics::{
     check_value, describes_body, expected_bucket_owner, hoist_query, is_hoisted, is_of_signature,
     source_expected_bucket_owner, stands_for_header,
 };
+pub use text::has;
 pub use token::ListStart;
-
-use std::borrow::Cow;
-
-use http::{HeaderMap, HeaderValue};
-
-/// True if a header is there, by its name in lower case. Looking through the few names there are
-/// costs less than the map's own search, which hashes and checks the name.
-pub fn has(headers: &HeaderMap, name: &str) -> bool {
-    headers.keys().any(|key| key.as_str() == name)
-}
-
-/// A value's characters: UTF-8 where it is that, else ISO 8859-1 (RFC 9110, section 5.5).
-fn decode(value: &HeaderValue) -> Cow<'_, str> {
-    match str::from_utf8(value.as_bytes()) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => value.as_bytes().iter().copied().map(char::from).collect(),
-    }
-}
-
-/// The first value of `name`, trimmed; `None` if there is none or it has characters that no such
-/// value has.
-fn ascii<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    headers.get(name)?.to_str().ok().map(str::trim)
-}
-
-/// The first value of `name`, trimmed, with whatever characters it has.
-fn lossless<'h>(headers: &'h HeaderMap, name: &str) -> Option<Cow<'h, str>> {
-    headers.get(name).map(|value| match decode(value) {
-        Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
-        Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
-    })
-}
-
-/// All values of `name`, joined by commas; `None` if there is none.
-fn joined<'h>(headers: &'h HeaderMap, name: &str) -> Option<Cow<'h, str>> {
-    let mut values = headers.get_all(name).iter().map(decode);
-    let first = values.next()?;
-    Some(values.fold(first, |mut all, next| {
-        all.to_mut().push(',');
-        all.to_mut().push_str(&next);
-        all
-    }))
-}

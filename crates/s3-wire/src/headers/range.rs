@@ -4,9 +4,9 @@ use http::HeaderMap;
 use s3_types::ByteRange;
 use s3_types::limits::PARTS_MAX;
 
-use super::{ascii, lossless};
-use crate::error::{ErrorCode, S3Error};
-use crate::{Query, Result};
+use super::text::{ascii, lossless};
+use crate::error::{ErrorCode, Result, S3Error};
+use crate::query::Query;
 
 /// The part of an object that a GET or HEAD asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

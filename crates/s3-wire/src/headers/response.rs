@@ -7,9 +7,9 @@ use s3_types::{Checksum, ETag, ObjectMetadata, Timestamp};
 
 use super::metadata::USER_PREFIX;
 use super::words;
-use crate::error::{ErrorCode, S3Error};
+use crate::error::{ErrorCode, Result, S3Error};
+use crate::query::Query;
 use crate::time::format_http_date;
-use crate::{Query, Result};
 
 /// Most entries of user metadata in a response. Far more than S3 takes (2 KB in all); other
 /// programs may have stored anything.

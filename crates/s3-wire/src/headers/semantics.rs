@@ -2,9 +2,9 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::joined;
-use crate::error::{ErrorCode, S3Error};
-use crate::{Query, Result};
+use super::text::joined;
+use crate::error::{ErrorCode, Result, S3Error};
+use crate::query::Query;
 
 /// Refuses a value that means something which this server lacks, of a header that writes honour
 /// otherwise. Those that no write honours are refused whatever their value: [`crate::honoured`].

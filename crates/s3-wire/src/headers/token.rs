@@ -4,8 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use s3_types::limits::KEY_BYTES_MAX;
 
-use crate::Result;
-use crate::error::S3Error;
+use crate::error::{Result, S3Error};
 
 /// Changes with the meaning of the bytes behind it.
 const VERSION: u8 = 1;

@@ -2,8 +2,7 @@
 
 use http::{HeaderMap, HeaderName};
 
-use crate::Result;
-use crate::error::S3Error;
+use crate::error::{Result, S3Error};
 use crate::query::Query;
 
 /// `InvalidArgument` for a header or parameter of a write that is there twice, although one of them
@@ -61,7 +60,7 @@ fn is_for_the_log(name: &str) -> bool {
 
 fn refused(name: &str) -> S3Error {
     let message = format!("{name} was given more than once.");
-    S3Error::with_message(crate::ErrorCode::InvalidArgument, message).detail("ArgumentName", name)
+    S3Error::with_message(crate::error::ErrorCode::InvalidArgument, message).detail("ArgumentName", name)
 }
 
 #[cfg(test)]

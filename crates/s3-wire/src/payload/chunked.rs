@@ -7,10 +7,9 @@ use http::HeaderMap;
 use super::line::{LineReader, TooLong};
 use super::trailers::{self, TrailerSection, Trailers};
 use super::{Input, incomplete, malformed};
-use crate::Result;
 use crate::auth::ChunkSigner;
 use crate::auth::encoding::{Hex, array};
-use crate::error::{ErrorCode, S3Error};
+use crate::error::{ErrorCode, Result, S3Error};
 use crate::limits::{CHUNK_BYTES_MIN, CHUNK_HEADER_BYTES_MAX};
 
 pub(super) const DECODED_LENGTH: &str = "x-amz-decoded-content-length";

@@ -24,28 +24,11 @@ use http::header::TRANSFER_ENCODING;
 pub use encode::ChunkEncoder;
 pub use trailers::Trailers;
 
-use crate::Result;
-use crate::auth::ChunkSigner;
+use crate::auth::PayloadMode;
 use crate::auth::encoding::{array, hex, hex_str};
-use crate::error::{ErrorCode, S3Error};
+use crate::error::{ErrorCode, Result, S3Error};
 use crate::headers::{has, names_framing};
 use chunked::Chunked;
-
-/// How a body is protected, and so framed.
-#[derive(Debug)]
-pub enum PayloadMode {
-    /// Plain, and not under the signature.
-    Unsigned,
-    /// Plain, with this SHA-256.
-    Sha256([u8; 32]),
-    /// `aws-chunked`.
-    Streaming {
-        /// Checks the signatures of the chunks and of the trailers, if they have any.
-        signer: Option<ChunkSigner>,
-        /// Whether trailers follow the last chunk.
-        trailer: bool,
-    },
-}
 
 /// Takes the framing off a body.
 ///

@@ -4,6 +4,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use proptest::prelude::*;
 
 use super::*;
+use crate::auth::ChunkSigner;
 use crate::auth::sign::{Signer, Unsigned};
 use crate::time::parse_iso_basic;
 

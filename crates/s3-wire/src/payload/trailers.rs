@@ -3,8 +3,7 @@
 use http::HeaderMap;
 use s3_types::ChecksumAlgorithm;
 
-use crate::Result;
-use crate::error::{ErrorCode, S3Error};
+use crate::error::{ErrorCode, Result, S3Error};
 use crate::limits::TRAILER_BYTES_MAX;
 
 const DECLARED: &str = "x-amz-trailer";

@@ -4,11 +4,10 @@ use std::io::BufRead;
 use s3_types::limits::PARTS_MAX;
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumValue, ETag};
 
-use super::Document;
-use super::reader::{is_empty, malformed, set_once};
+use super::malformed::malformed;
+use super::reader::{Document, is_empty, set_once};
 use super::writer::Writer;
-use crate::Result;
-use crate::error::S3Error;
+use crate::error::{Result, S3Error};
 use crate::limits::COMPLETE_BODY_BYTES_MAX;
 
 /// Checksums of one part that are remembered, to be told in the error: more than one is too many.

@@ -1,9 +1,8 @@
 use std::io::BufRead;
 
-use super::Document;
-use super::reader::{is_empty, set_once};
+use super::reader::{Document, is_empty, set_once};
 use super::writer::Writer;
-use crate::Result;
+use crate::error::Result;
 use crate::limits::XML_BODY_BYTES_MAX;
 
 /// The body of CreateBucket, which may be missing altogether.

@@ -2,11 +2,10 @@ use std::io::BufRead;
 
 use s3_types::{Conditions, ETag, ETagCondition, ObjectKey};
 
-use super::Document;
-use super::reader::{malformed, set_once};
+use super::malformed::malformed;
+use super::reader::{Document, set_once};
 use super::writer::Writer;
-use crate::Result;
-use crate::error::ErrorCode;
+use crate::error::{ErrorCode, Result};
 use crate::limits::{DELETE_BODY_BYTES_MAX, DELETE_KEYS_MAX};
 use crate::target::checked_key;
 

@@ -1,6 +1,6 @@
 use s3_types::Timestamp;
 
-use super::Owner;
+use super::words::Owner;
 use super::writer::Writer;
 
 /// A bucket in a listing.

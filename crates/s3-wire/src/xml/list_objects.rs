@@ -1,7 +1,7 @@
 use s3_types::{ChecksumAlgorithm, ChecksumType, ETag, Timestamp};
 
+use super::words::{KeyEncoding, Owner};
 use super::writer::Writer;
-use super::{KeyEncoding, Owner};
 
 /// An object in a listing.
 #[derive(Debug, Clone, Copy)]

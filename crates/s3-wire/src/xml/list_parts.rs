@@ -1,6 +1,6 @@
 use s3_types::{ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, Timestamp};
 
-use super::Owner;
+use super::words::Owner;
 use super::writer::Writer;
 
 /// A part in a listing.

@@ -1,7 +1,7 @@
 use s3_types::{ChecksumAlgorithm, ChecksumType, Timestamp};
 
+use super::words::{KeyEncoding, Owner};
 use super::writer::Writer;
-use super::{KeyEncoding, Owner};
 
 /// An upload in a listing.
 #[derive(Debug, Clone, Copy)]

@@ -5,23 +5,24 @@ mod copy;
 mod create_bucket;
 mod create_upload;
 mod delete_objects;
-mod escape;
 mod list_buckets;
 mod list_objects;
 mod list_parts;
 mod list_uploads;
 mod list_versions;
+mod malformed;
 mod namespace;
 mod object_attributes;
 mod reader;
+mod words;
 mod writer;
 
+pub use crate::escape::escape;
 pub use complete_upload::{CompleteUploadRequest, CompleteUploadResult, CompletedPart};
 pub use copy::{CopyObjectResult, CopyPartResult};
 pub use create_bucket::{CreateBucketConfiguration, location_constraint};
 pub use create_upload::InitiateUploadResult;
 pub use delete_objects::{DeleteEntry, DeleteMarker, DeleteOutcome, DeleteRequest, NoKey, delete_result};
-pub use escape::escape;
 pub use list_buckets::{ListBucketsResult, ListedBucket};
 pub use list_objects::{ListObjectsResult, ListObjectsV2Result, ListedObject};
 pub use list_parts::{ListPartsResult, ListedPart};
@@ -29,49 +30,5 @@ pub use list_uploads::{ListUploadsResult, ListedUpload};
 pub use list_versions::{ListObjectVersionsResult, ListedVersion};
 pub use object_attributes::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
 pub use reader::Document;
+pub use words::{DECLARATION, KeyEncoding, Owner, without_declaration};
 pub use writer::Writer;
-
-/// The first line of every document.
-pub const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-
-/// How keys are written in a listing (`encoding-type`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum KeyEncoding {
-    /// As XML text.
-    #[default]
-    Plain,
-    /// Percent-encoded: safe for every key.
-    Url,
-}
-
-impl KeyEncoding {
-    /// What a checked `encoding-type` asks for.
-    pub const fn of(encoding_type: Option<&str>) -> Self {
-        if encoding_type.is_some() { Self::Url } else { Self::Plain }
-    }
-}
-
-/// Whom an object, part or bucket belongs to, or who began an upload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Owner<'a> {
-    /// The canonical user id.
-    pub id: &'a str,
-    /// A name for people. S3 sends it with initiators alone.
-    pub display_name: Option<&'a str>,
-}
-
-impl<'a> Owner<'a> {
-    /// An owner as S3 shows it: without a name.
-    pub const fn new(id: &'a str) -> Self {
-        Self { id, display_name: None }
-    }
-}
-
-/// `document` without its declaration.
-///
-/// CompleteMultipartUpload may answer 200 before it knows the outcome: it sends [`DECLARATION`],
-/// then white space to keep the connection alive, then the result or an `<Error>`, of which this is
-/// the rest.
-pub fn without_declaration(document: &str) -> &str {
-    document.strip_prefix(DECLARATION).unwrap_or(document)
-}

@@ -2,8 +2,8 @@ use quick_xml::events::BytesStart;
 use quick_xml::events::attributes::Attribute;
 use quick_xml::name::PrefixDeclaration;
 
-use super::reader::malformed;
-use crate::Result;
+use super::malformed::malformed;
+use crate::error::Result;
 
 /// Most prefixes that a document may bind to S3's namespace, and to that of XML Schema's instances.
 const PREFIXES_MAX: usize = 8;

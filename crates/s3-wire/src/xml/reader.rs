@@ -3,9 +3,9 @@ use std::io::{self, BufRead, Read};
 use quick_xml::Reader;
 use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
+use super::malformed::malformed;
 use super::namespace::Namespaces;
-use crate::Result;
-use crate::error::{ErrorCode, S3Error};
+use crate::error::{ErrorCode, Result};
 use crate::limits::{
     XML_DEPTH_MAX, XML_ELEMENTS_MAX, XML_ID_BYTES_MAX, XML_TAG_BYTES_MAX, XML_TOKEN_BYTES_MAX,
 };
@@ -209,11 +209,6 @@ impl Read for Limited<'_> {
 /// Whether a body has no bytes at all.
 pub(super) fn is_empty(body: &mut dyn BufRead) -> Result<bool> {
     body.fill_buf().map(<[u8]>::is_empty).map_err(|error| malformed().caused_by(error))
-}
-
-/// `MalformedXML`.
-pub(super) fn malformed() -> S3Error {
-    ErrorCode::MalformedXML.into()
 }
 
 /// Fills a slot that may be filled once: two keys for one object leave open which one is meant.

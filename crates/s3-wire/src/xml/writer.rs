@@ -2,8 +2,8 @@ use std::fmt::{self, Write as _};
 
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, Timestamp};
 
-use super::escape::{push_escaped, push_url_encoded};
-use super::{DECLARATION, KeyEncoding, Owner};
+use super::words::{DECLARATION, KeyEncoding, Owner};
+use crate::escape::{push_escaped, push_url_encoded};
 use crate::time::push_iso8601_of_xml;
 
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";

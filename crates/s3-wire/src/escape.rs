@@ -34,7 +34,7 @@ const SPECIAL: [bool; 256] = {
 };
 
 /// Appends what [`escape`] makes of `text`.
-pub(super) fn push_escaped(out: &mut String, text: &str) {
+pub(crate) fn push_escaped(out: &mut String, text: &str) {
     let bytes = text.as_bytes();
     let mut copied = 0;
     for (at, &byte) in bytes.iter().enumerate() {
@@ -66,7 +66,7 @@ const CONTROLS: [&str; 32] = [
 
 /// Appends `text` as `encoding-type=url` has it: as a form has it, where a space is `+`. SDKs
 /// decode it so.
-pub(super) fn push_url_encoded(out: &mut String, text: &str) {
+pub(crate) fn push_url_encoded(out: &mut String, text: &str) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
         match byte {

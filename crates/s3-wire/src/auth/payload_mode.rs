@@ -1,0 +1,17 @@
+use super::chunk::ChunkSigner;
+
+/// How a body is protected, and so framed.
+#[derive(Debug)]
+pub enum PayloadMode {
+    /// Plain, and not under the signature.
+    Unsigned,
+    /// Plain, with this SHA-256.
+    Sha256([u8; 32]),
+    /// `aws-chunked`.
+    Streaming {
+        /// Checks the signatures of the chunks and of the trailers, if they have any.
+        signer: Option<ChunkSigner>,
+        /// Whether trailers follow the last chunk.
+        trailer: bool,
+    },
+}
