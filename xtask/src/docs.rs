@@ -12,7 +12,7 @@ use crate::root;
 fn documents() -> [(PathBuf, String); 3] {
     let docs = root().join("docs");
     [
-        (docs.join("CONFIGURATION.md"), gateway::config::reference()),
+        (docs.join("CONFIGURATION.md"), gateway::cli::reference()),
         (docs.join("COMPATIBILITY.md"), compatibility()),
         (docs.join("METRICS.md"), gateway::metrics::reference()),
     ]

@@ -75,7 +75,6 @@ const BACKENDS: &[&str] = &["backend_null", "backend_posix"];
 /// Where in the gateway that is.
 const KNOW_BACKENDS: &[(&str, &str)] = &[
     ("storage.rs", "opens the one that is configured"),
-    ("sweep.rs", "sweeps are files' alone"),
     ("commands", "so are the operator's tools"),
     ("limits.rs", "adds up the threads and the memory of all crates"),
     ("state_dir.rs", "reads files in a tree as carefully as they are read there"),

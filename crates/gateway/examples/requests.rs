@@ -9,7 +9,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use clap::Parser as _;
-use gateway::config::{Cli, Command};
+use gateway::cli::{Cli, Command};
 use gateway::serve;
 use gateway::server::Inherited;
 use http::{HeaderMap, HeaderValue, Method};

@@ -7,9 +7,10 @@ use backend_posix::format::{self, FILE, FORMAT};
 use clap::ValueEnum as _;
 use serde::Deserialize;
 
-use crate::commands::visible;
-use crate::config::{Metadata, ServeOptions};
+use crate::choices::Metadata;
+use crate::config::ServeOptions;
 use crate::state_dir;
+use crate::text::visible;
 
 /// Others may read it: it is no secret.
 const MODE: u32 = 0o644;

@@ -6,9 +6,9 @@ use std::str::FromStr;
 use http::HeaderMap;
 use ipnet::{IpNet, Ipv4Net};
 
-use crate::config::ClientAddress;
+use crate::choices::ClientAddress;
 use crate::forwarded::elements_from_the_end;
-use crate::server::Peer;
+use crate::peer::Peer;
 
 /// Whose word counts on where a connection or a request comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]

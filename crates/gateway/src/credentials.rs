@@ -9,8 +9,8 @@ use s3_types::UnixAccount;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use crate::config::{line_of, unreadable};
 use crate::state_dir;
+use crate::text::{line_of, unreadable};
 
 /// Where keys that we made are kept, in the state directory.
 const FILE: &str = "credentials.toml";

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -28,6 +28,15 @@ impl Descriptors {
         let few = |allowed: u64| self.used.saturating_mul(10) > allowed.saturating_mul(USED_OF_TEN_MAX);
         self.allowed.is_some_and(few)
     }
+}
+
+/// Takes as many file descriptors as the system allows. Returns how many those are, unless there is
+/// no limit.
+pub fn raise_descriptor_limit() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    // Without permission the limit stays.
+    if setrlimit(Resource::Nofile, most).is_ok() { limit.maximum } else { limit.current }
 }
 
 /// The last count, for all who ask.

@@ -9,8 +9,8 @@ use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::body::DigestServices;
+use crate::choices::AccessPattern;
 use crate::clients::Clients;
-use crate::config::AccessPattern;
 use crate::metrics::Connections;
 use crate::observers::Observers;
 use crate::request_id::{HostId, RequestIds};

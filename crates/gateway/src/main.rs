@@ -4,9 +4,9 @@ use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
-use gateway::config::{Cli, Command, Said, refuse_unknown_variables};
+use gateway::cli::{Cli, Command, Said, refuse_unknown_variables};
 use gateway::server::Inherited;
-use gateway::{commands, serve, sweep};
+use gateway::{commands, manual, serve, text};
 
 fn main() -> ExitCode {
     kernel_calls::ignore_file_size_signal();
@@ -28,10 +28,10 @@ fn main() -> ExitCode {
         Command::Rehash(options) => commands::rehash::run(&options),
         Command::Fsck(options) => commands::fsck::run(&options),
         Command::Import(command) => commands::import::run(&command),
-        Command::Sweep(options) => sweep::once(&options),
+        Command::Sweep(options) => commands::sweep::run(&options),
         Command::Bench(options) => commands::bench::run(&options),
         Command::Plan(options) => commands::plan::run(&options),
-        Command::Man(options) => commands::man::run(&options),
+        Command::Man(options) => manual::run(&options),
         Command::Ready(options) => commands::ready::run(&options),
         Command::Top(options) => commands::top::run(&options),
         Command::Completions { shell } => {
@@ -53,7 +53,7 @@ fn exit_code(outcome: Result<(), String>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("slipway: {}", commands::visible(&message, true));
+            eprintln!("slipway: {}", text::visible(&message, true));
             ExitCode::FAILURE
         }
     }

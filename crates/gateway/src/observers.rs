@@ -3,20 +3,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use http::HeaderMap;
 use http::request::Parts;
-use http::{HeaderMap, StatusCode};
-use iam::Requester;
 use s3_types::Timestamp;
-use s3_wire::honoured::Signed;
 use s3_wire::operation::Operation;
-use s3_wire::{ErrorCode, Target};
 
-use crate::access_log::{AccessLog, Line, object_bytes};
+use crate::access_log::AccessLog;
+use crate::line::{Line, object_bytes};
 use crate::metrics::{Metrics, Outcome};
-use crate::pipeline::RequestContext;
+use crate::peer::Peer;
+use crate::request::{Answered, Known, RequestContext};
 use crate::request_id::{HostId, RequestId};
-use crate::server::Peer;
-use crate::traces::{SpanContext, TraceId, Traces};
+use crate::trace_context::{SpanContext, TraceId};
+use crate::traces::Traces;
 
 /// Those who are told. Without any, there are no [`Report`]s, and no traces.
 #[derive(Debug)]
@@ -38,30 +37,6 @@ impl Observers {
     pub fn are_told(&self, cx: &RequestContext) -> bool {
         self.metrics.is_some() || self.access_log.is_some() || cx.trace.is_some()
     }
-}
-
-/// What became clear of a request while it was performed.
-#[derive(Debug, Default)]
-pub struct Known {
-    /// What was asked for.
-    pub operation: Option<Operation>,
-    /// Of which bucket and key.
-    pub target: Option<Target>,
-    /// By whom.
-    pub requester: Option<Requester>,
-    /// How they signed.
-    pub signed: Option<Signed>,
-}
-
-/// What a request was answered.
-#[derive(Debug, Clone, Copy)]
-pub struct Answered {
-    /// The status.
-    pub status: StatusCode,
-    /// S3's code, if it is an error.
-    pub code: Option<ErrorCode>,
-    /// Bytes of the request's body that were read, framing included.
-    pub bytes_in: u64,
 }
 
 /// What is known of a request so far. It is told when this is dropped: when the answer's body has

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use iam::{Account, Identities};
 
 use crate::access_log::AccessLog;
+use crate::cli::{Cli, Said, Values, sentence};
 use crate::clients::Clients;
-use crate::config::{Cli, Said, ServeOptions, Values, sentence};
+use crate::config::ServeOptions;
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Settings};
 use crate::log::{LogFilter, read_filter};

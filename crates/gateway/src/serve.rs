@@ -9,7 +9,6 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use backend::Backend;
 use iam::{Account, Authorizer, Identities};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -17,9 +16,11 @@ use tokio::task::JoinHandle;
 
 use crate::access_log::AccessLog;
 use crate::body::DigestServices;
+use crate::cli::{Cli, Said};
 use crate::clients::{Clients, Trusted};
-use crate::config::{self, Cli, Said, ServeOptions};
+use crate::config::ServeOptions;
 use crate::credentials::{self, Origin, Root};
+use crate::descriptors::raise_descriptor_limit;
 use crate::gateway::{Gateway, Places, Settings};
 use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX, TRACES_STOP_TIME_MAX};
 use crate::log::{Log, LogFilter};
@@ -31,12 +32,10 @@ use crate::request_id::{HostId, RequestIds};
 use crate::server::{
     Certificates, ConnectionSettings, Inherited, ListenAddress, Listener, Server, Socket, Timeouts,
 };
-use crate::service_manager;
 use crate::state_dir::STATE_DIR;
 use crate::storage::{self, NULL};
-use crate::sweep;
 use crate::traces::{Collector, Contexts, Traces};
-use crate::{account, agreement};
+use crate::{account, agreement, choices, service_manager, sweep};
 
 /// How long blocking work may still run once the drain is over.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
@@ -261,15 +260,6 @@ fn cannot_listen(flag: &str, address: &ListenAddress, error: &std::io::Error) ->
     format!("{flag} {address}: cannot listen on {address}: {error}: {cure}")
 }
 
-/// Takes as many file descriptors as the system allows. Returns how many those are, unless there is
-/// no limit.
-pub fn raise_descriptor_limit() -> Option<u64> {
-    let limit = getrlimit(Resource::Nofile);
-    let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    // Without permission the limit stays.
-    if setrlimit(Resource::Nofile, most).is_ok() { limit.maximum } else { limit.current }
-}
-
 /// [`raise_descriptor_limit`], with a warning where there are too few for the connections.
 fn allow_connections(max_connections: usize) {
     let current = raise_descriptor_limit();
@@ -284,9 +274,9 @@ fn allow_connections(max_connections: usize) {
 
 fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, account: Account) -> Gateway {
     let sigv2 = match options.sigv2 {
-        config::SigV2::Presigned => s3_wire::auth::SigV2::Presigned,
-        config::SigV2::All => s3_wire::auth::SigV2::All,
-        config::SigV2::Off => s3_wire::auth::SigV2::Off,
+        choices::SigV2::Presigned => s3_wire::auth::SigV2::Presigned,
+        choices::SigV2::All => s3_wire::auth::SigV2::All,
+        choices::SigV2::Off => s3_wire::auth::SigV2::Off,
     };
     Gateway {
         backend,

@@ -11,9 +11,9 @@ use backend_posix::PosixBackend;
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use crate::config::{self, ServeOptions};
+use crate::config::ServeOptions;
 use crate::state_dir::STATE_DIR;
-use crate::{account, minio};
+use crate::{account, choices, minio};
 
 /// The place that stores nothing.
 pub const NULL: &str = "null:";
@@ -40,21 +40,21 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
         require_mount: options.require_mount,
         allow_same_names: options.allow_same_names,
         metadata: options.metadata.map(|metadata| match metadata {
-            config::Metadata::Xattr => backend_posix::Metadata::Xattr,
-            config::Metadata::Sidecar => backend_posix::Metadata::Sidecar,
+            choices::Metadata::Xattr => backend_posix::Metadata::Xattr,
+            choices::Metadata::Sidecar => backend_posix::Metadata::Sidecar,
         }),
         durability: match options.durability {
-            config::Durability::Full => backend_posix::Durability::Full,
-            config::Durability::Data => backend_posix::Durability::Data,
-            config::Durability::None => backend_posix::Durability::None,
+            choices::Durability::Full => backend_posix::Durability::Full,
+            choices::Durability::Data => backend_posix::Durability::Data,
+            choices::Durability::None => backend_posix::Durability::None,
         },
         symlinks: match options.symlinks {
-            config::Symlinks::FollowWithin => backend_posix::Symlinks::FollowWithin,
-            config::Symlinks::Refuse => backend_posix::Symlinks::Refuse,
+            choices::Symlinks::FollowWithin => backend_posix::Symlinks::FollowWithin,
+            choices::Symlinks::Refuse => backend_posix::Symlinks::Refuse,
         },
         etag: match options.etag {
-            config::ETagSource::Md5 => s3_types::ETagSource::Md5,
-            config::ETagSource::Checksum => s3_types::ETagSource::Checksum,
+            choices::ETagSource::Md5 => s3_types::ETagSource::Md5,
+            choices::ETagSource::Checksum => s3_types::ETagSource::Checksum,
         },
         file_mode: options.file_mode,
         directory_mode: options.dir_mode,

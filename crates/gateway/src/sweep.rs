@@ -1,17 +1,10 @@
 //! Regular cleaning of what crashes and finished uploads left in the buckets.
 
-use std::io::{IsTerminal as _, Write as _};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use backend::{Backend, BackendError, Context, ListBucketsQuery, Result, SweepReport};
-use backend_posix::PosixBackend;
-use backend_posix::tools::{may_be_served, refuse_part_of_tree};
 
-use crate::commands::{FAILED, FOUND, OK, visible};
-use crate::config::SweepOptions;
-use crate::log;
 use crate::metrics::Metrics;
 
 /// Often enough that nothing piles up, seldom enough to cost nothing.
@@ -37,46 +30,8 @@ pub async fn regularly(backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>)
     }
 }
 
-/// `slipway sweep`: sweeps all buckets of a directory once, and says what was removed.
-pub fn once(options: &SweepOptions) -> ExitCode {
-    let (message, status) = match sweep(options) {
-        Ok(0) => return OK.into(),
-        Ok(_) => (format!("{}: not all could be swept: see above", options.dir.display()), FOUND),
-        Err(message) => (message, FAILED),
-    };
-    eprintln!("slipway: {}", visible(&message, true));
-    status.into()
-}
-
-/// Returns how much was not swept.
-fn sweep(options: &SweepOptions) -> std::result::Result<usize, String> {
-    let log = tracing_subscriber::fmt().fmt_fields(log::fields()).with_max_level(tracing::Level::WARN);
-    let log = log.with_writer(std::io::stderr);
-    // A second call in one process (tests) keeps the first log.
-    let _ = log.with_ansi(std::io::stderr().is_terminal()).try_init();
-    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", options.dir.display());
-    let sweep = backend_posix::SweepOptions { staging_age: options.age, ..Default::default() };
-    let posix = backend_posix::Options { sweep, ..Default::default() };
-    refuse_part_of_tree(&options.dir)?;
-    let backend = PosixBackend::open_as_tool(&options.dir, posix).map_err(|e| e.to_string())?;
-    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| says(&e))?;
-    let SweepReport { staging, completed, uploads, unswept } =
-        runtime.block_on(sweep_all(&backend)).map_err(|e| says(&e))?;
-    // Nobody may be listening, which is no reason to fail.
-    let _ = writeln!(
-        std::io::stdout(),
-        "Removed {staging} unfinished writes, {completed} receipts of completed uploads, {uploads} uploads"
-    );
-    if !may_be_served(&options.dir) {
-        tracing::warn!(
-            dir = ?options.dir,
-            "shows no trace of a gateway: is it the directory that is served?"
-        );
-    }
-    Ok(unswept)
-}
-
-async fn sweep_all(backend: &dyn Backend) -> Result<SweepReport> {
+/// Sweeps all buckets, and what is beside them.
+pub async fn sweep_all(backend: &dyn Backend) -> Result<SweepReport> {
     let cx = Context::default();
     let mut total = backend.sweep_orphans(&cx).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "what crashes left beside the buckets was not swept");

@@ -8,10 +8,10 @@ use std::time::Duration;
 use s3_types::{BucketName, ObjectKey};
 use s3_wire::operation::Operation;
 
-use super::line::{Line, push_without_secrets};
-use super::{Buffer, Signature};
-use crate::server::Tls;
-use crate::traces::SpanContext;
+use super::buffer::Buffer;
+use crate::line::{Line, Signature, push_without_secrets};
+use crate::peer::Tls;
+use crate::trace_context::SpanContext;
 
 /// Appends the line, without its end.
 pub fn write(buffer: &mut Buffer, line: &Line<'_>) {
@@ -163,8 +163,8 @@ fn escape_unit(out: &mut Vec<u8>, char: char) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::line::tests::with_line;
     use super::*;
+    use crate::line::tests::with_line;
 
     #[test]
     fn what_terminals_obey_is_escaped() {

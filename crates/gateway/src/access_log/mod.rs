@@ -4,30 +4,29 @@
 //! of its own takes them to the file. No request waits for a disk: where the file is slower than
 //! the requests are, lines are dropped and counted.
 
+mod buffer;
 mod json;
-mod line;
 mod s3;
+mod shared;
 mod writer;
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::OFlags;
-use s3_types::Timestamp;
-use s3_wire::time::IsoMicros;
+pub use shared::Counts;
 
-#[cfg(test)]
-pub use line::tests as line_tests;
-pub use line::{Line, Signature, object_bytes, push_without_secrets};
-
-use crate::config::AccessLogFormat;
+use crate::choices::AccessLogFormat;
 use crate::limits::{ACCESS_LOG_BUFFER_BYTES_MAX, ACCESS_LOG_WAKE_BYTES};
+use crate::line::Line;
 use crate::per_thread::PerThread;
+use buffer::Buffer;
+use shared::{Shared, Wanted, lock};
 use writer::Writer;
 
 /// Where lines go.
@@ -108,59 +107,6 @@ pub struct AccessLog {
     shared: Arc<Shared>,
 }
 
-/// What requests and the log's thread share.
-#[derive(Debug)]
-struct Shared {
-    buffers: PerThread<Mutex<Buffer>>,
-    /// A file to go on with, since a reload.
-    next_file: Mutex<Option<File>>,
-    wanted: Mutex<Wanted>,
-    wake: Condvar,
-    finished: Condvar,
-    /// True as long as the thread was told that there is much to write.
-    woken: AtomicBool,
-    counts: Counts,
-}
-
-/// Lines of one group of threads, that are not in the file yet.
-#[derive(Debug, Default)]
-struct Buffer {
-    bytes: Vec<u8>,
-    /// The second that was written last, and how it is written.
-    second: Option<(i64, IsoMicros)>,
-}
-
-impl Buffer {
-    /// The time as text. Within a second, only the fraction is made anew.
-    fn time(&mut self, time: Timestamp) -> IsoMicros {
-        let second = time.as_second();
-        match &mut self.second {
-            Some((last, text)) if *last == second => {
-                text.set_fraction(time);
-                *text
-            }
-            last => last.insert((second, IsoMicros::new(time))).1,
-        }
-    }
-}
-
-/// What the log's thread is to do beside its rounds.
-#[derive(Debug, Default)]
-struct Wanted {
-    now: bool,
-    end: bool,
-    ended: bool,
-}
-
-/// Lines so far.
-#[derive(Debug, Default)]
-pub struct Counts {
-    /// Handed to the kernel.
-    pub written: AtomicU64,
-    /// Lost, since the buffers were full or the file could not be written to.
-    pub dropped: AtomicU64,
-}
-
 impl AccessLog {
     /// Begins to write lines in this format to the file.
     pub fn start(file: File, format: AccessLogFormat) -> Result<Self, String> {
@@ -223,11 +169,6 @@ impl AccessLog {
     }
 }
 
-/// Nothing that is done under these locks leaves half of anything behind.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Seek as _};
@@ -249,7 +190,7 @@ mod tests {
         let log = AccessLog::start(file.try_clone().unwrap(), AccessLogFormat::Json).unwrap();
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| (0..500).for_each(|_| line::tests::with_line(|line| log.add(line))));
+                scope.spawn(|| (0..500).for_each(|_| crate::line::tests::with_line(|line| log.add(line))));
             }
         });
         assert!(log.finish(Duration::from_secs(10)));
@@ -265,7 +206,7 @@ mod tests {
     fn what_can_not_be_written_is_counted() {
         let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let log = AccessLog::start(file, AccessLogFormat::Json).unwrap();
-        (0..3).for_each(|_| line::tests::with_line(|line| log.add(line)));
+        (0..3).for_each(|_| crate::line::tests::with_line(|line| log.add(line)));
         assert!(log.finish(Duration::from_secs(10)));
         assert_eq!(log.counts().dropped.load(Relaxed), 3);
         assert_eq!(log.counts().written.load(Relaxed), 0);
@@ -278,7 +219,7 @@ mod tests {
         let log = AccessLog::start(File::from(OwnedFd::from(writer)), AccessLogFormat::Json);
         let log = log.unwrap();
         let many = ACCESS_LOG_BUFFER_BYTES_MAX * 3 / 100;
-        (0..many).for_each(|_| line::tests::with_line(|line| log.add(line)));
+        (0..many).for_each(|_| crate::line::tests::with_line(|line| log.add(line)));
         assert!(log.counts().dropped.load(Relaxed) > 0);
         assert!(!log.finish(Duration::from_millis(10)));
     }
@@ -288,7 +229,7 @@ mod tests {
         let (reader, writer) = io::pipe().unwrap();
         rustix::io::ioctl_fionbio(&writer, true).unwrap();
         let log = AccessLog::start(File::from(OwnedFd::from(writer)), AccessLogFormat::Json).unwrap();
-        (0..LINES).for_each(|_| line::tests::with_line(|line| log.add(line)));
+        (0..LINES).for_each(|_| crate::line::tests::with_line(|line| log.add(line)));
         (reader, log)
     }
 
@@ -333,13 +274,13 @@ mod tests {
     fn lines_before_another_file_go_to_the_first() {
         let (first, second) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
         let log = AccessLog::start(first.try_clone().unwrap(), AccessLogFormat::S3).unwrap();
-        line::tests::with_line(|line| log.add(line));
+        crate::line::tests::with_line(|line| log.add(line));
         log.replace(second.try_clone().unwrap());
         let end = Instant::now() + Duration::from_secs(10);
         while lock(&log.shared.next_file).is_some() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(1));
         }
-        line::tests::with_line(|line| log.add(line));
+        crate::line::tests::with_line(|line| log.add(line));
         assert!(log.finish(Duration::from_secs(10)));
         assert_eq!((text(&first).lines().count(), text(&second).lines().count()), (1, 1));
     }

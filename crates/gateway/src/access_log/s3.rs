@@ -10,9 +10,9 @@ use s3_wire::operation::{Operation, OperationInfo, Selector};
 use s3_wire::subresource::Subresource;
 use s3_wire::time::format_log_time;
 
-use super::Buffer;
-use super::line::{Line, push_without_secrets};
-use crate::server::Tls;
+use super::buffer::Buffer;
+use crate::line::{Line, push_without_secrets};
+use crate::peer::Tls;
 
 /// Keys as Amazon writes them there: as in a URL.
 const KEY: &AsciiSet =
@@ -133,8 +133,8 @@ fn word(info: &OperationInfo) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::line::tests::with_line;
     use super::*;
+    use crate::line::tests::with_line;
 
     #[test]
     fn fields() {

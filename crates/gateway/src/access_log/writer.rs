@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Counts, Shared, Wanted, lock};
+use super::shared::{Counts, Shared, Wanted, lock};
 use crate::limits::{ACCESS_LOG_INTERVAL, ACCESS_LOG_WAKE_BYTES, ACCESS_LOG_WARN_INTERVAL};
 
 /// The thread's own.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use backend::Capabilities;
 use bytes::{Bytes, BytesMut};
 use digest_lanes::{Md5, Md5Steps, Sha256Steps};
 use s3_types::{ChecksumAlgorithm, Checksums, Digests, ETag, ETagSource};
@@ -9,9 +10,8 @@ use s3_wire::headers::ChecksumRequest;
 use s3_wire::{ErrorCode, Result, S3Error};
 use tokio::join;
 
-use super::DecodedBody;
 use super::digest_service::{DigestService, DigestStream};
-use crate::gateway::Gateway;
+use super::request::DecodedBody;
 use crate::limits::{DIGEST_INLINE_BYTES_MAX, DIGEST_SMALL_CHUNK_BYTES};
 
 /// Digests the bodies of a gateway that are not small.
@@ -42,14 +42,8 @@ pub struct DigestPlan<'a> {
 
 impl<'a> DigestPlan<'a> {
     /// What the backend wants.
-    pub fn of(gateway: &'a Gateway) -> Self {
-        let capabilities = gateway.backend.capabilities();
-        Self {
-            wanted: capabilities.digests,
-            etag: capabilities.etag,
-            default: capabilities.default_checksum,
-            services: &gateway.digests,
-        }
+    pub fn new(wanted: Capabilities, services: &'a DigestServices) -> Self {
+        Self { wanted: wanted.digests, etag: wanted.etag, default: wanted.default_checksum, services }
     }
 
     /// Begins to digest a body. Where neither backend nor client want a digest, that is the SHA-256

@@ -11,8 +11,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::DecodedBody;
 use super::checksum::expected_value;
+use super::request::DecodedBody;
 use crate::limits::{DOCUMENT_HOP_BYTES, LARGE_DOCUMENT_TIME, LARGE_DOCUMENT_WAIT, SMALL_DOCUMENT_BYTES_MAX};
 
 /// How a document is understood.

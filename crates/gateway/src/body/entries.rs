@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
 use s3_wire::xml::Writer;
 
-use super::ResponseBody;
+use super::response::ResponseBody;
 use crate::limits::DOCUMENT_PIECE_BYTES;
 
 /// The document that `writer` began, with `entries`. One that turns out short is sent as a whole,

@@ -16,12 +16,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
-use super::response::Piece;
+use super::piece::Piece;
 use crate::limits::{
     FILE_CHUNK_BYTES, FILE_CHUNKS_KEPT, FILE_END_BYTES, FILE_PART_BYTES, FILE_TURN_WAIT, SENDFILE_BYTES_MIN,
 };
 use crate::request_id::RequestId;
-use crate::server::FileParts;
+use crate::send_file::FileParts;
 
 /// What statfs(2) calls tmpfs.
 const TMPFS: i64 = 0x0102_1994;

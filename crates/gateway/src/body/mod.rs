@@ -6,11 +6,11 @@ mod digests;
 mod document;
 mod entries;
 mod file;
+mod piece;
 mod receive;
 mod request;
 mod response;
 
-pub use checksum::expected_value;
 pub use digests::{DigestPlan, DigestServices};
 pub use document::{Parse, read_document};
 pub use entries::entries;

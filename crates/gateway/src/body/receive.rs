@@ -5,7 +5,9 @@ use s3_types::Digests;
 use s3_wire::headers::{ChecksumRequest, Md5Of, verify_checksum, verify_content_md5};
 use s3_wire::{Result, S3Error};
 
-use super::{DecodedBody, DigestPlan, expected_value};
+use super::checksum::expected_value;
+use super::digests::DigestPlan;
+use super::request::DecodedBody;
 
 /// Moves a body into a writer, and verifies all that was said about it. The bytes are not visible
 /// before the commit. `of` is what they become.

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use backend::ObjectBody;
-use bytes::{Buf, Bytes};
+use bytes::{Buf as _, Bytes};
 use futures_util::stream::{BoxStream, StreamExt as _};
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::field::display;
 
 use super::file::FileBody;
+use super::piece::Piece;
 use crate::observers::Report;
+use crate::phase::Phase;
 use crate::request_id::RequestId;
-use crate::server::{Phase, StandIn};
 
 /// Held while a response is produced: its end frees the place of the request.
 pub struct InProgress {
@@ -41,38 +42,6 @@ impl InProgress {
 impl Drop for InProgress {
     fn drop(&mut self) {
         self.phase.response_ends();
-    }
-}
-
-/// A piece of a body.
-#[derive(Debug)]
-pub enum Piece {
-    /// Its bytes.
-    Bytes(Bytes),
-    /// What stands for a part of a file.
-    Part(StandIn),
-}
-
-impl Buf for Piece {
-    fn remaining(&self) -> usize {
-        match self {
-            Self::Bytes(bytes) => bytes.remaining(),
-            Self::Part(part) => part.remaining(),
-        }
-    }
-
-    fn chunk(&self) -> &[u8] {
-        match self {
-            Self::Bytes(bytes) => bytes.chunk(),
-            Self::Part(part) => part.chunk(),
-        }
-    }
-
-    fn advance(&mut self, count: usize) {
-        match self {
-            Self::Bytes(bytes) => bytes.advance(count),
-            Self::Part(part) => part.advance(count),
-        }
     }
 }
 

@@ -13,7 +13,7 @@ use s3_types::BucketName;
 use serde_json::json;
 
 use super::{Console, FOUND, Jobs, OK, shown};
-use crate::config::whole;
+use crate::values::whole;
 
 /// Options of `slipway fsck`.
 #[derive(Debug, Clone, Args)]

@@ -1,12 +1,8 @@
 //! `slipway man`.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
-
-use super::{Console, OK};
-use crate::manual;
 
 /// Options of `slipway man`.
 #[derive(Debug, Clone, Args)]
@@ -18,13 +14,4 @@ pub struct ManOptions {
     /// The date to stand in them, such as 2026-11-22: a package's builds are to be alike
     #[arg(long, value_name = "DATE", default_value = "")]
     pub date: String,
-}
-
-/// Writes the manual.
-pub fn run(options: &ManOptions) -> ExitCode {
-    let console = Console::new();
-    match manual::write(&options.dir, &options.date) {
-        Ok(()) => OK.into(),
-        Err(e) => console.fail(&format!("{}: {e}", options.dir.display())),
-    }
 }

@@ -13,10 +13,9 @@ pub mod plan;
 pub mod ready;
 pub mod rehash;
 pub mod stat;
+pub mod sweep;
 pub mod top;
 
-use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -29,8 +28,9 @@ use backend_posix::tools::{Progress, may_be_served};
 use clap::Args;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::config::at_least_one;
 use crate::log;
+use crate::text::{one_line, visible};
+use crate::values::at_least_one;
 
 /// All went well.
 pub const OK: u8 = 0;
@@ -47,14 +47,14 @@ const DRAW_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Where a command writes to.
 #[derive(Debug)]
-struct Console {
+pub(crate) struct Console {
     /// Someone watches.
     watched: bool,
     writing: Mutex<()>,
 }
 
 impl Console {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // What the engine has to say beyond its results, such as a bucket that can't be read.
         let log = tracing_subscriber::fmt().fmt_fields(log::fields()).with_max_level(LevelFilter::WARN);
         let log = log.with_writer(std::io::stderr);
@@ -102,7 +102,7 @@ impl Console {
     }
 
     /// Ends a command that could not begin, or not go on.
-    fn fail(&self, message: &str) -> ExitCode {
+    pub(crate) fn fail(&self, message: &str) -> ExitCode {
         self.complain(message);
         FAILED.into()
     }
@@ -166,36 +166,6 @@ fn shown(path: &Path) -> String {
     path.to_str().map_or_else(|| format!("{path:?}"), |text| one_line(text).into_owned())
 }
 
-/// A text on one line, quoted if it is not.
-fn one_line(text: &str) -> Cow<'_, str> {
-    if text.chars().any(is_hidden) { Cow::Owned(format!("{text:?}")) } else { Cow::Borrowed(text) }
-}
-
-/// A text with nothing in it that moves a terminal's cursor, colours it or turns its writing round:
-/// names are anyone's. Escaped as in JSON, so that it stays that if it was.
-pub fn visible(text: &str, lines: bool) -> Cow<'_, str> {
-    let kept = |c: char| !is_hidden(c) || (lines && c == '\n');
-    if text.chars().all(kept) {
-        return Cow::Borrowed(text);
-    }
-    let escape = |mut all: String, c| {
-        if kept(c) {
-            all.push(c);
-        } else {
-            let _ = write!(all, "\\u{:04x}", u32::from(c));
-        }
-        all
-    };
-    Cow::Owned(text.chars().fold(String::new(), escape))
-}
-
-/// Control characters, line breaks, and what changes the direction of writing (Unicode's
-/// `Bidi_Control`).
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 /// The options of commands that look at single files.
 #[derive(Debug, Clone, Args)]
 pub struct Places {
@@ -244,17 +214,5 @@ mod tests {
         assert_eq!(shown(Path::new("a\u{202e}b")), "\"a\\u{202e}b\"");
         assert_eq!(shown(Path::new("a\u{2066}b")), "\"a\\u{2066}b\"");
         assert_eq!(shown(Path::new(OsStr::from_bytes(b"a\xffb"))), "\"a\\xFFb\"");
-    }
-
-    #[test]
-    fn no_text_reaches_a_terminal_but_as_text() {
-        assert_eq!(visible("a\x1b[2J\nb\u{9b}\u{2069}", false), "a\\u001b[2J\\u000ab\\u009b\\u2069");
-        assert_eq!(visible("a\n\rb", true), "a\n\\u000db");
-        assert_eq!(visible("\u{e4}\u{200d}", false), "\u{e4}\u{200d}");
-        let json = serde_json::json!({ "path": "a\u{202e}\u{7f}\n" });
-        assert_eq!(
-            serde_json::from_str::<serde_json::Value>(&visible(&json.to_string(), false)).unwrap(),
-            json
-        );
     }
 }

@@ -13,7 +13,8 @@ use bench::{FORMAT, Report, Round};
 use clap::Args;
 
 use super::{Console, FOUND, OK};
-use crate::config::{Durability, whole};
+use crate::choices::Durability;
+use crate::values::whole;
 
 /// How far a prediction may be from what was measured.
 const CLOSE_ENOUGH: f64 = 0.15;

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::operators::{self, Answer};
 use super::{Console, FOUND, OK};
-use crate::config::seconds_or_none;
+use crate::values::seconds_or_none;
 
 /// Between two questions of one that waits.
 const PAUSE: Duration = Duration::from_millis(200);

@@ -13,8 +13,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
-use crate::commands::visible;
-use crate::config::LogFormat;
+use crate::choices::LogFormat;
+use crate::text::visible;
 use output::Output;
 
 /// Changes which lines are logged.

@@ -6,13 +6,16 @@ mod pages;
 use std::fs;
 use std::io::Result;
 use std::path::Path;
+use std::process::ExitCode;
 
 use clap::{Arg, Command, CommandFactory as _};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, roman};
 
-use crate::config::Cli;
-use crate::config::reference::{CREDENTIALS, EXAMPLE, RULES, UNIX_ACCOUNT, key};
+use crate::cli::Cli;
+use crate::cli::reference::{CREDENTIALS, EXAMPLE, RULES, UNIX_ACCOUNT, key};
+use crate::commands::man::ManOptions;
+use crate::commands::{Console, OK};
 use crate::version;
 use pages::{PAGES, Page, STATUSES, Section, TOML};
 
@@ -28,6 +31,15 @@ pub struct Rendered {
     pub file: String,
     /// What is in it.
     pub roff: String,
+}
+
+/// `slipway man`.
+pub fn run(options: &ManOptions) -> ExitCode {
+    let console = Console::new();
+    match write(&options.dir, &options.date) {
+        Ok(()) => OK.into(),
+        Err(e) => console.fail(&format!("{}: {e}", options.dir.display())),
+    }
 }
 
 /// Writes all pages to `dir/man1` and `dir/man5`, which are made if need be. `date` (`2026-11-22`)

@@ -2,12 +2,10 @@
 //! `--ops-listen` there is none of it but [`Connections`], which a listener counts in any case.
 
 mod connections;
-mod families;
-mod histogram;
+pub mod histogram;
 mod metered;
-mod process;
 mod requests;
-mod table;
+pub mod table;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -20,10 +18,6 @@ pub use metered::{Call, Calls, Metered};
 pub use requests::{Outcome, Requests};
 pub use table::{METRICS, reference};
 
-use crate::descriptors::Descriptors;
-use crate::gateway::Gateway;
-use crate::limits::READY_TIME_MAX;
-
 /// All counters of a gateway.
 #[derive(Debug, Default)]
 pub struct Metrics {
@@ -35,25 +29,16 @@ pub struct Metrics {
     pub sweeps: Sweeps,
 }
 
-impl Metrics {
-    /// Everything that there is to tell, in Prometheus' text format 0.0.4.
-    pub async fn text(&self, gateway: &Gateway, descriptors: Option<Descriptors>, ready: bool) -> String {
-        let storage = tokio::time::timeout(READY_TIME_MAX, gateway.backend.statistics()).await;
-        // One that hangs has nothing to tell, and must not hang who asks.
-        families::text(self, gateway, &storage.unwrap_or_default(), descriptors, ready)
-    }
-}
-
 /// What sweeps removed since the start.
 #[derive(Debug, Default)]
 pub struct Sweeps {
-    staging: AtomicU64,
-    completed: AtomicU64,
-    uploads: AtomicU64,
-    unswept: AtomicU64,
-    failed: AtomicU64,
+    pub(crate) staging: AtomicU64,
+    pub(crate) completed: AtomicU64,
+    pub(crate) uploads: AtomicU64,
+    pub(crate) unswept: AtomicU64,
+    pub(crate) failed: AtomicU64,
     /// Seconds since 1970; 0 for none.
-    last: AtomicU64,
+    pub(crate) last: AtomicU64,
 }
 
 impl Sweeps {

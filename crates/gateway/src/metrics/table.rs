@@ -39,7 +39,7 @@ pub struct Metric {
 
 macro_rules! metrics {
     ($($constant:ident $name:literal $kind:ident [$($label:literal),*] $help:literal)*) => {
-        $(pub(super) const $constant: Metric =
+        $(pub(crate) const $constant: Metric =
             Metric { name: $name, kind: Kind::$kind, labels: &[$($label),*], help: $help };)*
 
         /// All metrics, in the order of the text.

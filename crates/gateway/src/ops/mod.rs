@@ -2,41 +2,24 @@
 
 mod bucket;
 mod object;
+mod operation;
 mod refused;
 mod slow;
 mod unset;
 mod upload;
-
-use std::future::Future;
+mod version;
 
 use futures_util::future::BoxFuture;
 use iam::AccountId;
+use s3_wire::auth::PayloadMode;
 use s3_wire::headers::{expected_bucket_owner, source_expected_bucket_owner};
 use s3_wire::honoured;
 use s3_wire::operation::{Operation as Op, Support};
-use s3_wire::auth::PayloadMode;
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use crate::pipeline::{Call, Permission};
+use crate::call::{Call, Permission};
 use crate::reply::Reply;
-
-/// An operation: typed input, what it needs to be allowed, and the work.
-trait Operation<'a>: Sized + Send {
-    /// Reads the input from query and headers. What S3 forgives is forgiven here.
-    fn parse(call: &Call<'a>) -> Result<Self>;
-
-    /// What must be allowed before the work begins; more than the operation's own action where,
-    /// say, a source is read.
-    fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
-    where
-        'a: 'p,
-    {
-        vec![call.own_permission()]
-    }
-
-    /// Does the work.
-    fn perform(self, call: Call<'a>) -> impl Future<Output = Result<Reply>> + Send;
-}
+use operation::Operation;
 
 /// Steps 5 to 7 of a request's life. On the heap, since the operations' states differ much in size
 /// and a connection would hold the largest.
@@ -136,16 +119,6 @@ fn check_expected_owner(call: &Call<'_>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Versions do not exist yet: only `null` names one (any object); another id is one that was never
-/// given out.
-fn check_version(version_id: Option<&str>) -> Result<()> {
-    match version_id {
-        None | Some("null") => Ok(()),
-        Some("") => Err(S3Error::invalid_argument("versionId", "", "Version id cannot be the empty string")),
-        Some(other) => Err(S3Error::invalid_argument("versionId", other, "Invalid version id specified")),
-    }
 }
 
 #[cfg(test)]

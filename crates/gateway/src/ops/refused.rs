@@ -1,7 +1,9 @@
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use super::{Op, Operation};
-use crate::pipeline::{Call, Permission};
+use s3_wire::operation::Operation as Op;
+
+use super::operation::Operation;
+use crate::call::{Call, Permission};
 use crate::reply::Reply;
 
 /// An operation of S3's that this server lacks.

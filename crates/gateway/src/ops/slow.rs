@@ -10,8 +10,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::body::ResponseBody;
+use crate::call::Call;
 use crate::limits::KEEP_ALIVE_INTERVAL;
-use crate::pipeline::Call;
 use crate::reply::{self, Reply};
 
 /// Answers with the document that `work` makes. The work goes on if the client goes away.

@@ -3,8 +3,9 @@ use s3_types::Conditions;
 use s3_wire::Result;
 use s3_wire::unset::UnsetRequest;
 
-use super::{Operation, check_version};
-use crate::pipeline::Call;
+use super::operation::Operation;
+use super::version::check_version;
+use crate::call::Call;
 use crate::reply::{self, Reply};
 
 /// A read of configuration that nobody can have set.

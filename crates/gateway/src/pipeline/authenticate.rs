@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use http::HeaderMap;
 use iam::{Identities, Requester};
+use s3_wire::auth::PayloadMode;
 use s3_wire::auth::{self, Authorization, SignedRequest};
 use s3_wire::honoured::Signed;
-use s3_wire::auth::PayloadMode;
 use s3_wire::{ErrorCode, Result, headers};
 
-use super::RequestContext;
 use crate::gateway::Gateway;
+use crate::request::RequestContext;
 
 /// What is known once the signature has been verified.
 pub struct Authenticated<'a> {

@@ -1,65 +1,34 @@
 //! A request's life, top to bottom.
 
 mod authenticate;
-mod call;
-mod errors;
 mod preflight;
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use backend::Context;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, StatusCode, Version, header};
 use hyper::body::Incoming;
-use s3_types::{Timestamp, UnixAccount};
+use s3_types::Timestamp;
 use s3_wire::auth::{self, SignedRequest};
 use s3_wire::headers::has;
 use s3_wire::route::{Route, route};
 use s3_wire::target::bucket_of_host;
 use s3_wire::{ErrorCode, Query, Result, S3Error, Target, limits};
 
-use tokio::sync::OwnedSemaphorePermit;
-
-pub use call::{Call, Permission};
-pub use errors::{ErrorSite, copy_onto_itself, from_backend, invalid_upload_marker, wrong_checksum};
-
 use authenticate::{Authenticated, authenticate};
-use call::in_bucket;
 use preflight::preflight;
 
 use crate::body::{InProgress, RequestBody, ResponseBody};
+use crate::call::{Call, in_bucket};
+use crate::errors::{self, ErrorSite};
 use crate::gateway::{Gateway, Settings};
-use crate::observers::{Answered, Known, Report};
+use crate::observers::Report;
 use crate::ops;
+use crate::peer::Peer;
+use crate::phase::Phase;
 use crate::reply::{self, Reply};
-use crate::request_id::RequestId;
-use crate::server::{Peer, Phase};
-use crate::traces::SpanContext;
-
-/// What is known of a request before its head is looked at.
-pub struct RequestContext {
-    /// Its id, in the answer and in the log.
-    pub id: RequestId,
-    /// When it arrived.
-    pub now: Timestamp,
-    /// From where.
-    pub peer: Peer,
-    /// Its place among the requests in progress, kept as long as any work for the request goes on.
-    /// `None` if there was no free place: the request is refused.
-    pub place: Option<Arc<OwnedSemaphorePermit>>,
-    /// When it arrived, to measure from.
-    pub started: Instant,
-    /// Its place in a trace, if it has one.
-    pub trace: Option<Box<SpanContext>>,
-}
-
-impl RequestContext {
-    /// For work of the backend on behalf of this account.
-    fn backend_context(&self, unix_account: Option<UnixAccount>) -> Context {
-        Context { request_id: self.id.as_str().into(), unix_account }
-    }
-}
+use crate::request::{Answered, Known, RequestContext};
 
 /// Answers one request.
 pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: Request<Incoming>) -> Reply {

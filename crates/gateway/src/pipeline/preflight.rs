@@ -6,8 +6,8 @@ use http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use s3_types::BucketName;
 use s3_wire::{ErrorCode, S3Error};
 
-use super::RequestContext;
 use crate::gateway::Gateway;
+use crate::request::RequestContext;
 
 /// S3's refusal, since no bucket here has a CORS configuration. Browsers do not sign these
 /// requests.

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::{Future as _, poll_fn};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -15,24 +15,22 @@ use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use s3_wire::{ErrorCode, S3Error};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, Sleep};
 use tokio_rustls::TlsAcceptor;
 
-use super::drained;
-use super::io::{ConnectionIo, Phase, Timeouts};
+use super::crowd::Crowd;
+use super::drain::drained;
+use super::io::{ConnectionIo, Timeouts};
 use super::linger::Linger;
-use super::listener::{Plain, Stream};
-use super::proxy_protocol;
-use super::refusal;
-use super::tls::Tls;
+use super::{proxy_protocol, refusal};
 use crate::body::ResponseBody;
 use crate::gateway::Gateway;
-use crate::limits::{
-    CONNECTIONS_FEW, CONNECTIONS_MANY, HEADER_LINES_MAX, LINGER_TIME_MAX, PARK_AFTER, READ_BUFFER_BYTES,
-    READ_BUFFER_BYTES_CROWDED, READ_BYTES_CROWDED, REFUSED_LINGERING_MAX, STOP_TIME_MAX,
-};
+use crate::limits::{HEADER_LINES_MAX, LINGER_TIME_MAX, STOP_TIME_MAX};
+use crate::peer::{Peer, Tls};
+use crate::phase::Phase;
 use crate::pipeline;
+use crate::stream::{Plain, Stream};
 
 /// What every connection of a server shares.
 pub struct ConnectionSettings {
@@ -46,68 +44,6 @@ pub struct ConnectionSettings {
     pub idle_timeout: Duration,
     /// Whether files go from the page cache to the socket.
     pub sendfile: bool,
-}
-
-/// Where a connection comes from.
-#[derive(Debug, Clone, Copy)]
-pub struct Peer {
-    /// The client's address, where proxies are trusted to tell it; none on a unix socket.
-    pub address: Option<SocketAddr>,
-    /// TLS, if the connection to here speaks that.
-    pub tls: Option<Tls>,
-    /// Whether the client speaks TLS, to here or to a proxy.
-    pub secure: bool,
-}
-
-impl Peer {
-    /// The client's address, one of IPv4 as such: a listener of both kinds has it mapped to IPv6.
-    pub fn ip(&self) -> Option<IpAddr> {
-        self.address.map(|address| address.ip().to_canonical())
-    }
-}
-
-/// How much memory a connection may take, by how many there are.
-#[derive(Debug, Clone)]
-pub struct Crowd {
-    places: Arc<Semaphore>,
-    places_max: usize,
-    lingering: Arc<Semaphore>,
-}
-
-impl Crowd {
-    /// No connections, of which there may be so many.
-    pub fn new(places_max: usize) -> Self {
-        let lingering = Arc::new(Semaphore::new(REFUSED_LINGERING_MAX));
-        Self { places: Arc::new(Semaphore::new(places_max)), places_max, lingering }
-    }
-
-    /// Lets one more in, as long as it has what this returns.
-    pub fn enter(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.places).try_acquire_owned().ok()
-    }
-
-    /// Lets a connection that was refused stay open for a while, as long as it has what this
-    /// returns.
-    pub fn linger(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.lingering).try_acquire_owned().ok()
-    }
-
-    fn connections(&self) -> usize {
-        self.places_max - self.places.available_permits()
-    }
-
-    fn buffer_bytes(&self) -> usize {
-        if self.connections() <= CONNECTIONS_FEW { READ_BUFFER_BYTES } else { READ_BUFFER_BYTES_CROWDED }
-    }
-
-    fn park_after(&self) -> Duration {
-        if self.connections() > CONNECTIONS_MANY { Duration::ZERO } else { PARK_AFTER }
-    }
-
-    /// Most that is read at a time.
-    pub fn read_bytes_max(&self) -> u64 {
-        if self.connections() <= CONNECTIONS_FEW { READ_BUFFER_BYTES as u64 } else { READ_BYTES_CROWDED }
-    }
 }
 
 /// Serves `stream` until it is closed, or until `draining` turns true and the request in progress

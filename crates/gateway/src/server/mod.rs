@@ -1,13 +1,14 @@
 //! Listeners, connections, and the end of both.
 
 mod connection;
+mod crowd;
+mod drain;
 mod inherited;
 mod io;
 mod linger;
 mod listener;
 mod proxy_protocol;
 mod refusal;
-mod send_file;
 mod tls;
 
 use std::sync::Arc;
@@ -16,19 +17,13 @@ use std::time::Duration;
 use s3_wire::ErrorCode;
 use tokio::sync::{mpsc, watch};
 
-use connection::Crowd;
-pub use connection::{ConnectionSettings, Peer};
+pub use connection::ConnectionSettings;
+use crowd::Crowd;
+use drain::drained;
 pub use inherited::{Inherited, Socket};
-pub use io::{Phase, Timeouts};
+pub use io::Timeouts;
 pub use listener::{ListenAddress, Listener};
-pub use send_file::{FileParts, StandIn};
-pub use tls::{Certificates, Tls};
-
-/// Returns once the server is to stop.
-async fn drained(draining: &mut watch::Receiver<bool>) {
-    // An error means that the server itself is gone.
-    let _ = draining.wait_for(|draining| *draining).await;
-}
+pub use tls::Certificates;
 
 /// A running server.
 pub struct Server {

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use ppp::{HeaderResult, v1, v2};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use super::connection::Peer;
+use crate::peer::Peer;
 
 /// Fewer bytes than any header of either version has.
 const FEWEST: usize = 13;

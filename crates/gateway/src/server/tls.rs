@@ -10,46 +10,9 @@ use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use rustls::{CipherSuite, ProtocolVersion};
 use tokio_rustls::TlsAcceptor;
 
-use crate::config::unreadable;
-
-/// What client and server agreed on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tls {
-    version: ProtocolVersion,
-    cipher: CipherSuite,
-}
-
-impl Tls {
-    /// Of a connection whose handshake is over.
-    pub fn of(connection: &rustls::ServerConnection) -> Option<Self> {
-        let cipher = connection.negotiated_cipher_suite()?.suite();
-        Some(Self { version: connection.protocol_version()?, cipher })
-    }
-
-    /// `TLSv1.3`.
-    pub fn version(self) -> &'static str {
-        match self.version {
-            ProtocolVersion::TLSv1_3 => "TLSv1.3",
-            ProtocolVersion::TLSv1_2 => "TLSv1.2",
-            // rustls speaks no other.
-            _ => "TLS",
-        }
-    }
-
-    /// IANA's name of the cipher suite.
-    pub fn cipher(self) -> &'static str {
-        match self.cipher {
-            // rustls names these `TLS13_...`.
-            CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
-            CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
-            CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
-            other => other.as_str().unwrap_or("-"),
-        }
-    }
-}
+use crate::text::unreadable;
 
 /// The certificates in use.
 pub struct Certificates {

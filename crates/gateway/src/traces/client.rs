@@ -10,7 +10,7 @@ use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::Collector;
+use super::collector::Collector;
 use crate::limits::TRACES_ANSWER_BYTES_MAX;
 
 /// How much of an answer is read at a time.

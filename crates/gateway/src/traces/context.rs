@@ -1,51 +1,18 @@
 //! Which trace a request belongs to, and whether it is told: W3C's Trace Context.
 
-use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use http::HeaderMap;
 
 use crate::clients::Trusted;
+use crate::peer::Peer;
 use crate::request_id::{RequestId, mixed};
-use crate::server::Peer;
+use crate::trace_context::{SpanContext, SpanId, TraceId};
 
 /// Bits of a trace's id that decide whether it is told.
 const RANDOM_BITS: u32 = 56;
 const SAMPLED: u8 = 1;
-
-/// A trace's id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TraceId(pub [u8; 16]);
-
-/// A span's id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SpanId(pub [u8; 8]);
-
-impl fmt::Display for TraceId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", u128::from_be_bytes(self.0))
-    }
-}
-
-impl fmt::Display for SpanId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", u64::from_be_bytes(self.0))
-    }
-}
-
-/// A request's place in a trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SpanContext {
-    /// The trace.
-    pub trace: TraceId,
-    /// The request's own span: its request id, as a number.
-    pub span: SpanId,
-    /// The span of who made the request, if the trace began there.
-    pub parent: Option<SpanId>,
-    /// Whether the span is told.
-    pub sampled: bool,
-}
 
 /// The share of traces that is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

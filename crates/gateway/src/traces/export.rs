@@ -12,9 +12,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::client::Connection;
+use super::collector::Collector;
 use super::protobuf::{self, Value, begin_message, message};
+use super::shared::{Buffer, Shared, lock};
 use super::span::{SCHEMA, text};
-use super::{Buffer, Collector, Shared, lock};
 use crate::limits::{
     TRACES_INTERVAL, TRACES_PAUSE_MAX, TRACES_PAUSE_MIN, TRACES_POST_TIME_MAX, TRACES_RETRY_TIME_MAX,
     TRACES_WARN_INTERVAL, TRACES_WHY_CHARACTERS_MAX,

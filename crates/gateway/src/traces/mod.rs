@@ -9,26 +9,28 @@ mod collector;
 mod context;
 mod export;
 mod protobuf;
+mod shared;
 mod span;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::HeaderMap;
 use tokio::sync::{Notify, watch};
 
 pub use collector::{Collector, TracesTo};
-#[cfg(test)]
-pub use context::SpanId;
-pub use context::{Contexts, Ratio, SpanContext, TraceId};
+pub use context::{Contexts, Ratio};
+pub use shared::Counts;
 
-use crate::access_log::Line;
 use crate::limits::{TRACES_BUFFER_BYTES_MAX, TRACES_WAKE_BYTES};
+use crate::line::Line;
+use crate::peer::Peer;
 use crate::per_thread::PerThread;
 use crate::request_id::RequestId;
-use crate::server::Peer;
+use crate::trace_context::SpanContext;
+use shared::{Buffer, Shared, lock};
 
 /// `ScopeSpans.spans`.
 const SPANS: u32 = 2;
@@ -41,43 +43,6 @@ pub struct Traces {
     end: watch::Sender<bool>,
     /// Closed once the thread has ended.
     ended: Mutex<Receiver<()>>,
-}
-
-/// What requests and the thread share.
-#[derive(Debug)]
-struct Shared {
-    buffers: PerThread<Mutex<Buffer>>,
-    wake: Notify,
-    /// True as long as the thread was told that there is much to send.
-    woken: AtomicBool,
-    counts: Counts,
-}
-
-/// Spans of one group of threads that are not sent yet.
-#[derive(Debug, Default)]
-struct Buffer {
-    /// Each as a field of `ScopeSpans`.
-    bytes: Vec<u8>,
-    spans: u64,
-}
-
-impl Buffer {
-    /// What is in it. It keeps room for as much, within bounds.
-    fn take(&mut self) -> Self {
-        let room = Vec::with_capacity(self.bytes.len().min(TRACES_WAKE_BYTES));
-        std::mem::replace(self, Self { bytes: room, spans: 0 })
-    }
-}
-
-/// Spans so far.
-#[derive(Debug, Default)]
-pub struct Counts {
-    /// The collector took them.
-    pub exported: AtomicU64,
-    /// Lost, since the buffers were full.
-    pub dropped: AtomicU64,
-    /// Lost, since the collector did not take them.
-    pub failed: AtomicU64,
 }
 
 impl Traces {
@@ -136,9 +101,4 @@ impl Traces {
         self.end.send_replace(true);
         lock(&self.ended).recv_timeout(limit) != Err(RecvTimeoutError::Timeout)
     }
-}
-
-/// Nothing that is done under these locks leaves half of anything behind.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,10 +10,10 @@ use s3_wire::Query;
 use s3_wire::honoured::Signed;
 use s3_wire::operation::Operation;
 
-use super::context::SpanContext;
 use super::protobuf::{begin_message, bytes, field_bytes, fixed_32, fixed_64, message, number};
-use crate::access_log::{Line, push_without_secrets};
 use crate::limits::TRACE_STATE_BYTES_MAX;
+use crate::line::{Line, push_without_secrets};
+use crate::trace_context::SpanContext;
 
 /// The conventions that the names are from.
 pub const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
@@ -210,7 +210,7 @@ mod tests {
     use s3_wire::limits::TARGET_BYTES_MAX;
 
     use super::*;
-    use crate::access_log::line_tests::{with_line, with_line_of};
+    use crate::line::tests::{with_line, with_line_of};
 
     fn text_of(value: Value<'_>) -> String {
         match value {

@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 pub use options::BenchOptions;
 
 use super::{Console, FOUND, OK};
-use crate::serve::raise_descriptor_limit;
+use crate::descriptors::raise_descriptor_limit;
 use options::BenchCommand;
 use plan::plan;
 

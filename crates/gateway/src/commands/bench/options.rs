@@ -8,7 +8,7 @@ use bench::{Device, PRESETS, SIGNED_MAX, Test};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::config::{at_least_one, whole};
+use crate::values::{at_least_one, whole};
 
 /// What `slipway bench` measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

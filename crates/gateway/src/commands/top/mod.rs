@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::{Console, FAILED, FOUND, OK, operators};
-use crate::config::{seconds, whole};
+use crate::values::{seconds, whole};
 
 use samples::Samples;
 use view::VOLUME_BYTES;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use bench::units::{show_number, show_time};
 
 use super::samples::Samples;
-use crate::commands::visible;
+use crate::text::visible;
 
 /// Of each table, so many lines: a screen has room for them.
 const LINES_MAX: usize = 12;

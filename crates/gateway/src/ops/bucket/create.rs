@@ -3,8 +3,8 @@ use http::StatusCode;
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
 
-use crate::ops::Operation;
-use crate::pipeline::Call;
+use crate::call::Call;
+use crate::ops::operation::Operation;
 use crate::reply::{self, Reply};
 
 /// CreateBucket.

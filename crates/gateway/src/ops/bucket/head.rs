@@ -1,8 +1,8 @@
 use http::StatusCode;
 use s3_wire::Result;
 
-use crate::ops::Operation;
-use crate::pipeline::Call;
+use crate::call::Call;
+use crate::ops::operation::Operation;
 use crate::reply::{self, Reply};
 
 /// HeadBucket.

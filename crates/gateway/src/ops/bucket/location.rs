@@ -1,7 +1,7 @@
 use s3_wire::{Result, xml};
 
-use crate::ops::Operation;
-use crate::pipeline::Call;
+use crate::call::Call;
+use crate::ops::operation::Operation;
 use crate::reply::{self, Reply};
 
 /// GetBucketLocation.

@@ -4,10 +4,10 @@ use s3_wire::headers::{AttributesRequest, no_attributes, read_conditions};
 use s3_wire::xml::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
 use s3_wire::{Result, time};
 
-use crate::ops::Operation;
-use crate::ops::check_version;
+use crate::call::{Call, Permission};
 use crate::ops::object::get::read_error;
-use crate::pipeline::{Call, Permission};
+use crate::ops::operation::Operation;
+use crate::ops::version::check_version;
 use crate::reply::{self, Reply};
 
 /// GetObjectAttributes.

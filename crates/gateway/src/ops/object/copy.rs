@@ -9,8 +9,11 @@ use s3_wire::headers::{
 use s3_wire::xml::CopyObjectResult;
 use s3_wire::{Result, S3Error};
 
-use crate::ops::{Operation, check_version, slow};
-use crate::pipeline::{Call, Permission, copy_onto_itself, from_backend};
+use crate::call::{Call, Permission};
+use crate::errors::{copy_onto_itself, from_backend};
+use crate::ops::operation::Operation;
+use crate::ops::slow;
+use crate::ops::version::check_version;
 use crate::reply::Reply;
 
 /// CopyObject.

@@ -3,8 +3,9 @@ use s3_types::Conditions;
 use s3_wire::Result;
 use s3_wire::headers::delete_conditions;
 
-use crate::ops::{Operation, check_version};
-use crate::pipeline::Call;
+use crate::call::Call;
+use crate::ops::operation::Operation;
+use crate::ops::version::check_version;
 use crate::reply::{self, Reply};
 
 /// DeleteObject.

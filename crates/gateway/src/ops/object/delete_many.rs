@@ -5,9 +5,10 @@ use s3_wire::headers::ChecksumRequest;
 use s3_wire::xml::{DeleteEntry, DeleteOutcome, DeleteRequest, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
+use crate::call::{Call, Permission};
+use crate::errors::from_backend;
 use crate::limits::DELETE_CONCURRENCY;
-use crate::ops::Operation;
-use crate::pipeline::{Call, Permission, from_backend};
+use crate::ops::operation::Operation;
 use crate::reply::{self, Reply};
 
 /// DeleteObjects.

@@ -10,8 +10,9 @@ use s3_wire::headers::{
 use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::body::ResponseBody;
-use crate::ops::{Operation, check_version};
-use crate::pipeline::Call;
+use crate::call::Call;
+use crate::ops::operation::Operation;
+use crate::ops::version::check_version;
 use crate::reply::{self, Reply};
 
 /// GetObject.

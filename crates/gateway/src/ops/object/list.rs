@@ -3,8 +3,8 @@ use s3_wire::Result;
 use s3_wire::headers::{self, ListStart, page_items};
 use s3_wire::xml::{KeyEncoding, ListObjectsResult, ListedObject, Owner, Writer};
 
-use crate::ops::Operation;
-use crate::pipeline::Call;
+use crate::call::Call;
+use crate::ops::operation::Operation;
 use crate::reply::{self, Reply};
 
 /// ListObjects, the first form.

@@ -3,8 +3,8 @@ use s3_wire::headers;
 use s3_wire::xml::ListObjectsV2Result;
 
 use super::list::{objects_reply, page, start_of};
-use crate::ops::Operation;
-use crate::pipeline::Call;
+use crate::call::Call;
+use crate::ops::operation::Operation;
 use crate::reply::Reply;
 
 /// ListObjectsV2.

@@ -4,8 +4,8 @@ use s3_wire::headers;
 use s3_wire::xml::{KeyEncoding, ListObjectVersionsResult, ListedVersion, Owner};
 
 use super::list::{entries_reply, next_marker, page};
-use crate::ops::Operation;
-use crate::pipeline::Call;
+use crate::call::Call;
+use crate::ops::operation::Operation;
 use crate::reply::Reply;
 
 /// ListObjectVersions. As there are no versions yet, each object is its own and only one, with the

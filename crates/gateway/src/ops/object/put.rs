@@ -7,8 +7,8 @@ use s3_wire::headers::{
 };
 
 use crate::body::{DigestPlan, receive};
-use crate::ops::Operation;
-use crate::pipeline::Call;
+use crate::call::Call;
+use crate::ops::operation::Operation;
 use crate::reply::{self, Reply};
 
 /// PutObject.
@@ -31,7 +31,7 @@ impl<'a> Operation<'a> for PutObject {
         let object = call.object()?;
         let (backend, cx) = (call.backend(), call.backend_context());
         let failed = call.failed();
-        let plan = DigestPlan::of(call.gateway);
+        let plan = DigestPlan::new(call.backend().capabilities(), &call.gateway.digests);
         let body = match call.decode_body() {
             Ok(body) => body,
             Err(error) => return Err(call.in_bucket(error).await),

@@ -4,9 +4,9 @@ use s3_types::{Timestamp, UploadId};
 use s3_wire::headers::if_match_initiated_time;
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use super::upload_id;
-use crate::ops::Operation;
-use crate::pipeline::Call;
+use super::named::upload_id;
+use crate::call::Call;
+use crate::ops::operation::Operation;
 use crate::reply::{self, Reply};
 
 /// AbortMultipartUpload.

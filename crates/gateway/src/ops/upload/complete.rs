@@ -4,9 +4,11 @@ use s3_wire::headers::{ChecksumRequest, CompleteChecksum, complete_checksum, wri
 use s3_wire::xml::{CompleteUploadRequest, CompleteUploadResult};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
-use super::upload_id;
-use crate::ops::{Operation, slow};
-use crate::pipeline::{Call, wrong_checksum};
+use super::named::upload_id;
+use crate::call::Call;
+use crate::errors::wrong_checksum;
+use crate::ops::operation::Operation;
+use crate::ops::slow;
 use crate::reply::Reply;
 
 /// CompleteMultipartUpload.

@@ -6,10 +6,11 @@ use s3_wire::headers::copy_source_range;
 use s3_wire::xml::CopyPartResult;
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use super::{part_number, upload_id};
+use super::named::{part_number, upload_id};
+use crate::call::{Call, Permission};
 use crate::ops::object::copy::Source;
-use crate::ops::{Operation, slow};
-use crate::pipeline::{Call, Permission};
+use crate::ops::operation::Operation;
+use crate::ops::slow;
 use crate::reply::Reply;
 
 /// UploadPartCopy.

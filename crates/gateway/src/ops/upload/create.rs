@@ -3,8 +3,8 @@ use s3_wire::Result;
 use s3_wire::headers::{object_metadata, upload_checksum};
 use s3_wire::xml::InitiateUploadResult;
 
-use crate::ops::Operation;
-use crate::pipeline::Call;
+use crate::call::Call;
+use crate::ops::operation::Operation;
 use crate::reply::{self, Reply};
 
 /// CreateMultipartUpload.

@@ -4,8 +4,9 @@ use s3_wire::Result;
 use s3_wire::headers::{self, ListStart};
 use s3_wire::xml::{KeyEncoding, ListUploadsResult, ListedUpload, Owner};
 
-use crate::ops::Operation;
-use crate::pipeline::{Call, invalid_upload_marker};
+use crate::call::Call;
+use crate::errors::invalid_upload_marker;
+use crate::ops::operation::Operation;
 use crate::reply::{self, Reply};
 
 /// ListMultipartUploads.

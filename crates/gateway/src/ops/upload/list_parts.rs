@@ -4,9 +4,9 @@ use s3_wire::Result;
 use s3_wire::headers;
 use s3_wire::xml::{ListPartsResult, ListedPart};
 
-use super::upload_id;
-use crate::ops::Operation;
-use crate::pipeline::Call;
+use super::named::upload_id;
+use crate::call::Call;
+use crate::ops::operation::Operation;
 use crate::reply::{self, Reply};
 
 /// ListParts.

@@ -6,19 +6,5 @@ pub mod copy_part;
 pub mod create;
 pub mod list;
 pub mod list_parts;
+mod named;
 pub mod put_part;
-
-use s3_types::UploadId;
-use s3_wire::{ErrorCode, Result, headers};
-
-use crate::pipeline::Call;
-
-/// The upload that the query names. What does not look like an id was never one.
-fn upload_id(call: &Call<'_>) -> Result<UploadId> {
-    UploadId::new(call.query.get("uploadId").unwrap_or_default()).map_err(|_| ErrorCode::NoSuchUpload.into())
-}
-
-/// The part that the query names.
-fn part_number(call: &Call<'_>) -> Result<u32> {
-    headers::part_number(call.query)?.ok_or_else(|| ErrorCode::InvalidRequest.into())
-}

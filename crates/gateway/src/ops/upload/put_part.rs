@@ -4,11 +4,11 @@ use s3_types::{ChecksumType, UploadId};
 use s3_wire::headers::{ChecksumRequest, Md5Of};
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use super::{part_number, upload_id};
+use super::named::{part_number, upload_id};
 use crate::body::{DigestPlan, receive};
-use crate::ops::Operation;
+use crate::call::Call;
 use crate::ops::object::put::reply_headers;
-use crate::pipeline::Call;
+use crate::ops::operation::Operation;
 use crate::reply::{self, Reply};
 
 /// UploadPart.
@@ -31,7 +31,7 @@ impl<'a> Operation<'a> for UploadPart {
         let failed = call.failed();
         let attributes = backend.head_upload(&cx, upload).await.map_err(failed)?;
         check_algorithm(&self.checksum, &attributes)?;
-        let plan = DigestPlan::of(call.gateway);
+        let plan = DigestPlan::new(call.backend().capabilities(), &call.gateway.digests);
         let default = attributes.checksum.map_or(plan.default, |(algorithm, _)| algorithm);
         let body = call.decode_body()?;
         let mut writer =

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use procfs::process::Process;
 
-use super::families::Page;
-use super::table;
+use super::page::Page;
 use crate::descriptors::Descriptors;
+use crate::metrics::table;
 
 /// Writes it down.
 pub(super) fn write(page: &mut Page, descriptors: Option<Descriptors>) {

@@ -18,9 +18,9 @@ use s3_wire::limits::TARGET_BYTES_MAX;
 use s3_wire::operation::Operation;
 
 use crate::limits::{ACCESS_LOG_FIELD_BYTES_MAX, ACCESS_LOG_METHOD_BYTES_MAX};
-use crate::observers::Known;
-use crate::server::Peer;
-use crate::traces::SpanContext;
+use crate::peer::Peer;
+use crate::request::Known;
+use crate::trace_context::SpanContext;
 
 /// A request that has ended.
 #[derive(Debug)]
@@ -234,7 +234,7 @@ pub mod tests {
     use s3_wire::Target;
 
     use super::*;
-    use crate::traces::{SpanId, TraceId};
+    use crate::trace_context::{SpanId, TraceId};
 
     /// Does something with a line in which every field has something to escape.
     pub fn with_line(with: impl FnOnce(&Line<'_>)) {

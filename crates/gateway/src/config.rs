@@ -4,205 +4,26 @@
 //! A flag wins over the environment, the environment over the file, the file over the default. The
 //! file's keys are the flags' names.
 
-mod read;
-pub mod reference;
-mod values;
-mod variables;
-
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser as _};
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args};
 use iam::AccountId;
-use rustix::fs::Advice;
 
 use crate::access_log::Destination;
+use crate::choices::{
+    AccessLogFormat, AccessPattern, ClientAddress, Durability, ETagSource, LogFormat, Metadata, SigV2,
+    Symlinks,
+};
 use crate::clients::TrustedProxy;
-use crate::commands::bench::BenchOptions;
-use crate::commands::fsck::FsckOptions;
-use crate::commands::import::ImportCommand;
-use crate::commands::man::ManOptions;
-use crate::commands::plan::PlanOptions;
-use crate::commands::ready::ReadyOptions;
-use crate::commands::rehash::RehashOptions;
-use crate::commands::stat::StatOptions;
-use crate::commands::top::TopOptions;
-use crate::limits::STREAM_BYTES_MIN;
 use crate::server::ListenAddress;
 use crate::traces::{Ratio, TracesTo};
-use crate::version;
-
-pub use read::{Said, Values, line_of, sentence, unreadable};
-pub use reference::reference;
-pub(crate) use values::{at_least_one, seconds, seconds_or_none, whole};
-use values::{directory, directory_mode, domain, file_mode, log_filter, region, switch};
-pub use variables::refuse_unknown_variables;
-
-/// An S3 server whose storage is the file system you already have.
-#[derive(Debug, Parser)]
-#[command(name = "slipway", version = version::LONG, max_term_width = 100)]
-pub struct Cli {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: Command,
-}
-
-/// The commands of `slipway`.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Serve a directory over S3
-    Serve(Box<ServeOptions>),
-    /// Tell what S3 knows of files and directories
-    Stat(StatOptions),
-    /// Give files that other programs made or changed real ETags and checksums: those at and below
-    /// each PATH, which may be a bucket, or the directory that is served
-    Rehash(RehashOptions),
-    /// Check a tree for what crashes and accidents left in it, and repair it. Safe while it is
-    /// served. Exit status: 0 clean, or all repaired; 1 problems; 2 could not check
-    Fsck(FsckOptions),
-    /// Take over what another gateway left in its tree
-    #[command(subcommand)]
-    Import(ImportCommand),
-    /// Remove what crashes left in a directory, without serving it
-    Sweep(SweepOptions),
-    /// Measure an S3 server, this or another. Exit status: 0 measured; 1 with errors or ended
-    /// early; 2 could not measure
-    Bench(Box<BenchOptions>),
-    /// Tell what a storage would give a load: space, what survives, rates by what binds, gateways,
-    /// cost. Exit status: 0 it fits; 1 it does not; 2 could not tell
-    Plan(Box<PlanOptions>),
-    /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is not,
-    /// or does not answer
-    Ready(ReadyOptions),
-    /// Show what gateways do, as it happens, by their --ops-listen. Exit status: 0 shown; 1 some did
-    /// not answer at the end; 2 none did
-    Top(TopOptions),
-    /// Print a completion script for a shell
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
-    /// Write the manual pages to a directory
-    Man(ManOptions),
-}
-
-/// When a write is acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Durability {
-    /// Data, attributes and name are on disk
-    Full,
-    /// Data and attributes are on disk, the name may not be
-    Data,
-    /// The kernel has it; a power cut may lose it
-    None,
-}
-
-/// Where objects' records are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Metadata {
-    /// In extended attributes of their files
-    Xattr,
-    /// In files beside theirs, for file systems without extended attributes
-    Sidecar,
-}
-
-/// What the ETags of objects and parts are made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ETagSource {
-    /// The MD5 of their bytes, as in S3
-    Md5,
-    /// Their CRC64NVME, for sites whose clients need no MD5: a large PUT takes much less CPU
-    Checksum,
-}
-
-/// What happens to symbolic links.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Symlinks {
-    /// Followed as long as they stay inside their bucket
-    FollowWithin,
-    /// Never followed
-    Refuse,
-}
-
-/// How files are mostly read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AccessPattern {
-    /// The kernel sees for itself, and reads twice as far ahead for 4 MiB and more
-    Automatic,
-    /// From the beginning to the end: it always does
-    Streaming,
-    /// In ranges here and there: it reads nothing that was not asked for
-    Random,
-}
-
-impl AccessPattern {
-    /// What the kernel is told of a file of which `bytes` are read from one end to the other.
-    pub const fn advice(self, bytes: u64) -> Option<Advice> {
-        match self {
-            Self::Automatic if bytes < STREAM_BYTES_MIN => None,
-            Self::Automatic | Self::Streaming => Some(Advice::Sequential),
-            Self::Random => Some(Advice::Random),
-        }
-    }
-}
-
-/// Which requests signed the old way are accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SigV2 {
-    /// Presigned URLs, which boto3 and the AWS CLI still make by default
-    Presigned,
-    /// Headers too
-    All,
-    /// None
-    Off,
-}
-
-/// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// For people
-    Text,
-    /// One JSON object a line
-    Json,
-}
-
-/// What tells who the client is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum ClientAddress {
-    /// The connection: it is whoever connects
-    #[default]
-    Connection,
-    /// X-Forwarded-For, and X-Forwarded-Proto
-    XForwardedFor,
-    /// Forwarded (RFC 7239)
-    Forwarded,
-    /// The PROXY protocol, version 1 or 2, with which each connection begins
-    ProxyProtocol,
-}
-
-/// How lines of the access log look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AccessLogFormat {
-    /// One JSON object a line
-    Json,
-    /// The fields of Amazon S3's server access log
-    S3,
-}
-
-/// Options of `slipway sweep`.
-#[derive(Debug, Clone, Args)]
-pub struct SweepOptions {
-    /// The directory that is served otherwise
-    #[arg(value_name = "DIR")]
-    pub dir: PathBuf,
-
-    /// Spare what changed in the last so many seconds: it may belong to a request in progress. 0 is
-    /// for when nothing serves the directory
-    #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds_or_none)]
-    pub age: Duration,
-}
+use crate::values::{
+    at_least_one, directory, directory_mode, domain, file_mode, log_filter, region, seconds, seconds_or_none,
+    switch, whole,
+};
 
 /// Options of `slipway serve`.
 #[derive(Debug, Clone, Args)]

@@ -19,9 +19,9 @@ use bytes::Buf;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-use super::listener::Stream;
 use crate::limits::{FILE_COPY_BYTES, FILE_PART_BYTES};
 use crate::request_id::RequestId;
+use crate::stream::Stream;
 
 /// Never read or written, so that it takes address space only.
 static STAND_IN: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; FILE_PART_BYTES].into_boxed_slice());

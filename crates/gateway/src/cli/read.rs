@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -10,9 +9,11 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use toml::Spanned;
 
+use super::command::{Cli, Command};
 use super::reference::key;
-use super::values::nearest;
-use super::{Cli, Command, ServeOptions};
+use crate::config::ServeOptions;
+use crate::text::{line_of, unreadable};
+use crate::values::nearest;
 
 /// Options that are about another one, with that.
 const NEEDS: [(&str, &str); 3] =
@@ -142,23 +143,6 @@ fn in_file(e: &clap::Error, file: &Path, settings: &[Setting]) -> clap::Error {
     let meant = settings.iter().find(|one| key_of(e).as_deref() == Some(&one.key));
     let line = meant.map_or_else(String::new, |one| format!("line {}: ", one.line));
     error(e.kind(), format!("{file}: {line}{}", sentence(e)))
-}
-
-/// The line of a text that a place in it is on, from 1.
-pub fn line_of(text: &str, offset: usize) -> usize {
-    text.get(..offset).unwrap_or_default().matches('\n').count() + 1
-}
-
-/// Why a file can't be read, and what to do about it.
-pub fn unreadable(error: &io::Error) -> String {
-    let cure = match error.kind() {
-        io::ErrorKind::NotFound => "make it, or name another",
-        io::ErrorKind::PermissionDenied => "let the server's user read it",
-        io::ErrorKind::IsADirectory => "name a file in it",
-        io::ErrorKind::InvalidData => "write it in UTF-8",
-        _ => "name another",
-    };
-    format!("{error}: {cure}")
 }
 
 /// An error about `serve`.

@@ -7,7 +7,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 /// A mode for files, which the server itself has to read and write.
-pub(super) fn file_mode(text: &str) -> Result<u32, String> {
+pub(crate) fn file_mode(text: &str) -> Result<u32, String> {
     let mode = octal(text)?;
     if mode & 0o600 == 0o600 {
         return Ok(mode);
@@ -16,7 +16,7 @@ pub(super) fn file_mode(text: &str) -> Result<u32, String> {
 }
 
 /// A mode for directories, in which the server itself has to find and make files.
-pub(super) fn directory_mode(text: &str) -> Result<u32, String> {
+pub(crate) fn directory_mode(text: &str) -> Result<u32, String> {
     let mode = octal(text)?;
     if mode & 0o700 == 0o700 {
         return Ok(mode);
@@ -26,7 +26,7 @@ pub(super) fn directory_mode(text: &str) -> Result<u32, String> {
 }
 
 /// A switch, where it has a value: in the environment or in the file.
-pub(super) fn switch(text: &str) -> Result<bool, String> {
+pub(crate) fn switch(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "true" | "t" | "yes" | "y" | "on" => Ok(true),
         "0" | "false" | "f" | "no" | "n" | "off" => Ok(false),
@@ -35,7 +35,7 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
 }
 
 /// A directory's name, which need not be UTF-8.
-pub(super) fn directory(name: OsString) -> Result<OsString, &'static str> {
+pub(crate) fn directory(name: OsString) -> Result<OsString, &'static str> {
     if name.is_empty() { Err("it is empty: name the directory to serve") } else { Ok(name) }
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn seconds_or_none(text: &str) -> Result<Duration, String> {
 
 /// The name that was meant by another, if one is near. So many letters at the beginning of all
 /// names tell nothing.
-pub(super) fn nearest<'a>(name: &str, known: &[&'a str], alike: usize) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: &[&'a str], alike: usize) -> Option<&'a str> {
     let words = |name: &'a str| name.split(['_', '-']);
     // One with a word left out, rather than one with other letters: ACCESS_KEY is not ACCESS_LOG.
     let holds = |other: &&&'a str| {
@@ -89,7 +89,7 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     whole::<usize, 1, 1_000_000>(text)
 }
 
-pub(super) fn region(text: &str) -> Result<String, String> {
+pub(crate) fn region(text: &str) -> Result<String, String> {
     let known = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
     if !text.is_empty() && text.bytes().all(known) {
         Ok(text.to_owned())
@@ -99,7 +99,7 @@ pub(super) fn region(text: &str) -> Result<String, String> {
 }
 
 /// A name as in a `Host` header without its port; in lower case, without dots around it.
-pub(super) fn domain(text: &str) -> Result<String, String> {
+pub(crate) fn domain(text: &str) -> Result<String, String> {
     let name = text.trim_matches('.').to_ascii_lowercase();
     let label = |label: &str| {
         !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
@@ -111,7 +111,7 @@ pub(super) fn domain(text: &str) -> Result<String, String> {
     }
 }
 
-pub(super) fn log_filter(text: &str) -> Result<String, String> {
+pub(crate) fn log_filter(text: &str) -> Result<String, String> {
     // EnvFilter takes a lone word for the name of a module, and an unknown level for "off".
     let level_of = |directive: &str| directive.rsplit('=').next().unwrap_or_default().to_owned();
     let is_level = |word: &str| !word.is_empty() && word.parse::<LevelFilter>().is_ok();

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
-use super::Cli;
+use super::command::Cli;
 use super::read::error;
-use super::values::nearest;
 use crate::credentials;
+use crate::values::nearest;
 
 const PREFIX: &str = "SLIPWAY_";
 /// How many are named at once.

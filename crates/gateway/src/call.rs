@@ -7,16 +7,17 @@ use http::request::Parts;
 use iam::{Action, Decision, RequestFacts, Requester};
 use s3_types::limits::PART_BYTES_MAX;
 use s3_types::{BucketName, ObjectKey};
+use s3_wire::auth::PayloadMode;
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::honoured::Signed;
 use s3_wire::operation::Operation;
-use s3_wire::auth::PayloadMode;
 use s3_wire::xml::Owner;
 use s3_wire::{ErrorCode, Query, Result, S3Error, Target};
 
-use super::{ErrorSite, RequestContext, from_backend};
 use crate::body::{DecodedBody, Parse, RequestBody, read_document};
+use crate::errors::{ErrorSite, from_backend};
 use crate::gateway::{Gateway, Settings};
+use crate::request::RequestContext;
 
 /// Everything an operation may need.
 pub struct Call<'a> {

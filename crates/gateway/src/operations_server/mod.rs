@@ -1,6 +1,10 @@
 //! The operations' listener (`--ops-listen`): what monitoring, balancers and service managers ask
 //! for, and nothing else. Nobody signs here, and nothing is changed (decision 0019).
 
+mod families;
+mod page;
+mod process;
+
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -141,7 +145,7 @@ async fn answer(observed: &Observed, request: &Request<Incoming>) -> Response<Fu
         "/metrics" => {
             let ready = ready(observed).await.is_ok();
             let descriptors = observed.descriptors.get().await;
-            let text = observed.metrics.text(&observed.gateway, descriptors, ready).await;
+            let text = families::text(&observed.metrics, &observed.gateway, descriptors, ready).await;
             let mut reply = plain(StatusCode::OK, text);
             let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
             reply.headers_mut().insert(CONTENT_TYPE, kind);

@@ -10,11 +10,11 @@ use s3_types::{ChecksumAlgorithm, Condition};
 use s3_wire::{ErrorCode, S3Error};
 use tracing::field::display;
 
-use super::RequestContext;
 use crate::gateway::Gateway;
 use crate::reply::{self, Reply};
+use crate::request::RequestContext;
 use crate::request_id::{HostId, RequestId};
-use crate::traces::TraceId;
+use crate::trace_context::TraceId;
 
 /// Which request an error belongs to.
 #[derive(Debug, Clone)]

@@ -1,18 +1,18 @@
 //! Writes all metrics down.
 
-use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use backend::Statistics;
 use s3_wire::ErrorCode;
 use s3_wire::operation::{OPERATIONS, Operation};
+use tokio::time::timeout;
 
-use super::histogram::{Counts, bounds_seconds};
-use super::table::{self, Metric};
-use super::{Call, Metrics, process};
+use super::page::Page;
+use super::process;
 use crate::descriptors::Descriptors;
 use crate::gateway::Gateway;
+use crate::limits::READY_TIME_MAX;
+use crate::metrics::{Call, Metrics, table};
 use crate::version;
 
 /// By the first digit of a status.
@@ -21,25 +21,26 @@ const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 const NO_OPERATION: &str = "none";
 
 /// Prometheus' text format 0.0.4.
-pub fn text(
+pub async fn text(
     metrics: &Metrics,
     gateway: &Gateway,
-    storage: &Statistics,
     descriptors: Option<Descriptors>,
     ready: bool,
 ) -> String {
-    let mut page = Page(String::with_capacity(32 << 10));
+    // A storage that hangs has nothing to tell, and must not hang who asks.
+    let storage = timeout(READY_TIME_MAX, gateway.backend.statistics()).await.unwrap_or_default();
+    let mut page = Page::new();
     page.family(&table::INFO).sample([version::NUMBER, version::COMMIT], 1);
     page.family(&table::READY).sample([], u8::from(ready));
     requests(&mut page, metrics);
     connections(&mut page, gateway);
     calls(&mut page, metrics);
-    of_storage(&mut page, storage);
+    of_storage(&mut page, &storage);
     sweeps(&mut page, metrics);
     access_log(&mut page, gateway);
     traces(&mut page, gateway);
     process::write(&mut page, descriptors);
-    page.0
+    page.text()
 }
 
 fn requests(page: &mut Page, metrics: &Metrics) {
@@ -170,106 +171,5 @@ fn traces(page: &mut Page, gateway: &Gateway) {
         family.sample(["exported"], counts.exported.load(Relaxed));
         family.sample(["dropped"], counts.dropped.load(Relaxed));
         family.sample(["failed"], counts.failed.load(Relaxed));
-    }
-}
-
-/// What has been written so far.
-pub(super) struct Page(String);
-
-impl Page {
-    /// Begins a metric.
-    pub fn family<'p>(&'p mut self, metric: &'static Metric) -> Family<'p> {
-        let Metric { name, kind, help, .. } = metric;
-        // Writing to a string does not fail, here and below.
-        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {}\n", kind.name());
-        Family { text: &mut self.0, metric }
-    }
-}
-
-/// The samples of a metric.
-pub(super) struct Family<'p> {
-    text: &'p mut String,
-    metric: &'static Metric,
-}
-
-impl Family<'_> {
-    /// One of them, with the values of the metric's labels.
-    pub fn sample<const N: usize>(&mut self, labels: [&str; N], value: impl Display) {
-        let pairs = self.metric.labels.iter().copied().zip(labels);
-        line(self.text, self.metric.name, "", pairs, value);
-    }
-
-    /// All lines of a histogram, whose metric has one label.
-    fn histogram(&mut self, label: &str, counts: &Counts) {
-        let Metric { name, labels, .. } = self.metric;
-        let pair = || labels.iter().copied().zip([label]);
-        let mut so_far = 0;
-        for (bound, count) in bounds_seconds().zip(counts.buckets) {
-            so_far += count;
-            let bound = bound.to_string();
-            line(self.text, name, "_bucket", pair().chain([("le", bound.as_str())]), so_far);
-        }
-        line(self.text, name, "_bucket", pair().chain([("le", "+Inf")]), counts.count());
-        line(self.text, name, "_sum", pair(), Duration::from_micros(counts.sum_us).as_secs_f64());
-        line(self.text, name, "_count", pair(), counts.count());
-    }
-}
-
-fn line<'l>(
-    text: &mut String,
-    name: &str,
-    suffix: &str,
-    labels: impl Iterator<Item = (&'static str, &'l str)>,
-    value: impl Display,
-) {
-    text.push_str(name);
-    text.push_str(suffix);
-    let mut open = '{';
-    for (label, value) in labels {
-        text.push(open);
-        open = ',';
-        text.push_str(label);
-        text.push_str("=\"");
-        for character in value.chars() {
-            match character {
-                '\\' => text.push_str("\\\\"),
-                '"' => text.push_str("\\\""),
-                '\n' => text.push_str("\\n"),
-                other => text.push(other),
-            }
-        }
-        text.push('"');
-    }
-    if open == ',' {
-        text.push('}');
-    }
-    let _ = writeln!(text, " {value}");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines() {
-        let mut page = Page(String::new());
-        page.family(&table::VOLUME_BYTES).sample(["a\"b\\c\nd"], 7);
-        page.family(&table::UNSWEPT).sample([], 0);
-        let mut counts = Counts::default();
-        (counts.buckets[0], counts.buckets[20], counts.sum_us) = (2, 1, 90_000_250);
-        page.family(&table::STORAGE_SECONDS).histogram("commit", &counts);
-        let text = page.0;
-        for line in [
-            "slipway_volume_bytes{volume=\"a\\\"b\\\\c\\nd\"} 7",
-            "slipway_unswept 0",
-            "# TYPE slipway_storage_call_seconds histogram",
-            "slipway_storage_call_seconds_bucket{call=\"commit\",le=\"0.000125\"} 2",
-            "slipway_storage_call_seconds_bucket{call=\"commit\",le=\"65.536\"} 2",
-            "slipway_storage_call_seconds_bucket{call=\"commit\",le=\"+Inf\"} 3",
-            "slipway_storage_call_seconds_sum{call=\"commit\"} 90.00025",
-            "slipway_storage_call_seconds_count{call=\"commit\"} 3",
-        ] {
-            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
-        }
     }
 }

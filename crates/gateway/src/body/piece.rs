@@ -1,0 +1,35 @@
+use bytes::{Buf, Bytes};
+
+use crate::send_file::StandIn;
+
+/// A piece of a body.
+#[derive(Debug)]
+pub enum Piece {
+    /// Its bytes.
+    Bytes(Bytes),
+    /// What stands for a part of a file.
+    Part(StandIn),
+}
+
+impl Buf for Piece {
+    fn remaining(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.remaining(),
+            Self::Part(part) => part.remaining(),
+        }
+    }
+
+    fn chunk(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes.chunk(),
+            Self::Part(part) => part.chunk(),
+        }
+    }
+
+    fn advance(&mut self, count: usize) {
+        match self {
+            Self::Bytes(bytes) => bytes.advance(count),
+            Self::Part(part) => part.advance(count),
+        }
+    }
+}

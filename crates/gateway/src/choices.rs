@@ -1,0 +1,109 @@
+//! What options let operators choose from.
+
+use clap::ValueEnum;
+use rustix::fs::Advice;
+
+use crate::limits::STREAM_BYTES_MIN;
+
+/// When a write is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Durability {
+    /// Data, attributes and name are on disk
+    Full,
+    /// Data and attributes are on disk, the name may not be
+    Data,
+    /// The kernel has it; a power cut may lose it
+    None,
+}
+
+/// Where objects' records are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Metadata {
+    /// In extended attributes of their files
+    Xattr,
+    /// In files beside theirs, for file systems without extended attributes
+    Sidecar,
+}
+
+/// What the ETags of objects and parts are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ETagSource {
+    /// The MD5 of their bytes, as in S3
+    Md5,
+    /// Their CRC64NVME, for sites whose clients need no MD5: a large PUT takes much less CPU
+    Checksum,
+}
+
+/// What happens to symbolic links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Symlinks {
+    /// Followed as long as they stay inside their bucket
+    FollowWithin,
+    /// Never followed
+    Refuse,
+}
+
+/// How files are mostly read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AccessPattern {
+    /// The kernel sees for itself, and reads twice as far ahead for 4 MiB and more
+    Automatic,
+    /// From the beginning to the end: it always does
+    Streaming,
+    /// In ranges here and there: it reads nothing that was not asked for
+    Random,
+}
+
+impl AccessPattern {
+    /// What the kernel is told of a file of which `bytes` are read from one end to the other.
+    pub const fn advice(self, bytes: u64) -> Option<Advice> {
+        match self {
+            Self::Automatic if bytes < STREAM_BYTES_MIN => None,
+            Self::Automatic | Self::Streaming => Some(Advice::Sequential),
+            Self::Random => Some(Advice::Random),
+        }
+    }
+}
+
+/// Which requests signed the old way are accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SigV2 {
+    /// Presigned URLs, which boto3 and the AWS CLI still make by default
+    Presigned,
+    /// Headers too
+    All,
+    /// None
+    Off,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// What tells who the client is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ClientAddress {
+    /// The connection: it is whoever connects
+    #[default]
+    Connection,
+    /// X-Forwarded-For, and X-Forwarded-Proto
+    XForwardedFor,
+    /// Forwarded (RFC 7239)
+    Forwarded,
+    /// The PROXY protocol, version 1 or 2, with which each connection begins
+    ProxyProtocol,
+}
+
+/// How lines of the access log look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AccessLogFormat {
+    /// One JSON object a line
+    Json,
+    /// The fields of Amazon S3's server access log
+    S3,
+}

@@ -1,0 +1,14 @@
+use s3_types::UploadId;
+use s3_wire::{ErrorCode, Result, headers};
+
+use crate::call::Call;
+
+/// The upload that the query names. What does not look like an id was never one.
+pub fn upload_id(call: &Call<'_>) -> Result<UploadId> {
+    UploadId::new(call.query.get("uploadId").unwrap_or_default()).map_err(|_| ErrorCode::NoSuchUpload.into())
+}
+
+/// The part that the query names.
+pub fn part_number(call: &Call<'_>) -> Result<u32> {
+    headers::part_number(call.query)?.ok_or_else(|| ErrorCode::InvalidRequest.into())
+}

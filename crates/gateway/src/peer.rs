@@ -1,0 +1,59 @@
+//! Who is at the other end of a connection.
+
+use std::net::{IpAddr, SocketAddr};
+
+use rustls::{CipherSuite, ProtocolVersion};
+
+/// Where a connection comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer {
+    /// The client's address, where proxies are trusted to tell it; none on a unix socket.
+    pub address: Option<SocketAddr>,
+    /// TLS, if the connection to here speaks that.
+    pub tls: Option<Tls>,
+    /// Whether the client speaks TLS, to here or to a proxy.
+    pub secure: bool,
+}
+
+impl Peer {
+    /// The client's address, one of IPv4 as such: a listener of both kinds has it mapped to IPv6.
+    pub fn ip(&self) -> Option<IpAddr> {
+        self.address.map(|address| address.ip().to_canonical())
+    }
+}
+
+/// What client and server agreed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tls {
+    version: ProtocolVersion,
+    cipher: CipherSuite,
+}
+
+impl Tls {
+    /// Of a connection whose handshake is over.
+    pub fn of(connection: &rustls::ServerConnection) -> Option<Self> {
+        let cipher = connection.negotiated_cipher_suite()?.suite();
+        Some(Self { version: connection.protocol_version()?, cipher })
+    }
+
+    /// `TLSv1.3`.
+    pub fn version(self) -> &'static str {
+        match self.version {
+            ProtocolVersion::TLSv1_3 => "TLSv1.3",
+            ProtocolVersion::TLSv1_2 => "TLSv1.2",
+            // rustls speaks no other.
+            _ => "TLS",
+        }
+    }
+
+    /// IANA's name of the cipher suite.
+    pub fn cipher(self) -> &'static str {
+        match self.cipher {
+            // rustls names these `TLS13_...`.
+            CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
+            CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
+            CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
+            other => other.as_str().unwrap_or("-"),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What is known of a request, from its arrival to its answer.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use backend::Context;
+use http::StatusCode;
+use iam::Requester;
+use s3_types::{Timestamp, UnixAccount};
+use s3_wire::honoured::Signed;
+use s3_wire::operation::Operation;
+use s3_wire::{ErrorCode, Target};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::peer::Peer;
+use crate::request_id::RequestId;
+use crate::trace_context::SpanContext;
+
+/// What is known of a request before its head is looked at.
+pub struct RequestContext {
+    /// Its id, in the answer and in the log.
+    pub id: RequestId,
+    /// When it arrived.
+    pub now: Timestamp,
+    /// From where.
+    pub peer: Peer,
+    /// Its place among the requests in progress, kept as long as any work for the request goes on.
+    /// `None` if there was no free place: the request is refused.
+    pub place: Option<Arc<OwnedSemaphorePermit>>,
+    /// When it arrived, to measure from.
+    pub started: Instant,
+    /// Its place in a trace, if it has one.
+    pub trace: Option<Box<SpanContext>>,
+}
+
+impl RequestContext {
+    /// For work of the backend on behalf of this account.
+    pub fn backend_context(&self, unix_account: Option<UnixAccount>) -> Context {
+        Context { request_id: self.id.as_str().into(), unix_account }
+    }
+}
+
+/// What became clear of a request while it was performed.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// What was asked for.
+    pub operation: Option<Operation>,
+    /// Of which bucket and key.
+    pub target: Option<Target>,
+    /// By whom.
+    pub requester: Option<Requester>,
+    /// How they signed.
+    pub signed: Option<Signed>,
+}
+
+/// What a request was answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Answered {
+    /// The status.
+    pub status: StatusCode,
+    /// S3's code, if it is an error.
+    pub code: Option<ErrorCode>,
+    /// Bytes of the request's body that were read, framing included.
+    pub bytes_in: u64,
+}

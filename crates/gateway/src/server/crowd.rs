@@ -1,0 +1,53 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::limits::{
+    CONNECTIONS_FEW, CONNECTIONS_MANY, PARK_AFTER, READ_BUFFER_BYTES, READ_BUFFER_BYTES_CROWDED,
+    READ_BYTES_CROWDED, REFUSED_LINGERING_MAX,
+};
+
+/// How much memory a connection may take, by how many there are.
+#[derive(Debug, Clone)]
+pub struct Crowd {
+    places: Arc<Semaphore>,
+    places_max: usize,
+    lingering: Arc<Semaphore>,
+}
+
+impl Crowd {
+    /// No connections, of which there may be so many.
+    pub fn new(places_max: usize) -> Self {
+        let lingering = Arc::new(Semaphore::new(REFUSED_LINGERING_MAX));
+        Self { places: Arc::new(Semaphore::new(places_max)), places_max, lingering }
+    }
+
+    /// Lets one more in, as long as it has what this returns.
+    pub fn enter(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).try_acquire_owned().ok()
+    }
+
+    /// Lets a connection that was refused stay open for a while, as long as it has what this
+    /// returns.
+    pub fn linger(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.lingering).try_acquire_owned().ok()
+    }
+
+    pub fn connections(&self) -> usize {
+        self.places_max - self.places.available_permits()
+    }
+
+    pub fn buffer_bytes(&self) -> usize {
+        if self.connections() <= CONNECTIONS_FEW { READ_BUFFER_BYTES } else { READ_BUFFER_BYTES_CROWDED }
+    }
+
+    pub fn park_after(&self) -> Duration {
+        if self.connections() > CONNECTIONS_MANY { Duration::ZERO } else { PARK_AFTER }
+    }
+
+    /// Most that is read at a time.
+    pub fn read_bytes_max(&self) -> u64 {
+        if self.connections() <= CONNECTIONS_FEW { READ_BUFFER_BYTES as u64 } else { READ_BYTES_CROWDED }
+    }
+}

@@ -1,0 +1,69 @@
+//! Texts for people: what a terminal may be shown, where something stands, and what to do about it.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io;
+
+/// A text on one line, quoted if it is not.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    if text.chars().any(is_hidden) { Cow::Owned(format!("{text:?}")) } else { Cow::Borrowed(text) }
+}
+
+/// A text with nothing in it that moves a terminal's cursor, colours it or turns its writing round:
+/// names are anyone's. Escaped as in JSON, so that it stays that if it was.
+pub fn visible(text: &str, lines: bool) -> Cow<'_, str> {
+    let kept = |c: char| !is_hidden(c) || (lines && c == '\n');
+    if text.chars().all(kept) {
+        return Cow::Borrowed(text);
+    }
+    let escape = |mut all: String, c| {
+        if kept(c) {
+            all.push(c);
+        } else {
+            let _ = write!(all, "\\u{:04x}", u32::from(c));
+        }
+        all
+    };
+    Cow::Owned(text.chars().fold(String::new(), escape))
+}
+
+/// Control characters, line breaks, and what changes the direction of writing (Unicode's
+/// `Bidi_Control`).
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The line of a text that a place in it is on, from 1.
+pub fn line_of(text: &str, offset: usize) -> usize {
+    text.get(..offset).unwrap_or_default().matches('\n').count() + 1
+}
+
+/// Why a file can't be read, and what to do about it.
+pub fn unreadable(error: &io::Error) -> String {
+    let cure = match error.kind() {
+        io::ErrorKind::NotFound => "make it, or name another",
+        io::ErrorKind::PermissionDenied => "let the server's user read it",
+        io::ErrorKind::IsADirectory => "name a file in it",
+        io::ErrorKind::InvalidData => "write it in UTF-8",
+        _ => "name another",
+    };
+    format!("{error}: {cure}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_reaches_a_terminal_but_as_text() {
+        assert_eq!(visible("a\x1b[2J\nb\u{9b}\u{2069}", false), "a\\u001b[2J\\u000ab\\u009b\\u2069");
+        assert_eq!(visible("a\n\rb", true), "a\n\\u000db");
+        assert_eq!(visible("\u{e4}\u{200d}", false), "\u{e4}\u{200d}");
+        let json = serde_json::json!({ "path": "a\u{202e}\u{7f}\n" });
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&visible(&json.to_string(), false)).unwrap(),
+            json
+        );
+    }
+}
