@@ -12,7 +12,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
 use crate::limits::{BUCKET_SHARES, BUCKET_THREADS_MAX, BUCKET_WAIT_MAX, TREE_THREADS_MAX};
-use crate::lock;
+use crate::unique;
 
 /// One of the threads that work on a bucket may have at once, or work on the tree that all buckets
 /// are in. A call that the file system never ends can't be ended by anyone; a bucket that has many
@@ -50,7 +50,7 @@ impl Share {
     pub fn turns(bucket: &BucketName) -> Arc<Semaphore> {
         static SHARES: LazyLock<[Arc<Semaphore>; BUCKET_SHARES]> =
             LazyLock::new(|| array::from_fn(|_| Arc::new(Semaphore::new(BUCKET_THREADS_MAX))));
-        let at = lock::hash(bucket.as_str().as_bytes()) % BUCKET_SHARES as u64;
+        let at = unique::hash(bucket.as_str().as_bytes()) % BUCKET_SHARES as u64;
         Arc::clone(&SHARES[usize::try_from(at).unwrap_or_default()])
     }
 }

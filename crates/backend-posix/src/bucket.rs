@@ -9,15 +9,14 @@ use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use s3_types::BucketName;
 
-use crate::directories::is_empty;
 use crate::error::{Fail, Io, Op};
-use crate::file_info;
-use crate::keymap::OWN_DIRECTORY;
+use crate::fs::reading::is_empty;
+use crate::keymap::{OWN_DIRECTORY, join};
 use crate::options::Symlinks;
-use crate::own_mark;
 use crate::resolve::{self, DIRECTORY, PLACE, READ};
 use crate::store::Store;
 use crate::trust::Purpose;
+use crate::{file_info, own_mark};
 
 /// A bucket's directory. Opened anew by each operation, and once more after a body has come, so
 /// that a bucket which was renamed, deleted or mounted over meanwhile is not written to by its old
@@ -40,11 +39,6 @@ impl AsFd for Directory {
     fn as_fd(&self) -> rustix::fd::BorrowedFd<'_> {
         self.fd.as_fd()
     }
-}
-
-/// `directory/name`, where the directory may be "".
-pub(crate) fn join(directory: &str, name: &str) -> String {
-    if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
 }
 
 impl Store {

@@ -5,17 +5,18 @@ use std::time::Duration;
 
 use backend::{BackendError, Result};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, RawDir, SeekFrom};
+use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
-use crate::bucket::{Bucket, join};
-use crate::buckets::entries;
-use crate::error::{Fail, Io, Op};
-use crate::keymap::{self, OWN_DIRECTORY, SELF};
-use crate::limits::ENTRIES_READ_BYTES;
-use crate::record::{self, OVERFLOW, OverflowId, Record};
+use crate::bucket::Bucket;
+use crate::error::{Fail, Op};
+use crate::fs::reading::{entries, has_other_names};
+use crate::fs::removing::is_older;
+use crate::keymap::{self, OWN_DIRECTORY, SELF, join};
+use crate::layout::overflow::OVERFLOW;
+use crate::record::{self, OverflowId, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::sweep::{self, is_older};
+use crate::sweep;
 
 /// Removes companions that no object mentions, and returns how many.
 ///
@@ -137,25 +138,6 @@ fn find_moved(bucket: &Bucket<'_>, lost: &mut HashMap<OverflowId, String>) -> Re
         lost.clear();
     }
     Ok(())
-}
-
-/// True if a directory has names that are no text, which [`entries`] leaves out.
-pub(crate) fn has_other_names(directory: &OwnedFd) -> Io<bool> {
-    rustix::fs::seek(directory, SeekFrom::Start(0))?;
-    let mut buffer = Vec::with_capacity(ENTRIES_READ_BYTES);
-    let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
-    while let Some(entry) = entries.next() {
-        match entry {
-            // What a directory says that was removed after it was opened: it was empty.
-            Err(Errno::NOENT | Errno::STALE) => break,
-            entry => {
-                if entry?.file_name().to_str().is_err() {
-                    return Ok(true);
-                }
-            }
-        }
-    }
-    Ok(false)
 }
 
 #[cfg(test)]

@@ -18,15 +18,16 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 
-use crate::bucket::{Bucket, Directory, join};
-use crate::error::{Fail, Op, retrying};
+use crate::bucket::{Bucket, Directory};
+use crate::error::{Fail, Op, leads_nowhere, retrying};
 use crate::file_info::FileInfo;
-use crate::keymap::{self, SELF};
+use crate::keymap::{self, SELF, join};
+use crate::layout::exchanged;
+use crate::layout::staged::is_scattered;
 use crate::limits::{LISTING_TRIES, UNSURE_TRIES};
 use crate::lock::Lock;
-use crate::place::leads_nowhere;
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::{is_scattered, staging_directory};
+use crate::staging::staging_directory;
 use crate::{exchange, file_info, unique};
 
 /// In `.slipway`.
@@ -227,7 +228,7 @@ fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
 /// in the bucket may have written this: only a name that staging gives leads anywhere.
 fn under_way(text: &str) -> Option<(&str, &str)> {
     let (prepared, path) = text.split_once(':')?.1.split_once(':')?;
-    (is_scattered(prepared) || exchange::is_in_staging(prepared)).then_some((prepared, path))
+    (is_scattered(prepared) || exchanged::is_in_staging(prepared)).then_some((prepared, path))
 }
 
 #[cfg(test)]
@@ -374,7 +375,7 @@ mod tests {
         fs::write(outside.join("p/.slipway,self"), "secret").unwrap();
         let staging = scene.path().join(".slipway/staging");
         fs::create_dir_all(&staging).unwrap();
-        let name = exchange::name_in_staging();
+        let name = exchanged::name_in_staging();
         std::os::unix::fs::symlink(outside.join("p"), staging.join(&name)).unwrap();
         for text in ["1:../../../outside/p:stolen", "2:../../outside:stolen", &format!("3:{name}:stolen")] {
             announce(&scene.bucket(), text).unwrap();
@@ -392,7 +393,7 @@ mod tests {
     #[test]
     fn one_whose_directory_is_gone_keeps_no_one() {
         let scene = scene();
-        announce(&scene.bucket(), &format!("1:{}:gone/y", exchange::name_in_staging())).unwrap();
+        announce(&scene.bucket(), &format!("1:{}:gone/y", exchanged::name_in_staging())).unwrap();
         scene.put("b/c", b"2").unwrap();
         sweep(&scene);
         assert_eq!(keys(&scene), ["a", "b", "b/c"]);

@@ -1,26 +1,29 @@
 //! Making the directories that a key needs, and removing them after their last object.
 
-use std::ffi::CStr;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
 use backend::{BackendError, Result};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, RawDir};
+use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 use s3_types::UnixAccount;
 
-use crate::bucket::{Bucket, Directory, join};
-use crate::error::{Fail, Io, Op};
+use crate::bucket::{Bucket, Directory};
+use crate::error::{Fail, Io, Op, obstacle};
 use crate::file_info::FileInfo;
 use crate::flat::{self, Naming};
-use crate::keymap::{self, RECORDS};
+use crate::fs::reading::{is_empty, leaves_traits};
+use crate::fs::{linking, removing};
+use crate::keymap::join;
+use crate::layout::scattered::scattered_name;
+use crate::layout::{exchanged, staged};
 use crate::note::Note;
-use crate::place::{directory_record, obstacle};
+use crate::place::directory_record;
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::{self, scattered, staging_directory};
-use crate::{exchange, file_info, files, orphans, ours, unique};
+use crate::staging::{scattered, staging_directory};
+use crate::{exchange, file_info, files, keymap, orphans, ours, unique};
 
 /// Opens the directory at `path`, making what is missing. A file that stands where a directory must
 /// be becomes part of one ([`exchange`]). Whoever makes some has a `note` of them, to be kept until
@@ -128,7 +131,7 @@ fn make_for(
             made => return Ok(made),
         }
     }
-    let prepared = staging::scattered_name();
+    let prepared = scattered_name();
     // Only for the sweep after a crash.
     let note = Note::of_scattered(bucket, &join(&parent.path, &prepared));
     let made = make_and_move(bucket, (parent, &prepared), (parent, name), owner);
@@ -152,13 +155,13 @@ fn make_and_move(
         files::give(&directory, owner).attempt("give a directory its owner")?;
         record::mark(bucket, &directory, &Record::made_directory())
     };
-    let moved = build().map(|()| match staging::move_to_free(from, prepared, parent, name) {
+    let moved = build().map(|()| match linking::move_to_free(from, prepared, parent, name) {
         // Where the file system can't be told not to replace.
         Err(Errno::NOTEMPTY | Errno::NOTDIR) => Err(Errno::EXIST),
         result => result,
     });
     if !matches!(moved, Ok(Ok(()))) {
-        if staging::is_scattered(prepared) {
+        if staged::is_scattered(prepared) {
             ours::remove_made(bucket, &directory.fd, from, prepared);
         } else {
             remove_new(bucket, from, prepared);
@@ -251,20 +254,14 @@ fn convert_somewhere(
         exchange::prepare(bucket, (parent, name), file, owner, (staging, prepared))?.swap(bucket)
     };
     if !leaves_traits(parent) {
-        match convert(&staging_directory(bucket)?, &exchange::name_in_staging()) {
+        match convert(&staging_directory(bucket)?, &exchanged::name_in_staging()) {
             Err(Fail::Storage(BackendError::Io { source, .. }))
                 if source.kind() == ErrorKind::CrossesDevices => {}
             result => return result,
         }
     }
     let (staging, _) = scattered(bucket, parent)?;
-    convert(&staging, &exchange::name_beside_file())
-}
-
-/// True if what is made in a directory gets more from it than its place: its group, or an ACL.
-pub(crate) fn leaves_traits(directory: impl AsFd) -> bool {
-    rustix::fs::fstat(&directory).is_ok_and(|info| Mode::from_raw_mode(info.st_mode).contains(Mode::SGID))
-        || rustix::fs::fgetxattr(directory, "system.posix_acl_default", &mut [0u8; 0]).is_ok()
+    convert(&staging, &exchanged::name_beside_file())
 }
 
 /// Removes the directory at `path` and those above it, as long as they are empty, were made by PUTs
@@ -303,7 +300,7 @@ fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     let removed = if bucket.store.sidecars() {
         remove_with_record(bucket, &parent, name)?
     } else {
-        files::remove_directory(&parent, name)
+        removing::remove_directory(&parent, name)
     };
     match removed {
         Ok(()) => Ok(true),
@@ -319,7 +316,7 @@ fn remove_with_record(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Re
     let note = Note::to_make(bucket, &join(&parent.path, name), &parent.path);
     let directory = child(bucket, parent, name).attempt("open a directory")?;
     let removed =
-        record::clear(bucket.store, &directory).and_then(|()| files::remove_directory(parent, name));
+        record::clear(bucket.store, &directory).and_then(|()| removing::remove_directory(parent, name));
     if removed.is_err() {
         // Someone put something there: then it keeps the record that was removed first.
         record::mark(bucket, &directory, &Record::made_directory())?;
@@ -340,34 +337,4 @@ fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     Ok(record.directory_made
         && !record.directory_object
         && is_empty(&directory).attempt("read a directory")?)
-}
-
-/// True if a directory, just opened, has no entries but its folder of records, and files that were
-/// removed while someone had them open.
-pub(crate) fn is_empty(directory: impl AsFd) -> Io<bool> {
-    has_at_most(0, directory)
-}
-
-/// The same for no more than so many entries.
-pub(crate) fn has_at_most(most: usize, directory: impl AsFd) -> Io<bool> {
-    let mut count = 0;
-    has_only(directory, |name| {
-        let own = name.to_str().is_ok_and(|name| name == RECORDS || keymap::is_lingering(name));
-        count += usize::from(!own);
-        count <= most
-    })
-}
-
-/// True if `expected` is of all entries of a directory, just opened. Stops at the first other one.
-pub(crate) fn has_only(directory: impl AsFd, mut expected: impl FnMut(&CStr) -> bool) -> Io<bool> {
-    let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
-    let mut entries = RawDir::new(directory, &mut buffer);
-    while let Some(entry) = entries.next() {
-        let entry = entry?;
-        let name = entry.file_name();
-        if !matches!(name.to_bytes(), b"." | b"..") && !expected(name) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }

@@ -121,3 +121,14 @@ pub(crate) fn retrying_times<T>(attempts: u64, mut attempt: impl FnMut() -> Resu
     }
     Err(BackendError::Conflict(None))
 }
+
+/// True for what opening a path says if it holds no object: nothing is there, or a file on the way,
+/// a link that is refused, a socket.
+pub(crate) fn leads_nowhere(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NODEV)
+}
+
+/// The error for a key whose place something else has.
+pub(crate) fn obstacle() -> Fail {
+    Fail::Storage(BackendError::Obstructed("by a special file, or a link that leads nowhere it may"))
+}

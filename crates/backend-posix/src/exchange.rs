@@ -18,56 +18,22 @@ use rustix::fs::{AtFlags, Mode, RenameFlags};
 use rustix::io::Errno;
 use s3_types::UnixAccount;
 
-use crate::bucket::{Bucket, Directory, join};
+use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, FileInfo};
-use crate::keymap::{self, RECORDS, SELF};
+use crate::fs::removing::remove_tree;
+use crate::fs::{reading, removing};
+use crate::keymap::{self, RECORDS, SELF, join};
+use crate::layout::exchanged::{BESIDE_FILE, IN_STAGING, NOTE, id_of, is_in_staging, name_of_unmarked};
+use crate::layout::staged::is_scattered;
 use crate::note::Note;
 use crate::place::directory_record;
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::{is_scattered, staging_directory};
-use crate::sweep::remove_tree;
-use crate::{conversion, directories, files, ours, staging, unique};
+use crate::staging::staging_directory;
+use crate::{conversion, files, ours, unique};
 
 mod joining;
-
-const IN_STAGING: &str = "x";
-const BESIDE_FILE: &str = ".slipway,x";
-const NOTE: &str = "n";
-
-/// A name for a directory that is prepared in staging.
-pub(crate) fn name_in_staging() -> String {
-    format!("{IN_STAGING}{}", unique::name())
-}
-
-/// A name for one that is prepared in the directory of the file.
-pub(crate) fn name_beside_file() -> String {
-    format!("{BESIDE_FILE}{}", unique::name())
-}
-
-/// What the directory is called that is to have one of these names, as long as it has no mark: such
-/// as the sweep removes.
-fn name_of_unmarked(prepared: &str) -> String {
-    if is_scattered(prepared) { staging::scattered_name() } else { unique::name() }
-}
-
-/// True for a name of ours in staging: of a directory that is prepared there, or of a note.
-pub(crate) fn is_own_name(name: &str) -> bool {
-    [IN_STAGING, NOTE].iter().any(|prefix| name.strip_prefix(prefix).is_some_and(unique::is_name))
-}
-
-/// True for a [`name_in_staging`].
-pub(crate) fn is_in_staging(name: &str) -> bool {
-    name.strip_prefix(IN_STAGING).is_some_and(unique::is_name)
-}
-
-/// What the names of one exchange share: of what is prepared, of what came out, of the note. `None`
-/// for other names.
-pub(crate) fn id_of(name: &str) -> Option<&str> {
-    let id = [BESIDE_FILE, IN_STAGING, NOTE].into_iter().find_map(|prefix| name.strip_prefix(prefix));
-    id.filter(|id| unique::is_name(id))
-}
 
 /// A directory that is to take the place of a file, with that in it.
 pub(crate) struct Prepared<'p> {
@@ -112,7 +78,9 @@ pub(crate) fn prepare<'p>(
         ours::open_new(bucket, staging, &unmarked, owner, before)?
     } else {
         let opened = resolve::plain(staging, &unmarked, DIRECTORY);
-        opened.inspect_err(|_| _ = files::remove_directory(staging, &unmarked)).attempt("open a directory")?
+        opened
+            .inspect_err(|_| _ = removing::remove_directory(staging, &unmarked))
+            .attempt("open a directory")?
     };
     let mut new = Prepared { parent, name, staging, entry: prepared, directory, file: file.id(), note: None };
     let filled = new.fill(bucket, file, owner, &unmarked);
@@ -261,7 +229,7 @@ impl Prepared<'_> {
             };
         }
         self.exchange().attempt("put a link back")?;
-        if files::remove_directory(staging, entry).is_ok() {
+        if removing::remove_directory(staging, entry).is_ok() {
             return Ok(Out::Back);
         }
         self.exchange().attempt("put a directory back")?;
@@ -291,11 +259,11 @@ impl Prepared<'_> {
         if record.newer || record.directory_object {
             return Ok(false);
         }
-        if !directories::has_at_most(0, &out).attempt("read a directory")? {
+        if !reading::has_at_most(0, &out).attempt("read a directory")? {
             return Ok(false);
         }
         let removed = record::clear(bucket.store, &out)
-            .and_then(|()| files::remove_directory(self.staging, self.entry));
+            .and_then(|()| removing::remove_directory(self.staging, self.entry));
         Ok(removed.is_ok())
     }
 
@@ -501,7 +469,7 @@ fn unlink_other_name(above: &OwnedFd, name: &str, info: &FileInfo) -> bool {
 fn is_prepared(bucket: &Bucket<'_>, above: &OwnedFd, name: &str) -> Result<bool, Fail> {
     let directory = resolve::plain(above, name, DIRECTORY).attempt("open a directory")?;
     let own = |name: &str| matches!(name, SELF | RECORDS);
-    let names = crate::buckets::entries(&directory).attempt("read a directory")?;
+    let names = reading::entries(&directory).attempt("read a directory")?;
     let has_other_name = match file_info::at(&directory, SELF) {
         Ok(info) => info.links > 1,
         Err(errno) => errno == Errno::NOENT,

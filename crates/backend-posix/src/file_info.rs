@@ -7,12 +7,11 @@ use backend::BackendError;
 pub(crate) use backend::FileStamp as Stamp;
 use jiff::Timestamp;
 use rustix::fd::AsFd;
-use rustix::fs::{AtFlags, FileType, OFlags, Stat, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Stat, StatxFlags};
 use rustix::io::Errno;
 
 use crate::error::{Io, Op};
 use crate::limits::{SETTLED_COARSE, TIMES_SETTLE};
-use crate::resolve::{self, PLACE};
 
 /// The part of `struct stat` that is used here.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +102,7 @@ fn fresh_by(directory: impl AsFd, name: &str, flags: AtFlags) -> Io<FileInfo> {
 
 /// `fstatat` of the name itself, not of what a symbolic link points to. Of one name: a path would
 /// be followed through links, and whoever may write in a directory can put one in the place of any
-/// in it. See [`at_path`].
+/// in it. See [`resolve::at_path`](crate::resolve::at_path).
 pub(crate) fn at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
     one_name(name).and_then(|name| at_following(directory, name))
 }
@@ -111,16 +110,6 @@ pub(crate) fn at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
 /// EINVAL if it is no single name.
 pub(crate) fn one_name(name: &str) -> Io<&str> {
     if name.contains('/') { Err(Errno::INVAL) } else { Ok(name) }
-}
-
-/// [`at`] for a path, none of whose names is followed: ELOOP if a symbolic link is on the way.
-pub(crate) fn at_path(directory: impl AsFd, path: &str) -> Io<FileInfo> {
-    let look = || of(resolve::plain(&directory, path, PLACE | OFlags::NOFOLLOW)?);
-    match look() {
-        // As in `at_following`.
-        Err(Errno::IO) => look(),
-        result => result,
-    }
 }
 
 /// [`at`] for a path that may lead through links: only to compare with what was opened without.
@@ -162,6 +151,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::resolve::at_path;
 
     #[test]
     fn no_look_at_a_name_goes_through_a_link() {

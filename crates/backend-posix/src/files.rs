@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use rustix::buffer::spare_capacity;
-use rustix::fd::{AsFd, AsRawFd as _};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom};
+use rustix::fd::{AsFd, AsRawFd as _, OwnedFd};
+use rustix::fs::{FileType, Mode, OFlags, SeekFrom, Timespec, Timestamps};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use s3_types::UnixAccount;
@@ -123,26 +123,6 @@ pub(crate) fn rewind(directory: impl AsFd) -> Io<()> {
     }
 }
 
-/// `rmdir`. A server may only say that it failed, which sshfs takes for EPERM: then a look tells
-/// whether it did since something is in there (NOTEMPTY).
-pub(crate) fn remove_directory(parent: impl AsFd, name: &str) -> Io<()> {
-    let remove = || rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR);
-    match remove() {
-        Err(Errno::PERM | Errno::IO) => {}
-        result => return result,
-    }
-    let directory = resolve::plain(&parent, name, resolve::DIRECTORY)?;
-    let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
-    let mut entries = RawDir::new(directory, &mut buffer);
-    while let Some(entry) = entries.next() {
-        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
-            return Err(Errno::NOTEMPTY);
-        }
-    }
-    // What was in there may be gone by now.
-    remove()
-}
-
 /// Opens a regular file below a directory, neither following a link on the way nor opening anything
 /// else; `None` if nothing is there.
 pub fn open_plain_file(directory: &Path, path: &str) -> std::io::Result<Option<File>> {
@@ -188,6 +168,15 @@ fn read_own_and(directory: impl AsFd, path: &str, most: usize) -> Io<(Vec<u8>, u
     }
     let length = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
     Ok((read_at(file, 0, length.min(most))?, stat.st_ino))
+}
+
+pub(crate) fn set_time(file: &OwnedFd, time_ns: i128) -> Io<()> {
+    let time = Timespec {
+        tv_sec: i64::try_from(time_ns.div_euclid(1_000_000_000)).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(time_ns.rem_euclid(1_000_000_000)).unwrap_or(0),
+    };
+    // Both, since some FUSE file systems (bindfs) pass over a change of one alone.
+    rustix::fs::futimens(file, &Timestamps { last_access: time, last_modification: time })
 }
 
 #[cfg(test)]

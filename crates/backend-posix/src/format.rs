@@ -7,10 +7,9 @@ use rustix::fd::AsFd;
 use rustix::io::Errno;
 use serde::Deserialize;
 
-use crate::bucket::join;
 use crate::error::Io;
 use crate::files;
-use crate::keymap::OWN_DIRECTORY;
+use crate::keymap::{OWN_DIRECTORY, join};
 
 /// The file in `DIR/.slipway`.
 pub const FILE: &str = "tree.toml";

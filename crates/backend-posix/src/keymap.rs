@@ -275,6 +275,11 @@ pub(crate) fn component_of_chain(pieces: &str, path: &str) -> Option<String> {
     (component_path(&component) == path).then_some(component)
 }
 
+/// `directory/name`, where the directory may be "".
+pub(crate) fn join(directory: &str, name: &str) -> String {
+    if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

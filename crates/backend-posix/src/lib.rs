@@ -142,8 +142,10 @@ mod files;
 mod flat;
 mod foreign;
 pub mod format;
+mod fs;
 mod journal;
 mod keymap;
+mod layout;
 mod limits;
 mod listing;
 mod lock;
@@ -186,10 +188,11 @@ use backend::{
     ListUploadsQuery, NewUpload, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, ReadSelector,
     Result, Statistics, SweepReport, UploadAttributes, UploadPage, UploadRef, WriteOptions, WriteReceipt,
 };
-use s3_types::{BucketName, ChecksumAlgorithm, Conditions, UnixAccount, UploadId};
+use s3_types::{BucketName, Conditions, UnixAccount, UploadId};
 
 use crate::keymap::ObjectPath;
 use crate::object::{Copy, Destination, ReadRequest, Source, Writer};
+use crate::options::DEFAULT_CHECKSUM;
 use crate::publish::Target;
 use crate::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
@@ -198,9 +201,6 @@ pub use files::open_plain_file;
 pub use limits::{BUCKET_THREADS_MAX, LOCK_WAITERS_OF_ALL, TREE_THREADS_MAX, VOLUMES_THREADS_MAX};
 pub use options::{Durability, Metadata, Options, SweepOptions, Symlinks};
 pub use store::OpenError;
-
-/// S3's own choice for writes whose client makes none.
-const DEFAULT_CHECKSUM: ChecksumAlgorithm = ChecksumAlgorithm::Crc64Nvme;
 
 /// A directory tree as a [`Backend`]. Its sweep is safe at any time, on a live tree.
 #[derive(Debug, Clone)]

@@ -26,13 +26,13 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-use crate::bucket::{Bucket, join};
+use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op};
-use crate::keymap::{DIRECTORY_DATA, OWN_DIRECTORY, SELF};
+use crate::keymap::{DIRECTORY_DATA, OWN_DIRECTORY, SELF, join};
 use crate::limits::LOCKS;
 use crate::lock_wait::Released;
 use crate::seldom::Seldom;
-use crate::{conversion, file_info, lock_wait, resolve};
+use crate::{conversion, file_info, lock_wait, resolve, unique};
 
 /// Where lock files are, in `.slipway`.
 pub(crate) const DIRECTORY: &str = "locks";
@@ -60,7 +60,7 @@ impl Bucket<'_> {
     /// Waits for the lock of the file at `path`. From then on, the file is no directory by halves
     /// (see [`conversion`]).
     pub fn lock(&self, path: &str) -> Result<Lock, Fail> {
-        let lock = self.lock_number(hash(path.as_bytes()) % LOCKS)?;
+        let lock = self.lock_number(unique::hash(path.as_bytes()) % LOCKS)?;
         // The lock's file is on the bucket's file system.
         let Released((device, _)) = lock.released;
         if self.store.names_may_blink_on(device, &self.fd) {
@@ -95,7 +95,7 @@ impl Bucket<'_> {
     /// The same without waiting, for who has another lock already, which may be the same file;
     /// `None` if someone has it.
     pub fn try_lock_directory(&self, path: &str) -> Result<Option<Lock>, Fail> {
-        let (file, lock) = self.open_lock(hash(format!("{path}/").as_bytes()) % LOCKS)?;
+        let (file, lock) = self.open_lock(unique::hash(format!("{path}/").as_bytes()) % LOCKS)?;
         let free = try_lock_file(&file).attempt("lock")?;
         free.then(|| Lock::of(file, &self.fd, &lock)).transpose()
     }
@@ -236,11 +236,4 @@ fn remove(directory: &OwnedFd, name: &str, flags: rustix::fs::AtFlags) -> Result
         Err(Errno::NOTEMPTY | Errno::EXIST) => Err(Fail::Retry),
         Err(errno) => Err(errno).attempt("remove a lock"),
     }
-}
-
-/// FNV-1a. Part of the protocol, like the number of locks.
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

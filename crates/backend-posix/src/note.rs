@@ -10,14 +10,14 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use crate::bucket::Bucket;
-use crate::directories;
-use crate::error::{Fail, Op};
+use crate::error::{Fail, Op, leads_nowhere};
+use crate::layout::given::given_name;
+use crate::layout::staged::is_scattered;
 use crate::limits::{NOTE_BYTES_MAX, NOTE_SPAN};
-use crate::place::leads_nowhere;
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::{id_of_scattered, is_scattered, staging_directory};
-use crate::{file_info, keymap, orphans, ours, unique};
+use crate::staging::staging_directory;
+use crate::{directories, file_info, keymap, orphans, ours, unique};
 
 const NOTE_SPAN_NS: i128 = NOTE_SPAN.as_nanos().cast_signed();
 
@@ -26,8 +26,7 @@ const OF_RECORD: &str = "record:";
 /// Begins a note of a file that is given away where others may write; then come its inode number, a
 /// colon and its path.
 const OF_GIVEN: &str = "given:";
-/// What the name of such a note begins with; the rest is as in the name of the file.
-const GIVEN: &str = "g";
+
 /// Begins a note of a directory that is prepared where it will be, before the path.
 const OF_SCATTERED: &str = "scattered:";
 
@@ -86,15 +85,6 @@ impl Note {
     pub fn to_empty(bucket: &Bucket<'_>, path: &str) -> Option<Self> {
         Self::to_make(bucket, path, path)
     }
-}
-
-/// True for the name of a note of a file that is given away.
-pub(crate) fn is_name_of_given(name: &str) -> bool {
-    name.strip_prefix(GIVEN).is_some_and(unique::is_name)
-}
-
-fn given_name(scattered: &str) -> Option<String> {
-    Some(format!("{GIVEN}{}", id_of_scattered(scattered)?))
 }
 
 /// True if a note tells that the file with this inode number and this name was ours when it was
@@ -185,7 +175,7 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use crate::bucket::join;
+    use crate::keymap::join;
     use crate::options::SweepOptions;
     use crate::sweep;
     use crate::testing::Scene;
@@ -227,7 +217,7 @@ mod tests {
     fn a_directory_that_was_being_prepared_goes() {
         let scene = Scene::new();
         fs::create_dir(scene.path().join("d")).unwrap();
-        let prepared = join("d", &crate::staging::scattered_name());
+        let prepared = join("d", &scattered::scattered_name());
         Note::of_scattered(&scene.bucket(), &prepared).unwrap();
         Note::of_scattered(&scene.bucket(), "d").unwrap();
         fs::create_dir(scene.path().join(&prepared)).unwrap();

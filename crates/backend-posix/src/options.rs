@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use s3_types::ETagSource;
+use s3_types::{ChecksumAlgorithm, ETagSource};
+
+/// S3's own choice for writes whose client makes none.
+pub(crate) const DEFAULT_CHECKSUM: ChecksumAlgorithm = ChecksumAlgorithm::Crc64Nvme;
 
 /// What is on disk before a write is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -14,15 +14,14 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use crate::bucket::{Bucket, Directory};
-use crate::buckets::entries;
-use crate::companions::has_other_names;
-use crate::error::{Fail, Op};
+use crate::error::{Fail, Op, leads_nowhere};
+use crate::fs::reading::{entries, has_other_names};
+use crate::fs::removing;
 use crate::keymap::{self, RECORDS};
-use crate::place::leads_nowhere;
+use crate::layout::staged::is_scattered;
 use crate::record::{self, Sidecar};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::is_scattered;
-use crate::{file_info, files, ours};
+use crate::{file_info, ours};
 
 /// Removes the records of files that are gone from a directory. Returns true if no others are left
 /// but the directory's own.
@@ -115,7 +114,7 @@ pub(crate) fn remove_folder(bucket: &Bucket<'_>, directory: impl AsFd) -> Result
     let strange = has_other_names(&folder).attempt("read a directory's records")?;
     // What was open in there is closed by now: FUSE and NFS would keep it under another name.
     drop(folder);
-    match files::remove_directory(&directory, RECORDS) {
+    match removing::remove_directory(&directory, RECORDS) {
         Ok(()) | Err(Errno::NOENT) => Ok(true),
         // By what someone has put there since, or has open: the next try finds it.
         Err(Errno::NOTEMPTY | Errno::EXIST) if !strange => Err(Fail::Retry),

@@ -12,14 +12,12 @@ use rustix::time::ClockId;
 use s3_types::UnixAccount;
 
 use crate::bucket::Bucket;
-use crate::directories::{is_empty, remove_new};
+use crate::directories::remove_new;
 use crate::error::{Fail, Io, Op};
-use crate::file_info;
-use crate::lock;
-use crate::note;
-use crate::record;
+use crate::fs::reading::is_empty;
 use crate::resolve::{self, DIRECTORY};
 use crate::volume::FileSystem;
+use crate::{file_info, lock, note, record};
 
 /// True for the account of this program, or that of the gateway that made `.slipway`: root may
 /// sweep for another, and a file system may have another number for us.
@@ -138,9 +136,10 @@ mod tests {
     use crate::bucket::Directory;
     use crate::error::retrying;
     use crate::keymap::RECORDS;
+    use crate::layout::staged::is_scattered;
     use crate::options::{Metadata, Options, SweepOptions};
     use crate::record::Record;
-    use crate::staging::{is_scattered, note_scattered};
+    use crate::staging::note_scattered;
     use crate::store::Store;
     use crate::testing::{Scene, fixture};
     use crate::{exchange, own_mark, sweep};

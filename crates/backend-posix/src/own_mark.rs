@@ -16,14 +16,16 @@ use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 
 use crate::bucket::Bucket;
-use crate::buckets::aside_of_nothing;
-use crate::directories::{is_empty, leaves_traits};
 use crate::error::{Fail, Io, Op};
 use crate::files;
+use crate::fs::linking::move_to_free;
+use crate::fs::reading::{is_empty, leaves_traits};
+use crate::fs::removing;
 use crate::keymap::OWN_DIRECTORY;
+use crate::layout::aside::aside_of_nothing;
+use crate::layout::scattered::scattered_name;
 use crate::ours::Before;
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::{move_to_free, scattered_name};
 use crate::store::Store;
 use crate::trust::Purpose;
 
@@ -97,7 +99,7 @@ fn give_to_owner_of(directory: impl AsFd, made: impl AsFd) -> Io<()> {
 /// Removes an open, empty `.slipway` of a bucket, and its mark. That stays if the directory does.
 pub(crate) fn remove_marked(bucket: &Bucket<'_>, own: &OwnedFd) -> Io<()> {
     let unmarked = rustix::fs::unlinkat(own, FILE, AtFlags::empty());
-    let removed = files::remove_directory(&bucket.fd, OWN_DIRECTORY);
+    let removed = removing::remove_directory(&bucket.fd, OWN_DIRECTORY);
     if removed.is_err() && unmarked.is_ok() {
         set(bucket.store, own)?;
     }

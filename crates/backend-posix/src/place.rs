@@ -9,11 +9,11 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 use s3_types::{Conditions, ETag, Timestamp};
 
-use crate::bucket::{Bucket, Directory, join};
-use crate::error::{Fail, Io, Op};
+use crate::bucket::{Bucket, Directory};
+use crate::error::{Fail, Io, Op, leads_nowhere};
 use crate::file_info::{self, FileInfo};
 use crate::foreign::{self, Peer};
-use crate::keymap::SELF;
+use crate::keymap::{SELF, join};
 use crate::record::{self, OverflowId, Record};
 use crate::resolve::{self, READ};
 
@@ -190,11 +190,6 @@ pub(crate) fn check(conditions: &Conditions, current: Option<&Current>) -> Resul
     }
 }
 
-/// The error for a key whose place something else has.
-pub(crate) fn obstacle() -> Fail {
-    Fail::Storage(BackendError::Obstructed("by a special file, or a link that leads nowhere it may"))
-}
-
 /// Opens the directory that holds a path's last name; `None` if there is none, or a file in its
 /// stead.
 pub(crate) fn existing_directory(bucket: &Bucket<'_>, path: &str) -> Result<Option<Directory>> {
@@ -203,12 +198,6 @@ pub(crate) fn existing_directory(bucket: &Bucket<'_>, path: &str) -> Result<Opti
         Err(errno) if leads_nowhere(errno) => Ok(None),
         Err(errno) => Err(errno).op("open a directory"),
     }
-}
-
-/// True for what opening a path says if it holds no object: nothing is there, or a file on the way,
-/// a link that is refused, a socket.
-pub(crate) fn leads_nowhere(errno: Errno) -> bool {
-    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NODEV)
 }
 
 /// The record of an open directory, empty if it has none. [`Record::newer`] is to be asked for by

@@ -16,11 +16,12 @@ use rustix::io::Errno;
 use crate::bucket::Bucket;
 use crate::buckets::Aside;
 use crate::error::{Io, Op};
+use crate::fs::removing;
+use crate::layout::staged::STAGING;
 use crate::options::Options;
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::STAGING;
 use crate::store::{OpenError, Store};
-use crate::{file_info, lock, sweep, unique};
+use crate::{file_info, lock, unique};
 
 /// What a file system lacks that nothing here can do without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +98,7 @@ pub(crate) fn run(above: &OwnedFd, name: &str, needs: Needs) -> Io<Tried> {
         Err(errno) => Err(errno),
     };
     // What was open in there is closed by now: FUSE and NFS would keep it under another name.
-    sweep::remove_tree(above, name);
+    removing::remove_tree(above, name);
     match tried {
         Ok(None) => Ok(Tried::Fine),
         Ok(Some(lack)) => Ok(Tried::Lacks(lack)),

@@ -6,18 +6,18 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use s3_types::{BucketName, Conditions, UnixAccount};
 
-use crate::bucket::{Bucket, Directory, join};
+use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op, retrying};
 use crate::file_info::Stamp;
 use crate::flat::{self, Naming};
-use crate::keymap::{self, DIRECTORY_DATA, ObjectPath};
+use crate::keymap::{self, DIRECTORY_DATA, ObjectPath, join};
 use crate::note::Note;
 use crate::place::{self, Current, Facts, Found};
 use crate::predecessor::Predecessor;
 use crate::record::{self, Record};
 use crate::staging::{Sealed, Staged};
 use crate::store::Store;
-use crate::{directories, file_info};
+use crate::{directories, error, file_info};
 
 /// What a write is to become.
 #[derive(Debug, Clone)]
@@ -175,7 +175,7 @@ impl Target {
         let facts = !self.conditions.is_empty();
         let spot = place::find(bucket, parent, name, facts)?;
         self.check(spot.as_ref().and_then(|spot| spot.current.as_ref()))?;
-        let spot = spot.ok_or_else(place::obstacle)?;
+        let spot = spot.ok_or_else(error::obstacle)?;
         put_in_place(bucket, sealed, &spot.directory, &spot.name, spot.current.is_some())?;
         drop(lock);
         sync_names(bucket, &spot.directory)?;
@@ -199,7 +199,7 @@ impl Target {
         let old = DirectoryObject::look(bucket, &directory, !self.conditions.is_empty())?;
         self.check(old.current())?;
         match content {
-            Content::Bytes(_) if old.obstructed => return Err(place::obstacle()),
+            Content::Bytes(_) if old.obstructed => return Err(error::obstacle()),
             Content::Bytes(sealed) => {
                 put_in_place(bucket, sealed, &directory, DIRECTORY_DATA, old.file.is_some())?;
                 sync_names(bucket, &directory)?;
@@ -383,7 +383,7 @@ mod tests {
         for key in ["d/new", "d/old"] {
             let mut staged = stage().unwrap();
             staged.append(&[Bytes::from_static(b"2")]).unwrap();
-            assert!(names().iter().any(|name| crate::staging::is_scattered(name)));
+            assert!(names().iter().any(|name| staged::is_scattered(name)));
             let etag = Some(digests(b"2").etag);
             let sealed = staged.seal(&bucket, None, Record { etag, ..Record::default() }).unwrap();
             scene.target(key).publish(scene.bucket(), None, sealed).unwrap();
@@ -395,7 +395,7 @@ mod tests {
         // it along.
         drop(stage().unwrap());
         assert_eq!(names().len(), 2);
-        let left = place.join(crate::staging::scattered_name());
+        let left = place.join(scattered::scattered_name());
         fs::write(&left, "").unwrap();
         let age =
             crate::options::SweepOptions { staging_age: std::time::Duration::ZERO, ..Default::default() };

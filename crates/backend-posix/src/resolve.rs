@@ -13,7 +13,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::error::Io;
-use crate::file_info;
+use crate::file_info::{self, FileInfo};
 use crate::keymap::{self, OWN_DIRECTORY, RECORDS};
 use crate::limits::{PATH_BYTES_MAX, UNSURE_PAUSE, UNSURE_TRIES};
 
@@ -182,6 +182,16 @@ fn sure(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode, resolve: Re
         }
     }
     rustix::fs::openat2(directory, path, flags, mode, resolve)
+}
+
+/// [`at`] for a path, none of whose names is followed: ELOOP if a symbolic link is on the way.
+pub(crate) fn at_path(directory: impl AsFd, path: &str) -> Io<FileInfo> {
+    let look = || file_info::of(plain(&directory, path, PLACE | OFlags::NOFOLLOW)?);
+    match look() {
+        // As in `at_following`.
+        Err(Errno::IO) => look(),
+        result => result,
+    }
 }
 
 #[cfg(test)]

@@ -11,45 +11,27 @@ use std::sync::Arc;
 
 use backend::{BackendError, Result};
 use bytes::Bytes;
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, Timespec, Timestamps};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 use s3_types::UnixAccount;
 
-use crate::bucket::{Bucket, Directory, join};
+use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, Stamp};
+use crate::files::set_time;
 use crate::flat::Naming;
-use crate::keymap::{OWN_DIRECTORY, RESERVED};
+use crate::fs::linking::{link_unnamed, move_to_free};
+use crate::fs::reading;
+use crate::keymap::{OWN_DIRECTORY, join};
+use crate::layout::scattered::{SCATTERED, id_of_scattered, scattered_name, scattered_note};
+use crate::layout::staged::STAGING;
 use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
-use crate::note::{self, Note};
+use crate::note::Note;
 use crate::record::{self, Record, Rest};
 use crate::store::Store;
 use crate::upload::Slot;
-use crate::{directories, exchange, files, lock, unique};
-
-pub(crate) const STAGING: &str = "staging";
-/// Has a note for each directory that something was ever staged in.
-pub(crate) const SCATTERED: &str = "scattered";
-/// What the names of such things start with.
-const SCATTERED_PREFIX: &str = ".slipway,t";
-
-/// True for the name of something staged in a directory of keys, but not for one that a person
-/// might think of.
-pub(crate) fn is_scattered(name: &str) -> bool {
-    id_of_scattered(name).is_some() || (exchange::id_of(name).is_some() && name.starts_with(RESERVED))
-}
-
-/// True for a name that we give in `.slipway/staging`.
-pub(crate) fn is_staged_name(name: &str) -> bool {
-    unique::is_name(name) || exchange::is_own_name(name) || note::is_name_of_given(name)
-}
-
-/// What makes the name of a file that is staged in a directory of keys unique; `None` for other
-/// names.
-pub(crate) fn id_of_scattered(name: &str) -> Option<&str> {
-    name.strip_prefix(SCATTERED_PREFIX).filter(|id| unique::is_name(id))
-}
+use crate::{files, lock, unique};
 
 /// A file that is being written. Dropping it removes it.
 #[derive(Debug)]
@@ -117,7 +99,7 @@ impl Staged {
     /// [`Staged::create`] with a name: in the directory itself if that leaves something to its
     /// files, which a file that is made elsewhere and moved would not have.
     pub(crate) fn create_named(bucket: &Bucket<'_>, target: &Directory, mode: Mode) -> Result<Self, Fail> {
-        let (directory, name) = if !is_own(&target.path) && directories::leaves_traits(target) {
+        let (directory, name) = if !is_own(&target.path) && reading::leaves_traits(target) {
             scattered(bucket, target)?
         } else {
             (Arc::new(bucket.own_directory(STAGING)?), unique::name())
@@ -450,46 +432,6 @@ pub(crate) fn note_scattered(bucket: &Bucket<'_>, notes: &OwnedFd, path: &str) -
     }
 }
 
-/// The name of the note.
-pub(crate) fn scattered_note(path: &str) -> String {
-    format!("{:016x}", lock::hash(path.as_bytes()))
-}
-
-/// A name for something staged in a directory of keys.
-pub(crate) fn scattered_name() -> String {
-    format!("{SCATTERED_PREFIX}{}", unique::name())
-}
-
-fn link_unnamed(file: &OwnedFd, directory: impl AsFd, name: &str) -> Io<()> {
-    match rustix::fs::linkat(file, "", &directory, name, AtFlags::EMPTY_PATH) {
-        // Also what kernels before 6.10 say to those without CAP_DAC_READ_SEARCH.
-        Err(Errno::NOENT) => {
-            let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-            rustix::fs::linkat(CWD, path, directory, name, AtFlags::SYMLINK_FOLLOW)
-        }
-        result => result,
-    }
-}
-
-/// Moves a file or directory to a name that is free; EEXIST if it is not.
-pub(crate) fn move_to_free(from: impl AsFd, from_name: &str, to: impl AsFd, name: &str) -> Io<()> {
-    match rustix::fs::renameat_with(&from, from_name, &to, name, RenameFlags::NOREPLACE) {
-        // Where a file system lacks that, all who make objects have the lock of the key
-        // (`Store::names_may_blink`).
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
-        result => return result,
-    }
-    match file_info::at(&to, name) {
-        Ok(_) => return Err(Errno::EXIST),
-        Err(Errno::NOENT) => {}
-        Err(errno) => return Err(errno),
-    }
-    match rustix::fs::renameat(from, from_name, to, name) {
-        Err(Errno::ISDIR) => Err(Errno::EXIST),
-        result => result,
-    }
-}
-
 /// Gives a file another time than `stamp` has: the next that the file system can tell apart.
 fn set_apart(file: &OwnedFd, stamp: Stamp) -> Result<Stamp, Fail> {
     for step_ns in [1, 1_000, 1_000_000, 1_000_000_000, 2_000_000_000] {
@@ -500,15 +442,6 @@ fn set_apart(file: &OwnedFd, stamp: Stamp) -> Result<Stamp, Fail> {
         }
     }
     Err(Fail::Storage(BackendError::Changed))
-}
-
-fn set_time(file: &OwnedFd, time_ns: i128) -> Io<()> {
-    let time = Timespec {
-        tv_sec: i64::try_from(time_ns.div_euclid(1_000_000_000)).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(time_ns.rem_euclid(1_000_000_000)).unwrap_or(0),
-    };
-    // Both, since some FUSE file systems (bindfs) pass over a change of one alone.
-    rustix::fs::futimens(file, &Timestamps { last_access: time, last_modification: time })
 }
 
 /// Makes a directory in staging that will take the place of a file.

@@ -10,26 +10,24 @@ use rustix::fs::{Access, AtFlags, Mode, OFlags, RawDir, XattrFlags};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
 
-use crate::bucket::join;
 use crate::clock::Clocks;
 use crate::error::{Io, storage_error};
 use crate::file_info::{self, FileInfo};
-use crate::files;
 use crate::format::{self, FormatError};
-use crate::journal;
-use crate::keymap::OWN_DIRECTORY;
+use crate::fs::linking::write_whole;
+use crate::keymap::{OWN_DIRECTORY, join};
 use crate::limits::{ENTRIES_READ_BYTES, KNOWN_RECORDS_SHARE, METADATA_LOOKS_MAX, UPLOAD_INDEX_SHARE};
 use crate::listing::{IndexCache, KnownRecords};
 use crate::object::ObjectCache;
 use crate::options::{Metadata, Options};
 use crate::presence::{self, Presence};
 use crate::probes::{Lack, Tried};
-use crate::record::{self, ATTRIBUTE, FileIdentity, write_whole};
+use crate::record::{self, ATTRIBUTE, FileIdentity};
 use crate::resolve::{self, DIRECTORY, PLACE};
-use crate::unique;
 use crate::upload::{Founded, UploadIndexes};
 use crate::volume::{FileSystem, Volume};
 use crate::volumes::Volumes;
+use crate::{files, journal, unique};
 
 /// Why a directory can't be served.
 #[derive(Debug, thiserror::Error)]

@@ -1,37 +1,28 @@
 //! Removing what crashes and time left behind.
 
-use std::ffi::CStr;
-use std::time::Duration;
-
 use backend::{BackendError, Result, SweepReport};
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use s3_types::BucketName;
 
-use crate::bucket::{Bucket, join};
-use crate::buckets::entries;
-use crate::companions;
-use crate::conversion;
-use crate::error::{Fail, Io, Op};
-use crate::exchange;
+use crate::bucket::Bucket;
+use crate::error::{Fail, Io, Op, leads_nowhere};
 use crate::file_info::{self, FileInfo};
-use crate::files;
-use crate::keymap::{self, OWN_DIRECTORY};
+use crate::fs::reading::entries;
+use crate::fs::removing::{is_older, remove_tree};
+use crate::keymap::{self, OWN_DIRECTORY, join};
+use crate::layout::exchanged;
+use crate::layout::scattered::{SCATTERED, scattered_note};
+use crate::layout::staged::{STAGING, is_scattered, is_staged_name};
 use crate::limits::SCATTERED_BYTES_MAX;
-use crate::listing::read_names;
-use crate::lock;
 use crate::lock_wait::Hurry;
-use crate::note;
 use crate::options::SweepOptions;
-use crate::ours;
-use crate::place::leads_nowhere;
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::{SCATTERED, STAGING, is_scattered, is_staged_name, note_scattered, scattered_note};
+use crate::staging::note_scattered;
 use crate::store::Store;
 use crate::trust::Purpose;
-use crate::unique;
-use crate::upload;
+use crate::{companions, conversion, exchange, files, lock, note, ours, upload};
 
 const FOR_WRITING: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
@@ -183,7 +174,7 @@ pub(crate) fn remove_staged(
     name: &str,
     all_locked: bool,
 ) -> Result<bool, Fail> {
-    if exchange::id_of(name).is_some() {
+    if exchanged::id_of(name).is_some() {
         return exchange::settle(bucket, staging, name, all_locked);
     }
     if is_scattered(name) {
@@ -211,60 +202,6 @@ pub(crate) fn remove_staged(
     // With this lock it is not on its way to its place, and one that crashed there is in it.
     let _lock = conversion::settle_any(bucket)?;
     Ok(remove_tree(staging, name))
-}
-
-/// True if nothing about a name has changed for `age`.
-pub(crate) fn is_older(directory: impl AsFd, name: &str, age: Duration) -> bool {
-    let before = i128::from(file_info::now_ns()) - i128::try_from(age.as_nanos()).unwrap_or(i128::MAX);
-    file_info::at(directory, name).is_ok_and(|FileInfo { changed_ns, .. }| changed_ns < before)
-}
-
-/// Removes a directory of our own with all that is in it. Best effort: what remains is swept
-/// another time. `name` is a single name. What is deep in the tree is moved up to its top first, so
-/// that neither time nor memory depends on how deep.
-pub(crate) fn remove_tree(above: &OwnedFd, name: &str) -> bool {
-    if let Ok(top) = resolve::plain(above, name, DIRECTORY) {
-        // Each pass leaves directories that were one level lower before.
-        while remove_entries(&top, |child| flatten(&top, child)) == Ok(true) {}
-    }
-    // What can't be removed keeps all above it.
-    matches!(rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR), Ok(()) | Err(Errno::NOENT))
-}
-
-/// Removes a directory in `top`. The directories in it that are not empty come to `top`. True if
-/// that changed anything.
-fn flatten(top: &OwnedFd, name: &CStr) -> bool {
-    let Ok(directory) =
-        name.to_str().map_err(|_| Errno::ILSEQ).and_then(|name| resolve::plain(top, name, DIRECTORY))
-    else {
-        return false;
-    };
-    let raise = |child: &CStr| rustix::fs::renameat(&directory, child, top, unique::name()).is_ok();
-    let changed = remove_entries(&directory, raise);
-    drop(directory);
-    rustix::fs::unlinkat(top, name, AtFlags::REMOVEDIR).is_ok() || changed == Ok(true)
-}
-
-/// Removes what is in a directory, and calls `full` with each directory that is not empty. True if
-/// that, or it, changed anything.
-fn remove_entries(directory: &OwnedFd, mut full: impl FnMut(&CStr) -> bool) -> Io<bool> {
-    let mut changed = false;
-    rustix::fs::seek(directory, SeekFrom::Start(0))?;
-    read_names(directory, |name, _| {
-        if !matches!(name.to_bytes(), b"." | b"..") {
-            changed |= match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
-                Err(Errno::ISDIR) => match rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR) {
-                    Err(Errno::NOTEMPTY | Errno::EXIST) => full(name),
-                    removed => removed.is_ok(),
-                },
-                // FUSE and NFS clients give it another such name if it is still open: no end to
-                // that.
-                removed => removed.is_ok() && !name.to_str().is_ok_and(keymap::is_lingering),
-            };
-        }
-        Ok(true)
-    })?;
-    Ok(changed)
 }
 
 #[cfg(test)]
@@ -382,7 +319,7 @@ mod tests {
         for path in ["there", "gone"] {
             note_scattered(&scene.bucket(), &own, path).unwrap();
         }
-        let leftover = scene.path().join("there").join(crate::staging::scattered_name());
+        let leftover = scene.path().join("there").join(scattered::scattered_name());
         fs::write(&leftover, "").unwrap();
         // Of the name that its text has, and as long as can be.
         let long = "x".repeat(4 << 20);

@@ -35,3 +35,10 @@ pub(crate) fn is_name(name: &str) -> bool {
 pub(crate) fn name() -> String {
     format!("{:032x}", id())
 }
+
+/// FNV-1a. Part of the protocol, like the number of locks.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}

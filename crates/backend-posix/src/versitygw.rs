@@ -19,8 +19,8 @@ use s3_types::limits::PARTS_MAX;
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, ObjectMetadata};
 use serde_json::Value;
 
-use crate::buckets::entries;
 use crate::error::Io;
+use crate::fs::reading::entries;
 use crate::limits::{METADATA_BYTES_MAX, PEER_PARTS_BYTES_MAX, PEER_VALUE_BYTES_MAX, RECORD_BYTES_MAX};
 use crate::record::Record;
 use crate::{files, resolve};

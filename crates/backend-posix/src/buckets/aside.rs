@@ -15,39 +15,20 @@ use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 use s3_types::BucketName;
 
-use super::{entries, identity};
+use super::identity;
 use crate::bucket::Bucket;
-use crate::directories::has_only;
 use crate::error::{Fail, Io, Op, is_of_one, retrying};
-use crate::keymap;
+use crate::fs::reading::{entries, has_only};
+use crate::fs::removing;
+use crate::layout::aside::{PREFIX, aside_of_nothing, is_of_nothing, prefix_of};
+use crate::layout::uploads::UPLOADS;
 use crate::limits::STRANGE_ASIDE_TOLD_EVERY;
 use crate::options::SweepOptions;
 use crate::ours::Before;
-use crate::own_mark;
 use crate::resolve::{self, DIRECTORY};
 use crate::seldom::SeldomEach;
 use crate::store::Store;
-use crate::upload::UPLOADS;
-use crate::{files, lock, sweep, unique};
-
-/// What the names of such directories start with; then come the bucket, when it was created, and
-/// what makes them unique. Without a bucket, they are of none: what a file system is tried in, or a
-/// `.slipway` that is being made.
-const PREFIX: &str = ".slipway,deleting,";
-
-fn prefix_of(name: &BucketName, identity: &str) -> String {
-    format!("{PREFIX}{name},{identity},")
-}
-
-/// A name in the root for what gets another one or is removed at once, or by the sweep.
-pub(crate) fn aside_of_nothing() -> String {
-    format!("{PREFIX},{}", unique::name())
-}
-
-/// True for such a name.
-pub(crate) fn is_of_nothing(aside: &str) -> bool {
-    aside.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with(','))
-}
+use crate::{files, keymap, lock, own_mark, unique};
 
 /// A directory of ours in DIR. Uploads and locks of a bucket that is being deleted wait in it.
 pub(crate) struct Aside<'s> {
@@ -184,7 +165,7 @@ impl<'s> Aside<'s> {
     pub fn remove(&self) -> bool {
         for name in self.entries().unwrap_or_default() {
             if name != own_mark::FILE && rustix::fs::unlinkat(&self.fd, &*name, AtFlags::empty()).is_err() {
-                sweep::remove_tree(&self.fd, &name);
+                removing::remove_tree(&self.fd, &name);
             }
         }
         // The mark stays as long as anything else does.
@@ -223,7 +204,7 @@ pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<Swee
 pub(crate) fn asides(store: &Store, age: Duration) -> Result<Vec<String>> {
     let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
     let names = entries(&root).op("read the root")?.into_iter().map(|(name, _)| name);
-    Ok(names.filter(|name| name.starts_with(PREFIX) && sweep::is_older(&root, name, age)).collect())
+    Ok(names.filter(|name| name.starts_with(PREFIX) && removing::is_older(&root, name, age)).collect())
 }
 
 /// What became of what was set aside.

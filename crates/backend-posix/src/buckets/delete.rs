@@ -16,18 +16,20 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use super::aside::Aside;
-use super::{entries, head, mark, sync_root};
-use crate::bucket::{Bucket, join};
+use super::{head, mark, sync_root};
+use crate::bucket::Bucket;
 use crate::error::{Fail, Op, retrying};
-use crate::keymap::{self, OWN_DIRECTORY, RECORDS};
+use crate::fs::reading::{entries, read_names};
+use crate::fs::removing;
+use crate::keymap::{self, OWN_DIRECTORY, RECORDS, join};
+use crate::layout::staged::{STAGING, is_scattered, is_staged_name};
+use crate::layout::uploads;
+use crate::layout::uploads::UPLOADS;
 use crate::limits::{STAGING_WAITS, UNSURE_TRIES};
-use crate::listing::read_names;
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::{STAGING, is_scattered, is_staged_name};
 use crate::store::Store;
 use crate::trust::Purpose;
-use crate::upload::{self, UPLOADS};
-use crate::{conversion, files, lock, orphans, own_mark, place, sweep};
+use crate::{conversion, error, lock, orphans, own_mark, place, sweep};
 
 /// Removes a bucket.
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
@@ -91,7 +93,7 @@ enum Removal {
 }
 
 fn remove(store: &Store, name: &BucketName) -> Result<Removal, Fail> {
-    match files::remove_directory(&store.root, name.as_str()) {
+    match removing::remove_directory(&store.root, name.as_str()) {
         Ok(()) => Ok(Removal::Done),
         Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Removal::NotEmpty),
         // A mount point is its administrator's.
@@ -188,7 +190,7 @@ fn refuse_if_strange(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<()
     };
     refuse_if_strange_in(&own, bucket_name, OWN_DIRECTORY, |name| KNOWN.contains(&name))?;
     bucket.vouch(&own, OWN_DIRECTORY, Purpose::Removal).attempt("remove a directory of the bucket's own")?;
-    for (name, is_ours) in [(STAGING, is_staged_name as fn(&str) -> bool), (UPLOADS, upload::is_id)] {
+    for (name, is_ours) in [(STAGING, is_staged_name as fn(&str) -> bool), (UPLOADS, uploads::is_id)] {
         match resolve::plain(&own, name, DIRECTORY) {
             // What is not a directory is in the way of what follows.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
@@ -233,7 +235,7 @@ fn refuse_if_fixed(directory: &OwnedFd, path: &str) -> Result<(), Fail> {
 fn open_directory(bucket: &Bucket<'_>, path: &str) -> Result<OwnedFd, Fail> {
     match resolve::plain(&bucket.fd, path, DIRECTORY) {
         Err(Errno::NOENT) => Err(Fail::Retry),
-        Err(errno) if place::leads_nowhere(errno) => Err(BackendError::BucketNotEmpty.into()),
+        Err(errno) if error::leads_nowhere(errno) => Err(BackendError::BucketNotEmpty.into()),
         result => result.attempt("open a directory"),
     }
 }
@@ -288,9 +290,9 @@ fn remove_own(
     waits: &mut usize,
 ) -> Result<(), Fail> {
     for name in ["completed", "overflow", "scattered"] {
-        sweep::remove_tree(own, name);
+        removing::remove_tree(own, name);
     }
-    match files::remove_directory(own, "staging") {
+    match removing::remove_directory(own, "staging") {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
             // On a file system without unnamed files. They may be about to go; if not, a large PUT
@@ -317,7 +319,7 @@ fn remove_own(
 }
 
 fn remove_empty(directory: impl AsFd, name: &str) -> Result<(), Fail> {
-    match files::remove_directory(directory, name) {
+    match removing::remove_directory(directory, name) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         // By an object, as the next try finds, or by a file that is about to go.
         Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Err(Fail::Retry),
@@ -421,8 +423,7 @@ mod tests {
         for path in ["d/a", "b"] {
             fs::remove_file(scene.path().join(path)).unwrap();
         }
-        fs::write(scene.path().join("d").join(RECORDS).join(crate::staging::scattered_name()), "torn")
-            .unwrap();
+        fs::write(scene.path().join("d").join(RECORDS).join(scattered::scattered_name()), "torn").unwrap();
         delete(&scene.store, &scene.name).unwrap();
     }
 }

@@ -3,28 +3,22 @@
 mod aside;
 mod delete;
 
-use std::collections::HashMap;
-
 use backend::{BackendError, BucketAttributes, BucketPage, ListBucketsQuery, Result};
-use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FileType, Mode, RawDir, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, StatxFlags};
 use rustix::io::Errno;
 use s3_types::{BucketName, Timestamp, UnixAccount};
 
 use crate::bucket::Bucket;
-use crate::error::{Fail, Io, Op, is_of_one, retrying};
-use crate::files::rewind;
+use crate::error::{Fail, Op, is_of_one, retrying};
 use crate::keymap::{self, OWN_DIRECTORY, RESERVED};
-use crate::limits::{DIRECTORY_READS_MAX, ENTRIES_READ_BYTES};
+use crate::layout::staged::STAGING;
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::STAGING;
 use crate::store::Store;
 
+use crate::fs::reading::entries;
 use crate::{file_info, files, flat};
-pub(crate) use aside::{
-    Aside, Ended, aside_of_nothing, asides, end_aside, is_of_nothing, may_end, sweep_asides,
-};
+pub(crate) use aside::{Aside, Ended, asides, end_aside, may_end, sweep_asides};
 pub(crate) use delete::delete;
 
 /// ListBuckets.
@@ -177,49 +171,4 @@ fn birth(bucket: &Bucket<'_>) -> Result<Timestamp> {
 
 fn sync_root(store: &Store) -> Result<()> {
     store.sync_names(&store.root).op("sync the root")
-}
-
-/// The names in a directory and their types, where they are text. Read again if it changed
-/// meanwhile; if it changes all the while, what was there at any time, since a name that is
-/// replaced may be missing in each reading (see [`IndexCache`](crate::listing)).
-pub(crate) fn entries(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
-    let mut before = file_info::of(directory)?.changed_ns;
-    let mut found = entries_once(directory)?;
-    let mut seen = HashMap::new();
-    for _ in 1..DIRECTORY_READS_MAX {
-        let after = file_info::of(directory)?.changed_ns;
-        if after == before {
-            return Ok(found);
-        }
-        before = after;
-        seen.extend(found);
-        // Opened anew: not all file systems go back to the beginning.
-        found = match resolve::plain(directory, "", DIRECTORY) {
-            Err(Errno::NOENT) => return Ok(Vec::new()),
-            again => entries_once(&again?)?,
-        };
-    }
-    seen.extend(found);
-    Ok(seen.into_iter().collect())
-}
-
-fn entries_once(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
-    // As in [`read_names`](crate::listing::read_names).
-    rewind(directory)?;
-    let mut buffer = Vec::with_capacity(ENTRIES_READ_BYTES);
-    let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
-    let mut found = Vec::new();
-    while let Some(entry) = entries.next() {
-        let entry = match entry {
-            // What a directory says that was removed after it was opened: it was empty.
-            Err(Errno::NOENT | Errno::STALE) => break,
-            entry => entry?,
-        };
-        if let Ok(name) = entry.file_name().to_str()
-            && !matches!(name, "." | "..")
-        {
-            found.push((name.to_owned(), entry.file_type()));
-        }
-    }
-    Ok(found)
 }

@@ -9,8 +9,8 @@ use rustix::fs::RenameFlags;
 
 use crate::error::Io;
 use crate::file_info;
+use crate::fs::reading::read_names;
 use crate::keymap::RECORDS;
-use crate::listing::read_names;
 
 /// Moves what can be moved. What stays has a name that is taken, or may not be moved.
 pub(super) fn move_entries(from: &OwnedFd, to: &OwnedFd) -> Io<()> {

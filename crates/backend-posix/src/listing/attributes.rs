@@ -12,15 +12,15 @@ use s3_types::ObjectKey;
 use super::known::Shown;
 use super::names;
 use super::walk::{Found, Source};
-use crate::bucket::{Bucket, Directory, join};
-use crate::error::{Io, Op, is_of_one_file, retrying};
+use crate::bucket::{Bucket, Directory};
+use crate::error::{Io, Op, is_of_one_file, leads_nowhere, retrying};
 use crate::file_info::{self, FileInfo, Stamp};
 use crate::foreign::{self, Peer};
-use crate::keymap::{DIRECTORY_DATA, SELF};
+use crate::keymap::{DIRECTORY_DATA, SELF, join};
 use crate::limits::{
     LISTING_UNREAD_TOLD, READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL,
 };
-use crate::place::{directory_record, leads_nowhere};
+use crate::place::directory_record;
 use crate::record;
 use crate::resolve::{self, PLACE};
 use crate::seldom::Seldom;

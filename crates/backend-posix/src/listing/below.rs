@@ -7,14 +7,14 @@ use rustix::fs::FileType;
 use s3_types::limits::KEY_BYTES_MAX;
 
 use super::budget::{Barren, Budget, Cut, Id};
-use super::names::{Kind, chain, child, kind_of, known_type, read_names};
+use super::names::{Kind, chain, child, kind_of};
 use super::walk::{is_object, leaves_out, unless_removed};
 use crate::bucket::{Bucket, Directory};
-use crate::error::Io;
+use crate::error::{Io, leads_nowhere};
 use crate::file_info;
+use crate::fs::reading::{known_type, read_names};
 use crate::keymap::{self, Name};
 use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE, LISTING_OPEN_MAX};
-use crate::place::leads_nowhere;
 use crate::resolve::{self, DIRECTORY};
 
 /// A search through the directories below one.

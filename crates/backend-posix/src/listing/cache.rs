@@ -9,11 +9,11 @@ use rustix::fd::AsFd;
 use rustix::fs::FileType;
 
 use super::index::DirectoryIndex;
-use super::names::known_type;
 use super::watch::{Watch, Watches};
 use crate::bucket::{Bucket, Directory};
 use crate::error::Io;
 use crate::file_info::{self, FileInfo};
+use crate::fs::reading::known_type;
 use crate::limits::{DIRECTORY_READS_MAX, INDEX_BUILD_LOCKS, INDEX_BYTES_MIN, INDEX_ENTRIES_MIN};
 use crate::volume::FileSystem;
 

@@ -8,9 +8,10 @@ use rustix::fd::AsFd;
 use rustix::fs::FileType;
 
 use super::build::Builder;
-use super::names::{Kind, chain, known_type, read_names};
+use super::names::{Kind, chain};
 use crate::bucket::{Bucket, Directory};
 use crate::error::Io;
+use crate::fs::reading::{known_type, read_names};
 use crate::keymap::{self, Name};
 use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE, INDEX_CHUNK_ENTRIES, INDEX_SLACK};
 use crate::resolve::{self, DIRECTORY};

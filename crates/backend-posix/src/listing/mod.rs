@@ -20,7 +20,6 @@ mod watch;
 
 pub(crate) use cache::IndexCache;
 pub(crate) use known::KnownRecords;
-pub(crate) use names::{known_type, read_names};
 #[cfg(test)]
 pub(crate) use page::list;
 pub(crate) use page::{Query, common_prefix, list_unless};

@@ -4,15 +4,14 @@ use std::ffi::CStr;
 use std::sync::Arc;
 
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{FileType, RawDir};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::bucket::{Bucket, Directory, join};
-use crate::error::{Io, is_of_one_file};
+use crate::bucket::{Bucket, Directory};
+use crate::error::Io;
 use crate::file_info;
-use crate::files::rewind;
-use crate::keymap::{self, Name};
-use crate::limits::LISTING_READ_BYTES;
+use crate::fs::reading::{known_type, read_names};
+use crate::keymap::{self, Name, join};
 use crate::resolve::{self, DIRECTORY, PLACE};
 
 /// What an entry of a listing may be. Only a file is certain; of the rest a page finds out.
@@ -33,41 +32,6 @@ pub(crate) enum Kind {
 impl Kind {
     pub fn is_directory(self) -> bool {
         matches!(self, Self::Directory | Self::DirectoryLink)
-    }
-}
-
-/// Calls `each` with every name and its type until it says false. From the beginning, on what was
-/// there when it began: btrfs reads up to the entry that was last when the directory was opened, or
-/// rewound, and a name that was replaced since is behind that.
-pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileType) -> Io<bool>) -> Io<()> {
-    rewind(&directory)?;
-    let mut buffer = Vec::with_capacity(LISTING_READ_BYTES);
-    let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
-    while let Some(entry) = entries.next() {
-        let entry = match entry {
-            // What a directory says that was removed after it was opened: it was empty.
-            Err(Errno::NOENT | Errno::STALE) => break,
-            entry => entry?,
-        };
-        if !each(entry.file_name(), entry.file_type())? {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// The type of a name where the directory does not tell it; `None` if it is gone.
-pub(crate) fn known_type(directory: impl AsFd, name: &CStr, kind: FileType) -> Io<Option<FileType>> {
-    let Ok(name) = name.to_str() else { return Ok(None) };
-    if kind != FileType::Unknown {
-        return Ok(Some(kind));
-    }
-    match file_info::at(&directory, name) {
-        Ok(info) => Ok(Some(info.kind)),
-        Err(Errno::NOENT) => Ok(None),
-        // The page that it comes to finds out what can be shown of it.
-        Err(errno) if is_of_one_file(errno) => Ok(Some(FileType::RegularFile)),
-        Err(errno) => Err(errno),
     }
 }
 

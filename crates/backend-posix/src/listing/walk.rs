@@ -13,12 +13,12 @@ use super::build::reaches;
 use super::index::{DirectoryIndex, Position};
 use super::names::{self, Kind};
 use super::page::common_prefix;
-use crate::bucket::{Bucket, Directory, join};
-use crate::error::{Io, Op, is_of_one_file};
+use crate::bucket::{Bucket, Directory};
+use crate::error::{Io, Op, is_of_one_file, leads_nowhere};
 use crate::file_info;
-use crate::keymap::{self, SELF};
+use crate::keymap::{self, SELF, join};
 use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX, LISTING_UNREAD_TOLD, READ_CHANGES_MAX};
-use crate::place::{directory_record, leads_nowhere};
+use crate::place::directory_record;
 use crate::resolve::{self, PLACE};
 use crate::seldom::Seldom;
 
@@ -272,7 +272,7 @@ impl<'a> Walk<'a> {
                 let place = resolve::plain(directory, &own(), PLACE).ok()?;
                 file_info::of(place).map_or(true, |info| info.is_file()).then(own)
             }
-            _ => file_info::at_path(directory, &own()).is_ok_and(|info| info.is_file()).then(own),
+            _ => resolve::at_path(directory, &own()).is_ok_and(|info| info.is_file()).then(own),
         }
     }
 

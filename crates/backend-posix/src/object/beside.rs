@@ -9,13 +9,12 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
 use super::open::{Found, found};
-use crate::bucket::{Bucket, join};
+use crate::bucket::Bucket;
 use crate::error::{Fail, Op};
-use crate::file_info;
-use crate::keymap::{DIRECTORY_DATA, ObjectPath, SELF};
+use crate::keymap::{DIRECTORY_DATA, ObjectPath, SELF, join};
 use crate::place::existing_directory;
 use crate::record::{self, Sidecar};
-use crate::resolve;
+use crate::{file_info, resolve};
 
 /// Finds an object's file and its record.
 pub(super) fn find(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<Found>, Fail> {

@@ -4,8 +4,10 @@ use backend::{BackendError, DeleteReceipt, Result};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use crate::bucket::{Bucket, Directory, join};
+use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op, retrying};
+use crate::fs::reading;
+use crate::keymap::join;
 use crate::lock::Lock;
 use crate::note::Note;
 use crate::publish::{DirectoryObject, Target, sync_names};
@@ -62,7 +64,7 @@ fn noted(
     entries: usize,
     remove: impl FnOnce() -> Result<(), Fail>,
 ) -> Result<Option<Note>, Fail> {
-    let last = !directory.path.is_empty() && directories::has_at_most(entries, directory).unwrap_or(true);
+    let last = !directory.path.is_empty() && reading::has_at_most(entries, directory).unwrap_or(true);
     let note = if last { Note::to_empty(bucket, &directory.path) } else { None };
     match remove() {
         Ok(()) => Ok(note),

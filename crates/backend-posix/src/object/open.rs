@@ -8,14 +8,14 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use super::beside;
-use crate::bucket::{Bucket, join};
-use crate::error::{Fail, Io, Op, retrying};
+use crate::bucket::Bucket;
+use crate::error::{Fail, Io, Op, leads_nowhere, retrying};
 use crate::file_info::{self, FileInfo, Stamp};
 use crate::foreign::{self, Peer};
-use crate::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF};
+use crate::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF, join};
 use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
 use crate::lock::Lock;
-use crate::place::{existing_directory, leads_nowhere};
+use crate::place::existing_directory;
 use crate::record::{self, Raw, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;

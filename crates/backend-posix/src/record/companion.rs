@@ -10,13 +10,11 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::{OverflowId, Record, codec, write_own};
-use crate::bucket::{Bucket, join};
+use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op};
-use crate::keymap::SELF;
+use crate::keymap::{SELF, join};
+use crate::layout::overflow::OVERFLOW;
 use crate::{files, unique};
-
-/// Where companions are, in `.slipway`.
-pub(crate) const OVERFLOW: &str = "overflow";
 
 /// The whole of a record that does not fit its attribute, to be kept in a file.
 #[derive(Debug)]

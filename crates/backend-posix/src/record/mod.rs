@@ -25,19 +25,19 @@ use crate::file_info::{self, Stamp};
 use crate::limits::{ETAG_BYTES_MAX, METADATA_BYTES_MAX, METADATA_ENTRIES_MAX};
 use crate::predecessor::Predecessor;
 
+use crate::fs::linking::create_whole;
 pub(crate) use attribute::{
     ATTRIBUTE, peek, peek_place, peek_short, raw as raw_attribute, raw_of_place, set_small,
 };
 pub(crate) use companion::{
-    OVERFLOW, companion_id, companion_path, complete, move_companion, read as read_companion,
-    release_companion, remove_companion, write_companion,
+    companion_id, companion_path, complete, move_companion, read as read_companion, release_companion,
+    remove_companion, write_companion,
 };
 pub(crate) use raw::Raw;
 pub(crate) use sidecar::{FileIdentity, OF_DIRECTORY, Sidecar, write as write_sidecar};
-use store::create_whole;
 pub(crate) use store::{
     Rest, clear, forget, from_bytes, is_newer, mark, of, of_directory, put, put_of_directory, put_staged,
-    raw_of, raw_of_directory, read, remove, take_along, to_bytes, write_own, write_whole,
+    raw_of, raw_of_directory, read, remove, take_along, to_bytes, write_own,
 };
 
 /// Names a companion file.

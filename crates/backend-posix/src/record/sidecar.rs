@@ -24,14 +24,16 @@ use rustix::process::{Gid, Uid};
 use s3_types::UnixAccount;
 
 use super::{Raw, Record, codec};
-use crate::bucket::{Bucket, join};
+use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, FileInfo, Stamp};
 use crate::flat::Naming;
-use crate::keymap::{self, RECORDS};
+use crate::fs::removing;
+use crate::keymap::{self, RECORDS, join};
+use crate::layout::scattered::scattered_name;
 use crate::limits::OWN_FILE_BYTES_MAX;
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::{scattered_name, staging_directory};
+use crate::staging::staging_directory;
 use crate::store::Store;
 use crate::{files, ours, trust, unique};
 
@@ -335,7 +337,7 @@ pub(super) fn take_along(
 /// directory's own.
 pub(super) fn remove_folder(store: &Store, directory: impl AsFd) -> Io<()> {
     remove(store, &directory, OF_DIRECTORY)?;
-    match files::remove_directory(directory, RECORDS) {
+    match removing::remove_directory(directory, RECORDS) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(errno),
     }

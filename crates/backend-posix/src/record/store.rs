@@ -7,15 +7,15 @@
 use std::borrow::Cow;
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::companion::{Companion, remove_companion, split, write_companion};
 use super::sidecar::{self, OF_DIRECTORY, Sidecar};
 use super::{Raw, Record, attribute, codec};
-use crate::bucket::{Bucket, Directory, join};
+use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
 use crate::file_info;
-use crate::files;
+use crate::fs::linking::create_whole;
+use crate::keymap::join;
 use crate::store::Store;
 
 /// The record of a name in a directory (one name, no path), without opening the file, and without
@@ -173,11 +173,6 @@ pub(crate) fn put_staged(store: &Store, file: impl AsFd, record: Record) -> Io<O
     Ok(Some(Rest::Companion(Box::new(companion))))
 }
 
-/// Writes a small file of our own under a name that is free.
-pub(crate) fn write_whole(directory: impl AsFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fail> {
-    create_whole(directory, name, 0o600, sync, |_| Ok(Cow::Borrowed(bytes)))
-}
-
 /// [`write_whole`] in a bucket's `.slipway`. It belongs to the owner of that, also if this is root
 /// on behalf of another.
 pub(crate) fn write_own(
@@ -189,26 +184,6 @@ pub(crate) fn write_own(
 ) -> Result<(), Fail> {
     let content = |file: &OwnedFd| bucket.hand_over(file).map(|()| Cow::Borrowed(bytes));
     create_whole(directory, name, 0o600, sync, content)
-}
-
-/// [`write_whole`], with the file's mode. `content` is asked once the file is there.
-pub(super) fn create_whole<'c>(
-    directory: impl AsFd,
-    name: &str,
-    mode: u32,
-    sync: bool,
-    content: impl FnOnce(&OwnedFd) -> Io<Cow<'c, [u8]>>,
-) -> Result<(), Fail> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file =
-        rustix::fs::openat(&directory, name, flags, Mode::from_raw_mode(mode)).attempt("create a file")?;
-    let written = content(&file)
-        .and_then(|bytes| files::write_all(&file, &bytes, 0))
-        .and_then(|()| if sync { rustix::fs::fsync(&file) } else { Ok(()) });
-    if written.is_err() {
-        let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
-    }
-    written.attempt("write a file")
 }
 
 /// A record as the content of a file of our own.

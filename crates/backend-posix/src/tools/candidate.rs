@@ -19,13 +19,12 @@ use s3_types::{ChecksumAlgorithm, Digester, Digests};
 
 use super::Progress;
 use crate::bucket::{Bucket, Directory};
-use crate::error::{Fail, Op, retrying};
+use crate::error::{Fail, Op, leads_nowhere, retrying};
 use crate::file_info::{self, FileInfo};
 use crate::limits::TIMES_SETTLE_REMOTE;
-use crate::place::leads_nowhere;
+use crate::options::DEFAULT_CHECKSUM;
 use crate::record::{self, Raw, Record};
-use crate::resolve;
-use crate::{DEFAULT_CHECKSUM, files};
+use crate::{files, resolve};
 
 /// A regular file, open, as it was when it was opened.
 pub(crate) struct Candidate<'b> {

@@ -13,10 +13,9 @@ use s3_types::BucketName;
 use super::Progress;
 use super::rehash::{Rehashed, rehash_file};
 use crate::bucket::{Bucket, Directory};
-use crate::error::{Op, storage_error};
+use crate::error::{Op, leads_nowhere, storage_error};
 use crate::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF};
 use crate::limits::{LAZY_AGE_MIN, LAZY_QUEUE_LENGTH, LAZY_SMALL_BYTES};
-use crate::place::leads_nowhere;
 use crate::store::Store;
 use crate::versitygw::{Attributes, Source};
 use crate::{file_info, resolve};
@@ -142,7 +141,7 @@ fn locate(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<(Directory, 
     let (above, name) = if place.directory {
         (place.path.as_str(), DIRECTORY_DATA)
     } else {
-        match file_info::at_path(&*bucket.fd, &place.path) {
+        match resolve::at_path(&*bucket.fd, &place.path) {
             Ok(info) if info.is_directory() => (place.path.as_str(), SELF),
             Ok(_) => keymap::split(&place.path),
             Err(errno) if leads_nowhere(errno) => return Ok(None),

@@ -6,9 +6,8 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::locate::{Located, locate};
-use crate::bucket::join;
 use crate::file_info;
-use crate::keymap::{self, DIRECTORY_DATA, RECORDS, SELF};
+use crate::keymap::{self, DIRECTORY_DATA, RECORDS, SELF, join};
 use crate::options::Options;
 use crate::resolve::{self, PLACE};
 use crate::store::Store;

@@ -13,8 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode};
 use s3_types::BucketName;
 
-use crate::bucket::join;
-use crate::keymap::OWN_DIRECTORY;
+use crate::keymap::{OWN_DIRECTORY, join};
 use crate::record;
 use crate::resolve::DIRECTORY;
 use crate::store::METADATA;

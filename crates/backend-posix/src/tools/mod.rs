@@ -22,7 +22,7 @@ use backend::{BackendError, Result};
 use rustix::fs::FileType;
 use s3_types::BucketName;
 
-use crate::buckets;
+use crate::fs::reading;
 use crate::options::{Durability, Options};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
@@ -88,7 +88,7 @@ pub(crate) fn for_each_bucket(
     mut failed: impl FnMut(&Path, BackendError),
 ) -> Result<(), String> {
     let opened = resolve::plain(&store.root, "", DIRECTORY);
-    let entries = opened.and_then(|directory| buckets::entries(&directory));
+    let entries = opened.and_then(|directory| reading::entries(&directory));
     for (name, kind) in entries.map_err(|e| format!("{}: {e}", root.display()))? {
         let Ok(name) = BucketName::new(&name) else { continue };
         if !matches!(kind, FileType::Directory | FileType::Unknown) {

@@ -10,9 +10,10 @@ use super::candidate::Candidate;
 use super::locate::Located;
 use super::tree::{self, Found};
 use super::{CAN_BE_REPEATED, Progress, for_each_bucket, open};
-use crate::bucket::{Bucket, Directory, join};
+use crate::bucket::{Bucket, Directory};
 use crate::foreign::{self, Peer};
 use crate::keymap;
+use crate::keymap::join;
 use crate::record::{self, Raw};
 use crate::store::Store;
 

@@ -8,13 +8,12 @@ use rustix::fs::{Dir, FileType};
 use rustix::io::Errno;
 
 use super::Progress;
-use crate::bucket::{Bucket, Directory, join};
-use crate::error::{Op, storage_error};
+use crate::bucket::{Bucket, Directory};
+use crate::error::{Op, leads_nowhere, storage_error};
 use crate::file_info;
-use crate::keymap::{self, Name};
+use crate::fs::reading::known_type;
+use crate::keymap::{self, Name, join};
 use crate::limits::TOOL_QUEUE_LENGTH;
-use crate::listing::known_type;
-use crate::place::leads_nowhere;
 use crate::resolve::{self, DIRECTORY};
 
 /// What a walk comes upon.

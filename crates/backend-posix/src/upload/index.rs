@@ -16,15 +16,14 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{ObjectKey, UploadId};
 
-use super::{COMPLETED, DESCRIPTION, UPLOADS};
+use super::DESCRIPTION;
 use crate::bucket::Bucket;
 use crate::error::{Io, Op};
-use crate::file_info;
-use crate::files;
+use crate::fs::reading::read_names;
+use crate::layout::uploads::{COMPLETED, UPLOADS};
 use crate::limits::INDEX_BYTES_MIN;
-use crate::listing::read_names;
-use crate::record;
 use crate::resolve::{self, DIRECTORY};
+use crate::{file_info, files, record};
 
 /// What is kept of buckets whose uploads were listed.
 #[derive(Debug)]
@@ -230,7 +229,7 @@ fn describe(directory: &OwnedFd, id: UploadId) -> Io<Option<UploadSummary>> {
 
 /// False for an upload that was completed or aborted.
 pub(super) fn is_in_progress(bucket: &Bucket<'_>, id: &UploadId) -> Result<bool> {
-    let there = |path: String| match file_info::at_path(&*bucket.fd, &path) {
+    let there = |path: String| match resolve::at_path(&*bucket.fd, &path) {
         Ok(info) => Ok(info.is_file()),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(false),
         Err(errno) => Err(errno).op("look for an upload"),

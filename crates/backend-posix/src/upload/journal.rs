@@ -9,10 +9,11 @@ use backend::{BackendError, Result, WriteReceipt};
 use rustix::io::Errno;
 
 use super::assembly::{WHOLE, WHOLE_NAME};
-use super::{COMPLETED, Sync, Upload, UploadName, assembly};
+use super::{Sync, Upload, UploadName, assembly};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Op};
 use crate::keymap::ObjectPath;
+use crate::layout::uploads::COMPLETED;
 use crate::object::open;
 use crate::publish::sync_names;
 use crate::record::{self, Record};

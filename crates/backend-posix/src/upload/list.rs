@@ -8,11 +8,12 @@ use s3_types::{BucketName, UploadId};
 
 use super::index::{Bound, UploadIndex, is_in_progress};
 use super::part::{Part, part_name, part_number};
-use super::{UPLOADS, Upload, UploadName, is_id};
+use super::{Upload, UploadName};
 use crate::bucket::Bucket;
-use crate::buckets::entries;
 use crate::error::{Op, is_of_one};
 use crate::file_info;
+use crate::fs::reading::entries;
+use crate::layout::uploads::{UPLOADS, is_id};
 use crate::limits::{PART_TRIES, PART_TRIES_STEP};
 use crate::listing::{after_all, common_prefix};
 use crate::resolve::{self, DIRECTORY};

@@ -26,19 +26,20 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
-use crate::bucket::{Bucket, Directory, join};
-use crate::buckets::entries;
+use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op, is_of_one, retrying};
-use crate::keymap::{OWN_DIRECTORY, ObjectPath, RECORDS};
+use crate::fs::reading::entries;
+use crate::fs::{linking, removing};
+use crate::keymap::{OWN_DIRECTORY, ObjectPath, RECORDS, join};
+use crate::layout::uploads::{COMPLETED, ID_LENGTH, UPLOADS, is_id};
 use crate::lock::{Lock, lock_file, try_lock_file};
-use crate::object;
 use crate::options::{Durability, SweepOptions};
 use crate::predecessor::{ObjectIdentity, Predecessor};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
 use crate::store::Store;
-use crate::{file_info, files, sweep, unique};
+use crate::{file_info, files, object, sweep, unique};
 
 pub(crate) use assembly::{Founded, holds};
 pub(crate) use complete::{Complete, complete};
@@ -47,20 +48,8 @@ pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
 pub(crate) use part::{CopyPart, PartTarget, copy_part, part_number};
 pub(crate) use slot::Slot;
 
-/// Where uploads are, in `.slipway`.
-pub(crate) const UPLOADS: &str = "uploads";
-/// Where receipts are, in `.slipway`.
-pub(crate) const COMPLETED: &str = "completed";
 /// The file that makes a directory an upload.
 pub(crate) const DESCRIPTION: &str = "upload";
-
-/// How long an id is.
-const ID_LENGTH: usize = 48;
-
-/// True for what could be the id of an upload.
-pub(crate) fn is_id(id: &str) -> bool {
-    id.len() == ID_LENGTH && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-}
 
 /// Names an upload of a key.
 #[derive(Debug, Clone)]
@@ -103,7 +92,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
         let described = describe(&uploads, &id, &record, durability);
         if described.is_err() {
             // No one would know of it.
-            sweep::remove_tree(&uploads, &id);
+            removing::remove_tree(&uploads, &id);
         }
         described
     })?;
@@ -126,7 +115,7 @@ fn predecessor(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<P
 
 fn describe(uploads: &OwnedFd, id: &str, record: &Record, durability: Durability) -> Result<(), Fail> {
     let directory = resolve::plain(uploads, id, DIRECTORY).attempt("open an upload")?;
-    record::write_whole(&directory, DESCRIPTION, &record::to_bytes(record), durability.syncs_data())?;
+    linking::write_whole(&directory, DESCRIPTION, &record::to_bytes(record), durability.syncs_data())?;
     if durability.syncs_names() {
         rustix::fs::fsync(&directory).attempt("sync a directory")?;
         rustix::fs::fsync(uploads).attempt("sync a directory")?;
@@ -223,7 +212,7 @@ impl Upload {
             bucket.store.sync_names(&self.directory).op("sync a directory")?;
         }
         if let Ok(uploads) = bucket.own_directory(UPLOADS) {
-            sweep::remove_tree(&uploads, id.as_str());
+            removing::remove_tree(&uploads, id.as_str());
         }
         Ok(())
     }
@@ -253,7 +242,7 @@ pub(crate) fn sweep_receipts(
 ) -> Result<()> {
     let Some(completed) = sweep::own_directory(bucket, COMPLETED)? else { return Ok(()) };
     for (id, _) in entries(&completed).op("read receipts")? {
-        if sweep::is_older(&completed, &id, options.completed_age)
+        if removing::is_older(&completed, &id, options.completed_age)
             && rustix::fs::unlinkat(&completed, &*id, AtFlags::empty()).is_ok()
         {
             report.completed += 1;
@@ -280,8 +269,8 @@ pub(crate) fn sweep(
                 sweep_upload(bucket, &uploads, &upload, &name, options, report);
             }
             // Of one that crashed while it was created, completed or aborted.
-            None if sweep::is_older(&uploads, &id, options.staging_age) && !is_newer(&uploads, &id) => {
-                report.uploads += usize::from(sweep::remove_tree(&uploads, &id));
+            None if removing::is_older(&uploads, &id, options.staging_age) && !is_newer(&uploads, &id) => {
+                report.uploads += usize::from(removing::remove_tree(&uploads, &id));
             }
             None => {}
         }
@@ -315,8 +304,8 @@ fn sweep_upload(
 ) {
     let interrupted = [journal::JOURNAL, assembly::WHOLE_NAME]
         .into_iter()
-        .any(|name| sweep::is_older(&upload.directory, name, options.staging_age));
-    let abandoned = options.upload_age.is_some_and(|age| sweep::is_older(uploads, name.id.as_str(), age));
+        .any(|name| removing::is_older(&upload.directory, name, options.staging_age));
+    let abandoned = options.upload_age.is_some_and(|age| removing::is_older(uploads, name.id.as_str(), age));
     if !interrupted && !abandoned {
         return;
     }

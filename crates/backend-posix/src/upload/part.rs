@@ -11,9 +11,10 @@ use s3_types::{ChecksumAlgorithm, ChecksumValue, Digester, Digests, ETag, UnixAc
 use super::slot::Slot;
 use super::{Upload, UploadName};
 use crate::aliases;
-use crate::bucket::{Bucket, Directory, join};
+use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op, retrying};
 use crate::file_info::{self, FileInfo, Stamp};
+use crate::keymap::join;
 use crate::object::{Source, check_space, copy_range, known_digests};
 use crate::publish::{Stage, put_in_place, sync_names};
 use crate::record::{self, Record};

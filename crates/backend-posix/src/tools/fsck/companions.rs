@@ -16,17 +16,16 @@ use rustix::io::Errno;
 
 use super::own::open;
 use super::{Check, ProblemKind};
-use crate::buckets::entries;
-use crate::companions::has_other_names;
 use crate::error::Op;
-use crate::file_info;
-use crate::files;
+use crate::fs::reading::{entries, has_other_names};
 use crate::keymap::OWN_DIRECTORY;
-use crate::record::{self, OVERFLOW, OverflowId, Record};
+use crate::layout::overflow::OVERFLOW;
+use crate::record::{self, OverflowId, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::tools::Progress;
 use crate::tools::tree::{self, Found};
+use crate::{file_info, files};
 
 /// Companions that records name.
 #[derive(Debug, Default)]

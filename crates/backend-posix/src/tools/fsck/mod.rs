@@ -22,6 +22,7 @@ use super::{Progress, for_each_bucket, open, tree};
 use crate::bucket::Bucket;
 use crate::buckets::{self, Ended};
 use crate::file_info;
+use crate::layout::aside;
 use crate::options::Durability;
 use crate::store::Store;
 
@@ -244,7 +245,7 @@ fn check_asides(store: &Store, path: &Path, options: &FsckOptions, report: &Repo
             report.problem(ProblemKind::Stranger, path.join(&aside), explanation.to_owned(), None);
             continue;
         }
-        let explanation = if buckets::is_of_nothing(&aside) {
+        let explanation = if aside::is_of_nothing(&aside) {
             "what was being made or removed when a crash came; a repair removes it"
         } else {
             "uploads that a DeleteBucket which did not come to its end set aside; a repair returns them to \

@@ -6,16 +6,16 @@ use rustix::fs::FileType;
 use super::companions::Named;
 use super::own::leftover;
 use super::{Check, ProblemKind, sidecars};
-use crate::bucket::{Directory, join};
+use crate::bucket::Directory;
 use crate::error::{Op, retrying};
-use crate::file_info;
-use crate::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF};
+use crate::fs::reading;
+use crate::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF, join};
+use crate::layout::staged::is_scattered;
 use crate::record::{self, Raw, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::is_scattered;
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::Found;
-use crate::{directories, flat, foreign};
+use crate::{directories, file_info, flat, foreign};
 
 pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
     let (path, result) = match found {
@@ -151,7 +151,7 @@ fn check_directory(check: &Check<'_>, named: &Named, directory: &Directory) -> R
     let old = info.changed_ns < i128::from(file_info::now_ns()) - check.options.age.as_nanos().cast_signed();
     // Opened anew, to be read from its start.
     let empty =
-        || resolve::plain(directory, "", DIRECTORY).and_then(directories::is_empty).op("read a directory");
+        || resolve::plain(directory, "", DIRECTORY).and_then(reading::is_empty).op("read a directory");
     if record.directory_made && !record.directory_object && old && empty()? {
         let mut repair = || {
             directories::prune(check.bucket, path);

@@ -8,16 +8,15 @@ use rustix::fs::{AtFlags, FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::{Check, ProblemKind};
-use crate::bucket::join;
-use crate::buckets::entries;
 use crate::error::Op;
-use crate::keymap::{self, OWN_DIRECTORY};
+use crate::fs::reading::entries;
+use crate::fs::removing;
+use crate::keymap::{self, OWN_DIRECTORY, join};
+use crate::layout::staged::is_staged_name;
 use crate::limits::{LOCK_HELD_MAX, LOCK_POLL, LOCKS};
 use crate::lock::{self, try_lock_file};
-use crate::resolve;
-use crate::staging::is_staged_name;
 use crate::trust::Purpose;
-use crate::{file_info, sweep};
+use crate::{file_info, resolve, sweep};
 
 pub(super) fn check(check: &Check<'_>) -> Result<()> {
     if matches!(check.bucket.own_for(Purpose::Work), Err(Errno::PERM)) {
@@ -82,7 +81,7 @@ pub(super) fn foreign(check: &Check<'_>, path: &str) {
 
 /// Something that was staged: a problem once it is old and no one holds it.
 pub(super) fn leftover(check: &Check<'_>, directory: &OwnedFd, above: &str, name: &str) {
-    if !sweep::is_older(directory, name, check.options.age) {
+    if !removing::is_older(directory, name, check.options.age) {
         return;
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;

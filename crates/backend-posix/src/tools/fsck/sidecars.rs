@@ -6,16 +6,15 @@ use rustix::io::Errno;
 
 use super::own::leftover;
 use super::{Check, ProblemKind};
-use crate::bucket::{Directory, join};
-use crate::buckets::entries;
+use crate::bucket::Directory;
 use crate::error::{Op, retrying};
-use crate::keymap::RECORDS;
-use crate::orphans;
+use crate::fs::reading::entries;
+use crate::fs::removing;
+use crate::keymap::{RECORDS, join};
+use crate::layout::staged::is_scattered;
 use crate::record::{self, Sidecar};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::is_scattered;
-use crate::sweep;
-use crate::trust;
+use crate::{orphans, trust};
 
 /// Checks the records of the files in a directory.
 pub(super) fn check(check: &Check<'_>, directory: &Directory) -> Result<()> {
@@ -37,7 +36,7 @@ pub(super) fn check(check: &Check<'_>, directory: &Directory) -> Result<()> {
         } else if !matches!(kind, FileType::RegularFile | FileType::Unknown) {
             check.problem(ProblemKind::Stranger, &path, "it is no record", None);
         } else if name != record::OF_DIRECTORY
-            && sweep::is_older(&folder, &name, check.options.age)
+            && removing::is_older(&folder, &name, check.options.age)
             && orphans::is_one(directory, &name)?
         {
             if !Sidecar::is_known(&folder, &name).op("read a record")? {

@@ -11,15 +11,17 @@ use super::companions::Named;
 use super::own::{foreign, open};
 use super::{Check, ProblemKind};
 use crate::bucket::Directory;
-use crate::buckets::entries;
 use crate::error::{Io, Op, storage_error};
 use crate::file_info::{self, FileInfo};
+use crate::fs::reading::entries;
+use crate::fs::removing;
 use crate::keymap::OWN_DIRECTORY;
+use crate::layout::uploads::{COMPLETED, UPLOADS, is_id};
 use crate::record::Record;
 use crate::resolve::{self, DIRECTORY, READ};
 use crate::store::Store;
-use crate::upload::{COMPLETED, DESCRIPTION, UPLOADS, Upload, holds, is_id, is_own, part_number};
-use crate::{files, record, sweep, unique};
+use crate::upload::{DESCRIPTION, Upload, holds, is_own, part_number};
+use crate::{files, record, unique};
 
 /// What the name of a part that is about to be removed begins with. Its own name follows, and a
 /// comma.
@@ -80,7 +82,7 @@ fn receipt(check: &Check<'_>, receipts: &OwnedFd, id: &str) {
     let path = format!("{OWN_DIRECTORY}/{COMPLETED}/{id}");
     let Ok(bytes) = files::read_own(receipts, id) else { return };
     // A young one may just be written.
-    let fine = record::from_bytes(&bytes).is_some() || !sweep::is_older(receipts, id, check.options.age);
+    let fine = record::from_bytes(&bytes).is_some() || !removing::is_older(receipts, id, check.options.age);
     if fine || newer(check, &bytes, &path) {
         return;
     }
@@ -103,7 +105,7 @@ fn upload(check: &Check<'_>, uploads: &OwnedFd, id: &str, path: &str) -> Result<
     if let Some(upload) = Upload::open_id(check.bucket, id)? {
         return parts(check, &upload, path);
     }
-    if !sweep::is_older(uploads, id, check.options.age) {
+    if !removing::is_older(uploads, id, check.options.age) {
         return Ok(());
     }
     let mut kind = ProblemKind::UploadLeftover;
@@ -123,7 +125,7 @@ fn upload(check: &Check<'_>, uploads: &OwnedFd, id: &str, path: &str) -> Result<
         _ => {}
     }
     let mut repair =
-        || if sweep::remove_tree(uploads, id) { Ok(true) } else { Err(BackendError::Conflict(None)) };
+        || if removing::remove_tree(uploads, id) { Ok(true) } else { Err(BackendError::Conflict(None)) };
     check.problem(kind, path, explanation, Some(&mut repair));
     Ok(())
 }
@@ -165,7 +167,7 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
 
 /// A part that a repair which did not come to its end set aside.
 fn set_aside(check: &Check<'_>, upload: &Upload, directory: &OwnedFd, name: &str, part: &str, path: &str) {
-    if !sweep::is_older(directory, name, check.options.age) {
+    if !removing::is_older(directory, name, check.options.age) {
         return;
     }
     let explanation = "a part that a repair which did not come to its end set aside; a repair removes it, or puts it back if \

@@ -17,15 +17,16 @@ use s3_types::{BucketName, ETag, ObjectMetadata};
 use serde::Deserialize;
 
 use super::{ImportOptions, Imported, Teller, proof};
-use crate::bucket::{Bucket, Directory, join};
+use crate::bucket::{Bucket, Directory};
 use crate::error::{Io, Op};
+use crate::keymap::join;
 use crate::limits::PEER_VALUE_BYTES_MAX;
 use crate::store::Store;
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::{self, Found};
 use crate::tools::{CAN_BE_REPEATED, Progress, for_each_bucket, open};
 use crate::versitygw::{Attributes, is_token};
-use crate::{file_info, files, keymap};
+use crate::{files, keymap, resolve};
 
 /// Its own directory, beside the buckets.
 const OWN: &str = ".minio.sys";
@@ -80,7 +81,7 @@ pub fn import_minio_fs(
     let store = open(root, options.dry_run, CAN_BE_REPEATED)?;
     check_format(&store).map_err(|why| format!("{}: {why}", root.display()))?;
     for (path, what) in LEFT {
-        if file_info::at_path(&store.root, path).is_ok_and(|info| info.is_directory()) {
+        if resolve::at_path(&store.root, path).is_ok_and(|info| info.is_directory()) {
             report(&root.join(path), Imported::Left(format!("{what}: not taken over")));
         }
     }
@@ -117,7 +118,7 @@ impl Import<'_> {
     fn run(&self, store: &Store) -> Result<()> {
         let bucket = store.bucket(self.name)?;
         let own = format!("{OWN}/buckets/{}", self.name);
-        if file_info::at_path(&store.root, &join(&own, ".metadata.bin")).is_ok() {
+        if resolve::at_path(&store.root, &join(&own, ".metadata.bin")).is_ok() {
             self.teller.tell("", Imported::Left("the bucket's configuration: not taken over".to_owned()));
         }
         tree::for_each(&bucket, "", self.options.jobs, self.progress, &|found| {
@@ -164,7 +165,7 @@ impl Import<'_> {
             }
         };
         // Written before the file was last: then only its bytes can tell.
-        let younger = file_info::at_path(&bucket.store.root, meta)
+        let younger = resolve::at_path(&bucket.store.root, meta)
             .is_ok_and(|info| info.stamp.modified_ns >= file.info.stamp.modified_ns);
         let trust = self.options.trust_etags && younger;
         let record = match proof::record(&mut file, theirs.attributes, trust, self.progress)? {
@@ -182,7 +183,7 @@ impl Import<'_> {
 
 /// `None` if there is none: also where a directory has its name, for an object of a longer key.
 fn read_meta(store: &Store, path: &str) -> Io<Option<Vec<u8>>> {
-    match file_info::at_path(&store.root, path) {
+    match resolve::at_path(&store.root, path) {
         Ok(info) if info.is_file() => files::read_own(&store.root, path).map(Some),
         Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => Ok(None),
         Err(errno) => Err(errno),

@@ -6,7 +6,7 @@ use backend::{ObjectPart, Result};
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, ETag};
 
 use super::Imported;
-use crate::DEFAULT_CHECKSUM;
+use crate::options::DEFAULT_CHECKSUM;
 use crate::record::{self, Raw, Record};
 use crate::tools::Progress;
 use crate::tools::candidate::Candidate;

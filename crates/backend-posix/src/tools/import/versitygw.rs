@@ -12,10 +12,11 @@ use rustix::fs::{CWD, FileType, Mode};
 use s3_types::{BucketName, Digester, ETagSource};
 
 use super::{ImportOptions, Imported, Teller, proof};
-use crate::bucket::{Bucket, Directory, join};
+use crate::bucket::{Bucket, Directory};
 use crate::error::{Op, retrying};
-use crate::keymap::{self, DIRECTORY_DATA, Name, SELF};
-use crate::options::Durability;
+use crate::file_info;
+use crate::keymap::{self, DIRECTORY_DATA, Name, SELF, join};
+use crate::options::{DEFAULT_CHECKSUM, Durability};
 use crate::record::{self, Raw, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
@@ -23,7 +24,6 @@ use crate::tools::candidate::Candidate;
 use crate::tools::tree::{self, Found};
 use crate::tools::{Progress, for_each_bucket, open};
 use crate::versitygw::{self, Attributes, Source};
-use crate::{DEFAULT_CHECKSUM, file_info};
 
 /// Its own directory at the top of a bucket.
 const TEMPORARY: &str = ".sgwtmp";

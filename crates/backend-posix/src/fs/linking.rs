@@ -1,0 +1,66 @@
+//! Giving files names.
+
+use std::borrow::Cow;
+use std::os::fd::AsRawFd as _;
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use crate::error::{Fail, Io, Op as _};
+use crate::{file_info, files};
+
+pub(crate) fn link_unnamed(file: &OwnedFd, directory: impl AsFd, name: &str) -> Io<()> {
+    match rustix::fs::linkat(file, "", &directory, name, AtFlags::EMPTY_PATH) {
+        // Also what kernels before 6.10 say to those without CAP_DAC_READ_SEARCH.
+        Err(Errno::NOENT) => {
+            let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+            rustix::fs::linkat(CWD, path, directory, name, AtFlags::SYMLINK_FOLLOW)
+        }
+        result => result,
+    }
+}
+
+/// Moves a file or directory to a name that is free; EEXIST if it is not.
+pub(crate) fn move_to_free(from: impl AsFd, from_name: &str, to: impl AsFd, name: &str) -> Io<()> {
+    match rustix::fs::renameat_with(&from, from_name, &to, name, RenameFlags::NOREPLACE) {
+        // Where a file system lacks that, all who make objects have the lock of the key
+        // (`Store::names_may_blink`).
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+        result => return result,
+    }
+    match file_info::at(&to, name) {
+        Ok(_) => return Err(Errno::EXIST),
+        Err(Errno::NOENT) => {}
+        Err(errno) => return Err(errno),
+    }
+    match rustix::fs::renameat(from, from_name, to, name) {
+        Err(Errno::ISDIR) => Err(Errno::EXIST),
+        result => result,
+    }
+}
+
+/// Writes a small file of our own under a name that is free.
+pub(crate) fn write_whole(directory: impl AsFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fail> {
+    create_whole(directory, name, 0o600, sync, |_| Ok(Cow::Borrowed(bytes)))
+}
+
+/// [`write_whole`], with the file's mode. `content` is asked once the file is there.
+pub(crate) fn create_whole<'c>(
+    directory: impl AsFd,
+    name: &str,
+    mode: u32,
+    sync: bool,
+    content: impl FnOnce(&OwnedFd) -> Io<Cow<'c, [u8]>>,
+) -> Result<(), Fail> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file =
+        rustix::fs::openat(&directory, name, flags, Mode::from_raw_mode(mode)).attempt("create a file")?;
+    let written = content(&file)
+        .and_then(|bytes| files::write_all(&file, &bytes, 0))
+        .and_then(|()| if sync { rustix::fs::fsync(&file) } else { Ok(()) });
+    if written.is_err() {
+        let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
+    }
+    written.attempt("write a file")
+}

@@ -1,0 +1,150 @@
+//! What is in a directory.
+
+use std::collections::HashMap;
+use std::ffi::CStr;
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{FileType, Mode, RawDir, SeekFrom};
+use rustix::io::Errno;
+
+use crate::error::{Io, is_of_one_file};
+use crate::file_info;
+use crate::files::rewind;
+use crate::keymap::{self, RECORDS};
+use crate::limits::{DIRECTORY_READS_MAX, ENTRIES_READ_BYTES, LISTING_READ_BYTES};
+use crate::resolve::{self, DIRECTORY};
+
+/// Calls `each` with every name and its type until it says false. From the beginning, on what was
+/// there when it began: btrfs reads up to the entry that was last when the directory was opened, or
+/// rewound, and a name that was replaced since is behind that.
+pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileType) -> Io<bool>) -> Io<()> {
+    rewind(&directory)?;
+    let mut buffer = Vec::with_capacity(LISTING_READ_BYTES);
+    let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
+        let entry = match entry {
+            // What a directory says that was removed after it was opened: it was empty.
+            Err(Errno::NOENT | Errno::STALE) => break,
+            entry => entry?,
+        };
+        if !each(entry.file_name(), entry.file_type())? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The type of a name where the directory does not tell it; `None` if it is gone.
+pub(crate) fn known_type(directory: impl AsFd, name: &CStr, kind: FileType) -> Io<Option<FileType>> {
+    let Ok(name) = name.to_str() else { return Ok(None) };
+    if kind != FileType::Unknown {
+        return Ok(Some(kind));
+    }
+    match file_info::at(&directory, name) {
+        Ok(info) => Ok(Some(info.kind)),
+        Err(Errno::NOENT) => Ok(None),
+        // The page that it comes to finds out what can be shown of it.
+        Err(errno) if is_of_one_file(errno) => Ok(Some(FileType::RegularFile)),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The names in a directory and their types, where they are text. Read again if it changed
+/// meanwhile; if it changes all the while, what was there at any time, since a name that is
+/// replaced may be missing in each reading (see [`IndexCache`](crate::listing)).
+pub(crate) fn entries(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
+    let mut before = file_info::of(directory)?.changed_ns;
+    let mut found = entries_once(directory)?;
+    let mut seen = HashMap::new();
+    for _ in 1..DIRECTORY_READS_MAX {
+        let after = file_info::of(directory)?.changed_ns;
+        if after == before {
+            return Ok(found);
+        }
+        before = after;
+        seen.extend(found);
+        // Opened anew: not all file systems go back to the beginning.
+        found = match resolve::plain(directory, "", DIRECTORY) {
+            Err(Errno::NOENT) => return Ok(Vec::new()),
+            again => entries_once(&again?)?,
+        };
+    }
+    seen.extend(found);
+    Ok(seen.into_iter().collect())
+}
+
+pub(crate) fn entries_once(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
+    // As in [`read_names`].
+    rewind(directory)?;
+    let mut buffer = Vec::with_capacity(ENTRIES_READ_BYTES);
+    let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
+    let mut found = Vec::new();
+    while let Some(entry) = entries.next() {
+        let entry = match entry {
+            // What a directory says that was removed after it was opened: it was empty.
+            Err(Errno::NOENT | Errno::STALE) => break,
+            entry => entry?,
+        };
+        if let Ok(name) = entry.file_name().to_str()
+            && !matches!(name, "." | "..")
+        {
+            found.push((name.to_owned(), entry.file_type()));
+        }
+    }
+    Ok(found)
+}
+
+/// True if a directory, just opened, has no entries but its folder of records, and files that were
+/// removed while someone had them open.
+pub(crate) fn is_empty(directory: impl AsFd) -> Io<bool> {
+    has_at_most(0, directory)
+}
+
+/// The same for no more than so many entries.
+pub(crate) fn has_at_most(most: usize, directory: impl AsFd) -> Io<bool> {
+    let mut count = 0;
+    has_only(directory, |name| {
+        let own = name.to_str().is_ok_and(|name| name == RECORDS || keymap::is_lingering(name));
+        count += usize::from(!own);
+        count <= most
+    })
+}
+
+/// True if `expected` is of all entries of a directory, just opened. Stops at the first other one.
+pub(crate) fn has_only(directory: impl AsFd, mut expected: impl FnMut(&CStr) -> bool) -> Io<bool> {
+    let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !matches!(name.to_bytes(), b"." | b"..") && !expected(name) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// True if what is made in a directory gets more from it than its place: its group, or an ACL.
+pub(crate) fn leaves_traits(directory: impl AsFd) -> bool {
+    rustix::fs::fstat(&directory).is_ok_and(|info| Mode::from_raw_mode(info.st_mode).contains(Mode::SGID))
+        || rustix::fs::fgetxattr(directory, "system.posix_acl_default", &mut [0u8; 0]).is_ok()
+}
+
+/// True if a directory has names that are no text, which [`entries`] leaves out.
+pub(crate) fn has_other_names(directory: &OwnedFd) -> Io<bool> {
+    rustix::fs::seek(directory, SeekFrom::Start(0))?;
+    let mut buffer = Vec::with_capacity(ENTRIES_READ_BYTES);
+    let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
+        match entry {
+            // What a directory says that was removed after it was opened: it was empty.
+            Err(Errno::NOENT | Errno::STALE) => break,
+            entry => {
+                if entry?.file_name().to_str().is_err() {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,44 @@
+//! Names of what takes a file's place ([`exchange`](crate::exchange)).
+
+use super::scattered::scattered_name;
+
+use crate::unique;
+
+pub(crate) const IN_STAGING: &str = "x";
+
+pub(crate) const BESIDE_FILE: &str = ".slipway,x";
+
+pub(crate) const NOTE: &str = "n";
+
+/// A name for a directory that is prepared in staging.
+pub(crate) fn name_in_staging() -> String {
+    format!("{IN_STAGING}{}", unique::name())
+}
+
+/// A name for one that is prepared in the directory of the file.
+pub(crate) fn name_beside_file() -> String {
+    format!("{BESIDE_FILE}{}", unique::name())
+}
+
+/// What the directory is called that is to have one of these names, as long as it has no mark: such
+/// as the sweep removes.
+pub(crate) fn name_of_unmarked(prepared: &str) -> String {
+    if prepared.starts_with(BESIDE_FILE) { scattered_name() } else { unique::name() }
+}
+
+/// True for a name of ours in staging: of a directory that is prepared there, or of a note.
+pub(crate) fn is_own_name(name: &str) -> bool {
+    [IN_STAGING, NOTE].iter().any(|prefix| name.strip_prefix(prefix).is_some_and(unique::is_name))
+}
+
+/// True for a [`name_in_staging`].
+pub(crate) fn is_in_staging(name: &str) -> bool {
+    name.strip_prefix(IN_STAGING).is_some_and(unique::is_name)
+}
+
+/// What the names of one exchange share: of what is prepared, of what came out, of the note. `None`
+/// for other names.
+pub(crate) fn id_of(name: &str) -> Option<&str> {
+    let id = [BESIDE_FILE, IN_STAGING, NOTE].into_iter().find_map(|prefix| name.strip_prefix(prefix));
+    id.filter(|id| unique::is_name(id))
+}

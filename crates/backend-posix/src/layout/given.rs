@@ -1,0 +1,16 @@
+//! Names of notes about files that may be given away.
+
+use super::scattered::id_of_scattered;
+use crate::unique;
+
+/// What the name of such a note begins with; the rest is as in the name of the file.
+pub(crate) const GIVEN: &str = "g";
+
+/// True for the name of a note of a file that is given away.
+pub(crate) fn is_name_of_given(name: &str) -> bool {
+    name.strip_prefix(GIVEN).is_some_and(unique::is_name)
+}
+
+pub(crate) fn given_name(scattered: &str) -> Option<String> {
+    Some(format!("{GIVEN}{}", id_of_scattered(scattered)?))
+}

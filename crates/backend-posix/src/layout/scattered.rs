@@ -1,0 +1,25 @@
+//! Names of what is staged in a directory of keys.
+
+use crate::unique;
+
+/// Has a note for each directory that something was ever staged in.
+pub(crate) const SCATTERED: &str = "scattered";
+
+/// What the names of such things start with.
+pub(crate) const SCATTERED_PREFIX: &str = ".slipway,t";
+
+/// What makes the name of a file that is staged in a directory of keys unique; `None` for other
+/// names.
+pub(crate) fn id_of_scattered(name: &str) -> Option<&str> {
+    name.strip_prefix(SCATTERED_PREFIX).filter(|id| unique::is_name(id))
+}
+
+/// A name for something staged in a directory of keys.
+pub(crate) fn scattered_name() -> String {
+    format!("{SCATTERED_PREFIX}{}", unique::name())
+}
+
+/// The name of the note.
+pub(crate) fn scattered_note(path: &str) -> String {
+    format!("{:016x}", unique::hash(path.as_bytes()))
+}
