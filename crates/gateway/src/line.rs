@@ -9,7 +9,7 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, StatusCode};
 use iam::{Identity, Requester};
-use memchr::{memchr, memrchr};
+use memchr::{memchr, memchr_iter, memchr2, memrchr};
 use percent_encoding::percent_decode;
 use s3_types::Timestamp;
 use s3_wire::ErrorCode;
@@ -206,26 +206,30 @@ const REDACTED: &[u8] = b"REDACTED";
 /// Appends a URL or target, with the values of [`SECRET`] taken out of its query. True if there
 /// were any.
 pub fn push_without_secrets(out: &mut Vec<u8>, target: &[u8]) -> bool {
-    let mut copied = 0;
-    let mut start = memchr(b'?', target).map_or(target.len(), |mark| mark + 1);
-    while let Some(rest) = target.get(start..).filter(|rest| !rest.is_empty()) {
-        let length = memchr(b'&', rest).unwrap_or(rest.len());
-        if let Some(name) = memchr(b'=', &rest[..length])
-            && is_secret(&rest[..name])
-        {
+    let query = memchr(b'?', target).map_or(target.len(), |mark| mark + 1);
+    let (mut copied, mut start) = (0, query);
+    let ends = memchr_iter(b'&', &target[query..]).map(|end| query + end);
+    for end in ends.chain([target.len()]) {
+        if let Some(name) = secret_name(&target[start..end]) {
             out.extend_from_slice(&target[copied..=start + name]);
             out.extend_from_slice(REDACTED);
-            copied = start + length;
+            copied = end;
         }
-        start += length + 1;
+        start = end + 1;
     }
     out.extend_from_slice(&target[copied..]);
     copied > 0
 }
 
-fn is_secret(name: &[u8]) -> bool {
+/// How long the name of a parameter is, if its value is secret.
+fn secret_name(parameter: &[u8]) -> Option<usize> {
     let is = |name: &[u8]| SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret));
-    if memchr(b'%', name).is_some() { is(&Cow::from(percent_decode(name))) } else { is(name) }
+    let mark = memchr2(b'=', b'%', parameter)?;
+    if parameter[mark] == b'=' {
+        return is(&parameter[..mark]).then_some(mark);
+    }
+    let mark = memchr(b'=', parameter)?;
+    is(&Cow::from(percent_decode(&parameter[..mark]))).then_some(mark)
 }
 
 #[cfg(test)]
