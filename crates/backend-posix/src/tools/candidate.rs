@@ -17,13 +17,13 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{ChecksumAlgorithm, Digester, Digests};
 
-use super::Progress;
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op, leads_nowhere, retrying};
 use crate::file_info::{self, FileInfo};
 use crate::limits::TIMES_SETTLE_REMOTE;
 use crate::options::DEFAULT_CHECKSUM;
 use crate::record::{self, Raw, Record};
+use crate::tools::progress::Progress;
 use crate::{files, resolve};
 
 /// A regular file, open, as it was when it was opened.

@@ -10,13 +10,13 @@ use backend::{BackendError, Result};
 use rustix::fd::AsFd;
 use s3_types::BucketName;
 
-use super::Progress;
 use super::rehash::{Rehashed, rehash_file};
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Op, leads_nowhere, storage_error};
 use crate::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF};
 use crate::limits::{LAZY_AGE_MIN, LAZY_QUEUE_LENGTH, LAZY_SMALL_BYTES};
 use crate::store::Store;
+use crate::tools::progress::Progress;
 use crate::versitygw::{Attributes, Source};
 use crate::{file_info, resolve};
 

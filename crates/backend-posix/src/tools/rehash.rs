@@ -9,13 +9,14 @@ use s3_types::BucketName;
 use super::candidate::Candidate;
 use super::locate::Located;
 use super::tree::{self, Found};
-use super::{CAN_BE_REPEATED, Progress, for_each_bucket, open};
 use crate::bucket::{Bucket, Directory};
 use crate::foreign::{self, Peer};
 use crate::keymap;
 use crate::keymap::join;
 use crate::record::{self, Raw};
 use crate::store::Store;
+use crate::tools::opening::{CAN_BE_REPEATED, for_each_bucket, open};
+use crate::tools::progress::Progress;
 
 /// How to go about it.
 #[derive(Debug, Clone)]

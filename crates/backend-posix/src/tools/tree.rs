@@ -7,7 +7,6 @@ use backend::{BackendError, Result};
 use rustix::fs::{Dir, FileType};
 use rustix::io::Errno;
 
-use super::Progress;
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Op, leads_nowhere, storage_error};
 use crate::file_info;
@@ -15,6 +14,7 @@ use crate::fs::reading::known_type;
 use crate::keymap::{self, Name, join};
 use crate::limits::TOOL_QUEUE_LENGTH;
 use crate::resolve::{self, DIRECTORY};
+use crate::tools::progress::Progress;
 
 /// What a walk comes upon.
 #[derive(Debug)]

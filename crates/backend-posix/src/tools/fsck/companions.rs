@@ -14,8 +14,8 @@ use rustix::fd::OwnedFd;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
+use super::check::{Check, ProblemKind, Repair};
 use super::own::open;
-use super::{Check, ProblemKind};
 use crate::error::Op;
 use crate::fs::reading::{entries, has_other_names};
 use crate::keymap::OWN_DIRECTORY;
@@ -23,7 +23,7 @@ use crate::layout::overflow::OVERFLOW;
 use crate::record::{self, OverflowId, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
-use crate::tools::Progress;
+use crate::tools::progress::Progress;
 use crate::tools::tree::{self, Found};
 use crate::{file_info, files};
 
@@ -92,7 +92,7 @@ fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_
         return;
     }
     let mut remove = || Ok(rustix::fs::unlinkat(directory, name, AtFlags::empty()).is_ok());
-    let (explanation, repair): (_, Option<super::Repair<'_>>) = if check.report.unreadable.load(Relaxed) {
+    let (explanation, repair): (_, Option<Repair<'_>>) = if check.report.unreadable.load(Relaxed) {
         ("no record that could be read names it, but not all could be read", None)
     } else if not_all_seen {
         ("no record names it, but files with names that are no text may", None)

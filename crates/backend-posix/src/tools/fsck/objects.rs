@@ -3,9 +3,10 @@
 use backend::Result;
 use rustix::fs::FileType;
 
+use super::check::{Check, ProblemKind, Repair};
 use super::companions::Named;
 use super::own::leftover;
-use super::{Check, ProblemKind, sidecars};
+use super::sidecars;
 use crate::bucket::Directory;
 use crate::error::{Op, retrying};
 use crate::fs::reading;
@@ -114,7 +115,7 @@ fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &st
 
 /// The record, if there is one; tells of one that can't be understood, which `remove` removes if it
 /// is damaged.
-fn understood(check: &Check<'_>, path: &str, raw: Raw, remove: super::Repair<'_>) -> Option<Record> {
+fn understood(check: &Check<'_>, path: &str, raw: Raw, remove: Repair<'_>) -> Option<Record> {
     match raw {
         Raw::Known(_, record) => return Some(*record),
         Raw::Absent => {}

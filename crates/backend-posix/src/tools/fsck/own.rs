@@ -7,7 +7,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-use super::{Check, ProblemKind};
+use super::check::{Check, ProblemKind};
 use crate::error::Op;
 use crate::fs::reading::entries;
 use crate::fs::removing;

@@ -4,8 +4,8 @@ use backend::Result;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::check::{Check, ProblemKind};
 use super::own::leftover;
-use super::{Check, ProblemKind};
 use crate::bucket::Directory;
 use crate::error::{Op, retrying};
 use crate::fs::reading::entries;

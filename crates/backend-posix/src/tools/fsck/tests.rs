@@ -3,7 +3,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use backend::NewUpload;
 use rustix::fs::FlockOperation;

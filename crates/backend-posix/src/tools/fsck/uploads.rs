@@ -7,9 +7,9 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
+use super::check::{Check, ProblemKind};
 use super::companions::Named;
 use super::own::{foreign, open};
-use super::{Check, ProblemKind};
 use crate::bucket::Directory;
 use crate::error::{Io, Op, storage_error};
 use crate::file_info::{self, FileInfo};

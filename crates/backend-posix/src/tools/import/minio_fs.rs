@@ -16,15 +16,17 @@ use s3_types::limits::PARTS_MAX;
 use s3_types::{BucketName, ETag, ObjectMetadata};
 use serde::Deserialize;
 
-use super::{ImportOptions, Imported, Teller, proof};
+use super::proof;
+use super::report::{ImportOptions, Imported, Teller};
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Io, Op};
 use crate::keymap::join;
 use crate::limits::PEER_VALUE_BYTES_MAX;
 use crate::store::Store;
 use crate::tools::candidate::Candidate;
+use crate::tools::opening::{CAN_BE_REPEATED, for_each_bucket, open};
+use crate::tools::progress::Progress;
 use crate::tools::tree::{self, Found};
-use crate::tools::{CAN_BE_REPEATED, Progress, for_each_bucket, open};
 use crate::versitygw::{Attributes, is_token};
 use crate::{files, keymap, resolve};
 

@@ -11,7 +11,8 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode};
 use s3_types::{BucketName, Digester, ETagSource};
 
-use super::{ImportOptions, Imported, Teller, proof};
+use super::proof;
+use super::report::{ImportOptions, Imported, Teller};
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Op, retrying};
 use crate::file_info;
@@ -21,8 +22,9 @@ use crate::record::{self, Raw, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::tools::candidate::Candidate;
+use crate::tools::opening::{for_each_bucket, open};
+use crate::tools::progress::Progress;
 use crate::tools::tree::{self, Found};
-use crate::tools::{Progress, for_each_bucket, open};
 use crate::versitygw::{self, Attributes, Source};
 
 /// Its own directory at the top of a bucket.

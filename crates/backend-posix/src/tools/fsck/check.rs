@@ -1,0 +1,183 @@
+//! What is asked of a check, what it tells, and what its parts share.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use backend::{BackendError, Result};
+use s3_types::BucketName;
+
+use crate::bucket::Bucket;
+use crate::tools::progress::Progress;
+
+/// How to check.
+#[derive(Debug, Clone)]
+pub struct FsckOptions {
+    /// Repair what can be repaired.
+    pub repair: bool,
+    /// Only these; all if empty.
+    pub buckets: Vec<BucketName>,
+    /// What changed less than so long ago may be on its way, and is left alone.
+    pub age: Duration,
+    /// Files at a time.
+    pub jobs: usize,
+}
+
+/// What a problem is about. `name` is what it is called in reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProblemKind {
+    /// A file or directory that a crash left on its way to its place.
+    StagingLeftover,
+    /// A file among the locks that is none.
+    BadLock,
+    /// A lock that someone does not give back.
+    LockHeld,
+    /// A directory among the uploads that is none (any more).
+    UploadLeftover,
+    /// An upload whose description can't be read.
+    UploadDamaged,
+    /// A part that is not as it was recorded.
+    PartDamaged,
+    /// A receipt that can't be read.
+    ReceiptDamaged,
+    /// Uploads that a DeleteBucket which crashed set aside.
+    UploadsAside,
+    /// A companion that no record names.
+    CompanionOrphaned,
+    /// A record whose companion is missing, or of another object.
+    CompanionMissing,
+    /// A record beside a file that is gone.
+    RecordOrphaned,
+    /// A record that can't be read.
+    RecordDamaged,
+    /// A record of a newer version.
+    RecordNewer,
+    /// A reserved name that no key maps to.
+    ReservedName,
+    /// A file that holds an object's bytes, in a place where no object can be.
+    Misplaced,
+    /// An empty directory that a PUT made.
+    EmptyDirectory,
+    /// Something in `.slipway` that is not ours.
+    Stranger,
+    /// What can't be read can't be checked.
+    Unreadable,
+    /// A file that no key leads to. No problem of the tree's.
+    NotShown,
+    /// A directory that has nearly as many names as its file system lets it have, or as many.
+    FlatDirectory,
+}
+
+impl ProblemKind {
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::StagingLeftover => "staging-leftover",
+            Self::BadLock => "bad-lock",
+            Self::LockHeld => "lock-held",
+            Self::UploadLeftover => "upload-leftover",
+            Self::UploadDamaged => "upload-damaged",
+            Self::PartDamaged => "part-damaged",
+            Self::ReceiptDamaged => "receipt-damaged",
+            Self::UploadsAside => "uploads-aside",
+            Self::CompanionOrphaned => "companion-orphaned",
+            Self::CompanionMissing => "companion-missing",
+            Self::RecordOrphaned => "record-orphaned",
+            Self::RecordDamaged => "record-damaged",
+            Self::RecordNewer => "record-newer",
+            Self::ReservedName => "reserved-name",
+            Self::Misplaced => "misplaced",
+            Self::EmptyDirectory => "empty-directory",
+            Self::Stranger => "stranger",
+            Self::Unreadable => "unreadable",
+            Self::NotShown => "not-shown",
+            Self::FlatDirectory => "flat-directory",
+        }
+    }
+}
+
+/// A problem.
+#[derive(Debug)]
+pub struct Problem {
+    /// What it is about.
+    pub kind: ProblemKind,
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it is, and what repairing it does.
+    pub explanation: String,
+    /// What became of it.
+    pub state: ProblemState,
+}
+
+/// What became of a problem.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ProblemState {
+    /// It can be repaired, but that was not asked for.
+    Repairable,
+    /// It takes a person to decide.
+    Manual,
+    /// It is repaired.
+    Repaired,
+    /// It could not be repaired.
+    Failed(String),
+    /// It is none.
+    Note,
+}
+
+/// Tells of problems, and repairs them.
+pub(super) struct Reporter<'a> {
+    pub repair: bool,
+    /// Something could not be read, so that what was not found may yet be there.
+    pub unreadable: AtomicBool,
+    pub report: &'a (dyn Fn(Problem) + Sync),
+}
+
+/// What makes a problem go away: false if it has gone by itself.
+pub(super) type Repair<'r> = &'r mut dyn FnMut() -> Result<bool>;
+
+impl Reporter<'_> {
+    pub fn problem(&self, kind: ProblemKind, path: PathBuf, explanation: String, repair: Option<Repair<'_>>) {
+        if kind == ProblemKind::Unreadable {
+            self.unreadable.store(true, Ordering::Relaxed);
+        }
+        let state = match repair {
+            None => ProblemState::Manual,
+            Some(_) if !self.repair => ProblemState::Repairable,
+            Some(repair) => match repair() {
+                Ok(true) => ProblemState::Repaired,
+                Ok(false) => return,
+                Err(error) => ProblemState::Failed(error.to_string()),
+            },
+        };
+        (self.report)(Problem { kind, path, explanation, state });
+    }
+}
+
+/// The check of one bucket.
+pub(super) struct Check<'a> {
+    pub bucket: &'a Bucket<'a>,
+    pub path: &'a Path,
+    pub options: &'a FsckOptions,
+    pub progress: &'a Progress,
+    pub report: &'a Reporter<'a>,
+}
+
+impl Check<'_> {
+    /// Tells of a problem at a path of the bucket. Without `repair`, it is left to a person.
+    pub fn problem(&self, kind: ProblemKind, path: &str, explanation: &str, repair: Option<Repair<'_>>) {
+        self.report.problem(kind, self.path.join(path), explanation.to_owned(), repair);
+    }
+
+    pub fn not_shown(&self, path: &str, explanation: &str) {
+        self.note(ProblemKind::NotShown, path, format!("S3 does not show it: {explanation}"));
+    }
+
+    pub fn note(&self, kind: ProblemKind, path: &str, explanation: String) {
+        let (path, state) = (self.path.join(path), ProblemState::Note);
+        (self.report.report)(Problem { kind, path, explanation, state });
+    }
+
+    pub fn unreadable(&self, path: &str, error: &BackendError) {
+        self.problem(ProblemKind::Unreadable, path, &format!("it could not be checked: {error}"), None);
+    }
+}

@@ -1,0 +1,28 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How far a tool has come, for someone who watches.
+#[derive(Debug, Default)]
+pub struct Progress {
+    entries: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Progress {
+    /// Files and directories looked at.
+    pub fn entries(&self) -> u64 {
+        self.entries.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of files read.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add_entry(&self) {
+        self.entries.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_bytes(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
