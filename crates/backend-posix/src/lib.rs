@@ -112,8 +112,8 @@
 //!   are ever opened (decision 0010).
 //!
 //! # Modules
-//! [`keymap`] (keys to paths), [`record`] (the attribute), [`resolve`] and [`bucket`] (opening
-//! paths), [`place`] (where an object is), [`staging`] and [`publish`] (writing), [`directories`]
+//! [`keymap`] (keys to paths), [`layout`] (all other names on disk), [`record`] (the attribute),
+//! [`resolve`] and [`bucket`] (opening paths), [`fs`] (what is in directories, and their end), [`place`] (where an object is), [`staging`] and [`publish`] (writing), [`directories`]
 //! (making and pruning them), [`exchange`] (files that become some), [`conversion`] (the same by
 //! steps), [`object`], [`listing`] and [`upload`] (S3's operations), [`predecessor`] (which object
 //! an upload's conditions are about), [`sweep`] (leftovers), [`flat`] (directories with too many names), [`tools`] (what an operator runs on a
@@ -197,15 +197,24 @@ use crate::publish::Target;
 use crate::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
 
+use crate::presence::Watch;
+
+use crate::volumes::Volumes;
+
 pub use files::open_plain_file;
 pub use limits::{BUCKET_THREADS_MAX, LOCK_WAITERS_OF_ALL, TREE_THREADS_MAX, VOLUMES_THREADS_MAX};
 pub use options::{Durability, Metadata, Options, SweepOptions, Symlinks};
 pub use store::OpenError;
 
+/// What the thread does that watches whether the tree is still there.
+const WATCH: Watch<Store> =
+    Watch { look: |store| store.presence.look(&store.root), look_after: Store::look_after };
+
 /// A directory tree as a [`Backend`]. Its sweep is safe at any time, on a live tree.
 #[derive(Debug, Clone)]
 pub struct PosixBackend {
     store: Arc<Store>,
+    volumes: Arc<Volumes>,
     /// Where foreign files that are read are noted, if they are to be rehashed.
     rehash: Option<Arc<tools::LazyRehash>>,
 }
@@ -218,17 +227,20 @@ impl PosixBackend {
         let rehash_on_read = options.rehash_on_read;
         let store = Arc::new(Store::open(root, options)?);
         store.try_root(root)?;
-        presence::watch(&store).map_err(|e| OpenError::no_thread(root, e))?;
+        presence::watch(&store, WATCH).map_err(|e| OpenError::no_thread(root, e))?;
         let start = || tools::LazyRehash::start(Arc::clone(&store)).map(Arc::new);
         let rehash = rehash_on_read.then(start).transpose().map_err(|e| OpenError::no_thread(root, e))?;
-        Ok(Self { store, rehash })
+        let volumes = Arc::new(Volumes::new(Arc::clone(&store)));
+        Ok(Self { store, volumes, rehash })
     }
 
     /// [`PosixBackend::open`] for a command that root may run on a tree which another user serves:
     /// what it makes of the gateway's own goes to the owner of the tree, and nothing is tried but
     /// whether objects can be kept there.
     pub fn open_as_tool(root: &Path, options: Options) -> Result<Self, OpenError> {
-        Ok(Self { store: Arc::new(Store::open_as_tool(root, options)?), rehash: None })
+        let store = Arc::new(Store::open_as_tool(root, options)?);
+        let volumes = Arc::new(Volumes::new(Arc::clone(&store)));
+        Ok(Self { store, volumes, rehash: None })
     }
 
     /// What is directly under the root and no bucket: files, symbolic links, and directories whose
@@ -528,13 +540,13 @@ impl Backend for PosixBackend {
     async fn statistics(&self) -> Statistics {
         let caches = vec![self.store.objects.statistics(), self.store.indexes.statistics()];
         let mut statistics = Statistics { caches, ..Statistics::default() };
-        volumes::tell(&self.store, &mut statistics).await;
+        volumes::tell(&self.volumes, &mut statistics).await;
         statistics
     }
 
     async fn ready(&self) -> std::result::Result<(), String> {
         self.store.presence.check().map_err(|error| error.to_string())?;
-        volumes::ready(&self.store).await
+        volumes::ready(&self.volumes).await
     }
 
     fn capabilities(&self) -> Capabilities {

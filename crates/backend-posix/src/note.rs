@@ -176,6 +176,7 @@ mod tests {
 
     use super::*;
     use crate::keymap::join;
+    use crate::layout::scattered;
     use crate::options::SweepOptions;
     use crate::sweep;
     use crate::testing::Scene;

@@ -27,7 +27,6 @@ use rustix::io::Errno;
 
 use crate::error::Io;
 use crate::file_info::{self, FileInfo};
-use crate::store::Store;
 
 /// How often the path is looked at, whatever the kernel tells.
 const INTERVAL: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
@@ -107,29 +106,37 @@ impl Presence {
     }
 }
 
-/// Looks from now on, until the store is dropped.
-pub(crate) fn watch(store: &Arc<Store>) -> io::Result<()> {
-    let store = Arc::downgrade(store);
+/// What is done about a tree, from a thread that watches for it until the tree is dropped.
+pub(crate) struct Watch<T> {
+    /// At each change of the mount table.
+    pub look: fn(&T),
+    /// At each interval.
+    pub look_after: fn(&T),
+}
+
+/// Watches from now on.
+pub(crate) fn watch<T: Send + Sync + 'static>(tree: &Arc<T>, watch: Watch<T>) -> io::Result<()> {
+    let tree = Arc::downgrade(tree);
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     // Without /proc there is the interval.
     let mounts = rustix::fs::open("/proc/self/mountinfo", flags, Mode::empty()).ok();
-    thread::Builder::new().name("presence".to_owned()).spawn(move || run(&store, mounts.as_ref()))?;
+    thread::Builder::new().name("presence".to_owned()).spawn(move || run(&tree, &watch, mounts.as_ref()))?;
     Ok(())
 }
 
-fn run(store: &Weak<Store>, mounts: Option<&OwnedFd>) {
+fn run<T>(tree: &Weak<T>, watch: &Watch<T>, mounts: Option<&OwnedFd>) {
     loop {
-        let Some(alive) = store.upgrade() else { return };
-        alive.look_after();
+        let Some(alive) = tree.upgrade() else { return };
+        (watch.look_after)(&alive);
         drop(alive);
         let mut watched: Vec<_> =
             mounts.iter().map(|mounts| PollFd::new(mounts, PollFlags::PRI | PollFlags::ERR)).collect();
         match poll(&mut watched, Some(&INTERVAL)) {
             Ok(0) | Err(Errno::INTR) => {}
             Ok(_) => {
-                let Some(alive) = store.upgrade() else { return };
+                let Some(alive) = tree.upgrade() else { return };
                 // At once: the pause is for those that follow.
-                alive.presence.look(&alive.root);
+                (watch.look)(&alive);
                 drop(alive);
                 thread::sleep(PAUSE);
             }

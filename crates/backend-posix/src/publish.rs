@@ -338,6 +338,7 @@ mod tests {
     use s3_types::{Conditions, ETag, ETagCondition};
 
     use super::*;
+    use crate::layout::{scattered, staged};
     use crate::object::open;
     use crate::testing::{Scene, digests, many_parts};
 

@@ -26,7 +26,6 @@ use crate::record::{self, ATTRIBUTE, FileIdentity};
 use crate::resolve::{self, DIRECTORY, PLACE};
 use crate::upload::{Founded, UploadIndexes};
 use crate::volume::{FileSystem, Volume};
-use crate::volumes::Volumes;
 use crate::{files, journal, unique};
 
 /// Why a directory can't be served.
@@ -111,7 +110,6 @@ pub(crate) struct Store {
     /// trees that someone else serves.
     pub hands_over: bool,
     pub presence: Presence,
-    pub volumes: Volumes,
     /// What was found out about devices that are not the root's.
     pub tried: Mutex<HashMap<u64, Tried>>,
     /// Devices that keep no modes; `None` where that can't be tried, since nothing may be written.
@@ -212,7 +210,6 @@ impl Store {
             founded: Founded::default(),
             hands_over: false,
             presence,
-            volumes: Volumes::new(),
             tried: Mutex::default(),
             modeless: None,
         })

@@ -208,8 +208,10 @@ pub(crate) fn remove_staged(
 mod tests {
     use std::fs;
     use std::path::Path;
+    use std::time::Duration;
 
     use super::*;
+    use crate::layout::scattered;
     use crate::testing::{Scene, fixture, work_time};
 
     /// With paths for each level, 4,000 took 30 times as long as a sixteenth.

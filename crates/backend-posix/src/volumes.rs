@@ -33,6 +33,7 @@ type Answer = Option<Io<VolumeStatistics>>;
 /// What is known of the volumes, and who is being asked.
 #[derive(Debug)]
 pub(crate) struct Volumes {
+    store: Arc<Store>,
     own: Shared<Answer>,
     /// Those of buckets, by their names.
     others: Shared<Vec<(String, Answer)>>,
@@ -43,8 +44,10 @@ pub(crate) struct Volumes {
 }
 
 impl Volumes {
-    pub fn new() -> Self {
+    /// Of a tree.
+    pub fn new(store: Arc<Store>) -> Self {
         Self {
+            store,
             own: Shared::new(),
             others: Shared::new(),
             asked: Mutex::default(),
@@ -83,22 +86,22 @@ impl<T: Clone> Shared<T> {
 
 /// A volume that is being asked, as long as the thread lasts that asks it.
 struct Asked {
-    store: Arc<Store>,
+    volumes: Arc<Volumes>,
     name: String,
     _thread: Option<OwnedSemaphorePermit>,
 }
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        self.store.volumes.asked().remove(&self.name);
+        self.volumes.asked().remove(&self.name);
     }
 }
 
 /// Whether DIR's volume answers, and has the room that the options want; the reason if not. Those of
 /// buckets are no reason to serve none of the others.
-pub(crate) async fn ready(store: &Arc<Store>) -> Result<(), String> {
-    let wanted = store.options.ready_free_bytes;
-    match own(store).await {
+pub(crate) async fn ready(volumes: &Arc<Volumes>) -> Result<(), String> {
+    let wanted = volumes.store.options.ready_free_bytes;
+    match own(volumes).await {
         None => Err("DIR: the storage does not answer".to_owned()),
         Some(Err(errno)) => Err(format!("DIR: {errno}")),
         // One that tells no size tells nothing of its room either.
@@ -110,8 +113,8 @@ pub(crate) async fn ready(store: &Arc<Store>) -> Result<(), String> {
 }
 
 /// Fills in what each volume has, and which don't tell.
-pub(crate) async fn tell(store: &Arc<Store>, statistics: &mut Statistics) {
-    let (own, others) = tokio::join!(own(store), others(store));
+pub(crate) async fn tell(volumes: &Arc<Volumes>, statistics: &mut Statistics) {
+    let (own, others) = tokio::join!(own(volumes), others(volumes));
     for (name, answer) in [(OWN.to_owned(), own)].into_iter().chain(others) {
         match answer {
             Some(Ok(room)) => statistics.volumes.push(room),
@@ -121,30 +124,30 @@ pub(crate) async fn tell(store: &Arc<Store>, statistics: &mut Statistics) {
     }
 }
 
-async fn own(store: &Arc<Store>) -> Answer {
-    let store = Arc::clone(store);
+async fn own(volumes: &Arc<Volumes>) -> Answer {
+    let volumes = Arc::clone(volumes);
     // A task of its own: who asked may go away, and others wait for the same answer.
-    let look = tokio::spawn(async move { store.volumes.own.get(ask(&store, OWN, None)).await });
+    let look = tokio::spawn(async move { volumes.own.get(ask(&volumes, OWN, None)).await });
     look.await.unwrap_or_default()
 }
 
-async fn others(store: &Arc<Store>) -> Vec<(String, Answer)> {
-    let store = Arc::clone(store);
-    let look = tokio::spawn(async move { store.volumes.others.get(look(&store)).await });
+async fn others(volumes: &Arc<Volumes>) -> Vec<(String, Answer)> {
+    let volumes = Arc::clone(volumes);
+    let look = tokio::spawn(async move { volumes.others.get(look(&volumes)).await });
     look.await.unwrap_or_default()
 }
 
 /// All of buckets at once.
-async fn look(store: &Arc<Store>) -> Vec<(String, Answer)> {
-    let of = Arc::clone(store);
+async fn look(volumes: &Arc<Volumes>) -> Vec<(String, Answer)> {
+    let of = Arc::clone(&volumes.store);
     let names = blocking::join(&mut blocking::spawn(move || Ok(mounted_in(&of)))).await;
     let asked = names.unwrap_or_default().into_iter().map(|name| {
-        let store = Arc::clone(store);
+        let volumes = Arc::clone(volumes);
         let answer = async move {
-            let threads = Arc::clone(&store.volumes.threads);
+            let threads = Arc::clone(&volumes.threads);
             let turn = async {
                 let thread = threads.acquire_owned().await.ok()?;
-                ask(&store, &name, Some(thread)).await
+                ask(&volumes, &name, Some(thread)).await
             };
             let answer = timeout(VOLUMES_WAIT_MAX, turn).await.unwrap_or_default();
             (name, answer)
@@ -159,12 +162,12 @@ async fn look(store: &Arc<Store>) -> Vec<(String, Answer)> {
 }
 
 /// On a thread of its own, unless one that asked before has not come back.
-async fn ask(store: &Arc<Store>, name: &str, thread: Option<OwnedSemaphorePermit>) -> Answer {
-    if !store.volumes.asked().insert(name.to_owned()) {
+async fn ask(volumes: &Arc<Volumes>, name: &str, thread: Option<OwnedSemaphorePermit>) -> Answer {
+    if !volumes.asked().insert(name.to_owned()) {
         return None;
     }
-    let asked = Asked { store: Arc::clone(store), name: name.to_owned(), _thread: thread };
-    let mut answer = blocking::spawn(move || Ok(of(&asked.store, &asked.name)));
+    let asked = Asked { volumes: Arc::clone(volumes), name: name.to_owned(), _thread: thread };
+    let mut answer = blocking::spawn(move || Ok(of(&asked.volumes.store, &asked.name)));
     timeout(VOLUMES_WAIT_MAX, blocking::join(&mut answer)).await.ok()?.ok()
 }
 
@@ -210,26 +213,26 @@ mod tests {
     /// As where a file system has stopped: the one thread that asks it never returns.
     #[tokio::test]
     async fn who_asks_while_a_volume_hangs_takes_no_thread() {
-        let store = Arc::new(Scene::new().store);
-        store.volumes.asked().insert(OWN.to_owned());
+        let volumes = Arc::new(Volumes::new(Arc::new(Scene::new().store)));
+        volumes.asked().insert(OWN.to_owned());
         let asking: Vec<_> = (0..300)
             .map(|_| {
-                let store = Arc::clone(&store);
-                tokio::spawn(async move { ready(&store).await })
+                let volumes = Arc::clone(&volumes);
+                tokio::spawn(async move { ready(&volumes).await })
             })
             .collect();
         for asked in asking {
             assert_eq!(asked.await.unwrap(), Err("DIR: the storage does not answer".to_owned()));
         }
         let mut statistics = Statistics::default();
-        tell(&store, &mut statistics).await;
+        tell(&volumes, &mut statistics).await;
         assert_eq!((statistics.volumes.len(), statistics.silent_volumes), (0, vec![OWN.to_owned()]));
-        store.volumes.asked().clear();
-        assert_eq!(ready(&store).await, Ok(()));
+        volumes.asked().clear();
+        assert_eq!(ready(&volumes).await, Ok(()));
         let mut statistics = Statistics::default();
-        tell(&store, &mut statistics).await;
+        tell(&volumes, &mut statistics).await;
         assert_eq!((statistics.volumes.len(), statistics.silent_volumes), (1, Vec::new()));
-        assert!(store.volumes.asked().is_empty());
+        assert!(volumes.asked().is_empty());
     }
 
     #[tokio::test]

@@ -291,6 +291,7 @@ mod tests {
 
     use super::*;
     use crate::buckets::delete;
+    use crate::sweep;
     use crate::testing::{Scene, fixture};
     use crate::upload::{self, UploadName};
 

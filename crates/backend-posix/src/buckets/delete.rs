@@ -335,6 +335,7 @@ mod tests {
     use backend::BackendError;
 
     use super::*;
+    use crate::layout::scattered;
     use crate::options::{Metadata, Options, SweepOptions};
     use crate::testing::Scene;
 

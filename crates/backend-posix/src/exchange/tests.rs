@@ -6,6 +6,7 @@ use std::time::Duration;
 use backend::SweepReport;
 
 use super::*;
+use crate::layout::exchanged::name_beside_file;
 use crate::options::SweepOptions;
 use crate::sweep;
 use crate::testing::{Scene, digests, fixture};
