@@ -57,10 +57,10 @@ def one_round(run: Run, found: dict) -> None:
                     for step in measured(run, lab, title, words):
                         name = f"{title}, {step['concurrency'] // count} threads"
                         rate = step["per_second"] if title == "HEAD" else step["mib_per_second"]
-                        share = of_linear(first, name, count, rate)
-                        if share is not None:
-                            step["linear"] = share
-                            found.setdefault((name, count), []).append({"rate": rate, "linear": share})
+                        linear = of_linear(first, name, count, rate)
+                        if linear is not None:
+                            step["linear"] = linear
+                            found.setdefault((name, count), []).append({"rate": rate, "linear": linear})
 
 
 def of_linear(first: dict[str, float], name: str, count: int, rate: float) -> float | None:
