@@ -3,8 +3,8 @@
 
 use http::HeaderMap;
 
-use super::SignedRequest;
 use super::encoding::encode_query;
+use super::request::SignedRequest;
 
 /// The parameter that holds the signature, and so is not under it.
 const SIGNATURE: &str = "X-Amz-Signature";

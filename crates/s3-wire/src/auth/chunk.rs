@@ -8,7 +8,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 
 use super::encoding::{Hex, hex, hex_str, sha256};
 use super::key::SigningKey;
-use super::mismatch;
+use super::refusal::mismatch;
 use crate::error::Result;
 use crate::time::IsoBasic;
 

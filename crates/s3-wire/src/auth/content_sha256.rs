@@ -5,6 +5,8 @@ use http::HeaderMap;
 use super::chunk::ChunkSigner;
 use super::encoding::unhex;
 use super::payload_mode::PayloadMode;
+use super::refusal::sigv4a_not_implemented;
+use super::request::SignedRequest;
 use crate::error::{ErrorCode, Result, S3Error};
 
 pub(super) const HEADER: &str = "x-amz-content-sha256";
@@ -31,7 +33,7 @@ impl ContentSha256 {
             STREAMING_UNSIGNED_TRAILER => Ok(Self::StreamingUnsignedTrailer),
             STREAMING_SIGNED => Ok(Self::StreamingSigned { trailer: false }),
             STREAMING_SIGNED_TRAILER => Ok(Self::StreamingSigned { trailer: true }),
-            STREAMING_ECDSA | STREAMING_ECDSA_TRAILER => Err(super::sigv4a_not_implemented()),
+            STREAMING_ECDSA | STREAMING_ECDSA_TRAILER => Err(sigv4a_not_implemented()),
             hash => unhex(hash.as_bytes()).map(Self::Hash).ok_or_else(|| invalid(hash)),
         }
     }
@@ -75,4 +77,13 @@ fn invalid(value: &str) -> S3Error {
                    STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD, STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER \
                    or a valid sha256 value.";
     S3Error::invalid_argument(HEADER, value, message)
+}
+
+/// How the body of a request without a SigV4 signature is to be verified: not at all, unless it
+/// says how.
+pub fn anonymous_payload(request: &SignedRequest<'_>) -> Result<PayloadMode> {
+    match of(request.headers)? {
+        Some(text) => ContentSha256::parse(text)?.unsigned(),
+        None => Ok(PayloadMode::Unsigned),
+    }
 }

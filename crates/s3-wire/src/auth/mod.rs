@@ -12,6 +12,8 @@ mod content_sha256;
 pub(crate) mod encoding;
 mod key;
 mod payload_mode;
+mod refusal;
+mod request;
 mod scope;
 pub mod sign;
 mod v2;
@@ -24,63 +26,20 @@ mod tests;
 use std::borrow::Cow;
 
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, HeaderValue};
 use s3_types::Timestamp;
 
 pub use chunk::ChunkSigner;
+pub use content_sha256::anonymous_payload;
 pub use key::SigningKeyCache;
 pub use payload_mode::PayloadMode;
+pub use request::{SigV2, SignedRequest, SigningPolicy};
 pub use v2::SigV2Authorization;
 pub use v4::SigV4Authorization;
 
 use crate::error::{ErrorCode, Result, S3Error};
-use crate::limits::SIGNED_TEXT_SHOWN_BYTES_MAX;
 use crate::query::Query;
-
-/// The parts of a request that signatures cover.
-#[derive(Debug, Clone, Copy)]
-pub struct SignedRequest<'a> {
-    /// The method.
-    pub method: &'a Method,
-    /// The path as it was sent, percent-encoded, without the query.
-    pub raw_path: &'a str,
-    /// The query, decoded.
-    pub query: &'a Query<'a>,
-    /// The headers.
-    pub headers: &'a HeaderMap,
-    /// The host as it was sent, in `Host` or `:authority`.
-    pub host: Option<&'a str>,
-    /// The bucket, where it is in the host and not in the path: SigV2 signs it.
-    pub virtual_bucket: Option<&'a str>,
-}
-
-/// Where SigV2 is accepted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SigV2 {
-    /// Nowhere.
-    Off,
-    /// In presigned URLs.
-    #[default]
-    Presigned,
-    /// There and in the `Authorization` header.
-    All,
-}
-
-/// What signatures this server accepts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SigningPolicy {
-    /// The region that signatures must name.
-    pub region: String,
-    /// Whether SigV2 will do.
-    pub sigv2: SigV2,
-}
-
-impl SigningPolicy {
-    /// Clients without a region of their own say `auto`.
-    fn accepts_region(&self, region: &str) -> bool {
-        region == self.region || region == "auto"
-    }
-}
+use refusal::sigv4a_not_implemented;
 
 /// What a request says about who sent it: parsed, not verified.
 #[derive(Debug, Clone)]
@@ -197,15 +156,6 @@ pub fn verify(
     }
 }
 
-/// How the body of a request without a SigV4 signature is to be verified: not at all, unless it
-/// says how.
-pub fn anonymous_payload(request: &SignedRequest<'_>) -> Result<PayloadMode> {
-    match content_sha256::of(request.headers)? {
-        Some(text) => content_sha256::ContentSha256::parse(text)?.unsigned(),
-        None => Ok(PayloadMode::Unsigned),
-    }
-}
-
 /// `InvalidAccessKeyId`, for an access key that nobody has.
 pub fn invalid_access_key(access_key: &str) -> S3Error {
     S3Error::new(ErrorCode::InvalidAccessKeyId).detail("AWSAccessKeyId", access_key)
@@ -216,33 +166,8 @@ fn authorization_of(headers: &HeaderMap) -> Option<&HeaderValue> {
     headers.get(AUTHORIZATION).filter(|value| !value.as_bytes().trim_ascii().is_empty())
 }
 
-/// The beginning of a text that an error shows: an answer to a stranger must not be many times the
-/// request.
-fn shown(text: &[u8]) -> &[u8] {
-    text.get(..SIGNED_TEXT_SHOWN_BYTES_MAX).unwrap_or(text)
-}
-
-/// `SignatureDoesNotMatch`, with what we would have signed.
-fn mismatch(access_key: &str, string_to_sign: &[u8], signature_provided: &str) -> S3Error {
-    S3Error::new(ErrorCode::SignatureDoesNotMatch)
-        .detail("AWSAccessKeyId", access_key)
-        .detail("StringToSign", String::from_utf8_lossy(shown(string_to_sign)))
-        .detail("SignatureProvided", signature_provided)
-        .detail("StringToSignBytes", encoding::spaced_hex(shown(string_to_sign)))
-}
-
 fn unsupported_mechanism() -> S3Error {
     let message =
         "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.";
     S3Error::with_message(ErrorCode::InvalidRequest, message)
-}
-
-fn sigv4a_not_implemented() -> S3Error {
-    let message = "AWS4-ECDSA-P256-SHA256 (SigV4A) is not implemented. Please use AWS4-HMAC-SHA256.";
-    S3Error::with_message(ErrorCode::NotImplemented, message)
-}
-
-/// A header's text, unless it is empty.
-fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim).filter(|text| !text.is_empty())
 }

@@ -1,7 +1,7 @@
 //! The credential of a SigV4 signature, checked against what this server is.
 
-use super::SigningPolicy;
 use super::key::Credential;
+use super::request::SigningPolicy;
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::time::parse_basic_date;
 

@@ -8,10 +8,12 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use s3_types::Timestamp;
 
+use super::content_sha256::anonymous_payload;
 use super::encoding::normalised_path;
 use super::payload_mode::PayloadMode;
+use super::refusal::mismatch;
+use super::request::{SignedRequest, header};
 use super::window::{check_expiry, check_skew, request_time};
-use super::{SignedRequest, anonymous_payload, header, mismatch};
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::query::Query;
 use crate::subresource::Subresource;

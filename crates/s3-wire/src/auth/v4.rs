@@ -12,9 +12,10 @@ use super::content_sha256::{self, ContentSha256};
 use super::encoding::{Hex, hex, hex_str, normalised_path, sha256};
 use super::key::{Credential, SigningKey, SigningKeyCache};
 use super::payload_mode::PayloadMode;
+use super::refusal::{mismatch, shown, sigv4a_not_implemented};
+use super::request::{SignedRequest, SigningPolicy, header};
 use super::scope::{Place, parse_credential};
 use super::window::{check_expiry, check_skew, request_time};
-use super::{SignedRequest, SigningPolicy, header, mismatch, shown};
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::headers::is_of_signature;
 use crate::limits::{CLOCK_SKEW_SECONDS_MAX, PRESIGNED_SECONDS_MAX, SIGNED_ABSENT_MAX};
@@ -72,7 +73,7 @@ impl SigV4Authorization {
         let required = |name| query.get_non_empty(name).ok_or(ErrorCode::AuthorizationQueryParametersError);
         match required("X-Amz-Algorithm")? {
             ALGORITHM => {}
-            ALGORITHM_ECDSA => return Err(super::sigv4a_not_implemented()),
+            ALGORITHM_ECDSA => return Err(sigv4a_not_implemented()),
             _ => {
                 let message = "X-Amz-Algorithm only supports \"AWS4-HMAC-SHA256 and AWS4-ECDSA-P256-SHA256\"";
                 return Err(query_error(message));

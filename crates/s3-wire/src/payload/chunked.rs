@@ -4,9 +4,10 @@ use aws_lc_rs::digest;
 use bytes::Bytes;
 use http::HeaderMap;
 
+use super::incomplete::{incomplete, malformed};
+use super::input::Input;
 use super::line::{LineReader, TooLong};
 use super::trailers::{self, TrailerSection, Trailers};
-use super::{Input, incomplete, malformed};
 use crate::auth::ChunkSigner;
 use crate::auth::encoding::{Hex, array};
 use crate::error::{ErrorCode, Result, S3Error};

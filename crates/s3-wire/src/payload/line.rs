@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::Input;
+use super::input::Input;
 
 /// A line that has not come to its end.
 #[derive(Debug, Default)]

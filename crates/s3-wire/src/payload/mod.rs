@@ -7,13 +7,13 @@
 
 mod chunked;
 mod encode;
+mod incomplete;
+mod input;
 mod line;
 mod trailers;
 
 #[cfg(test)]
 mod tests;
-
-use std::collections::VecDeque;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest;
@@ -29,6 +29,8 @@ use crate::auth::encoding::{array, hex, hex_str};
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::headers::{has, names_framing};
 use chunked::Chunked;
+use incomplete::incomplete;
+use input::Input;
 
 /// Takes the framing off a body.
 ///
@@ -131,43 +133,6 @@ fn framed_unsigned() -> S3Error {
     S3Error::argument_named("Content-Encoding", message)
 }
 
-/// Input that has not been looked at yet.
-#[derive(Default)]
-struct Input {
-    first: Bytes,
-    rest: VecDeque<Bytes>,
-}
-
-impl Input {
-    fn push(&mut self, bytes: Bytes) {
-        if bytes.is_empty() {
-            return;
-        }
-        if self.first.is_empty() {
-            self.first = bytes;
-        } else {
-            self.rest.push_back(bytes);
-        }
-    }
-
-    /// The bytes at hand; empty only if there are none.
-    fn peek(&self) -> &[u8] {
-        &self.first
-    }
-
-    /// Takes up to `length` bytes, all in one piece; none only if there are none.
-    fn take(&mut self, length: u64) -> Bytes {
-        let length = usize::try_from(length).unwrap_or(usize::MAX).min(self.first.len());
-        let taken = self.first.split_to(length);
-        if self.first.is_empty()
-            && let Some(next) = self.rest.pop_front()
-        {
-            self.first = next;
-        }
-        taken
-    }
-}
-
 /// A body that is its own payload.
 struct Plain {
     length: u64,
@@ -249,16 +214,4 @@ impl Plain {
         }
         Ok(Trailers::default())
     }
-}
-
-/// `IncompleteBody`: the payload is not as long as the client said.
-fn incomplete(expected: u64, provided: u64) -> S3Error {
-    S3Error::new(ErrorCode::IncompleteBody)
-        .detail("NumberBytesExpected", expected.to_string())
-        .detail("NumberBytesProvided", provided.to_string())
-}
-
-/// `IncompleteBody`: the framing is not what S3 expects.
-fn malformed() -> S3Error {
-    S3Error::with_message(ErrorCode::IncompleteBody, "The request body terminated unexpectedly")
 }

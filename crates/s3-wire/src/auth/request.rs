@@ -1,0 +1,53 @@
+use http::{HeaderMap, Method};
+
+use crate::query::Query;
+
+/// The parts of a request that signatures cover.
+#[derive(Debug, Clone, Copy)]
+pub struct SignedRequest<'a> {
+    /// The method.
+    pub method: &'a Method,
+    /// The path as it was sent, percent-encoded, without the query.
+    pub raw_path: &'a str,
+    /// The query, decoded.
+    pub query: &'a Query<'a>,
+    /// The headers.
+    pub headers: &'a HeaderMap,
+    /// The host as it was sent, in `Host` or `:authority`.
+    pub host: Option<&'a str>,
+    /// The bucket, where it is in the host and not in the path: SigV2 signs it.
+    pub virtual_bucket: Option<&'a str>,
+}
+
+/// Where SigV2 is accepted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SigV2 {
+    /// Nowhere.
+    Off,
+    /// In presigned URLs.
+    #[default]
+    Presigned,
+    /// There and in the `Authorization` header.
+    All,
+}
+
+/// What signatures this server accepts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SigningPolicy {
+    /// The region that signatures must name.
+    pub region: String,
+    /// Whether SigV2 will do.
+    pub sigv2: SigV2,
+}
+
+impl SigningPolicy {
+    /// Clients without a region of their own say `auto`.
+    pub(super) fn accepts_region(&self, region: &str) -> bool {
+        region == self.region || region == "auto"
+    }
+}
+
+/// A header's text, unless it is empty.
+pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim).filter(|text| !text.is_empty())
+}
