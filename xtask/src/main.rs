@@ -1,6 +1,8 @@
 //! Repository chores: generated documents, conformance runs.
 
 mod conformance;
+#[cfg(test)]
+mod cycles;
 mod docs;
 #[cfg(test)]
 mod layers;

@@ -1,0 +1,337 @@
+//! No module names one that names it, straight or by way of others: then a crate can be read from
+//! one end to the other, and each part tested with what is below it alone.
+//!
+//! A module is a file. What a folder's `mod.rs` re-exports is named by its own module inside that
+//! folder, so that `mod.rs` comes after its files. Code under `cfg(test)` may name anything.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+
+use crate::root;
+
+/// Modules that are in a circle still. A crate that is not named here has none.
+const KNOWN: &[(&str, &[&str])] = &[(
+    "backend-posix",
+    &[
+        "aliases",
+        "bucket",
+        "buckets",
+        "buckets::aside",
+        "buckets::delete",
+        "companions",
+        "conversion",
+        "directories",
+        "exchange",
+        "foreign",
+        "listing",
+        "listing::attributes",
+        "listing::below",
+        "listing::build",
+        "listing::cache",
+        "listing::index",
+        "listing::known",
+        "listing::names",
+        "listing::page",
+        "listing::walk",
+        "lock",
+        "note",
+        "object",
+        "object::beside",
+        "object::cache",
+        "object::copy",
+        "object::delete",
+        "object::open",
+        "object::read",
+        "object::write",
+        "orphans",
+        "ours",
+        "own_mark",
+        "place",
+        "predecessor",
+        "probes",
+        "publish",
+        "record",
+        "record::attribute",
+        "record::codec",
+        "record::companion",
+        "record::parts",
+        "record::raw",
+        "record::sidecar",
+        "record::store",
+        "staging",
+        "store",
+        "sweep",
+        "trust",
+        "unchanged",
+        "upload",
+        "upload::assembly",
+        "upload::complete",
+        "upload::gather",
+        "upload::index",
+        "upload::journal",
+        "upload::list",
+        "upload::part",
+        "upload::slot",
+        "versitygw",
+    ],
+)];
+
+/// A module's path in its crate; the crate's root has none.
+type Module = Vec<String>;
+
+/// Which modules each module names, and one of the paths by which it does.
+type Names = BTreeMap<Module, BTreeMap<Module, String>>;
+
+#[test]
+fn modules_name_only_earlier_ones() {
+    let crates = fs::read_dir(root().join("crates")).unwrap().map(Result::unwrap);
+    let mut wrong = Vec::new();
+    for entry in crates {
+        let crate_name = entry.file_name().into_string().unwrap();
+        let names = names(&entry.path().join("src"));
+        let known = KNOWN.iter().find(|(name, _)| *name == crate_name).map_or(&[][..], |(_, known)| known);
+        let mut left: BTreeSet<&str> = known.iter().copied().collect();
+        for circle in circles(&names) {
+            let new: Vec<_> = circle.iter().filter(|module| !left.contains(&*shown(module))).collect();
+            for module in &new {
+                let into = names[*module].iter().filter(|(named, _)| circle.contains(*named));
+                wrong.extend(into.map(|(_, path)| format!("{crate_name}: {} names {path}", shown(module))));
+            }
+            left.retain(|known| !circle.iter().any(|module| shown(module) == *known));
+        }
+        wrong.extend(
+            left.iter().map(|gone| format!("{crate_name}: {gone} is in no circle now: not in KNOWN")),
+        );
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+fn shown(module: &Module) -> String {
+    if module.is_empty() { "the root".to_owned() } else { module.join("::") }
+}
+
+/// What each file of a crate names.
+fn names(source: &Path) -> Names {
+    let mut files = Vec::new();
+    collect(source, &Module::new(), &mut files);
+    let modules: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
+    let mut names = Names::new();
+    for (module, text) in files {
+        let mut found = Reader { module: &module, inside: 0, modules: &modules, named: BTreeMap::new() };
+        found.visit_file(&syn::parse_file(&text).unwrap());
+        let found = found.named;
+        names.insert(module, found);
+    }
+    names
+}
+
+fn collect(folder: &Path, module: &Module, files: &mut Vec<(Module, String)>) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let below = || [&module[..], std::slice::from_ref(&stem)].concat();
+        if path.is_dir() {
+            collect(&path, &below(), files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") && stem != "main" {
+            let is_own = stem == "mod" || (stem == "lib" && module.is_empty());
+            files.push((if is_own { module.clone() } else { below() }, fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
+/// Finds the modules that a file names.
+struct Reader<'a> {
+    module: &'a Module,
+    /// How many modules are open that have no file of their own.
+    inside: usize,
+    modules: &'a BTreeSet<Module>,
+    named: BTreeMap<Module, String>,
+}
+
+impl Reader<'_> {
+    /// Takes note of a path, as far as it leads through modules of this crate.
+    fn note(&mut self, path: &[String]) {
+        let Some(first) = path.first() else { return };
+        let mut place = self.module.clone();
+        let mut rest = path;
+        match first.as_str() {
+            "crate" => (place, rest) = (Module::new(), &path[1..]),
+            "self" => rest = &path[1..],
+            "super" => {
+                let ups = path.iter().take_while(|part| *part == "super").count();
+                rest = &path[ups..];
+                for _ in 0..ups.saturating_sub(self.inside) {
+                    place.pop();
+                }
+            }
+            // Something of another crate, or of this file.
+            _ if !self.modules.contains(&[&place[..], &path[..1]].concat()) => return,
+            _ => {}
+        }
+        for part in rest {
+            place.push(part.clone());
+            if !self.modules.contains(&place) {
+                place.pop();
+                break;
+            }
+        }
+        if place != *self.module {
+            self.named.entry(place).or_insert_with(|| path.join("::"));
+        }
+    }
+
+    fn note_tree(&mut self, before: &[String], tree: &syn::UseTree) {
+        let with = |name: &syn::Ident| [before, &[name.to_string()]].concat();
+        match tree {
+            syn::UseTree::Path(path) => self.note_tree(&with(&path.ident), &path.tree),
+            syn::UseTree::Name(name) if name.ident == "self" => self.note(before),
+            syn::UseTree::Name(name) => self.note(&with(&name.ident)),
+            syn::UseTree::Rename(name) => self.note(&with(&name.ident)),
+            syn::UseTree::Glob(_) => self.note(before),
+            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.note_tree(before, tree)),
+        }
+    }
+
+    /// Paths in what is given to a macro.
+    fn note_tokens(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = Vec::new();
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Punct(mark) if mark.as_char() == ':' => colons += 1,
+                TokenTree::Ident(name) => {
+                    if colons != 2 {
+                        self.note(&std::mem::take(&mut path));
+                    }
+                    path.push(name.to_string());
+                    colons = 0;
+                }
+                other => {
+                    self.note(&std::mem::take(&mut path));
+                    colons = 0;
+                    if let TokenTree::Group(group) = other {
+                        self.note_tokens(group.stream());
+                    }
+                }
+            }
+        }
+        self.note(&path);
+    }
+}
+
+impl<'ast> Visit<'ast> for Reader<'_> {
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        if !is_test(attributes(item)) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        self.inside += 1;
+        visit::visit_item_mod(self, item);
+        self.inside -= 1;
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        self.note_tree(&[], &item.tree);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        if path.segments.len() > 1 {
+            self.note(&path.segments.iter().map(|part| part.ident.to_string()).collect::<Vec<_>>());
+        }
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        self.note_tokens(call.tokens.clone());
+    }
+
+    fn visit_impl_item(&mut self, item: &'ast syn::ImplItem) {
+        let attributes = match item {
+            syn::ImplItem::Fn(item) => &item.attrs[..],
+            syn::ImplItem::Const(item) => &item.attrs,
+            _ => &[],
+        };
+        if !is_test(attributes) {
+            visit::visit_impl_item(self, item);
+        }
+    }
+}
+
+fn attributes(item: &syn::Item) -> &[syn::Attribute] {
+    match item {
+        syn::Item::Const(item) => &item.attrs,
+        syn::Item::Fn(item) => &item.attrs,
+        syn::Item::Impl(item) => &item.attrs,
+        syn::Item::Mod(item) => &item.attrs,
+        syn::Item::Static(item) => &item.attrs,
+        syn::Item::Struct(item) => &item.attrs,
+        syn::Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+/// True under `cfg(test)`, and in what tests of other crates alone are given.
+fn is_test(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute.parse_args::<syn::Path>().is_ok_and(|condition| condition.is_ident("test"))
+    })
+}
+
+/// The groups of modules that name each other, straight or by way of others.
+fn circles(names: &Names) -> Vec<BTreeSet<Module>> {
+    let reached: BTreeMap<&Module, BTreeSet<&Module>> =
+        names.keys().map(|module| (module, reached_from(module, names))).collect();
+    let mut circles: Vec<BTreeSet<Module>> = Vec::new();
+    for (module, reaches) in &reached {
+        let is_known = circles.iter().any(|circle| circle.contains(*module));
+        if reaches.contains(module) && !is_known {
+            let back = reaches.iter().filter(|other| reached[*other].contains(module));
+            circles.push(back.map(|other| (*other).clone()).collect());
+        }
+    }
+    circles
+}
+
+fn reached_from<'a>(start: &'a Module, names: &'a Names) -> BTreeSet<&'a Module> {
+    let (mut reached, mut next) = (BTreeSet::new(), vec![start]);
+    while let Some(module) = next.pop() {
+        let all = names.get(module).into_iter().flat_map(BTreeMap::keys);
+        next.extend(all.filter(|one| reached.insert(*one)));
+    }
+    reached
+}
+
+#[test]
+fn circles_are_found() {
+    let at = |path: &str| path.split("::").map(str::to_owned).collect::<Module>();
+    let modules: BTreeSet<Module> =
+        ["a", "b", "b::c", "d"].map(at).into_iter().chain([Module::new()]).collect();
+    let read = |module: &str, text: &str| {
+        let module = at(module);
+        let mut found = Reader { module: &module, inside: 0, modules: &modules, named: BTreeMap::new() };
+        found.visit_file(&syn::parse_file(text).unwrap());
+        let named = found.named;
+        (module, named)
+    };
+    let of = |text: &str| read("b::c", text).1.into_keys().map(|named| shown(&named)).collect::<Vec<_>>();
+    assert_eq!(of("use crate::{a::X, d}; use std::io;"), ["a", "d"]);
+    assert_eq!(of("fn f() { super::g(); super::super::a::g() }"), ["a", "b"]);
+    assert_eq!(of("mod x { use super::super::h; }"), ["b"]);
+    assert_eq!(of("fn f() { println!(\"{}\", crate::a::g()) }"), ["a"]);
+    assert_eq!(of("#[cfg(test)] mod tests { use crate::a; } #[cfg(test)] use crate::d;"), [""; 0]);
+    assert_eq!(of("use crate::Root;"), ["the root"]);
+    let names = Names::from([
+        read("a", "use crate::b::c::X;"),
+        read("b", "mod c; pub use c::X;"),
+        read("b::c", "use crate::d::Y;"),
+        read("d", "fn f() -> crate::a::Z {}"),
+    ]);
+    assert_eq!(circles(&names), [BTreeSet::from(["a", "b::c", "d"].map(at))]);
+}
