@@ -113,12 +113,12 @@ class TestStat:
         assert done.returncode == 2 and "No such file or directory" in done.stderr
         assert "served" not in done.stderr, done.stderr
 
-    @pytest.mark.parametrize("command", [["fsck"], ["sweep"], ["import", "versitygw"]], ids=" ".join)
+    @pytest.mark.parametrize("command", ["fsck", "sweep"])
     def test_a_part_of_a_tree(self, bucket, command):
         """A bucket is not taken for a tree in which all is well."""
         bucket.put("a/b", b"1")
         for part in (bucket.tree, bucket.tree / "a"):
-            told = run(*command, part, status=2)
+            told = run(command, part, status=2)
             assert f'in "{bucket.name}" there: give {bucket.server.tree}' in told
         run("fsck", bucket.server.tree)
 

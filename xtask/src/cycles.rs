@@ -1,6 +1,8 @@
 //! No module names one that names it, straight or by way of others: then a crate can be read from
 //! one end to the other, and each part tested with what is below it alone.
 //!
+//! Methods name no module: an inherent `impl` stands in the folder of its type, not above its callers.
+//!
 //! A module is a file. What a folder's `mod.rs` re-exports is named by its own module inside that
 //! folder, so that `mod.rs` comes after its files. Code under `cfg(test)` may name anything.
 
@@ -121,9 +123,7 @@ fn names(source: &Path) -> Names {
     let modules: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
     let mut names = Names::new();
     for (module, text) in files {
-        let mut found = Reader { module: &module, inside: 0, modules: &modules, named: BTreeMap::new() };
-        found.visit_file(&syn::parse_file(&text).unwrap());
-        let found = found.named;
+        let found = read(&module, &text, &modules);
         names.insert(module, found);
     }
     names
@@ -149,38 +149,63 @@ struct Reader<'a> {
     /// How many modules are open that have no file of their own.
     inside: usize,
     modules: &'a BTreeSet<Module>,
+    /// Modules by the names that the file has for them.
+    imported: BTreeMap<String, Module>,
     named: BTreeMap<Module, String>,
 }
 
+/// What a file with this text names.
+fn read(module: &Module, text: &str, modules: &BTreeSet<Module>) -> BTreeMap<Module, String> {
+    let (imported, named) = (BTreeMap::new(), BTreeMap::new());
+    let mut reader = Reader { module, inside: 0, modules, imported, named };
+    let file = syn::parse_file(text).unwrap();
+    // Once more, now that all imports are known.
+    reader.visit_file(&file);
+    reader.visit_file(&file);
+    reader.named
+}
+
 impl Reader<'_> {
-    /// Takes note of a path, as far as it leads through modules of this crate.
-    fn note(&mut self, path: &[String]) {
-        let Some(first) = path.first() else { return };
-        let mut place = self.module.clone();
-        let mut rest = path;
-        match first.as_str() {
-            "crate" => (place, rest) = (Module::new(), &path[1..]),
-            "self" => rest = &path[1..],
-            "super" => {
-                let ups = path.iter().take_while(|part| *part == "super").count();
-                rest = &path[ups..];
-                for _ in 0..ups.saturating_sub(self.inside) {
-                    place.pop();
-                }
+    /// Takes note of a path, as far as it leads through modules of this crate. Returns the module
+    /// if that is all of it.
+    fn note(&mut self, path: &[String]) -> Option<Module> {
+        let (mut place, mut rest) = (self.module.clone(), path);
+        let mut ups = 0_usize;
+        while let Some(first) = rest.first() {
+            match first.as_str() {
+                "crate" => place = Module::new(),
+                "self" => {}
+                "super" => ups += 1,
+                _ => break,
             }
-            // Something of another crate, or of this file.
-            _ if !self.modules.contains(&[&place[..], &path[..1]].concat()) => return,
-            _ => {}
+            rest = &rest[1..];
         }
-        for part in rest {
-            place.push(part.clone());
-            if !self.modules.contains(&place) {
-                place.pop();
+        for _ in 0..ups.saturating_sub(self.inside) {
+            place.pop();
+        }
+        if rest.len() == path.len() {
+            let first = rest.first()?;
+            let child = [&place[..], &rest[..1]].concat();
+            // Else it is something of another crate, or of this file.
+            place = if self.modules.contains(&child) { child } else { self.imported.get(first)?.clone() };
+            rest = &rest[1..];
+        }
+        while let Some(part) = rest.first() {
+            let below = [&place[..], std::slice::from_ref(part)].concat();
+            if !self.modules.contains(&below) {
                 break;
             }
+            (place, rest) = (below, &rest[1..]);
         }
         if place != *self.module {
-            self.named.entry(place).or_insert_with(|| path.join("::"));
+            self.named.entry(place.clone()).or_insert_with(|| path.join("::"));
+        }
+        rest.is_empty().then_some(place)
+    }
+
+    fn import(&mut self, name: &str, path: &[String]) {
+        if let Some(module) = self.note(path) {
+            self.imported.insert(name.to_owned(), module);
         }
     }
 
@@ -188,10 +213,22 @@ impl Reader<'_> {
         let with = |name: &syn::Ident| [before, &[name.to_string()]].concat();
         match tree {
             syn::UseTree::Path(path) => self.note_tree(&with(&path.ident), &path.tree),
-            syn::UseTree::Name(name) if name.ident == "self" => self.note(before),
-            syn::UseTree::Name(name) => self.note(&with(&name.ident)),
-            syn::UseTree::Rename(name) => self.note(&with(&name.ident)),
-            syn::UseTree::Glob(_) => self.note(before),
+            syn::UseTree::Name(name) if name.ident == "self" => {
+                let last = before.last().cloned().unwrap_or_default();
+                self.import(&last, before);
+            }
+            syn::UseTree::Name(name) => self.import(&name.ident.to_string(), &with(&name.ident)),
+            syn::UseTree::Rename(name) => self.import(&name.rename.to_string(), &with(&name.ident)),
+            syn::UseTree::Glob(_) => {
+                let Some(module) = self.note(before) else { return };
+                let children = self
+                    .modules
+                    .iter()
+                    .filter(|child| child.split_last().is_some_and(|(_, above)| above == module));
+                let children: Vec<_> =
+                    children.filter_map(|child| Some((child.last()?.clone(), child.clone()))).collect();
+                self.imported.extend(children);
+            }
             syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.note_tree(before, tree)),
         }
     }
@@ -248,7 +285,12 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        self.visit_path(&call.path);
         self.note_tokens(call.tokens.clone());
+    }
+
+    fn visit_meta_list(&mut self, list: &'ast syn::MetaList) {
+        self.note_tokens(list.tokens.clone());
     }
 
     fn visit_impl_item(&mut self, item: &'ast syn::ImplItem) {
@@ -313,13 +355,7 @@ fn circles_are_found() {
     let at = |path: &str| path.split("::").map(str::to_owned).collect::<Module>();
     let modules: BTreeSet<Module> =
         ["a", "b", "b::c", "d"].map(at).into_iter().chain([Module::new()]).collect();
-    let read = |module: &str, text: &str| {
-        let module = at(module);
-        let mut found = Reader { module: &module, inside: 0, modules: &modules, named: BTreeMap::new() };
-        found.visit_file(&syn::parse_file(text).unwrap());
-        let named = found.named;
-        (module, named)
-    };
+    let read = |module: &str, text: &str| (at(module), read(&at(module), text, &modules));
     let of = |text: &str| read("b::c", text).1.into_keys().map(|named| shown(&named)).collect::<Vec<_>>();
     assert_eq!(of("use crate::{a::X, d}; use std::io;"), ["a", "d"]);
     assert_eq!(of("fn f() { super::g(); super::super::a::g() }"), ["a", "b"]);
@@ -327,6 +363,13 @@ fn circles_are_found() {
     assert_eq!(of("fn f() { println!(\"{}\", crate::a::g()) }"), ["a"]);
     assert_eq!(of("#[cfg(test)] mod tests { use crate::a; } #[cfg(test)] use crate::d;"), [""; 0]);
     assert_eq!(of("use crate::Root;"), ["the root"]);
+    assert_eq!(of("fn f() { x::g() } use crate::a as x;"), ["a"]);
+    assert_eq!(of("use super::super::*; fn f() { d::g() }"), ["the root", "d"]);
+    assert_eq!(of("crate::a::m!(); #[arg(parser = crate::d::f)] struct S;"), ["a", "d"]);
+    assert_eq!(
+        read("d", "use crate::b; fn f() { b::c::g() }").1.into_keys().collect::<Vec<_>>(),
+        [at("b"), at("b::c")]
+    );
     let names = Names::from([
         read("a", "use crate::b::c::X;"),
         read("b", "mod c; pub use c::X;"),

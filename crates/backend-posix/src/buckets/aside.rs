@@ -138,7 +138,8 @@ impl<'s> Aside<'s> {
     }
 
     fn has_uploads(&self) -> bool {
-        rustix::fs::statat(&self.fd, UPLOADS, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+        let uploads = resolve::create_here(&self.fd, UPLOADS, DIRECTORY, Mode::empty());
+        uploads.and_then(|uploads| has_only(uploads, |_| false)) == Ok(false)
     }
 
     fn entries(&self) -> Io<Vec<String>> {
@@ -226,7 +227,7 @@ pub(crate) enum Ended {
 pub(crate) fn may_end(store: &Store, name: &str) -> bool {
     let empty = || {
         let opened = resolve::create_here(&store.root, name, DIRECTORY, Mode::empty())?;
-        entries(&opened).map(|names| names.is_empty())
+        has_only(opened, |_| false)
     };
     empty() == Ok(true) || Aside::find(store, name).is_some()
 }

@@ -94,7 +94,7 @@ pub fn locate(path: &Path, tree: Option<&Path>) -> Result<Located, LocateError> 
 /// nothing there, whatever is wrong. One that was served is a tree of its own, wherever it is.
 pub fn refuse_part_of_tree(directory: &Path) -> Result<(), String> {
     let Ok(place) = directory.canonicalize() else { return Ok(()) };
-    let Some(root) = find_root(&place).filter(|root| *root != place && marker(&place).is_none()) else {
+    let Some(root) = find_root(&place).filter(|root| *root != place && !was_served(&place)) else {
         return Ok(());
     };
     let bucket = place.strip_prefix(&root).ok().and_then(|inside| inside.iter().next());
@@ -123,7 +123,7 @@ fn find_root(place: &Path) -> Option<PathBuf> {
         if let Some(above) = above.filter(|above| is_bucket(directory) && is_credible(above, directory)) {
             return Some(above.to_owned());
         }
-        marker(directory).is_some_and(|marker| is_credible(directory, &marker)).then(|| directory.to_owned())
+        was_served(directory).then(|| directory.to_owned())
     };
     if let Some(root) = place.ancestors().filter_map(root_at).last() {
         return Some(root);
@@ -135,11 +135,11 @@ fn find_root(place: &Path) -> Option<PathBuf> {
     found.then(|| place.to_owned())
 }
 
-/// A file that is only in a root that was served.
-fn marker(directory: &Path) -> Option<PathBuf> {
+/// True for the root of a tree that was served.
+fn was_served(directory: &Path) -> bool {
     let own = directory.join(OWN_DIRECTORY);
     let names = ["account.toml", "credentials.toml", METADATA];
-    names.map(|name| own.join(name)).into_iter().find(|path| path.exists())
+    names.map(|name| own.join(name)).iter().any(|path| path.exists() && is_credible(directory, path))
 }
 
 /// False if anyone can have made a trace in what would be the root (`/tmp`), and someone else has.

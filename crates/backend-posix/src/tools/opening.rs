@@ -6,7 +6,6 @@ use backend::{BackendError, Result};
 use rustix::fs::FileType;
 use s3_types::BucketName;
 
-use super::locate::refuse_part_of_tree;
 use crate::fs::reading::entries;
 use crate::options::{Durability, Options};
 use crate::resolve::{self, DIRECTORY};
@@ -18,7 +17,6 @@ pub(crate) const CAN_BE_REPEATED: Durability = Durability::None;
 
 /// Opens a tree; one that will only be looked at is not written to, not even for a moment.
 pub(crate) fn open(root: &Path, only_look: bool, durability: Durability) -> Result<Store, String> {
-    refuse_part_of_tree(root)?;
     let options = Options { durability, ..Options::default() };
     let opened = if only_look {
         Store::attach(root, options).map(Store::handing_over)

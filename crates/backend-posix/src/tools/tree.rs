@@ -1,5 +1,8 @@
 //! All that is in a bucket, in whatever order: also what no key reaches.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 
@@ -23,9 +26,8 @@ pub(crate) enum Found {
     Directory(Directory),
     /// Anything but a directory that the walk enters.
     Entry { directory: Directory, name: String, kind: FileType },
-    /// What has a name that no key has, for the reason that it is not UTF-8. Here it is with what
-    /// can be shown of it.
-    NotText(String),
+    /// What has a name that no key has, for the reason that it is not UTF-8.
+    NotText(PathBuf),
     /// What can't be read, or even looked at.
     Unreadable(String, BackendError),
 }
@@ -84,7 +86,8 @@ impl Iterator for Tree<'_> {
                 }
             };
             let Ok(name) = entry.file_name().to_str() else {
-                return Some(Found::NotText(join(&directory.path, &entry.file_name().to_string_lossy())));
+                let name = OsStr::from_bytes(entry.file_name().to_bytes());
+                return Some(Found::NotText(Path::new(&directory.path).join(name)));
             };
             if matches!(name, "." | "..") || (directory.path.is_empty() && name == keymap::OWN_DIRECTORY) {
                 continue;
@@ -180,7 +183,7 @@ mod tests {
                 Found::Directory(directory) => directory.path + "/",
                 Found::Entry { directory, name, .. } => join(&directory.path, &name),
                 Found::Unreadable(path, error) => panic!("{path}: {error}"),
-                Found::NotText(path) => panic!("{path}"),
+                Found::NotText(path) => panic!("{}", path.display()),
             };
             // Where records are in files, each directory of objects has a folder of them.
             if !(path.ends_with(RECORDS) && scene.store.sidecars()) {

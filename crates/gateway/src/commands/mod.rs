@@ -160,7 +160,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// A path on one line: names may have line breaks, which must not pass for further results. One
-/// that is not UTF-8 is quoted, with its bytes as a shell takes them in `$'...'`.
+/// that is not UTF-8 is quoted, with its other bytes as `\xFF`.
 #[expect(clippy::unnecessary_debug_formatting, reason = "it is what shows the bytes")]
 fn shown(path: &Path) -> String {
     path.to_str().map_or_else(|| format!("{path:?}"), |text| one_line(text).into_owned())

@@ -168,11 +168,11 @@ impl Check<'_> {
         self.report.problem(kind, self.path.join(path), explanation.to_owned(), repair);
     }
 
-    pub fn not_shown(&self, path: &str, explanation: &str) {
+    pub fn not_shown(&self, path: impl AsRef<Path>, explanation: &str) {
         self.note(ProblemKind::NotShown, path, format!("S3 does not show it: {explanation}"));
     }
 
-    pub fn note(&self, kind: ProblemKind, path: &str, explanation: String) {
+    pub fn note(&self, kind: ProblemKind, path: impl AsRef<Path>, explanation: String) {
         let (path, state) = (self.path.join(path), ProblemState::Note);
         (self.report.report)(Problem { kind, path, explanation, state });
     }

@@ -25,6 +25,7 @@ use crate::file_info;
 use crate::layout::aside;
 use crate::options::Durability;
 use crate::store::Store;
+use crate::tools::locate::refuse_part_of_tree;
 use crate::tools::opening::{for_each_bucket, open};
 use crate::tools::progress::Progress;
 use crate::tools::tree;
@@ -38,6 +39,7 @@ pub fn fsck(
     progress: &Progress,
     report: &(dyn Fn(Problem) + Sync),
 ) -> Result<(), String> {
+    refuse_part_of_tree(root)?;
     let store = open(root, !options.repair, Durability::Full)?;
     let report = Reporter { repair: options.repair, unreadable: AtomicBool::new(false), report };
     for name in &options.buckets {

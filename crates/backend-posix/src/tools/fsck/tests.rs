@@ -23,8 +23,8 @@ fn run(scene: &Scene, repair: bool, age: Duration) -> BTreeMap<String, (ProblemK
     let root = scene.path().parent().unwrap().to_owned();
     let options = FsckOptions { repair, buckets: Vec::new(), age, jobs: 2 };
     fsck(&root, &options, &Progress::default(), &|problem| {
-        let path = problem.path.strip_prefix(&root).unwrap().to_str().unwrap();
-        let path = path.strip_prefix("bucket/").unwrap_or(path).to_owned();
+        let path = problem.path.strip_prefix(&root).unwrap().to_string_lossy();
+        let path = path.strip_prefix("bucket/").unwrap_or(&path).to_owned();
         assert!(found.lock().unwrap().insert(path, (problem.kind, problem.state)).is_none());
     })
     .unwrap();
