@@ -20,8 +20,8 @@ import tempfile
 from common import ROOT, bench
 from servers import BINARY, Running, started
 
-# On both sides of 256 KiB, from which on GETs are sent another way, and what bodies of PUTs wait for
-# to be digested together.
+# On both sides of 256 KiB, from which on GETs are sent another way, and what bodies of PUTs wait
+# for to be digested together.
 CALIBRATED = {"head": None, "get": "1k,128k,512k,16m", "put": "1k,128k,512k,16m"}
 PREDICTED = {"get": "16k,2m,8m", "put": "8k,256k,4m"}
 CONCURRENCY = {"head": 20, "get": 20, "put": 64}

@@ -1,7 +1,8 @@
 //! No module names one that names it, straight or by way of others: then a crate can be read from
 //! one end to the other, and each part tested with what is below it alone.
 //!
-//! Methods name no module: an inherent `impl` stands in the folder of its type, not above its callers.
+//! Methods name no module: an inherent `impl` stands in the folder of its type, not above its
+//! callers.
 //!
 //! A module is a file. What a folder's `mod.rs` re-exports is named by its own module inside that
 //! folder, so that `mod.rs` comes after its files. Code under `cfg(test)` may name anything.

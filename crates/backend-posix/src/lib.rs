@@ -113,12 +113,13 @@
 //!
 //! # Modules
 //! [`keymap`] (keys to paths), [`layout`] (all other names on disk), [`record`] (the attribute),
-//! [`resolve`] and [`bucket`] (opening paths), [`fs`] (what is in directories, and their end), [`place`] (where an object is), [`staging`] and [`publish`] (writing), [`directories`]
-//! (making and pruning them), [`exchange`] (files that become some), [`conversion`] (the same by
-//! steps), [`object`], [`listing`] and [`upload`] (S3's operations), [`predecessor`] (which object
-//! an upload's conditions are about), [`sweep`] (leftovers), [`flat`] (directories with too many names), [`tools`] (what an operator runs on a
-//! tree), [`volume`] and [`probes`] (what a file system is like), [`presence`] (whether the tree is
-//! still where its path leads).
+//! [`resolve`] and [`bucket`] (opening paths), [`fs`] (what is in directories, and their end),
+//! [`place`] (where an object is), [`staging`] and [`publish`] (writing), [`directories`] (making
+//! and pruning them), [`exchange`] (files that become some), [`conversion`] (the same by steps),
+//! [`object`], [`listing`] and [`upload`] (S3's operations), [`predecessor`] (which object an
+//! upload's conditions are about), [`sweep`] (leftovers), [`flat`] (directories with too many
+//! names), [`tools`] (what an operator runs on a tree), [`volume`] and [`probes`] (what a file
+//! system is like), [`presence`] (whether the tree is still where its path leads).
 
 #![forbid(unsafe_code)]
 #![allow(rustdoc::private_intra_doc_links, reason = "these pages are for those who work on the crate")]
@@ -206,7 +207,7 @@ pub use limits::{BUCKET_THREADS_MAX, LOCK_WAITERS_OF_ALL, TREE_THREADS_MAX, VOLU
 pub use options::{Durability, Metadata, Options, SweepOptions, Symlinks};
 pub use store::OpenError;
 
-/// What the thread does that watches whether the tree is still there.
+/// The work of the thread that watches whether the tree is still there.
 const WATCH: Watch<Store> =
     Watch { look: |store| store.presence.look(&store.root), look_after: Store::look_after };
 

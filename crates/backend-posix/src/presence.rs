@@ -106,7 +106,7 @@ impl Presence {
     }
 }
 
-/// What is done about a tree, from a thread that watches for it until the tree is dropped.
+/// The work of a thread that watches a tree until it is dropped.
 pub(crate) struct Watch<T> {
     /// At each change of the mount table.
     pub look: fn(&T),

@@ -184,7 +184,8 @@ fn sure(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode, resolve: Re
     rustix::fs::openat2(directory, path, flags, mode, resolve)
 }
 
-/// [`file_info::at`] for a path, none of whose names is followed: ELOOP if a symbolic link is on the way.
+/// [`file_info::at`] for a path, none of whose names is followed: ELOOP if a symbolic link is on
+/// the way.
 pub(crate) fn at_path(directory: impl AsFd, path: &str) -> Io<FileInfo> {
     let look = || file_info::of(plain(&directory, path, PLACE | OFlags::NOFOLLOW)?);
     match look() {

@@ -16,8 +16,8 @@ pub enum ReadSelector {
     /// All.
     #[default]
     Whole,
-    /// A range; all, where [`Conditions::if_range`](s3_types::Conditions::if_range) does not hold, or where some last bytes of none
-    /// are wanted.
+    /// A range; all, where [`Conditions::if_range`](s3_types::Conditions::if_range) does not hold,
+    /// or where some last bytes of none are wanted.
     Range(ByteRange),
     /// One part by its number. An object that was not uploaded in parts is its own part 1.
     Part(u32),

@@ -1,4 +1,4 @@
-//! What is in a directory.
+//! Reading directories.
 
 use std::collections::HashMap;
 use std::ffi::CStr;

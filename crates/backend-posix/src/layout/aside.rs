@@ -4,9 +4,9 @@ use s3_types::BucketName;
 
 use crate::unique;
 
-/// What the names of such directories start with; then come the bucket, when it was created, and
-/// what makes them unique. Without a bucket, they are of none: what a file system is tried in, or a
-/// `.slipway` that is being made.
+/// Prefix of the name of a directory in the root that waits to be removed. The bucket, the time of
+/// its creation and a unique part follow. A name without a bucket is of a directory in which a file
+/// system is tried, or of a `.slipway` that is being made.
 pub(crate) const PREFIX: &str = ".slipway,deleting,";
 
 pub(crate) fn prefix_of(name: &BucketName, identity: &str) -> String {

@@ -20,8 +20,8 @@ pub(crate) fn name_beside_file() -> String {
     format!("{BESIDE_FILE}{}", unique::name())
 }
 
-/// What the directory is called that is to have one of these names, as long as it has no mark: such
-/// as the sweep removes.
+/// The name of a directory that is to get the name `prepared`, as long as it has no mark. The sweep
+/// removes directories of such names.
 pub(crate) fn name_of_unmarked(prepared: &str) -> String {
     if prepared.starts_with(BESIDE_FILE) { scattered_name() } else { unique::name() }
 }
@@ -36,8 +36,8 @@ pub(crate) fn is_in_staging(name: &str) -> bool {
     name.strip_prefix(IN_STAGING).is_some_and(unique::is_name)
 }
 
-/// What the names of one exchange share: of what is prepared, of what came out, of the note. `None`
-/// for other names.
+/// The id that all names of one exchange share: of the prepared directory, of the file that came
+/// out, and of the note. `None` for other names.
 pub(crate) fn id_of(name: &str) -> Option<&str> {
     let id = [BESIDE_FILE, IN_STAGING, NOTE].into_iter().find_map(|prefix| name.strip_prefix(prefix));
     id.filter(|id| unique::is_name(id))

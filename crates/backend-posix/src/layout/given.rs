@@ -3,7 +3,7 @@
 use super::scattered::id_of_scattered;
 use crate::unique;
 
-/// What the name of such a note begins with; the rest is as in the name of the file.
+/// Prefix of the name of such a note. The unique part of the file's name follows.
 pub(crate) const GIVEN: &str = "g";
 
 /// True for the name of a note of a file that is given away.

@@ -1,4 +1,4 @@
-//! Where the rest of long records is.
+//! The directory of long records' second parts.
 
-/// Where companions are, in `.slipway`.
+/// Directory of companions, in `.slipway`.
 pub(crate) const OVERFLOW: &str = "overflow";

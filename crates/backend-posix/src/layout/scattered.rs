@@ -5,10 +5,10 @@ use crate::unique;
 /// Has a note for each directory that something was ever staged in.
 pub(crate) const SCATTERED: &str = "scattered";
 
-/// What the names of such things start with.
+/// Prefix of these names.
 pub(crate) const SCATTERED_PREFIX: &str = ".slipway,t";
 
-/// What makes the name of a file that is staged in a directory of keys unique; `None` for other
+/// The unique part of the name of a file that is staged in a directory of keys; `None` for other
 /// names.
 pub(crate) fn id_of_scattered(name: &str) -> Option<&str> {
     name.strip_prefix(SCATTERED_PREFIX).filter(|id| unique::is_name(id))

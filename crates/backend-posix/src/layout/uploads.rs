@@ -1,12 +1,12 @@
 //! Names of uploads, and of what is left of them.
 
-/// Where uploads are, in `.slipway`.
+/// Directory of uploads, in `.slipway`.
 pub(crate) const UPLOADS: &str = "uploads";
 
-/// Where receipts are, in `.slipway`.
+/// Directory of receipts, in `.slipway`.
 pub(crate) const COMPLETED: &str = "completed";
 
-/// How long an id is.
+/// Length of an upload's id, in characters.
 pub(crate) const ID_LENGTH: usize = 48;
 
 /// True for what could be the id of an upload.

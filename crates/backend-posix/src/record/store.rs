@@ -173,8 +173,8 @@ pub(crate) fn put_staged(store: &Store, file: impl AsFd, record: Record) -> Io<O
     Ok(Some(Rest::Companion(Box::new(companion))))
 }
 
-/// [`write_whole`](crate::fs::linking::write_whole) in a bucket's `.slipway`. It belongs to the owner of that, also if this is root
-/// on behalf of another.
+/// [`write_whole`](crate::fs::linking::write_whole) in a bucket's `.slipway`. It belongs to the
+/// owner of that, also if this is root on behalf of another.
 pub(crate) fn write_own(
     bucket: &Bucket<'_>,
     directory: impl AsFd,

@@ -14,7 +14,8 @@ pub(super) trait Vector<const LANES: usize>: Word {
     fn transpose(blocks: [&Block; LANES]) -> [Self; 16];
 }
 
-/// See [`Kernel::add`](crate::kernel::Kernel::add). To be inlined where the vectors' instructions can be, too.
+/// See [`Kernel::add`](crate::kernel::Kernel::add). To be inlined where the vectors' instructions
+/// can be, too.
 #[inline(always)]
 pub(super) fn add<A: Algorithm, V: Vector<LANES>, const LANES: usize>(
     states: &mut [&mut A::State<u32>],

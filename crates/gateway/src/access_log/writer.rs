@@ -24,8 +24,8 @@ pub(super) struct Writer {
     losses: Losses,
 }
 
-/// Lines that were lost, and what the log says of them. Numbers are values of the counter of dropped
-/// lines, [`Counts::dropped`].
+/// Lines that were lost, and what the log says of them. Numbers are values of the counter of
+/// dropped lines, [`Counts::dropped`].
 #[derive(Default)]
 struct Losses {
     /// At the last warning.

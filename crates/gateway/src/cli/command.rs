@@ -46,11 +46,11 @@ pub enum Command {
     /// Tell what a storage would give a load: space, what survives, rates by what binds, gateways,
     /// cost. Exit status: 0 it fits; 1 it does not; 2 could not tell
     Plan(Box<PlanOptions>),
-    /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is not,
-    /// or does not answer
+    /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is
+    /// not, or does not answer
     Ready(ReadyOptions),
-    /// Show what gateways do, as it happens, by their --ops-listen. Exit status: 0 shown; 1 some did
-    /// not answer at the end; 2 none did
+    /// Show what gateways do, as it happens, by their --ops-listen. Exit status: 0 shown; 1 some
+    /// did not answer at the end; 2 none did
     Top(TopOptions),
     /// Print a completion script for a shell
     Completions {

@@ -1,4 +1,4 @@
-//! What is asked of a check, what it tells, and what its parts share.
+//! Options of a check, the problems that it reports, and the context that its parts share.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
