@@ -303,7 +303,7 @@ mod tests {
     fn keys(scene: &Scene) -> Vec<String> {
         let (bucket, prefix) = (scene.name.clone(), String::new());
         let query = listing::Query { bucket, prefix, delimiter: None, start: None, max_items: 10 };
-        let page = listing::list(&scene.store, &query).unwrap();
+        let page = listing::list(scene, &query).unwrap();
         page.items.iter().map(|item| format!("{item:?}").split('"').nth(1).unwrap().to_owned()).collect()
     }
 

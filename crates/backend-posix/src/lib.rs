@@ -192,11 +192,11 @@ use backend::{
 use s3_types::{BucketName, Conditions, UnixAccount, UploadId};
 
 use crate::keymap::ObjectPath;
-use crate::object::{Copy, Destination, ReadRequest, Source, Writer};
+use crate::object::{Copy, Destination, ObjectCache, ReadRequest, Source, Writer};
 use crate::options::DEFAULT_CHECKSUM;
 use crate::publish::Target;
 use crate::store::Store;
-use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
+use crate::upload::{Complete, CopyPart, Founded, PartTarget, UploadIndexes, UploadName, UploadsQuery};
 
 use crate::presence::Watch;
 
@@ -211,10 +211,32 @@ pub use store::OpenError;
 const WATCH: Watch<Store> =
     Watch { look: |store| store.presence.look(&store.root), look_after: Store::look_after };
 
+/// What is kept in memory of a tree, which is good without it.
+#[derive(Debug)]
+struct Caches {
+    listing: listing::Caches,
+    objects: ObjectCache,
+    uploads: UploadIndexes,
+    /// Assemblies of this gateway's making.
+    founded: Arc<Founded>,
+}
+
+impl Caches {
+    fn new(options: &Options) -> Self {
+        Self {
+            listing: listing::Caches::new(options.index_cache_bytes),
+            objects: ObjectCache::new(options.object_cache_bytes),
+            uploads: UploadIndexes::new(options.index_cache_bytes),
+            founded: Arc::default(),
+        }
+    }
+}
+
 /// A directory tree as a [`Backend`]. Its sweep is safe at any time, on a live tree.
 #[derive(Debug, Clone)]
 pub struct PosixBackend {
     store: Arc<Store>,
+    caches: Arc<Caches>,
     volumes: Arc<Volumes>,
     /// Where foreign files that are read are noted, if they are to be rehashed.
     rehash: Option<Arc<tools::LazyRehash>>,
@@ -231,17 +253,20 @@ impl PosixBackend {
         presence::watch(&store, WATCH).map_err(|e| OpenError::no_thread(root, e))?;
         let start = || tools::LazyRehash::start(Arc::clone(&store)).map(Arc::new);
         let rehash = rehash_on_read.then(start).transpose().map_err(|e| OpenError::no_thread(root, e))?;
-        let volumes = Arc::new(Volumes::new(Arc::clone(&store)));
-        Ok(Self { store, volumes, rehash })
+        Ok(Self { rehash, ..Self::of(store) })
     }
 
     /// [`PosixBackend::open`] for a command that root may run on a tree which another user serves:
     /// what it makes of the gateway's own goes to the owner of the tree, and nothing is tried but
     /// whether objects can be kept there.
     pub fn open_as_tool(root: &Path, options: Options) -> Result<Self, OpenError> {
-        let store = Arc::new(Store::open_as_tool(root, options)?);
+        Ok(Self::of(Arc::new(Store::open_as_tool(root, options)?)))
+    }
+
+    fn of(store: Arc<Store>) -> Self {
+        let caches = Arc::new(Caches::new(&store.options));
         let volumes = Arc::new(Volumes::new(Arc::clone(&store)));
-        Ok(Self { store, volumes, rehash: None })
+        Self { store, caches, volumes, rehash: None }
     }
 
     /// What is directly under the root and no bucket: files, symbolic links, and directories whose
@@ -308,7 +333,7 @@ impl PosixBackend {
             body,
         };
         self.store.presence.check()?;
-        if let Some(result) = object::read_inline(&self.store, &request) {
+        if let Some(result) = object::read_inline(&self.store, &self.caches.objects, &request) {
             return result;
         }
         let whole = body && matches!(request.selector, ReadSelector::Whole);
@@ -441,7 +466,9 @@ impl Backend for PosixBackend {
         // A long one must not go on for a client that has left.
         let waiting = blocking::Waiting::default();
         let abandoned = waiting.abandoned();
-        self.run_in(bucket, move |store| listing::list_unless(store, &query, &abandoned)).await
+        let caches = Arc::clone(&self.caches);
+        let list = move |store: &Store| listing::list_unless(store, &caches.listing, &query, &abandoned);
+        self.run_in(bucket, list).await
     }
 
     async fn create_upload(&self, _: &Context, object: ObjectRef<'_>, upload: NewUpload) -> Result<UploadId> {
@@ -462,7 +489,9 @@ impl Backend for PosixBackend {
         size_hint: Option<u64>,
     ) -> Result<Box<dyn ObjectWriter>> {
         let (name, owner) = (upload_name(upload), self.owner(cx));
-        let open = move |store: &Store| PartTarget::open(store, name, part_number, size_hint, owner);
+        let founded = Arc::clone(&self.caches.founded);
+        let open =
+            move |store: &Store| PartTarget::open(store, &founded, name, part_number, size_hint, owner);
         let target = self.run_in(upload.object.bucket, open).await?;
         Ok(Box::new(Writer::new(Arc::clone(&self.store), Destination::Part(target), size_hint)))
     }
@@ -475,8 +504,9 @@ impl Backend for PosixBackend {
             number: request.part_number,
             owner: self.owner(cx),
         };
-        let default = DEFAULT_CHECKSUM;
-        self.run_in(request.upload.object.bucket, move |store| upload::copy_part(store, &copy, default)).await
+        let founded = Arc::clone(&self.caches.founded);
+        let work = move |store: &Store| upload::copy_part(store, &founded, &copy, DEFAULT_CHECKSUM);
+        self.run_in(request.upload.object.bucket, work).await
     }
 
     async fn complete_upload(
@@ -521,7 +551,8 @@ impl Backend for PosixBackend {
             max_items: query.max_items,
         };
         let bucket = query.bucket.clone();
-        self.run_in(&bucket, move |store| upload::list_uploads(store, &query)).await
+        let caches = Arc::clone(&self.caches);
+        self.run_in(&bucket, move |store| upload::list_uploads(store, &caches.uploads, &query)).await
     }
 
     async fn sweep(&self, _: &Context, bucket: &BucketName) -> Result<SweepReport> {
@@ -539,7 +570,7 @@ impl Backend for PosixBackend {
     }
 
     async fn statistics(&self) -> Statistics {
-        let caches = vec![self.store.objects.statistics(), self.store.indexes.statistics()];
+        let caches = vec![self.caches.objects.statistics(), self.caches.listing.statistics()];
         let mut statistics = Statistics { caches, ..Statistics::default() };
         volumes::tell(&self.volumes, &mut statistics).await;
         statistics

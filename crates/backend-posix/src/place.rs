@@ -259,7 +259,7 @@ mod tests {
     fn keys(scene: &Scene) -> usize {
         let (bucket, prefix) = (scene.name.clone(), String::new());
         let query = listing::Query { bucket, prefix, delimiter: None, start: None, max_items: 10 };
-        listing::list(&scene.store, &query).unwrap().items.len()
+        listing::list(scene, &query).unwrap().items.len()
     }
 
     #[test]

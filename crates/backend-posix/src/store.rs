@@ -16,15 +16,12 @@ use crate::file_info::{self, FileInfo};
 use crate::format::{self, FormatError};
 use crate::fs::linking::write_whole;
 use crate::keymap::{OWN_DIRECTORY, join};
-use crate::limits::{ENTRIES_READ_BYTES, KNOWN_RECORDS_SHARE, METADATA_LOOKS_MAX, UPLOAD_INDEX_SHARE};
-use crate::listing::{IndexCache, KnownRecords};
-use crate::object::ObjectCache;
+use crate::limits::{ENTRIES_READ_BYTES, METADATA_LOOKS_MAX};
 use crate::options::{Metadata, Options};
 use crate::presence::{self, Presence};
 use crate::probes::{Lack, Tried};
 use crate::record::{self, ATTRIBUTE, FileIdentity};
 use crate::resolve::{self, DIRECTORY, PLACE};
-use crate::upload::{Founded, UploadIndexes};
 use crate::volume::{FileSystem, Volume};
 use crate::{files, journal, unique};
 
@@ -100,12 +97,7 @@ pub(crate) struct Store {
     /// See [`Store::keeps_order`].
     ordered: bool,
     clocks: Clocks,
-    pub indexes: IndexCache,
-    pub upload_indexes: UploadIndexes,
-    pub known_records: KnownRecords,
-    pub objects: ObjectCache,
     sidecars: bool,
-    pub founded: Founded,
     /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on
     /// trees that someone else serves.
     pub hands_over: bool,
@@ -189,10 +181,6 @@ impl Store {
             },
             (wanted, noted) => wanted.or(noted) == Some(Metadata::Sidecar),
         };
-        let indexes = IndexCache::new(options.index_cache_bytes);
-        let upload_indexes = UploadIndexes::new(options.index_cache_bytes / UPLOAD_INDEX_SHARE);
-        let known_records = KnownRecords::new(options.index_cache_bytes / KNOWN_RECORDS_SHARE);
-        let objects = ObjectCache::new(options.object_cache_bytes);
         let clocks = Clocks::new();
         let presence = Presence::new(root, volume.inodes_last);
         Ok(Self {
@@ -202,12 +190,7 @@ impl Store {
             volume,
             ordered,
             clocks,
-            indexes,
-            upload_indexes,
-            known_records,
-            objects,
             sidecars,
-            founded: Founded::default(),
             hands_over: false,
             presence,
             tried: Mutex::default(),

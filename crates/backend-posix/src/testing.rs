@@ -24,6 +24,7 @@ pub(crate) mod fixture;
 /// A tree with one bucket.
 pub(crate) struct Scene {
     pub store: Store,
+    pub caches: crate::Caches,
     pub name: BucketName,
     root: tempfile::TempDir,
 }
@@ -77,7 +78,8 @@ impl Scene {
         let store = Store::open(root.path(), options).unwrap();
         let name = BucketName::new("bucket").unwrap();
         buckets::create(&store, &name, None).unwrap();
-        Self { store, name, root }
+        let caches = crate::Caches::new(&store.options);
+        Self { store, caches, name, root }
     }
 
     pub fn path(&self) -> PathBuf {

@@ -9,7 +9,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::ObjectKey;
 
-use super::known::Shown;
+use super::known::{KnownRecords, Shown};
 use super::names;
 use super::walk::{Found, Source};
 use crate::bucket::{Bucket, Directory};
@@ -50,13 +50,14 @@ pub(crate) struct Doubt {
 /// threads at once where each file is a wait for a network. On a local file system they were in
 /// each other's way: twice the time for inodes that come from the disk, and no less for those in
 /// memory.
-pub(crate) fn summaries(bucket: &Bucket<'_>, found: &[Found]) -> Result<Vec<Seen>> {
+pub(super) fn summaries(bucket: &Bucket<'_>, known: &KnownRecords, found: &[Found]) -> Result<Vec<Seen>> {
     let remote = !bucket.store.reads_inline();
     let threads = if remote { (found.len() / SUMMARIES_EACH_MIN).clamp(1, SUMMARY_THREADS_MAX) } else { 1 };
     let helpers = Helpers::take(threads - 1);
     let begun_ns = i128::from(file_info::now_ns());
-    let several =
-        |found: &[Found]| found.iter().filter_map(|one| summary(bucket, one, begun_ns).transpose()).collect();
+    let several = |found: &[Found]| {
+        found.iter().filter_map(|one| summary(bucket, known, one, begun_ns).transpose()).collect()
+    };
     if helpers.0 == 0 {
         return several(found);
     }
@@ -92,9 +93,9 @@ impl Drop for Helpers {
 }
 
 /// `None` if the object is gone.
-fn summary(bucket: &Bucket<'_>, found: &Found, begun_ns: i128) -> Result<Option<Seen>> {
+fn summary(bucket: &Bucket<'_>, known: &KnownRecords, found: &Found, begun_ns: i128) -> Result<Option<Seen>> {
     let Found { key, directory, source } = found;
-    let look = || attributes(bucket, directory, key, source, begun_ns);
+    let look = || attributes((bucket, known), directory, key, source, begun_ns);
     let mut attributes = look();
     // Elsewhere only what is known to be replaced while it was looked at.
     let doubtful = |attributes: &Io<Option<Shown>>| {
@@ -159,7 +160,11 @@ fn unread(bucket: &Bucket<'_>, found: &Found, errno: Errno) -> Option<Shown> {
 
 /// Looks again with the key's lock, which whoever replaces the object or makes a directory of it
 /// has until its name is there again. `None` if it is gone. The caller has no lock.
-pub(crate) fn settle(bucket: &Bucket<'_>, doubt: &Doubt) -> Result<Option<ObjectSummary>> {
+pub(super) fn settle(
+    bucket: &Bucket<'_>,
+    known: &KnownRecords,
+    doubt: &Doubt,
+) -> Result<Option<ObjectSummary>> {
     let Doubt { key, directory, source } = doubt;
     retrying(|| {
         let directory = match bucket.directory(directory) {
@@ -174,19 +179,20 @@ pub(crate) fn settle(bucket: &Bucket<'_>, doubt: &Doubt) -> Result<Option<Object
             }
         }?;
         let begun_ns = i128::from(file_info::now_ns());
-        let mut attributes = attributes(bucket, &directory, key, source, begun_ns);
+        let read = || attributes((bucket, known), &directory, key, source, begun_ns);
+        let mut attributes = read();
         for _ in 0..READ_CHANGES_MAX {
             if !matches!(attributes, Err(Errno::STALE | Errno::IO)) {
                 break;
             }
-            attributes = self::attributes(bucket, &directory, key, source, begun_ns);
+            attributes = read();
         }
         Ok(summarized(bucket, &Found { key: key.clone(), directory, source: source.clone() }, attributes)?)
     })
 }
 
 fn attributes(
-    bucket: &Bucket<'_>,
+    (bucket, known): (&Bucket<'_>, &KnownRecords),
     directory: &Directory,
     key: &str,
     source: &Source,
@@ -205,7 +211,7 @@ fn attributes(
             (&parent, name)
         }
     };
-    if let Some(shown) = by_name(bucket, directory, name, key, begun_ns) {
+    if let Some(shown) = by_name((bucket, known), directory, name, key, begun_ns) {
         return Ok(Some(shown));
     }
     match open(bucket, directory, name) {
@@ -239,14 +245,13 @@ fn directory_attributes(bucket: &Bucket<'_>, directory: &Directory, key: &str) -
 /// Attributes of a regular file without opening it, half as many calls; `None` where that leaves a
 /// doubt.
 fn by_name(
-    bucket: &Bucket<'_>,
+    (bucket, known): (&Bucket<'_>, &KnownRecords),
     directory: &Directory,
     name: &str,
     key: &str,
     begun_ns: i128,
 ) -> Option<Shown> {
     let info = file_info::at(directory, name).ok().filter(FileInfo::is_file)?;
-    let known = &bucket.store.known_records;
     if let Some(shown) = known.get(&info) {
         return Some(shown);
     }
@@ -320,7 +325,7 @@ mod tests {
         let bucket = scene.bucket();
         let directory = Arc::new(bucket.directory("").unwrap());
         let found = Found { key: name.to_owned(), directory, source: Source::File(name.to_owned()) };
-        let mut seen = summaries(&bucket, &[found]).unwrap();
+        let mut seen = summaries(&bucket, &scene.caches.listing.known_records, &[found]).unwrap();
         let Some(Seen::Doubtful(doubt)) = seen.pop() else { panic!("no doubt") };
         doubt
     }
@@ -338,7 +343,8 @@ mod tests {
         fs::rename(&name, &aside).unwrap();
         let doubt_of_a = doubt(&scene, "a");
         thread::scope(|scope| {
-            let settled = scope.spawn(|| settle(&scene.bucket(), &doubt_of_a).unwrap());
+            let settled = scope
+                .spawn(|| settle(&scene.bucket(), &scene.caches.listing.known_records, &doubt_of_a).unwrap());
             thread::sleep(Duration::from_millis(50));
             assert!(!settled.is_finished(), "it did not wait");
             fs::rename(&aside, &name).unwrap();
@@ -347,7 +353,11 @@ mod tests {
         });
 
         fs::remove_file(scene.path().join("b")).unwrap();
-        assert!(settle(&scene.bucket(), &doubt(&scene, "b")).unwrap().is_none());
+        assert!(
+            settle(&scene.bucket(), &scene.caches.listing.known_records, &doubt(&scene, "b"))
+                .unwrap()
+                .is_none()
+        );
     }
 
     /// Its record was removed after it, or is of another file by now: that makes it no foreign one.
@@ -379,7 +389,7 @@ mod tests {
         let bucket = scene.bucket();
         let directory = Arc::new(bucket.directory("").unwrap());
         let found = Found { key: "a".to_owned(), directory, source: Source::File("a".to_owned()) };
-        assert!(summaries(&bucket, &[found]).unwrap().is_empty());
+        assert!(summaries(&bucket, &scene.caches.listing.known_records, &[found]).unwrap().is_empty());
     }
 
     /// As when a directory is swapped for a link between the walk and the look at its object.
@@ -403,6 +413,6 @@ mod tests {
             source: Source::File(path),
         };
         let found = [found(format!("a/{SELF}")), found(format!("{chain}/.slipway,.x"))];
-        assert!(summaries(&bucket, &found).unwrap().is_empty());
+        assert!(summaries(&bucket, &scene.caches.listing.known_records, &found).unwrap().is_empty());
     }
 }

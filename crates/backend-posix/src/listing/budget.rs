@@ -111,7 +111,7 @@ mod tests {
     /// them for as long as other tests rename.
     fn page(scene: &Scene, delimiter: Option<&str>, start: Option<&ListPosition>) -> ListPage {
         for _ in 0..20 {
-            match list(&scene.store, &query(scene, delimiter, start.cloned())) {
+            match list(scene, &query(scene, delimiter, start.cloned())) {
                 Err(BackendError::Busy(_)) => {}
                 page => return page.unwrap(),
             }
@@ -215,8 +215,9 @@ mod tests {
         scene.put("a", b"1").unwrap();
         let waiting = crate::blocking::Waiting::default();
         let abandoned = waiting.abandoned();
-        let listed =
-            || list_unless(&scene.store, &query(&scene, None, None), &abandoned).unwrap().items.len();
+        let caches = &scene.caches.listing;
+        let query = query(&scene, None, None);
+        let listed = || list_unless(&scene.store, caches, &query, &abandoned).unwrap().items.len();
         assert_eq!(listed(), 1);
         drop(waiting);
         assert_eq!(listed(), 0);

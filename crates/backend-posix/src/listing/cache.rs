@@ -1,4 +1,4 @@
-//! The indexes that are kept between pages.
+//! What is kept between pages: above all, indexes.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
@@ -9,18 +9,43 @@ use rustix::fd::AsFd;
 use rustix::fs::FileType;
 
 use super::index::DirectoryIndex;
+use super::known::KnownRecords;
 use super::watch::{Watch, Watches};
 use crate::bucket::{Bucket, Directory};
 use crate::error::Io;
 use crate::file_info::{self, FileInfo};
 use crate::fs::reading::known_type;
-use crate::limits::{DIRECTORY_READS_MAX, INDEX_BUILD_LOCKS, INDEX_BYTES_MIN, INDEX_ENTRIES_MIN};
+use crate::limits::{
+    DIRECTORY_READS_MAX, INDEX_BUILD_LOCKS, INDEX_BYTES_MIN, INDEX_ENTRIES_MIN, KNOWN_RECORDS_SHARE,
+};
 use crate::volume::FileSystem;
+
+/// What listings of a tree keep in memory.
+#[derive(Debug)]
+pub(crate) struct Caches {
+    pub(super) indexes: IndexCache,
+    pub(super) known_records: KnownRecords,
+}
+
+impl Caches {
+    /// At most so many bytes of indexes, and a share of that besides for records; none for 0.
+    pub fn new(index_bytes: usize) -> Self {
+        Self {
+            indexes: IndexCache::new(index_bytes),
+            known_records: KnownRecords::new(index_bytes / KNOWN_RECORDS_SHARE),
+        }
+    }
+
+    /// What of the indexes was asked for, and is held.
+    pub fn statistics(&self) -> CacheStatistics {
+        self.indexes.statistics()
+    }
+}
 
 /// Indexes of directories, the least recently used of which are forgotten where they become too
 /// many.
 #[derive(Debug)]
-pub(crate) struct IndexCache {
+pub(super) struct IndexCache {
     kept: Mutex<Kept>,
     /// One directory is read by one listing at a time; the others wait for what it finds.
     building: [Mutex<()>; INDEX_BUILD_LOCKS],
@@ -56,14 +81,13 @@ enum Vouched {
 }
 
 impl IndexCache {
-    pub fn new(bytes_max: usize) -> Self {
+    fn new(bytes_max: usize) -> Self {
         let kept =
             Kept { indexes: HashMap::new(), watches: Watches::new(), bytes: 0, uses: 0, hits: 0, misses: 0 };
         Self { kept: Mutex::new(kept), building: Default::default(), bytes_max }
     }
 
-    /// What it was asked for, and holds.
-    pub fn statistics(&self) -> CacheStatistics {
+    fn statistics(&self) -> CacheStatistics {
         let kept = self.kept();
         CacheStatistics {
             name: "indexes",

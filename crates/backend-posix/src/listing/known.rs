@@ -34,7 +34,7 @@ struct Known {
 
 /// Records by device and inode, in bounded memory.
 #[derive(Debug)]
-pub(crate) struct KnownRecords(Option<Cache<(u64, u64), Known>>);
+pub(super) struct KnownRecords(Option<Cache<(u64, u64), Known>>);
 
 impl KnownRecords {
     /// At most about so many bytes; none for 0.
@@ -76,11 +76,11 @@ mod tests {
             ListItem::Object(object) => object,
             ListItem::CommonPrefix(prefix) => panic!("{prefix}"),
         };
-        list(&scene.store, &query).unwrap().items.into_iter().map(object).collect()
+        list(scene, &query).unwrap().items.into_iter().map(object).collect()
     }
 
     fn is_known(scene: &Scene, name: &str) -> bool {
-        scene.store.known_records.get(&file_info::at(&scene.bucket().fd, name).unwrap()).is_some()
+        scene.caches.listing.known_records.get(&file_info::at(&scene.bucket().fd, name).unwrap()).is_some()
     }
 
     #[test]

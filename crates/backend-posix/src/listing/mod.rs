@@ -18,8 +18,7 @@ mod page;
 mod walk;
 mod watch;
 
-pub(crate) use cache::IndexCache;
-pub(crate) use known::KnownRecords;
+pub(crate) use cache::Caches;
 #[cfg(test)]
 pub(crate) use page::list;
 pub(crate) use page::{Query, common_prefix, list_unless};

@@ -7,6 +7,8 @@ use backend::{ListItem, ListPage, ListPosition, Result};
 use s3_types::BucketName;
 
 use super::attributes::{Seen, settle, summaries};
+use super::cache::Caches;
+use super::known::KnownRecords;
 use super::walk::{Found, Hit, Walk, lower_bound};
 use crate::bucket::Bucket;
 use crate::conversion;
@@ -35,16 +37,21 @@ enum Item {
 }
 
 /// One page of keys, unless it is `abandoned` meanwhile: then whatever there is.
-pub(crate) fn list_unless(store: &Store, query: &Query, abandoned: &AtomicBool) -> Result<ListPage> {
+pub(crate) fn list_unless(
+    store: &Store,
+    caches: &Caches,
+    query: &Query,
+    abandoned: &AtomicBool,
+) -> Result<ListPage> {
     let bucket = store.bucket(&query.bucket)?;
-    let draft = conversion::undisturbed(&bucket, || page(&bucket, query, abandoned))?;
+    let draft = conversion::undisturbed(&bucket, || page(&bucket, caches, query, abandoned))?;
     let mut items = Vec::with_capacity(draft.items.len());
     for item in draft.items {
         match item {
             // Only now, since no one waits for the lock of a key with the lock on conversions. What
             // existed all the while is found later, too.
             Item::Object(Seen::Doubtful(doubt)) => {
-                items.extend(settle(&bucket, &doubt)?.map(ListItem::Object));
+                items.extend(settle(&bucket, &caches.known_records, &doubt)?.map(ListItem::Object));
             }
             Item::Object(Seen::Object(object)) => items.push(ListItem::Object(object)),
             Item::CommonPrefix(prefix) => items.push(ListItem::CommonPrefix(prefix)),
@@ -55,15 +62,16 @@ pub(crate) fn list_unless(store: &Store, query: &Query, abandoned: &AtomicBool) 
 
 /// [`list_unless`], for those who wait.
 #[cfg(test)]
-pub(crate) fn list(store: &Store, query: &Query) -> Result<ListPage> {
-    list_unless(store, query, &AtomicBool::new(false))
+pub(crate) fn list(scene: &crate::testing::Scene, query: &Query) -> Result<ListPage> {
+    list_unless(&scene.store, &scene.caches.listing, query, &AtomicBool::new(false))
 }
 
-fn page(bucket: &Bucket<'_>, query: &Query, abandoned: &AtomicBool) -> Result<Draft> {
+fn page(bucket: &Bucket<'_>, caches: &Caches, query: &Query, abandoned: &AtomicBool) -> Result<Draft> {
     let from = lower_bound(query.start.as_ref());
     let delimiter = query.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty());
-    let mut walk = Walk::new(bucket, &query.prefix, delimiter, from, abandoned)?;
-    let mut page = Page { bucket, items: Vec::new(), found: Vec::new(), directories: 0 };
+    let mut walk = Walk::new((bucket, &caches.indexes), &query.prefix, delimiter, from, abandoned)?;
+    let known = &caches.known_records;
+    let mut page = Page { bucket, known, items: Vec::new(), found: Vec::new(), directories: 0 };
     while let Some(hit) = walk.next()? {
         if let Hit::Pause(position) = hit {
             page.read_found()?;
@@ -97,6 +105,7 @@ fn position_after(item: &Item) -> ListPosition {
 /// A page that is being filled.
 struct Page<'a> {
     bucket: &'a Bucket<'a>,
+    known: &'a KnownRecords,
     items: Vec<Item>,
     /// Comes behind the items; attributes are still to be read.
     found: Vec<Found>,
@@ -128,7 +137,7 @@ impl Page<'_> {
     fn read_found(&mut self) -> Result<()> {
         let found = std::mem::take(&mut self.found);
         self.directories = 0;
-        self.items.extend(summaries(self.bucket, &found)?.into_iter().map(Item::Object));
+        self.items.extend(summaries(self.bucket, self.known, &found)?.into_iter().map(Item::Object));
         Ok(())
     }
 }
@@ -160,7 +169,7 @@ mod tests {
                 start,
                 max_items,
             };
-            let page = list(&scene.store, &query).unwrap();
+            let page = list(scene, &query).unwrap();
             keys.extend(page.items.iter().map(|item| match item {
                 ListItem::Object(object) => object.key.as_str().to_owned(),
                 ListItem::CommonPrefix(prefix) => panic!("{prefix}"),
@@ -212,7 +221,7 @@ mod tests {
         {
             let (prefix, delimiter) = (prefix.to_owned(), delimiter.map(str::to_owned));
             let query = Query { bucket: scene.name.clone(), prefix, delimiter, start: None, max_items: 10 };
-            let listed = list(&scene.store, &query).unwrap();
+            let listed = list(&scene, &query).unwrap();
             assert_eq!(listed.items.len(), expected, "{:?} {:?}", query.prefix, query.delimiter);
         }
         assert_eq!(scene.get("d/file").unwrap(), b"1");
@@ -281,10 +290,8 @@ mod tests {
                 }
             }
             let kept = keys(&scene, 90);
-            let options = Options { index_cache_bytes: 0, ..Options::default() };
-            let anew = Store::open(scene.path().parent().unwrap(), options).unwrap();
             let query = Query { bucket: scene.name.clone(), prefix: String::new(), delimiter: None, start: None, max_items: 10_000 };
-            let expected = list(&anew, &query).unwrap();
+            let expected = list_unless(&scene.store, &Caches::new(0), &query, &AtomicBool::new(false)).unwrap();
             let expected: Vec<_> = expected.items.iter().map(|item| match item {
                 ListItem::Object(object) => object.key.as_str().to_owned(),
                 ListItem::CommonPrefix(prefix) => prefix.clone(),

@@ -10,6 +10,7 @@ use s3_types::limits::KEY_BYTES_MAX;
 use super::below::{Below, Outcome};
 use super::budget::{Barren, Budget, Cut, Id};
 use super::build::reaches;
+use super::cache::IndexCache;
 use super::index::{DirectoryIndex, Position};
 use super::names::{self, Kind};
 use super::page::common_prefix;
@@ -66,8 +67,9 @@ pub(crate) enum Source {
 }
 
 /// A walk through the keys with a prefix, from a lower bound on.
-pub(crate) struct Walk<'a> {
+pub(super) struct Walk<'a> {
     bucket: &'a Bucket<'a>,
+    indexes: &'a IndexCache,
     prefix: &'a str,
     delimiter: Option<&'a str>,
     /// Keys less than this are passed over.
@@ -106,7 +108,7 @@ struct Frame {
 impl<'a> Walk<'a> {
     /// Begins at `from`, in the directory that `prefix` leads to.
     pub fn new(
-        bucket: &'a Bucket<'a>,
+        (bucket, indexes): (&'a Bucket<'a>, &'a IndexCache),
         prefix: &'a str,
         delimiter: Option<&'a str>,
         from: Vec<u8>,
@@ -114,6 +116,7 @@ impl<'a> Walk<'a> {
     ) -> Result<Self> {
         let mut walk = Self {
             bucket,
+            indexes,
             prefix,
             delimiter,
             from: from.max(prefix.as_bytes().to_vec()),
@@ -282,7 +285,7 @@ impl<'a> Walk<'a> {
         let Some(from) = index.rest() else { return Ok(false) };
         let Some(frame) = self.frames.last_mut() else { return Ok(false) };
         let Some(directory) = &frame.directory else { return Ok(false) };
-        frame.index = self.bucket.store.indexes.get(self.bucket, directory, &from)?;
+        frame.index = self.indexes.get(self.bucket, directory, &from)?;
         frame.position = frame.index.seek(Position::default(), |text, _| text.as_bytes() >= from.as_slice());
         Ok(true)
     }
@@ -403,7 +406,7 @@ impl<'a> Walk<'a> {
 
     fn enter(&mut self, directory: Directory, key: String) -> Io<()> {
         let from = self.from.strip_prefix(key.as_bytes()).unwrap_or_default();
-        let index = self.bucket.store.indexes.get(self.bucket, &directory, from)?;
+        let index = self.indexes.get(self.bucket, &directory, from)?;
         let info = file_info::of(&directory)?;
         let all = key.as_bytes() >= self.from.as_slice();
         let start = Position::default();

@@ -122,7 +122,7 @@ mod tests {
             conditions: Conditions::default(),
             body: true,
         };
-        match read_inline(&scene.store, &request)?.ok()?.body {
+        match read_inline(&scene.store, &scene.caches.objects, &request)?.ok()?.body {
             ObjectBody::Bytes(bytes) => Some(bytes.to_vec()),
             _ => None,
         }
@@ -130,7 +130,7 @@ mod tests {
 
     fn is_kept(scene: &Scene, key: &str) -> bool {
         let path = format!("{}/{key}", scene.name);
-        let entry = scene.store.objects.get(&path);
+        let entry = scene.caches.objects.get(&path);
         let info = crate::file_info::at(&scene.bucket().fd, key);
         entry.zip(info.ok()).is_some_and(|(entry, info)| entry.is_of(&info) && entry.bytes.is_some())
     }

@@ -11,7 +11,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::ReadWriteFlags;
 use s3_types::{BucketName, Conditions, ReadVerdict, Resolved};
 
-use super::cache::Entry;
+use super::cache::{Entry, ObjectCache};
 use super::open::open;
 use crate::blocking::Share;
 use crate::error::{Io, Op};
@@ -59,26 +59,30 @@ pub(crate) fn read(store: &Store, request: &ReadRequest) -> Result<ObjectRead> {
 
 /// Reads an object if that takes no waiting; `None` if it might, or if there is anything unusual
 /// about it.
-pub(crate) fn read_inline(store: &Store, request: &ReadRequest) -> Option<Result<ObjectRead>> {
+pub(crate) fn read_inline(
+    store: &Store,
+    cache: &ObjectCache,
+    request: &ReadRequest,
+) -> Option<Result<ObjectRead>> {
     if !store.reads_inline() || request.place.directory {
         return None;
     }
     let begun_ns = i128::from(file_info::now_ns());
     let path = format!("{}/{}", request.bucket, request.place.path);
     let place = resolve::cached(&store.root, &path, PLACE).ok()?;
-    if let Some(entry) = store.objects.get(&path)
+    if let Some(entry) = cache.get(&path)
         && (entry.bytes.is_some() || !request.body)
         && entry.is_of(&file_info::of(&place).ok()?)
     {
         return Some(answer_again(request, &entry));
     }
     let read = if request.body { get_inline } else { head_inline };
-    read(store, request, path, begun_ns, &place)
+    read((store, cache), request, path, begun_ns, &place)
 }
 
 /// HEAD never opens the file.
 fn head_inline(
-    store: &Store,
+    (store, cache): (&Store, &ObjectCache),
     request: &ReadRequest,
     path: String,
     begun_ns: i128,
@@ -87,7 +91,7 @@ fn head_inline(
     let (attributes, stamp) = ordinary(record::peek_place(place))?;
     let info = file_info::of(place).ok()?;
     is_still(&info, stamp)?;
-    store.objects.keep(State::settled(store, begun_ns, &info), path, &attributes, None);
+    cache.keep(State::settled(store, begun_ns, &info), path, &attributes, None);
     let range = select(&attributes, request);
     Some(range.map(|range| answer(request, attributes, range, Bytes::new(), None, stamp)))
 }
@@ -113,7 +117,7 @@ fn answer_again(request: &ReadRequest, entry: &Entry) -> Result<ObjectRead> {
 /// record's stamp is that of the file as it is after the read, and since it has had its name for a
 /// while, the record was this file's.
 fn get_inline(
-    store: &Store,
+    (store, cache): (&Store, &ObjectCache),
     request: &ReadRequest,
     path: String,
     begun_ns: i128,
@@ -136,7 +140,7 @@ fn get_inline(
         return None;
     }
     if bytes.len() as u64 == stamp.size_bytes {
-        store.objects.keep(state, path, &attributes, Some(&bytes));
+        cache.keep(state, path, &attributes, Some(&bytes));
     }
     Some(range.map(|range| answer(request, attributes, range, bytes, Some(file), stamp)))
 }

@@ -122,7 +122,7 @@ impl Layout {
         };
         let mut sealed = staged.seal(bucket, None, layout)?;
         match sealed.link(directory, &layout_name(assembly)) {
-            Ok(()) => bucket.store.founded.add(&part.upload.id),
+            Ok(()) => part.founded.add(&part.upload.id),
             Err(Errno::EXIST) => {}
             Err(Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(errno).op("link a layout"),

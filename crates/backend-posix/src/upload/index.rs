@@ -21,7 +21,7 @@ use crate::bucket::Bucket;
 use crate::error::{Io, Op};
 use crate::fs::reading::read_names;
 use crate::layout::uploads::{COMPLETED, UPLOADS};
-use crate::limits::INDEX_BYTES_MIN;
+use crate::limits::{INDEX_BYTES_MIN, UPLOAD_INDEX_SHARE};
 use crate::resolve::{self, DIRECTORY};
 use crate::{file_info, files, record};
 
@@ -59,7 +59,9 @@ pub(crate) struct UploadIndex {
 }
 
 impl UploadIndexes {
-    pub fn new(bytes_max: usize) -> Self {
+    /// At most a share of so many bytes, which are those of the indexes of keys.
+    pub fn new(index_bytes: usize) -> Self {
+        let bytes_max = index_bytes / UPLOAD_INDEX_SHARE;
         Self { kept: Mutex::default(), reading: Mutex::default(), bytes_max }
     }
 

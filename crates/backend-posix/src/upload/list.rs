@@ -6,7 +6,7 @@ use backend::{BackendError, ListPartsQuery, PartPage, PartSummary, Result, Uploa
 use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
-use super::index::{Bound, UploadIndex, is_in_progress};
+use super::index::{Bound, UploadIndex, UploadIndexes, is_in_progress};
 use super::part::{Part, part_name, part_number};
 use super::{Upload, UploadName};
 use crate::bucket::Bucket;
@@ -75,7 +75,11 @@ pub(crate) struct UploadsQuery {
 }
 
 /// One page of the uploads in progress.
-pub(crate) fn list_uploads(store: &Store, query: &UploadsQuery) -> Result<UploadPage> {
+pub(crate) fn list_uploads(
+    store: &Store,
+    indexes: &UploadIndexes,
+    query: &UploadsQuery,
+) -> Result<UploadPage> {
     let bucket = store.bucket(&query.bucket)?;
     if let Some(UploadPosition::AfterUpload { key, id }) = &query.start {
         check_marker(&bucket, key, id)?;
@@ -88,7 +92,7 @@ pub(crate) fn list_uploads(store: &Store, query: &UploadsQuery) -> Result<Upload
     let mut position = query.start.clone();
     loop {
         let from = bound(query, position.as_ref());
-        let index = store.upload_indexes.get(&bucket, &directory, &from)?;
+        let index = indexes.get(&bucket, &directory, &from)?;
         if fill(&bucket, query, &index, &mut position, &mut page)? || !index.is_cut() {
             return Ok(page);
         }
@@ -193,7 +197,7 @@ mod tests {
     fn list(scene: &Scene, mut query: UploadsQuery) -> (Vec<(String, String)>, Vec<String>) {
         let (mut uploads, mut prefixes) = (Vec::new(), Vec::new());
         loop {
-            let page = list_uploads(&scene.store, &query).unwrap();
+            let page = list_uploads(&scene.store, &scene.caches.uploads, &query).unwrap();
             assert!(page.uploads.len() + page.common_prefixes.len() <= query.max_items);
             uploads.extend(page.uploads.into_iter().map(|u| (u.key.as_str().to_owned(), u.id.to_string())));
             prefixes.extend(page.common_prefixes);

@@ -8,6 +8,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{ChecksumAlgorithm, ChecksumValue, Digester, Digests, ETag, UnixAccount};
 
+use super::assembly::Founded;
 use super::slot::Slot;
 use super::{Upload, UploadName};
 use crate::aliases;
@@ -35,6 +36,7 @@ pub(crate) struct PartTarget {
     pub owner: Option<UnixAccount>,
     bucket: Arc<OwnedFd>,
     pub(super) directory: Directory,
+    pub(super) founded: Arc<Founded>,
 }
 
 /// The file name of a part.
@@ -147,6 +149,7 @@ impl PartTarget {
     /// arrive.
     pub fn open(
         store: &Store,
+        founded: &Arc<Founded>,
         upload: UploadName,
         number: u32,
         announced: Option<u64>,
@@ -156,7 +159,8 @@ impl PartTarget {
         let Upload { directory, record } = Upload::open(&bucket, &upload)?;
         check_space(&directory, announced)?;
         let algorithm = record.upload_checksum.map(|(algorithm, _)| algorithm);
-        Ok(Self { upload, number, algorithm, announced, owner, bucket: bucket.fd, directory })
+        let (bucket, founded) = (bucket.fd, Arc::clone(founded));
+        Ok(Self { upload, number, algorithm, announced, owner, bucket, directory, founded })
     }
 
     /// Opens a file for the part's bytes: the upload's, at the part's place, or one of its own.
@@ -213,7 +217,12 @@ pub(crate) struct CopyPart {
 
 /// UploadPartCopy. The part gets a checksum by the upload's algorithm, or the default's, like one
 /// that was uploaded.
-pub(crate) fn copy_part(store: &Store, copy: &CopyPart, default: ChecksumAlgorithm) -> Result<PartReceipt> {
+pub(crate) fn copy_part(
+    store: &Store,
+    founded: &Arc<Founded>,
+    copy: &CopyPart,
+    default: ChecksumAlgorithm,
+) -> Result<PartReceipt> {
     aliases::refuse_copy(store, &copy.source, (&copy.upload.bucket, &copy.upload.key))?;
     let source = copy.source.open(store)?;
     let size_bytes = source.attributes.size_bytes;
@@ -222,7 +231,7 @@ pub(crate) fn copy_part(store: &Store, copy: &CopyPart, default: ChecksumAlgorit
         return Err(BackendError::InvalidRange { size_bytes });
     }
     // It may share its blocks with the source, so that it need not fit the free space.
-    let target = PartTarget::open(store, copy.upload.clone(), copy.number, None, copy.owner)?;
+    let target = PartTarget::open(store, founded, copy.upload.clone(), copy.number, None, copy.owner)?;
     let target = PartTarget { announced: Some(range.end - range.start), ..target };
     let Stage { bucket, mut staged, .. } = target.stage(store)?;
     let algorithm = target.algorithm.unwrap_or(default);

@@ -71,7 +71,7 @@ impl Slot {
         let start = layout.start(part.number);
         let device = file_info::stat(&part.directory)?.device;
         let shared = !bucket.store.times_are_final(device);
-        let anothers = shared && !bucket.store.founded.has(&part.upload.id);
+        let anothers = shared && !part.founded.has(&part.upload.id);
         if start.saturating_add(size_bytes) > ASSEMBLY_BYTES_MAX || anothers || !layout.share() {
             return Ok(None);
         }
