@@ -13,8 +13,8 @@ use crate::error::{Fail, Op};
 use crate::fs::reading::{entries, has_other_names};
 use crate::fs::removing::is_older;
 use crate::keymap::{self, OWN_DIRECTORY, SELF, join};
-use crate::layout::overflow::OVERFLOW;
-use crate::record::{self, OverflowId, Record};
+use crate::layout::overflow::{self, OVERFLOW, OverflowId};
+use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::sweep;
 
@@ -32,10 +32,10 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
     let mut removed = 0;
     let remove = |name: &str| usize::from(rustix::fs::unlinkat(&directory, name, AtFlags::empty()).is_ok());
     for (name, _) in entries(&directory).attempt("read companions")? {
-        let Some(id) = record::companion_id(&name) else {
+        let Some(id) = overflow::companion_id(&name) else {
             // One that was about to replace a companion. What else is here is no one's; `fsck`
             // tells of it.
-            let unplaced = name.split_once(',').is_some_and(|(id, _)| record::companion_id(id).is_some());
+            let unplaced = name.split_once(',').is_some_and(|(id, _)| overflow::companion_id(id).is_some());
             if unplaced && is_older(&directory, &name, age) {
                 removed += remove(&name);
             }

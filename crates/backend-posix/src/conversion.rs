@@ -20,22 +20,16 @@ use rustix::io::Errno;
 
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op, leads_nowhere, retrying};
-use crate::file_info::FileInfo;
+use crate::file_info::{self, FileInfo};
 use crate::keymap::{self, SELF, join};
+use crate::layout::converting::{ANNOUNCEMENT, OUT};
 use crate::layout::exchanged;
 use crate::layout::staged::is_scattered;
 use crate::limits::{LISTING_TRIES, UNSURE_TRIES};
 use crate::lock::Lock;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
-use crate::{exchange, file_info, unique};
-
-/// In `.slipway`.
-pub(crate) const ANNOUNCEMENT: &str = "converting";
-
-/// Where the file is, in the directory that was prepared, until it is known to be the one that was
-/// expected.
-pub(crate) const OUT: &str = ".slipway,out";
+use crate::{exchange, unique};
 
 /// Puts a directory in the place of the file that is in it as [`SELF`]. The caller holds the lock
 /// of the file.

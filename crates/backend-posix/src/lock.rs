@@ -29,13 +29,11 @@ use rustix::io::Errno;
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op};
 use crate::keymap::{DIRECTORY_DATA, OWN_DIRECTORY, SELF, join};
+use crate::layout::locks::{LOCK_FILES, name_of, path_of};
 use crate::limits::LOCKS;
-use crate::lock_wait::Released;
+use crate::lock_wait::{self, Released};
 use crate::seldom::Seldom;
-use crate::{conversion, file_info, lock_wait, resolve, unique};
-
-/// Where lock files are, in `.slipway`.
-pub(crate) const DIRECTORY: &str = "locks";
+use crate::{conversion, file_info, resolve, unique};
 
 /// Held until dropped.
 #[must_use = "the lock is released when it is dropped"]
@@ -135,7 +133,7 @@ impl Bucket<'_> {
         };
         let file = match open() {
             Err(Errno::NOENT) => {
-                self.own_directory(DIRECTORY)?;
+                self.own_directory(LOCK_FILES)?;
                 open()
             }
             result => result,
@@ -154,17 +152,17 @@ impl Bucket<'_> {
 /// Removed here, files that are open would keep other names on FUSE and NFS, and so their
 /// directory.
 pub(crate) fn remove_all(own: &OwnedFd, aside: &OwnedFd) -> Result<(), Fail> {
-    match rustix::fs::renameat(own, DIRECTORY, aside, DIRECTORY) {
+    match rustix::fs::renameat(own, LOCK_FILES, aside, LOCK_FILES) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
         // The bucket is a file system of its own.
         Err(Errno::XDEV) => {}
         Err(errno) => return Err(errno).attempt("move locks"),
     }
-    let locks = resolve::plain(own, DIRECTORY, resolve::DIRECTORY).attempt("open locks")?;
+    let locks = resolve::plain(own, LOCK_FILES, resolve::DIRECTORY).attempt("open locks")?;
     for number in 0..=LOCKS {
         remove(&locks, &name_of(number), rustix::fs::AtFlags::empty())?;
     }
-    remove(own, DIRECTORY, rustix::fs::AtFlags::REMOVEDIR)
+    remove(own, LOCK_FILES, rustix::fs::AtFlags::REMOVEDIR)
 }
 
 /// Tells the operator of a lock, or of a directory on the way there, that belongs to another user,
@@ -218,15 +216,6 @@ pub(crate) fn try_lock_file(file: &OwnedFd) -> Io<bool> {
             Err(errno) => return Err(errno),
         }
     }
-}
-
-/// Where a lock file is, relative to its bucket.
-pub(crate) fn path_of(number: u64) -> String {
-    format!(".slipway/{DIRECTORY}/{}", name_of(number))
-}
-
-fn name_of(number: u64) -> String {
-    format!("{number:02x}")
 }
 
 fn remove(directory: &OwnedFd, name: &str, flags: rustix::fs::AtFlags) -> Result<(), Fail> {

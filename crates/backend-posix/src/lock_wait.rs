@@ -181,8 +181,8 @@ mod tests {
     use rustix::fs::{FlockOperation, flock};
 
     use super::*;
+    use crate::layout::locks::path_of;
     use crate::limits::LOCKS;
-    use crate::lock::path_of;
     use crate::options::SweepOptions;
     use crate::sweep;
     use crate::testing::Scene;

@@ -18,8 +18,9 @@ use crate::error::{Fail, Op, leads_nowhere};
 use crate::fs::reading::{entries, has_other_names};
 use crate::fs::removing;
 use crate::keymap::{self, RECORDS};
+use crate::layout::records;
 use crate::layout::staged::is_scattered;
-use crate::record::{self, Sidecar};
+use crate::record::Sidecar;
 use crate::resolve::{self, DIRECTORY};
 use crate::{file_info, ours};
 
@@ -32,7 +33,7 @@ pub(crate) fn remove_all(bucket: &Bucket<'_>, directory: &Directory) -> Result<b
     };
     let mut gone = true;
     for (name, _) in entries(&folder).attempt("read a directory's records")? {
-        gone &= name == record::OF_DIRECTORY || remove_from(bucket, directory, &folder, &name)?;
+        gone &= name == records::OF_DIRECTORY || remove_from(bucket, directory, &folder, &name)?;
     }
     Ok(gone)
 }

@@ -23,17 +23,13 @@ use crate::fs::reading::{is_empty, leaves_traits};
 use crate::fs::removing;
 use crate::keymap::OWN_DIRECTORY;
 use crate::layout::aside::aside_of_nothing;
+use crate::layout::mark::{ATTRIBUTE, FILE};
 use crate::layout::scattered::scattered_name;
 use crate::ours::Before;
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::trust::Purpose;
 
-/// The mark where there are attributes.
-const ATTRIBUTE: &str = "user.slipway.own";
-/// The mark where there are none, or where an operator gave it: a file in the directory, of the
-/// same owner.
-pub(crate) const FILE: &str = ".slipway,own";
 /// No name is longer.
 const NAME_BYTES_MAX: usize = 255;
 

@@ -14,7 +14,8 @@ use crate::error::{Fail, Io, Op, leads_nowhere};
 use crate::file_info::{self, FileInfo};
 use crate::foreign::{self, Peer};
 use crate::keymap::{SELF, join};
-use crate::record::{self, OverflowId, Record};
+use crate::layout::overflow::OverflowId;
+use crate::record::{self, Record};
 use crate::resolve::{self, READ};
 
 /// An object that is to be replaced or deleted.

@@ -16,11 +16,13 @@ use crate::file_info::{self, FileInfo};
 use crate::format::{self, FormatError};
 use crate::fs::linking::write_whole;
 use crate::keymap::{OWN_DIRECTORY, join};
+use crate::layout::records::ATTRIBUTE;
+use crate::layout::tree::METADATA;
 use crate::limits::{ENTRIES_READ_BYTES, METADATA_LOOKS_MAX};
 use crate::options::{Metadata, Options};
 use crate::presence::{self, Presence};
 use crate::probes::{Lack, Tried};
-use crate::record::{self, ATTRIBUTE, FileIdentity};
+use crate::record::{self, FileIdentity};
 use crate::resolve::{self, DIRECTORY, PLACE};
 use crate::volume::{FileSystem, Volume};
 use crate::{files, journal, unique};
@@ -328,8 +330,6 @@ fn may_chown() -> bool {
     rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
-/// Where the tree says that records are kept, in `.slipway`.
-pub(crate) const METADATA: &str = "metadata";
 const SIDECAR: &str = "sidecar";
 
 fn noted_metadata(root: &OwnedFd) -> Result<Option<Metadata>, OpenReason> {

@@ -62,7 +62,7 @@ pub(crate) fn many_parts() -> Arc<[ObjectPart]> {
 
 fn sidecar_of(path: &Path) -> PathBuf {
     if path.is_dir() {
-        return path.join(RECORDS).join(crate::record::OF_DIRECTORY);
+        return path.join(RECORDS).join(crate::layout::records::OF_DIRECTORY);
     }
     path.with_file_name(RECORDS).join(path.file_name().unwrap())
 }
@@ -123,7 +123,7 @@ impl Scene {
         let path = self.path().join(path);
         if !self.store.sidecars() {
             let flags = rustix::fs::XattrFlags::empty();
-            return rustix::fs::setxattr(path, crate::record::ATTRIBUTE, raw, flags).unwrap();
+            return rustix::fs::setxattr(path, crate::layout::records::ATTRIBUTE, raw, flags).unwrap();
         }
         let length = u32::try_from(raw.len()).unwrap().to_le_bytes();
         std::fs::write(sidecar_of(&path), [&[1; 17][..], &length, raw].concat()).unwrap();
@@ -135,7 +135,7 @@ impl Scene {
         if self.store.sidecars() {
             std::fs::remove_file(sidecar_of(&path)).unwrap();
         } else {
-            rustix::fs::removexattr(path, crate::record::ATTRIBUTE).unwrap();
+            rustix::fs::removexattr(path, crate::layout::records::ATTRIBUTE).unwrap();
         }
     }
 

@@ -16,13 +16,11 @@ use rustix::io::Errno;
 
 use crate::bucket::Bucket;
 use crate::error::Io;
-use crate::file_info;
-use crate::files;
 use crate::keymap::OWN_DIRECTORY;
-use crate::own_mark;
+use crate::layout::mark;
 use crate::seldom::SeldomEach;
 use crate::store::Store;
-use crate::unique;
+use crate::{file_info, files, own_mark, unique};
 
 /// Asking the kernel each time would be one more call of each write.
 static ACCOUNT: LazyLock<u32> = LazyLock::new(|| rustix::process::geteuid().as_raw());
@@ -74,7 +72,7 @@ impl Bucket<'_> {
                  on: someone who may write in the directory above may have put it there, or it was copied without its attributes. If \
                  it is the server's, close it to others (chmod 700) and make a file {} in it that belongs to its owner (touch); if not, move it away, and let no one else write in the bucket's \
                  directory, or make that sticky (chmod +t)",
-                own_mark::FILE
+                mark::FILE
             );
         }
     }
@@ -315,10 +313,10 @@ mod tests {
         scene.bucket().own_directory("locks").unwrap();
         assert_eq!(counts(), [true, false]);
         // The operator's mark.
-        fs::write(own.join(own_mark::FILE), "").unwrap();
+        fs::write(own.join(mark::FILE), "").unwrap();
         assert_eq!(counts(), [true, true]);
-        fs::remove_file(own.join(own_mark::FILE)).unwrap();
-        fs::create_dir(own.join(own_mark::FILE)).unwrap();
+        fs::remove_file(own.join(mark::FILE)).unwrap();
+        fs::create_dir(own.join(mark::FILE)).unwrap();
         assert_eq!(counts(), [true, false]);
         // An empty one makes way, without the mark that another may have left.
         fs::remove_dir_all(&own).unwrap();

@@ -22,13 +22,14 @@ use crate::fs::reading::{entries, has_only};
 use crate::fs::removing;
 use crate::layout::aside::{PREFIX, aside_of_nothing, is_of_nothing, prefix_of};
 use crate::layout::uploads::UPLOADS;
+use crate::layout::{locks, mark};
 use crate::limits::STRANGE_ASIDE_TOLD_EVERY;
 use crate::options::SweepOptions;
 use crate::ours::Before;
 use crate::resolve::{self, DIRECTORY};
 use crate::seldom::SeldomEach;
 use crate::store::Store;
-use crate::{files, keymap, lock, own_mark, unique};
+use crate::{files, keymap, own_mark, unique};
 
 /// A directory of ours in DIR. Uploads and locks of a bucket that is being deleted wait in it.
 pub(crate) struct Aside<'s> {
@@ -66,7 +67,7 @@ impl<'s> Aside<'s> {
     fn mark(&self) -> Io<()> {
         let marked = own_mark::set_for(&self.name, self.store, &self.fd);
         if marked.is_err() {
-            let _ = rustix::fs::unlinkat(&self.fd, own_mark::FILE, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(&self.fd, mark::FILE, AtFlags::empty());
         }
         marked
     }
@@ -123,7 +124,7 @@ impl<'s> Aside<'s> {
             return Ok(false);
         }
         let known = |name: &String| {
-            matches!(&**name, UPLOADS | lock::DIRECTORY | own_mark::FILE)
+            matches!(&**name, UPLOADS | locks::LOCK_FILES | mark::FILE)
                 || keymap::is_lingering(name)
                 || (is_of_nothing(&self.name) && unique::is_name(name))
         };
@@ -133,8 +134,8 @@ impl<'s> Aside<'s> {
     fn has_only_its_mark(&self) -> Io<bool> {
         let opened = resolve::plain(&self.fd, "", DIRECTORY)?;
         // One reading may miss a name that is changed meanwhile; `entries` reads again.
-        Ok(has_only(opened, |name| name.to_bytes() == own_mark::FILE.as_bytes())?
-            && self.entries()?.iter().all(|name| name == own_mark::FILE))
+        Ok(has_only(opened, |name| name.to_bytes() == mark::FILE.as_bytes())?
+            && self.entries()?.iter().all(|name| name == mark::FILE))
     }
 
     fn has_uploads(&self) -> bool {
@@ -165,14 +166,14 @@ impl<'s> Aside<'s> {
     /// Removes it with all that is in it. False if something stays, for the sweep.
     pub fn remove(&self) -> bool {
         for name in self.entries().unwrap_or_default() {
-            if name != own_mark::FILE && rustix::fs::unlinkat(&self.fd, &*name, AtFlags::empty()).is_err() {
+            if name != mark::FILE && rustix::fs::unlinkat(&self.fd, &*name, AtFlags::empty()).is_err() {
                 removing::remove_tree(&self.fd, &name);
             }
         }
         // The mark stays as long as anything else does.
-        let bare = self.entries().is_ok_and(|names| names.iter().all(|name| name == own_mark::FILE));
+        let bare = self.entries().is_ok_and(|names| names.iter().all(|name| name == mark::FILE));
         if bare {
-            let _ = rustix::fs::unlinkat(&self.fd, own_mark::FILE, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(&self.fd, mark::FILE, AtFlags::empty());
         }
         match rustix::fs::unlinkat(&self.store.root, &*self.name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => true,
@@ -405,7 +406,7 @@ mod tests {
             let at = |name: &str| scene.path().with_file_name(name);
             fs::create_dir(at(".slipway,deleting,bucket,1,1")).unwrap();
             fs::create_dir(at(".slipway,deleting,bucket,1,2")).unwrap();
-            fs::write(at(".slipway,deleting,bucket,1,2").join(own_mark::FILE), "").unwrap();
+            fs::write(at(".slipway,deleting,bucket,1,2").join(mark::FILE), "").unwrap();
             drop(Aside::of_nothing(&scene.store).unwrap());
             assert_eq!(asides_in(&scene).len(), 3);
             assert_eq!(sweep_asides(&scene.store, &NOW).unwrap(), SweepReport::default());

@@ -18,18 +18,18 @@ use s3_types::BucketName;
 use super::aside::Aside;
 use super::{head, mark, sync_root};
 use crate::bucket::Bucket;
-use crate::error::{Fail, Op, retrying};
+use crate::error::{self, Fail, Op, retrying};
 use crate::fs::reading::{entries, read_names};
 use crate::fs::removing;
 use crate::keymap::{self, OWN_DIRECTORY, RECORDS, join};
 use crate::layout::staged::{STAGING, is_scattered, is_staged_name};
-use crate::layout::uploads;
-use crate::layout::uploads::UPLOADS;
+use crate::layout::uploads::{self, UPLOADS};
+use crate::layout::{converting, mark};
 use crate::limits::{STAGING_WAITS, UNSURE_TRIES};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::trust::Purpose;
-use crate::{conversion, error, lock, orphans, own_mark, place, sweep};
+use crate::{lock, orphans, own_mark, place, sweep};
 
 /// Removes a bucket.
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
@@ -178,8 +178,8 @@ const KNOWN: [&str; 8] = [
     "scattered",
     "staging",
     "uploads",
-    conversion::ANNOUNCEMENT,
-    own_mark::FILE,
+    converting::ANNOUNCEMENT,
+    mark::FILE,
 ];
 
 /// Refuses a bucket with something in `.slipway` that is a person's, or a newer gateway's.
@@ -306,7 +306,7 @@ fn remove_own(
         }
         Err(errno) => return Err(errno).attempt("remove a directory"),
     }
-    let _ = rustix::fs::unlinkat(own, conversion::ANNOUNCEMENT, AtFlags::empty());
+    let _ = rustix::fs::unlinkat(own, converting::ANNOUNCEMENT, AtFlags::empty());
     lock::remove_all(own, &aside.fd)?;
     match own_mark::remove_marked(bucket, own) {
         Err(Errno::NOTEMPTY | Errno::EXIST) => {

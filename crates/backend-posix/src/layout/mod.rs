@@ -1,9 +1,14 @@
 //! The names that we give on disk, but for those of keys (`keymap`).
 
 pub(crate) mod aside;
+pub(crate) mod converting;
 pub(crate) mod exchanged;
 pub(crate) mod given;
+pub(crate) mod locks;
+pub(crate) mod mark;
 pub(crate) mod overflow;
+pub(crate) mod records;
 pub(crate) mod scattered;
 pub(crate) mod staged;
+pub(crate) mod tree;
 pub(crate) mod uploads;

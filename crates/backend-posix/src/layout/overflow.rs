@@ -1,4 +1,23 @@
-//! The directory of long records' second parts.
+//! Names of long records' second parts.
 
 /// Directory of companions, in `.slipway`.
 pub(crate) const OVERFLOW: &str = "overflow";
+
+/// Names a companion file.
+pub(crate) type OverflowId = u128;
+
+/// Where a companion is, relative to its bucket.
+pub(crate) fn companion_path(id: OverflowId) -> String {
+    format!(".slipway/{OVERFLOW}/{}", companion_name(id))
+}
+
+/// The name of a companion's file.
+pub(crate) fn companion_name(id: OverflowId) -> String {
+    format!("{id:032x}")
+}
+
+/// The id of the companion that has this file name.
+pub(crate) fn companion_id(name: &str) -> Option<OverflowId> {
+    let id = OverflowId::from_str_radix(name, 16).ok()?;
+    (name == companion_name(id)).then_some(id)
+}

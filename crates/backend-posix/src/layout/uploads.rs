@@ -1,4 +1,6 @@
-//! Names of uploads, and of what is left of them.
+//! Names of uploads, of what is in them, and of what is left of them.
+
+use crate::keymap::RECORDS;
 
 /// Directory of uploads, in `.slipway`.
 pub(crate) const UPLOADS: &str = "uploads";
@@ -12,4 +14,60 @@ pub(crate) const ID_LENGTH: usize = 48;
 /// True for what could be the id of an upload.
 pub(crate) fn is_id(id: &str) -> bool {
     id.len() == ID_LENGTH && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The file that makes a directory an upload.
+pub(crate) const DESCRIPTION: &str = "upload";
+
+/// The journal of a Complete, in the upload.
+pub(crate) const JOURNAL: &str = "completing";
+
+/// Assemblies of an upload. It has up to two: a short last part that came first fixes the size of
+/// the first's slots, the others that of the second's.
+pub(crate) const ASSEMBLIES: [u8; 2] = [1, 2];
+
+/// In a journal, in the place of an assembly's number: the object's file is a copy of all parts.
+pub(crate) const WHOLE: u8 = 0;
+
+/// The name of that file, from when it is whole until it is published.
+pub(crate) const WHOLE_NAME: &str = "whole";
+
+/// The name of an assembly's file.
+pub(crate) fn assembly_name(assembly: u8) -> String {
+    if assembly == WHOLE { WHOLE_NAME.to_owned() } else { format!("assembly{assembly}") }
+}
+
+/// The name of an assembly's layout.
+pub(crate) fn layout_name(assembly: u8) -> String {
+    format!("layout{assembly}")
+}
+
+/// The file name of a part.
+pub(crate) fn part_name(number: u32) -> String {
+    format!("{number:05}")
+}
+
+/// The number of the part that has this file name.
+pub(crate) fn part_number(name: &str) -> Option<u32> {
+    name.parse().ok().filter(|number| part_name(*number) == name)
+}
+
+/// The name of the claim on a part's slot.
+pub(crate) fn claim_name(part_number: u32, assembly: u8) -> String {
+    format!("{part_number:05}.{assembly}")
+}
+
+/// True for the name of a claim.
+fn is_claim(name: &str) -> bool {
+    let Some((number, assembly)) = name.split_once('.') else { return false };
+    part_number(number).is_some() && ASSEMBLIES.into_iter().any(|known| assembly == known.to_string())
+}
+
+/// True for what an upload holds besides its parts.
+pub(crate) fn is_own(name: &str) -> bool {
+    matches!(name, RECORDS | DESCRIPTION | JOURNAL | WHOLE_NAME)
+        || ASSEMBLIES
+            .into_iter()
+            .any(|assembly| name == assembly_name(assembly) || name == layout_name(assembly))
+        || is_claim(name)
 }

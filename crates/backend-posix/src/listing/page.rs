@@ -211,7 +211,7 @@ mod tests {
         for key in ["a", "d/file", "z"] {
             scene.put(key, b"1").unwrap();
         }
-        for name in [crate::record::OF_DIRECTORY, "file"] {
+        for name in [crate::layout::records::OF_DIRECTORY, "file"] {
             let record = scene.path().join("d").join(crate::keymap::RECORDS).join(name);
             fs::remove_file(&record).unwrap();
             fs::create_dir(record).unwrap();

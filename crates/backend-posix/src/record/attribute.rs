@@ -9,10 +9,8 @@ use rustix::io::Errno;
 use super::{Record, codec};
 use crate::error::Io;
 use crate::file_info;
+use crate::layout::records::ATTRIBUTE;
 use crate::limits::{PARTS_AT_ONCE_MAX, RECORD_BYTES_MAX, RECORD_SHORT_BYTES};
-
-/// The attribute that holds a record.
-pub(crate) const ATTRIBUTE: &str = "user.slipway";
 
 /// Reads the attribute of an open file. `None` where there is none, or a damaged one.
 pub(crate) fn peek(file: impl AsFd) -> Io<Option<Record>> {

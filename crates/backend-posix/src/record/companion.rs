@@ -9,11 +9,11 @@
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use super::{OverflowId, Record, codec, write_own};
+use super::{Record, codec, write_own};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op};
 use crate::keymap::{SELF, join};
-use crate::layout::overflow::OVERFLOW;
+use crate::layout::overflow::{OVERFLOW, OverflowId, companion_name};
 use crate::{files, unique};
 
 /// The whole of a record that does not fit its attribute, to be kept in a file.
@@ -41,15 +41,6 @@ pub(super) fn split(record: &Record) -> (Record, Companion) {
     (short, Companion { id, record: record.clone() })
 }
 
-/// Where a companion is, relative to its bucket.
-pub(crate) fn companion_path(id: OverflowId) -> String {
-    format!(".slipway/{OVERFLOW}/{}", companion_name(id))
-}
-
-fn companion_name(id: OverflowId) -> String {
-    format!("{id:032x}")
-}
-
 /// Puts a companion in its place, on disk before it returns if the durability level says so, and
 /// notes in it which file or directory it is for. Only under the lock of the object's key, which
 /// keeps DeleteBucket and the sweep from taking it for a leftover.
@@ -57,19 +48,13 @@ pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: 
     let durability = bucket.store.options.durability;
     let directory = bucket.own_directory(OVERFLOW)?;
     let record = Record { key: Some(path.to_owned()), ..companion.record.clone() };
-    let name = format!("{:032x}", companion.id);
+    let name = companion_name(companion.id);
     write_own(bucket, &directory, &name, &codec::encode(&record), durability.syncs_data())?;
     let synced = bucket.store.sync_names(&directory);
     if synced.is_err() {
         remove_companion(bucket, Some(companion.id));
     }
     synced.attempt("sync a directory")
-}
-
-/// The id of the companion that has this file name.
-pub(crate) fn companion_id(name: &str) -> Option<OverflowId> {
-    let id = OverflowId::from_str_radix(name, 16).ok()?;
-    (name == format!("{id:032x}")).then_some(id)
 }
 
 /// What a companion holds.
@@ -93,7 +78,8 @@ pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) ->
     let record = Record { key: Some(path.to_owned()), ..record };
     let directory = bucket.own_directory(OVERFLOW)?;
     // A leftover of this name is no companion's, and goes with the next sweep.
-    let (old, new) = (format!("{id:032x}"), format!("{id:032x},{}", unique::name()));
+    let old = companion_name(id);
+    let new = format!("{old},{}", unique::name());
     let sync = bucket.store.options.durability.syncs_data();
     write_own(bucket, &directory, &new, &codec::encode(&record), sync)?;
     rustix::fs::renameat(&directory, &*new, &directory, &*old).attempt("replace a companion")

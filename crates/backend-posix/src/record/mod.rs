@@ -22,26 +22,21 @@ use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ETag, ObjectMetadata};
 use backend::{ObjectAttributes, ObjectPart};
 
 use crate::file_info::{self, Stamp};
+use crate::layout::overflow::OverflowId;
 use crate::limits::{ETAG_BYTES_MAX, METADATA_BYTES_MAX, METADATA_ENTRIES_MAX};
 use crate::predecessor::Predecessor;
 
 use crate::fs::linking::create_whole;
-pub(crate) use attribute::{
-    ATTRIBUTE, peek, peek_place, peek_short, raw as raw_attribute, raw_of_place, set_small,
-};
+pub(crate) use attribute::{peek, peek_place, peek_short, raw as raw_attribute, raw_of_place, set_small};
 pub(crate) use companion::{
-    companion_id, companion_path, complete, move_companion, read as read_companion, release_companion,
-    remove_companion, write_companion,
+    complete, move_companion, read as read_companion, release_companion, remove_companion, write_companion,
 };
 pub(crate) use raw::Raw;
-pub(crate) use sidecar::{FileIdentity, OF_DIRECTORY, Sidecar, write as write_sidecar};
+pub(crate) use sidecar::{FileIdentity, Sidecar, write as write_sidecar};
 pub(crate) use store::{
     Rest, clear, forget, from_bytes, is_newer, mark, of, of_directory, put, put_of_directory, put_staged,
     raw_of, raw_of_directory, read, remove, take_along, to_bytes, write_own,
 };
-
-/// Names a companion file.
-pub(crate) type OverflowId = u128;
 
 /// What one `user.slipway` says. Which fields are set depends on what it describes: an object, a
 /// directory, a bucket, a part, an upload.

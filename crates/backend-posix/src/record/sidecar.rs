@@ -30,15 +30,13 @@ use crate::file_info::{self, FileInfo, Stamp};
 use crate::flat::Naming;
 use crate::fs::removing;
 use crate::keymap::{self, RECORDS, join};
+use crate::layout::records::OF_DIRECTORY;
 use crate::layout::scattered::scattered_name;
 use crate::limits::OWN_FILE_BYTES_MAX;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
 use crate::store::Store;
 use crate::{files, ours, trust, unique};
-
-/// The record of the directory itself. No key's component maps to this name.
-pub(crate) const OF_DIRECTORY: &str = ".slipway,directory";
 
 const VERSION: u8 = 2;
 const HEAD_BYTES: usize = 25;

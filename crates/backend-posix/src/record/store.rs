@@ -9,13 +9,14 @@ use std::borrow::Cow;
 use rustix::fd::{AsFd, OwnedFd};
 
 use super::companion::{Companion, remove_companion, split, write_companion};
-use super::sidecar::{self, OF_DIRECTORY, Sidecar};
+use super::sidecar::{self, Sidecar};
 use super::{Raw, Record, attribute, codec};
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
 use crate::file_info;
 use crate::fs::linking::create_whole;
 use crate::keymap::join;
+use crate::layout::records::OF_DIRECTORY;
 use crate::store::Store;
 
 /// The record of a name in a directory (one name, no path), without opening the file, and without

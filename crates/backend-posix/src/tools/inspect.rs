@@ -14,8 +14,9 @@ use crate::error::leads_nowhere;
 use crate::file_info::{self, FileInfo};
 use crate::foreign::{self, Peer};
 use crate::keymap::{self, DIRECTORY_DATA, SELF};
+use crate::layout::overflow::{self, OverflowId};
 use crate::options::Options;
-use crate::record::{self, OverflowId, Raw, Record};
+use crate::record::{self, Raw, Record};
 use crate::resolve::{self, PLACE, READ};
 use crate::store::Store;
 use crate::versitygw::{Attributes, Source};
@@ -340,7 +341,7 @@ fn companion(
     id: OverflowId,
     short: Option<&Record>,
 ) -> Result<(Companion, Option<Record>), Box<dyn std::error::Error>> {
-    let mut companion = Companion { path: record::companion_path(id), size_bytes: None, matches: false };
+    let mut companion = Companion { path: overflow::companion_path(id), size_bytes: None, matches: false };
     let Some(Located { root, bucket: Some(name), .. }) = located else { return Ok((companion, None)) };
     let store = Store::attach(root, Options::default())?;
     let bucket: Bucket<'_> = store.bucket(name)?;

@@ -14,9 +14,9 @@ use rustix::fs::{CWD, Mode};
 use s3_types::BucketName;
 
 use crate::keymap::{OWN_DIRECTORY, join};
+use crate::layout::tree::METADATA;
 use crate::record;
 use crate::resolve::DIRECTORY;
-use crate::store::METADATA;
 
 /// A path in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]

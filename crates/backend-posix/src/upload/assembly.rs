@@ -20,33 +20,15 @@ use super::UploadName;
 use super::part::PartTarget;
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
-use crate::file_info;
 use crate::keymap::ObjectPath;
+use crate::layout::uploads::{ASSEMBLIES, WHOLE, assembly_name, layout_name};
 use crate::limits::{FOUNDED_MAX, SEAL_WAIT_MAX, SEAL_WAIT_STEP, SHARED_PAGE_BYTES};
 use crate::publish::Target;
 use crate::record::{self, Record};
-use crate::resolve;
 use crate::staging::Staged;
-
-/// An upload has up to two: a short last part that came first fixes the size of the first's slots,
-/// the others that of the second's.
-pub(super) const ASSEMBLIES: [u8; 2] = [1, 2];
+use crate::{file_info, resolve};
 
 const OPEN: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-
-/// In a journal, in the place of an assembly's number: the object's file is a copy of all parts.
-pub(super) const WHOLE: u8 = 0;
-/// The name of that file, from when it is whole until it is published.
-pub(super) const WHOLE_NAME: &str = "whole";
-
-/// The name of an assembly's file.
-pub(super) fn assembly_name(assembly: u8) -> String {
-    if assembly == WHOLE { WHOLE_NAME.to_owned() } else { format!("assembly{assembly}") }
-}
-
-fn layout_name(assembly: u8) -> String {
-    format!("layout{assembly}")
-}
 
 /// Assemblies of this gateway's making, the last so many of them. On a file system that machines
 /// share no one else writes to them: two machines that write to one file, even apart from each
@@ -205,14 +187,6 @@ pub(super) fn finish(file: &OwnedFd, size_bytes: u64) -> Result<()> {
 pub(super) fn is_shared(file: &OwnedFd) -> Io<bool> {
     // Network file systems and FUSE may keep the number of links for each name.
     Ok(file_info::fresh(file)?.links > 1)
-}
-
-/// True for the names of assemblies and their layouts, and of a copy of all parts.
-pub(super) fn is_own(name: &str) -> bool {
-    name == WHOLE_NAME
-        || ASSEMBLIES
-            .into_iter()
-            .any(|assembly| name == assembly_name(assembly) || name == layout_name(assembly))
 }
 
 /// False if a part's record says that its bytes are in an assembly, and they are not.

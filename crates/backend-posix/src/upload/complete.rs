@@ -4,12 +4,12 @@ use backend::{BackendError, CompleteUpload, CompletedPart, ObjectPart, Result, W
 use s3_types::limits::{OBJECT_BYTES_MAX, PART_BYTES_MIN};
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, ETag};
 
-use super::assembly::{WHOLE, WHOLE_NAME};
 use super::gather::{Gathered, gather};
-use super::part::{Part, part_name};
+use super::part::Part;
 use super::{Upload, UploadName, journal};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Op, retrying_times};
+use crate::layout::uploads::{WHOLE, WHOLE_NAME, part_name};
 use crate::limits::{COPY_ATTEMPTS, PART_TRIES, PART_TRIES_STEP};
 use crate::object::check_early;
 use crate::publish::Target;

@@ -6,13 +6,14 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Gid, Uid};
 
 use super::Upload;
-use super::assembly::{self, ASSEMBLIES, Layout, assembly_name};
-use super::part::{Part, PartBytes, part_number};
+use super::assembly::{self, Layout};
+use super::part::{Part, PartBytes};
 use super::slot::punch;
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
 use crate::file_info;
 use crate::fs::reading::entries;
+use crate::layout::uploads::{ASSEMBLIES, assembly_name, part_number};
 use crate::object::{append_range, copy_bytes};
 use crate::publish::{Stage, Target};
 use crate::resolve::{self, DIRECTORY};

@@ -16,11 +16,10 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{ObjectKey, UploadId};
 
-use super::DESCRIPTION;
 use crate::bucket::Bucket;
 use crate::error::{Io, Op};
 use crate::fs::reading::read_names;
-use crate::layout::uploads::{COMPLETED, UPLOADS};
+use crate::layout::uploads::{COMPLETED, DESCRIPTION, UPLOADS};
 use crate::limits::{INDEX_BYTES_MIN, UPLOAD_INDEX_SHARE};
 use crate::resolve::{self, DIRECTORY};
 use crate::{file_info, files, record};

@@ -8,20 +8,16 @@
 use backend::{BackendError, Result, WriteReceipt};
 use rustix::io::Errno;
 
-use super::assembly::{WHOLE, WHOLE_NAME};
 use super::{Sync, Upload, UploadName, assembly};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Op};
 use crate::keymap::ObjectPath;
-use crate::layout::uploads::COMPLETED;
+use crate::layout::uploads::{COMPLETED, JOURNAL, WHOLE, WHOLE_NAME};
 use crate::object::open;
 use crate::publish::sync_names;
 use crate::record::{self, Record};
 use crate::store::Store;
 use crate::{file_info, files};
-
-/// Its name in the upload.
-pub(super) const JOURNAL: &str = "completing";
 
 /// The receipt that a completed upload left.
 pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<Record>> {

@@ -7,13 +7,13 @@ use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
 use super::index::{Bound, UploadIndex, UploadIndexes, is_in_progress};
-use super::part::{Part, part_name, part_number};
+use super::part::Part;
 use super::{Upload, UploadName};
 use crate::bucket::Bucket;
 use crate::error::{Op, is_of_one};
 use crate::file_info;
 use crate::fs::reading::entries;
-use crate::layout::uploads::{UPLOADS, is_id};
+use crate::layout::uploads::{UPLOADS, is_id, part_name, part_number};
 use crate::limits::{PART_TRIES, PART_TRIES_STEP};
 use crate::listing::{after_all, common_prefix};
 use crate::resolve::{self, DIRECTORY};

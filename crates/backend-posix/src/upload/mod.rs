@@ -30,8 +30,8 @@ use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op, is_of_one, retrying};
 use crate::fs::reading::entries;
 use crate::fs::{linking, removing};
-use crate::keymap::{OWN_DIRECTORY, ObjectPath, RECORDS, join};
-use crate::layout::uploads::{COMPLETED, ID_LENGTH, UPLOADS, is_id};
+use crate::keymap::{OWN_DIRECTORY, ObjectPath, join};
+use crate::layout::uploads::{self, COMPLETED, DESCRIPTION, ID_LENGTH, UPLOADS, is_id};
 use crate::lock::{Lock, lock_file, try_lock_file};
 use crate::options::{Durability, SweepOptions};
 use crate::predecessor::{ObjectIdentity, Predecessor};
@@ -45,11 +45,8 @@ pub(crate) use assembly::{Founded, holds};
 pub(crate) use complete::{Complete, complete};
 pub(crate) use index::UploadIndexes;
 pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
-pub(crate) use part::{CopyPart, PartTarget, copy_part, part_number};
+pub(crate) use part::{CopyPart, PartTarget, copy_part};
 pub(crate) use slot::Slot;
-
-/// The file that makes a directory an upload.
-pub(crate) const DESCRIPTION: &str = "upload";
 
 /// Names an upload of a key.
 #[derive(Debug, Clone)]
@@ -278,15 +275,6 @@ pub(crate) fn sweep(
     Ok(())
 }
 
-/// True for what an upload holds besides its parts.
-pub(crate) fn is_own(name: &str) -> bool {
-    name == RECORDS
-        || name == DESCRIPTION
-        || name == journal::JOURNAL
-        || assembly::is_own(name)
-        || slot::is_claim(name)
-}
-
 /// True for an upload that a newer version of this program created on the same tree.
 fn is_newer(uploads: &OwnedFd, id: &str) -> bool {
     files::read_own(uploads, &format!("{id}/{DESCRIPTION}")).is_ok_and(|bytes| record::is_newer(&bytes))
@@ -302,7 +290,7 @@ fn sweep_upload(
     options: &SweepOptions,
     report: &mut SweepReport,
 ) {
-    let interrupted = [journal::JOURNAL, assembly::WHOLE_NAME]
+    let interrupted = [uploads::JOURNAL, uploads::WHOLE_NAME]
         .into_iter()
         .any(|name| removing::is_older(&upload.directory, name, options.staging_age));
     let abandoned = options.upload_age.is_some_and(|age| removing::is_older(uploads, name.id.as_str(), age));

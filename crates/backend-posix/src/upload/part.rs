@@ -16,6 +16,7 @@ use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op, retrying};
 use crate::file_info::{self, FileInfo, Stamp};
 use crate::keymap::join;
+use crate::layout::uploads::part_name;
 use crate::object::{Source, check_space, copy_range, known_digests};
 use crate::publish::{Stage, put_in_place, sync_names};
 use crate::record::{self, Record};
@@ -37,16 +38,6 @@ pub(crate) struct PartTarget {
     bucket: Arc<OwnedFd>,
     pub(super) directory: Directory,
     pub(super) founded: Arc<Founded>,
-}
-
-/// The file name of a part.
-pub(super) fn part_name(number: u32) -> String {
-    format!("{number:05}")
-}
-
-/// The number of the part that has this file name.
-pub(crate) fn part_number(name: &str) -> Option<u32> {
-    name.parse().ok().filter(|number| part_name(*number) == name)
 }
 
 /// A part as it was uploaded.

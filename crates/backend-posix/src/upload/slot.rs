@@ -6,15 +6,15 @@ use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 use s3_types::UnixAccount;
 
-use super::assembly::{ASSEMBLIES, Layout, is_shared, remove};
-use super::part::{PartTarget, part_number};
+use super::assembly::{Layout, is_shared, remove};
+use super::part::PartTarget;
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op};
-use crate::file_info;
+use crate::layout::uploads::{ASSEMBLIES, claim_name};
 use crate::limits::ASSEMBLY_BYTES_MAX;
 use crate::record::Record;
-use crate::resolve;
 use crate::staging::{Sealed, Staged};
+use crate::{file_info, resolve};
 
 /// A claim on a slot. There is only ever one for each slot that is written to, so that a slot has
 /// one writer.
@@ -30,16 +30,6 @@ pub(crate) struct Slot {
     shared: bool,
     /// A part may have been published that says that its bytes are here.
     published: bool,
-}
-
-fn claim_name(part_number: u32, assembly: u8) -> String {
-    format!("{part_number:05}.{assembly}")
-}
-
-/// True for the name of a claim.
-pub(super) fn is_claim(name: &str) -> bool {
-    let Some((number, assembly)) = name.split_once('.') else { return false };
-    part_number(number).is_some() && ASSEMBLIES.into_iter().any(|known| assembly == known.to_string())
 }
 
 impl Slot {

@@ -19,8 +19,8 @@ use super::own::open;
 use crate::error::Op;
 use crate::fs::reading::{entries, has_other_names};
 use crate::keymap::OWN_DIRECTORY;
-use crate::layout::overflow::OVERFLOW;
-use crate::record::{self, OverflowId, Record};
+use crate::layout::overflow::{self, OVERFLOW, OverflowId};
+use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::tools::progress::Progress;
@@ -59,7 +59,7 @@ pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()>
     let mut orphans = Vec::new();
     for (name, _) in entries(&directory).op("read companions")? {
         let id = u128::from_str_radix(&name, 16).ok();
-        let Some(id) = id.filter(|id| record::companion_path(*id).ends_with(&format!("/{name}"))) else {
+        let Some(id) = id.filter(|id| overflow::companion_path(*id).ends_with(&format!("/{name}"))) else {
             let path = format!("{OWN_DIRECTORY}/{OVERFLOW}/{name}");
             check.problem(ProblemKind::Stranger, &path, "it is no companion of a record", None);
             continue;
@@ -86,7 +86,7 @@ pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()>
 }
 
 fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_all_seen: bool) {
-    let path = record::companion_path(id);
+    let path = overflow::companion_path(id);
     if files::read_own(directory, name).is_ok_and(|bytes| record::is_newer(&bytes)) {
         check.problem(ProblemKind::RecordNewer, &path, "it is of a newer version of Slipway", None);
         return;

@@ -12,9 +12,10 @@ use crate::error::Op;
 use crate::fs::reading::entries;
 use crate::fs::removing;
 use crate::keymap::{self, OWN_DIRECTORY, join};
+use crate::layout::locks;
 use crate::layout::staged::is_staged_name;
 use crate::limits::{LOCK_HELD_MAX, LOCK_POLL, LOCKS};
-use crate::lock::{self, try_lock_file};
+use crate::lock::try_lock_file;
 use crate::trust::Purpose;
 use crate::{file_info, resolve, sweep};
 
@@ -99,10 +100,10 @@ pub(super) fn leftover(check: &Check<'_>, directory: &OwnedFd, above: &str, name
 }
 
 fn locks(check: &Check<'_>) -> Result<()> {
-    let Some(directory) = open(check, lock::DIRECTORY)? else { return Ok(()) };
+    let Some(directory) = open(check, locks::LOCK_FILES)? else { return Ok(()) };
     for (name, _) in entries(&directory).op("read locks")? {
-        let path = format!("{OWN_DIRECTORY}/{}/{name}", lock::DIRECTORY);
-        let known = (0..=LOCKS).any(|number| lock::path_of(number) == path);
+        let path = format!("{OWN_DIRECTORY}/{}/{name}", locks::LOCK_FILES);
+        let known = (0..=LOCKS).any(|number| locks::path_of(number) == path);
         let file =
             match resolve::plain(&directory, &name, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK) {
                 Ok(file) if file_info::of(&file).is_ok_and(|info| info.is_file()) => file,

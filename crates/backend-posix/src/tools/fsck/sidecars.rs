@@ -11,8 +11,9 @@ use crate::error::{Op, retrying};
 use crate::fs::reading::entries;
 use crate::fs::removing;
 use crate::keymap::{RECORDS, join};
+use crate::layout::records;
 use crate::layout::staged::is_scattered;
-use crate::record::{self, Sidecar};
+use crate::record::Sidecar;
 use crate::resolve::{self, DIRECTORY};
 use crate::{orphans, trust};
 
@@ -35,7 +36,7 @@ pub(super) fn check(check: &Check<'_>, directory: &Directory) -> Result<()> {
             leftover(check, &folder, &above, &name);
         } else if !matches!(kind, FileType::RegularFile | FileType::Unknown) {
             check.problem(ProblemKind::Stranger, &path, "it is no record", None);
-        } else if name != record::OF_DIRECTORY
+        } else if name != records::OF_DIRECTORY
             && removing::is_older(&folder, &name, check.options.age)
             && orphans::is_one(directory, &name)?
         {

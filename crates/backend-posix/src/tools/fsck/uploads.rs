@@ -16,12 +16,12 @@ use crate::file_info::{self, FileInfo};
 use crate::fs::reading::entries;
 use crate::fs::removing;
 use crate::keymap::OWN_DIRECTORY;
-use crate::layout::uploads::{COMPLETED, UPLOADS, is_id};
-use crate::record::Record;
+use crate::layout::uploads::{COMPLETED, DESCRIPTION, UPLOADS, is_id, is_own, part_number};
+use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY, READ};
 use crate::store::Store;
-use crate::upload::{DESCRIPTION, Upload, holds, is_own, part_number};
-use crate::{files, record, unique};
+use crate::upload::{Upload, holds};
+use crate::{files, unique};
 
 /// What the name of a part that is about to be removed begins with. Its own name follows, and a
 /// comma.
