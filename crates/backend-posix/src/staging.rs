@@ -3,9 +3,10 @@
 //! A staged file has no name (`O_TMPFILE`), so that a crash leaves nothing. Where the file system
 //! lacks that, it has one in `.slipway/staging` (or in its own directory, where that leaves a group
 //! or an ACL to its files) and is locked as long as it is in use, by which the sweep knows it from
-//! a leftover. A part of an upload may also be written to its place in a file that it shares with
-//! others ([`Slot`]).
+//! a leftover. What is staged may also be a part of a file that it shares with others
+//! ([`Window`]).
 
+use std::fmt::Debug;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -30,8 +31,33 @@ use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
 use crate::note::Note;
 use crate::record::{self, Record, Rest};
 use crate::store::Store;
-use crate::upload::Slot;
 use crate::{files, lock, unique};
+
+/// A part of a file that others write to as well, for the one who writes to it.
+pub(crate) trait Window: Debug + Send + Sync {
+    /// Where it begins in the file.
+    fn start(&self) -> u64;
+
+    /// To be called before its first `end` bytes are changed.
+    fn enter(&self, end: u64) -> Result<()>;
+
+    /// To be called when the change is done.
+    fn leave(&self);
+
+    /// Makes the file that will say that `size_bytes` are in the window of `shared`. They are on
+    /// disk before, if the durability level says so, or if another machine may have to read them.
+    fn note(
+        &mut self,
+        bucket: &Bucket<'_>,
+        shared: &OwnedFd,
+        size_bytes: u64,
+        owner: Option<UnixAccount>,
+        record: Record,
+    ) -> Result<Sealed>;
+
+    /// Gives back what was taken, if nothing was published that says that its bytes are here.
+    fn give_up(&self, shared: &OwnedFd);
+}
 
 /// A file that is being written. Dropping it removes it.
 #[derive(Debug)]
@@ -41,7 +67,7 @@ pub(crate) struct Staged {
     file: OwnedFd,
     name: Option<StagedName>,
     /// Where in `file` its bytes are, if that is not its own.
-    slot: Option<Slot>,
+    window: Option<Box<dyn Window>>,
     size_bytes: u64,
     reserved_bytes: u64,
 }
@@ -70,8 +96,8 @@ impl Drop for StagedName {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        if let Some(slot) = &self.slot {
-            slot.give_up(&self.file);
+        if let Some(window) = &self.window {
+            window.give_up(&self.file);
         }
     }
 }
@@ -113,13 +139,13 @@ impl Staged {
     }
 
     fn of(file: OwnedFd, name: Option<StagedName>) -> Self {
-        Self { file, name, slot: None, size_bytes: 0, reserved_bytes: 0 }
+        Self { file, name, window: None, size_bytes: 0, reserved_bytes: 0 }
     }
 
-    /// Takes a slot of an assembly for the file.
-    pub fn in_slot(assembly: OwnedFd, slot: Slot) -> Self {
-        let mut staged = Self::of(assembly, None);
-        staged.slot = Some(slot);
+    /// Takes a window of a shared file for the file.
+    pub fn in_window(shared: OwnedFd, window: Box<dyn Window>) -> Self {
+        let mut staged = Self::of(shared, None);
+        staged.window = Some(window);
         staged
     }
 
@@ -174,10 +200,10 @@ impl Staged {
     /// Runs what changes the file in up to `size_bytes` from where its bytes start. Nothing else
     /// may.
     fn change<T>(&self, size_bytes: u64, change: impl FnOnce(&OwnedFd, u64) -> Result<T>) -> Result<T> {
-        let Some(slot) = &self.slot else { return change(&self.file, 0) };
-        slot.enter(size_bytes)?;
-        let result = change(&self.file, slot.start());
-        slot.leave();
+        let Some(window) = &self.window else { return change(&self.file, 0) };
+        window.enter(size_bytes)?;
+        let result = change(&self.file, window.start());
+        window.leave();
         result
     }
 
@@ -189,7 +215,7 @@ impl Staged {
 
     /// True as long as the file has nothing in it, and will have nothing else.
     pub fn is_blank(&self) -> bool {
-        self.size_bytes == 0 && self.slot.is_none()
+        self.size_bytes == 0 && self.window.is_none()
     }
 
     /// [`Staged::seal`] for a file that gets its name in a directory which is flushed after that.
@@ -217,9 +243,9 @@ impl Staged {
         record: Record,
         flush: Flush,
     ) -> Result<Sealed> {
-        if let Some(slot) = &mut self.slot {
-            let note = slot.note(bucket, &self.file, self.size_bytes, owner, record)?;
-            return Ok(Sealed { slot: self.slot.take(), ..note });
+        if let Some(window) = &mut self.window {
+            let note = window.note(bucket, &self.file, self.size_bytes, owner, record)?;
+            return Ok(Sealed { window: self.window.take(), ..note });
         }
         let mut info = file_info::stat(&self.file)?;
         bucket.store.try_device(bucket, info.device)?;
@@ -251,7 +277,7 @@ impl Staged {
         } else if store.options.durability.syncs_data() {
             rustix::fs::fsync(&self.file).op("sync a file")?;
         }
-        Ok(Sealed { staged: self, rest, stamp: info.stamp, device: info.device, slot: None })
+        Ok(Sealed { staged: self, rest, stamp: info.stamp, device: info.device, window: None })
     }
 }
 
@@ -273,8 +299,8 @@ pub(crate) struct Sealed {
     /// `st_dev` of the file, and so of the directory that it can get a name in.
     pub device: u64,
     /// Where the bytes are, if the file only says so.
-    #[expect(dead_code, reason = "holds the lock on its assembly until the file is published")]
-    slot: Option<Slot>,
+    #[expect(dead_code, reason = "holds the lock on the shared file until this one is published")]
+    window: Option<Box<dyn Window>>,
 }
 
 impl Sealed {

@@ -46,7 +46,6 @@ pub(crate) use complete::{Complete, complete};
 pub(crate) use index::UploadIndexes;
 pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
 pub(crate) use part::{CopyPart, PartTarget, copy_part};
-pub(crate) use slot::Slot;
 
 /// Names an upload of a key.
 #[derive(Debug, Clone)]

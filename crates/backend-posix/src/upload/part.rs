@@ -162,7 +162,11 @@ impl PartTarget {
             && !store.sidecars()
             && let Some((assembly, slot)) = Slot::claim(&bucket, self, announced)?
         {
-            return Ok(Stage { bucket, directory: None, staged: Staged::in_slot(assembly, slot) });
+            return Ok(Stage {
+                bucket,
+                directory: None,
+                staged: Staged::in_window(assembly, Box::new(slot)),
+            });
         }
         match Staged::create(&bucket, &self.directory) {
             Ok(staged) => Ok(Stage { bucket, directory: None, staged }),

@@ -13,13 +13,13 @@ use crate::error::{Fail, Op};
 use crate::layout::uploads::{ASSEMBLIES, claim_name};
 use crate::limits::ASSEMBLY_BYTES_MAX;
 use crate::record::Record;
-use crate::staging::{Sealed, Staged};
+use crate::staging::{Sealed, Staged, Window};
 use crate::{file_info, resolve};
 
 /// A claim on a slot. There is only ever one for each slot that is written to, so that a slot has
 /// one writer.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(super) struct Slot {
     layout: Layout,
     directory: Directory,
     claim: String,
@@ -82,14 +82,14 @@ impl Slot {
         slot.leave();
         Ok(Some((file, slot)))
     }
+}
 
-    /// Where it begins in the assembly.
-    pub fn start(&self) -> u64 {
+impl Window for Slot {
+    fn start(&self) -> u64 {
         self.start
     }
 
-    /// To be called before the first `end` bytes of the slot are changed.
-    pub fn enter(&self, end: u64) -> Result<()> {
+    fn enter(&self, end: u64) -> Result<()> {
         if end > self.size_bytes {
             let source = std::io::Error::other("more bytes than were announced");
             return Err(BackendError::Io { operation: "write a part", source });
@@ -98,17 +98,14 @@ impl Slot {
         if self.layout.share() { Ok(()) } else { Err(BackendError::Conflict(None)) }
     }
 
-    /// To be called when the change is done. Where unlocking may wait for a server, the lock stays
-    /// to the end.
-    pub fn leave(&self) {
+    /// Where unlocking may wait for a server, the lock stays to the end.
+    fn leave(&self) {
         if !self.shared {
             self.layout.release();
         }
     }
 
-    /// Makes the file that will say of the part that its bytes are here. They are on disk before,
-    /// if the durability level says so, or if another machine may have to read them.
-    pub fn note(
+    fn note(
         &mut self,
         bucket: &Bucket<'_>,
         assembly: &OwnedFd,
@@ -132,9 +129,8 @@ impl Slot {
         Ok(sealed)
     }
 
-    /// Gives back what a part that failed had taken: its space, and the claim if nothing of it can
-    /// still be on its way.
-    pub fn give_up(&self, assembly: &OwnedFd) {
+    /// The space of a part that failed, and the claim if nothing of it can still be on its way.
+    fn give_up(&self, assembly: &OwnedFd) {
         // Not once it is sealed: the slot may have been given to a part with a file of its own.
         if self.published || !self.layout.share() {
             return;
