@@ -192,7 +192,7 @@ use backend::{
 use s3_types::{BucketName, Conditions, UnixAccount, UploadId};
 
 use crate::keymap::ObjectPath;
-use crate::object::{Copy, Destination, ObjectCache, ReadRequest, Source, Writer};
+use crate::object::{Copy, NewObject, ObjectCache, ReadRequest, Source, Writer};
 use crate::options::DEFAULT_CHECKSUM;
 use crate::publish::Target;
 use crate::store::Store;
@@ -421,7 +421,7 @@ impl Backend for PosixBackend {
             };
             self.run_in(object.bucket, begin).await?;
         }
-        let destination = Destination::Object(Box::new((target, options.metadata)));
+        let destination = Arc::new(NewObject { target, metadata: options.metadata });
         Ok(Box::new(Writer::new(Arc::clone(&self.store), destination, options.size_hint)))
     }
 
@@ -493,7 +493,7 @@ impl Backend for PosixBackend {
         let open =
             move |store: &Store| PartTarget::open(store, &founded, name, part_number, size_hint, owner);
         let target = self.run_in(upload.object.bucket, open).await?;
-        Ok(Box::new(Writer::new(Arc::clone(&self.store), Destination::Part(target), size_hint)))
+        Ok(Box::new(Writer::new(Arc::clone(&self.store), Arc::new(target), size_hint)))
     }
 
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {

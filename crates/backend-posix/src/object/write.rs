@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use super::open::{Opened, open};
 use crate::blocking::{self, Share};
 use crate::error::Op;
-use crate::file_info;
+use crate::file_info::{self, Stamp};
 use crate::limits::{
     ANNOUNCED_BYTES_MIN, HELD_BYTES_MAX, HOP_BYTES, HOP_BYTES_MIN, SMALL_CHUNK_BYTES, WRITE_SMALL_BYTES_MAX,
 };
@@ -26,84 +26,82 @@ use crate::publish::{Stage, Target};
 use crate::record::Record;
 use crate::staging::Staged;
 use crate::store::Store;
-use crate::upload::PartTarget;
 
 /// What a body becomes.
-pub(crate) enum Destination {
-    Object(Box<(Target, ObjectMetadata)>),
-    Part(PartTarget),
-}
+pub(crate) trait Destination: Send + Sync {
+    /// The bucket that it is in.
+    fn bucket(&self) -> &BucketName;
 
-impl Destination {
-    fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
-        match self {
-            Self::Object(object) => object.0.stage(store).map_err(|error| self.told(error)),
-            Self::Part(target) => target.stage(store),
-        }
-    }
-
-    /// The error as the caller is to see it.
-    fn told(&self, error: BackendError) -> BackendError {
-        match self {
-            Self::Object(object) => error.of_write(&object.0.conditions),
-            Self::Part(_) => error,
-        }
-    }
-
-    /// Publishes what was staged; `None` stands for no bytes.
-    fn finish<'s>(
-        &self,
-        store: &'s Store,
-        stage: Option<Stage<'s>>,
-        digests: Digests,
-    ) -> Result<WriteReceipt> {
-        let Digests { etag, checksum } = digests;
-        let record = Record { etag: Some(etag.clone()), checksum, ..Record::default() };
-        let receipt = |size_bytes, modified_ns| {
-            let last_modified = file_info::timestamp(modified_ns);
-            WriteReceipt { etag, checksum, last_modified, size_bytes }
-        };
-        match self {
-            Self::Object(object) => {
-                let (target, metadata) = &**object;
-                let record = Record { metadata: metadata.clone(), ..record };
-                let Some(Stage { bucket, directory, staged }) = stage else {
-                    let now = target.publish_empty_directory(store, record)?;
-                    return Ok(receipt(0, i128::from(now)));
-                };
-                let sealed = staged.seal_for_name(&bucket, target.owner, record)?;
-                let stamp = target.publish(bucket, directory, sealed)?;
-                Ok(receipt(stamp.size_bytes, stamp.modified_ns))
-            }
-            Self::Part(target) => {
-                let Stage { bucket, staged, .. } = match stage {
-                    Some(stage) => stage,
-                    None => self.stage(store)?,
-                };
-                let sealed = staged.seal(&bucket, target.owner, record)?;
-                let stamp = target.publish(&bucket, sealed)?;
-                Ok(receipt(stamp.size_bytes, stamp.modified_ns))
-            }
-        }
-    }
-
-    fn bucket(&self) -> &BucketName {
-        match self {
-            Self::Object(object) => &object.0.bucket,
-            Self::Part(target) => &target.upload.bucket,
-        }
-    }
+    /// Opens a file for the bytes.
+    fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>>;
 
     /// True if an empty body takes no file.
     fn is_directory(&self) -> bool {
-        matches!(self, Self::Object(object) if object.0.place.directory)
+        false
     }
 
-    /// Goes on with a file that was staged before.
-    fn reopen<'s>(&self, store: &'s Store, staged: Staged) -> Result<Stage<'s>> {
-        let bucket = store.bucket(self.bucket())?;
-        Ok(Stage { bucket, directory: None, staged })
+    /// Publishes what was staged, and tells its stamp; `None` stands for no bytes.
+    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, record: Record) -> Result<Stamp>;
+
+    /// The error as the caller is to see it.
+    fn told(&self, error: BackendError) -> BackendError {
+        error
     }
+}
+
+/// An object that is to be.
+pub(crate) struct NewObject {
+    pub target: Target,
+    pub metadata: ObjectMetadata,
+}
+
+impl Destination for NewObject {
+    fn bucket(&self) -> &BucketName {
+        &self.target.bucket
+    }
+
+    fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
+        self.target.stage(store).map_err(|error| self.told(error))
+    }
+
+    fn is_directory(&self) -> bool {
+        self.target.place.directory
+    }
+
+    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, record: Record) -> Result<Stamp> {
+        let Self { target, metadata } = self;
+        let record = Record { metadata: metadata.clone(), ..record };
+        let Some(Stage { bucket, directory, staged }) = stage else {
+            let now = target.publish_empty_directory(store, record)?;
+            return Ok(Stamp { size_bytes: 0, modified_ns: i128::from(now) });
+        };
+        let sealed = staged.seal_for_name(&bucket, target.owner, record)?;
+        target.publish(bucket, directory, sealed)
+    }
+
+    fn told(&self, error: BackendError) -> BackendError {
+        error.of_write(&self.target.conditions)
+    }
+}
+
+/// Goes on with a file that was staged before.
+fn reopen<'s>(store: &'s Store, bucket: &BucketName, staged: Staged) -> Result<Stage<'s>> {
+    let bucket = store.bucket(bucket)?;
+    Ok(Stage { bucket, directory: None, staged })
+}
+
+/// Publishes what was staged, with what is known of its bytes.
+fn finish<'s>(
+    destination: &dyn Destination,
+    store: &'s Store,
+    stage: Option<Stage<'s>>,
+    digests: Digests,
+) -> Result<WriteReceipt> {
+    let Digests { etag, checksum } = digests;
+    let record = Record { etag: Some(etag.clone()), checksum, ..Record::default() };
+    let stamp = destination.publish(store, stage, record).map_err(|error| destination.told(error))?;
+    let last_modified = file_info::timestamp(stamp.modified_ns);
+    Ok(WriteReceipt { etag, checksum, last_modified, size_bytes: stamp.size_bytes })
 }
 
 /// Bytes of bodies that are held in memory, counted for the whole process.
@@ -141,7 +139,7 @@ impl Drop for Held {
 /// An [`ObjectWriter`] on the file system.
 pub(crate) struct Writer {
     store: Arc<Store>,
-    destination: Arc<Destination>,
+    destination: Arc<dyn Destination>,
     size_hint: Option<u64>,
     chunks: Vec<Bytes>,
     /// Small chunks, put together.
@@ -159,8 +157,7 @@ enum Hop {
 }
 
 impl Writer {
-    pub fn new(store: Arc<Store>, destination: Destination, size_hint: Option<u64>) -> Self {
-        let destination = Arc::new(destination);
+    pub fn new(store: Arc<Store>, destination: Arc<dyn Destination>, size_hint: Option<u64>) -> Self {
         Self {
             store,
             destination,
@@ -259,7 +256,7 @@ impl ObjectWriter for Writer {
         blocking::run(Some(bucket), move || {
             store.presence.check()?;
             let mut stage = match staged {
-                Some(staged) => Some(destination.reopen(&store, staged)?),
+                Some(staged) => Some(reopen(&store, destination.bucket(), staged)?),
                 None if chunks.is_empty() && destination.is_directory() => None,
                 None => Some(destination.stage(&store)?),
             };
@@ -272,7 +269,7 @@ impl ObjectWriter for Writer {
                     return Err(BackendError::Io { operation: "write a staging file", source });
                 }
             }
-            destination.finish(&store, stage, digests).map_err(|error| destination.told(error))
+            finish(&*destination, &store, stage, digests)
         })
         .await
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use backend::{BackendError, PartReceipt, Result};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use s3_types::{ChecksumAlgorithm, ChecksumValue, Digester, Digests, ETag, UnixAccount};
+use s3_types::{BucketName, ChecksumAlgorithm, ChecksumValue, Digester, Digests, ETag, UnixAccount};
 
 use super::assembly::Founded;
 use super::slot::Slot;
@@ -17,7 +17,7 @@ use crate::error::{Fail, Io, Op, retrying};
 use crate::file_info::{self, FileInfo, Stamp};
 use crate::keymap::join;
 use crate::layout::uploads::part_name;
-use crate::object::{Source, check_space, copy_range, known_digests};
+use crate::object::{Destination, Source, check_space, copy_range, known_digests};
 use crate::publish::{Stage, put_in_place, sync_names};
 use crate::record::{self, Record};
 use crate::resolve::{self, READ};
@@ -154,30 +154,9 @@ impl PartTarget {
         Ok(Self { upload, number, algorithm, announced, owner, bucket, directory, founded })
     }
 
-    /// Opens a file for the part's bytes: the upload's, at the part's place, or one of its own.
-    pub fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
-        let bucket = Bucket { store, fd: Arc::clone(&self.bucket) };
-        // An assembly's layout is an attribute.
-        if let Some(announced) = self.announced
-            && !store.sidecars()
-            && let Some((assembly, slot)) = Slot::claim(&bucket, self, announced)?
-        {
-            return Ok(Stage {
-                bucket,
-                directory: None,
-                staged: Staged::in_window(assembly, Box::new(slot)),
-            });
-        }
-        match Staged::create(&bucket, &self.directory) {
-            Ok(staged) => Ok(Stage { bucket, directory: None, staged }),
-            Err(Fail::Retry) => Err(BackendError::NoSuchUpload),
-            Err(Fail::Storage(error)) => Err(error),
-        }
-    }
-
     /// Makes the file the part, in place of an earlier one. The directory stays the upload's as
     /// long as there is one.
-    pub fn publish(&self, bucket: &Bucket<'_>, mut sealed: Sealed) -> Result<Stamp> {
+    fn put_in_place(&self, bucket: &Bucket<'_>, mut sealed: Sealed) -> Result<Stamp> {
         let name = part_name(self.number);
         let mut gone = false;
         retrying(|| {
@@ -197,6 +176,42 @@ impl PartTarget {
             sync_names(bucket, &self.directory)
         })?;
         Ok(sealed.stamp)
+    }
+}
+
+impl Destination for PartTarget {
+    fn bucket(&self) -> &BucketName {
+        &self.upload.bucket
+    }
+
+    /// The upload's file, at the part's place, or one of its own.
+    fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
+        let bucket = Bucket { store, fd: Arc::clone(&self.bucket) };
+        // An assembly's layout is an attribute.
+        if let Some(announced) = self.announced
+            && !store.sidecars()
+            && let Some((assembly, slot)) = Slot::claim(&bucket, self, announced)?
+        {
+            return Ok(Stage {
+                bucket,
+                directory: None,
+                staged: Staged::in_window(assembly, Box::new(slot)),
+            });
+        }
+        match Staged::create(&bucket, &self.directory) {
+            Ok(staged) => Ok(Stage { bucket, directory: None, staged }),
+            Err(Fail::Retry) => Err(BackendError::NoSuchUpload),
+            Err(Fail::Storage(error)) => Err(error),
+        }
+    }
+
+    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, record: Record) -> Result<Stamp> {
+        let Stage { bucket, staged, .. } = match stage {
+            Some(stage) => stage,
+            None => self.stage(store)?,
+        };
+        let sealed = staged.seal(&bucket, self.owner, record)?;
+        self.put_in_place(&bucket, sealed)
     }
 }
 
@@ -238,7 +253,7 @@ pub(crate) fn copy_part(
     }
     let record = Record { etag: Some(etag.clone()), checksum, ..Record::default() };
     let sealed = staged.seal(&bucket, target.owner, record)?;
-    let last_modified = file_info::timestamp(target.publish(&bucket, sealed)?.modified_ns);
+    let last_modified = file_info::timestamp(target.put_in_place(&bucket, sealed)?.modified_ns);
     let told = checksum.filter(|_| target.algorithm.is_some());
     Ok(PartReceipt { etag, checksum: told.map(|checksum| checksum.value), last_modified })
 }
