@@ -1,5 +1,6 @@
 //! An open bucket: the directory that everything else is resolved beneath.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use backend::{BackendError, Result};
@@ -10,6 +11,7 @@ use rustix::process::{Gid, Uid};
 use s3_types::BucketName;
 
 use crate::error::{Fail, Io, Op};
+use crate::fs::linking::create_whole;
 use crate::fs::reading::is_empty;
 use crate::keymap::{OWN_DIRECTORY, join};
 use crate::options::Symlinks;
@@ -119,6 +121,13 @@ impl Bucket<'_> {
         }
         let owner = rustix::fs::fstat(self.own()?)?;
         rustix::fs::fchown(made, Some(Uid::from_raw(owner.st_uid)), Some(Gid::from_raw(owner.st_gid)))
+    }
+
+    /// [`write_whole`](crate::fs::linking::write_whole) in `.slipway`. It belongs to the owner of
+    /// that, also if this is root on behalf of another.
+    pub fn write_own(&self, directory: impl AsFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fail> {
+        let content = |file: &OwnedFd| self.hand_over(file).map(|()| Cow::Borrowed(bytes));
+        create_whole(directory, name, 0o600, sync, content)
     }
 
     /// [`Bucket::hand_over`] of what may have been made just now, if it is as it would be then:

@@ -16,7 +16,7 @@ use crate::keymap::{self, OWN_DIRECTORY, SELF, join};
 use crate::layout::overflow::{self, OVERFLOW, OverflowId};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::sweep;
+use crate::{records, sweep};
 
 /// Removes companions that no object mentions, and returns how many.
 ///
@@ -65,7 +65,7 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
 /// Whether the object that a companion was written for, or its directory, has its id. One of a
 /// newer version counts as if it were so: what mentions it can't be understood either.
 fn is_mentioned(bucket: &Bucket<'_>, id: OverflowId) -> Result<bool, Fail> {
-    let bytes = match record::read_companion(bucket, id) {
+    let bytes = match records::read_companion(bucket, id) {
         Err(Errno::NOENT) => return Ok(false),
         result => result.attempt("read a companion")?,
     };
@@ -93,7 +93,7 @@ fn is_mentioned(bucket: &Bucket<'_>, id: OverflowId) -> Result<bool, Fail> {
 }
 
 fn mentions(bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> Result<Option<OverflowId>, Fail> {
-    match record::read(bucket.store, directory, name) {
+    match records::read(bucket.store, directory, name) {
         // What it mentions can't be known.
         Ok(Some(Record { newer: true, .. })) => Err(BackendError::NewerRecord.into()),
         Ok(record) => Ok(record.and_then(|record| record.overflow)),
@@ -124,7 +124,7 @@ fn find_moved(bucket: &Bucket<'_>, lost: &mut HashMap<OverflowId, String>) -> Re
                     if let Some(id) = mentioned?
                         && lost.remove(&id).is_some()
                     {
-                        record::move_companion(bucket, id, &child)?;
+                        records::move_companion(bucket, id, &child)?;
                     }
                 }
             }

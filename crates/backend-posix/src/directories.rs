@@ -11,19 +11,19 @@ use s3_types::UnixAccount;
 
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op, obstacle};
-use crate::file_info::FileInfo;
+use crate::file_info::{self, FileInfo};
 use crate::flat::{self, Naming};
 use crate::fs::reading::{is_empty, leaves_traits};
 use crate::fs::{linking, removing};
-use crate::keymap::join;
+use crate::keymap::{self, join};
 use crate::layout::scattered::scattered_name;
 use crate::layout::{exchanged, staged};
 use crate::note::Note;
 use crate::place::directory_record;
-use crate::record::{self, Record};
+use crate::record::Record;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{scattered, staging_directory};
-use crate::{exchange, file_info, files, keymap, orphans, ours, unique};
+use crate::{exchange, files, orphans, ours, records, unique};
 
 /// Opens the directory at `path`, making what is missing. A file that stands where a directory must
 /// be becomes part of one ([`exchange`]). Whoever makes some has a `note` of them, to be kept until
@@ -153,7 +153,7 @@ fn make_and_move(
     let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
     let build = || {
         files::give(&directory, owner).attempt("give a directory its owner")?;
-        record::mark(bucket, &directory, &Record::made_directory())
+        records::mark(bucket, &directory, &Record::made_directory())
     };
     let moved = build().map(|()| match linking::move_to_free(from, prepared, parent, name) {
         // Where the file system can't be told not to replace.
@@ -177,7 +177,7 @@ pub(crate) fn remove_new(bucket: &Bucket<'_>, parent: impl AsFd, name: &str) -> 
     let empty = |opened: &OwnedFd| is_empty(resolve::plain(opened, "", DIRECTORY)?);
     match resolve::plain(&parent, name, DIRECTORY) {
         Ok(directory) if empty(&directory) == Ok(true) => {
-            let _ = record::clear(bucket.store, &directory);
+            let _ = records::clear(bucket.store, &directory);
             rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR).is_ok()
         }
         Ok(_) => false,
@@ -208,7 +208,7 @@ fn mark_made(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
         return Ok(());
     }
     let record = Record { directory_made: true, ..record };
-    record::put_of_directory(bucket, directory, &record)
+    records::put_of_directory(bucket, directory, &record)
 }
 
 /// Turns the file `name` into a directory that holds it as [`SELF`](crate::keymap::SELF); see
@@ -232,9 +232,9 @@ fn make_way(
     let result = convert_somewhere(bucket, (parent, name), &file, owner);
     // It may be in the directory also if something failed after that.
     let settled = match file_info::at(parent, name) {
-        Ok(info) => !info.is_directory() || record::forget(bucket.store, parent, name),
+        Ok(info) => !info.is_directory() || records::forget(bucket.store, parent, name),
         // Another program has removed it.
-        Err(Errno::NOENT) => record::forget(bucket.store, parent, name),
+        Err(Errno::NOENT) => records::forget(bucket.store, parent, name),
         Err(_) => false,
     };
     if let Some(note) = note.filter(|_| settled) {
@@ -316,10 +316,10 @@ fn remove_with_record(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Re
     let note = Note::to_make(bucket, &join(&parent.path, name), &parent.path);
     let directory = child(bucket, parent, name).attempt("open a directory")?;
     let removed =
-        record::clear(bucket.store, &directory).and_then(|()| removing::remove_directory(parent, name));
+        records::clear(bucket.store, &directory).and_then(|()| removing::remove_directory(parent, name));
     if removed.is_err() {
         // Someone put something there: then it keeps the record that was removed first.
-        record::mark(bucket, &directory, &Record::made_directory())?;
+        records::mark(bucket, &directory, &Record::made_directory())?;
     }
     if let Some(note) = note {
         note.remove();

@@ -21,17 +21,17 @@ use s3_types::UnixAccount;
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, FileInfo};
-use crate::fs::removing::remove_tree;
-use crate::fs::{reading, removing};
+use crate::fs::reading;
+use crate::fs::removing::{self, remove_tree};
 use crate::keymap::{self, RECORDS, SELF, join};
 use crate::layout::exchanged::{BESIDE_FILE, IN_STAGING, NOTE, id_of, is_in_staging, name_of_unmarked};
 use crate::layout::staged::is_scattered;
 use crate::note::Note;
 use crate::place::directory_record;
-use crate::record::{self, Record};
+use crate::record::Record;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
-use crate::{conversion, files, ours, unique};
+use crate::{conversion, files, ours, records, unique};
 
 mod joining;
 
@@ -127,8 +127,8 @@ impl Prepared<'_> {
         unmarked: &str,
     ) -> Result<(), Fail> {
         let Self { parent, name, staging, entry, directory, note, .. } = self;
-        record::mark(bucket, &*directory, &Record::made_directory())?;
-        record::take_along(bucket, (*parent, *name), (&*directory, SELF))?;
+        records::mark(bucket, &*directory, &Record::made_directory())?;
+        records::take_along(bucket, (*parent, *name), (&*directory, SELF))?;
         let made = file_info::of(&*directory).attempt("stat a directory")?;
         rustix::fs::renameat(*staging, unmarked, *staging, *entry).attempt("name a directory")?;
         *note = Noted::of(&made, file, &join(&parent.path, name)).write(bucket, entry);
@@ -212,13 +212,13 @@ impl Prepared<'_> {
         if file_info::at(directory, SELF).is_ok_and(|info| info.id() == self.file) {
             rustix::fs::unlinkat(directory, SELF, AtFlags::empty()).attempt("remove a name")?;
         }
-        record::forget(bucket.store, directory, SELF);
+        records::forget(bucket.store, directory, SELF);
         let record = directory_record(bucket, directory.as_fd()).attempt("read a record")?;
         if record.directory_object || record.newer {
             // It became an object itself, and stays, though it may be empty.
             return if out.is_directory() { self.join(bucket) } else { Ok(self.keep()) };
         }
-        let _ = record::clear(bucket.store, directory);
+        let _ = records::clear(bucket.store, directory);
         if out.is_directory() {
             // Takes the place of an empty directory only: someone may have put an object in ours
             // meanwhile.
@@ -262,7 +262,7 @@ impl Prepared<'_> {
         if !reading::has_at_most(0, &out).attempt("read a directory")? {
             return Ok(false);
         }
-        let removed = record::clear(bucket.store, &out)
+        let removed = records::clear(bucket.store, &out)
             .and_then(|()| removing::remove_directory(self.staging, self.entry));
         Ok(removed.is_ok())
     }
@@ -320,7 +320,7 @@ fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, na
         there => return matches!(there, Err(Errno::NOENT)),
     }
     let _ = rustix::fs::unlinkat(directory, SELF, AtFlags::empty());
-    record::forget(bucket.store, directory, SELF);
+    records::forget(bucket.store, directory, SELF);
     ours::remove_made(bucket, directory, above, name)
 }
 

@@ -46,6 +46,14 @@ impl FileInfo {
     }
 }
 
+/// What tells a file from another that had its name, or has it now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileIdentity {
+    pub stamp: Stamp,
+    /// 0 where inode numbers don't last.
+    pub inode: u64,
+}
+
 pub(crate) fn nanoseconds(seconds: i64, nanoseconds: u64) -> i128 {
     i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
 }

@@ -16,7 +16,7 @@
 //!     dir/                         the object dir/, if its user.slipway says so
 //!     dir/.slipway,dir             the bytes of the object dir/, if it has any
 //!     a/.slipway,empty/c           the object a//c; see `keymap` for the other escapes
-//!     a/.slipway,records/b.txt     the record of a/b.txt, where there are no attributes (`record::sidecar`)
+//!     a/.slipway,records/b.txt     the record of a/b.txt, where there are no attributes (`records::sidecar`)
 //!     .slipway/                    the bucket's own, made at its first need, reached by no key; user.slipway.own: that we made it
 //!       .slipway,own               the same, where there are no attributes (`own_mark`)
 //!       locks/00 .. locks/3f       locks on keys, by hash; locks/40: see `conversion`
@@ -163,6 +163,7 @@ mod presence;
 mod probes;
 mod publish;
 mod record;
+mod records;
 mod resolve;
 mod seldom;
 mod staging;

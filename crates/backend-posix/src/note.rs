@@ -14,10 +14,10 @@ use crate::error::{Fail, Op, leads_nowhere};
 use crate::layout::given::given_name;
 use crate::layout::staged::is_scattered;
 use crate::limits::{NOTE_BYTES_MAX, NOTE_SPAN};
-use crate::record::{self, Record};
+use crate::record::Record;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
-use crate::{directories, file_info, keymap, orphans, ours, unique};
+use crate::{directories, file_info, keymap, orphans, ours, records, unique};
 
 const NOTE_SPAN_NS: i128 = NOTE_SPAN.as_nanos().cast_signed();
 
@@ -163,7 +163,7 @@ pub(crate) fn settle(
         if file_info::born_ns(&directory).is_some_and(|born_ns| born_ns > noted_ns + NOTE_SPAN_NS) {
             break;
         }
-        record::mark(bucket, &directory, &Record::made_directory())?;
+        records::mark(bucket, &directory, &Record::made_directory())?;
     }
     Ok(all_locked || directories::prune(bucket, path))
 }

@@ -20,7 +20,7 @@ use crate::fs::removing;
 use crate::keymap::{self, RECORDS};
 use crate::layout::records;
 use crate::layout::staged::is_scattered;
-use crate::record::Sidecar;
+use crate::records::Sidecar;
 use crate::resolve::{self, DIRECTORY};
 use crate::{file_info, ours};
 

@@ -17,7 +17,7 @@ use crate::error::{Fail, Io, Op};
 use crate::fs::reading::is_empty;
 use crate::resolve::{self, DIRECTORY};
 use crate::volume::FileSystem;
-use crate::{file_info, lock, note, record};
+use crate::{file_info, lock, note, records};
 
 /// True for the account of this program, or that of the gateway that made `.slipway`: root may
 /// sweep for another, and a file system may have another number for us.
@@ -81,7 +81,7 @@ pub(crate) fn open_new(
 /// Removes a directory that [`open_new`] opened, if nothing is in it but its record and it still
 /// has the name. True if it is gone.
 pub(crate) fn remove_made(bucket: &Bucket<'_>, made: &OwnedFd, above: impl AsFd, name: &str) -> bool {
-    let _ = record::clear(bucket.store, made);
+    let _ = records::clear(bucket.store, made);
     let own = file_info::of(made);
     match file_info::at(&above, name) {
         Ok(there) if own.is_ok_and(|own| own.id() == there.id()) => {
@@ -374,12 +374,12 @@ mod tests {
                 let bucket = tool.bucket(&scene.name).unwrap();
                 let directory = bucket.directory("d").unwrap();
                 let record = Record::made_directory();
-                let _ = retrying(|| record::mark(&bucket, &directory, &record));
+                let _ = retrying(|| records::mark(&bucket, &directory, &record));
             });
             assert!(["victim", RECORDS].iter().any(|name| is_theirs(&place.join(name))), "{round}");
         }
         let _ = fs::remove_dir_all(place.join(RECORDS));
-        record::mark(
+        records::mark(
             &tool.bucket(&scene.name).unwrap(),
             scene.bucket().directory("d").unwrap(),
             &Record::made_directory(),

@@ -15,7 +15,8 @@ use crate::file_info::{self, FileInfo};
 use crate::foreign::{self, Peer};
 use crate::keymap::{SELF, join};
 use crate::layout::overflow::OverflowId;
-use crate::record::{self, Record};
+use crate::record::Record;
+use crate::records;
 use crate::resolve::{self, READ};
 
 /// An object that is to be replaced or deleted.
@@ -113,7 +114,8 @@ fn look(
 ) -> Result<Found, Fail> {
     if !facts {
         // One call for most: only a regular file of ours has a record with a stamp.
-        if let Ok(Some(Record { stamp: Some(_), overflow, .. })) = record::read(bucket.store, directory, name)
+        if let Ok(Some(Record { stamp: Some(_), overflow, .. })) =
+            records::read(bucket.store, directory, name)
         {
             return Ok(Found::Object(Current { facts: None, overflow }));
         }
@@ -161,7 +163,7 @@ fn current(
     info: FileInfo,
     facts: bool,
 ) -> Result<Current, Fail> {
-    let record = record::of(bucket.store, &bucket.fd, path, &file).attempt("read a record")?;
+    let record = records::of(bucket.store, &bucket.fd, path, &file).attempt("read a record")?;
     if record.as_ref().is_some_and(|record| record.newer) {
         return Err(BackendError::NewerRecord.into());
     }
@@ -204,7 +206,7 @@ pub(crate) fn existing_directory(bucket: &Bucket<'_>, path: &str) -> Result<Opti
 /// The record of an open directory, empty if it has none. [`Record::newer`] is to be asked for by
 /// whoever changes it, or the object.
 pub(crate) fn directory_record(bucket: &Bucket<'_>, directory: impl AsFd) -> Io<Record> {
-    record::of_directory(bucket.store, directory).map(Option::unwrap_or_default)
+    records::of_directory(bucket.store, directory).map(Option::unwrap_or_default)
 }
 
 #[cfg(test)]

@@ -7,17 +7,16 @@ use rustix::io::Errno;
 use s3_types::{BucketName, Conditions, UnixAccount};
 
 use crate::bucket::{Bucket, Directory};
-use crate::error::{Fail, Op, retrying};
-use crate::file_info::Stamp;
+use crate::error::{self, Fail, Op, retrying};
+use crate::file_info::{self, Stamp};
 use crate::flat::{self, Naming};
 use crate::keymap::{self, DIRECTORY_DATA, ObjectPath, join};
 use crate::note::Note;
 use crate::place::{self, Current, Facts, Found};
-use crate::predecessor::Predecessor;
-use crate::record::{self, Record};
+use crate::record::{Predecessor, Record};
 use crate::staging::{Sealed, Staged};
 use crate::store::Store;
-use crate::{directories, error, file_info};
+use crate::{directories, predecessor, records};
 
 /// What a write is to become.
 #[derive(Debug, Clone)]
@@ -83,7 +82,7 @@ impl Target {
         place::check(&self.conditions, current)?;
         let facts = current.and_then(|current| current.facts.as_ref());
         match (self.conditions.decided_by(), &self.predecessor) {
-            (Some(condition), Some(predecessor)) if !predecessor.is_still(facts) => {
+            (Some(condition), Some(predecessor)) if !predecessor::is_still(predecessor, facts) => {
                 Err(BackendError::ChangedSinceCreation(condition))
             }
             _ => Ok(()),
@@ -180,7 +179,7 @@ impl Target {
         drop(lock);
         sync_names(bucket, &spot.directory)?;
         let overflow = spot.current.and_then(|current| current.overflow);
-        record::release_companion(bucket, overflow, &join(&spot.directory.path, &spot.name));
+        records::release_companion(bucket, overflow, &join(&spot.directory.path, &spot.name));
         Ok(())
     }
 
@@ -205,11 +204,11 @@ impl Target {
                 sync_names(bucket, &directory)?;
                 // The directory's own record is as it was, and so is its companion.
                 let overflow = old.file.and_then(|file| file.overflow);
-                record::release_companion(bucket, overflow, &join(&directory.path, DIRECTORY_DATA));
+                records::release_companion(bucket, overflow, &join(&directory.path, DIRECTORY_DATA));
             }
             Content::Nothing(record) => {
                 let record = Record { directory_made: old.record.directory_made, ..record.clone() };
-                record::put_of_directory(bucket, &directory, &record)?;
+                records::put_of_directory(bucket, &directory, &record)?;
                 old.remove_file(bucket, &directory)?;
                 sync_names(bucket, &directory)?;
                 old.release_companions(bucket, &directory);
@@ -304,9 +303,9 @@ impl DirectoryObject {
 
     /// Lets go of what the records pointed to that are gone.
     pub fn release_companions(&self, bucket: &Bucket<'_>, directory: &Directory) {
-        record::release_companion(bucket, self.record.overflow, &directory.path);
+        records::release_companion(bucket, self.record.overflow, &directory.path);
         let overflow = self.file.as_ref().and_then(|file| file.overflow);
-        record::release_companion(bucket, overflow, &join(&directory.path, DIRECTORY_DATA));
+        records::release_companion(bucket, overflow, &join(&directory.path, DIRECTORY_DATA));
     }
 
     /// Removes the file with its bytes.
@@ -319,7 +318,7 @@ impl DirectoryObject {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(errno).attempt("remove a file"),
         }
-        if record::forget(bucket.store, directory, DIRECTORY_DATA)
+        if records::forget(bucket.store, directory, DIRECTORY_DATA)
             && let Some(note) = note
         {
             note.remove();

@@ -20,7 +20,7 @@ use s3_types::UnixAccount;
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, Stamp};
-use crate::files::set_time;
+use crate::files::{self, set_time};
 use crate::flat::Naming;
 use crate::fs::linking::{link_unnamed, move_to_free};
 use crate::fs::reading;
@@ -29,9 +29,10 @@ use crate::layout::scattered::{SCATTERED, id_of_scattered, scattered_name, scatt
 use crate::layout::staged::STAGING;
 use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
 use crate::note::Note;
-use crate::record::{self, Record, Rest};
+use crate::record::Record;
+use crate::records::{self, Rest};
 use crate::store::Store;
-use crate::{files, lock, unique};
+use crate::{lock, unique};
 
 /// A part of a file that others write to as well, for the one who writes to it.
 pub(crate) trait Window: Debug + Send + Sync {
@@ -263,7 +264,7 @@ impl Staged {
             return Err(BackendError::Changed);
         }
         let record = Record { stamp: Some(info.stamp), ..record };
-        let rest = record::put_staged(bucket.store, &self.file, record).op("write a record")?;
+        let rest = records::put_staged(bucket.store, &self.file, record).op("write a record")?;
         let store = bucket.store;
         let ordered = flush == Flush::WithName
             && rest.is_none()
@@ -310,7 +311,7 @@ impl Sealed {
         match &mut self.rest {
             None => Ok(()),
             Some(Rest::Companion(companion)) => {
-                record::write_companion(bucket, companion, &join(&directory.path, name))
+                records::write_companion(bucket, companion, &join(&directory.path, name))
             }
             Some(Rest::Sidecar(record)) => {
                 let identity = |info| bucket.store.identity(directory, &info);
@@ -324,7 +325,7 @@ impl Sealed {
                     record.stamp = Some(self.stamp);
                 }
                 let own = identity(file_info::of(&self.staged.file).attempt("stat a file")?);
-                record::write_sidecar(bucket, directory, name, (record, own.inode), current)
+                records::write_sidecar(bucket, directory, name, (record, own.inode), current)
             }
         }
     }
@@ -335,12 +336,12 @@ impl Sealed {
         match &self.rest {
             None => true,
             Some(Rest::Companion(companion)) => {
-                record::remove_companion(bucket, Some(companion.id));
+                records::remove_companion(bucket, Some(companion.id));
                 true
             }
             // What is there has its own record still.
             Some(Rest::Sidecar(_)) if matches!(file_info::at(directory, name), Err(Errno::NOENT)) => {
-                record::forget(bucket.store, directory, name)
+                records::forget(bucket.store, directory, name)
             }
             Some(Rest::Sidecar(_)) => true,
         }
@@ -450,7 +451,7 @@ fn note_given(
 
 /// Notes that something may be staged in the directory at `path` itself.
 pub(crate) fn note_scattered(bucket: &Bucket<'_>, notes: &OwnedFd, path: &str) -> Result<(), Fail> {
-    match record::write_own(bucket, notes, &scattered_note(path), path.as_bytes(), false) {
+    match bucket.write_own(notes, &scattered_note(path), path.as_bytes(), false) {
         Err(Fail::Storage(BackendError::Io { source, .. })) if source.kind() == ErrorKind::AlreadyExists => {
             Ok(())
         }

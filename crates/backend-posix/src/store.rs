@@ -12,7 +12,7 @@ use rustix::thread::CapabilitySet;
 
 use crate::clock::Clocks;
 use crate::error::{Io, storage_error};
-use crate::file_info::{self, FileInfo};
+use crate::file_info::{self, FileIdentity, FileInfo};
 use crate::format::{self, FormatError};
 use crate::fs::linking::write_whole;
 use crate::keymap::{OWN_DIRECTORY, join};
@@ -22,10 +22,9 @@ use crate::limits::{ENTRIES_READ_BYTES, METADATA_LOOKS_MAX};
 use crate::options::{Metadata, Options};
 use crate::presence::{self, Presence};
 use crate::probes::{Lack, Tried};
-use crate::record::{self, FileIdentity};
 use crate::resolve::{self, DIRECTORY, PLACE};
 use crate::volume::{FileSystem, Volume};
-use crate::{files, journal, unique};
+use crate::{files, journal, record, unique};
 
 /// Why a directory can't be served.
 #[derive(Debug, thiserror::Error)]

@@ -12,12 +12,12 @@ use crate::bucket::Bucket;
 use crate::error::{Fail, Op, is_of_one, retrying};
 use crate::keymap::{self, OWN_DIRECTORY, RESERVED};
 use crate::layout::staged::STAGING;
-use crate::record::{self, Record};
+use crate::record::Record;
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
+use crate::{file_info, files, flat, records};
 
 use crate::fs::reading::entries;
-use crate::{file_info, files, flat};
 pub(crate) use aside::{Aside, Ended, asides, end_aside, may_end, sweep_asides};
 pub(crate) use delete::delete;
 
@@ -112,14 +112,14 @@ fn identity(bucket: &Bucket<'_>) -> Result<String> {
         let (seconds, ns) = (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec);
         return Ok(format!("{:x}-{seconds:x}-{ns:x}", stat.stx_ino));
     }
-    let record = record::of_directory(bucket.store, &bucket.fd).op("read a bucket's record")?;
+    let record = records::of_directory(bucket.store, &bucket.fd).op("read a bucket's record")?;
     Ok(record.and_then(|record| record.time_ns).map_or_else(String::new, |ns| ns.to_string()))
 }
 
 /// Removes what marking a new bucket made in it, as far as no one uses it.
 fn undo(store: &Store, name: &BucketName) {
     let Ok(bucket) = store.bucket(name) else { return };
-    let _ = record::clear(store, &bucket.fd);
+    let _ = records::clear(store, &bucket.fd);
     if let Ok(own) = bucket.own() {
         let _ = rustix::fs::unlinkat(own, STAGING, AtFlags::REMOVEDIR);
         let _ = rustix::fs::unlinkat(&bucket.fd, OWN_DIRECTORY, AtFlags::REMOVEDIR);
@@ -140,7 +140,7 @@ fn mark_new(store: &Store, name: &BucketName, owner: Option<UnixAccount>) -> Res
 /// Writes down when a bucket was created.
 fn mark(bucket: &Bucket<'_>, created: Timestamp) -> Result<(), Fail> {
     let time_ns = i64::try_from(created.as_nanosecond()).unwrap_or(i64::MAX);
-    record::mark(bucket, &bucket.fd, &Record { time_ns: Some(time_ns), ..Record::default() })
+    records::mark(bucket, &bucket.fd, &Record { time_ns: Some(time_ns), ..Record::default() })
 }
 
 /// Why a name that exists is no bucket: a file or a link has it, or DeleteBucket was faster.
@@ -154,7 +154,7 @@ fn taken(store: &Store, name: &BucketName) -> Fail {
 /// HeadBucket.
 pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes> {
     let bucket = store.bucket(name)?;
-    let record = record::of_directory(store, &bucket.fd).op("read a bucket's record")?;
+    let record = records::of_directory(store, &bucket.fd).op("read a bucket's record")?;
     let created = match record.and_then(|record| record.time_ns) {
         Some(ns) => file_info::timestamp(i128::from(ns)),
         None => birth(&bucket)?,

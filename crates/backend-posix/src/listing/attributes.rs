@@ -21,7 +21,7 @@ use crate::limits::{
     LISTING_UNREAD_TOLD, READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL,
 };
 use crate::place::directory_record;
-use crate::record;
+use crate::records;
 use crate::resolve::{self, PLACE};
 use crate::seldom::Seldom;
 use crate::unchanged::State;
@@ -255,7 +255,7 @@ fn by_name(
     if let Some(shown) = known.get(&info) {
         return Some(shown);
     }
-    let record = record::read(bucket.store, directory, name).ok()?;
+    let record = records::read(bucket.store, directory, name).ok()?;
     if record.as_ref().is_some_and(|record| record.stamp == Some(info.stamp)) {
         let shown = Shown::from(record?.into_attributes(info.stamp)?);
         // Had another file got the name in between, and that were its record, this one's ctime
@@ -296,7 +296,7 @@ fn attributes_of(bucket: &Bucket<'_>, opened: &Opened, key: &str) -> Io<Option<S
     if !info.is_file() {
         return Ok(None);
     }
-    let record = record::of(bucket.store, &bucket.fd, path, file)?;
+    let record = records::of(bucket.store, &bucket.fd, path, file)?;
     // Beside a file that has lost its name meanwhile, there is none, or another's.
     if bucket.store.sidecars() && record.as_ref().is_none_or(|record| record.stamp != Some(info.stamp)) {
         let named = resolve::plain(&bucket.fd, path, PLACE).and_then(file_info::of);

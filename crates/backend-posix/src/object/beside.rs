@@ -13,7 +13,7 @@ use crate::bucket::Bucket;
 use crate::error::{Fail, Op};
 use crate::keymap::{DIRECTORY_DATA, ObjectPath, SELF, join};
 use crate::place::existing_directory;
-use crate::record::{self, Sidecar};
+use crate::records::{self, Sidecar};
 use crate::{file_info, resolve};
 
 /// Finds an object's file and its record.
@@ -29,7 +29,7 @@ fn find_directory(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail
     if let Some(found) = find_reserved(bucket, &join(&directory.path, DIRECTORY_DATA))? {
         return Ok(Some(found));
     }
-    let record = record::of_directory(bucket.store, &directory).attempt("read a record")?;
+    let record = records::of_directory(bucket.store, &directory).attempt("read a record")?;
     let info = file_info::of(&directory).attempt("stat a directory")?;
     let file = resolve::plain(&directory, "", resolve::DIRECTORY).attempt("open a directory")?;
     Ok(Some(Found { file, info, record, bare: true }))

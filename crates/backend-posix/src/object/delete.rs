@@ -7,13 +7,13 @@ use rustix::io::Errno;
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op, retrying};
 use crate::fs::reading;
-use crate::keymap::join;
+use crate::keymap::{self, join};
 use crate::lock::Lock;
 use crate::note::Note;
 use crate::publish::{DirectoryObject, Target, sync_names};
-use crate::record::{self, Record};
+use crate::record::Record;
 use crate::store::Store;
-use crate::{aliases, directories, keymap, place};
+use crate::{aliases, directories, place, records};
 
 /// Removes the object, and the directories that PUTs made for it if they are empty now.
 pub(crate) fn delete(store: &Store, target: &Target) -> Result<DeleteReceipt> {
@@ -110,7 +110,7 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
             result => result.attempt("remove a file"),
         }
     });
-    let settled = removed.is_err() || record::forget(bucket.store, &spot.directory, &spot.name);
+    let settled = removed.is_err() || records::forget(bucket.store, &spot.directory, &spot.name);
     if let Some(note) = of_record.filter(|_| settled) {
         note.remove();
     }
@@ -118,24 +118,24 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
     drop(lock);
     sync_names(bucket, &spot.directory)?;
     let overflow = spot.current.and_then(|current| current.overflow);
-    record::release_companion(bucket, overflow, &path);
+    records::release_companion(bucket, overflow, &path);
     Ok(Some(Emptied { path: spot.directory.path, note }))
 }
 
 /// Leaves a directory nothing but its mark. On a full disk the record goes all the same: that makes
 /// room for the mark, and where someone else takes that, a note lets the sweep make it.
 fn put_mark(bucket: &Bucket<'_>, directory: &Directory, mark: &Record) -> Result<(), Fail> {
-    match record::put_of_directory(bucket, directory, mark) {
+    match records::put_of_directory(bucket, directory, mark) {
         Err(Fail::Storage(BackendError::OutOfSpace)) => {}
         result => return result,
     }
     if !mark.directory_made {
-        return record::put_of_directory(bucket, directory, &Record::default());
+        return records::put_of_directory(bucket, directory, &Record::default());
     }
     let to_mark = || Note::to_make(bucket, &directory.path, keymap::split(&directory.path).0);
     let note = to_mark();
-    record::put_of_directory(bucket, directory, &Record::default())?;
-    match (record::mark(bucket, directory, mark), note) {
+    records::put_of_directory(bucket, directory, &Record::default())?;
+    match (records::mark(bucket, directory, mark), note) {
         (Ok(()), Some(note)) => note.remove(),
         // The room of one file is what a mark needs, or else a note.
         (Err(_), None) => drop(to_mark()),

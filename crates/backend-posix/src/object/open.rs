@@ -17,6 +17,7 @@ use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
 use crate::lock::Lock;
 use crate::place::existing_directory;
 use crate::record::{self, Raw, Record};
+use crate::records;
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 
@@ -94,7 +95,7 @@ fn try_open(
     };
     let Found { file, info, mut record, bare } = found;
     if let Some(short) = record.take_if(|record| record.overflow.is_some()) {
-        let whole = record::complete(&store.bucket(bucket)?, short.clone()).op("read a record")?;
+        let whole = records::complete(&store.bucket(bucket)?, short.clone()).op("read a record")?;
         // Without its companion, the object was replaced since it was opened. If it stays so, the
         // companion was lost (with a copy of the file to elsewhere); what the attribute has is
         // still true.

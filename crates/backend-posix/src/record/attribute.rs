@@ -6,7 +6,8 @@ use rustix::fd::{AsFd, AsRawFd};
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 
-use super::{Record, codec};
+use super::codec;
+use super::fields::Record;
 use crate::error::Io;
 use crate::file_info;
 use crate::layout::records::ATTRIBUTE;
@@ -30,7 +31,7 @@ pub(crate) fn raw(file: impl AsFd) -> Io<Option<Vec<u8>>> {
 }
 
 /// Removes the attribute.
-pub(super) fn remove(file: impl AsFd) -> Io<()> {
+pub(crate) fn remove(file: impl AsFd) -> Io<()> {
     match rustix::fs::fremovexattr(file, ATTRIBUTE) {
         Err(Errno::NODATA) => Ok(()),
         result => result,
@@ -64,7 +65,7 @@ pub(crate) fn peek_short(file: impl AsFd) -> Io<Option<Record>> {
 
 /// Reads the attribute of a name in a directory, in one call and without opening it. Leaves the
 /// parts out. Needs /proc.
-pub(super) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
+pub(crate) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
     let name = file_info::one_name(name)?;
     let path = format!("/proc/self/fd/{}/{name}", directory.as_fd().as_raw_fd());
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
@@ -89,7 +90,7 @@ fn at_once(bytes: &[u8]) -> Io<Option<Record>> {
 
 /// What was decoded. A record of a newer version is not taken for none.
 fn understood(decoded: Option<Record>, bytes: &[u8]) -> Option<Record> {
-    decoded.or_else(|| super::is_newer(bytes).then(Record::of_newer))
+    decoded.or_else(|| codec::is_newer(bytes).then(Record::of_newer))
 }
 
 fn long(
@@ -111,7 +112,7 @@ fn unpack(attribute: Io<&[u8]>, decode: impl FnOnce(&[u8]) -> Io<Option<Record>>
 }
 
 /// Writes the attribute; false if the file system refuses it as too large.
-pub(super) fn set(file: impl AsFd, record: &Record) -> Io<bool> {
+pub(crate) fn set(file: impl AsFd, record: &Record) -> Io<bool> {
     match rustix::fs::fsetxattr(&file, ATTRIBUTE, &codec::encode(record), XattrFlags::empty()) {
         Ok(()) => Ok(true),
         Err(Errno::NOSPC | Errno::TOOBIG | Errno::RANGE) => Ok(false),
@@ -120,7 +121,7 @@ pub(super) fn set(file: impl AsFd, record: &Record) -> Io<bool> {
 }
 
 /// Writes the attribute where there is none; leaves one that is there.
-pub(super) fn mark(file: impl AsFd, record: &Record) -> Io<()> {
+pub(crate) fn mark(file: impl AsFd, record: &Record) -> Io<()> {
     match rustix::fs::fsetxattr(file, ATTRIBUTE, &codec::encode(record), XattrFlags::CREATE) {
         Err(Errno::EXIST) => Ok(()),
         result => result,

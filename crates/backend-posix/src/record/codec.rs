@@ -13,13 +13,15 @@
 
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag};
 
+use super::content_types;
+use super::fields::{Record, fits, is_etag};
+use super::input::{Input, varint};
 use super::parts::{self, Packed};
-use super::{Record, content_types, fits, is_etag};
+use super::predecessor::{ObjectIdentity, Predecessor};
 use crate::file_info::Stamp;
 use crate::limits::{METADATA_ENTRIES_MAX, RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
-use crate::predecessor::{ObjectIdentity, Predecessor};
 
-pub(super) const VERSION: u8 = 1;
+const VERSION: u8 = 1;
 
 /// Field numbers. They are on disk: never change or reuse one.
 mod tag {
@@ -71,7 +73,7 @@ mod tag {
 }
 
 /// Packs a record.
-pub(super) fn encode(record: &Record) -> Vec<u8> {
+pub(crate) fn encode(record: &Record) -> Vec<u8> {
     let mut out = Vec::with_capacity(64);
     out.push(VERSION);
     put_identity(&mut out, record);
@@ -206,18 +208,8 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-pub(super) fn varint(mut n: u64) -> Vec<u8> {
-    let mut out = Vec::with_capacity(2);
-    while n >= 0x80 {
-        out.push(n.to_le_bytes()[0] | 0x80);
-        n >>= 7;
-    }
-    out.push(n.to_le_bytes()[0]);
-    out
-}
-
 /// Unpacks a record; `None` if it is of another version or damaged.
-pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
+pub(crate) fn decode(bytes: &[u8]) -> Option<Record> {
     let (mut record, parts) = parse(bytes)?;
     if let Some(parts) = parts {
         record.parts = Some(parts.unpack()?);
@@ -226,8 +218,13 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
 }
 
 /// [`decode`] without the list of parts, which may be by far the most of it.
-pub(super) fn decode_brief(bytes: &[u8]) -> Option<Record> {
+pub(crate) fn decode_brief(bytes: &[u8]) -> Option<Record> {
     parse(bytes).map(|(record, _)| record)
+}
+
+/// True for the record of a version that this program does not know.
+pub(crate) fn is_newer(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|version| *version > VERSION)
 }
 
 /// There are more parts than are to be unpacked.
@@ -345,41 +342,6 @@ fn get_field(record: &mut Record, tag: u8, bytes: &[u8]) -> Option<()> {
 
 fn text(bytes: &[u8]) -> Option<String> {
     String::from_utf8(bytes.to_vec()).ok()
-}
-
-pub(super) struct Input<'b>(pub &'b [u8]);
-
-impl<'b> Input<'b> {
-    pub fn take(&mut self, count: usize) -> Option<&'b [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    pub fn byte(&mut self) -> Option<u8> {
-        self.take(1).map(|b| b[0])
-    }
-
-    fn i64(&mut self) -> Option<i64> {
-        Some(i64::from_le_bytes(self.take(8)?.try_into().ok()?))
-    }
-
-    pub fn varint(&mut self) -> Option<u64> {
-        let mut n = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            n |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(n);
-            }
-        }
-        None
-    }
-
-    fn bytes(&mut self) -> Option<&'b [u8]> {
-        let length = usize::try_from(self.varint()?).ok()?;
-        self.take(length)
-    }
 }
 
 #[cfg(test)]

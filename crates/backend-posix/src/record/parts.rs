@@ -11,7 +11,7 @@ use backend::ObjectPart;
 use s3_types::limits::PARTS_MAX;
 use s3_types::{ChecksumAlgorithm, ChecksumValue};
 
-use super::codec::{Input, varint};
+use super::input::{Input, varint};
 
 /// Marks that each part names its own algorithm (0 for none).
 const MIXED: u8 = 0xff;

@@ -1,7 +1,8 @@
 //! A record as it is stored, for the tools: they must not take one that they can't understand for
 //! none.
 
-use super::{Record, codec};
+use super::codec;
+use super::fields::Record;
 
 /// A record as it is stored, wherever that is.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ impl Raw {
     pub fn of(bytes: Vec<u8>) -> Self {
         match codec::decode(&bytes) {
             Some(record) => Self::Known(bytes, Box::new(record)),
-            None if super::is_newer(&bytes) => Self::Newer(bytes),
+            None if codec::is_newer(&bytes) => Self::Newer(bytes),
             None => Self::Damaged(bytes),
         }
     }

@@ -17,14 +17,14 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{ChecksumAlgorithm, Digester, Digests};
 
+use super::progress::Progress;
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op, leads_nowhere, retrying};
 use crate::file_info::{self, FileInfo};
 use crate::limits::TIMES_SETTLE_REMOTE;
 use crate::options::DEFAULT_CHECKSUM;
-use crate::record::{self, Raw, Record};
-use crate::tools::progress::Progress;
-use crate::{files, resolve};
+use crate::record::{Raw, Record};
+use crate::{files, records, resolve};
 
 /// A regular file, open, as it was when it was opened.
 pub(crate) struct Candidate<'b> {
@@ -101,14 +101,14 @@ impl<'b> Candidate<'b> {
             if !quiet {
                 return Ok(());
             }
-            record::put(self.bucket, &self.directory, &self.name, &self.file, &record)
+            records::put(self.bucket, &self.directory, &self.name, &self.file, &record)
         })?;
         Ok(same && quiet)
     }
 
     /// Its record, as it is.
     pub fn raw_record(&self) -> Result<Raw> {
-        let raw = record::raw_of(self.bucket.store, &self.directory, &self.name, &self.file);
+        let raw = records::raw_of(self.bucket.store, &self.directory, &self.name, &self.file);
         raw.op("read a record")
     }
 
@@ -118,7 +118,7 @@ impl<'b> Candidate<'b> {
         self.under_lock(|| {
             // One in a file of its own may be another by now.
             if matches!(self.raw_record()?, Raw::Damaged(_)) {
-                record::remove(self.bucket.store, &self.directory, &self.name, &self.file)
+                records::remove(self.bucket.store, &self.directory, &self.name, &self.file)
                     .attempt("remove a record")?;
                 removed = true;
             }

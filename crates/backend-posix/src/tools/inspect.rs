@@ -17,6 +17,7 @@ use crate::keymap::{self, DIRECTORY_DATA, SELF};
 use crate::layout::overflow::{self, OverflowId};
 use crate::options::Options;
 use crate::record::{self, Raw, Record};
+use crate::records;
 use crate::resolve::{self, PLACE, READ};
 use crate::store::Store;
 use crate::versitygw::{Attributes, Source};
@@ -292,11 +293,11 @@ fn raw_record(
     };
     let store = Store::attach(&located.root, Options::default())?;
     if inspection.kind == Kind::Directory {
-        return Ok((record::raw_of_directory(&store, file)?, store.sidecars()));
+        return Ok((records::raw_of_directory(&store, file)?, store.sidecars()));
     }
     let bucket = located.bucket.as_ref().map(|name| store.bucket(name)).transpose()?;
     let Some(bucket) = bucket else { return Ok((Raw::Absent, false)) };
-    Ok((record::raw_of(&store, &bucket.fd, &located.path, file)?, store.sidecars()))
+    Ok((records::raw_of(&store, &bucket.fd, &located.path, file)?, store.sidecars()))
 }
 
 fn standing(
@@ -345,9 +346,9 @@ fn companion(
     let Some(Located { root, bucket: Some(name), .. }) = located else { return Ok((companion, None)) };
     let store = Store::attach(root, Options::default())?;
     let bucket: Bucket<'_> = store.bucket(name)?;
-    let Ok(bytes) = record::read_companion(&bucket, id) else { return Ok((companion, None)) };
+    let Ok(bytes) = records::read_companion(&bucket, id) else { return Ok((companion, None)) };
     companion.size_bytes = Some(bytes.len() as u64);
-    let whole = short.map(|short| record::complete(&bucket, short.clone())).transpose()?.flatten();
+    let whole = short.map(|short| records::complete(&bucket, short.clone())).transpose()?.flatten();
     companion.matches = whole.is_some();
     Ok((companion, whole))
 }

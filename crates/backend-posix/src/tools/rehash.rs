@@ -8,15 +8,14 @@ use s3_types::BucketName;
 
 use super::candidate::Candidate;
 use super::locate::Located;
+use super::opening::{CAN_BE_REPEATED, for_each_bucket, open};
+use super::progress::Progress;
 use super::tree::{self, Found};
 use crate::bucket::{Bucket, Directory};
 use crate::foreign::{self, Peer};
-use crate::keymap;
-use crate::keymap::join;
+use crate::keymap::{self, join};
 use crate::record::{self, Raw};
 use crate::store::Store;
-use crate::tools::opening::{CAN_BE_REPEATED, for_each_bucket, open};
-use crate::tools::progress::Progress;
 
 /// How to go about it.
 #[derive(Debug, Clone)]
@@ -149,6 +148,7 @@ mod tests {
     use crate::keymap::ObjectPath;
     use crate::object::open;
     use crate::options::{Metadata, Options};
+    use crate::records;
     use crate::testing::{Scene, digests};
     use crate::tools::locate;
 
@@ -211,7 +211,7 @@ mod tests {
         assert!(matches!(run(&scene, "a", false)["a"], Rehashed::Failed(_)));
         let bucket = scene.bucket();
         let file = fs::File::open(scene.path().join("a")).unwrap();
-        let left = record::raw_of(&scene.store, &bucket.fd, "a", file).unwrap();
+        let left = records::raw_of(&scene.store, &bucket.fd, "a", file).unwrap();
         assert_eq!(left.bytes(), Some(&b"\x02new"[..]));
     }
 
@@ -274,7 +274,7 @@ mod tests {
             }
             let record = record::Record { etag: Some(digests.etag), ..record::Record::default() };
             assert!(!file.adopt(&record).unwrap());
-            assert_eq!(record::of(&scene.store, &bucket.fd, "a", &file.file).unwrap(), None);
+            assert_eq!(records::of(&scene.store, &bucket.fd, "a", &file.file).unwrap(), None);
         }
     }
 

@@ -278,7 +278,7 @@ mod tests {
             let stamp = Some(file_info::of(&twin).unwrap().stamp);
             let directory = scene.bucket().directory("").unwrap();
             let record = Record { stamp, ..record };
-            crate::record::put(&scene.bucket(), &directory, "twin", &twin, &record).unwrap();
+            crate::records::put(&scene.bucket(), &directory, "twin", &twin, &record).unwrap();
             scene.move_file("twin", "a");
             let parts = vec![CompletedPart { part_number: 1, etag: digests(b"1").etag, checksum: None }];
             let request = CompleteUpload { parts, ..CompleteUpload::default() };

@@ -84,7 +84,7 @@ pub(super) fn begin(
         ..Record::default()
     };
     let sync = bucket.store.options.durability.syncs_data();
-    record::write_own(bucket, &upload.directory, JOURNAL, &record::to_bytes(&record), sync)?;
+    bucket.write_own(&upload.directory, JOURNAL, &record::to_bytes(&record), sync)?;
     if file == Some(WHOLE) { sync_names(bucket, &upload.directory) } else { Ok(()) }
 }
 

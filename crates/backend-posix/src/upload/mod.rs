@@ -34,12 +34,11 @@ use crate::keymap::{OWN_DIRECTORY, ObjectPath, join};
 use crate::layout::uploads::{self, COMPLETED, DESCRIPTION, ID_LENGTH, UPLOADS, is_id};
 use crate::lock::{Lock, lock_file, try_lock_file};
 use crate::options::{Durability, SweepOptions};
-use crate::predecessor::{ObjectIdentity, Predecessor};
-use crate::record::{self, Record};
+use crate::record::{self, Predecessor, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
 use crate::store::Store;
-use crate::{file_info, files, object, sweep, unique};
+use crate::{file_info, files, object, predecessor, sweep, unique};
 
 pub(crate) use assembly::{Founded, holds};
 pub(crate) use complete::{Complete, complete};
@@ -75,7 +74,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
         time_ns: Some(now),
         ..Record::default()
     };
-    let record = Record { predecessor: predecessor(store, bucket, key)?, ..record };
+    let record = Record { predecessor: find_predecessor(store, bucket, key)?, ..record };
     retrying(|| {
         let bucket = store.bucket(bucket)?;
         bucket.try_device()?;
@@ -97,7 +96,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
 
 /// What a key has, for a conditional Complete to know it again. `None` where it can't be looked at:
 /// then conditions are decided like those of any other write.
-fn predecessor(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Predecessor>> {
+fn find_predecessor(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Predecessor>> {
     let opened = match object::open(store, bucket, key, &ObjectPath::of(key)) {
         Ok(opened) => opened,
         Err(BackendError::NoSuchKey) => return Ok(Some(Predecessor::Nothing)),
@@ -106,7 +105,7 @@ fn predecessor(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<P
     };
     let known = opened.file.as_ref().and_then(|file| Some((file, file_info::of(file).ok()?)));
     let inode = known.and_then(|(file, info)| store.lasting_inode(file, &info));
-    Ok(Some(Predecessor::Object(ObjectIdentity::of(&opened.attributes, inode))))
+    Ok(Some(Predecessor::Object(predecessor::identity_of(&opened.attributes, inode))))
 }
 
 fn describe(uploads: &OwnedFd, id: &str, record: &Record, durability: Durability) -> Result<(), Fail> {

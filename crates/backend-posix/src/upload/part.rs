@@ -11,7 +11,6 @@ use s3_types::{BucketName, ChecksumAlgorithm, ChecksumValue, Digester, Digests, 
 use super::assembly::Founded;
 use super::slot::Slot;
 use super::{Upload, UploadName};
-use crate::aliases;
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op, retrying};
 use crate::file_info::{self, FileInfo, Stamp};
@@ -19,10 +18,11 @@ use crate::keymap::join;
 use crate::layout::uploads::part_name;
 use crate::object::{Destination, Source, check_space, copy_range, known_digests};
 use crate::publish::{Stage, put_in_place, sync_names};
-use crate::record::{self, Record};
+use crate::record::Record;
 use crate::resolve::{self, READ};
 use crate::staging::{Sealed, Staged};
 use crate::store::Store;
+use crate::{aliases, records};
 
 /// Where a part goes.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ impl Part {
     pub fn read(store: &Store, directory: &Directory, number: u32) -> Io<Option<Self>> {
         let name = part_name(number);
         // One call for a part in place, whose file can't change: it is empty.
-        match record::read(store, directory, &name) {
+        match records::read(store, directory, &name) {
             Err(Errno::NOENT) => Ok(None),
             Ok(Some(record @ Record { assembly: Some(_), .. })) => Ok(Self::in_place(number, record)),
             _ => match open_own(directory, number) {
@@ -90,7 +90,7 @@ impl Part {
 
     fn of_file(store: &Store, directory: &Directory, number: u32, file: &OwnedFd) -> Io<Option<Self>> {
         let info = file_info::of(file)?;
-        let record = record::of(store, directory, &part_name(number), file)?
+        let record = records::of(store, directory, &part_name(number), file)?
             .filter(|record| record.stamp == Some(info.stamp));
         Ok(match record {
             Some(record) if record.assembly.is_some() => Self::in_place(number, record),

@@ -25,7 +25,7 @@ use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::tools::progress::Progress;
 use crate::tools::tree::{self, Found};
-use crate::{file_info, files};
+use crate::{file_info, files, records};
 
 /// Companions that records name.
 #[derive(Debug, Default)]
@@ -109,9 +109,9 @@ fn note(store: &Store, named: &Named, found: Found) {
             if opened.and_then(|directory| has_other_names(&directory)).unwrap_or(true) {
                 named.not_all.store(true, Relaxed);
             }
-            record::of_directory(store, &directory)
+            records::of_directory(store, &directory)
         }
-        Found::Entry { directory, name, kind } if kind.is_file() => record::read(store, &directory, &name),
+        Found::Entry { directory, name, kind } if kind.is_file() => records::read(store, &directory, &name),
         Found::Entry { .. } | Found::NotText(_) => return,
         Found::Unreadable(..) => return named.unreadable.store(true, Relaxed),
     };

@@ -12,11 +12,11 @@ use crate::error::{Op, retrying};
 use crate::fs::reading;
 use crate::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF, join};
 use crate::layout::staged::is_scattered;
-use crate::record::{self, Raw, Record};
+use crate::record::{Raw, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::Found;
-use crate::{directories, file_info, flat, foreign};
+use crate::{directories, file_info, flat, foreign, records};
 
 pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
     let (path, result) = match found {
@@ -99,7 +99,7 @@ fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &st
     let Some(id) = record.overflow else { return Ok(()) };
     named.add(id);
     let lost = |record: &Record| -> Result<bool> {
-        let whole = record::complete(check.bucket, record.clone()).op("read a record")?;
+        let whole = records::complete(check.bucket, record.clone()).op("read a record")?;
         Ok(whole.is_none())
     };
     // The companion goes after its object; so if the object is still there, the companion is not
@@ -131,17 +131,17 @@ fn check_directory(check: &Check<'_>, named: &Named, directory: &Directory) -> R
     if let Some(remark) = flat::remark(directory) {
         check.note(ProblemKind::FlatDirectory, path, remark);
     }
-    let raw = record::raw_of_directory(check.bucket.store, directory).op("read a record")?;
+    let raw = records::raw_of_directory(check.bucket.store, directory).op("read a record")?;
     let bytes = raw.bytes().unwrap_or_default().to_vec();
     let mut repair = || replace_directory_record(check, directory, &bytes, None);
     let Some(record) = understood(check, path, raw, &mut repair) else { return Ok(()) };
     if let Some(id) = record.overflow {
         named.add(id);
         let lost = || {
-            record::complete(check.bucket, record.clone()).op("read a record").map(|whole| whole.is_none())
+            records::complete(check.bucket, record.clone()).op("read a record").map(|whole| whole.is_none())
         };
         // As for files; here, a record that is still the same tells that the object is.
-        let again = record::raw_of_directory(check.bucket.store, directory).op("read a record");
+        let again = records::raw_of_directory(check.bucket.store, directory).op("read a record");
         if lost()? && again?.bytes() == Some(&bytes) {
             let rest = Record { overflow: None, ..record.clone() };
             let mut repair = || replace_directory_record(check, directory, &bytes, Some(&rest));
@@ -185,11 +185,11 @@ fn replace_directory_record(
 ) -> Result<bool> {
     retrying(|| {
         let _lock = check.bucket.lock_directory(&directory.path)?;
-        let raw = record::raw_of_directory(check.bucket.store, directory).attempt("read a record")?;
+        let raw = records::raw_of_directory(check.bucket.store, directory).attempt("read a record")?;
         if raw.bytes() != Some(old) {
             return Ok(false);
         }
-        record::put_of_directory(check.bucket, directory, new.unwrap_or(&Record::default()))?;
+        records::put_of_directory(check.bucket, directory, new.unwrap_or(&Record::default()))?;
         Ok(true)
     })
 }

@@ -13,7 +13,7 @@ use crate::fs::removing;
 use crate::keymap::{RECORDS, join};
 use crate::layout::records;
 use crate::layout::staged::is_scattered;
-use crate::record::Sidecar;
+use crate::records::Sidecar;
 use crate::resolve::{self, DIRECTORY};
 use crate::{orphans, trust};
 

@@ -21,7 +21,7 @@ use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY, READ};
 use crate::store::Store;
 use crate::upload::{Upload, holds};
-use crate::{files, unique};
+use crate::{files, records, unique};
 
 /// What the name of a part that is about to be removed begins with. Its own name follows, and a
 /// comma.
@@ -68,7 +68,7 @@ fn name_companions_of(check: &Check<'_>, uploads: &OwnedFd, id: &str, named: &Na
         if part_number(&name).is_none() || !may_be_part {
             continue;
         }
-        match record::read(check.bucket.store, &directory, &name) {
+        match records::read(check.bucket.store, &directory, &name) {
             Ok(Some(Record { overflow: Some(id), .. })) => named.add(id),
             Ok(Some(Record { newer: true, .. })) => named.doubt(),
             Ok(_) | Err(Errno::NOENT) => {}
@@ -185,7 +185,7 @@ fn set_aside(check: &Check<'_>, upload: &Upload, directory: &OwnedFd, name: &str
 fn damaged(store: &Store, directory: &Directory, name: &str, number: u32) -> Io<Option<FileInfo>> {
     let file = resolve::plain(directory, name, READ)?;
     let info = file_info::of(&file)?;
-    let record = record::of(store, directory, name, &file)?
+    let record = records::of(store, directory, name, &file)?
         .filter(|record| record.etag.is_some() && record.stamp == Some(info.stamp));
     let whole = match record {
         Some(record) => holds(directory, number, &record)?,

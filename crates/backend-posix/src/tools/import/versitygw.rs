@@ -15,7 +15,6 @@ use super::proof;
 use super::report::{ImportOptions, Imported, Teller};
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Op, retrying};
-use crate::file_info;
 use crate::keymap::{self, DIRECTORY_DATA, Name, SELF, join};
 use crate::options::{DEFAULT_CHECKSUM, Durability};
 use crate::record::{self, Raw, Record};
@@ -26,6 +25,7 @@ use crate::tools::opening::{for_each_bucket, open};
 use crate::tools::progress::Progress;
 use crate::tools::tree::{self, Found};
 use crate::versitygw::{self, Attributes, Source};
+use crate::{file_info, records};
 
 /// Its own directory at the top of a bucket.
 const TEMPORARY: &str = ".sgwtmp";
@@ -175,7 +175,7 @@ impl Import<'_> {
         theirs: &Attributes,
         names: &[String],
     ) -> Result<()> {
-        let whole = record::complete(bucket, record).op("read a record")?;
+        let whole = records::complete(bucket, record).op("read a record")?;
         if !self.options.dry_run && whole.is_some_and(|record| theirs.are_in(&record)) {
             self.remove_attributes(file, names)?;
         }
@@ -200,7 +200,7 @@ impl Import<'_> {
         }
         let known = retrying(|| {
             let lock = (!self.options.dry_run).then(|| bucket.lock_directory(path)).transpose()?;
-            let raw = record::raw_of_directory(bucket.store, &own).attempt("read a record")?;
+            let raw = records::raw_of_directory(bucket.store, &own).attempt("read a record")?;
             if matches!(raw, Raw::Newer(_)) {
                 return Ok(Some(Imported::Failed(proof::NEWER.to_owned())));
             }
@@ -221,7 +221,7 @@ impl Import<'_> {
                 metadata: theirs.metadata.clone(),
                 ..Record::default()
             };
-            record::put_of_directory(bucket, directory, &record).map(|()| None)
+            records::put_of_directory(bucket, directory, &record).map(|()| None)
         })?;
         if known.is_some() {
             return Ok(known);

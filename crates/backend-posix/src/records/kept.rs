@@ -4,19 +4,16 @@
 //! need not know which. A file is named by an open directory and a path below it, since a record
 //! beside a file is found by the name; where the file is open, its attribute is read through that.
 
-use std::borrow::Cow;
-
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::AsFd;
 
 use super::companion::{Companion, remove_companion, split, write_companion};
 use super::sidecar::{self, Sidecar};
-use super::{Raw, Record, attribute, codec};
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
 use crate::file_info;
-use crate::fs::linking::create_whole;
 use crate::keymap::join;
 use crate::layout::records::OF_DIRECTORY;
+use crate::record::{Raw, Record, attribute};
 use crate::store::Store;
 
 /// The record of a name in a directory (one name, no path), without opening the file, and without
@@ -172,32 +169,4 @@ pub(crate) fn put_staged(store: &Store, file: impl AsFd, record: Record) -> Io<O
     let (short, companion) = split(&record);
     attribute::set_small(file, &short)?;
     Ok(Some(Rest::Companion(Box::new(companion))))
-}
-
-/// [`write_whole`](crate::fs::linking::write_whole) in a bucket's `.slipway`. It belongs to the
-/// owner of that, also if this is root on behalf of another.
-pub(crate) fn write_own(
-    bucket: &Bucket<'_>,
-    directory: impl AsFd,
-    name: &str,
-    bytes: &[u8],
-    sync: bool,
-) -> Result<(), Fail> {
-    let content = |file: &OwnedFd| bucket.hand_over(file).map(|()| Cow::Borrowed(bytes));
-    create_whole(directory, name, 0o600, sync, content)
-}
-
-/// A record as the content of a file of our own.
-pub(crate) fn to_bytes(record: &Record) -> Vec<u8> {
-    codec::encode(record)
-}
-
-/// True for the record of a version that this program does not know.
-pub(crate) fn is_newer(bytes: &[u8]) -> bool {
-    bytes.first().is_some_and(|version| *version > codec::VERSION)
-}
-
-/// The inverse of [`to_bytes`].
-pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Record> {
-    codec::decode(bytes)
 }

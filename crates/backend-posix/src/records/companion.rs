@@ -9,11 +9,11 @@
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use super::{Record, codec, write_own};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op};
 use crate::keymap::{SELF, join};
 use crate::layout::overflow::{OVERFLOW, OverflowId, companion_name};
+use crate::record::{self, Record};
 use crate::{files, unique};
 
 /// The whole of a record that does not fit its attribute, to be kept in a file.
@@ -49,7 +49,7 @@ pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: 
     let directory = bucket.own_directory(OVERFLOW)?;
     let record = Record { key: Some(path.to_owned()), ..companion.record.clone() };
     let name = companion_name(companion.id);
-    write_own(bucket, &directory, &name, &codec::encode(&record), durability.syncs_data())?;
+    bucket.write_own(&directory, &name, &record::to_bytes(&record), durability.syncs_data())?;
     let synced = bucket.store.sync_names(&directory);
     if synced.is_err() {
         remove_companion(bucket, Some(companion.id));
@@ -65,7 +65,7 @@ pub(crate) fn read(bucket: &Bucket<'_>, id: OverflowId) -> Io<Vec<u8>> {
 /// The path of the file or directory that a companion was written for.
 pub(crate) fn companion_owner(bucket: &Bucket<'_>, id: OverflowId) -> Io<Option<String>> {
     match read(bucket, id) {
-        Ok(bytes) => Ok(codec::decode(&bytes).and_then(|record| record.key)),
+        Ok(bytes) => Ok(record::from_bytes(&bytes).and_then(|record| record.key)),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno),
     }
@@ -74,14 +74,14 @@ pub(crate) fn companion_owner(bucket: &Bucket<'_>, id: OverflowId) -> Io<Option<
 /// Notes in a companion that its object was moved to `path`.
 pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) -> Result<(), Fail> {
     let bytes = read(bucket, id).attempt("read a companion")?;
-    let Some(record) = codec::decode(&bytes) else { return Ok(()) };
+    let Some(record) = record::from_bytes(&bytes) else { return Ok(()) };
     let record = Record { key: Some(path.to_owned()), ..record };
     let directory = bucket.own_directory(OVERFLOW)?;
     // A leftover of this name is no companion's, and goes with the next sweep.
     let old = companion_name(id);
     let new = format!("{old},{}", unique::name());
     let sync = bucket.store.options.durability.syncs_data();
-    write_own(bucket, &directory, &new, &codec::encode(&record), sync)?;
+    bucket.write_own(&directory, &new, &record::to_bytes(&record), sync)?;
     rustix::fs::renameat(&directory, &*new, &directory, &*old).attempt("replace a companion")
 }
 
@@ -115,10 +115,10 @@ pub(crate) fn complete(bucket: &Bucket<'_>, record: Record) -> Io<Option<Record>
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
         Err(errno) => return Err(errno),
     };
-    if super::is_newer(&bytes) {
+    if record::is_newer(&bytes) {
         return Ok(Some(Record::of_newer()));
     }
     let whole =
-        codec::decode(&bytes).filter(|whole| whole.stamp == record.stamp && whole.etag == record.etag);
+        record::from_bytes(&bytes).filter(|whole| whole.stamp == record.stamp && whole.etag == record.etag);
     Ok(whole.map(|whole| Record { overflow: Some(id), key: None, ..whole }))
 }

@@ -23,16 +23,17 @@ use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use s3_types::UnixAccount;
 
-use super::{Raw, Record, codec};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op};
-use crate::file_info::{self, FileInfo, Stamp};
+use crate::file_info::{self, FileIdentity, FileInfo};
 use crate::flat::Naming;
+use crate::fs::linking::create_whole;
 use crate::fs::removing;
 use crate::keymap::{self, RECORDS, join};
 use crate::layout::records::OF_DIRECTORY;
 use crate::layout::scattered::scattered_name;
 use crate::limits::OWN_FILE_BYTES_MAX;
+use crate::record::{self, Raw, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
 use crate::store::Store;
@@ -44,14 +45,6 @@ const HEAD_BYTES: usize = 25;
 const FIRST_VERSION: u8 = 1;
 const FIRST_HEAD_BYTES: usize = 17;
 const RECORDS_MAX: usize = 2;
-
-/// What tells a file from another that had its name, or has it now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileIdentity {
-    pub stamp: Stamp,
-    /// 0 where inode numbers don't last.
-    pub inode: u64,
-}
 
 /// One record in a sidecar.
 #[derive(Debug, Clone, Copy)]
@@ -158,7 +151,8 @@ impl Sidecar {
             result => result?,
         };
         let Some(sidecar) = Self::read_in(folder, name, &info)? else { return Ok(false) };
-        Ok(sidecar.is_whole() && sidecar.entries().all(|entry| codec::decode_brief(entry.record).is_some()))
+        Ok(sidecar.is_whole()
+            && sidecar.entries().all(|entry| record::from_bytes_brief(entry.record).is_some()))
     }
 
     /// What a file in a folder of records holds; `None` of what is none, or larger than a sidecar
@@ -202,7 +196,8 @@ impl Sidecar {
             let told = |inode| original && inode != 0;
             let another = told(entry.inode) && told(file.inode) && entry.inode != file.inode;
             !another
-                && codec::decode_brief(entry.record).is_some_and(|record| record.stamp == Some(file.stamp))
+                && record::from_bytes_brief(entry.record)
+                    .is_some_and(|record| record.stamp == Some(file.stamp))
         })
     }
 
@@ -226,17 +221,17 @@ impl Sidecar {
     /// True if something in it is of a newer version. That may be of any file.
     fn has_newer(&self) -> bool {
         self.bytes.first().is_some_and(|version| *version > VERSION)
-            || self.entries().any(|entry| super::is_newer(entry.record))
+            || self.entries().any(|entry| record::is_newer(entry.record))
     }
 
     /// The record of this file, or else the newest. `None` if it is damaged.
     pub fn record(&self, file: Option<FileIdentity>) -> Option<Record> {
-        self.find(file, codec::decode)
+        self.find(file, record::from_bytes)
     }
 
     /// [`Sidecar::record`] without the parts.
     pub fn brief(&self, file: Option<FileIdentity>) -> Option<Record> {
-        self.find(file, codec::decode_brief)
+        self.find(file, record::from_bytes_brief)
     }
 
     fn find(&self, file: Option<FileIdentity>, decode: impl Fn(&[u8]) -> Option<Record>) -> Option<Record> {
@@ -275,7 +270,7 @@ pub(crate) fn write(
     let old = old.as_ref().zip(current).and_then(|(old, current)| {
         old.of(Some(current)).map(|entry| Entry { inode: current.inode, ..entry })
     });
-    let record = codec::encode(record);
+    let record = record::to_bytes(record);
     let new = Entry { inode, record: &record };
     replace(bucket, directory, name, |own| Sidecar::pack(own, [new].into_iter().chain(old)))
 }
@@ -361,7 +356,7 @@ fn replace(
     let place = |from: &OwnedFd, staged: &str| -> Result<Io<()>, Fail> {
         let options = &bucket.store.options;
         let sync = options.durability.syncs_data();
-        super::create_whole(from, staged, options.file_mode, sync, |file| {
+        create_whole(from, staged, options.file_mode, sync, |file| {
             give_away(bucket, &directory, file)?;
             let identity = bucket.store.identity(file, &file_info::of(file)?);
             Ok(Cow::Owned(pack(identity.inode)))

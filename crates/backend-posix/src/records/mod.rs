@@ -1,0 +1,15 @@
+//! Where records are kept: in attributes, in files beside the objects', and what is too long for an
+//! attribute in a file of its own.
+
+mod companion;
+mod kept;
+mod sidecar;
+
+pub(crate) use companion::{
+    complete, move_companion, read as read_companion, release_companion, remove_companion, write_companion,
+};
+pub(crate) use kept::{
+    Rest, clear, forget, mark, of, of_directory, put, put_of_directory, put_staged, raw_of, raw_of_directory,
+    read, remove, take_along,
+};
+pub(crate) use sidecar::{Sidecar, write as write_sidecar};
