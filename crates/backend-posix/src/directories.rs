@@ -23,7 +23,7 @@ use crate::place::directory_record;
 use crate::record::Record;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::{scattered, staging_directory};
-use crate::{exchange, files, orphans, ours, records, unique};
+use crate::{exchange, files, made, orphans, ours, records, unique};
 
 /// Opens the directory at `path`, making what is missing. A file that stands where a directory must
 /// be becomes part of one ([`exchange`]). Whoever makes some has a `note` of them, to be kept until
@@ -147,7 +147,7 @@ fn make_and_move(
     (parent, name): (&Directory, &str),
     owner: Option<UnixAccount>,
 ) -> Result<Io<Directory>, Fail> {
-    let before = ours::Before::making();
+    let before = made::Before::making();
     rustix::fs::mkdirat(from, prepared, mode(bucket)).attempt("make a directory")?;
     let fd = ours::open_new(bucket, from, prepared, owner, before)?;
     let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };

@@ -31,7 +31,7 @@ use crate::place::directory_record;
 use crate::record::Record;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
-use crate::{conversion, files, ours, records, unique};
+use crate::{conversion, files, made, ours, records, unique};
 
 mod joining;
 
@@ -71,7 +71,7 @@ pub(crate) fn prepare<'p>(
     (staging, prepared): (&'p OwnedFd, &'p str),
 ) -> Result<Prepared<'p>, Fail> {
     let unmarked = name_of_unmarked(prepared);
-    let before = ours::Before::making();
+    let before = made::Before::making();
     rustix::fs::mkdirat(staging, &unmarked, Mode::from_raw_mode(bucket.store.options.directory_mode))
         .attempt("make a directory")?;
     let directory = if is_scattered(prepared) {

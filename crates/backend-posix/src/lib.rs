@@ -18,7 +18,7 @@
 //!     a/.slipway,empty/c           the object a//c; see `keymap` for the other escapes
 //!     a/.slipway,records/b.txt     the record of a/b.txt, where there are no attributes (`records::sidecar`)
 //!     .slipway/                    the bucket's own, made at its first need, reached by no key; user.slipway.own: that we made it
-//!       .slipway,own               the same, where there are no attributes (`own_mark`)
+//!       .slipway,own               the same, where there are no attributes (`marks`)
 //!       locks/00 .. locks/3f       locks on keys, by hash; locks/40: see `conversion`
 //!       converting                 the last file that became a directory by steps, where there is no `RENAME_EXCHANGE`
 //!       staging/                   files on their way to a name that is taken; notes of directories (`note`)
@@ -151,12 +151,14 @@ mod limits;
 mod listing;
 mod lock;
 mod lock_wait;
+mod made;
+mod marks;
 mod note;
 mod object;
 mod options;
 mod orphans;
 mod ours;
-mod own_mark;
+mod own;
 mod place;
 mod predecessor;
 mod presence;

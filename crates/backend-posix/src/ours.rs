@@ -8,15 +8,14 @@
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::AtFlags;
-use rustix::time::ClockId;
 use s3_types::UnixAccount;
 
 use crate::bucket::Bucket;
 use crate::directories::remove_new;
 use crate::error::{Fail, Io, Op};
 use crate::fs::reading::is_empty;
+use crate::made::Before;
 use crate::resolve::{self, DIRECTORY};
-use crate::volume::FileSystem;
 use crate::{file_info, lock, note, records};
 
 /// True for the account of this program, or that of the gateway that made `.slipway`: root may
@@ -30,26 +29,6 @@ pub(crate) fn is_at(bucket: &Bucket<'_>, above: impl AsFd, name: &str) -> Result
     let name = file_info::one_name(name).attempt("look up a name")?;
     let stat = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW).attempt("look up a name")?;
     is_our_account(bucket, stat.st_uid).attempt("look for the owner")
-}
-
-/// A moment right before a directory is made. What is older is another, that someone gave its name.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Before(i128);
-
-impl Before {
-    /// By the clock that the kernel sets times of files by, which lags behind the others.
-    pub fn making() -> Self {
-        let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
-        Self(file_info::nanoseconds(now.tv_sec, now.tv_nsec.unsigned_abs()))
-    }
-
-    /// Another try if an open directory was there already. Elsewhere than on this machine's file
-    /// systems it can't be told: another clock says when things are made there, if anything does.
-    pub fn check(self, opened: &OwnedFd) -> Result<(), Fail> {
-        let older = FileSystem::of(opened).is_ok_and(FileSystem::is_local)
-            && file_info::born_ns(opened).is_some_and(|born| born < self.0);
-        if older { Err(Fail::Retry) } else { Ok(()) }
-    }
 }
 
 /// Opens a directory that was made after `before`, to be given to `owner`. An error if another is
@@ -142,7 +121,8 @@ mod tests {
     use crate::staging::note_scattered;
     use crate::store::Store;
     use crate::testing::{Scene, fixture};
-    use crate::{exchange, own_mark, sweep};
+    use crate::volume::FileSystem;
+    use crate::{exchange, own, sweep};
 
     const VICTIM: u32 = 1001;
     const NOBODY: u32 = 65534;
@@ -346,7 +326,7 @@ mod tests {
             let opened = open_new(&bucket, &top, PREPARED, owner, before);
             assert!(matches!(opened, Err(Fail::Retry)), "{owner:?}");
         }
-        assert!(matches!(own_mark::prepare(&bucket, &top, PREPARED, before), Err(Fail::Retry)));
+        assert!(matches!(own::prepare(&bucket, &top, PREPARED, before), Err(Fail::Retry)));
         for _ in 0..1000 {
             fs::remove_dir(scene.path().join(PREPARED)).unwrap();
             let before = Before::making();

@@ -90,7 +90,7 @@ impl Scene {
     pub fn own_path(&self) -> PathBuf {
         let path = self.path().join(OWN_DIRECTORY);
         if !path.exists() {
-            crate::own_mark::open_or_make(&self.bucket()).unwrap();
+            crate::own::open_or_make(&self.bucket()).unwrap();
         }
         path
     }

@@ -20,7 +20,7 @@ use crate::keymap::OWN_DIRECTORY;
 use crate::layout::mark;
 use crate::seldom::SeldomEach;
 use crate::store::Store;
-use crate::{file_info, files, own_mark, unique};
+use crate::{file_info, files, marks, unique};
 
 /// Asking the kernel each time would be one more call of each write.
 static ACCOUNT: LazyLock<u32> = LazyLock::new(|| rustix::process::geteuid().as_raw());
@@ -34,7 +34,7 @@ const ANY: u32 = 0o077;
 pub(crate) enum Purpose {
     /// To make things in it, or read them.
     Work,
-    /// To remove what is in `.slipway`, which has to have its mark ([`own_mark`]). Others may not
+    /// To remove what is in `.slipway`, which has to have its mark ([`marks`]). Others may not
     /// even enter the real one.
     Removal,
 }
@@ -54,7 +54,7 @@ impl Bucket<'_> {
             self.tell(path, &stat);
             return Err(Errno::PERM);
         }
-        if purpose == Purpose::Removal && !(closed(ANY) && own_mark::is_set(opened, &stat)?) {
+        if purpose == Purpose::Removal && !(closed(ANY) && marks::is_set(opened, &stat)?) {
             self.tell_kept(path, &stat);
             return Err(Errno::PERM);
         }

@@ -2,7 +2,7 @@
 //!
 //! Whoever may write in DIR can give another's directory a name as these have it, and the sweep
 //! would remove it, or take what is in it for uploads. So a name proves nothing (as in
-//! [`own_mark`]): one is made closed to others, and marked with its name before anything is moved
+//! [`marks`]): one is made closed to others, and marked with its name before anything is moved
 //! into it. What lacks that is left alone, and told. Without its mark a power cut or a crash leaves
 //! only an empty one, which anyone could remove who could have put it there; with durability `none`
 //! one with uploads in it may lack it too, and stays.
@@ -24,12 +24,12 @@ use crate::layout::aside::{PREFIX, aside_of_nothing, is_of_nothing, prefix_of};
 use crate::layout::uploads::UPLOADS;
 use crate::layout::{locks, mark};
 use crate::limits::STRANGE_ASIDE_TOLD_EVERY;
+use crate::made::{self, Before};
 use crate::options::SweepOptions;
-use crate::ours::Before;
 use crate::resolve::{self, DIRECTORY};
 use crate::seldom::SeldomEach;
 use crate::store::Store;
-use crate::{files, keymap, own_mark, unique};
+use crate::{files, keymap, marks, unique};
 
 /// A directory of ours in DIR. Uploads and locks of a bucket that is being deleted wait in it.
 pub(crate) struct Aside<'s> {
@@ -53,7 +53,7 @@ impl<'s> Aside<'s> {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
         }
-        let made = own_mark::open_made(&store.root, name, before);
+        let made = made::open_made(&store.root, name, before);
         let marked = made.and_then(|fd| {
             let aside = Self { store, name: name.to_owned(), fd };
             aside.mark().map(|()| aside)
@@ -65,7 +65,7 @@ impl<'s> Aside<'s> {
     }
 
     fn mark(&self) -> Io<()> {
-        let marked = own_mark::set_for(&self.name, self.store, &self.fd);
+        let marked = marks::set_for(&self.name, self.store, &self.fd);
         if marked.is_err() {
             let _ = rustix::fs::unlinkat(&self.fd, mark::FILE, AtFlags::empty());
         }
@@ -117,10 +117,10 @@ impl<'s> Aside<'s> {
         // Of one that is another's, which may have millions of names, few are read.
         let stat = rustix::fs::fstat(&self.fd)?;
         // A crash came while it was marked, or a `.slipway` made. No one loses anything by it.
-        if own_mark::is_set(&self.fd, &stat)? && self.has_only_its_mark()? {
+        if marks::is_set(&self.fd, &stat)? && self.has_only_its_mark()? {
             return Ok(true);
         }
-        if !own_mark::is_set_for(&self.name, &self.fd, &stat)? || !self.store.is_closed_and_ours(&self.fd)? {
+        if !marks::is_set_for(&self.name, &self.fd, &stat)? || !self.store.is_closed_and_ours(&self.fd)? {
             return Ok(false);
         }
         let known = |name: &String| {
@@ -178,7 +178,7 @@ impl<'s> Aside<'s> {
         match rustix::fs::unlinkat(&self.store.root, &*self.name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => true,
             Err(_) => {
-                let _ = own_mark::set_for(&self.name, self.store, &self.fd);
+                let _ = marks::set_for(&self.name, self.store, &self.fd);
                 false
             }
         }
@@ -361,18 +361,18 @@ mod tests {
         type Theirs = fn(&Store, &std::path::Path);
         let mark: Theirs = |store, path| {
             let name = path.file_name().unwrap().to_str().unwrap();
-            own_mark::set_for(name, store, &fs::File::open(path).unwrap().into()).unwrap();
+            marks::set_for(name, store, &fs::File::open(path).unwrap().into()).unwrap();
         };
         let theirs: [(&str, Theirs); 4] = [
             ("uploads/1/upload", |_, _| {}),
             ("thesis", mark),
             ("uploads/1/upload", |store, path| {
-                own_mark::set_for("another", store, &fs::File::open(path).unwrap().into()).unwrap();
+                marks::set_for("another", store, &fs::File::open(path).unwrap().into()).unwrap();
             }),
             ("uploads/1/upload", |store, path| {
                 let name = path.file_name().unwrap().to_str().unwrap();
                 fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-                own_mark::set_for(name, store, &fs::File::open(path).unwrap().into()).unwrap();
+                marks::set_for(name, store, &fs::File::open(path).unwrap().into()).unwrap();
             }),
         ];
         for metadata in [None, Some(crate::options::Metadata::Sidecar)] {

@@ -29,7 +29,7 @@ use crate::limits::{STAGING_WAITS, UNSURE_TRIES};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::trust::Purpose;
-use crate::{lock, orphans, own_mark, place, sweep};
+use crate::{lock, orphans, own, place, sweep};
 
 /// Removes a bucket.
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
@@ -308,7 +308,7 @@ fn remove_own(
     }
     let _ = rustix::fs::unlinkat(own, converting::ANNOUNCEMENT, AtFlags::empty());
     lock::remove_all(own, &aside.fd)?;
-    match own_mark::remove_marked(bucket, own) {
+    match own::remove_marked(bucket, own) {
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
             // No more tries would help.
             refuse_if_strange(bucket, bucket_name)?;

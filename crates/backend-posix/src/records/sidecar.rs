@@ -37,7 +37,7 @@ use crate::record::{self, Raw, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::staging_directory;
 use crate::store::Store;
-use crate::{files, ours, trust, unique};
+use crate::{files, made, ours, trust, unique};
 
 const VERSION: u8 = 2;
 const HEAD_BYTES: usize = 25;
@@ -387,7 +387,7 @@ fn folder(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<OwnedFd, Fail> {
         result => return checked(result.op("open a directory's records")?),
     }
     let mode = Mode::from_raw_mode(bucket.store.options.directory_mode);
-    let before = ours::Before::making();
+    let before = made::Before::making();
     match rustix::fs::mkdirat(&directory, RECORDS, mode) {
         Ok(()) => {}
         Err(Errno::EXIST) => return Err(Fail::Retry),

@@ -212,7 +212,7 @@ fn uploads_set_aside_end() {
     fs::create_dir_all(aside.join("uploads/abc")).unwrap();
     fs::set_permissions(&aside, fs::Permissions::from_mode(0o700)).unwrap();
     expect(&scene, name, ProblemKind::Stranger, false);
-    crate::own_mark::set_for(name, &scene.store, &fs::File::open(&aside).unwrap().into()).unwrap();
+    crate::marks::set_for(name, &scene.store, &fs::File::open(&aside).unwrap().into()).unwrap();
     expect(&scene, name, ProblemKind::UploadsAside, true);
     assert!(!aside.exists());
 }
