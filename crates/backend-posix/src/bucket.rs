@@ -8,8 +8,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use s3_types::BucketName;
 
-use crate::error::{Fail, Io, Op};
-use crate::file_info;
+use crate::error::{Io, Op};
 use crate::options::Symlinks;
 use crate::resolve::{self, DIRECTORY, PLACE, READ};
 use crate::store::Store;
@@ -105,12 +104,5 @@ impl Bucket<'_> {
             },
             Symlinks::Refuse => Err(Errno::XDEV),
         }
-    }
-
-    /// An error if the bucket's file system lacks what nobody can do without
-    /// ([`Store::try_device`]).
-    pub fn try_device(&self) -> Result<(), Fail> {
-        let device = file_info::of(&self.fd).attempt("stat a bucket")?.device;
-        Ok(self.store.try_device(self, device)?)
     }
 }

@@ -118,7 +118,7 @@
 //! and pruning them), [`exchange`] (files that become some), [`conversion`] (the same by steps),
 //! [`object`], [`listing`] and [`upload`] (S3's operations), [`predecessor`] (which object an
 //! upload's conditions are about), [`sweep`] (leftovers), [`flat`] (directories with too many
-//! names), [`tools`] (what an operator runs on a tree), [`volume`] and [`probes`] (what a file
+//! names), [`tools`] (what an operator runs on a tree), [`volume`] and [`trials`] (what a file
 //! system is like), [`presence`] (whether the tree is still where its path leads).
 
 #![forbid(unsafe_code)]
@@ -135,6 +135,7 @@ mod buckets;
 mod clock;
 mod companions;
 mod conversion;
+mod devices;
 mod directories;
 mod error;
 mod exchange;
@@ -162,7 +163,6 @@ mod own;
 mod place;
 mod predecessor;
 mod presence;
-mod probes;
 mod publish;
 mod record;
 mod records;
@@ -174,6 +174,7 @@ mod sweep;
 #[cfg(test)]
 mod testing;
 pub mod tools;
+mod trials;
 mod trust;
 mod unchanged;
 mod unique;
@@ -252,7 +253,7 @@ impl PosixBackend {
     pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
         let rehash_on_read = options.rehash_on_read;
         let store = Arc::new(Store::open(root, options)?);
-        store.try_root(root)?;
+        buckets::try_root(&store, root)?;
         presence::watch(&store, WATCH).map_err(|e| OpenError::no_thread(root, e))?;
         let start = || tools::LazyRehash::start(Arc::clone(&store)).map(Arc::new);
         let rehash = rehash_on_read.then(start).transpose().map_err(|e| OpenError::no_thread(root, e))?;

@@ -23,11 +23,12 @@
 
 use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op};
+use crate::fs::locking::try_lock_file;
 use crate::keymap::{DIRECTORY_DATA, OWN_DIRECTORY, SELF, join};
 use crate::layout::locks::{LOCK_FILES, name_of, path_of};
 use crate::limits::LOCKS;
@@ -204,18 +205,6 @@ pub(crate) fn lock_file(bucket: &Bucket<'_>, file: &OwnedFd) -> Result<(), Fail>
         return Ok(());
     }
     lock_wait::wait(&bucket.fd, file, || try_lock_file(file))
-}
-
-/// Takes the exclusive lock of an open file, if no one has it.
-pub(crate) fn try_lock_file(file: &OwnedFd) -> Io<bool> {
-    loop {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(true),
-            Err(Errno::WOULDBLOCK) => return Ok(false),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
 }
 
 fn remove(directory: &OwnedFd, name: &str, flags: rustix::fs::AtFlags) -> Result<(), Fail> {

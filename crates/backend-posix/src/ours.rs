@@ -13,10 +13,11 @@ use s3_types::UnixAccount;
 use crate::bucket::Bucket;
 use crate::directories::remove_new;
 use crate::error::{Fail, Io, Op};
+use crate::fs::locking;
 use crate::fs::reading::is_empty;
 use crate::made::Before;
 use crate::resolve::{self, DIRECTORY};
-use crate::{file_info, lock, note, records};
+use crate::{file_info, note, records};
 
 /// True for the account of this program, or that of the gateway that made `.slipway`: root may
 /// sweep for another, and a file system may have another number for us.
@@ -93,7 +94,7 @@ pub(crate) fn remove_scattered(bucket: &Bucket<'_>, above: &OwnedFd, name: &str)
         drop(opened);
         return remove_empty(bucket, above, name);
     }
-    let free = lock::try_lock_file(&opened).attempt("lock a staging file")?;
+    let free = locking::try_lock_file(&opened).attempt("lock a staging file")?;
     let still = || match file_info::at(above, name) {
         Ok(there) if given => Ok(there.inode == stat.st_ino),
         _ => is_at(bucket, above, name),

@@ -21,8 +21,8 @@ use crate::layout::tree::METADATA;
 use crate::limits::{ENTRIES_READ_BYTES, METADATA_LOOKS_MAX};
 use crate::options::{Metadata, Options};
 use crate::presence::{self, Presence};
-use crate::probes::{Lack, Tried};
 use crate::resolve::{self, DIRECTORY, PLACE};
+use crate::trials::{Lack, Tried};
 use crate::volume::{FileSystem, Volume};
 use crate::{files, journal, record, unique};
 

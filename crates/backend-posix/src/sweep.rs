@@ -9,6 +9,7 @@ use s3_types::BucketName;
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op, leads_nowhere};
 use crate::file_info::{self, FileInfo};
+use crate::fs::locking;
 use crate::fs::reading::entries;
 use crate::fs::removing::{is_older, remove_tree};
 use crate::keymap::{self, OWN_DIRECTORY, join};
@@ -22,7 +23,7 @@ use crate::resolve::{self, DIRECTORY};
 use crate::staging::note_scattered;
 use crate::store::Store;
 use crate::trust::Purpose;
-use crate::{companions, conversion, exchange, files, lock, note, ours, upload};
+use crate::{companions, conversion, exchange, files, note, ours, upload};
 
 const FOR_WRITING: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
@@ -187,10 +188,10 @@ pub(crate) fn remove_staged(
     }
     let Ok(opened) = resolve::content(staging, name) else { return Ok(false) };
     if !file_info::of(&opened).attempt("stat a file")?.is_directory() {
-        let free = match lock::try_lock_file(&opened) {
+        let free = match locking::try_lock_file(&opened) {
             // NFS wants one that is open for writing.
             Err(Errno::BADF) => match resolve::plain(staging, name, FOR_WRITING) {
-                Ok(file) => lock::try_lock_file(&file),
+                Ok(file) => locking::try_lock_file(&file),
                 Err(errno) => Err(errno),
             },
             result => result,

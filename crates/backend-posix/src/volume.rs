@@ -1,5 +1,5 @@
 //! What is known of a file system by its kind. What has to be tried is in
-//! [`probes`](crate::probes).
+//! [`trials`](crate::trials).
 
 use rustix::fd::AsFd;
 

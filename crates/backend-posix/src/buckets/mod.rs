@@ -2,6 +2,7 @@
 
 mod aside;
 mod delete;
+mod root;
 
 use backend::{BackendError, BucketAttributes, BucketPage, ListBucketsQuery, Result};
 use rustix::fs::{AtFlags, FileType, Mode, StatxFlags};
@@ -18,8 +19,9 @@ use crate::store::Store;
 use crate::{file_info, files, flat, records};
 
 use crate::fs::reading::entries;
-pub(crate) use aside::{Aside, Ended, asides, end_aside, may_end, sweep_asides};
+pub(crate) use aside::{Ended, asides, end_aside, may_end, sweep_asides};
 pub(crate) use delete::delete;
+pub(crate) use root::try_root;
 
 /// ListBuckets.
 pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage> {

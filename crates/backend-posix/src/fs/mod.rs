@@ -1,5 +1,6 @@
 //! Directories: what is in them, and their end.
 
 pub(crate) mod linking;
+pub(crate) mod locking;
 pub(crate) mod reading;
 pub(crate) mod removing;

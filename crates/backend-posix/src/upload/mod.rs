@@ -28,11 +28,12 @@ use s3_types::{BucketName, UploadId};
 
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op, is_of_one, retrying};
+use crate::fs::locking::try_lock_file;
 use crate::fs::reading::entries;
 use crate::fs::{linking, removing};
 use crate::keymap::{OWN_DIRECTORY, ObjectPath, join};
 use crate::layout::uploads::{self, COMPLETED, DESCRIPTION, ID_LENGTH, UPLOADS, is_id};
-use crate::lock::{Lock, lock_file, try_lock_file};
+use crate::lock::{Lock, lock_file};
 use crate::options::{Durability, SweepOptions};
 use crate::record::{self, Predecessor, Record};
 use crate::resolve::{self, DIRECTORY};

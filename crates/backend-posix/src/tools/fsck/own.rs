@@ -9,13 +9,13 @@ use rustix::io::Errno;
 
 use super::check::{Check, ProblemKind};
 use crate::error::Op;
+use crate::fs::locking::try_lock_file;
 use crate::fs::reading::entries;
 use crate::fs::removing;
 use crate::keymap::{self, OWN_DIRECTORY, join};
 use crate::layout::locks;
 use crate::layout::staged::is_staged_name;
 use crate::limits::{LOCK_HELD_MAX, LOCK_POLL, LOCKS};
-use crate::lock::try_lock_file;
 use crate::trust::Purpose;
 use crate::{file_info, resolve, sweep};
 

@@ -5,23 +5,14 @@
 //! nothing, or as the loss of an object. What is known by a file system's kind is in
 //! [`volume`](crate::volume).
 
-use std::path::Path;
-use std::sync::PoisonError;
-
-use backend::BackendError;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 
-use crate::bucket::Bucket;
-use crate::buckets::Aside;
-use crate::error::{Io, Op};
-use crate::fs::removing;
-use crate::layout::staged::STAGING;
-use crate::options::Options;
+use crate::error::Io;
+use crate::file_info;
+use crate::fs::{locking, removing};
 use crate::resolve::{self, DIRECTORY};
-use crate::store::{OpenError, Store};
-use crate::{file_info, lock, unique};
 
 /// What a file system lacks that nothing here can do without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +97,8 @@ pub(crate) fn run(above: &OwnedFd, name: &str, needs: Needs) -> Io<Tried> {
     }
 }
 
-fn unless_unwritable(errno: Errno) -> Io<Tried> {
+/// Nothing is known where nothing can be written.
+pub(crate) fn unless_unwritable(errno: Errno) -> Io<Tried> {
     match errno {
         Errno::ROFS | Errno::ACCESS | Errno::PERM | Errno::NOSPC | Errno::DQUOT => Ok(Tried::Unknown),
         errno => Err(errno),
@@ -171,95 +163,5 @@ fn locks(directory: &OwnedFd) -> Io<bool> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let open = || rustix::fs::openat(directory, "Name", flags, Mode::empty());
     let (one, two) = (open()?, open()?);
-    Ok(lock::try_lock_file(&one) == Ok(true) && lock::try_lock_file(&two) == Ok(false))
-}
-
-impl Store {
-    /// Finds out whether the root's file system can do what is asked of it.
-    pub fn try_root(&self, root: &Path) -> Result<(), OpenError> {
-        let Options { allow_same_names, durability, .. } = self.options;
-        // Local file systems that are known by name can flush a directory.
-        let flushes = durability.syncs_names() && !self.volume.kind.is_local();
-        let needs = Needs { names: !allow_same_names, flushes, attributes: false };
-        // Should this process be killed, the sweep removes it.
-        let tried = Aside::of_nothing(self).map_or_else(unless_unwritable, |aside| {
-            let tried = run(&aside.fd, &unique::name(), needs);
-            aside.remove();
-            tried
-        });
-        match tried {
-            Ok(Tried::Lacks(lack)) => Err(OpenError::lacking(root, lack)),
-            Ok(Tried::Fine | Tried::Unknown) => Ok(()),
-            Err(errno) => Err(OpenError::no_trial(root, errno)),
-        }
-    }
-
-    /// The same for the device that a bucket is on, before something is written there for the first
-    /// time. Costs nothing on the root's.
-    pub fn try_device(&self, bucket: &Bucket<'_>, device: u64) -> Result<(), BackendError> {
-        if device == self.device {
-            return Ok(());
-        }
-        let known = || self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = known().get(&device).copied();
-        let tried = before.map_or_else(|| self.try_staging(bucket, device), Ok)?;
-        if tried != Tried::Unknown {
-            known().insert(device, tried);
-        }
-        match tried {
-            Tried::Lacks(lack) => Err(BackendError::Unsupported(lack.sentence())),
-            Tried::Fine | Tried::Unknown => Ok(()),
-        }
-    }
-
-    /// Has what is not the root's tried anew: when it is unmounted, its device number is given to
-    /// the next.
-    pub fn forget_tried(&self) {
-        self.tried.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        if let Some(known) = &self.modeless {
-            known.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        }
-    }
-
-    fn try_staging(&self, bucket: &Bucket<'_>, device: u64) -> Result<Tried, BackendError> {
-        let staging = bucket.own_directory(STAGING)?;
-        // Something may be mounted inside the bucket.
-        if file_info::stat(&staging)?.device != device {
-            return Ok(Tried::Unknown);
-        }
-        let Options { allow_same_names, durability, .. } = self.options;
-        let needs = Needs {
-            names: !allow_same_names,
-            flushes: durability.syncs_names(),
-            attributes: !self.sidecars(),
-        };
-        let tried = run(&staging, &unique::name(), needs).op("try what a file system can do")?;
-        if let Tried::Lacks(lack) = tried {
-            tracing::error!(
-                "a bucket is on another file system than the rest and cannot be written to: {}",
-                lack.sentence()
-            );
-        }
-        Ok(tried)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::testing::Scene;
-
-    #[test]
-    fn a_device_is_tried_once_until_it_is_forgotten() {
-        let mut scene = Scene::new();
-        scene.store.assume_elsewhere();
-        let tried = |scene: &Scene| scene.store.tried.lock().unwrap().len();
-        assert_eq!(tried(&scene), 0);
-        scene.put("a", b"1").unwrap();
-        scene.put("b", b"1").unwrap();
-        assert_eq!(tried(&scene), 1);
-        scene.store.forget_tried();
-        assert_eq!(tried(&scene), 0);
-        scene.put("a", b"2").unwrap();
-        assert_eq!(tried(&scene), 1);
-    }
+    Ok(locking::try_lock_file(&one) == Ok(true) && locking::try_lock_file(&two) == Ok(false))
 }
