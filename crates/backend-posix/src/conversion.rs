@@ -28,7 +28,6 @@ use crate::layout::staged::is_scattered;
 use crate::limits::{LISTING_TRIES, UNSURE_TRIES};
 use crate::lock::Lock;
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::staging_directory;
 use crate::{exchange, unique};
 
 /// Puts a directory in the place of the file that is in it as [`SELF`]. The caller holds the lock
@@ -66,7 +65,7 @@ pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
         match bucket.directory(above) {
             Ok(parent) if matches!(name, "" | "." | "..") => drop(parent),
             Ok(parent) if is_scattered(prepared) => place(&parent, prepared, &parent, name)?,
-            Ok(parent) => place(staging_directory(bucket)?, prepared, &parent, name)?,
+            Ok(parent) => place(bucket.staging_directory()?, prepared, &parent, name)?,
             // Someone has removed it, and all that was in it.
             Err(errno) if leads_nowhere(errno) => {}
             Err(errno) => return Err(errno).attempt("open a directory"),
@@ -186,7 +185,7 @@ pub(crate) fn holds_something(directory: &OwnedFd) -> bool {
 }
 
 fn announce(bucket: &Bucket<'_>, text: &str) -> Result<(), Fail> {
-    let (staging, name) = (staging_directory(bucket)?, unique::name());
+    let (staging, name) = (bucket.staging_directory()?, unique::name());
     rustix::fs::symlinkat(text, &staging, &name).attempt("announce a conversion")?;
     let own = bucket.own().attempt("open a directory")?;
     rustix::fs::renameat(&staging, &name, &own, ANNOUNCEMENT).attempt("announce a conversion")?;
@@ -269,7 +268,7 @@ mod tests {
     fn crash(scene: &Scene, after: After) {
         let bucket = scene.bucket();
         let parent = bucket.directory("").unwrap();
-        let staging = staging_directory(&bucket).unwrap();
+        let staging = bucket.staging_directory().unwrap();
         prepared(&bucket, &parent, &staging);
         if after != After::Prepared {
             announce(&bucket, &format!("1:{PREPARED}:a")).unwrap();
@@ -305,7 +304,7 @@ mod tests {
     fn the_file_is_in_its_directory_afterwards() {
         let scene = scene();
         let bucket = scene.bucket();
-        let (parent, staging) = (bucket.directory("").unwrap(), staging_directory(&bucket).unwrap());
+        let (parent, staging) = (bucket.directory("").unwrap(), bucket.staging_directory().unwrap());
         prepared(&bucket, &parent, &staging);
         swap_by_steps(&bucket, (&parent, "a"), (&staging, PREPARED)).unwrap();
         assert_eq!(scene.get("a").unwrap(), b"1");

@@ -6,7 +6,6 @@ use backend::BackendError;
 
 use crate::bucket::Bucket;
 use crate::error::{Fail, Op};
-use crate::layout::staged::STAGING;
 use crate::options::Options;
 use crate::store::Store;
 use crate::trials::{self, Needs, Tried};
@@ -50,7 +49,7 @@ impl Store {
     }
 
     fn try_staging(&self, bucket: &Bucket<'_>, device: u64) -> Result<Tried, BackendError> {
-        let staging = bucket.own_directory(STAGING)?;
+        let staging = bucket.staging_directory()?;
         // Something may be mounted inside the bucket.
         if file_info::stat(&staging)?.device != device {
             return Ok(Tried::Unknown);

@@ -4,8 +4,8 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use backend::{BackendError, Result};
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode};
+use rustix::fd::OwnedFd;
+use rustix::fs::Mode;
 use rustix::io::Errno;
 use s3_types::UnixAccount;
 
@@ -18,11 +18,12 @@ use crate::fs::{linking, removing};
 use crate::keymap::{self, join};
 use crate::layout::scattered::scattered_name;
 use crate::layout::{exchanged, staged};
+use crate::leftovers::{self, remove_new};
 use crate::note::Note;
 use crate::place::directory_record;
 use crate::record::Record;
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::{scattered, staging_directory};
+use crate::staging::scattered;
 use crate::{exchange, files, made, orphans, ours, records, unique};
 
 /// Opens the directory at `path`, making what is missing. A file that stands where a directory must
@@ -124,7 +125,7 @@ fn make_for(
     owner: Option<UnixAccount>,
 ) -> Result<Io<Directory>, Fail> {
     if !leaves_traits(parent) {
-        let staging = Directory { fd: Arc::new(staging_directory(bucket)?), path: String::new() };
+        let staging = Directory { fd: Arc::new(bucket.staging_directory()?), path: String::new() };
         match make_and_move(bucket, (&staging, &unique::name()), (parent, name), owner)? {
             // Something is mounted inside the bucket.
             Err(Errno::XDEV) => {}
@@ -162,27 +163,12 @@ fn make_and_move(
     });
     if !matches!(moved, Ok(Ok(()))) {
         if staged::is_scattered(prepared) {
-            ours::remove_made(bucket, &directory.fd, from, prepared);
+            leftovers::remove_made(bucket, &directory.fd, from, prepared);
         } else {
             remove_new(bucket, from, prepared);
         }
     }
     moved.map(|moved| moved.map(|()| directory))
-}
-
-/// Removes a directory that was made just now, if nothing is in it: unmarked it would stay for
-/// ever. True if it is gone.
-pub(crate) fn remove_new(bucket: &Bucket<'_>, parent: impl AsFd, name: &str) -> bool {
-    // Of another's that took its name, not even the record goes.
-    let empty = |opened: &OwnedFd| is_empty(resolve::plain(opened, "", DIRECTORY)?);
-    match resolve::plain(&parent, name, DIRECTORY) {
-        Ok(directory) if empty(&directory) == Ok(true) => {
-            let _ = records::clear(bucket.store, &directory);
-            rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR).is_ok()
-        }
-        Ok(_) => false,
-        Err(errno) => errno == Errno::NOENT,
-    }
 }
 
 /// Gives a new directory its mark.
@@ -254,7 +240,7 @@ fn convert_somewhere(
         exchange::prepare(bucket, (parent, name), file, owner, (staging, prepared))?.swap(bucket)
     };
     if !leaves_traits(parent) {
-        match convert(&staging_directory(bucket)?, &exchanged::name_in_staging()) {
+        match convert(&bucket.staging_directory()?, &exchanged::name_in_staging()) {
             Err(Fail::Storage(BackendError::Io { source, .. }))
                 if source.kind() == ErrorKind::CrossesDevices => {}
             result => return result,

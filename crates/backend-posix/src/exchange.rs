@@ -30,8 +30,7 @@ use crate::note::Note;
 use crate::place::directory_record;
 use crate::record::Record;
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::staging_directory;
-use crate::{conversion, files, made, ours, records, unique};
+use crate::{conversion, files, leftovers, made, ours, records, unique};
 
 mod joining;
 
@@ -151,7 +150,7 @@ impl Prepared<'_> {
         // the link and the note.
         if bucket.store.options.durability.syncs_names() && !bucket.store.keeps_order(made.device) {
             rustix::fs::fsync(&*directory).attempt("sync a directory")?;
-            rustix::fs::fsync(staging_directory(bucket)?).attempt("sync a directory")?;
+            rustix::fs::fsync(bucket.staging_directory()?).attempt("sync a directory")?;
         }
         Ok(())
     }
@@ -321,7 +320,7 @@ fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, na
     }
     let _ = rustix::fs::unlinkat(directory, SELF, AtFlags::empty());
     records::forget(bucket.store, directory, SELF);
-    ours::remove_made(bucket, directory, above, name)
+    leftovers::remove_made(bucket, directory, above, name)
 }
 
 /// What a note says.
@@ -371,7 +370,7 @@ pub(crate) fn settle(
     all_locked: bool,
 ) -> Result<bool, Fail> {
     let Some(id) = id_of(entry) else { return Ok(false) };
-    let staging = staging_directory(bucket)?;
+    let staging = bucket.staging_directory()?;
     // Anyone may give its id to a name in a directory of theirs.
     let noted = Noted::read(&staging, id)?
         .filter(|noted| !is_scattered(entry) || is_directory_of(bucket, &noted.path, above));
@@ -423,7 +422,7 @@ fn settle_at(bucket: &Bucket<'_>, above: &OwnedFd, name: &str, noted: Option<&No
             made.inode == noted.directory && remove_prepared(bucket, &opened, above, name)
         }
         Some(noted) => settle_out(bucket, above, name, noted)? || unlink_other_name(above, name, &info),
-        None if is_scattered(name) && info.is_directory() => ours::remove_empty(bucket, above, name)?,
+        None if is_scattered(name) && info.is_directory() => leftovers::remove_empty(bucket, above, name)?,
         None if is_scattered(name) && !ours::is_at(bucket, above, name)? => false,
         None if info.is_directory() => is_prepared(bucket, above, name)? && remove_tree(above, name),
         None => unlink_other_name(above, name, &info),

@@ -148,6 +148,7 @@ mod fs;
 mod journal;
 mod keymap;
 mod layout;
+mod leftovers;
 mod limits;
 mod listing;
 mod lock;

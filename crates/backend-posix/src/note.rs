@@ -16,8 +16,7 @@ use crate::layout::staged::is_scattered;
 use crate::limits::{NOTE_BYTES_MAX, NOTE_SPAN};
 use crate::record::Record;
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::staging_directory;
-use crate::{directories, file_info, keymap, orphans, ours, records, unique};
+use crate::{directories, file_info, keymap, leftovers, orphans, records, unique};
 
 const NOTE_SPAN_NS: i128 = NOTE_SPAN.as_nanos().cast_signed();
 
@@ -53,7 +52,7 @@ impl Note {
         if text.len() > NOTE_BYTES_MAX {
             return None;
         }
-        let staging = staging_directory(bucket).ok()?;
+        let staging = bucket.staging_directory().ok()?;
         rustix::fs::symlinkat(text, &staging, &name).ok()?;
         Some(Self { staging, name })
     }
@@ -91,7 +90,7 @@ impl Note {
 /// made. Only who may write in `.slipway` can have written that.
 pub(crate) fn is_given(bucket: &Bucket<'_>, name: &str, inode: u64) -> Result<bool, Fail> {
     let Some(note) = given_name(name) else { return Ok(false) };
-    match rustix::fs::readlinkat(staging_directory(bucket)?, note, Vec::new()) {
+    match rustix::fs::readlinkat(bucket.staging_directory()?, note, Vec::new()) {
         Ok(text) => Ok(text.to_str().ok().and_then(parse_given).is_some_and(|(noted, _)| noted == inode)),
         Err(Errno::NOENT | Errno::INVAL) => Ok(false),
         Err(errno) => Err(errno).attempt("read a note"),
@@ -115,7 +114,7 @@ fn settle_given(bucket: &Bucket<'_>, inode: u64, path: &str) -> Result<bool, Fai
     };
     match file_info::at(&parent, name) {
         Ok(there) if there.inode == inode && is_scattered(name) => {
-            ours::remove_scattered(bucket, &parent.fd, name)
+            leftovers::remove_scattered(bucket, &parent.fd, name)
         }
         Ok(_) | Err(Errno::NOENT) => Ok(true),
         Err(errno) => Err(errno).attempt("look up a name"),
@@ -149,7 +148,7 @@ pub(crate) fn settle(
         if is_scattered(name)
             && let Ok(parent) = bucket.directory(above)
         {
-            directories::remove_new(bucket, &parent, name);
+            leftovers::remove_new(bucket, &parent, name);
         }
         return Ok(true);
     }

@@ -22,7 +22,7 @@ use crate::layout::records;
 use crate::layout::staged::is_scattered;
 use crate::records::Sidecar;
 use crate::resolve::{self, DIRECTORY};
-use crate::{file_info, ours};
+use crate::{file_info, leftovers};
 
 /// Removes the records of files that are gone from a directory. Returns true if no others are left
 /// but the directory's own.
@@ -69,7 +69,7 @@ pub(crate) fn is_one(directory: &Directory, name: &str) -> Result<bool> {
 /// Removes a name from a folder of records if it is one, or was to become one. True if it is gone.
 fn remove_record(bucket: &Bucket<'_>, folder: &OwnedFd, name: &str) -> Result<bool, Fail> {
     if is_scattered(name) {
-        return ours::remove_scattered(bucket, folder, name);
+        return leftovers::remove_scattered(bucket, folder, name);
     }
     match file_info::at(folder, name) {
         Err(Errno::NOENT) => return Ok(true),

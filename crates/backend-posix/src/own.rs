@@ -21,6 +21,7 @@ use crate::keymap::{OWN_DIRECTORY, join};
 use crate::layout::aside::aside_of_nothing;
 use crate::layout::mark::FILE;
 use crate::layout::scattered::scattered_name;
+use crate::layout::staged::STAGING;
 use crate::made::{Before, open_made};
 use crate::resolve::{self, DIRECTORY, PLACE};
 use crate::trust::Purpose;
@@ -92,6 +93,11 @@ impl Bucket<'_> {
         }
         let own = open_or_make(self)?;
         self.make_own_directory(&own, name, &join(OWN_DIRECTORY, name))
+    }
+
+    /// Opens `.slipway/staging`, making it if needed.
+    pub fn staging_directory(&self) -> Result<OwnedFd, Fail> {
+        self.own_directory(STAGING)
     }
 
     fn make_own_directory(&self, above: &OwnedFd, name: &str, path: &str) -> Result<OwnedFd, Fail> {

@@ -26,7 +26,6 @@ use crate::fs::linking::{link_unnamed, move_to_free};
 use crate::fs::reading;
 use crate::keymap::{OWN_DIRECTORY, join};
 use crate::layout::scattered::{SCATTERED, id_of_scattered, scattered_name, scattered_note};
-use crate::layout::staged::STAGING;
 use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
 use crate::note::Note;
 use crate::record::Record;
@@ -129,7 +128,7 @@ impl Staged {
         let (directory, name) = if !is_own(&target.path) && reading::leaves_traits(target) {
             scattered(bucket, target)?
         } else {
-            (Arc::new(bucket.own_directory(STAGING)?), unique::name())
+            (Arc::new(bucket.staging_directory()?), unique::name())
         };
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(&*directory, &name, flags, mode).attempt("make a staging file")?;
@@ -384,7 +383,7 @@ impl Sealed {
     /// Gives the file a name, taking it from the file that has it.
     pub fn replace(&mut self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<(), Fail> {
         if self.staged.name.is_none() {
-            self.name_in(bucket, Arc::new(bucket.own_directory(STAGING)?), directory)?;
+            self.name_in(bucket, Arc::new(bucket.staging_directory()?), directory)?;
         }
         let Some(staged) = &mut self.staged.name else { return Err(Fail::Retry) };
         match rustix::fs::renameat(&*staged.directory, &*staged.name, directory, name) {
@@ -469,11 +468,6 @@ fn set_apart(file: &OwnedFd, stamp: Stamp) -> Result<Stamp, Fail> {
         }
     }
     Err(Fail::Storage(BackendError::Changed))
-}
-
-/// Makes a directory in staging that will take the place of a file.
-pub(crate) fn staging_directory(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
-    bucket.own_directory(STAGING)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::resolve::{self, DIRECTORY};
 use crate::staging::note_scattered;
 use crate::store::Store;
 use crate::trust::Purpose;
-use crate::{companions, conversion, exchange, files, note, ours, upload};
+use crate::{companions, conversion, exchange, files, leftovers, note, upload};
 
 const FOR_WRITING: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
@@ -179,7 +179,7 @@ pub(crate) fn remove_staged(
         return exchange::settle(bucket, staging, name, all_locked);
     }
     if is_scattered(name) {
-        return ours::remove_scattered(bucket, staging, name);
+        return leftovers::remove_scattered(bucket, staging, name);
     }
     if let Ok(FileInfo { kind: FileType::Symlink, stamp, .. }) = file_info::at(staging, name) {
         let text = rustix::fs::readlinkat(staging, name, Vec::new()).attempt("read a note")?;

@@ -49,7 +49,7 @@ fn staged(scene: &Scene) -> Vec<PathBuf> {
 /// Runs `work` with the directory prepared.
 fn with_prepared(scene: &Scene, work: impl FnOnce(Prepared<'_>)) {
     let bucket = scene.bucket();
-    let (parent, staging) = (bucket.directory("").unwrap(), staging_directory(&bucket).unwrap());
+    let (parent, staging) = (bucket.directory("").unwrap(), bucket.staging_directory().unwrap());
     let file = file_info::at(&parent, "a").unwrap();
     work(prepare(&bucket, (&parent, "a"), &file, None, (&staging, PREPARED)).unwrap());
 }
@@ -61,7 +61,7 @@ fn what_another_program_put_there_before_the_link_is_looked_at_again() {
     for (what, put) in STRANGERS {
         let scene = scene();
         let bucket = scene.bucket();
-        let (parent, staging) = (bucket.directory("").unwrap(), staging_directory(&bucket).unwrap());
+        let (parent, staging) = (bucket.directory("").unwrap(), bucket.staging_directory().unwrap());
         let file = file_info::at(&parent, "a").unwrap();
         put(&scene.path().join("a"));
         let prepared = prepare(&bucket, (&parent, "a"), &file, None, (&staging, PREPARED));

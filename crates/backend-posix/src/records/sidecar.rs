@@ -35,7 +35,6 @@ use crate::layout::scattered::scattered_name;
 use crate::limits::OWN_FILE_BYTES_MAX;
 use crate::record::{self, Raw, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::staging_directory;
 use crate::store::Store;
 use crate::{files, made, ours, trust, unique};
 
@@ -367,7 +366,7 @@ fn replace(
         }
         Ok(placed)
     };
-    let placed = match place(&staging_directory(bucket)?, &unique::name())? {
+    let placed = match place(&bucket.staging_directory()?, &unique::name())? {
         // Something is mounted inside the bucket. What a crash leaves here, `fsck` finds.
         Err(Errno::XDEV) => place(&folder, &scattered_name())?,
         placed => placed,

@@ -37,7 +37,6 @@ use crate::lock::{Lock, lock_file};
 use crate::options::{Durability, SweepOptions};
 use crate::record::{self, Predecessor, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::staging::staging_directory;
 use crate::store::Store;
 use crate::{file_info, files, object, predecessor, sweep, unique};
 
@@ -224,7 +223,7 @@ impl Upload {
         }
         // The caller has it open, as its lock: removed here it would linger, and keep the
         // directory.
-        let (staging, name) = (staging_directory(bucket)?, unique::name());
+        let (staging, name) = (bucket.staging_directory()?, unique::name());
         rustix::fs::renameat(&self.directory, DESCRIPTION, &staging, &name).attempt("remove an upload")?;
         remove(&staging, &name)
     }
