@@ -16,7 +16,7 @@ use crate::keymap::{self, OWN_DIRECTORY, SELF, join};
 use crate::layout::overflow::{self, OVERFLOW, OverflowId};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::{records, sweep};
+use crate::{key_lock, records, sweep};
 
 /// Removes companions that no object mentions, and returns how many.
 ///
@@ -53,7 +53,7 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
         return Ok(removed);
     }
     // With all locks held, no companion is written whose object is yet to be published.
-    let _locks = bucket.lock_all()?;
+    let _locks = key_lock::take_all(bucket)?;
     for (id, name) in lost {
         if !is_mentioned(bucket, id)? {
             removed += remove(&name);
@@ -213,7 +213,7 @@ mod tests {
         fs::write(overflow.join(format!("{:032x},1", 7)), "left by a crash").unwrap();
         fs::write(overflow.join(format!("{:032x}", 8)), "\x02newer").unwrap();
         // A search needs all locks: it would wait for this one.
-        let _lock = scene.bucket().lock("a").unwrap();
+        let _lock = key_lock::take(&scene.bucket(), "a").unwrap();
         assert_eq!(sweep(&scene.bucket(), Duration::ZERO).unwrap(), 1);
         assert_eq!(companions(&scene), 3);
     }

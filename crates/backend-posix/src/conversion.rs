@@ -28,7 +28,7 @@ use crate::layout::staged::is_scattered;
 use crate::limits::{LISTING_TRIES, UNSURE_TRIES};
 use crate::lock::Lock;
 use crate::resolve::{self, DIRECTORY};
-use crate::{exchange, unique};
+use crate::unique;
 
 /// Puts a directory in the place of the file that is in it as [`SELF`]. The caller holds the lock
 /// of the file.
@@ -172,11 +172,31 @@ fn sort_out(directory: &OwnedFd, own: &FileInfo, parent: &Directory, name: &str)
         Err(Errno::NOENT) => return Ok(true),
         result => result.attempt("look up a name")?,
     };
-    let taken_in = exchange::take_in(directory, own.id(), (directory, OUT), &out)?;
+    let taken_in = take_in(directory, own.id(), (directory, OUT), &out)?;
     if !taken_in && matches!(file_info::at(parent, name), Err(Errno::NOENT)) {
         rustix::fs::renameat(directory, OUT, parent, name).attempt("put a name back")?;
     }
     Ok(taken_in)
+}
+
+/// Does what is right with a file that came out: it loses this name if it is the one that is in the
+/// `directory` already (`expected`), and takes the place of that if it is a newer one. False if it
+/// is no file.
+pub(crate) fn take_in(
+    directory: &OwnedFd,
+    expected: (u64, u64),
+    (above, name): (&OwnedFd, &str),
+    out: &FileInfo,
+) -> Result<bool, Fail> {
+    if out.id() == expected {
+        rustix::fs::unlinkat(above, name, AtFlags::empty()).attempt("remove a name")?;
+    } else if out.is_file() {
+        tracing::debug!(name, "another program replaced a file while it became a directory");
+        rustix::fs::renameat(above, name, directory, SELF).attempt("replace a file")?;
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
 }
 
 /// True if a directory that was prepared may have the only name of something.

@@ -24,7 +24,7 @@ use crate::place::directory_record;
 use crate::record::Record;
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::scattered;
-use crate::{exchange, files, made, orphans, ours, records, unique};
+use crate::{exchange, files, key_lock, made, orphans, ours, records, unique};
 
 /// Opens the directory at `path`, making what is missing. A file that stands where a directory must
 /// be becomes part of one ([`exchange`]). Whoever makes some has a `note` of them, to be kept until
@@ -86,7 +86,7 @@ fn make(
         // A name that is missing only until the directory with its file is in place must not be
         // taken.
         let blinks = bucket.store.names_may_blink(parent);
-        let _lock = blinks.then(|| bucket.lock(&join(&parent.path, name))).transpose()?;
+        let _lock = blinks.then(|| key_lock::take(bucket, &join(&parent.path, name))).transpose()?;
         match owner {
             Some(_) => make_for(bucket, parent, name, owner)?.map(Some),
             None => rustix::fs::mkdirat(parent, name, mode(bucket)).map(|()| None),
@@ -188,7 +188,7 @@ fn finish(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Directo
 
 /// Under the lock, since by now it may be someone's directory object, whose record has to stay.
 fn mark_made(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
-    let _lock = bucket.lock_directory(&directory.path)?;
+    let _lock = key_lock::take_directory(bucket, &directory.path)?;
     let record = directory_record(bucket, directory).attempt("read a record")?;
     if record.newer {
         return Ok(());
@@ -206,7 +206,7 @@ fn make_way(
     owner: Option<UnixAccount>,
 ) -> Result<(), Fail> {
     let path = join(&parent.path, name);
-    let _lock = bucket.lock(&path)?;
+    let _lock = key_lock::take(bucket, &path)?;
     let file = file_info::at(parent, name).attempt("look up a name")?;
     if file.is_directory() {
         return Ok(());
@@ -277,7 +277,7 @@ fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
         return Ok(false);
     }
     // A directory becomes an object under this lock.
-    let _lock = bucket.lock_directory(path)?;
+    let _lock = key_lock::take_directory(bucket, path)?;
     let (above, name) = keymap::split(path);
     let parent = bucket.directory(above).attempt("open a directory")?;
     if !is_prunable(bucket, path)? {

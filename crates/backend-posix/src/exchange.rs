@@ -30,7 +30,7 @@ use crate::note::Note;
 use crate::place::directory_record;
 use crate::record::Record;
 use crate::resolve::{self, DIRECTORY};
-use crate::{conversion, files, leftovers, made, ours, records, unique};
+use crate::{conversion, files, key_lock, leftovers, made, ours, records, unique};
 
 mod joining;
 
@@ -88,26 +88,6 @@ pub(crate) fn prepare<'p>(
         new.abandon(bucket);
     }
     filled.map(|()| new)
-}
-
-/// Does what is right with a file that came out: it loses this name if it is the one that is in the
-/// `directory` already (`expected`), and takes the place of that if it is a newer one. False if it
-/// is no file.
-pub(crate) fn take_in(
-    directory: &OwnedFd,
-    expected: (u64, u64),
-    (above, name): (&OwnedFd, &str),
-    out: &FileInfo,
-) -> Result<bool, Fail> {
-    if out.id() == expected {
-        rustix::fs::unlinkat(above, name, AtFlags::empty()).attempt("remove a name")?;
-    } else if out.is_file() {
-        tracing::debug!(name, "another program replaced a file while it became a directory");
-        rustix::fs::renameat(above, name, directory, SELF).attempt("replace a file")?;
-    } else {
-        return Ok(false);
-    }
-    Ok(true)
 }
 
 /// False also of a directory or a link that has got the inode of the file since that was removed.
@@ -201,7 +181,7 @@ impl Prepared<'_> {
     fn put_back(&self, bucket: &Bucket<'_>) -> Result<Out, Fail> {
         let (staging, entry, directory) = (self.staging, self.entry, &self.directory);
         let out = file_info::at(staging, entry).attempt("look up a name")?;
-        if take_in(directory, self.file, (staging, entry), &out)? {
+        if conversion::take_in(directory, self.file, (staging, entry), &out)? {
             return Ok(Out::InDirectory);
         }
         if !self.is_in_place()? {
@@ -252,7 +232,7 @@ impl Prepared<'_> {
     /// that has its place serves whoever made it. False if it is still there.
     fn remove_empty(&self, bucket: &Bucket<'_>) -> Result<bool, Fail> {
         // Under this lock a directory becomes an object.
-        let Some(_lock) = bucket.try_lock_directory(&self.path())? else { return Ok(false) };
+        let Some(_lock) = key_lock::try_directory(bucket, &self.path())? else { return Ok(false) };
         let out = resolve::plain(self.staging, self.entry, DIRECTORY).attempt("open a directory")?;
         let record = directory_record(bucket, out.as_fd()).attempt("read a record")?;
         if record.newer || record.directory_object {
@@ -374,7 +354,7 @@ pub(crate) fn settle(
     // Anyone may give its id to a name in a directory of theirs.
     let noted = Noted::read(&staging, id)?
         .filter(|noted| !is_scattered(entry) || is_directory_of(bucket, &noted.path, above));
-    let lock = |noted: &Noted| bucket.lock(&noted.path);
+    let lock = |noted: &Noted| key_lock::take(bucket, &noted.path);
     let _lock = noted.as_ref().filter(|_| !all_locked).map(lock).transpose()?;
     // With this lock nothing is on its way by steps, and one that crashed there is in its place.
     let _conversions = conversion::settle_any(bucket)?;

@@ -146,6 +146,7 @@ mod foreign;
 pub mod format;
 mod fs;
 mod journal;
+mod key_lock;
 mod keymap;
 mod layout;
 mod leftovers;

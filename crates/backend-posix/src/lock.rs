@@ -7,7 +7,7 @@
 //! share a file can't deadlock.
 //!
 //! One more file, `40`, is for the few moments in which a file becomes a directory where that takes
-//! two steps ([`conversion`]). It is taken last, by those who convert with the key's lock, and by
+//! two steps ([`conversion`](crate::conversion)). It is taken last, by those who convert with the key's lock, and by
 //! listings and the sweep with none.
 //!
 //! Chosen by path, not by the directory's device and inode: machines number devices as they like,
@@ -19,9 +19,8 @@
 //! Taken by whatever removes or replaces a name, and by conditional writes. A plain create of a new
 //! key needs none: `link` either makes the name or finds it taken. It takes the lock all the same
 //! where records are in files, which are written before the name, and where a name may be missing
-//! for a moment ([`conversion`]).
+//! for a moment. Who takes one of a key does so by [`key_lock`](crate::key_lock).
 
-use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -29,12 +28,12 @@ use rustix::io::Errno;
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op};
 use crate::fs::locking::try_lock_file;
-use crate::keymap::{DIRECTORY_DATA, OWN_DIRECTORY, SELF, join};
+use crate::keymap::OWN_DIRECTORY;
 use crate::layout::locks::{LOCK_FILES, name_of, path_of};
 use crate::limits::LOCKS;
 use crate::lock_wait::{self, Released};
 use crate::seldom::Seldom;
-use crate::{conversion, file_info, resolve, unique};
+use crate::{file_info, resolve, unique};
 
 /// Held until dropped.
 #[must_use = "the lock is released when it is dropped"]
@@ -47,6 +46,12 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
+    /// Device of its file, which is that of the bucket.
+    pub fn device(&self) -> u64 {
+        let Released((device, _)) = self.released;
+        device
+    }
+
     /// Of an open file that is locked. Another try if it no longer has the name by which it was
     /// opened.
     pub fn of(file: OwnedFd, directory: impl AsFd, path: &str) -> Result<Self, Fail> {
@@ -55,67 +60,27 @@ impl Lock {
     }
 }
 
+/// The number of the lock of a path.
+pub(crate) fn number_of(path: &str) -> u64 {
+    unique::hash(path.as_bytes()) % LOCKS
+}
+
 impl Bucket<'_> {
-    /// Waits for the lock of the file at `path`. From then on, the file is no directory by halves
-    /// (see [`conversion`]).
-    pub fn lock(&self, path: &str) -> Result<Lock, Fail> {
-        let lock = self.lock_number(unique::hash(path.as_bytes()) % LOCKS)?;
-        // The lock's file is on the bucket's file system.
-        let Released((device, _)) = lock.released;
-        if self.store.names_may_blink_on(device, &self.fd) {
-            conversion::settle_wanted(self, |wanted| wanted == path)?;
-        }
-        Ok(lock)
-    }
-
-    /// [`Bucket::lock`] for those who only look; `None` if no one has ever locked anything, or can.
-    pub fn lock_for_look(&self, path: &str) -> Result<Option<Lock>, Fail> {
-        match resolve::plain(&self.fd, ".slipway/locks", resolve::DIRECTORY) {
-            Ok(_) => match self.lock(path) {
-                Err(Fail::Storage(BackendError::ReadOnly | BackendError::Denied { .. })) => Ok(None),
-                result => result.map(Some),
-            },
-            // What stands there is none of ours, and no one can lock anything.
-            Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => Ok(None),
-            Err(errno) => Err(errno).attempt("open locks"),
-        }
-    }
-
-    /// See [`conversion::settle`].
+    /// Waits for the lock on conversions.
     pub fn lock_conversions(&self) -> Result<Lock, Fail> {
         self.lock_number(LOCKS)
     }
 
-    /// Waits for the lock of the directory at `path`, another than that of a file there.
-    pub fn lock_directory(&self, path: &str) -> Result<Lock, Fail> {
-        self.lock(&format!("{path}/"))
-    }
-
-    /// The same without waiting, for who has another lock already, which may be the same file;
-    /// `None` if someone has it.
-    pub fn try_lock_directory(&self, path: &str) -> Result<Option<Lock>, Fail> {
-        let (file, lock) = self.open_lock(unique::hash(format!("{path}/").as_bytes()) % LOCKS)?;
+    /// Takes a lock without waiting, for who has another already, which may be the same file; `None`
+    /// if someone has it.
+    pub fn try_lock_number(&self, number: u64) -> Result<Option<Lock>, Fail> {
+        let (file, path) = self.open_lock(number)?;
         let free = try_lock_file(&file).attempt("lock")?;
-        free.then(|| Lock::of(file, &self.fd, &lock)).transpose()
+        free.then(|| Lock::of(file, &self.fd, &path)).transpose()
     }
 
-    /// Waits for the lock of the object whose file has this name in a directory.
-    pub fn lock_name(&self, directory: &str, name: &str) -> Result<Lock, Fail> {
-        match name {
-            SELF => self.lock(directory),
-            DIRECTORY_DATA => self.lock_directory(directory),
-            name => self.lock(&join(directory, name)),
-        }
-    }
-
-    /// Waits for all locks.
-    pub fn lock_all(&self) -> Result<Vec<Lock>, Fail> {
-        let locks = (0..LOCKS).map(|number| self.lock_number(number)).collect::<Result<_, _>>()?;
-        conversion::settle_any(self)?;
-        Ok(locks)
-    }
-
-    fn lock_number(&self, number: u64) -> Result<Lock, Fail> {
+    /// Waits for one of the locks on keys.
+    pub fn lock_number(&self, number: u64) -> Result<Lock, Fail> {
         let (file, path) = self.open_lock(number)?;
         lock_file(self, &file)?;
         // DeleteBucket takes lock files away; then this one excludes no one any more.

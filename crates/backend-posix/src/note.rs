@@ -16,7 +16,7 @@ use crate::layout::staged::is_scattered;
 use crate::limits::{NOTE_BYTES_MAX, NOTE_SPAN};
 use crate::record::Record;
 use crate::resolve::{self, DIRECTORY};
-use crate::{directories, file_info, keymap, leftovers, orphans, records, unique};
+use crate::{directories, file_info, key_lock, keymap, leftovers, orphans, records, unique};
 
 const NOTE_SPAN_NS: i128 = NOTE_SPAN.as_nanos().cast_signed();
 
@@ -156,7 +156,7 @@ pub(crate) fn settle(
     let Ok(existing) = existing.parse::<usize>() else { return Ok(true) };
     let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
     for made in ends.filter(|end| *end > existing).filter_map(|end| path.get(..end)) {
-        let _lock = if all_locked { None } else { Some(bucket.lock_directory(made)?) };
+        let _lock = if all_locked { None } else { Some(key_lock::take_directory(bucket, made)?) };
         let Ok(directory) = resolve::plain(&bucket.fd, made, DIRECTORY) else { break };
         // Someone else's, in the place of one that a crash left, or that was never made.
         if file_info::born_ns(&directory).is_some_and(|born_ns| born_ns > noted_ns + NOTE_SPAN_NS) {

@@ -22,7 +22,7 @@ use crate::layout::records;
 use crate::layout::staged::is_scattered;
 use crate::records::Sidecar;
 use crate::resolve::{self, DIRECTORY};
-use crate::{file_info, leftovers};
+use crate::{file_info, key_lock, leftovers};
 
 /// Removes the records of files that are gone from a directory. Returns true if no others are left
 /// but the directory's own.
@@ -52,7 +52,7 @@ fn remove_from(
     folder: &OwnedFd,
     name: &str,
 ) -> Result<bool, Fail> {
-    let _lock = bucket.lock_name(&directory.path, name)?;
+    let _lock = key_lock::take_name(bucket, &directory.path, name)?;
     Ok(is_one(directory, name)? && remove_record(bucket, folder, name)?)
 }
 

@@ -16,7 +16,7 @@ use crate::place::{self, Current, Facts, Found};
 use crate::record::{Predecessor, Record};
 use crate::staging::{Sealed, Staged};
 use crate::store::Store;
-use crate::{directories, predecessor, records};
+use crate::{directories, key_lock, predecessor, records};
 
 /// What a write is to become.
 #[derive(Debug, Clone)]
@@ -170,7 +170,7 @@ impl Target {
                 }
             }
         }
-        let lock = bucket.lock(&join(&parent.path, name))?;
+        let lock = key_lock::take(bucket, &join(&parent.path, name))?;
         let facts = !self.conditions.is_empty();
         let spot = place::find(bucket, parent, name, facts)?;
         self.check(spot.as_ref().and_then(|spot| spot.current.as_ref()))?;
@@ -192,7 +192,7 @@ impl Target {
         directory: &Directory,
         content: Content<'_>,
     ) -> Result<(), Fail> {
-        let _lock = bucket.lock_directory(&directory.path)?;
+        let _lock = key_lock::take_directory(bucket, &directory.path)?;
         // It may have been removed until we had the lock; from now on it stays.
         let directory = bucket.directory(&directory.path).attempt("open a directory")?;
         let old = DirectoryObject::look(bucket, &directory, !self.conditions.is_empty())?;

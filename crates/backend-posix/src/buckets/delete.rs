@@ -29,7 +29,7 @@ use crate::limits::{STAGING_WAITS, UNSURE_TRIES};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::trust::Purpose;
-use crate::{lock, orphans, own, place, sweep};
+use crate::{key_lock, lock, orphans, own, place, sweep};
 
 /// Removes a bucket.
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
@@ -43,7 +43,7 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
         refuse_if_used(&bucket, name)?;
         refuse_if_strange(&bucket, name)?;
         // With all locks held, nothing is replaced, deleted or completed, and no record overflows.
-        let locks = bucket.lock_all()?;
+        let locks = key_lock::take_all(&bucket)?;
         if let Some(staging) = sweep::staging_directory(&bucket)? {
             sweep::empty_staging(&bucket, &staging)?;
         }

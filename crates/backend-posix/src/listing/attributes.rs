@@ -21,10 +21,10 @@ use crate::limits::{
     LISTING_UNREAD_TOLD, READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL,
 };
 use crate::place::directory_record;
-use crate::records;
 use crate::resolve::{self, PLACE};
 use crate::seldom::Seldom;
 use crate::unchanged::State;
+use crate::{key_lock, records};
 
 /// Threads that read attributes besides those of the listings.
 static HELPERS: AtomicUsize = AtomicUsize::new(0);
@@ -172,10 +172,10 @@ pub(super) fn settle(
             result => Arc::new(result.attempt("open a directory")?),
         };
         let _lock = match source {
-            Source::Directory => bucket.lock_for_look(&format!("{}/", directory.path)),
+            Source::Directory => key_lock::take_for_look(bucket, &format!("{}/", directory.path)),
             Source::File(name) => {
                 let name = name.strip_suffix(SELF).and_then(|name| name.strip_suffix('/')).unwrap_or(name);
-                bucket.lock_for_look(&join(&directory.path, name))
+                key_lock::take_for_look(bucket, &join(&directory.path, name))
             }
         }?;
         let begun_ns = i128::from(file_info::now_ns());
@@ -339,7 +339,7 @@ mod tests {
             scene.put(key, b"1").unwrap();
         }
         let (name, aside) = (scene.path().join("a"), scene.path().join(".slipway/aside"));
-        let lock = scene.bucket().lock("a").unwrap();
+        let lock = key_lock::take(&scene.bucket(), "a").unwrap();
         fs::rename(&name, &aside).unwrap();
         let doubt_of_a = doubt(&scene, "a");
         thread::scope(|scope| {

@@ -13,7 +13,7 @@ use crate::note::Note;
 use crate::publish::{DirectoryObject, Target, sync_names};
 use crate::record::Record;
 use crate::store::Store;
-use crate::{aliases, directories, place, records};
+use crate::{aliases, directories, key_lock, place, records};
 
 /// Removes the object, and the directories that PUTs made for it if they are empty now.
 pub(crate) fn delete(store: &Store, target: &Target) -> Result<DeleteReceipt> {
@@ -82,7 +82,7 @@ fn blinks(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<bool, F
     if !bucket.store.names_may_blink(parent) {
         return Ok(false);
     }
-    let _lock = bucket.lock_for_look(&join(&parent.path, name))?;
+    let _lock = key_lock::take_for_look(bucket, &join(&parent.path, name))?;
     Ok(place::find(bucket, parent, name, false)?.is_some_and(|spot| spot.current.is_some()))
 }
 
@@ -96,7 +96,7 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
     if !there(&place::find(bucket, &parent, name, false)?) && !blinks(bucket, &parent, name)? {
         return absent(target);
     }
-    let lock = lock(target, bucket.lock(&join(&parent.path, name)))?;
+    let lock = lock(target, key_lock::take(bucket, &join(&parent.path, name)))?;
     let Some(spot) = place::find(bucket, &parent, name, facts)?.filter(|spot| spot.current.is_some()) else {
         return absent(target);
     };
@@ -151,7 +151,7 @@ fn delete_directory(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Empti
     if DirectoryObject::look(bucket, &directory, false)?.current().is_none() {
         return absent(target);
     }
-    let lock = lock(target, bucket.lock_directory(&directory.path))?;
+    let lock = lock(target, key_lock::take_directory(bucket, &directory.path))?;
     let directory = bucket.directory(&directory.path).attempt("open a directory")?;
     let old = DirectoryObject::look(bucket, &directory, !target.conditions.is_empty())?;
     if old.current().is_none() {

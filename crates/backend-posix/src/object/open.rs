@@ -17,9 +17,9 @@ use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
 use crate::lock::Lock;
 use crate::place::existing_directory;
 use crate::record::{self, Raw, Record};
-use crate::records;
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
+use crate::{key_lock, records};
 
 /// An object, open.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ fn lock_of(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<Lock>, Fail
     let (above, name) = keymap::split(&place.path);
     let Some(parent) = existing_directory(bucket, above)? else { return Ok(None) };
     let end = if place.directory { "/" } else { "" };
-    bucket.lock_for_look(&(join(&parent.path, name) + end))
+    key_lock::take_for_look(bucket, &(join(&parent.path, name) + end))
 }
 
 fn try_open(

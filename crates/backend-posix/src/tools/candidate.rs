@@ -24,7 +24,7 @@ use crate::file_info::{self, FileInfo};
 use crate::limits::TIMES_SETTLE_REMOTE;
 use crate::options::DEFAULT_CHECKSUM;
 use crate::record::{Raw, Record};
-use crate::{files, records, resolve};
+use crate::{files, key_lock, records, resolve};
 
 /// A regular file, open, as it was when it was opened.
 pub(crate) struct Candidate<'b> {
@@ -131,7 +131,7 @@ impl<'b> Candidate<'b> {
     /// looked at; false if it is not.
     pub fn under_lock(&self, mut work: impl FnMut() -> Result<(), Fail>) -> Result<bool> {
         retrying(|| {
-            let _lock = self.bucket.lock_name(&self.directory.path, &self.name)?;
+            let _lock = key_lock::take_name(self.bucket, &self.directory.path, &self.name)?;
             let as_it_was = self.is_as_it_was()?;
             if as_it_was {
                 work()?;

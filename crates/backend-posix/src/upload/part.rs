@@ -22,7 +22,7 @@ use crate::record::Record;
 use crate::resolve::{self, READ};
 use crate::staging::{Sealed, Staged};
 use crate::store::Store;
-use crate::{aliases, records};
+use crate::{aliases, key_lock, records};
 
 /// Where a part goes.
 #[derive(Debug, Clone)]
@@ -164,7 +164,7 @@ impl PartTarget {
                 Upload::open(bucket, &self.upload)?;
             }
             if sealed.rest.is_some() {
-                let _lock = bucket.lock(&join(&self.directory.path, &name))?;
+                let _lock = key_lock::take(bucket, &join(&self.directory.path, &name))?;
                 let replace = file_info::at(&self.directory, &name).is_ok();
                 put_in_place(bucket, &mut sealed, &self.directory, &name, replace)?;
             } else {

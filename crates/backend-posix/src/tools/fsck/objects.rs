@@ -16,7 +16,7 @@ use crate::record::{Raw, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::Found;
-use crate::{directories, file_info, flat, foreign, records};
+use crate::{directories, file_info, flat, foreign, key_lock, records};
 
 pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
     let (path, result) = match found {
@@ -184,7 +184,7 @@ fn replace_directory_record(
     new: Option<&Record>,
 ) -> Result<bool> {
     retrying(|| {
-        let _lock = check.bucket.lock_directory(&directory.path)?;
+        let _lock = key_lock::take_directory(check.bucket, &directory.path)?;
         let raw = records::raw_of_directory(check.bucket.store, directory).attempt("read a record")?;
         if raw.bytes() != Some(old) {
             return Ok(false);

@@ -25,7 +25,7 @@ use crate::tools::opening::{for_each_bucket, open};
 use crate::tools::progress::Progress;
 use crate::tools::tree::{self, Found};
 use crate::versitygw::{self, Attributes, Source};
-use crate::{file_info, records};
+use crate::{file_info, key_lock, records};
 
 /// Its own directory at the top of a bucket.
 const TEMPORARY: &str = ".sgwtmp";
@@ -199,7 +199,7 @@ impl Import<'_> {
             return Ok(Some(Imported::Stale(proof::TOO_MUCH)));
         }
         let known = retrying(|| {
-            let lock = (!self.options.dry_run).then(|| bucket.lock_directory(path)).transpose()?;
+            let lock = (!self.options.dry_run).then(|| key_lock::take_directory(bucket, path)).transpose()?;
             let raw = records::raw_of_directory(bucket.store, &own).attempt("read a record")?;
             if matches!(raw, Raw::Newer(_)) {
                 return Ok(Some(Imported::Failed(proof::NEWER.to_owned())));
