@@ -16,7 +16,7 @@ use crate::keymap::{self, OWN_DIRECTORY, SELF, join};
 use crate::layout::overflow::{self, OVERFLOW, OverflowId};
 use crate::record::{self, Record};
 use crate::resolve::{self, DIRECTORY};
-use crate::{key_lock, records, sweep};
+use crate::{key_lock, records};
 
 /// Removes companions that no object mentions, and returns how many.
 ///
@@ -24,7 +24,7 @@ use crate::{key_lock, records, sweep};
 /// object was moved by a person, who took the attribute along: then the whole bucket is searched.
 /// That is once for each crash or move, since a companion is told where its object was found.
 pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
-    let directory = match sweep::open_own(bucket, OVERFLOW) {
+    let directory = match bucket.open_for_removal(OVERFLOW) {
         Err(Errno::NOENT) => return Ok(0),
         result => result.attempt("open companions")?,
     };

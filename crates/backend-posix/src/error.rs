@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backend::{BackendError, Result};
+use backend::{BackendError, Result, SweepReport};
 use rustix::io::Errno;
 
 use crate::limits::{ATTEMPT_WAIT_MAX, ATTEMPTS, ATTEMPTS_AT_ONCE};
@@ -99,6 +99,20 @@ pub(crate) fn is_of_one_file(errno: Errno) -> bool {
             | Errno::HOSTUNREACH
             | Errno::OPNOTSUPP
     )
+}
+
+/// Tells of what failed, and counts it. An error only if the rest is to be left for another time:
+/// someone holds locks of the bucket for long, and others are to be swept too.
+pub(crate) fn unless_failed<T>(what: &str, done: Result<T>, report: &mut SweepReport) -> Result<Option<T>> {
+    match done {
+        Ok(done) => Ok(Some(done)),
+        Err(error @ BackendError::Busy(_)) => Err(error),
+        Err(error) => {
+            tracing::warn!(what, %error, "not swept");
+            report.unswept += 1;
+            Ok(None)
+        }
+    }
 }
 
 /// Repeats an attempt that lost a race.

@@ -168,6 +168,7 @@ mod presence;
 mod publish;
 mod record;
 mod records;
+mod recovery;
 mod resolve;
 mod seldom;
 mod staging;

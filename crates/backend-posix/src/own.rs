@@ -100,6 +100,23 @@ impl Bucket<'_> {
         self.own_directory(STAGING)
     }
 
+    /// Opens `.slipway/NAME`, in which things may be removed; NOENT if there is none, EPERM if it
+    /// is not as we make it.
+    pub fn open_for_removal(&self, name: &str) -> Io<OwnedFd> {
+        let own = self.own_for(Purpose::Removal)?;
+        let directory = resolve::create_here(own, name, DIRECTORY, Mode::empty())?;
+        self.vouch(&directory, &join(OWN_DIRECTORY, name), Purpose::Work)?;
+        Ok(directory)
+    }
+
+    /// [`Bucket::open_for_removal`]; `None` if the bucket never had any.
+    pub fn find_for_removal(&self, name: &str) -> backend::Result<Option<OwnedFd>> {
+        match self.open_for_removal(name) {
+            Err(Errno::NOENT) => Ok(None),
+            result => result.map(Some).op("open a directory of the bucket's own"),
+        }
+    }
+
     fn make_own_directory(&self, above: &OwnedFd, name: &str, path: &str) -> Result<OwnedFd, Fail> {
         let made = match rustix::fs::mkdirat(above, name, Mode::from_raw_mode(0o700)) {
             Ok(()) => true,

@@ -2,30 +2,24 @@
 
 use backend::{BackendError, Result, SweepReport};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use s3_types::BucketName;
 
 use crate::bucket::Bucket;
-use crate::error::{Fail, Io, Op, leads_nowhere};
-use crate::file_info::{self, FileInfo};
-use crate::fs::locking;
+use crate::error::{Fail, Op, leads_nowhere, unless_failed};
 use crate::fs::reading::entries;
-use crate::fs::removing::{is_older, remove_tree};
-use crate::keymap::{self, OWN_DIRECTORY, join};
-use crate::layout::exchanged;
+use crate::fs::removing::is_older;
 use crate::layout::scattered::{SCATTERED, scattered_note};
-use crate::layout::staged::{STAGING, is_scattered, is_staged_name};
+use crate::layout::staged::{STAGING, is_scattered};
 use crate::limits::SCATTERED_BYTES_MAX;
 use crate::lock_wait::Hurry;
 use crate::options::SweepOptions;
+use crate::recovery::{may_be_removed, remove_staged};
 use crate::resolve::{self, DIRECTORY};
 use crate::staging::note_scattered;
 use crate::store::Store;
-use crate::trust::Purpose;
-use crate::{companions, conversion, exchange, files, leftovers, note, upload};
-
-const FOR_WRITING: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+use crate::{companions, conversion, files, upload};
 
 /// Sweeps one bucket. What can't be swept, since someone put a thing of theirs in the place of one
 /// of ours, keeps nothing else from it: it is told and counted.
@@ -53,32 +47,13 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     Ok(report)
 }
 
-/// Tells of what failed, and counts it. An error only if the rest is to be left for another time:
-/// someone holds locks of the bucket for long, and others are to be swept too.
-pub(crate) fn unless_failed<T>(what: &str, done: Result<T>, report: &mut SweepReport) -> Result<Option<T>> {
-    match done {
-        Ok(done) => Ok(Some(done)),
-        Err(error @ BackendError::Busy(_)) => Err(error),
-        Err(error) => {
-            tracing::warn!(what, %error, "not swept");
-            report.unswept += 1;
-            Ok(None)
-        }
-    }
-}
-
 fn sweep_staging_directory(
     bucket: &Bucket<'_>,
     options: &SweepOptions,
     report: &mut SweepReport,
 ) -> Result<()> {
-    let Some(staging) = own_directory(bucket, STAGING)? else { return Ok(()) };
+    let Some(staging) = bucket.find_for_removal(STAGING)? else { return Ok(()) };
     sweep_staging(bucket, &staging, may_be_removed, options, report)
-}
-
-/// True for the names in staging that are ours, or those of files that were removed while open.
-fn may_be_removed(name: &str) -> bool {
-    is_staged_name(name) || keymap::is_lingering(name)
 }
 
 /// Removes old entries whose names are `wanted`. One that resists does not keep the rest.
@@ -101,7 +76,7 @@ fn sweep_staging(
 
 /// Sweeps the directories that things were staged in themselves.
 fn sweep_scattered(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut SweepReport) -> Result<()> {
-    let Some(notes) = own_directory(bucket, SCATTERED)? else { return Ok(()) };
+    let Some(notes) = bucket.find_for_removal(SCATTERED)? else { return Ok(()) };
     for (name, _) in entries(&notes).op("read notes")? {
         let Some(path) = scattered_path(&notes, &name) else { continue };
         let swept = match bucket.directory(&path).and_then(|d| resolve::plain(&d, "", DIRECTORY)) {
@@ -135,83 +110,17 @@ fn forget_scattered(bucket: &Bucket<'_>, notes: &OwnedFd, name: &str, path: &str
     if bucket.directory(path).is_ok() { note_scattered(bucket, notes, path) } else { Ok(()) }
 }
 
-/// A directory in `.slipway` whose content may be removed, if the bucket ever had it.
-pub(crate) fn own_directory(bucket: &Bucket<'_>, name: &str) -> Result<Option<OwnedFd>> {
-    match open_own(bucket, name) {
-        Err(Errno::NOENT) => Ok(None),
-        result => result.map(Some).op("open a directory of the bucket's own"),
-    }
-}
-
-pub(crate) fn open_own(bucket: &Bucket<'_>, name: &str) -> Io<OwnedFd> {
-    let own = bucket.own_for(Purpose::Removal)?;
-    let directory = resolve::create_here(own, name, DIRECTORY, Mode::empty())?;
-    bucket.vouch(&directory, &join(OWN_DIRECTORY, name), Purpose::Work)?;
-    Ok(directory)
-}
-
-/// The bucket's staging directory, if it ever had one.
-pub(crate) fn staging_directory(bucket: &Bucket<'_>) -> Result<Option<OwnedFd>, Fail> {
-    match open_own(bucket, STAGING) {
-        Err(Errno::NOENT) => Ok(None),
-        result => result.map(Some).attempt("open staging"),
-    }
-}
-
-/// Removes all that is ours in staging, for a caller that holds all locks.
-pub(crate) fn empty_staging(bucket: &Bucket<'_>, staging: &OwnedFd) -> Result<(), Fail> {
-    for (name, _) in entries(staging).attempt("read staging")? {
-        if may_be_removed(&name) {
-            remove_staged(bucket, staging, &name, true)?;
-        }
-    }
-    Ok(())
-}
-
-/// Removes one entry of staging, unless a writer still has it.
-pub(crate) fn remove_staged(
-    bucket: &Bucket<'_>,
-    staging: &OwnedFd,
-    name: &str,
-    all_locked: bool,
-) -> Result<bool, Fail> {
-    if exchanged::id_of(name).is_some() {
-        return exchange::settle(bucket, staging, name, all_locked);
-    }
-    if is_scattered(name) {
-        return leftovers::remove_scattered(bucket, staging, name);
-    }
-    if let Ok(FileInfo { kind: FileType::Symlink, stamp, .. }) = file_info::at(staging, name) {
-        let text = rustix::fs::readlinkat(staging, name, Vec::new()).attempt("read a note")?;
-        return Ok(note::settle(bucket, &text.to_string_lossy(), stamp.modified_ns, all_locked)?
-            && rustix::fs::unlinkat(staging, name, AtFlags::empty()).is_ok());
-    }
-    let Ok(opened) = resolve::content(staging, name) else { return Ok(false) };
-    if !file_info::of(&opened).attempt("stat a file")?.is_directory() {
-        let free = match locking::try_lock_file(&opened) {
-            // NFS wants one that is open for writing.
-            Err(Errno::BADF) => match resolve::plain(staging, name, FOR_WRITING) {
-                Ok(file) => locking::try_lock_file(&file),
-                Err(errno) => Err(errno),
-            },
-            result => result,
-        };
-        let free = free.attempt("lock a staging file")?;
-        return Ok(free && rustix::fs::unlinkat(staging, name, AtFlags::empty()).is_ok());
-    }
-    drop(opened);
-    // With this lock it is not on its way to its place, and one that crashed there is in it.
-    let _lock = conversion::settle_any(bucket)?;
-    Ok(remove_tree(staging, name))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::path::Path;
     use std::time::Duration;
 
+    use rustix::fs::{Mode, OFlags};
+
     use super::*;
+    use crate::file_info;
+    use crate::fs::removing::remove_tree;
     use crate::layout::scattered;
     use crate::testing::{Scene, fixture, work_time};
 

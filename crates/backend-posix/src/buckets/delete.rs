@@ -29,7 +29,7 @@ use crate::limits::{STAGING_WAITS, UNSURE_TRIES};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::trust::Purpose;
-use crate::{key_lock, lock, orphans, own, place, sweep};
+use crate::{key_lock, lock, orphans, own, place, recovery};
 
 /// Removes a bucket.
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
@@ -44,9 +44,7 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
         refuse_if_strange(&bucket, name)?;
         // With all locks held, nothing is replaced, deleted or completed, and no record overflows.
         let locks = key_lock::take_all(&bucket)?;
-        if let Some(staging) = sweep::staging_directory(&bucket)? {
-            sweep::empty_staging(&bucket, &staging)?;
-        }
+        recovery::empty_staging(&bucket)?;
         remove_directories(&bucket)?;
         let created = head(store, name)?.created;
         // From here on it is this one, whatever takes its name.
@@ -149,7 +147,7 @@ fn refuse_if_used(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), F
         }
         for name in staged {
             // One that is held is a PUT under way.
-            if !sweep::remove_staged(bucket, &directory, &name, false)? {
+            if !recovery::remove_staged(bucket, &directory, &name, false)? {
                 return Err(BackendError::BucketNotEmpty.into());
             }
         }
@@ -337,6 +335,7 @@ mod tests {
     use super::*;
     use crate::layout::scattered;
     use crate::options::{Metadata, Options, SweepOptions};
+    use crate::sweep;
     use crate::testing::Scene;
 
     /// What will refuse the last step is looked for before the first.

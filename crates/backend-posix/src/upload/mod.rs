@@ -27,7 +27,7 @@ use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
 use crate::bucket::{Bucket, Directory};
-use crate::error::{Fail, Op, is_of_one, retrying};
+use crate::error::{self, Fail, Op, is_of_one, retrying};
 use crate::fs::locking::try_lock_file;
 use crate::fs::reading::entries;
 use crate::fs::{linking, removing};
@@ -38,7 +38,7 @@ use crate::options::{Durability, SweepOptions};
 use crate::record::{self, Predecessor, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
-use crate::{file_info, files, object, predecessor, sweep, unique};
+use crate::{file_info, files, object, predecessor, unique};
 
 pub(crate) use assembly::{Founded, holds};
 pub(crate) use complete::{Complete, complete};
@@ -235,7 +235,7 @@ pub(crate) fn sweep_receipts(
     options: &SweepOptions,
     report: &mut SweepReport,
 ) -> Result<()> {
-    let Some(completed) = sweep::own_directory(bucket, COMPLETED)? else { return Ok(()) };
+    let Some(completed) = bucket.find_for_removal(COMPLETED)? else { return Ok(()) };
     for (id, _) in entries(&completed).op("read receipts")? {
         if removing::is_older(&completed, &id, options.completed_age)
             && rustix::fs::unlinkat(&completed, &*id, AtFlags::empty()).is_ok()
@@ -254,9 +254,9 @@ pub(crate) fn sweep(
     options: &SweepOptions,
     report: &mut SweepReport,
 ) -> Result<()> {
-    let Some(uploads) = sweep::own_directory(bucket, UPLOADS)? else { return Ok(()) };
+    let Some(uploads) = bucket.find_for_removal(UPLOADS)? else { return Ok(()) };
     for (id, _) in entries(&uploads).op("read uploads")?.into_iter().filter(|(id, _)| is_id(id)) {
-        let Some(upload) = sweep::unless_failed(&id, Upload::open_id(bucket, &id), report)? else { continue };
+        let Some(upload) = error::unless_failed(&id, Upload::open_id(bucket, &id), report)? else { continue };
         match upload {
             Some(upload) => {
                 let (Some(key), Ok(id)) = (upload.record.key.clone(), UploadId::new(&id)) else { continue };

@@ -17,7 +17,7 @@ use crate::layout::locks;
 use crate::layout::staged::is_staged_name;
 use crate::limits::{LOCK_HELD_MAX, LOCK_POLL, LOCKS};
 use crate::trust::Purpose;
-use crate::{file_info, resolve, sweep};
+use crate::{file_info, recovery, resolve};
 
 pub(super) fn check(check: &Check<'_>) -> Result<()> {
     if matches!(check.bucket.own_for(Purpose::Work), Err(Errno::PERM)) {
@@ -46,7 +46,7 @@ pub(super) fn open(check: &Check<'_>, name: &str) -> Result<Option<OwnedFd>> {
         // What is in it is not the server's either.
         return Ok(None);
     }
-    match sweep::open_own(check.bucket, name) {
+    match check.bucket.open_for_removal(name) {
         Ok(directory) => Ok(Some(directory)),
         Err(Errno::NOENT) => Ok(None),
         Err(Errno::PERM) => {
@@ -90,7 +90,7 @@ pub(super) fn leftover(check: &Check<'_>, directory: &OwnedFd, above: &str, name
     if held {
         return;
     }
-    let mut repair = || Ok(sweep::remove_staged(check.bucket, directory, name, false)?);
+    let mut repair = || Ok(recovery::remove_staged(check.bucket, directory, name, false)?);
     check.problem(
         ProblemKind::StagingLeftover,
         &join(above, name),
