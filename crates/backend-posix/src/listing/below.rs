@@ -8,7 +8,7 @@ use s3_types::limits::KEY_BYTES_MAX;
 
 use super::budget::{Barren, Budget, Cut, Id};
 use super::names::{Kind, chain, child, kind_of};
-use super::walk::{is_object, leaves_out, unless_removed};
+use super::unread::{is_object, leaves_out, unless_removed};
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Io, leads_nowhere};
 use crate::file_info;
@@ -127,7 +127,7 @@ impl Below<'_, '_> {
             let mut lingers = false;
             let frame = self.look_once(&directory, prefix_bytes, own, &mut lingers)?;
             let after = changed(&directory)?;
-            // As in [`DirectoryIndex::read`](super::index).
+            // As in [`read`](super::read).
             let hides = lingers && self.bucket.store.names_may_blink(&*directory);
             if frame.is_none() || (after == before && !hides) {
                 return Ok(frame);

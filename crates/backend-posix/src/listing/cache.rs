@@ -10,6 +10,7 @@ use rustix::fs::FileType;
 
 use super::index::DirectoryIndex;
 use super::known::KnownRecords;
+use super::read::read as read_index;
 use super::watch::{Watch, Watches};
 use crate::bucket::{Bucket, Directory};
 use crate::error::Io;
@@ -127,8 +128,7 @@ impl IndexCache {
         // Others may be reading as well, and each has both the names and the index in memory for a
         // moment.
         let bytes_max = (self.bytes_max / 4).max(INDEX_BYTES_MIN);
-        let read =
-            |entries_max, times| DirectoryIndex::read(bucket, directory, from, bytes_max, entries_max, times);
+        let read = |entries_max, times| read_index(bucket, directory, from, bytes_max, entries_max, times);
         // Most directories are small, and cost no more than this.
         let mut before = *info;
         for _ in 0..DIRECTORY_READS_MAX {

@@ -4,17 +4,11 @@ use std::ffi::CStr;
 use std::mem::size_of;
 use std::sync::Arc;
 
-use rustix::fd::AsFd;
 use rustix::fs::FileType;
 
-use super::build::Builder;
-use super::names::{Kind, chain};
-use crate::bucket::{Bucket, Directory};
-use crate::error::Io;
-use crate::fs::reading::{known_type, read_names};
+use super::names::Kind;
 use crate::keymap::{self, Name};
-use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE, INDEX_CHUNK_ENTRIES, INDEX_SLACK};
-use crate::resolve::{self, DIRECTORY};
+use crate::limits::{INDEX_CHUNK_ENTRIES, INDEX_SLACK};
 
 /// The components in a directory in the order of the keys they lead to. A directory's text ends in
 /// `/`, which is how it sorts; what is in chains of long components stands beside the rest.
@@ -114,38 +108,6 @@ impl Chunk {
 }
 
 impl DirectoryIndex {
-    /// Reads a directory, `times` over, with all that any time shows. An index that would take more
-    /// than `bytes_max` begins with the entries that keys from `from` on (relative to the
-    /// directory) need, and ends early. `None` for a directory of more than `entries_max` entries.
-    pub fn read(
-        bucket: &Bucket<'_>,
-        directory: &Directory,
-        from: &[u8],
-        bytes_max: usize,
-        entries_max: usize,
-        times: usize,
-    ) -> Io<Option<Self>> {
-        let blinks = bucket.store.names_may_blink(directory);
-        let (mut builder, mut notes) = (Builder::new(from, bytes_max), Notes::default());
-        for time in 1.. {
-            read_once(bucket, directory, blinks, entries_max, &mut builder, &mut notes)?;
-            if builder.len() > entries_max {
-                return Ok(None);
-            }
-            // What was open and is being replaced is under such a name before the new one is under
-            // its own, on FUSE and NFS.
-            let hides = blinks && notes.lingers && time < DIRECTORY_READS_MAX;
-            if !hides && time >= times {
-                break;
-            }
-            if hides {
-                std::thread::sleep(HIDDEN_PAUSE);
-            }
-        }
-        let Notes { has_data, has_chains, .. } = notes;
-        Ok(Some(Self { has_data, has_chains, ..builder.finish() }))
-    }
-
     pub(super) fn of(
         texts: impl IntoIterator<Item = (impl AsRef<str>, Kind)>,
         lower: Vec<u8>,
@@ -280,59 +242,8 @@ impl DirectoryIndex {
     }
 }
 
-/// What a directory has besides components.
-#[derive(Default)]
-struct Notes {
-    has_data: bool,
-    has_chains: bool,
-    /// Names of files that were removed or replaced while they were open.
-    lingers: bool,
-}
-
-fn read_once(
-    bucket: &Bucket<'_>,
-    directory: &Directory,
-    blinks: bool,
-    entries_max: usize,
-    builder: &mut Builder<'_>,
-    notes: &mut Notes,
-) -> Io<()> {
-    let path = &directory.path;
-    // It may have been read already, and sshfs does not go back to the beginning.
-    let anew = blinks.then(|| resolve::plain(directory, "", DIRECTORY)).transpose()?;
-    let directory = anew.as_ref().map_or(directory.as_fd(), AsFd::as_fd);
-    read_names(directory, |name, kind| {
-        match keymap::classify(name.to_bytes()) {
-            Name::Component(component) => {
-                if let Some(kind) = known_type(directory, name, kind)? {
-                    for (slash, kind) in kinds(&component, kind) {
-                        builder.add(&component, slash, kind);
-                    }
-                }
-            }
-            Name::Piece(piece) => {
-                notes.has_chains = true;
-                for (component, kind) in chain(bucket, directory, path, name, piece)? {
-                    if kind.is_directory() {
-                        builder.add(&component, "", Kind::SelfFile);
-                        builder.add(&component, "/", kind);
-                    } else {
-                        builder.add(&component, "", kind);
-                    }
-                }
-            }
-            Name::DirectoryData => {
-                notes.has_data = known_type(directory, name, kind)? == Some(FileType::RegularFile);
-            }
-            Name::Hidden => notes.lingers |= name.to_str().is_ok_and(keymap::is_lingering),
-            Name::LastPiece(_) | Name::SelfFile => {}
-        }
-        Ok(builder.len() <= entries_max)
-    })
-}
-
 /// The entries that a component makes: what follows it in the entry's text, and what it may be.
-fn kinds(component: &str, kind: FileType) -> impl Iterator<Item = (&'static str, Kind)> + use<> {
+pub(super) fn kinds(component: &str, kind: FileType) -> impl Iterator<Item = (&'static str, Kind)> + use<> {
     let (object, directory) = match kind {
         FileType::RegularFile => (Some(Kind::File), None),
         FileType::Directory => (Some(Kind::SelfFile), Some(Kind::Directory)),

@@ -1,7 +1,7 @@
 //! ListObjectsV2 and its kin: keys in the order of their bytes, from directories in whatever order.
 //!
-//! [`names`] reads a directory, [`build`] sorts what is in it into an [`index`], and [`cache`]
-//! keeps that as long as it is true. [`walk`] goes through the directories' indexes in the order of
+//! [`mod@read`] reads a directory, in which [`names`] tells what is what, [`build`] sorts that into
+//! an [`index`], and [`cache`] keeps it as long as it is true. [`walk`] goes through the directories' indexes in the order of
 //! keys, entering only those that a page needs. [`page`] fills pages from a walk, within a
 //! [`budget`], with [`attributes`] read by several threads. See
 //! `docs/decisions/0008-listing-index.md`.
@@ -14,12 +14,15 @@ mod cache;
 mod index;
 mod known;
 mod names;
+mod order;
 mod page;
+mod read;
+mod unread;
 mod walk;
 mod watch;
 
 pub(crate) use cache::Caches;
+pub(crate) use order::{after_all, common_prefix};
 #[cfg(test)]
 pub(crate) use page::list;
-pub(crate) use page::{Query, common_prefix, list_unless};
-pub(crate) use walk::after_all;
+pub(crate) use page::{Query, list_unless};

@@ -9,7 +9,8 @@ use s3_types::BucketName;
 use super::attributes::{Seen, settle, summaries};
 use super::cache::Caches;
 use super::known::KnownRecords;
-use super::walk::{Found, Hit, Walk, lower_bound};
+use super::order::lower_bound;
+use super::walk::{Found, Hit, Walk};
 use crate::bucket::Bucket;
 use crate::conversion;
 use crate::limits::LISTING_OPEN_MAX;
@@ -140,12 +141,6 @@ impl Page<'_> {
         self.items.extend(summaries(self.bucket, self.known, &found)?.into_iter().map(Item::Object));
         Ok(())
     }
-}
-
-/// What a key is rolled up to: the prefix asked for, and on up to and with the next delimiter.
-pub(crate) fn common_prefix<'k>(key: &'k str, prefix: &str, delimiter: &str) -> Option<&'k str> {
-    let at = key.strip_prefix(prefix)?.find(delimiter)?;
-    Some(&key[..prefix.len() + at + delimiter.len()])
 }
 
 #[cfg(test)]

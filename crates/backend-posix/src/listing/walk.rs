@@ -13,30 +13,15 @@ use super::build::reaches;
 use super::cache::IndexCache;
 use super::index::{DirectoryIndex, Position};
 use super::names::{self, Kind};
-use super::page::common_prefix;
+use super::order::{after_all, behind_all, common_prefix};
+use super::unread::{is_object, leaves_out, unless_removed};
 use crate::bucket::{Bucket, Directory};
-use crate::error::{Io, Op, is_of_one_file, leads_nowhere};
+use crate::error::{Io, Op, leads_nowhere};
 use crate::file_info;
 use crate::keymap::{self, SELF, join};
 use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX, LISTING_UNREAD_TOLD, READ_CHANGES_MAX};
-use crate::place::directory_record;
 use crate::resolve::{self, PLACE};
 use crate::seldom::Seldom;
-
-/// The least string that comes after all that start with `prefix`. Not UTF-8, so that no key equals
-/// it.
-pub(crate) fn after_all(prefix: &str) -> Vec<u8> {
-    [prefix.as_bytes(), &[0xff]].concat()
-}
-
-/// The least string that a listing which goes on at `start` may show.
-pub(crate) fn lower_bound(start: Option<&ListPosition>) -> Vec<u8> {
-    match start {
-        None => Vec::new(),
-        Some(ListPosition::AfterKey(key)) => [key.as_bytes(), &[0]].concat(),
-        Some(ListPosition::AfterPrefix(prefix)) => after_all(prefix),
-    }
-}
 
 /// What a walk comes upon.
 #[derive(Debug)]
@@ -436,12 +421,6 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// True for what says that a directory can't be read: private to someone (`lost+found`), damaged,
-/// or too deep. A listing of what is above it does without it.
-pub(super) fn leaves_out(bucket: &Bucket<'_>, errno: Errno) -> bool {
-    is_of_one_file(errno) || resolve::is_too_long(&bucket.fd, errno)
-}
-
 /// Opens a directory in another. FUSE says EIO for a moment of one that was a file until just now,
 /// by another mount.
 fn persistently(bucket: &Bucket<'_>, above: &Directory, name: &str) -> Io<Directory> {
@@ -463,22 +442,6 @@ fn left_out(key: &str, errno: Errno) -> Option<Hit> {
     None
 }
 
-/// True if a directory is known to be an object by its record. One whose record can't be read is
-/// none to a listing, which shows what is below it all the same; the operator is told.
-pub(super) fn is_object(bucket: &Bucket<'_>, directory: &Directory) -> Io<bool> {
-    static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
-    match directory_record(bucket, directory) {
-        Err(errno) if is_of_one_file(errno) => {
-            if TOLD.is_due() {
-                let directory = &directory.path;
-                tracing::error!(directory, %errno, "a directory's record cannot be read: if it is an object, listings leave that out");
-            }
-            Ok(false)
-        }
-        record => Ok(record?.directory_object),
-    }
-}
-
 /// A search below the directory that a walk is in.
 fn below<'a, 'b>(
     bucket: &'a Bucket<'a>,
@@ -487,20 +450,6 @@ fn below<'a, 'b>(
     barren: &'b mut Barren,
 ) -> Below<'a, 'b> {
     Below { bucket, above: frames.iter().map(|frame| frame.id).collect(), budget, barren }
-}
-
-/// A position behind all that starts with `prefix`, as a text that may be a marker.
-fn behind_all(prefix: &str) -> String {
-    format!("{prefix}{}", char::MAX)
-}
-
-/// What FUSE and network file systems say of a directory that was removed after it was opened: it
-/// was empty.
-pub(super) fn unless_removed<T>(result: Io<T>) -> Io<Option<T>> {
-    match result {
-        Err(Errno::NOENT | Errno::STALE) => Ok(None),
-        result => result.map(Some),
-    }
 }
 
 /// The first position in a directory whose keys start with `path` that may have a key of at least

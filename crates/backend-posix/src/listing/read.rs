@@ -1,0 +1,98 @@
+//! From a directory to its index.
+
+use rustix::fd::AsFd;
+use rustix::fs::FileType;
+
+use super::build::Builder;
+use super::index::{DirectoryIndex, kinds};
+use super::names::{Kind, chain};
+use crate::bucket::{Bucket, Directory};
+use crate::error::Io;
+use crate::fs::reading::{known_type, read_names};
+use crate::keymap::{self, Name};
+use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE};
+use crate::resolve::{self, DIRECTORY};
+
+/// Reads a directory, `times` over, with all that any time shows. An index that would take more
+/// than `bytes_max` begins with the entries that keys from `from` on (relative to the
+/// directory) need, and ends early. `None` for a directory of more than `entries_max` entries.
+pub(super) fn read(
+    bucket: &Bucket<'_>,
+    directory: &Directory,
+    from: &[u8],
+    bytes_max: usize,
+    entries_max: usize,
+    times: usize,
+) -> Io<Option<DirectoryIndex>> {
+    let blinks = bucket.store.names_may_blink(directory);
+    let (mut builder, mut notes) = (Builder::new(from, bytes_max), Notes::default());
+    for time in 1.. {
+        read_once(bucket, directory, blinks, entries_max, &mut builder, &mut notes)?;
+        if builder.len() > entries_max {
+            return Ok(None);
+        }
+        // What was open and is being replaced is under such a name before the new one is under
+        // its own, on FUSE and NFS.
+        let hides = blinks && notes.lingers && time < DIRECTORY_READS_MAX;
+        if !hides && time >= times {
+            break;
+        }
+        if hides {
+            std::thread::sleep(HIDDEN_PAUSE);
+        }
+    }
+    let mut index = builder.finish();
+    (index.has_data, index.has_chains) = (notes.has_data, notes.has_chains);
+    Ok(Some(index))
+}
+
+/// What a directory has besides components.
+#[derive(Default)]
+struct Notes {
+    has_data: bool,
+    has_chains: bool,
+    /// Names of files that were removed or replaced while they were open.
+    lingers: bool,
+}
+
+fn read_once(
+    bucket: &Bucket<'_>,
+    directory: &Directory,
+    blinks: bool,
+    entries_max: usize,
+    builder: &mut Builder<'_>,
+    notes: &mut Notes,
+) -> Io<()> {
+    let path = &directory.path;
+    // It may have been read already, and sshfs does not go back to the beginning.
+    let anew = blinks.then(|| resolve::plain(directory, "", DIRECTORY)).transpose()?;
+    let directory = anew.as_ref().map_or(directory.as_fd(), AsFd::as_fd);
+    read_names(directory, |name, kind| {
+        match keymap::classify(name.to_bytes()) {
+            Name::Component(component) => {
+                if let Some(kind) = known_type(directory, name, kind)? {
+                    for (slash, kind) in kinds(&component, kind) {
+                        builder.add(&component, slash, kind);
+                    }
+                }
+            }
+            Name::Piece(piece) => {
+                notes.has_chains = true;
+                for (component, kind) in chain(bucket, directory, path, name, piece)? {
+                    if kind.is_directory() {
+                        builder.add(&component, "", Kind::SelfFile);
+                        builder.add(&component, "/", kind);
+                    } else {
+                        builder.add(&component, "", kind);
+                    }
+                }
+            }
+            Name::DirectoryData => {
+                notes.has_data = known_type(directory, name, kind)? == Some(FileType::RegularFile);
+            }
+            Name::Hidden => notes.lingers |= name.to_str().is_ok_and(keymap::is_lingering),
+            Name::LastPiece(_) | Name::SelfFile => {}
+        }
+        Ok(builder.len() <= entries_max)
+    })
+}
