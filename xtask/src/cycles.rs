@@ -20,16 +20,10 @@ use crate::root;
 const KNOWN: &[(&str, &[&str])] = &[(
     "backend-posix",
     &[
-        "aliases",
         "buckets",
         "buckets::aside",
         "buckets::delete",
         "buckets::root",
-        "object",
-        "object::beside",
-        "object::copy",
-        "object::delete",
-        "object::open",
         "upload",
         "upload::assembly",
         "upload::complete",

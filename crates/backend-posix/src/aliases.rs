@@ -14,7 +14,6 @@ use crate::bucket::Directory;
 use crate::error::Op;
 use crate::file_info;
 use crate::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF};
-use crate::object::Source;
 use crate::place::existing_directory;
 use crate::store::Store;
 
@@ -25,11 +24,11 @@ pub(crate) fn refuse_delete(opened: &Directory, path: &str) -> Result<()> {
 
 /// Refuses to copy an object onto itself by two different keys. Directories that are mounted in a
 /// second place are found by this, too.
-pub(crate) fn refuse_copy(store: &Store, source: &Source, to: (&BucketName, &str)) -> Result<()> {
-    if source.bucket == *to.0 && source.key == to.1 {
+pub(crate) fn refuse_copy(store: &Store, from: (&BucketName, &str), to: (&BucketName, &str)) -> Result<()> {
+    if from == to {
         return Ok(());
     }
-    let from = whereabouts(store, &source.bucket, &source.key)?;
+    let from = whereabouts(store, from.0, from.1)?;
     if from.is_some() && from == whereabouts(store, to.0, to.1)? {
         return Err(BackendError::SameObject);
     }

@@ -8,7 +8,7 @@ use backend::Result;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-use super::open::{Found, found};
+use super::found::{Found, found};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Op};
 use crate::keymap::{DIRECTORY_DATA, ObjectPath, SELF, join};

@@ -35,6 +35,11 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// Its bucket and key.
+    pub fn name(&self) -> (&BucketName, &str) {
+        (&self.bucket, &self.key)
+    }
+
     /// Opens it, if its conditions hold.
     pub fn open(&self, store: &Store) -> Result<Opened> {
         let opened = open(store, &self.bucket, &self.key, &ObjectPath::of(&self.key))?;
@@ -73,7 +78,7 @@ pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm
     if !copy.target.conditions.is_empty() {
         check_early(store, &copy.target, &copy.target_key)?;
     }
-    aliases::refuse_copy(store, &copy.source, (&copy.target.bucket, &copy.target_key))?;
+    aliases::refuse_copy(store, copy.source.name(), (&copy.target.bucket, &copy.target_key))?;
     for _ in 0..COPY_ATTEMPTS {
         let source = copy.source.open(store)?;
         let kept = source.attributes.checksum;

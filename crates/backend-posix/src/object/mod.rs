@@ -4,6 +4,7 @@ mod beside;
 mod cache;
 mod copy;
 mod delete;
+mod found;
 mod open;
 mod read;
 mod write;

@@ -8,9 +8,10 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use super::beside;
+use super::found::{Found, found};
 use crate::bucket::Bucket;
-use crate::error::{Fail, Io, Op, leads_nowhere, retrying};
-use crate::file_info::{self, FileInfo, Stamp};
+use crate::error::{Fail, Io, Op, retrying};
+use crate::file_info::{self, Stamp};
 use crate::foreign::{self, Peer};
 use crate::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF, join};
 use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
@@ -122,15 +123,6 @@ fn try_open(
     Ok(Opened { attributes, file: Some(file), stamp: info.stamp, upload_id })
 }
 
-/// What an object's place has.
-pub(super) struct Found {
-    pub file: OwnedFd,
-    pub info: FileInfo,
-    pub record: Option<Record>,
-    /// It is the directory of an object that has no file.
-    pub bare: bool,
-}
-
 /// A file or directory that was opened, and its record as it was before that, where that has to be
 /// known.
 struct Held {
@@ -199,15 +191,6 @@ fn inside(store: &Store, directory: &OwnedFd, name: &str) -> Result<Option<Held>
 /// asked for it.
 fn before(store: &Store, place: &OwnedFd) -> Option<Io<Option<Vec<u8>>>> {
     store.names_may_blink(place).then(|| record::raw_of_place(place))
-}
-
-/// `None` for what leads to no object.
-pub(super) fn found<T>(opened: Io<T>) -> Result<Option<T>, Fail> {
-    match opened {
-        Ok(file) => Ok(Some(file)),
-        Err(errno) if leads_nowhere(errno) => Ok(None),
-        Err(errno) => Err(errno).attempt("open a file"),
-    }
 }
 
 /// By way of the root, so that the bucket need not be opened for itself.

@@ -233,7 +233,7 @@ pub(crate) fn copy_part(
     copy: &CopyPart,
     default: ChecksumAlgorithm,
 ) -> Result<PartReceipt> {
-    aliases::refuse_copy(store, &copy.source, (&copy.upload.bucket, &copy.upload.key))?;
+    aliases::refuse_copy(store, copy.source.name(), (&copy.upload.bucket, &copy.upload.key))?;
     let source = copy.source.open(store)?;
     let size_bytes = source.attributes.size_bytes;
     let range = copy.range.clone().unwrap_or(0..size_bytes);
