@@ -5,52 +5,28 @@
 //! wanted one. Writers hold a shared lock on the layout, and look at its seal once they have that;
 //! who sets the seal holds the exclusive one. So no one writes to an assembly that is sealed.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use backend::Result;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FlockOperation, OFlags, Timespec, Timestamps, UTIME_NOW, flock};
 use rustix::io::Errno;
+use s3_types::Conditions;
 use s3_types::limits::PART_BYTES_MIN;
-use s3_types::{Conditions, UploadId};
 
-use super::UploadName;
+use super::in_progress::UploadName;
 use super::part::PartTarget;
 use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
 use crate::keymap::ObjectPath;
 use crate::layout::uploads::{ASSEMBLIES, WHOLE, assembly_name, layout_name};
-use crate::limits::{FOUNDED_MAX, SEAL_WAIT_MAX, SEAL_WAIT_STEP, SHARED_PAGE_BYTES};
+use crate::limits::{SEAL_WAIT_MAX, SEAL_WAIT_STEP, SHARED_PAGE_BYTES};
 use crate::publish::Target;
 use crate::record::{self, Record};
 use crate::staging::Staged;
 use crate::{file_info, resolve};
 
 const OPEN: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-
-/// Assemblies of this gateway's making, the last so many of them. On a file system that machines
-/// share no one else writes to them: two machines that write to one file, even apart from each
-/// other, may wait for each other for half a minute (MooseFS has one writer for 64 MiB).
-#[derive(Debug, Default)]
-pub(crate) struct Founded(Mutex<VecDeque<String>>);
-
-impl Founded {
-    fn add(&self, id: &UploadId) {
-        let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if ids.len() >= FOUNDED_MAX {
-            ids.pop_front();
-        }
-        ids.push_back(id.as_str().to_owned());
-    }
-
-    /// True if this gateway made an assembly for the upload.
-    pub fn has(&self, id: &UploadId) -> bool {
-        let ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        ids.iter().rev().any(|known| known == id.as_str())
-    }
-}
 
 /// The layout of an assembly, open.
 #[derive(Debug)]
@@ -253,9 +229,10 @@ mod tests {
 
     use backend::NewUpload;
 
-    use super::super::{Upload, create};
     use super::*;
     use crate::testing::Scene;
+    use crate::upload::create;
+    use crate::upload::in_progress::Upload;
 
     #[test]
     fn sizes_in_records_may_be_anything() {

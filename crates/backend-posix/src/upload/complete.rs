@@ -5,8 +5,9 @@ use s3_types::limits::{OBJECT_BYTES_MAX, PART_BYTES_MIN};
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, ETag};
 
 use super::gather::{Gathered, gather};
+use super::in_progress::{Upload, UploadName};
 use super::part::Part;
-use super::{Upload, UploadName, journal};
+use super::{journal, receipt};
 use crate::bucket::Bucket;
 use crate::error::{Fail, Op, retrying_times};
 use crate::layout::uploads::{WHOLE, WHOLE_NAME, part_name};
@@ -64,9 +65,9 @@ fn repeated(request: &CompleteUpload, receipt: WriteReceipt) -> Result<WriteRece
 
 /// What the upload came to, if it was completed before.
 fn earlier_receipt(bucket: &Bucket<'_>, name: &UploadName) -> Result<WriteReceipt> {
-    let receipt = journal::receipt(bucket, name.id.as_str())?
+    let receipt = receipt::receipt(bucket, name.id.as_str())?
         .filter(|record| record.key.as_deref() == Some(&name.key))
-        .and_then(journal::answer);
+        .and_then(receipt::answer);
     match receipt {
         Some(receipt) => Ok(receipt),
         None => journal::published(bucket.store, name)?.ok_or(BackendError::NoSuchUpload),

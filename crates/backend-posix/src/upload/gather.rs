@@ -5,8 +5,8 @@ use backend::Result;
 use rustix::fd::OwnedFd;
 use rustix::process::{Gid, Uid};
 
-use super::Upload;
 use super::assembly::{self, Layout};
+use super::in_progress::Upload;
 use super::part::{Part, PartBytes};
 use super::slot::punch;
 use crate::bucket::{Bucket, Directory};

@@ -8,7 +8,9 @@
 use backend::{BackendError, Result, WriteReceipt};
 use rustix::io::Errno;
 
-use super::{Sync, Upload, UploadName, assembly};
+use super::assembly;
+use super::in_progress::{Sync, Upload, UploadName};
+use super::receipt::answer;
 use crate::bucket::Bucket;
 use crate::error::{Fail, Op};
 use crate::keymap::ObjectPath;
@@ -18,34 +20,6 @@ use crate::publish::sync_names;
 use crate::record::{self, Record};
 use crate::store::Store;
 use crate::{file_info, files};
-
-/// The receipt that a completed upload left.
-pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<Record>> {
-    match bucket.own_existing(COMPLETED).and_then(|completed| files::read_own(completed, id)) {
-        Ok(bytes) => Ok(record::from_bytes(&bytes)),
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-        Err(errno) => Err(errno).op("read a receipt"),
-    }
-}
-
-/// True if an upload left a receipt. Who can forge one only keeps uploads from being used.
-pub(super) fn is_completed(bucket: &Bucket<'_>, id: &str) -> Result<bool> {
-    match files::read_own(&bucket.fd, &format!(".slipway/{COMPLETED}/{id}")) {
-        Ok(bytes) => Ok(record::from_bytes(&bytes).is_some()),
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
-        Err(errno) => Err(errno).op("read a receipt"),
-    }
-}
-
-/// The answer that a receipt or a journal has.
-pub(super) fn answer(record: Record) -> Option<WriteReceipt> {
-    Some(WriteReceipt {
-        etag: record.etag?,
-        checksum: record.checksum,
-        last_modified: file_info::timestamp(i128::from(record.time_ns?)),
-        size_bytes: record.size_bytes?,
-    })
-}
 
 /// The object, if it is what this upload made.
 pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<WriteReceipt>> {

@@ -6,9 +6,9 @@ use backend::{BackendError, ListPartsQuery, PartPage, PartSummary, Result, Uploa
 use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
+use super::in_progress::{Upload, UploadName};
 use super::index::{Bound, UploadIndex, UploadIndexes, is_in_progress};
 use super::part::Part;
-use super::{Upload, UploadName};
 use crate::bucket::Bucket;
 use crate::error::{Op, is_of_one};
 use crate::file_info;

@@ -11,55 +11,45 @@
 
 mod assembly;
 mod complete;
+mod founded;
 mod gather;
+mod in_progress;
 mod index;
 mod journal;
 mod list;
 mod part;
+mod put;
+mod receipt;
 mod slot;
-
-use std::sync::Arc;
 
 use backend::{BackendError, NewUpload, Result, SweepReport, UploadAttributes};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
-use crate::bucket::{Bucket, Directory};
+use crate::bucket::Bucket;
 use crate::error::{self, Fail, Op, is_of_one, retrying};
-use crate::fs::locking::try_lock_file;
 use crate::fs::reading::entries;
 use crate::fs::{linking, removing};
-use crate::keymap::{OWN_DIRECTORY, ObjectPath, join};
+use crate::keymap::ObjectPath;
 use crate::layout::uploads::{self, COMPLETED, DESCRIPTION, ID_LENGTH, UPLOADS, is_id};
-use crate::lock::{Lock, lock_file};
 use crate::options::{Durability, SweepOptions};
 use crate::record::{self, Predecessor, Record};
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::{file_info, files, object, predecessor, unique};
 
-pub(crate) use assembly::{Founded, holds};
+use in_progress::Sync;
+
+pub(crate) use assembly::holds;
 pub(crate) use complete::{Complete, complete};
+pub(crate) use founded::Founded;
+pub(crate) use in_progress::{Upload, UploadName};
 pub(crate) use index::UploadIndexes;
 pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
-pub(crate) use part::{CopyPart, PartTarget, copy_part};
-
-/// Names an upload of a key.
-#[derive(Debug, Clone)]
-pub(crate) struct UploadName {
-    pub bucket: BucketName,
-    pub key: String,
-    pub id: UploadId,
-}
-
-/// An upload in progress.
-#[derive(Debug)]
-pub(crate) struct Upload {
-    pub directory: Directory,
-    pub record: Record,
-}
+pub(crate) use part::PartTarget;
+pub(crate) use put::{CopyPart, copy_part};
 
 /// CreateMultipartUpload.
 pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &NewUpload) -> Result<UploadId> {
@@ -139,94 +129,6 @@ pub(crate) fn abort(store: &Store, name: &UploadName) -> Result<()> {
         }
         upload.remove(&bucket, &name.id, Sync::Names)
     })
-}
-
-/// Whether an upload that is removed must stay so after a power cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sync {
-    /// As the durability level says.
-    Names,
-    /// It would be found to be completed.
-    No,
-}
-
-impl Upload {
-    /// Opens an upload of this key; one that was completed is none.
-    pub fn open(bucket: &Bucket<'_>, name: &UploadName) -> Result<Self> {
-        Self::open_id(bucket, name.id.as_str())?
-            .filter(|upload| upload.record.key.as_deref() == Some(&name.key))
-            .ok_or(BackendError::NoSuchUpload)
-    }
-
-    /// Opens an upload, whatever its key.
-    pub fn open_id(bucket: &Bucket<'_>, id: &str) -> Result<Option<Self>> {
-        let own_path = join(UPLOADS, id);
-        let fd = match bucket.own_existing(&own_path) {
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-            result => Arc::new(result.op("open an upload")?),
-        };
-        let bytes = match files::read_own(&fd, DESCRIPTION) {
-            Err(Errno::NOENT) => return Ok(None),
-            result => result.op("read an upload")?,
-        };
-        if journal::is_completed(bucket, id)? {
-            return Ok(None);
-        }
-        let directory = Directory { fd, path: join(OWN_DIRECTORY, &own_path) };
-        Ok(record::from_bytes(&bytes).map(|record| Self { directory, record }))
-    }
-
-    /// Waits for the exclusive right to complete or abort the upload. Whoever has it may need it
-    /// for longer than anyone waits (`lock_wait`): then it is [`BackendError::Busy`], and who asks
-    /// again later finds what it came to. Another try if the upload is gone by then.
-    pub fn lock(&self, bucket: &Bucket<'_>) -> Result<Lock, Fail> {
-        let file = self.open_description()?;
-        lock_file(bucket, &file)?;
-        Lock::of(file, &self.directory, DESCRIPTION)
-    }
-
-    /// [`Upload::lock`] for who does not wait: [`BackendError::Conflict`] if someone has it.
-    pub fn lock_at_once(&self) -> Result<Lock, Fail> {
-        let file = self.open_description()?;
-        if !try_lock_file(&file).attempt("lock an upload")? {
-            return Err(BackendError::Conflict(None).into());
-        }
-        Lock::of(file, &self.directory, DESCRIPTION)
-    }
-
-    fn open_description(&self) -> Result<OwnedFd, Fail> {
-        let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        resolve::plain(&self.directory, DESCRIPTION, flags).attempt("open an upload")
-    }
-
-    /// Removes the upload, whose lock the caller holds. Without its description it is none any
-    /// more; a part that comes late finds that out.
-    fn remove(&self, bucket: &Bucket<'_>, id: &UploadId, sync: Sync) -> Result<(), Fail> {
-        self.remove_description(bucket)?;
-        if sync == Sync::Names {
-            bucket.store.sync_names(&self.directory).op("sync a directory")?;
-        }
-        if let Ok(uploads) = bucket.own_directory(UPLOADS) {
-            removing::remove_tree(&uploads, id.as_str());
-        }
-        Ok(())
-    }
-}
-
-impl Upload {
-    fn remove_description(&self, bucket: &Bucket<'_>) -> Result<(), Fail> {
-        let remove = |directory: &OwnedFd, name: &str| {
-            rustix::fs::unlinkat(directory, name, AtFlags::empty()).attempt("remove an upload")
-        };
-        if !bucket.store.names_may_blink(&self.directory) {
-            return remove(&self.directory.fd, DESCRIPTION);
-        }
-        // The caller has it open, as its lock: removed here it would linger, and keep the
-        // directory.
-        let (staging, name) = (bucket.staging_directory()?, unique::name());
-        rustix::fs::renameat(&self.directory, DESCRIPTION, &staging, &name).attempt("remove an upload")?;
-        remove(&staging, &name)
-    }
 }
 
 /// Removes receipts of which no one asks any more.

@@ -1,28 +1,23 @@
-//! UploadPart, UploadPartCopy, and parts as they were uploaded.
+//! Parts as they were uploaded, and where one goes.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use backend::{BackendError, PartReceipt, Result};
+use backend::{BackendError, Result};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use s3_types::{BucketName, ChecksumAlgorithm, ChecksumValue, Digester, Digests, ETag, UnixAccount};
+use s3_types::{ChecksumAlgorithm, ChecksumValue, ETag, UnixAccount};
 
-use super::assembly::Founded;
-use super::slot::Slot;
-use super::{Upload, UploadName};
-use crate::bucket::{Bucket, Directory};
-use crate::error::{Fail, Io, Op, retrying};
+use super::founded::Founded;
+use super::in_progress::{Upload, UploadName};
+use crate::bucket::Directory;
+use crate::error::{Fail, Io, Op};
 use crate::file_info::{self, FileInfo, Stamp};
-use crate::keymap::join;
 use crate::layout::uploads::part_name;
-use crate::object::{Destination, Source, check_space, copy_range, known_digests};
-use crate::publish::{Stage, put_in_place, sync_names};
+use crate::object::check_space;
 use crate::record::Record;
+use crate::records;
 use crate::resolve::{self, READ};
-use crate::staging::{Sealed, Staged};
 use crate::store::Store;
-use crate::{aliases, key_lock, records};
 
 /// Where a part goes.
 #[derive(Debug, Clone)]
@@ -30,12 +25,12 @@ pub(crate) struct PartTarget {
     pub upload: UploadName,
     pub number: u32,
     /// The upload's, if it chose one.
-    algorithm: Option<ChecksumAlgorithm>,
+    pub(super) algorithm: Option<ChecksumAlgorithm>,
     /// How long it will be, if that is known.
-    announced: Option<u64>,
+    pub(super) announced: Option<u64>,
     /// Whom its file is given to, or the assembly that it is the first part of.
     pub owner: Option<UnixAccount>,
-    bucket: Arc<OwnedFd>,
+    pub(super) bucket: Arc<OwnedFd>,
     pub(super) directory: Directory,
     pub(super) founded: Arc<Founded>,
 }
@@ -153,107 +148,4 @@ impl PartTarget {
         let (bucket, founded) = (bucket.fd, Arc::clone(founded));
         Ok(Self { upload, number, algorithm, announced, owner, bucket, directory, founded })
     }
-
-    /// Makes the file the part, in place of an earlier one. The directory stays the upload's as
-    /// long as there is one.
-    fn put_in_place(&self, bucket: &Bucket<'_>, mut sealed: Sealed) -> Result<Stamp> {
-        let name = part_name(self.number);
-        let mut gone = false;
-        retrying(|| {
-            if std::mem::replace(&mut gone, true) {
-                Upload::open(bucket, &self.upload)?;
-            }
-            if sealed.rest.is_some() {
-                let _lock = key_lock::take(bucket, &join(&self.directory.path, &name))?;
-                let replace = file_info::at(&self.directory, &name).is_ok();
-                put_in_place(bucket, &mut sealed, &self.directory, &name, replace)?;
-            } else {
-                match sealed.link(&self.directory, &name) {
-                    Err(Errno::EXIST) => sealed.replace(bucket, &self.directory, &name)?,
-                    result => result.attempt("link a part")?,
-                }
-            }
-            sync_names(bucket, &self.directory)
-        })?;
-        Ok(sealed.stamp)
-    }
-}
-
-impl Destination for PartTarget {
-    fn bucket(&self) -> &BucketName {
-        &self.upload.bucket
-    }
-
-    /// The upload's file, at the part's place, or one of its own.
-    fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
-        let bucket = Bucket { store, fd: Arc::clone(&self.bucket) };
-        // An assembly's layout is an attribute.
-        if let Some(announced) = self.announced
-            && !store.sidecars()
-            && let Some((assembly, slot)) = Slot::claim(&bucket, self, announced)?
-        {
-            return Ok(Stage {
-                bucket,
-                directory: None,
-                staged: Staged::in_window(assembly, Box::new(slot)),
-            });
-        }
-        match Staged::create(&bucket, &self.directory) {
-            Ok(staged) => Ok(Stage { bucket, directory: None, staged }),
-            Err(Fail::Retry) => Err(BackendError::NoSuchUpload),
-            Err(Fail::Storage(error)) => Err(error),
-        }
-    }
-
-    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, record: Record) -> Result<Stamp> {
-        let Stage { bucket, staged, .. } = match stage {
-            Some(stage) => stage,
-            None => self.stage(store)?,
-        };
-        let sealed = staged.seal(&bucket, self.owner, record)?;
-        self.put_in_place(&bucket, sealed)
-    }
-}
-
-/// [`backend::CopyPartRequest`], owned.
-#[derive(Debug, Clone)]
-pub(crate) struct CopyPart {
-    pub source: Source,
-    pub range: Option<Range<u64>>,
-    pub upload: UploadName,
-    pub number: u32,
-    pub owner: Option<UnixAccount>,
-}
-
-/// UploadPartCopy. The part gets a checksum by the upload's algorithm, or the default's, like one
-/// that was uploaded.
-pub(crate) fn copy_part(
-    store: &Store,
-    founded: &Arc<Founded>,
-    copy: &CopyPart,
-    default: ChecksumAlgorithm,
-) -> Result<PartReceipt> {
-    aliases::refuse_copy(store, copy.source.name(), (&copy.upload.bucket, &copy.upload.key))?;
-    let source = copy.source.open(store)?;
-    let size_bytes = source.attributes.size_bytes;
-    let range = copy.range.clone().unwrap_or(0..size_bytes);
-    if range.end > size_bytes || range.start > range.end || (range.is_empty() && copy.range.is_some()) {
-        return Err(BackendError::InvalidRange { size_bytes });
-    }
-    // It may share its blocks with the source, so that it need not fit the free space.
-    let target = PartTarget::open(store, founded, copy.upload.clone(), copy.number, None, copy.owner)?;
-    let target = PartTarget { announced: Some(range.end - range.start), ..target };
-    let Stage { bucket, mut staged, .. } = target.stage(store)?;
-    let algorithm = target.algorithm.unwrap_or(default);
-    let known = known_digests(&source, range.clone(), algorithm);
-    let digester = Digester::new(Some(algorithm), store.options.etag);
-    let Digests { etag, checksum } = copy_range(&source, range, &mut staged, known, digester)?;
-    if !source.is_unchanged()? {
-        return Err(BackendError::Changed);
-    }
-    let record = Record { etag: Some(etag.clone()), checksum, ..Record::default() };
-    let sealed = staged.seal(&bucket, target.owner, record)?;
-    let last_modified = file_info::timestamp(target.put_in_place(&bucket, sealed)?.modified_ns);
-    let told = checksum.filter(|_| target.algorithm.is_some());
-    Ok(PartReceipt { etag, checksum: told.map(|checksum| checksum.value), last_modified })
 }

@@ -1,0 +1,31 @@
+//! Which assemblies this gateway made.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use s3_types::UploadId;
+
+use crate::limits::FOUNDED_MAX;
+
+/// Assemblies of this gateway's making, the last so many of them. On a file system that machines
+/// share no one else writes to them: two machines that write to one file, even apart from each
+/// other, may wait for each other for half a minute (MooseFS has one writer for 64 MiB).
+#[derive(Debug, Default)]
+pub(crate) struct Founded(Mutex<VecDeque<String>>);
+
+impl Founded {
+    /// Takes note that this gateway made an assembly for the upload.
+    pub fn add(&self, id: &UploadId) {
+        let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if ids.len() >= FOUNDED_MAX {
+            ids.pop_front();
+        }
+        ids.push_back(id.as_str().to_owned());
+    }
+
+    /// True if this gateway made an assembly for the upload.
+    pub fn has(&self, id: &UploadId) -> bool {
+        let ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.iter().rev().any(|known| known == id.as_str())
+    }
+}
