@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 use s3_types::BucketName;
 
-use super::identity;
+use super::attributes::identity;
 use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op, is_of_one, retrying};
 use crate::fs::reading::{entries, has_only};

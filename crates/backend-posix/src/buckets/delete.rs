@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use super::aside::Aside;
-use super::{head, mark, sync_root};
+use super::attributes::{head, mark, sync_root};
 use crate::bucket::Bucket;
 use crate::error::{self, Fail, Op, retrying};
 use crate::fs::reading::{entries, read_names};

@@ -1,25 +1,26 @@
 //! Buckets: the directories under the root whose names are bucket names.
 
 mod aside;
+mod attributes;
 mod delete;
 mod root;
 
-use backend::{BackendError, BucketAttributes, BucketPage, ListBucketsQuery, Result};
-use rustix::fs::{AtFlags, FileType, Mode, StatxFlags};
+use backend::{BackendError, BucketPage, ListBucketsQuery, Result};
+use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 use s3_types::{BucketName, Timestamp, UnixAccount};
 
-use crate::bucket::Bucket;
+use crate::buckets::attributes::{mark, sync_root};
 use crate::error::{Fail, Op, is_of_one, retrying};
 use crate::keymap::{self, OWN_DIRECTORY, RESERVED};
 use crate::layout::staged::STAGING;
-use crate::record::Record;
 use crate::resolve::{self, DIRECTORY};
 use crate::store::Store;
 use crate::{file_info, files, flat, records};
 
 use crate::fs::reading::entries;
 pub(crate) use aside::{Ended, asides, end_aside, may_end, sweep_asides};
+pub(crate) use attributes::head;
 pub(crate) use delete::delete;
 pub(crate) use root::try_root;
 
@@ -105,19 +106,6 @@ pub(crate) fn create(store: &Store, name: &BucketName, owner: Option<UnixAccount
     sync_root(store)
 }
 
-/// Tells a bucket from a later one of its name, by what its owner can't set: inode and birth. Where
-/// the file system tells no birth, when the bucket's record says that it was created.
-fn identity(bucket: &Bucket<'_>) -> Result<String> {
-    let flags = StatxFlags::BTIME | StatxFlags::INO;
-    let stat = rustix::fs::statx(&*bucket.fd, "", AtFlags::EMPTY_PATH, flags).op("stat a bucket")?;
-    if stat.stx_mask & StatxFlags::BTIME.bits() != 0 {
-        let (seconds, ns) = (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec);
-        return Ok(format!("{:x}-{seconds:x}-{ns:x}", stat.stx_ino));
-    }
-    let record = records::of_directory(bucket.store, &bucket.fd).op("read a bucket's record")?;
-    Ok(record.and_then(|record| record.time_ns).map_or_else(String::new, |ns| ns.to_string()))
-}
-
 /// Removes what marking a new bucket made in it, as far as no one uses it.
 fn undo(store: &Store, name: &BucketName) {
     let Ok(bucket) = store.bucket(name) else { return };
@@ -139,38 +127,10 @@ fn mark_new(store: &Store, name: &BucketName, owner: Option<UnixAccount>) -> Res
     mark(&bucket, Timestamp::now())
 }
 
-/// Writes down when a bucket was created.
-fn mark(bucket: &Bucket<'_>, created: Timestamp) -> Result<(), Fail> {
-    let time_ns = i64::try_from(created.as_nanosecond()).unwrap_or(i64::MAX);
-    records::mark(bucket, &bucket.fd, &Record { time_ns: Some(time_ns), ..Record::default() })
-}
-
 /// Why a name that exists is no bucket: a file or a link has it, or DeleteBucket was faster.
 fn taken(store: &Store, name: &BucketName) -> Fail {
     match file_info::at(&store.root, name.as_str()) {
         Ok(info) if info.kind != FileType::Directory => BackendError::BucketNameTaken.into(),
         _ => Fail::Retry,
     }
-}
-
-/// HeadBucket.
-pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes> {
-    let bucket = store.bucket(name)?;
-    let record = records::of_directory(store, &bucket.fd).op("read a bucket's record")?;
-    let created = match record.and_then(|record| record.time_ns) {
-        Some(ns) => file_info::timestamp(i128::from(ns)),
-        None => birth(&bucket)?,
-    };
-    Ok(BucketAttributes { name: name.clone(), created })
-}
-
-/// When a directory that a person made came to be; where the file system does not tell, when it
-/// last changed.
-fn birth(bucket: &Bucket<'_>) -> Result<Timestamp> {
-    let changed = || file_info::stat(&bucket.fd).map(|info| info.stamp.modified_ns);
-    Ok(file_info::timestamp(file_info::born_ns(&bucket.fd).map_or_else(changed, Ok)?))
-}
-
-fn sync_root(store: &Store) -> Result<()> {
-    store.sync_names(&store.root).op("sync the root")
 }

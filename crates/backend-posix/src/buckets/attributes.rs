@@ -1,0 +1,53 @@
+//! What is known of a bucket as a whole: when it was created, and which of its name it is.
+
+use backend::{BucketAttributes, Result};
+use rustix::fs::{AtFlags, StatxFlags};
+use s3_types::{BucketName, Timestamp};
+
+use crate::bucket::Bucket;
+use crate::error::{Fail, Op};
+use crate::record::Record;
+use crate::store::Store;
+use crate::{file_info, records};
+
+/// HeadBucket.
+pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes> {
+    let bucket = store.bucket(name)?;
+    let record = records::of_directory(store, &bucket.fd).op("read a bucket's record")?;
+    let created = match record.and_then(|record| record.time_ns) {
+        Some(ns) => file_info::timestamp(i128::from(ns)),
+        None => birth(&bucket)?,
+    };
+    Ok(BucketAttributes { name: name.clone(), created })
+}
+
+/// When a directory that a person made came to be; where the file system does not tell, when it
+/// last changed.
+fn birth(bucket: &Bucket<'_>) -> Result<Timestamp> {
+    let changed = || file_info::stat(&bucket.fd).map(|info| info.stamp.modified_ns);
+    Ok(file_info::timestamp(file_info::born_ns(&bucket.fd).map_or_else(changed, Ok)?))
+}
+
+/// Writes down when a bucket was created.
+pub(super) fn mark(bucket: &Bucket<'_>, created: Timestamp) -> Result<(), Fail> {
+    let time_ns = i64::try_from(created.as_nanosecond()).unwrap_or(i64::MAX);
+    records::mark(bucket, &bucket.fd, &Record { time_ns: Some(time_ns), ..Record::default() })
+}
+
+/// Tells a bucket from a later one of its name, by what its owner can't set: inode and birth. Where
+/// the file system tells no birth, when the bucket's record says that it was created.
+pub(super) fn identity(bucket: &Bucket<'_>) -> Result<String> {
+    let flags = StatxFlags::BTIME | StatxFlags::INO;
+    let stat = rustix::fs::statx(&*bucket.fd, "", AtFlags::EMPTY_PATH, flags).op("stat a bucket")?;
+    if stat.stx_mask & StatxFlags::BTIME.bits() != 0 {
+        let (seconds, ns) = (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec);
+        return Ok(format!("{:x}-{seconds:x}-{ns:x}", stat.stx_ino));
+    }
+    let record = records::of_directory(bucket.store, &bucket.fd).op("read a bucket's record")?;
+    Ok(record.and_then(|record| record.time_ns).map_or_else(String::new, |ns| ns.to_string()))
+}
+
+/// Puts the names of buckets on disk, if the durability level says so.
+pub(super) fn sync_root(store: &Store) -> Result<()> {
+    store.sync_names(&store.root).op("sync the root")
+}
