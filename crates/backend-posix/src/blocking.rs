@@ -11,8 +11,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
+use crate::base::unique;
 use crate::limits::{BUCKET_SHARES, BUCKET_THREADS_MAX, BUCKET_WAIT_MAX, TREE_THREADS_MAX};
-use crate::unique;
 
 /// One of the threads that work on a bucket may have at once, or work on the tree that all buckets
 /// are in. A call that the file system never ends can't be ended by anyone; a bucket that has many

@@ -5,8 +5,8 @@ use std::time::Duration;
 use backend::{BackendError, Result, SweepReport};
 use rustix::io::Errno;
 
+use crate::base::unique;
 use crate::limits::{ATTEMPT_WAIT_MAX, ATTEMPTS, ATTEMPTS_AT_ONCE};
-use crate::unique;
 
 /// What a system call gives.
 pub(crate) type Io<T> = rustix::io::Result<T>;

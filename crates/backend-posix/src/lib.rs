@@ -15,7 +15,7 @@
 //!     both/.slipway,self           the object both, where both/... exist too
 //!     dir/                         the object dir/, if its user.slipway says so
 //!     dir/.slipway,dir             the bytes of the object dir/, if it has any
-//!     a/.slipway,empty/c           the object a//c; see `keymap` for the other escapes
+//!     a/.slipway,empty/c           the object a//c; see `layout::keymap` for the other escapes
 //!     a/.slipway,records/b.txt     the record of a/b.txt, where there are no attributes (`records::sidecar`)
 //!     .slipway/                    the bucket's own, made at its first need, reached by no key; user.slipway.own: that we made it
 //!       .slipway,own               the same, where there are no attributes (`marks`)
@@ -49,7 +49,7 @@
 //! ```text
 //! openat2(".slipway/locks/2a"), flock, fstat, fstatat
 //! lgetxattr("b.txt")                         what is there; conditions also open it and compare
-//! openat2(".slipway/staging"), fstat         only if it looks like what we make ([`trust`])
+//! openat2(".slipway/staging"), fstat         only if it looks like what we make (`tree::trust`)
 //! linkat(-> ".slipway/staging/..."), renameat(-> "b.txt")
 //! ```
 //! A reader has the old file or the new one open, and each carries its own record. A larger body is
@@ -74,21 +74,23 @@
 //! - *Conditions are decided with the publish.* Whatever replaces or removes a name holds the key's
 //!   lock, so what a condition was compared with is what is replaced. A create takes no lock:
 //!   `linkat` succeeds only if the name is free, which no lock holder counts on. (Where the file
-//!   system may lack `RENAME_EXCHANGE`, or records are in files, it takes the lock: [`conversion`],
-//!   [`record`].)
+//!   system may lack `RENAME_EXCHANGE`, or records are in files, it takes the lock:
+//!   [`conversion`](write::conversion), [`records`].)
 //! - *Directories may go at any time.* The kernel refuses to make a name in a directory that was
 //!   removed, and to remove one that has a name in it. Whoever loses that race starts over
 //!   (`error::retrying`).
 //! - *`a` and `a/b`.* A name is a file or a directory, so the object `a` is `a` or
 //!   `a/.slipway,self`, never both. A directory with the file in it is prepared in staging and
 //!   takes the file's place by `RENAME_EXCHANGE`; what comes out is looked at before it goes, since
-//!   another program may have renamed a newer file there ([`exchange`]). It stays as it is when the
-//!   last `a/...` goes: turning it back would win nothing but a shorter path.
+//!   another program may have renamed a newer file there ([`exchange`](write::exchange)). It
+//!   stays as it is when the last `a/...` goes: turning it back would win nothing but a shorter
+//!   path.
 //! - *One lock at a time.* No operation waits for a lock while it has one, except DeleteBucket and
 //!   the search for lost companions, which take all in order, whoever turns a file into a directory
-//!   by steps ([`conversion`]), and CompleteMultipartUpload, which has its upload's. For that one
-//!   another Complete or an Abort waits, with a limit, while it has no other. Writers of parts
-//!   share a lock that they never wait for, and Complete waits for it for a moment.
+//!   by steps ([`conversion`](write::conversion)), and CompleteMultipartUpload, which has its
+//!   upload's. For that one another Complete or an Abort waits, with a limit, while it has no
+//!   other. Writers of parts share a lock that they never wait for, and Complete waits for it for a
+//!   moment.
 //! - *No one writes to an object.* An assembly is sealed before it is published. Whoever writes to
 //!   it holds a lock that excludes the sealing, and looks for the seal first (decision 0007).
 //!
@@ -112,14 +114,13 @@
 //!   are ever opened (decision 0010).
 //!
 //! # Modules
-//! [`keymap`] (keys to paths), [`layout`] (all other names on disk), [`record`] (the attribute),
-//! [`resolve`] and [`bucket`] (opening paths), [`fs`] (what is in directories, and their end),
-//! [`place`] (where an object is), [`staging`] and [`publish`] (writing), [`directories`] (making
-//! and pruning them), [`exchange`] (files that become some), [`conversion`] (the same by steps),
-//! [`object`], [`listing`] and [`upload`] (S3's operations), [`predecessor`] (which object an
-//! upload's conditions are about), [`sweep`] (leftovers), [`flat`] (directories with too many
-//! names), [`tools`] (what an operator runs on a tree), [`volume`] and [`trials`] (what a file
-//! system is like), [`presence`] (whether the tree is still where its path leads).
+//! From the ground up, each naming only those before it (decision 0036): [`limits`] and [`base`]
+//! (options, unique names), [`error`], [`layout`] (every name on disk, and keys to paths), [`fs`]
+//! (system calls), [`volume`] (what a file system is like), [`record`] (what a record says, and its
+//! attribute), [`tree`] (the root, buckets, trust, locks), [`records`] (where records are kept),
+//! [`facts`] (what is known of an object that is there), [`mod@write`] (staging, directories,
+//! publishing, what crashes leave), [`listing`], [`object`], [`upload`] and [`buckets`] (S3's
+//! operations), [`maintenance`] (the sweep), [`tools`] (what an operator runs on a tree).
 
 #![forbid(unsafe_code)]
 #![allow(rustdoc::private_intra_doc_links, reason = "these pages are for those who work on the crate")]
@@ -128,63 +129,27 @@
 #[cfg(test)]
 extern crate self as backend_posix;
 
-mod aliases;
+mod base;
 mod blocking;
-mod bucket;
 mod buckets;
-mod clock;
-mod companions;
-mod conversion;
-mod devices;
-mod directories;
 mod error;
-mod exchange;
-mod file_info;
-mod files;
-mod flat;
-mod foreign;
-pub mod format;
+mod facts;
 mod fs;
-mod journal;
-mod key_lock;
-mod keymap;
 mod layout;
-mod leftovers;
 mod limits;
 mod listing;
-mod lock;
-mod lock_wait;
-mod made;
-mod marks;
-mod note;
+mod maintenance;
 mod object;
-mod options;
-mod orphans;
-mod ours;
-mod own;
-mod place;
-mod predecessor;
-mod presence;
-mod publish;
 mod record;
 mod records;
-mod recovery;
-mod resolve;
-mod seldom;
-mod staging;
-mod store;
-mod sweep;
 #[cfg(test)]
 mod testing;
 pub mod tools;
-mod trials;
-mod trust;
-mod unchanged;
-mod unique;
+mod tree;
 mod upload;
-mod versitygw;
 mod volume;
 mod volumes;
+mod write;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -198,21 +163,22 @@ use backend::{
 };
 use s3_types::{BucketName, Conditions, UnixAccount, UploadId};
 
-use crate::keymap::ObjectPath;
+use crate::base::options::DEFAULT_CHECKSUM;
+use crate::facts::foreign;
+use crate::layout::keymap::ObjectPath;
+use crate::maintenance::sweep;
 use crate::object::{Copy, NewObject, ObjectCache, ReadRequest, Source, Writer};
-use crate::options::DEFAULT_CHECKSUM;
-use crate::publish::Target;
-use crate::store::Store;
+use crate::tree::presence::{self, Watch};
+use crate::tree::store::Store;
 use crate::upload::{Complete, CopyPart, Founded, PartTarget, UploadIndexes, UploadName, UploadsQuery};
-
-use crate::presence::Watch;
-
 use crate::volumes::Volumes;
+use crate::write::publish::Target;
 
-pub use files::open_plain_file;
+pub use base::options::{Durability, Metadata, Options, SweepOptions, Symlinks};
+pub use fs::files::open_plain_file;
 pub use limits::{BUCKET_THREADS_MAX, LOCK_WAITERS_OF_ALL, TREE_THREADS_MAX, VOLUMES_THREADS_MAX};
-pub use options::{Durability, Metadata, Options, SweepOptions, Symlinks};
-pub use store::OpenError;
+pub use tree::format;
+pub use tree::store::OpenError;
 
 /// The work of the thread that watches whether the tree is still there.
 const WATCH: Watch<Store> =

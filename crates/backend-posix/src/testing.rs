@@ -8,15 +8,15 @@ use backend::{ObjectBody, ObjectPart, ReadSelector, Result};
 use bytes::Bytes;
 use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Conditions, Digester, Digests, ETagSource};
 
-use crate::bucket::Bucket;
+use crate::base::options::Options;
 use crate::buckets;
-use crate::keymap::{OWN_DIRECTORY, ObjectPath, RECORDS};
+use crate::layout::keymap::{OWN_DIRECTORY, ObjectPath, RECORDS};
 use crate::limits::TIMES_SETTLE;
 use crate::object::{self, ReadRequest};
-use crate::options::Options;
-use crate::publish::Target;
 use crate::record::Record;
-use crate::store::Store;
+use crate::tree::bucket::Bucket;
+use crate::tree::store::Store;
+use crate::write::publish::Target;
 
 #[path = "../tests/fixture/mod.rs"]
 pub(crate) mod fixture;
@@ -90,7 +90,7 @@ impl Scene {
     pub fn own_path(&self) -> PathBuf {
         let path = self.path().join(OWN_DIRECTORY);
         if !path.exists() {
-            crate::own::open_or_make(&self.bucket()).unwrap();
+            crate::tree::own::open_or_make(&self.bucket()).unwrap();
         }
         path
     }

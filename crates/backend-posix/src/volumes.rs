@@ -19,10 +19,10 @@ use tokio::time::timeout;
 
 use crate::blocking;
 use crate::error::Io;
+use crate::fs::resolve::{self, DIRECTORY};
 use crate::limits::{VOLUMES_THREADS_MAX, VOLUMES_WAIT_MAX};
-use crate::presence::mount_points;
-use crate::resolve::{self, DIRECTORY};
-use crate::store::Store;
+use crate::tree::presence::mount_points;
+use crate::tree::store::Store;
 
 /// DIR's own.
 const OWN: &str = ".";

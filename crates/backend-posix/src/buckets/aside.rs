@@ -16,20 +16,21 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use super::attributes::identity;
-use crate::bucket::Bucket;
+use crate::base::options::SweepOptions;
+use crate::base::seldom::SeldomEach;
+use crate::base::unique;
 use crate::error::{Fail, Io, Op, is_of_one, retrying};
 use crate::fs::reading::{entries, has_only};
-use crate::fs::removing;
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::fs::{files, removing};
 use crate::layout::aside::{PREFIX, aside_of_nothing, is_of_nothing, prefix_of};
 use crate::layout::uploads::UPLOADS;
-use crate::layout::{locks, mark};
+use crate::layout::{keymap, locks, mark};
 use crate::limits::STRANGE_ASIDE_TOLD_EVERY;
-use crate::made::{self, Before};
-use crate::options::SweepOptions;
-use crate::resolve::{self, DIRECTORY};
-use crate::seldom::SeldomEach;
-use crate::store::Store;
-use crate::{files, keymap, marks, unique};
+use crate::tree::bucket::Bucket;
+use crate::tree::made::{self, Before};
+use crate::tree::marks;
+use crate::tree::store::Store;
 
 /// A directory of ours in DIR. Uploads and locks of a bucket that is being deleted wait in it.
 pub(crate) struct Aside<'s> {
@@ -293,7 +294,7 @@ mod tests {
 
     use super::*;
     use crate::buckets::delete;
-    use crate::sweep;
+    use crate::maintenance::sweep;
     use crate::testing::{Scene, fixture};
     use crate::upload::{self, UploadName};
 
@@ -375,8 +376,9 @@ mod tests {
                 marks::set_for(name, store, &fs::File::open(path).unwrap().into()).unwrap();
             }),
         ];
-        for metadata in [None, Some(crate::options::Metadata::Sidecar)] {
-            let options = crate::options::Options { metadata, ..crate::options::Options::default() };
+        for metadata in [None, Some(crate::base::options::Metadata::Sidecar)] {
+            let options =
+                crate::base::options::Options { metadata, ..crate::base::options::Options::default() };
             let scene = Scene::with(options);
             let known = identity(&scene.bucket()).unwrap();
             for name in
@@ -400,8 +402,9 @@ mod tests {
     /// At each step of making one.
     #[test]
     fn what_a_crash_leaves_without_uploads_goes() {
-        for metadata in [None, Some(crate::options::Metadata::Sidecar)] {
-            let options = crate::options::Options { metadata, ..crate::options::Options::default() };
+        for metadata in [None, Some(crate::base::options::Metadata::Sidecar)] {
+            let options =
+                crate::base::options::Options { metadata, ..crate::base::options::Options::default() };
             let scene = Scene::with(options);
             let at = |name: &str| scene.path().with_file_name(name);
             fs::create_dir(at(".slipway,deleting,bucket,1,1")).unwrap();

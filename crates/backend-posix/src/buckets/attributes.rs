@@ -4,11 +4,12 @@ use backend::{BucketAttributes, Result};
 use rustix::fs::{AtFlags, StatxFlags};
 use s3_types::{BucketName, Timestamp};
 
-use crate::bucket::Bucket;
 use crate::error::{Fail, Op};
+use crate::fs::file_info;
 use crate::record::Record;
-use crate::store::Store;
-use crate::{file_info, records};
+use crate::records;
+use crate::tree::bucket::Bucket;
+use crate::tree::store::Store;
 
 /// HeadBucket.
 pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes> {

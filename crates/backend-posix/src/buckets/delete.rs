@@ -17,19 +17,21 @@ use s3_types::BucketName;
 
 use super::aside::Aside;
 use super::attributes::{head, mark, sync_root};
-use crate::bucket::Bucket;
 use crate::error::{self, Fail, Op, retrying};
+use crate::facts::place;
 use crate::fs::reading::{entries, read_names};
 use crate::fs::removing;
-use crate::keymap::{self, OWN_DIRECTORY, RECORDS, join};
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::layout::keymap::{self, OWN_DIRECTORY, RECORDS, join};
 use crate::layout::staged::{STAGING, is_scattered, is_staged_name};
 use crate::layout::uploads::{self, UPLOADS};
 use crate::layout::{converting, mark};
 use crate::limits::{STAGING_WAITS, UNSURE_TRIES};
-use crate::resolve::{self, DIRECTORY};
-use crate::store::Store;
-use crate::trust::Purpose;
-use crate::{key_lock, lock, orphans, own, place, recovery};
+use crate::tree::bucket::Bucket;
+use crate::tree::store::Store;
+use crate::tree::trust::Purpose;
+use crate::tree::{lock, own};
+use crate::write::{key_lock, orphans, recovery};
 
 /// Removes a bucket.
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
@@ -333,9 +335,9 @@ mod tests {
     use backend::BackendError;
 
     use super::*;
+    use crate::base::options::{Metadata, Options, SweepOptions};
     use crate::layout::scattered;
-    use crate::options::{Metadata, Options, SweepOptions};
-    use crate::sweep;
+    use crate::maintenance::sweep;
     use crate::testing::Scene;
 
     /// What will refuse the last step is looked for before the first.

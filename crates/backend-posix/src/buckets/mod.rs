@@ -10,15 +10,17 @@ use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 use s3_types::{BucketName, Timestamp, UnixAccount};
 
-use crate::buckets::attributes::{mark, sync_root};
 use crate::error::{Fail, Op, is_of_one, retrying};
-use crate::keymap::{self, OWN_DIRECTORY, RESERVED};
-use crate::layout::staged::STAGING;
-use crate::resolve::{self, DIRECTORY};
-use crate::store::Store;
-use crate::{file_info, files, flat, records};
-
 use crate::fs::reading::entries;
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::fs::{file_info, files, flat};
+use crate::layout::keymap::{self, OWN_DIRECTORY, RESERVED};
+use crate::layout::staged::STAGING;
+use crate::records;
+use crate::tree::store::Store;
+
+use attributes::{mark, sync_root};
+
 pub(crate) use aside::{Ended, asides, end_aside, may_end, sweep_asides};
 pub(crate) use attributes::head;
 pub(crate) use delete::delete;

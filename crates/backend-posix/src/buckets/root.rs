@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::aside::Aside;
-use crate::options::Options;
-use crate::store::{OpenError, Store};
-use crate::trials::{self, Needs, Tried};
-use crate::unique;
+use crate::base::options::Options;
+use crate::base::unique;
+use crate::tree::store::{OpenError, Store};
+use crate::volume::trials::{self, Needs, Tried};
 
 /// Finds out whether the root's file system can do what is asked of it.
 pub(crate) fn try_root(store: &Store, root: &Path) -> Result<(), OpenError> {

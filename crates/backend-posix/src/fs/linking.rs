@@ -7,8 +7,9 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::error::{Fail, Io, Op as _};
-use crate::{file_info, files};
+use super::{file_info, files};
+use crate::error::Op as _;
+use crate::error::{Fail, Io};
 
 pub(crate) fn link_unnamed(file: &OwnedFd, directory: impl AsFd, name: &str) -> Io<()> {
     match rustix::fs::linkat(file, "", &directory, name, AtFlags::EMPTY_PATH) {

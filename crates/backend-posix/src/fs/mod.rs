@@ -1,6 +1,10 @@
-//! Directories: what is in them, and their end.
+//! Files and directories by system calls: opening, reading, linking, locking and removing them.
 
+pub(crate) mod file_info;
+pub(crate) mod files;
+pub(crate) mod flat;
 pub(crate) mod linking;
 pub(crate) mod locking;
 pub(crate) mod reading;
 pub(crate) mod removing;
+pub(crate) mod resolve;

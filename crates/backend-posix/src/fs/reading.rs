@@ -7,12 +7,12 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, Mode, RawDir, SeekFrom};
 use rustix::io::Errno;
 
+use super::file_info;
+use super::files::rewind;
+use super::resolve::{self, DIRECTORY};
 use crate::error::{Io, is_of_one_file};
-use crate::file_info;
-use crate::files::rewind;
-use crate::keymap::{self, RECORDS};
+use crate::layout::keymap::{self, RECORDS};
 use crate::limits::{DIRECTORY_READS_MAX, ENTRIES_READ_BYTES, LISTING_READ_BYTES};
-use crate::resolve::{self, DIRECTORY};
 
 /// Calls `each` with every name and its type until it says false. From the beginning, on what was
 /// there when it began: btrfs reads up to the entry that was last when the directory was opened, or

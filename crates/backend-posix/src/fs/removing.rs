@@ -7,11 +7,12 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 
+use super::file_info::{self, FileInfo};
+use super::reading::read_names;
+use super::resolve::{self, DIRECTORY};
+use crate::base::unique;
 use crate::error::Io;
-use crate::file_info::{self, FileInfo};
-use crate::fs::reading::read_names;
-use crate::resolve::{self, DIRECTORY};
-use crate::{keymap, unique};
+use crate::layout::keymap;
 
 /// True if nothing about a name has changed for `age`.
 pub(crate) fn is_older(directory: impl AsFd, name: &str, age: Duration) -> bool {

@@ -2,7 +2,7 @@
 
 use s3_types::BucketName;
 
-use crate::unique;
+use crate::base::unique;
 
 /// Prefix of the name of a directory in the root that waits to be removed. The bucket, the time of
 /// its creation and a unique part follow. A name without a bucket is of a directory in which a file

@@ -1,4 +1,4 @@
-//! Names of what becomes a directory by steps ([`conversion`](crate::conversion)).
+//! Names of what becomes a directory by steps ([`conversion`](crate::write::conversion)).
 
 /// What tells of it, in `.slipway`.
 pub(crate) const ANNOUNCEMENT: &str = "converting";

@@ -1,8 +1,7 @@
-//! Names of what takes a file's place ([`exchange`](crate::exchange)).
+//! Names of what takes a file's place ([`exchange`](crate::write::exchange)).
 
 use super::scattered::scattered_name;
-
-use crate::unique;
+use crate::base::unique;
 
 pub(crate) const IN_STAGING: &str = "x";
 

@@ -1,7 +1,7 @@
 //! Names of notes about files that may be given away.
 
 use super::scattered::id_of_scattered;
-use crate::unique;
+use crate::base::unique;
 
 /// Prefix of the name of such a note. The unique part of the file's name follows.
 pub(crate) const GIVEN: &str = "g";

@@ -1,4 +1,4 @@
-//! Names of the mark of a `.slipway` that the server made ([`marks`](crate::marks)).
+//! Names of the mark of a `.slipway` that the server made ([`marks`](crate::tree::marks)).
 
 /// The mark where there are attributes.
 pub(crate) const ATTRIBUTE: &str = "user.slipway.own";

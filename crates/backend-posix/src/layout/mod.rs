@@ -1,9 +1,10 @@
-//! The names that we give on disk, but for those of keys (`keymap`).
+//! The names that we give on disk; those of keys are in [`keymap`].
 
 pub(crate) mod aside;
 pub(crate) mod converting;
 pub(crate) mod exchanged;
 pub(crate) mod given;
+pub(crate) mod keymap;
 pub(crate) mod locks;
 pub(crate) mod mark;
 pub(crate) mod overflow;

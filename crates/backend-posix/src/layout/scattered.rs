@@ -1,6 +1,6 @@
 //! Names of what is staged in a directory of keys.
 
-use crate::unique;
+use crate::base::unique;
 
 /// Has a note for each directory that something was ever staged in.
 pub(crate) const SCATTERED: &str = "scattered";

@@ -1,9 +1,9 @@
 //! Names of what is on its way to another one.
 
+use super::keymap::RESERVED;
 use super::scattered::id_of_scattered;
 use super::{exchanged, given};
-use crate::keymap::RESERVED;
-use crate::unique;
+use crate::base::unique;
 
 pub(crate) const STAGING: &str = "staging";
 

@@ -1,6 +1,6 @@
 //! Names of uploads, of what is in them, and of what is left of them.
 
-use crate::keymap::RECORDS;
+use super::keymap::RECORDS;
 
 /// Directory of uploads, in `.slipway`.
 pub(crate) const UPLOADS: &str = "uploads";

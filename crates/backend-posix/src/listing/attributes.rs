@@ -12,19 +12,20 @@ use s3_types::ObjectKey;
 use super::known::{KnownRecords, Shown};
 use super::names;
 use super::walk::{Found, Source};
-use crate::bucket::{Bucket, Directory};
+use crate::base::seldom::Seldom;
 use crate::error::{Io, Op, is_of_one_file, leads_nowhere, retrying};
-use crate::file_info::{self, FileInfo, Stamp};
-use crate::foreign::{self, Peer};
-use crate::keymap::{DIRECTORY_DATA, SELF, join};
+use crate::facts::foreign::{self, Peer};
+use crate::facts::place::directory_record;
+use crate::fs::file_info::{self, FileInfo, Stamp};
+use crate::fs::resolve::{self, PLACE};
+use crate::layout::keymap::{DIRECTORY_DATA, SELF, join};
 use crate::limits::{
     LISTING_UNREAD_TOLD, READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL,
 };
-use crate::place::directory_record;
-use crate::resolve::{self, PLACE};
-use crate::seldom::Seldom;
-use crate::unchanged::State;
-use crate::{key_lock, records};
+use crate::records;
+use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::unchanged::State;
+use crate::write::key_lock;
 
 /// Threads that read attributes besides those of the listings.
 static HELPERS: AtomicUsize = AtomicUsize::new(0);
@@ -317,7 +318,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::options::{Metadata, Options};
+    use crate::base::options::{Metadata, Options};
     use crate::testing::Scene;
 
     /// What is found under one name, after that was taken away.

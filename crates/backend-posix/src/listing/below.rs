@@ -9,13 +9,13 @@ use s3_types::limits::KEY_BYTES_MAX;
 use super::budget::{Barren, Budget, Cut, Id};
 use super::names::{Kind, chain, child, kind_of};
 use super::unread::{is_object, leaves_out, unless_removed};
-use crate::bucket::{Bucket, Directory};
 use crate::error::{Io, leads_nowhere};
-use crate::file_info;
+use crate::fs::file_info;
 use crate::fs::reading::{known_type, read_names};
-use crate::keymap::{self, Name};
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::layout::keymap::{self, Name};
 use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE, LISTING_OPEN_MAX};
-use crate::resolve::{self, DIRECTORY};
+use crate::tree::bucket::{Bucket, Directory};
 
 /// A search through the directories below one.
 pub(super) struct Below<'a, 'b> {

@@ -90,8 +90,8 @@ mod tests {
 
     use backend::{BackendError, ListItem, ListPage, ListPosition};
 
+    use crate::base::options::Options;
     use crate::listing::{Query, list, list_unless};
-    use crate::options::Options;
     use crate::testing::{Scene, fixture, work_time};
 
     fn query(scene: &Scene, delimiter: Option<&str>, start: Option<ListPosition>) -> Query {
@@ -226,7 +226,7 @@ mod tests {
     /// With the whole path for each level it was 13 times as much.
     #[test]
     fn deep_keys_cost_as_much_as_they_have_levels() {
-        let options = Options { durability: crate::options::Durability::None, ..Options::default() };
+        let options = Options { durability: crate::base::options::Durability::None, ..Options::default() };
         let time = |levels: usize| {
             let scene = Scene::with(options.clone());
             let keys = if fixture::levels_are_slow(&scene.path()) { 4 } else { 40 };

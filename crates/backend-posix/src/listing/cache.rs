@@ -12,14 +12,14 @@ use super::index::DirectoryIndex;
 use super::known::KnownRecords;
 use super::read::read as read_index;
 use super::watch::{Watch, Watches};
-use crate::bucket::{Bucket, Directory};
 use crate::error::Io;
-use crate::file_info::{self, FileInfo};
+use crate::fs::file_info::{self, FileInfo};
 use crate::fs::reading::known_type;
 use crate::limits::{
     DIRECTORY_READS_MAX, INDEX_BUILD_LOCKS, INDEX_BYTES_MIN, INDEX_ENTRIES_MIN, KNOWN_RECORDS_SHARE,
 };
-use crate::volume::FileSystem;
+use crate::tree::bucket::{Bucket, Directory};
+use crate::volume::kind::FileSystem;
 
 /// What listings of a tree keep in memory.
 #[derive(Debug)]

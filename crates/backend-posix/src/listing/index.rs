@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustix::fs::FileType;
 
 use super::names::Kind;
-use crate::keymap::{self, Name};
+use crate::layout::keymap::{self, Name};
 use crate::limits::{INDEX_CHUNK_ENTRIES, INDEX_SLACK};
 
 /// The components in a directory in the order of the keys they lead to. A directory's text ends in

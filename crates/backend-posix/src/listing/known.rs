@@ -5,9 +5,9 @@ use backend::ObjectAttributes;
 use quick_cache::sync::Cache;
 use s3_types::{Checksum, ETag, Timestamp};
 
-use crate::file_info::FileInfo;
+use crate::fs::file_info::FileInfo;
 use crate::limits::KNOWN_RECORD_BYTES;
-use crate::unchanged::State;
+use crate::tree::unchanged::State;
 
 /// What listings show of an object besides its key.
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ mod tests {
 
     use backend::{ListItem, ObjectSummary};
 
-    use crate::file_info;
+    use crate::fs::file_info;
     use crate::limits::TIMES_SETTLE;
     use crate::listing::{Query, list};
     use crate::testing::{Scene, digests, just_after};

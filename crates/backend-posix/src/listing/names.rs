@@ -7,12 +7,12 @@ use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::bucket::{Bucket, Directory};
 use crate::error::Io;
-use crate::file_info;
+use crate::fs::file_info;
 use crate::fs::reading::{known_type, read_names};
-use crate::keymap::{self, Name, join};
-use crate::resolve::{self, DIRECTORY, PLACE};
+use crate::fs::resolve::{self, DIRECTORY, PLACE};
+use crate::layout::keymap::{self, Name, join};
+use crate::tree::bucket::{Bucket, Directory};
 
 /// What an entry of a listing may be. Only a file is certain; of the rest a page finds out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,10 +11,10 @@ use super::cache::Caches;
 use super::known::KnownRecords;
 use super::order::lower_bound;
 use super::walk::{Found, Hit, Walk};
-use crate::bucket::Bucket;
-use crate::conversion;
 use crate::limits::LISTING_OPEN_MAX;
-use crate::store::Store;
+use crate::tree::bucket::Bucket;
+use crate::tree::store::Store;
+use crate::write::conversion;
 
 /// [`backend::ListObjectsQuery`], owned.
 #[derive(Debug, Clone)]
@@ -151,7 +151,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::options::Options;
+    use crate::base::options::Options;
     use crate::testing::Scene;
 
     fn keys(scene: &Scene, max_items: usize) -> Vec<String> {
@@ -201,13 +201,15 @@ mod tests {
     /// Whoever may write in a directory can do that.
     #[test]
     fn what_is_in_the_place_of_records_hides_no_key() {
-        let scene =
-            Scene::with(Options { metadata: Some(crate::options::Metadata::Sidecar), ..Options::default() });
+        let scene = Scene::with(Options {
+            metadata: Some(crate::base::options::Metadata::Sidecar),
+            ..Options::default()
+        });
         for key in ["a", "d/file", "z"] {
             scene.put(key, b"1").unwrap();
         }
         for name in [crate::layout::records::OF_DIRECTORY, "file"] {
-            let record = scene.path().join("d").join(crate::keymap::RECORDS).join(name);
+            let record = scene.path().join("d").join(crate::layout::keymap::RECORDS).join(name);
             fs::remove_file(&record).unwrap();
             fs::create_dir(record).unwrap();
         }

@@ -6,12 +6,12 @@ use rustix::fs::FileType;
 use super::build::Builder;
 use super::index::{DirectoryIndex, kinds};
 use super::names::{Kind, chain};
-use crate::bucket::{Bucket, Directory};
 use crate::error::Io;
 use crate::fs::reading::{known_type, read_names};
-use crate::keymap::{self, Name};
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::layout::keymap::{self, Name};
 use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE};
-use crate::resolve::{self, DIRECTORY};
+use crate::tree::bucket::{Bucket, Directory};
 
 /// Reads a directory, `times` over, with all that any time shows. An index that would take more
 /// than `bytes_max` begins with the entries that keys from `from` on (relative to the

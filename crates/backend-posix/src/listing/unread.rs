@@ -2,12 +2,12 @@
 
 use rustix::io::Errno;
 
-use crate::bucket::{Bucket, Directory};
+use crate::base::seldom::Seldom;
 use crate::error::{Io, is_of_one_file};
+use crate::facts::place::directory_record;
+use crate::fs::resolve;
 use crate::limits::LISTING_UNREAD_TOLD;
-use crate::place::directory_record;
-use crate::resolve;
-use crate::seldom::Seldom;
+use crate::tree::bucket::{Bucket, Directory};
 
 /// True for what says that a directory can't be read: private to someone (`lost+found`), damaged,
 /// or too deep. A listing of what is above it does without it.

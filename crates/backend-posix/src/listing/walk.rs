@@ -15,13 +15,13 @@ use super::index::{DirectoryIndex, Position};
 use super::names::{self, Kind};
 use super::order::{after_all, behind_all, common_prefix};
 use super::unread::{is_object, leaves_out, unless_removed};
-use crate::bucket::{Bucket, Directory};
+use crate::base::seldom::Seldom;
 use crate::error::{Io, Op, leads_nowhere};
-use crate::file_info;
-use crate::keymap::{self, SELF, join};
+use crate::fs::file_info;
+use crate::fs::resolve::{self, PLACE};
+use crate::layout::keymap::{self, SELF, join};
 use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX, LISTING_UNREAD_TOLD, READ_CHANGES_MAX};
-use crate::resolve::{self, PLACE};
-use crate::seldom::Seldom;
+use crate::tree::bucket::{Bucket, Directory};
 
 /// What a walk comes upon.
 #[derive(Debug)]

@@ -9,12 +9,12 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
 use super::found::{Found, found};
-use crate::bucket::Bucket;
 use crate::error::{Fail, Op};
-use crate::keymap::{DIRECTORY_DATA, ObjectPath, SELF, join};
-use crate::place::existing_directory;
+use crate::facts::place::existing_directory;
+use crate::fs::{file_info, resolve};
+use crate::layout::keymap::{DIRECTORY_DATA, ObjectPath, SELF, join};
 use crate::records::{self, Sidecar};
-use crate::{file_info, resolve};
+use crate::tree::bucket::Bucket;
 
 /// Finds an object's file and its record.
 pub(super) fn find(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<Found>, Fail> {

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use quick_cache::sync::Cache;
 use s3_types::{ETag, ObjectMetadata};
 
-use crate::file_info::FileInfo;
+use crate::fs::file_info::FileInfo;
 use crate::limits::{CACHED_OBJECT_BYTES_MAX, CACHED_OBJECT_OVERHEAD_BYTES};
-use crate::unchanged::State;
+use crate::tree::unchanged::State;
 
 /// An object as it was read.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ mod tests {
     use backend::{ObjectBody, ReadSelector};
     use s3_types::Conditions;
 
-    use crate::keymap::ObjectPath;
+    use crate::layout::keymap::ObjectPath;
     use crate::limits::TIMES_SETTLE;
     use crate::object::read::{ReadRequest, read_inline};
     use crate::testing::{Scene, just_after};
@@ -131,7 +131,7 @@ mod tests {
     fn is_kept(scene: &Scene, key: &str) -> bool {
         let path = format!("{}/{key}", scene.name);
         let entry = scene.caches.objects.get(&path);
-        let info = crate::file_info::at(&scene.bucket().fd, key);
+        let info = crate::fs::file_info::at(&scene.bucket().fd, key);
         entry.zip(info.ok()).is_some_and(|(entry, info)| entry.is_of(&info) && entry.bytes.is_some())
     }
 

@@ -13,18 +13,17 @@ use s3_types::{
     BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Conditions, Digester, Digests, ObjectMetadata,
 };
 
+use super::aliases;
 use super::open::{Opened, open};
 use super::write::check_early;
-use crate::aliases;
 use crate::error::{Io, Op};
-use crate::file_info;
-use crate::files;
-use crate::keymap::ObjectPath;
+use crate::fs::{file_info, files};
+use crate::layout::keymap::ObjectPath;
 use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES, COPY_CALL_BYTES};
-use crate::publish::{Stage, Target};
 use crate::record::Record;
-use crate::staging::Staged;
-use crate::store::Store;
+use crate::tree::store::Store;
+use crate::write::publish::{Stage, Target};
+use crate::write::staging::Staged;
 
 /// What to copy from.
 #[derive(Debug, Clone)]

@@ -4,16 +4,19 @@ use backend::{BackendError, DeleteReceipt, Result};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use crate::bucket::{Bucket, Directory};
+use super::aliases;
 use crate::error::{Fail, Op, retrying};
+use crate::facts::place;
 use crate::fs::reading;
-use crate::keymap::{self, join};
-use crate::lock::Lock;
-use crate::note::Note;
-use crate::publish::{DirectoryObject, Target, sync_names};
+use crate::layout::keymap::{self, join};
 use crate::record::Record;
-use crate::store::Store;
-use crate::{aliases, directories, key_lock, place, records};
+use crate::records;
+use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::lock::Lock;
+use crate::tree::store::Store;
+use crate::write::note::Note;
+use crate::write::publish::{DirectoryObject, Target, sync_names};
+use crate::write::{directories, key_lock};
 
 /// Removes the object, and the directories that PUTs made for it if they are empty now.
 pub(crate) fn delete(store: &Store, target: &Target) -> Result<DeleteReceipt> {

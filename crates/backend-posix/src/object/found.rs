@@ -3,7 +3,7 @@
 use rustix::fd::OwnedFd;
 
 use crate::error::{Fail, Io, Op, leads_nowhere};
-use crate::file_info::FileInfo;
+use crate::fs::file_info::FileInfo;
 use crate::record::Record;
 
 /// What an object's place has.

@@ -1,5 +1,6 @@
 //! One file per operation on objects.
 
+pub(crate) mod aliases;
 mod beside;
 mod cache;
 mod copy;

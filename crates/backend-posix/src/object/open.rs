@@ -9,18 +9,19 @@ use s3_types::BucketName;
 
 use super::beside;
 use super::found::{Found, found};
-use crate::bucket::Bucket;
 use crate::error::{Fail, Io, Op, retrying};
-use crate::file_info::{self, Stamp};
-use crate::foreign::{self, Peer};
-use crate::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF, join};
+use crate::facts::foreign::{self, Peer};
+use crate::facts::place::existing_directory;
+use crate::fs::file_info::{self, Stamp};
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF, join};
 use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
-use crate::lock::Lock;
-use crate::place::existing_directory;
 use crate::record::{self, Raw, Record};
-use crate::resolve::{self, DIRECTORY};
-use crate::store::Store;
-use crate::{key_lock, records};
+use crate::records;
+use crate::tree::bucket::Bucket;
+use crate::tree::lock::Lock;
+use crate::tree::store::Store;
+use crate::write::key_lock;
 
 /// An object, open.
 #[derive(Debug)]

@@ -15,14 +15,14 @@ use super::cache::{Entry, ObjectCache};
 use super::open::open;
 use crate::blocking::Share;
 use crate::error::{Io, Op};
-use crate::file_info::{self, FileInfo, Stamp};
-use crate::files;
-use crate::keymap::ObjectPath;
+use crate::fs::file_info::{self, FileInfo, Stamp};
+use crate::fs::files;
+use crate::fs::resolve::{self, PLACE, READ};
+use crate::layout::keymap::ObjectPath;
 use crate::limits::{READ_CHANGES_MAX, READ_INLINE_BYTES_MAX};
 use crate::record::{self, Record};
-use crate::resolve::{self, PLACE, READ};
-use crate::store::Store;
-use crate::unchanged::State;
+use crate::tree::store::Store;
+use crate::tree::unchanged::State;
 
 /// What is wanted.
 #[derive(Debug, Clone)]

@@ -17,15 +17,15 @@ use tokio::task::JoinHandle;
 use super::open::{Opened, open};
 use crate::blocking::{self, Share};
 use crate::error::Op;
-use crate::file_info::{self, Stamp};
+use crate::facts::place::{Current, Facts};
+use crate::fs::file_info::{self, Stamp};
 use crate::limits::{
     ANNOUNCED_BYTES_MIN, HELD_BYTES_MAX, HOP_BYTES, HOP_BYTES_MIN, SMALL_CHUNK_BYTES, WRITE_SMALL_BYTES_MAX,
 };
-use crate::place::{Current, Facts};
-use crate::publish::{Stage, Target};
 use crate::record::Record;
-use crate::staging::Staged;
-use crate::store::Store;
+use crate::tree::store::Store;
+use crate::write::publish::{Stage, Target};
+use crate::write::staging::Staged;
 
 /// What a body becomes.
 pub(crate) trait Destination: Send + Sync {

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::codec;
 use super::fields::Record;
 use crate::error::Io;
-use crate::file_info;
+use crate::fs::file_info;
 use crate::layout::records::ATTRIBUTE;
 use crate::limits::{PARTS_AT_ONCE_MAX, RECORD_BYTES_MAX, RECORD_SHORT_BYTES};
 

@@ -18,7 +18,7 @@ use super::fields::{Record, fits, is_etag};
 use super::input::{Input, varint};
 use super::parts::{self, Packed};
 use super::predecessor::{ObjectIdentity, Predecessor};
-use crate::file_info::Stamp;
+use crate::fs::file_info::Stamp;
 use crate::limits::{METADATA_ENTRIES_MAX, RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
 
 const VERSION: u8 = 1;

@@ -6,7 +6,7 @@ use backend::{ObjectAttributes, ObjectPart};
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ETag, ObjectMetadata};
 
 use super::predecessor::Predecessor;
-use crate::file_info::{self, Stamp};
+use crate::fs::file_info::{self, Stamp};
 use crate::layout::overflow::OverflowId;
 use crate::limits::{ETAG_BYTES_MAX, METADATA_BYTES_MAX, METADATA_ENTRIES_MAX};
 

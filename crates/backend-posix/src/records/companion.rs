@@ -9,12 +9,13 @@
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use crate::bucket::Bucket;
+use crate::base::unique;
 use crate::error::{Fail, Io, Op};
-use crate::keymap::{SELF, join};
+use crate::fs::files;
+use crate::layout::keymap::{SELF, join};
 use crate::layout::overflow::{OVERFLOW, OverflowId, companion_name};
 use crate::record::{self, Record};
-use crate::{files, unique};
+use crate::tree::bucket::Bucket;
 
 /// The whole of a record that does not fit its attribute, to be kept in a file.
 #[derive(Debug)]

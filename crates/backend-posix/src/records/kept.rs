@@ -8,13 +8,13 @@ use rustix::fd::AsFd;
 
 use super::companion::{Companion, remove_companion, split, write_companion};
 use super::sidecar::{self, Sidecar};
-use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
-use crate::file_info;
-use crate::keymap::join;
+use crate::fs::file_info;
+use crate::layout::keymap::join;
 use crate::layout::records::OF_DIRECTORY;
 use crate::record::{Raw, Record, attribute};
-use crate::store::Store;
+use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::store::Store;
 
 /// The record of a name in a directory (one name, no path), without opening the file, and without
 /// its parts. An error (NOENT) if there is no file.

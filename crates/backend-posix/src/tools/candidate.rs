@@ -18,13 +18,15 @@ use rustix::io::Errno;
 use s3_types::{ChecksumAlgorithm, Digester, Digests};
 
 use super::progress::Progress;
-use crate::bucket::{Bucket, Directory};
+use crate::base::options::DEFAULT_CHECKSUM;
 use crate::error::{Fail, Op, leads_nowhere, retrying};
-use crate::file_info::{self, FileInfo};
+use crate::fs::file_info::{self, FileInfo};
+use crate::fs::{files, resolve};
 use crate::limits::TIMES_SETTLE_REMOTE;
-use crate::options::DEFAULT_CHECKSUM;
 use crate::record::{Raw, Record};
-use crate::{files, key_lock, records, resolve};
+use crate::records;
+use crate::tree::bucket::{Bucket, Directory};
+use crate::write::key_lock;
 
 /// A regular file, open, as it was when it was opened.
 pub(crate) struct Candidate<'b> {

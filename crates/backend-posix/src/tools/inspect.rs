@@ -9,18 +9,18 @@ use s3_types::BucketName;
 
 use super::link::{self, Found, Link};
 use super::locate::{self, LocateError, Located};
-use crate::bucket::Bucket;
+use crate::base::options::Options;
 use crate::error::leads_nowhere;
-use crate::file_info::{self, FileInfo};
-use crate::foreign::{self, Peer};
-use crate::keymap::{self, DIRECTORY_DATA, SELF};
+use crate::facts::foreign::{self, Peer};
+use crate::facts::versitygw::{Attributes, Source};
+use crate::fs::file_info::{self, FileInfo};
+use crate::fs::resolve::{self, PLACE, READ};
+use crate::layout::keymap::{self, DIRECTORY_DATA, SELF};
 use crate::layout::overflow::{self, OverflowId};
-use crate::options::Options;
 use crate::record::{self, Raw, Record};
 use crate::records;
-use crate::resolve::{self, PLACE, READ};
-use crate::store::Store;
-use crate::versitygw::{Attributes, Source};
+use crate::tree::bucket::Bucket;
+use crate::tree::store::Store;
 
 /// A file or directory, as S3 sees it.
 #[derive(Debug)]

@@ -10,15 +10,15 @@ use backend::{BackendError, Result};
 use rustix::fd::AsFd;
 use s3_types::BucketName;
 
+use super::progress::Progress;
 use super::rehash::{Rehashed, rehash_file};
-use crate::bucket::{Bucket, Directory};
 use crate::error::{Op, leads_nowhere, storage_error};
-use crate::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF};
+use crate::facts::versitygw::{Attributes, Source};
+use crate::fs::{file_info, resolve};
+use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF};
 use crate::limits::{LAZY_AGE_MIN, LAZY_QUEUE_LENGTH, LAZY_SMALL_BYTES};
-use crate::store::Store;
-use crate::tools::progress::Progress;
-use crate::versitygw::{Attributes, Source};
-use crate::{file_info, resolve};
+use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::store::Store;
 
 /// The way to the thread, which ends with it.
 #[derive(Debug)]

@@ -6,11 +6,11 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::locate::{Located, locate};
-use crate::file_info;
-use crate::keymap::{self, DIRECTORY_DATA, RECORDS, SELF, join};
-use crate::options::Options;
-use crate::resolve::{self, PLACE};
-use crate::store::Store;
+use crate::base::options::Options;
+use crate::fs::file_info;
+use crate::fs::resolve::{self, PLACE};
+use crate::layout::keymap::{self, DIRECTORY_DATA, RECORDS, SELF, join};
+use crate::tree::store::Store;
 
 /// A symbolic link, and what S3 makes of it with the default of `--symlinks`.
 #[derive(Debug, Clone)]

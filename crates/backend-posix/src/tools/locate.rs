@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode};
 use s3_types::BucketName;
 
-use crate::keymap::{OWN_DIRECTORY, join};
+use crate::fs::resolve::DIRECTORY;
+use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::tree::METADATA;
 use crate::record;
-use crate::resolve::DIRECTORY;
 
 /// A path in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]

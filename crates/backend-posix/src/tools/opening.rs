@@ -6,10 +6,10 @@ use backend::{BackendError, Result};
 use rustix::fs::FileType;
 use s3_types::BucketName;
 
+use crate::base::options::{Durability, Options};
 use crate::fs::reading::entries;
-use crate::options::{Durability, Options};
-use crate::resolve::{self, DIRECTORY};
-use crate::store::Store;
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::tree::store::Store;
 
 /// For a tool that only adds: what it makes and a power cut undoes is made again by running it
 /// again.

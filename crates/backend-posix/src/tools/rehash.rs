@@ -11,11 +11,11 @@ use super::locate::Located;
 use super::opening::{CAN_BE_REPEATED, for_each_bucket, open};
 use super::progress::Progress;
 use super::tree::{self, Found};
-use crate::bucket::{Bucket, Directory};
-use crate::foreign::{self, Peer};
-use crate::keymap::{self, join};
+use crate::facts::foreign::{self, Peer};
+use crate::layout::keymap::{self, join};
 use crate::record::{self, Raw};
-use crate::store::Store;
+use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::store::Store;
 
 /// How to go about it.
 #[derive(Debug, Clone)]
@@ -145,9 +145,9 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use crate::keymap::ObjectPath;
+    use crate::base::options::{Metadata, Options};
+    use crate::layout::keymap::ObjectPath;
     use crate::object::open;
-    use crate::options::{Metadata, Options};
     use crate::records;
     use crate::testing::{Scene, digests};
     use crate::tools::locate;

@@ -10,14 +10,14 @@ use backend::{BackendError, Result};
 use rustix::fs::{Dir, FileType};
 use rustix::io::Errno;
 
-use crate::bucket::{Bucket, Directory};
+use super::progress::Progress;
 use crate::error::{Op, leads_nowhere, storage_error};
-use crate::file_info;
+use crate::fs::file_info;
 use crate::fs::reading::known_type;
-use crate::keymap::{self, Name, join};
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::layout::keymap::{self, Name, join};
 use crate::limits::TOOL_QUEUE_LENGTH;
-use crate::resolve::{self, DIRECTORY};
-use crate::tools::progress::Progress;
+use crate::tree::bucket::{Bucket, Directory};
 
 /// What a walk comes upon.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::keymap::RECORDS;
+    use crate::layout::keymap::RECORDS;
     use crate::testing::Scene;
 
     #[test]

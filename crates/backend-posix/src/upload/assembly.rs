@@ -16,15 +16,15 @@ use s3_types::limits::PART_BYTES_MIN;
 
 use super::in_progress::UploadName;
 use super::part::PartTarget;
-use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
-use crate::keymap::ObjectPath;
+use crate::fs::{file_info, resolve};
+use crate::layout::keymap::ObjectPath;
 use crate::layout::uploads::{ASSEMBLIES, WHOLE, assembly_name, layout_name};
 use crate::limits::{SEAL_WAIT_MAX, SEAL_WAIT_STEP, SHARED_PAGE_BYTES};
-use crate::publish::Target;
 use crate::record::{self, Record};
-use crate::staging::Staged;
-use crate::{file_info, resolve};
+use crate::tree::bucket::{Bucket, Directory};
+use crate::write::publish::Target;
+use crate::write::staging::Staged;
 
 const OPEN: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 

@@ -8,16 +8,16 @@ use super::gather::{Gathered, gather};
 use super::in_progress::{Upload, UploadName};
 use super::part::Part;
 use super::{journal, receipt};
-use crate::bucket::Bucket;
 use crate::error::{Fail, Op, retrying_times};
+use crate::fs::{file_info, files};
 use crate::layout::uploads::{WHOLE, WHOLE_NAME, part_name};
 use crate::limits::{COPY_ATTEMPTS, PART_TRIES, PART_TRIES_STEP};
 use crate::object::check_early;
-use crate::publish::Target;
 use crate::record::Record;
-use crate::staging::Staged;
-use crate::store::Store;
-use crate::{file_info, files};
+use crate::tree::bucket::Bucket;
+use crate::tree::store::Store;
+use crate::write::publish::Target;
+use crate::write::staging::Staged;
 
 /// [`CompleteUpload`] and what it is about.
 pub(crate) struct Complete {

@@ -9,16 +9,16 @@ use super::assembly::{self, Layout};
 use super::in_progress::Upload;
 use super::part::{Part, PartBytes};
 use super::slot::punch;
-use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Io, Op};
-use crate::file_info;
+use crate::fs::file_info;
 use crate::fs::reading::entries;
+use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::uploads::{ASSEMBLIES, assembly_name, part_number};
 use crate::object::{append_range, copy_bytes};
-use crate::publish::{Stage, Target};
-use crate::resolve::{self, DIRECTORY};
-use crate::staging::Staged;
-use crate::store::Store;
+use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::store::Store;
+use crate::write::publish::{Stage, Target};
+use crate::write::staging::Staged;
 
 /// An assembly whose file is still the upload's.
 struct Assembly {

@@ -9,15 +9,15 @@ use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
 use super::receipt::is_completed;
-use crate::bucket::{Bucket, Directory};
+use crate::base::unique;
 use crate::error::{Fail, Op};
 use crate::fs::locking::try_lock_file;
-use crate::fs::removing;
-use crate::keymap::{OWN_DIRECTORY, join};
+use crate::fs::{files, removing, resolve};
+use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::uploads::{DESCRIPTION, UPLOADS};
-use crate::lock::{Lock, lock_file};
 use crate::record::{self, Record};
-use crate::{files, resolve, unique};
+use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::lock::{Lock, lock_file};
 
 /// Names an upload of a key.
 #[derive(Debug, Clone)]

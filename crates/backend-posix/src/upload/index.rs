@@ -16,13 +16,14 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{ObjectKey, UploadId};
 
-use crate::bucket::Bucket;
 use crate::error::{Io, Op};
 use crate::fs::reading::read_names;
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::fs::{file_info, files};
 use crate::layout::uploads::{COMPLETED, DESCRIPTION, UPLOADS};
 use crate::limits::{INDEX_BYTES_MIN, UPLOAD_INDEX_SHARE};
-use crate::resolve::{self, DIRECTORY};
-use crate::{file_info, files, record};
+use crate::record;
+use crate::tree::bucket::Bucket;
 
 /// What is kept of buckets whose uploads were listed.
 #[derive(Debug)]

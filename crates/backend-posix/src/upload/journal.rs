@@ -11,15 +11,15 @@ use rustix::io::Errno;
 use super::assembly;
 use super::in_progress::{Sync, Upload, UploadName};
 use super::receipt::answer;
-use crate::bucket::Bucket;
 use crate::error::{Fail, Op};
-use crate::keymap::ObjectPath;
+use crate::fs::{file_info, files};
+use crate::layout::keymap::ObjectPath;
 use crate::layout::uploads::{COMPLETED, JOURNAL, WHOLE, WHOLE_NAME};
 use crate::object::open;
-use crate::publish::sync_names;
 use crate::record::{self, Record};
-use crate::store::Store;
-use crate::{file_info, files};
+use crate::tree::bucket::Bucket;
+use crate::tree::store::Store;
+use crate::write::publish::sync_names;
 
 /// The object, if it is what this upload made.
 pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<WriteReceipt>> {

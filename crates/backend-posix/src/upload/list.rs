@@ -9,15 +9,15 @@ use s3_types::{BucketName, UploadId};
 use super::in_progress::{Upload, UploadName};
 use super::index::{Bound, UploadIndex, UploadIndexes, is_in_progress};
 use super::part::Part;
-use crate::bucket::Bucket;
 use crate::error::{Op, is_of_one};
-use crate::file_info;
+use crate::fs::file_info;
 use crate::fs::reading::entries;
+use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::uploads::{UPLOADS, is_id, part_name, part_number};
 use crate::limits::{PART_TRIES, PART_TRIES_STEP};
 use crate::listing::{after_all, common_prefix};
-use crate::resolve::{self, DIRECTORY};
-use crate::store::Store;
+use crate::tree::bucket::Bucket;
+use crate::tree::store::Store;
 
 /// One page of an upload's parts.
 pub(crate) fn list_parts(store: &Store, name: &UploadName, query: ListPartsQuery) -> Result<PartPage> {
@@ -179,7 +179,7 @@ mod tests {
     use backend::NewUpload;
 
     use super::*;
-    use crate::options::Options;
+    use crate::base::options::Options;
     use crate::testing::Scene;
 
     fn query(scene: &Scene, prefix: &str, delimiter: Option<&str>, max_items: usize) -> UploadsQuery {

@@ -28,17 +28,19 @@ use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
-use crate::bucket::Bucket;
+use crate::base::options::{Durability, SweepOptions};
+use crate::base::unique;
 use crate::error::{self, Fail, Op, is_of_one, retrying};
+use crate::facts::predecessor;
 use crate::fs::reading::entries;
-use crate::fs::{linking, removing};
-use crate::keymap::ObjectPath;
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::fs::{file_info, files, linking, removing};
+use crate::layout::keymap::ObjectPath;
 use crate::layout::uploads::{self, COMPLETED, DESCRIPTION, ID_LENGTH, UPLOADS, is_id};
-use crate::options::{Durability, SweepOptions};
+use crate::object;
 use crate::record::{self, Predecessor, Record};
-use crate::resolve::{self, DIRECTORY};
-use crate::store::Store;
-use crate::{file_info, files, object, predecessor, unique};
+use crate::tree::bucket::Bucket;
+use crate::tree::store::Store;
 
 use in_progress::Sync;
 

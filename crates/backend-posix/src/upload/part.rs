@@ -9,15 +9,15 @@ use s3_types::{ChecksumAlgorithm, ChecksumValue, ETag, UnixAccount};
 
 use super::founded::Founded;
 use super::in_progress::{Upload, UploadName};
-use crate::bucket::Directory;
 use crate::error::{Fail, Io, Op};
-use crate::file_info::{self, FileInfo, Stamp};
+use crate::fs::file_info::{self, FileInfo, Stamp};
+use crate::fs::resolve::{self, READ};
 use crate::layout::uploads::part_name;
 use crate::object::check_space;
 use crate::record::Record;
 use crate::records;
-use crate::resolve::{self, READ};
-use crate::store::Store;
+use crate::tree::bucket::Directory;
+use crate::tree::store::Store;
 
 /// Where a part goes.
 #[derive(Debug, Clone)]

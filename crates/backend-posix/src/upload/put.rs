@@ -11,17 +11,17 @@ use super::founded::Founded;
 use super::in_progress::{Upload, UploadName};
 use super::part::PartTarget;
 use super::slot::Slot;
-use crate::bucket::Bucket;
 use crate::error::{Fail, Op, retrying};
-use crate::file_info::{self, Stamp};
-use crate::keymap::join;
+use crate::fs::file_info::{self, Stamp};
+use crate::layout::keymap::join;
 use crate::layout::uploads::part_name;
-use crate::object::{Destination, Source, copy_range, known_digests};
-use crate::publish::{Stage, put_in_place, sync_names};
+use crate::object::{Destination, Source, aliases, copy_range, known_digests};
 use crate::record::Record;
-use crate::staging::{Sealed, Staged};
-use crate::store::Store;
-use crate::{aliases, key_lock};
+use crate::tree::bucket::Bucket;
+use crate::tree::store::Store;
+use crate::write::key_lock;
+use crate::write::publish::{Stage, put_in_place, sync_names};
+use crate::write::staging::{Sealed, Staged};
 
 impl PartTarget {
     /// Makes the file the part, in place of an earlier one. The directory stays the upload's as

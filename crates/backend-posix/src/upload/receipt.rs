@@ -3,11 +3,11 @@
 use backend::{Result, WriteReceipt};
 use rustix::io::Errno;
 
-use crate::bucket::Bucket;
 use crate::error::Op;
+use crate::fs::{file_info, files};
 use crate::layout::uploads::COMPLETED;
 use crate::record::{self, Record};
-use crate::{file_info, files};
+use crate::tree::bucket::Bucket;
 
 /// The receipt that a completed upload left.
 pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<Record>> {

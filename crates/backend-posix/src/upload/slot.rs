@@ -8,13 +8,13 @@ use s3_types::UnixAccount;
 
 use super::assembly::{Layout, is_shared, remove};
 use super::part::PartTarget;
-use crate::bucket::{Bucket, Directory};
 use crate::error::{Fail, Op};
+use crate::fs::{file_info, resolve};
 use crate::layout::uploads::{ASSEMBLIES, claim_name};
 use crate::limits::ASSEMBLY_BYTES_MAX;
 use crate::record::Record;
-use crate::staging::{Sealed, Staged, Window};
-use crate::{file_info, resolve};
+use crate::tree::bucket::{Bucket, Directory};
+use crate::write::staging::{Sealed, Staged, Window};
 
 /// A claim on a slot. There is only ever one for each slot that is written to, so that a slot has
 /// one writer.

@@ -6,12 +6,12 @@ use bytes::Bytes;
 use s3_types::ETag;
 
 use super::*;
-use crate::keymap::ObjectPath;
+use crate::base::options::{Metadata, Options, SweepOptions};
+use crate::layout::keymap::ObjectPath;
+use crate::maintenance::sweep;
 use crate::object::open;
-use crate::options::{Metadata, Options, SweepOptions};
-use crate::staging::Sealed;
-use crate::sweep;
 use crate::testing::{Scene, digests};
+use crate::write::staging::Sealed;
 
 fn scene() -> Scene {
     Scene::with(Options { metadata: Some(Metadata::Sidecar), ..Options::default() })
@@ -82,7 +82,7 @@ fn a_file_that_took_the_name_of_its_twin_has_another_record() {
     }
     fs::rename(scene.path().join("d/a"), scene.path().join("d/b")).unwrap();
     assert_eq!(scene.get("d/b").unwrap(), b"1");
-    assert!(crate::foreign::is_foreign(&etag(&scene, "d/b")), "{:?}", etag(&scene, "d/b"));
+    assert!(crate::facts::foreign::is_foreign(&etag(&scene, "d/b")), "{:?}", etag(&scene, "d/b"));
     let bucket = scene.bucket();
     let directory = bucket.directory("d").unwrap();
     let brief = super::super::read(&scene.store, &directory, "b").unwrap().unwrap();
@@ -181,8 +181,8 @@ fn the_sweep_removes_records_of_nothing_that_are_noted() {
     scene.put("d/a", b"1").unwrap();
     scene.put("d/b", b"1").unwrap();
     fs::remove_file(scene.path().join("d/a")).unwrap();
-    let _left = crate::note::Note::of_record(&scene.bucket(), "d/a").unwrap();
-    let _wrong = crate::note::Note::of_record(&scene.bucket(), "d/b").unwrap();
+    let _left = crate::write::note::Note::of_record(&scene.bucket(), "d/a").unwrap();
+    let _wrong = crate::write::note::Note::of_record(&scene.bucket(), "d/b").unwrap();
     let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
     sweep::sweep(&scene.store, &scene.name, &options).unwrap();
     assert!(!scene.path().join("d/.slipway,records/a").exists());

@@ -7,8 +7,8 @@ use std::time::Duration;
 use backend::{BackendError, Result};
 use s3_types::BucketName;
 
-use crate::bucket::Bucket;
 use crate::tools::progress::Progress;
+use crate::tree::bucket::Bucket;
 
 /// How to check.
 #[derive(Debug, Clone)]

@@ -18,14 +18,15 @@ use super::check::{Check, ProblemKind, Repair};
 use super::own::open;
 use crate::error::Op;
 use crate::fs::reading::{entries, has_other_names};
-use crate::keymap::OWN_DIRECTORY;
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::fs::{file_info, files};
+use crate::layout::keymap::OWN_DIRECTORY;
 use crate::layout::overflow::{self, OVERFLOW, OverflowId};
 use crate::record::{self, Record};
-use crate::resolve::{self, DIRECTORY};
-use crate::store::Store;
+use crate::records;
 use crate::tools::progress::Progress;
 use crate::tools::tree::{self, Found};
-use crate::{file_info, files, records};
+use crate::tree::store::Store;
 
 /// Companions that records name.
 #[derive(Debug, Default)]

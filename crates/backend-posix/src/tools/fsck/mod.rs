@@ -20,15 +20,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use backend::{BackendError, Result};
 use s3_types::BucketName;
 
+use super::locate::refuse_part_of_tree;
+use super::opening::{for_each_bucket, open};
+use super::progress::Progress;
+use super::tree;
+use crate::base::options::Durability;
 use crate::buckets::{self, Ended};
-use crate::file_info;
+use crate::fs::file_info;
 use crate::layout::aside;
-use crate::options::Durability;
-use crate::store::Store;
-use crate::tools::locate::refuse_part_of_tree;
-use crate::tools::opening::{for_each_bucket, open};
-use crate::tools::progress::Progress;
-use crate::tools::tree;
+use crate::tree::store::Store;
 use check::{Check, Reporter};
 
 /// Checks the tree at `root`. `report` hears of each problem, from several threads. Fails with a

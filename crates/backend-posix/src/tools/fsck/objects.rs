@@ -7,16 +7,18 @@ use super::check::{Check, ProblemKind, Repair};
 use super::companions::Named;
 use super::own::leftover;
 use super::sidecars;
-use crate::bucket::Directory;
 use crate::error::{Op, retrying};
-use crate::fs::reading;
-use crate::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF, join};
+use crate::facts::foreign;
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::fs::{file_info, flat, reading};
+use crate::layout::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF, join};
 use crate::layout::staged::is_scattered;
 use crate::record::{Raw, Record};
-use crate::resolve::{self, DIRECTORY};
+use crate::records;
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::Found;
-use crate::{directories, file_info, flat, foreign, key_lock, records};
+use crate::tree::bucket::Directory;
+use crate::write::{directories, key_lock};
 
 pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
     let (path, result) = match found {

@@ -11,13 +11,13 @@ use super::check::{Check, ProblemKind};
 use crate::error::Op;
 use crate::fs::locking::try_lock_file;
 use crate::fs::reading::entries;
-use crate::fs::removing;
-use crate::keymap::{self, OWN_DIRECTORY, join};
+use crate::fs::{file_info, removing, resolve};
+use crate::layout::keymap::{self, OWN_DIRECTORY, join};
 use crate::layout::locks;
 use crate::layout::staged::is_staged_name;
 use crate::limits::{LOCK_HELD_MAX, LOCK_POLL, LOCKS};
-use crate::trust::Purpose;
-use crate::{file_info, recovery, resolve};
+use crate::tree::trust::Purpose;
+use crate::write::recovery;
 
 pub(super) fn check(check: &Check<'_>) -> Result<()> {
     if matches!(check.bucket.own_for(Purpose::Work), Err(Errno::PERM)) {

@@ -6,16 +6,17 @@ use rustix::io::Errno;
 
 use super::check::{Check, ProblemKind};
 use super::own::leftover;
-use crate::bucket::Directory;
 use crate::error::{Op, retrying};
 use crate::fs::reading::entries;
 use crate::fs::removing;
-use crate::keymap::{RECORDS, join};
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::layout::keymap::{RECORDS, join};
 use crate::layout::records;
 use crate::layout::staged::is_scattered;
 use crate::records::Sidecar;
-use crate::resolve::{self, DIRECTORY};
-use crate::{orphans, trust};
+use crate::tree::bucket::Directory;
+use crate::tree::trust;
+use crate::write::orphans;
 
 /// Checks the records of the files in a directory.
 pub(super) fn check(check: &Check<'_>, directory: &Directory) -> Result<()> {

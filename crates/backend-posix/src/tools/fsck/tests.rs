@@ -12,10 +12,11 @@ use rustix::fs::FlockOperation;
 use s3_types::ETag;
 
 use super::*;
-use crate::options::{Metadata, Options, SweepOptions};
+use crate::base::options::{Metadata, Options, SweepOptions};
+use crate::maintenance::sweep;
 use crate::record::{self, Record};
 use crate::testing::{Scene, many_parts};
-use crate::{sweep, upload};
+use crate::upload;
 
 /// Checks the scene's tree; what was found by path in the bucket.
 fn run(scene: &Scene, repair: bool, age: Duration) -> BTreeMap<String, (ProblemKind, ProblemState)> {
@@ -212,7 +213,7 @@ fn uploads_set_aside_end() {
     fs::create_dir_all(aside.join("uploads/abc")).unwrap();
     fs::set_permissions(&aside, fs::Permissions::from_mode(0o700)).unwrap();
     expect(&scene, name, ProblemKind::Stranger, false);
-    crate::marks::set_for(name, &scene.store, &fs::File::open(&aside).unwrap().into()).unwrap();
+    crate::tree::marks::set_for(name, &scene.store, &fs::File::open(&aside).unwrap().into()).unwrap();
     expect(&scene, name, ProblemKind::UploadsAside, true);
     assert!(!aside.exists());
 }

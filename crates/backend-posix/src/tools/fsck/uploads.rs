@@ -10,18 +10,19 @@ use rustix::io::Errno;
 use super::check::{Check, ProblemKind};
 use super::companions::Named;
 use super::own::{foreign, open};
-use crate::bucket::Directory;
+use crate::base::unique;
 use crate::error::{Io, Op, storage_error};
-use crate::file_info::{self, FileInfo};
+use crate::fs::file_info::{self, FileInfo};
 use crate::fs::reading::entries;
-use crate::fs::removing;
-use crate::keymap::OWN_DIRECTORY;
+use crate::fs::resolve::{self, DIRECTORY, READ};
+use crate::fs::{files, removing};
+use crate::layout::keymap::OWN_DIRECTORY;
 use crate::layout::uploads::{COMPLETED, DESCRIPTION, UPLOADS, is_id, is_own, part_number};
 use crate::record::{self, Record};
-use crate::resolve::{self, DIRECTORY, READ};
-use crate::store::Store;
+use crate::records;
+use crate::tree::bucket::Directory;
+use crate::tree::store::Store;
 use crate::upload::{Upload, holds};
-use crate::{files, records, unique};
 
 /// What the name of a part that is about to be removed begins with. Its own name follows, and a
 /// comma.

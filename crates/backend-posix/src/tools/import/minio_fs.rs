@@ -18,17 +18,17 @@ use serde::Deserialize;
 
 use super::proof;
 use super::report::{ImportOptions, Imported, Teller};
-use crate::bucket::{Bucket, Directory};
 use crate::error::{Io, Op};
-use crate::keymap::join;
+use crate::facts::versitygw::{Attributes, is_token};
+use crate::fs::{files, resolve};
+use crate::layout::keymap::{self, join};
 use crate::limits::PEER_VALUE_BYTES_MAX;
-use crate::store::Store;
 use crate::tools::candidate::Candidate;
 use crate::tools::opening::{CAN_BE_REPEATED, for_each_bucket, open};
 use crate::tools::progress::Progress;
 use crate::tools::tree::{self, Found};
-use crate::versitygw::{Attributes, is_token};
-use crate::{files, keymap, resolve};
+use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::store::Store;
 
 /// Its own directory, beside the buckets.
 const OWN: &str = ".minio.sys";

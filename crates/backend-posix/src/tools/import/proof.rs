@@ -6,11 +6,11 @@ use backend::{ObjectPart, Result};
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, ETag};
 
 use super::report::Imported;
-use crate::options::DEFAULT_CHECKSUM;
+use crate::base::options::DEFAULT_CHECKSUM;
+use crate::facts::versitygw::Attributes;
 use crate::record::{self, Raw, Record};
 use crate::tools::candidate::Candidate;
 use crate::tools::progress::Progress;
-use crate::versitygw::Attributes;
 
 pub(super) const NEWER: &str = "its record is of a newer version of Slipway";
 

@@ -13,19 +13,21 @@ use s3_types::{BucketName, Digester, ETagSource};
 
 use super::proof;
 use super::report::{ImportOptions, Imported, Teller};
-use crate::bucket::{Bucket, Directory};
+use crate::base::options::{DEFAULT_CHECKSUM, Durability};
 use crate::error::{Op, retrying};
-use crate::keymap::{self, DIRECTORY_DATA, Name, SELF, join};
-use crate::options::{DEFAULT_CHECKSUM, Durability};
+use crate::facts::versitygw::{self, Attributes, Source};
+use crate::fs::file_info;
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::layout::keymap::{self, DIRECTORY_DATA, Name, SELF, join};
 use crate::record::{self, Raw, Record};
-use crate::resolve::{self, DIRECTORY};
-use crate::store::Store;
+use crate::records;
 use crate::tools::candidate::Candidate;
 use crate::tools::opening::{for_each_bucket, open};
 use crate::tools::progress::Progress;
 use crate::tools::tree::{self, Found};
-use crate::versitygw::{self, Attributes, Source};
-use crate::{file_info, key_lock, records};
+use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::store::Store;
+use crate::write::key_lock;
 
 /// Its own directory at the top of a bucket.
 const TEMPORARY: &str = ".sgwtmp";

@@ -7,7 +7,7 @@ use rustix::fs::XattrFlags;
 use s3_types::{Checksum, ChecksumAlgorithm, Checksummer, ETag};
 
 use super::*;
-use crate::keymap::ObjectPath;
+use crate::layout::keymap::ObjectPath;
 use crate::object::open as open_object;
 use crate::testing::{Scene, digests};
 

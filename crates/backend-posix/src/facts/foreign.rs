@@ -1,0 +1,122 @@
+//! Attributes of files that other programs made, or edited.
+
+use backend::ObjectAttributes;
+use rustix::fd::AsFd;
+use s3_types::{ETag, ObjectMetadata};
+
+use super::versitygw::{self, Source};
+use crate::base::options::Options;
+use crate::fs::file_info::{self, FileInfo};
+use crate::record::{self, Record};
+
+const ETAG_PREFIX: &str = "foreign-";
+
+/// What of versitygw's attributes a file without a record is served with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// Nothing: they are not even looked for.
+    Ignored,
+    /// Content headers and user metadata. They may be of older bytes, but they claim nothing about
+    /// bytes.
+    Metadata,
+    /// The ETag and the parts too. Not the checksum: an SDK that compares it could never read a
+    /// file that was changed.
+    ETag,
+}
+
+impl Peer {
+    /// For those who want all attributes.
+    pub const fn for_reads(options: &Options) -> Self {
+        if options.trust_versitygw { Self::ETag } else { Self::Metadata }
+    }
+
+    /// For those who want only ETag and size.
+    pub const fn for_etags(options: &Options) -> Self {
+        if options.trust_versitygw { Self::ETag } else { Self::Ignored }
+    }
+}
+
+/// The attributes of an open file: from its record if that describes the file as it is now, else
+/// from what the file itself tells.
+pub(crate) fn attributes_of(
+    file: impl AsFd,
+    record: Option<Record>,
+    info: &FileInfo,
+    key: &str,
+    peer: Peer,
+) -> ObjectAttributes {
+    let Some(record) = record else {
+        let mut attributes = attributes(info, key);
+        if peer != Peer::Ignored
+            && let Ok(Some(theirs)) = versitygw::Attributes::read(&Source::File(file.as_fd()))
+        {
+            take_over(&mut attributes, theirs, peer);
+        }
+        return attributes;
+    };
+    // One that is stale is still younger than what a former gateway noted.
+    let described = (record.stamp == Some(info.stamp)).then(|| record.into_attributes(info.stamp));
+    described.flatten().unwrap_or_else(|| attributes(info, key))
+}
+
+fn take_over(attributes: &mut ObjectAttributes, theirs: versitygw::Attributes, peer: Peer) {
+    if peer == Peer::ETag && theirs.is_possible(attributes.size_bytes) && record::is_etag(&theirs.etag) {
+        attributes.etag = theirs.etag;
+        attributes.parts = theirs.parts;
+    }
+    let by_name = attributes.metadata.content_type.take();
+    attributes.metadata = theirs.metadata;
+    if !record::fits(&attributes.metadata) {
+        attributes.metadata.user.clear();
+    }
+    attributes.metadata.content_type = attributes.metadata.content_type.take().or(by_name);
+}
+
+/// The attributes of a file without a record.
+pub(crate) fn attributes(info: &FileInfo, key: &str) -> ObjectAttributes {
+    ObjectAttributes {
+        size_bytes: info.stamp.size_bytes,
+        last_modified: file_info::timestamp(info.stamp.modified_ns),
+        etag: etag(info),
+        checksum: None,
+        metadata: metadata(key),
+        parts: None,
+    }
+}
+
+/// The metadata of a file without a record: its MIME type, by the extension of its name.
+pub(crate) fn metadata(key: &str) -> ObjectMetadata {
+    let content_type = mime_guess::from_path(key).first_raw().map(str::to_owned);
+    ObjectMetadata { content_type, ..ObjectMetadata::default() }
+}
+
+/// True for the ETag of a file without a record.
+pub(crate) fn is_foreign(etag: &ETag) -> bool {
+    matches!(etag, ETag::Opaque(text) if text.starts_with(ETAG_PREFIX))
+}
+
+/// Changes whenever the file does, and looks like no MD5.
+fn etag(info: &FileInfo) -> ETag {
+    let FileInfo { stamp, inode, .. } = info;
+    ETag::Opaque(format!("{ETAG_PREFIX}{inode:x}-{:x}-{:x}", stamp.size_bytes, stamp.modified_ns).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::FileType;
+
+    use super::*;
+    use crate::fs::file_info::Stamp;
+
+    #[test]
+    fn a_foreign_etag_is_taken_for_no_md5() {
+        let stamp = Stamp { size_bytes: 7, modified_ns: -3 };
+        let info =
+            FileInfo { kind: FileType::RegularFile, stamp, inode: 0xabc, device: 1, links: 1, changed_ns: 0 };
+        let etag = attributes(&info, "x.html").etag;
+        assert_eq!(ETag::parse(&etag.to_string()), etag);
+        assert!(matches!(etag, ETag::Opaque(_)));
+        assert_eq!(metadata("a/x.html").content_type.as_deref(), Some("text/html"));
+        assert_eq!(metadata("a/x").content_type, None);
+    }
+}

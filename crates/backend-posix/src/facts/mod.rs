@@ -1,0 +1,6 @@
+//! What is known of an object that is there, with a record or without.
+
+pub(crate) mod foreign;
+pub(crate) mod place;
+pub(crate) mod predecessor;
+pub(crate) mod versitygw;

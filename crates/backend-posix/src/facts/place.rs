@@ -1,0 +1,323 @@
+//! Where an object's file is, and what is there now.
+//!
+//! The object `a` is the file `a`, or, where `a` is a directory (of keys `a/…`, or one that a
+//! person made), the file `a/.slipway,self`. The two never exist together, since a name is either.
+
+use backend::{BackendError, Result};
+use rustix::fd::AsFd;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use s3_types::{Conditions, ETag, Timestamp};
+
+use super::foreign::{self, Peer};
+use crate::error::{Fail, Io, Op, leads_nowhere};
+use crate::fs::file_info::{self, FileInfo};
+use crate::fs::resolve::{self, READ};
+use crate::layout::keymap::{SELF, join};
+use crate::layout::overflow::OverflowId;
+use crate::record::Record;
+use crate::records;
+use crate::tree::bucket::{Bucket, Directory};
+
+/// An object that is to be replaced or deleted.
+#[derive(Debug, Default)]
+pub(crate) struct Current {
+    /// What conditions are about, where it was asked for.
+    pub facts: Option<Facts>,
+    /// Its companion, which goes with it.
+    pub overflow: Option<OverflowId>,
+}
+
+/// What conditions are about.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub etag: ETag,
+    pub last_modified: Timestamp,
+    pub size_bytes: u64,
+    /// Its file's inode, where these last.
+    pub inode: Option<u64>,
+}
+
+/// A directory and a name in it where an object's file is, or would be.
+#[derive(Debug)]
+pub(crate) struct Spot {
+    pub directory: Directory,
+    pub name: String,
+    pub current: Option<Current>,
+}
+
+/// What a name stands for.
+pub(crate) enum Found {
+    Nothing,
+    Object(Current),
+    Directory,
+    /// Neither an object nor in the way of being one: a FIFO, a device, a link that leads nowhere.
+    Obstacle,
+}
+
+/// Finds the place of the object `name` in `parent`; `None` if something that is no object stands
+/// there. Conditions need the `facts` of the object that is there.
+pub(crate) fn find(
+    bucket: &Bucket<'_>,
+    parent: &Directory,
+    name: &str,
+    facts: bool,
+) -> Result<Option<Spot>, Fail> {
+    let spot = |directory: &Directory, name: &str, current| {
+        Ok(Some(Spot { directory: directory.clone(), name: name.to_owned(), current }))
+    };
+    match look(bucket, parent, name, facts, Links::Followed)? {
+        Found::Nothing => spot(parent, name, None),
+        Found::Object(current) => spot(parent, name, Some(current)),
+        Found::Obstacle => Ok(None),
+        Found::Directory => {
+            let path = join(&parent.path, name);
+            let directory = bucket.directory(&path).attempt("open a directory")?;
+            // The name is a link to it. The object there has a key, and a lock, of its own.
+            let linked = directory.path != path;
+            match find_reserved(bucket, &directory, SELF, facts)? {
+                Found::Nothing if linked => Ok(None),
+                Found::Object(_) if linked => Err(BackendError::OtherName.into()),
+                Found::Nothing => spot(&directory, SELF, None),
+                Found::Object(current) => spot(&directory, SELF, Some(current)),
+                Found::Directory | Found::Obstacle => Ok(None),
+            }
+        }
+    }
+}
+
+/// Finds out about a file of our own name ([`SELF`], `.slipway,dir`) in `directory`. We make no
+/// links there, so that one is an obstacle wherever it leads.
+pub(crate) fn find_reserved(
+    bucket: &Bucket<'_>,
+    directory: &Directory,
+    name: &str,
+    facts: bool,
+) -> Result<Found, Fail> {
+    look(bucket, directory, name, facts, Links::Refused)
+}
+
+/// What a symbolic link is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Links {
+    /// What it leads to.
+    Followed,
+    Refused,
+}
+
+fn look(
+    bucket: &Bucket<'_>,
+    directory: &Directory,
+    name: &str,
+    facts: bool,
+    links: Links,
+) -> Result<Found, Fail> {
+    if !facts {
+        // One call for most: only a regular file of ours has a record with a stamp.
+        if let Ok(Some(Record { stamp: Some(_), overflow, .. })) =
+            records::read(bucket.store, directory, name)
+        {
+            return Ok(Found::Object(Current { facts: None, overflow }));
+        }
+    }
+    let kind = match file_info::at(directory, name) {
+        Ok(info) => info.kind,
+        Err(Errno::NOENT) => return Ok(Found::Nothing),
+        Err(errno) => return Err(errno).attempt("look up a name"),
+    };
+    let mut path = join(&directory.path, name);
+    let opened = match kind {
+        FileType::RegularFile => match resolve::plain(directory, name, READ) {
+            // A link has taken its place meanwhile.
+            Err(Errno::LOOP) => return Err(Fail::Retry),
+            result => result.attempt("open a file")?,
+        },
+        FileType::Directory => return Ok(Found::Directory),
+        FileType::Symlink if links == Links::Followed => match bucket.content_at(&path) {
+            Ok((file, target)) => {
+                path = target;
+                file
+            }
+            Err(Errno::ACCESS) => return Err(Errno::ACCESS).attempt("open a file"),
+            Err(_) => return Ok(Found::Obstacle),
+        },
+        _ => return Ok(Found::Obstacle),
+    };
+    let info = file_info::of(&opened).attempt("stat a file")?;
+    match info.kind {
+        // The target of a link keeps its own companion.
+        FileType::RegularFile if kind == FileType::Symlink => {
+            Ok(Found::Object(Current { overflow: None, ..current(bucket, &path, &opened, info, facts)? }))
+        }
+        FileType::RegularFile => current(bucket, &path, &opened, info, facts).map(Found::Object),
+        FileType::Directory => Ok(Found::Directory),
+        _ => Ok(Found::Obstacle),
+    }
+}
+
+/// What is known of the open file at `path`.
+fn current(
+    bucket: &Bucket<'_>,
+    path: &str,
+    file: impl AsFd,
+    info: FileInfo,
+    facts: bool,
+) -> Result<Current, Fail> {
+    let record = records::of(bucket.store, &bucket.fd, path, &file).attempt("read a record")?;
+    if record.as_ref().is_some_and(|record| record.newer) {
+        return Err(BackendError::NewerRecord.into());
+    }
+    let overflow = record.as_ref().and_then(|r| r.overflow);
+    let facts = facts.then(move || {
+        let attributes =
+            foreign::attributes_of(&file, record, &info, path, Peer::for_etags(&bucket.store.options));
+        Facts {
+            etag: attributes.etag,
+            last_modified: attributes.last_modified,
+            size_bytes: attributes.size_bytes,
+            inode: bucket.store.lasting_inode(&file, &info),
+        }
+    });
+    Ok(Current { facts, overflow })
+}
+
+/// Decides the conditions of a write or delete against what is there.
+pub(crate) fn check(conditions: &Conditions, current: Option<&Current>) -> Result<()> {
+    match current {
+        None if conditions.need_existing() => Err(BackendError::NoSuchKey),
+        None => Ok(()),
+        Some(Current { facts: Some(facts), .. }) => {
+            conditions.evaluate_replace(&facts.etag).map_err(BackendError::PreconditionFailed)
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Opens the directory that holds a path's last name; `None` if there is none, or a file in its
+/// stead.
+pub(crate) fn existing_directory(bucket: &Bucket<'_>, path: &str) -> Result<Option<Directory>> {
+    match bucket.directory(path) {
+        Ok(directory) => Ok(Some(directory)),
+        Err(errno) if leads_nowhere(errno) => Ok(None),
+        Err(errno) => Err(errno).op("open a directory"),
+    }
+}
+
+/// The record of an open directory, empty if it has none. [`Record::newer`] is to be asked for by
+/// whoever changes it, or the object.
+pub(crate) fn directory_record(bucket: &Bucket<'_>, directory: impl AsFd) -> Io<Record> {
+    records::of_directory(bucket.store, directory).map(Option::unwrap_or_default)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use s3_types::ETagCondition;
+
+    use super::*;
+    use crate::testing::{Scene, digests};
+    use crate::write::publish::Target;
+    use crate::{buckets, listing, object};
+
+    const NEWER: &[u8] = b"\x02held until 2050";
+    const DAMAGED: &[u8] = b"\x01\x02\xff";
+
+    fn scene() -> Scene {
+        let scene = Scene::new();
+        for key in ["a", "both", "both/x", "bytes/"] {
+            scene.put(key, b"old").unwrap();
+        }
+        let record = Record { etag: Some(digests(b"").etag), ..Record::default() };
+        scene.target("d/").publish_empty_directory(&scene.store, record).unwrap();
+        scene
+    }
+
+    /// Where the record of each key's object is.
+    const RECORDS_OF: [(&str, &str); 3] =
+        [("a", "a"), ("both", "both/.slipway,self"), ("bytes/", "bytes/.slipway,dir")];
+
+    fn with(scene: &Scene, key: &str, conditions: Conditions) -> Result<()> {
+        let target = Target { conditions, ..scene.target(key) };
+        let mut stage = target.stage(&scene.store)?;
+        stage.staged.append(&[bytes::Bytes::from_static(b"new")])?;
+        let sealed = stage.staged.seal(&stage.bucket, None, Record::default())?;
+        target.publish(scene.bucket(), None, sealed).map(drop)
+    }
+
+    fn if_match() -> Conditions {
+        let tag = ETagCondition::OneOf(vec![digests(b"old").etag]);
+        Conditions { if_match: Some(tag), ..Conditions::default() }
+    }
+
+    fn is_refused<T: std::fmt::Debug>(what: &str, result: &Result<T>) {
+        assert!(matches!(result, Err(BackendError::NewerRecord)), "{what}: {result:?}");
+    }
+
+    fn delete(scene: &Scene, key: &str, conditions: Conditions) -> Result<bool> {
+        let target = Target { conditions, ..scene.target(key) };
+        object::delete(&scene.store, &target).map(|receipt| receipt.existed)
+    }
+
+    fn keys(scene: &Scene) -> usize {
+        let (bucket, prefix) = (scene.name.clone(), String::new());
+        let query = listing::Query { bucket, prefix, delimiter: None, start: None, max_items: 10 };
+        listing::list(scene, &query).unwrap().items.len()
+    }
+
+    #[test]
+    fn a_record_of_a_newer_version_keeps_its_object() {
+        for (key, path) in RECORDS_OF {
+            let scene = scene();
+            scene.set_raw_record(path, NEWER);
+            is_refused(key, &scene.get(key));
+            for conditions in [Conditions::default(), if_match()] {
+                is_refused(key, &with(&scene, key, conditions.clone()));
+                is_refused(key, &delete(&scene, key, conditions));
+            }
+            assert_eq!(fs::read(scene.path().join(path)).unwrap(), b"old");
+            // It keeps no listing, and nothing else.
+            assert_eq!(keys(&scene), 5);
+            scene.put("both/x", b"new").unwrap();
+            assert!(delete(&scene, "both/x", Conditions::default()).unwrap());
+            scene.set_raw_record(path, DAMAGED);
+            scene.put(key, b"new").unwrap();
+        }
+    }
+
+    #[test]
+    fn so_does_that_of_a_directory() {
+        let scene = scene();
+        scene.set_raw_record("d", NEWER);
+        is_refused("get", &scene.get("d/"));
+        is_refused("put", &scene.put("d/", b"new"));
+        is_refused("put", &scene.target("d/").publish_empty_directory(&scene.store, Record::default()));
+        is_refused("delete", &delete(&scene, "d/", Conditions::default()));
+        // What is below it is another object.
+        scene.put("d/x", b"1").unwrap();
+        assert!(delete(&scene, "d/x", Conditions::default()).unwrap());
+        for key in ["a", "both", "both/x", "bytes/"] {
+            assert!(delete(&scene, key, Conditions::default()).unwrap());
+        }
+        let deleted = buckets::delete(&scene.store, &scene.name);
+        assert!(matches!(deleted, Err(BackendError::BucketNotEmpty)), "{deleted:?}");
+        assert!(scene.path().join("d").is_dir());
+    }
+
+    /// This version knows all that one of its own can have held.
+    #[test]
+    fn a_damaged_record_makes_a_foreign_file() {
+        for (key, path) in RECORDS_OF {
+            let scene = scene();
+            scene.set_raw_record(path, DAMAGED);
+            assert_eq!(scene.get(key).unwrap(), b"old");
+            for refused in [with(&scene, key, if_match()), delete(&scene, key, if_match()).map(drop)] {
+                assert!(matches!(refused, Err(BackendError::PreconditionFailed(_))), "{key} {refused:?}");
+            }
+            scene.put(key, b"new").unwrap();
+            assert_eq!(scene.get(key).unwrap(), b"new");
+            scene.set_raw_record(path, DAMAGED);
+            assert!(delete(&scene, key, Conditions::default()).unwrap());
+        }
+    }
+}

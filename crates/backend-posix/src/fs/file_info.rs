@@ -1,0 +1,177 @@
+//! What the kernel tells of a file, in the types used here.
+
+use std::path::Path;
+use std::time::Duration;
+
+use backend::BackendError;
+pub(crate) use backend::FileStamp as Stamp;
+use jiff::Timestamp;
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, FileType, Stat, StatxFlags};
+use rustix::io::Errno;
+
+use crate::error::{Io, Op};
+use crate::limits::{SETTLED_COARSE, TIMES_SETTLE};
+
+/// The part of `struct stat` that is used here.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileInfo {
+    pub kind: FileType,
+    pub stamp: Stamp,
+    pub inode: u64,
+    pub device: u64,
+    pub links: u64,
+    /// When the inode last changed, in ns.
+    pub changed_ns: i128,
+}
+
+impl FileInfo {
+    pub fn is_file(&self) -> bool {
+        self.kind == FileType::RegularFile
+    }
+
+    /// Device and inode.
+    pub fn id(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+
+    /// How long after a change the next one is sure to have another time, on a local file system:
+    /// some ticks of a clock, which are seconds where times have no fractions.
+    pub fn settling_time(&self) -> Duration {
+        if self.changed_ns % 1_000_000_000 == 0 { SETTLED_COARSE } else { TIMES_SETTLE }
+    }
+
+    pub fn is_directory(&self) -> bool {
+        self.kind == FileType::Directory
+    }
+}
+
+/// What tells a file from another that had its name, or has it now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileIdentity {
+    pub stamp: Stamp,
+    /// 0 where inode numbers don't last.
+    pub inode: u64,
+}
+
+pub(crate) fn nanoseconds(seconds: i64, nanoseconds: u64) -> i128 {
+    i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds)
+}
+
+fn file_info(stat: &Stat) -> FileInfo {
+    FileInfo {
+        kind: FileType::from_raw_mode(stat.st_mode),
+        stamp: Stamp {
+            size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
+            modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
+        },
+        inode: stat.st_ino,
+        device: stat.st_dev,
+        links: stat.st_nlink,
+        changed_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
+    }
+}
+
+/// `fstat`.
+pub(crate) fn of(file: impl AsFd) -> Io<FileInfo> {
+    rustix::fs::fstat(file).map(|stat| file_info(&stat))
+}
+
+/// `stat` of a path that an operator named, through links.
+pub(crate) fn of_path(path: &Path) -> Io<FileInfo> {
+    rustix::fs::stat(path).map(|stat| file_info(&stat))
+}
+
+/// `fstat` past what a network file system or FUSE has cached.
+pub(crate) fn fresh(file: impl AsFd) -> Io<FileInfo> {
+    fresh_by(file, "", AtFlags::EMPTY_PATH)
+}
+
+/// [`at`] past what a network file system or FUSE has cached: it may keep the number of links for
+/// each name of a file.
+pub(crate) fn fresh_at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
+    fresh_by(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn fresh_by(directory: impl AsFd, name: &str, flags: AtFlags) -> Io<FileInfo> {
+    let flags = flags | AtFlags::STATX_FORCE_SYNC;
+    let stat = rustix::fs::statx(directory, name, flags, StatxFlags::BASIC_STATS)?;
+    let time =
+        |time: rustix::fs::StatxTimestamp| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
+    Ok(FileInfo {
+        kind: FileType::from_raw_mode(stat.stx_mode.into()),
+        stamp: Stamp { size_bytes: stat.stx_size, modified_ns: time(stat.stx_mtime) },
+        inode: stat.stx_ino,
+        device: rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor),
+        links: stat.stx_nlink.into(),
+        changed_ns: time(stat.stx_ctime),
+    })
+}
+
+/// `fstatat` of the name itself, not of what a symbolic link points to. Of one name: a path would
+/// be followed through links, and whoever may write in a directory can put one in the place of any
+/// in it. See [`resolve::at_path`](crate::fs::resolve::at_path).
+pub(crate) fn at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
+    one_name(name).and_then(|name| at_following(directory, name))
+}
+
+/// EINVAL if it is no single name.
+pub(crate) fn one_name(name: &str) -> Io<&str> {
+    if name.contains('/') { Err(Errno::INVAL) } else { Ok(name) }
+}
+
+/// [`at`] for a path that may lead through links: only to compare with what was opened without.
+pub(crate) fn at_following(directory: impl AsFd, path: &str) -> Io<FileInfo> {
+    let look = || rustix::fs::statat(&directory, path, AtFlags::SYMLINK_NOFOLLOW);
+    let stat = match look() {
+        // FUSE, of a file that became a directory, by another mount, between two of its calls.
+        Err(Errno::IO) => look(),
+        result => result,
+    };
+    stat.map(|stat| file_info(&stat))
+}
+
+/// When a file or directory was made, in ns; `None` where the file system does not tell.
+pub(crate) fn born_ns(file: impl AsFd) -> Option<i128> {
+    let stat = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
+    let known = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
+    known.then(|| nanoseconds(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec.into()))
+}
+
+/// `fstat`, for a caller that has no use for the errno.
+pub(crate) fn stat(file: impl AsFd) -> Result<FileInfo, BackendError> {
+    of(file).op("stat a file")
+}
+
+/// A file time, clamped to what a [`Timestamp`] can hold.
+pub(crate) fn timestamp(ns: i128) -> Timestamp {
+    Timestamp::from_nanosecond(ns).unwrap_or(if ns < 0 { Timestamp::MIN } else { Timestamp::MAX })
+}
+
+/// The present, in ns.
+pub(crate) fn now_ns() -> i64 {
+    i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::fs::resolve::at_path;
+
+    #[test]
+    fn no_look_at_a_name_goes_through_a_link() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("d")).unwrap();
+        fs::write(root.path().join("d/f"), "1").unwrap();
+        symlink("d", root.path().join("link")).unwrap();
+        let directory = fs::File::open(root.path()).unwrap();
+        assert!(at_path(&directory, "d/f").unwrap().is_file());
+        assert_eq!(at_path(&directory, "link").unwrap().kind, FileType::Symlink);
+        assert_eq!(at_path(&directory, "link/f").err(), Some(Errno::LOOP));
+        assert_eq!(at(&directory, "link").unwrap().kind, FileType::Symlink);
+        assert_eq!(at(&directory, "link/f").err(), Some(Errno::INVAL));
+    }
+}

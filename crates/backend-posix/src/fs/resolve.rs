@@ -1,0 +1,240 @@
+//! Opening paths without being led astray.
+//!
+//! Everything is opened by `openat2`, beneath a directory that is open already. The common case
+//! forbids symbolic links altogether, which one call decides. Only a path that has one takes the
+//! slow way: resolved beneath the bucket, and then asked of /proc where it led, so that a link
+//! can't lead into `.slipway`, nor into snapshots.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use super::file_info::{self, FileInfo};
+use crate::error::Io;
+use crate::layout::keymap::{self, OWN_DIRECTORY, RECORDS};
+use crate::limits::{PATH_BYTES_MAX, UNSURE_PAUSE, UNSURE_TRIES};
+
+/// How files are opened for reading: never waiting, should it be a FIFO after all, never becoming
+/// the terminal's owner.
+pub(crate) const READ: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+/// How a name is held without opening what it stands for.
+pub(crate) const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+/// How directories are opened.
+pub(crate) const DIRECTORY: OFlags = READ.union(OFlags::DIRECTORY);
+
+/// From linux/magic.h.
+const FUSE: rustix::fs::FsWord = 0x6573_5546;
+
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
+const PLAIN: ResolveFlags = BENEATH.union(ResolveFlags::NO_SYMLINKS);
+
+/// Opens a path that has no symbolic links; ELOOP if it has one.
+pub(crate) fn plain(directory: impl AsFd, path: &str, flags: OFlags) -> Io<OwnedFd> {
+    create(directory, path, flags, Mode::empty())
+}
+
+/// [`plain`], with the mode of a file that `flags` may create.
+pub(crate) fn create(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Io<OwnedFd> {
+    by_pieces(directory, path, flags, mode, PLAIN)
+}
+
+/// [`create`], without crossing into what is mounted on the way; EXDEV if that is so.
+pub(crate) fn create_here(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Io<OwnedFd> {
+    by_pieces(directory, path, flags, mode, PLAIN | ResolveFlags::NO_XDEV)
+}
+
+/// [`plain`], if that is possible without waiting for a disk and without leaving the file system;
+/// an error otherwise.
+pub(crate) fn cached(directory: impl AsFd, path: &str, flags: OFlags) -> Io<OwnedFd> {
+    let resolve = PLAIN | ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
+    rustix::fs::openat2(directory, path, flags, Mode::empty(), resolve)
+}
+
+/// Opens a path that may have symbolic links, as long as they stay in `directory` and out of its
+/// own `.slipway` and of what no key leads to. Also tells where it led, relative to `directory`.
+pub(crate) fn following(directory: impl AsFd, path: &str, flags: OFlags) -> Io<(OwnedFd, String)> {
+    let directory = directory.as_fd();
+    let opened = by_pieces(directory, path, flags, Mode::empty(), BENEATH)?;
+    let (top, place) = (place_of(directory)?, place_of(&opened)?);
+    let inside = Path::new(place.as_os_str()).strip_prefix(&top).map_err(|_| Errno::XDEV)?;
+    let own = |c: Component<'_>| {
+        c.as_os_str()
+            .to_str()
+            .is_some_and(|name| matches!(name, OWN_DIRECTORY | RECORDS) || keymap::is_of_file_system(name))
+    };
+    if inside.components().any(own) {
+        return Err(Errno::XDEV);
+    }
+    // A place that is not UTF-8 only names a lock here, and is never reached by a key.
+    Ok((opened, String::from_utf8_lossy(inside.as_os_str().as_bytes()).into_owned()))
+}
+
+/// Opens the file or directory at a path that has no symbolic links; ENXIO if it is anything else.
+/// See [`reopen`].
+pub(crate) fn content(directory: impl AsFd, path: &str) -> Io<OwnedFd> {
+    content_after(directory, path, |_| ()).map(|(file, ())| file)
+}
+
+/// [`content`], after a `look` at the place, whose outcome is returned too.
+pub(crate) fn content_after<T>(
+    directory: impl AsFd,
+    path: &str,
+    look: impl Fn(&OwnedFd) -> T,
+) -> Io<(OwnedFd, T)> {
+    let open = || {
+        let place = plain(&directory, path, PLACE)?;
+        let seen = look(&place);
+        let file = reopen(&place, || plain(&directory, path, READ));
+        file.map(|file| Some((file, seen))).or_else(|errno| match errno {
+            // FUSE, of a file that was replaced since its name was looked up.
+            Errno::NOENT | Errno::STALE => Ok(None),
+            errno => Err(errno),
+        })
+    };
+    for tries in 1..UNSURE_TRIES {
+        if let Some(file) = open()? {
+            return Ok(file);
+        }
+        pause(tries);
+    }
+    open()?.ok_or(Errno::NOENT)
+}
+
+/// Lets those come on who are in the middle of replacing a name; longer each time, about 25 ms in
+/// all.
+pub(crate) fn pause(tries: usize) {
+    std::thread::sleep(UNSURE_PAUSE.saturating_mul(u32::try_from(tries).unwrap_or(u32::MAX)));
+}
+
+/// Opens what a [`PLACE`] holds, if it is a file or directory; ENXIO if not. Anything else is never
+/// opened: that would wake who waits to write to a FIFO, and may set a device in motion.
+/// `otherwise` opens it where there is no /proc.
+pub(crate) fn reopen(place: &OwnedFd, otherwise: impl FnOnce() -> Io<OwnedFd>) -> Io<OwnedFd> {
+    let info = file_info::of(place)?;
+    if !info.is_file() && !info.is_directory() {
+        return Err(Errno::NXIO);
+    }
+    match rustix::fs::open(format!("/proc/self/fd/{}", place.as_raw_fd()), READ, Mode::empty()) {
+        // Not said of a file that has lost its name.
+        Err(Errno::NOENT) => otherwise(),
+        result => result,
+    }
+}
+
+/// True for what is said of a path below `directory` that is too long for its file system. sshfs
+/// says EBADMSG, which elsewhere tells of damage.
+pub(crate) fn is_too_long(directory: impl AsFd, errno: Errno) -> bool {
+    match errno {
+        Errno::NAMETOOLONG => true,
+        Errno::BADMSG => rustix::fs::fstatfs(directory).is_ok_and(|info| info.f_type == FUSE),
+        _ => false,
+    }
+}
+
+fn place_of(file: impl AsFd) -> Io<std::path::PathBuf> {
+    let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    let place = rustix::fs::readlinkat(CWD, link, Vec::new())?;
+    Ok(std::ffi::OsStr::from_bytes(place.as_bytes()).into())
+}
+
+/// A key of 1,024 bytes may have a path of 15 KiB, which the kernel takes only in pieces.
+fn by_pieces(
+    directory: impl AsFd,
+    path: &str,
+    flags: OFlags,
+    mode: Mode,
+    resolve: ResolveFlags,
+) -> Io<OwnedFd> {
+    let mut head;
+    let (mut directory, mut path) = (directory.as_fd(), path);
+    let mut opened;
+    while path.len() > PATH_BYTES_MAX {
+        let cut =
+            path.as_bytes()[..PATH_BYTES_MAX].iter().rposition(|b| *b == b'/').ok_or(Errno::NAMETOOLONG)?;
+        (head, path) = (&path[..cut], &path[cut + 1..]);
+        opened = sure(
+            directory,
+            head,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+            resolve,
+        )?;
+        directory = opened.as_fd();
+    }
+    sure(directory, path, flags, mode, resolve)
+}
+
+fn sure(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode, resolve: ResolveFlags) -> Io<OwnedFd> {
+    let path = if path.is_empty() { "." } else { path };
+    let without_links = resolve.contains(ResolveFlags::NO_SYMLINKS);
+    for _ in 1..UNSURE_TRIES {
+        match rustix::fs::openat2(&directory, path, flags, mode, resolve) {
+            Err(Errno::AGAIN | Errno::INTR | Errno::STALE) => {}
+            // Without links nothing leads out: what was found was moved away in the same moment, as
+            // a file is that becomes a directory, and something else has its name; or a network
+            // file system made the kernel look anew.
+            Err(Errno::XDEV) if without_links => {}
+            result => return result,
+        }
+    }
+    rustix::fs::openat2(directory, path, flags, mode, resolve)
+}
+
+/// [`file_info::at`] for a path, none of whose names is followed: ELOOP if a symbolic link is on
+/// the way.
+pub(crate) fn at_path(directory: impl AsFd, path: &str) -> Io<FileInfo> {
+    let look = || file_info::of(plain(&directory, path, PLACE | OFlags::NOFOLLOW)?);
+    match look() {
+        // As in `at_following`.
+        Err(Errno::IO) => look(),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use rustix::fs::{RenameFlags, renameat_with};
+
+    use super::*;
+
+    /// As when a file becomes a directory.
+    #[test]
+    fn what_is_swapped_for_something_outside_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("staging/prepared")).unwrap();
+        fs::create_dir(root.path().join("d")).unwrap();
+        fs::write(root.path().join("d/a"), "").unwrap();
+        let open = |name: &str| fs::File::open(root.path().join(name)).unwrap();
+        let (staging, directory) = (open("staging"), open("d"));
+        let swap = || renameat_with(&staging, "prepared", &directory, "a", RenameFlags::EXCHANGE);
+        if swap() == Err(Errno::INVAL) {
+            return eprintln!(
+                "\n*** SKIPPED: no RENAME_EXCHANGE here, so names that are swapped are NOT tested ***\n"
+            );
+        }
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    swap().unwrap();
+                }
+            });
+            for _ in 0..200_000 {
+                let opened = plain(&directory, "a", READ);
+                if opened.is_err() {
+                    done.store(true, Ordering::Relaxed);
+                }
+                opened.unwrap();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+}

@@ -1,0 +1,54 @@
+//! Keys that lead through symbolic links to directories: other names of objects that have their
+//! own.
+//!
+//! Reading and writing by such a name does what it says. Whoever moves or mirrors objects by S3
+//! takes two keys for two objects, though: a copy from one name to the other, or none since they
+//! are alike already, and then the removal of "the source" would leave nothing. So nothing is
+//! deleted by such a key, and nothing is copied onto itself by it. A key whose last name is such a
+//! link is not written to either ([`find`](crate::facts::place::find)).
+
+use backend::{BackendError, Result};
+use s3_types::BucketName;
+
+use crate::error::Op;
+use crate::facts::place::existing_directory;
+use crate::fs::file_info;
+use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF};
+use crate::tree::bucket::Directory;
+use crate::tree::store::Store;
+
+/// Refuses to delete what is in `opened`, if `path`, as the key has it, led there through a link.
+pub(crate) fn refuse_delete(opened: &Directory, path: &str) -> Result<()> {
+    if opened.path == path { Ok(()) } else { Err(BackendError::OtherName) }
+}
+
+/// Refuses to copy an object onto itself by two different keys. Directories that are mounted in a
+/// second place are found by this, too.
+pub(crate) fn refuse_copy(store: &Store, from: (&BucketName, &str), to: (&BucketName, &str)) -> Result<()> {
+    if from == to {
+        return Ok(());
+    }
+    let from = whereabouts(store, from.0, from.1)?;
+    if from.is_some() && from == whereabouts(store, to.0, to.1)? {
+        return Err(BackendError::SameObject);
+    }
+    Ok(())
+}
+
+/// Device and inode of the directory that has a key's file, or would have it, and the file's name.
+/// `None` if there is no such directory.
+fn whereabouts(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<((u64, u64), String)>> {
+    let bucket = store.bucket(bucket)?;
+    let place = ObjectPath::of(key);
+    let (above, name) = keymap::split(&place.path);
+    let (directory, name) = match existing_directory(&bucket, &place.path)? {
+        Some(directory) => (directory, if place.directory { DIRECTORY_DATA } else { SELF }),
+        None if place.directory => return Ok(None),
+        None => match existing_directory(&bucket, above)? {
+            Some(parent) => (parent, name),
+            None => return Ok(None),
+        },
+    };
+    let id = file_info::of(&directory).op("stat a directory")?.id();
+    Ok(Some((id, name.to_owned())))
+}

@@ -1,0 +1,183 @@
+//! Locks on keys that hold across threads, processes and, on a shared file system, gateways.
+//!
+//! A key's lock is an exclusive `flock` on one of 64 files in `.slipway/locks`, chosen by a hash of
+//! its path. Each holder opens the file for itself, so that threads of one process exclude each
+//! other in the same way as processes do, and a crash releases all. No operation ever holds two of
+//! them (DeleteBucket and the search for lost companions take all, in order), so that keys which
+//! share a file can't deadlock.
+//!
+//! One more file, `40`, is for the few moments in which a file becomes a directory where that takes
+//! two steps ([`conversion`](crate::write::conversion)). It is taken last, by those who convert
+//! with the key's lock, and by listings and the sweep with none.
+//!
+//! Chosen by path, not by the directory's device and inode: machines number devices as they like,
+//! and FUSE inodes, so that two gateways would take different locks for one key. So a directory
+//! that a person renames (or mounts a second time inside the bucket) between being opened and the
+//! lock lets two writers of one file go on side by side. Neither object is torn by that, but of two
+//! conditional writes both may succeed.
+//!
+//! Taken by whatever removes or replaces a name, and by conditional writes. A plain create of a new
+//! key needs none: `link` either makes the name or finds it taken. It takes the lock all the same
+//! where records are in files, which are written before the name, and where a name may be missing
+//! for a moment. Who takes one of a key does so by [`key_lock`](crate::write::key_lock).
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::bucket::Bucket;
+use super::lock_wait::{self, Released};
+use crate::base::seldom::Seldom;
+use crate::base::unique;
+use crate::error::{Fail, Io, Op};
+use crate::fs::locking::try_lock_file;
+use crate::fs::{file_info, resolve};
+use crate::layout::keymap::OWN_DIRECTORY;
+use crate::layout::locks::{LOCK_FILES, name_of, path_of};
+use crate::limits::LOCKS;
+
+/// Held until dropped.
+#[must_use = "the lock is released when it is dropped"]
+pub(crate) struct Lock {
+    #[expect(dead_code, reason = "closing it releases the lock")]
+    file: OwnedFd,
+    /// Dropping it wakes who waits for the lock: behind the file, since fields are dropped in
+    /// order.
+    released: Released,
+}
+
+impl Lock {
+    /// Device of its file, which is that of the bucket.
+    pub fn device(&self) -> u64 {
+        let Released((device, _)) = self.released;
+        device
+    }
+
+    /// Of an open file that is locked. Another try if it no longer has the name by which it was
+    /// opened.
+    pub fn of(file: OwnedFd, directory: impl AsFd, path: &str) -> Result<Self, Fail> {
+        let id = named(&file, directory, path).attempt("stat a lock")?.ok_or(Fail::Retry)?;
+        Ok(Self { file, released: Released(id) })
+    }
+}
+
+/// The number of the lock of a path.
+pub(crate) fn number_of(path: &str) -> u64 {
+    unique::hash(path.as_bytes()) % LOCKS
+}
+
+impl Bucket<'_> {
+    /// Waits for the lock on conversions.
+    pub fn lock_conversions(&self) -> Result<Lock, Fail> {
+        self.lock_number(LOCKS)
+    }
+
+    /// Takes a lock without waiting, for who has another already, which may be the same file;
+    /// `None` if someone has it.
+    pub fn try_lock_number(&self, number: u64) -> Result<Option<Lock>, Fail> {
+        let (file, path) = self.open_lock(number)?;
+        let free = try_lock_file(&file).attempt("lock")?;
+        free.then(|| Lock::of(file, &self.fd, &path)).transpose()
+    }
+
+    /// Waits for one of the locks on keys.
+    pub fn lock_number(&self, number: u64) -> Result<Lock, Fail> {
+        let (file, path) = self.open_lock(number)?;
+        lock_file(self, &file)?;
+        // DeleteBucket takes lock files away; then this one excludes no one any more.
+        Lock::of(file, &self.fd, &path)
+    }
+
+    fn open_lock(&self, number: u64) -> Result<(OwnedFd, String), Fail> {
+        let path = path_of(number);
+        // Without waiting, should someone have put a FIFO there, or hold a lease.
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+        let create = || self.create_own(&path, flags);
+        // Of two that make it at once, network file systems tell one so, O_EXCL or not.
+        let open = || match create() {
+            Err(Errno::EXIST) => create(),
+            result => result,
+        };
+        let file = match open() {
+            Err(Errno::NOENT) => {
+                self.own_directory(LOCK_FILES)?;
+                open()
+            }
+            result => result,
+        };
+        if let Err(Errno::ACCESS | Errno::PERM) = file {
+            tell_whose(self, &path);
+        }
+        let file = file.attempt("open a lock")?;
+        self.hand_over_if_new(&file).attempt("give a lock to its owner")?;
+        Ok((file, path))
+    }
+}
+
+/// Moves the lock files, all of which the caller holds, from an open `.slipway` to `aside`, a
+/// directory in the root. Those who wait for one find that its name is gone and start over.
+/// Removed here, files that are open would keep other names on FUSE and NFS, and so their
+/// directory.
+pub(crate) fn remove_all(own: &OwnedFd, aside: &OwnedFd) -> Result<(), Fail> {
+    match rustix::fs::renameat(own, LOCK_FILES, aside, LOCK_FILES) {
+        Ok(()) | Err(Errno::NOENT) => return Ok(()),
+        // The bucket is a file system of its own.
+        Err(Errno::XDEV) => {}
+        Err(errno) => return Err(errno).attempt("move locks"),
+    }
+    let locks = resolve::plain(own, LOCK_FILES, resolve::DIRECTORY).attempt("open locks")?;
+    for number in 0..=LOCKS {
+        remove(&locks, &name_of(number), rustix::fs::AtFlags::empty())?;
+    }
+    remove(own, LOCK_FILES, rustix::fs::AtFlags::REMOVEDIR)
+}
+
+/// Tells the operator of a lock, or of a directory on the way there, that belongs to another user,
+/// if one does: no one else can mend that.
+fn tell_whose(bucket: &Bucket<'_>, path: &str) {
+    static TOLD: Seldom = Seldom::new(4);
+    let ours = rustix::process::geteuid().as_raw();
+    let above = [path, path.rsplit_once('/').map_or(OWN_DIRECTORY, |(above, _)| above), OWN_DIRECTORY];
+    let theirs = above.into_iter().find_map(|path| {
+        let stat = resolve::plain(&bucket.fd, path, resolve::PLACE).and_then(rustix::fs::fstat).ok()?;
+        (stat.st_uid != ours).then_some((path, stat.st_uid))
+    });
+    let Some((path, owner)) = theirs.filter(|_| TOLD.is_due()) else { return };
+    tracing::error!(
+        path = ?bucket.place().join(path),
+        owner,
+        gateway = ours,
+        "belongs to another user, so that keys which need it as a lock can be neither replaced nor deleted: give it to the \
+         gateway's user (chown)"
+    );
+}
+
+/// Device and inode of an open file that still has the name by which it was opened. Its links do
+/// not tell: FUSE and NFS let a file that is open only seem to be removed.
+fn named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<Option<(u64, u64)>> {
+    let info = file_info::of(file)?;
+    let id = info.id();
+    match file_info::at_following(directory, path) {
+        Ok(named) => Ok((named.id() == id).then_some(id)),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Takes the exclusive lock of an open file of a bucket, and waits for it a while; see
+/// [`lock_wait`].
+pub(crate) fn lock_file(bucket: &Bucket<'_>, file: &OwnedFd) -> Result<(), Fail> {
+    if try_lock_file(file).attempt("lock")? {
+        return Ok(());
+    }
+    lock_wait::wait(&bucket.fd, file, || try_lock_file(file))
+}
+
+fn remove(directory: &OwnedFd, name: &str, flags: rustix::fs::AtFlags) -> Result<(), Fail> {
+    match rustix::fs::unlinkat(directory, name, flags) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        // Someone makes new ones already.
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Err(Fail::Retry),
+        Err(errno) => Err(errno).attempt("remove a lock"),
+    }
+}

@@ -1,0 +1,260 @@
+//! Waiting for a `flock` that someone else has, for as long as is good for the rest.
+//!
+//! Whoever may write to a bucket's directory can hold its locks for ever, so that no thread may
+//! wait for one without end, and only so many may wait at all: they are what everyone's requests
+//! run on. The kernel's own waiting can't be ended without a signal. So waiters line up in the
+//! process: the first of each line tries again and again, with growing pauses, and is woken at once
+//! by a holder of the same process.
+
+use std::cell::Cell;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread, ThreadId};
+use std::time::{Duration, Instant};
+
+use backend::BackendError;
+use rustix::fd::AsFd;
+
+use crate::error::{Fail, Io, Op};
+use crate::fs::file_info;
+use crate::limits::{
+    LOCK_PAUSE_MAX, LOCK_PAUSE_MIN, LOCK_SWEEP_WAIT_MAX, LOCK_WAIT_MAX, LOCK_WAITERS_MAX, LOCK_WAITERS_OF_ALL,
+};
+
+/// Device and inode.
+type Id = (u64, u64);
+
+const BUSY: BackendError = BackendError::Busy("patience with a lock that is held");
+
+/// Tries until it succeeds, for a lock file that someone has. [`BackendError::Busy`] if that takes
+/// too long, or if too many wait for locks of the same bucket.
+pub(crate) fn wait(
+    bucket: impl AsFd,
+    file: impl AsFd,
+    mut lock: impl FnMut() -> Io<bool>,
+) -> Result<(), Fail> {
+    let id =
+        |file: rustix::fd::BorrowedFd<'_>| file_info::of(file).map(|info| info.id()).attempt("stat a lock");
+    let begun = Instant::now();
+    let most = BUDGET.get().unwrap_or(LOCK_WAIT_MAX);
+    let spend = || BUDGET.set(BUDGET.get().map(|budget| budget.saturating_sub(begun.elapsed())));
+    let turn = Turn::take(id(bucket.as_fd())?, id(file.as_fd())?)?;
+    let mut pause = LOCK_PAUSE_MIN;
+    loop {
+        let first = turn.is_first();
+        if first && lock().attempt("lock")? {
+            spend();
+            return Ok(());
+        }
+        let left = most.saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            spend();
+            return Err(BUSY.into());
+        }
+        // Those behind are woken when their turn comes.
+        thread::park_timeout(if first { left.min(pause) } else { left });
+        if first {
+            pause = (pause * 2).min(LOCK_PAUSE_MAX);
+        }
+    }
+}
+
+thread_local! {
+    /// How long this thread may still wait for locks, if it is in a hurry.
+    static BUDGET: Cell<Option<Duration>> = const { Cell::new(None) };
+}
+
+/// Until it is dropped, its thread waits for locks a few seconds in all: for work on many things,
+/// some of which go by without a lock.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Hurry(());
+
+impl Hurry {
+    pub fn begin() -> Self {
+        BUDGET.set(Some(LOCK_SWEEP_WAIT_MAX));
+        Self(())
+    }
+
+    /// True if this thread is in a hurry and may wait no longer.
+    pub fn is_over() -> bool {
+        BUDGET.get().is_some_and(|left| left.is_zero())
+    }
+}
+
+impl Drop for Hurry {
+    fn drop(&mut self) {
+        BUDGET.set(None);
+    }
+}
+
+/// Wakes who waits for a lock when it is dropped. To be dropped after the lock is.
+#[derive(Debug)]
+pub(crate) struct Released(pub Id);
+
+impl Drop for Released {
+    fn drop(&mut self) {
+        if WAITERS.load(SeqCst) > 0
+            && let Some(line) = lines().of_file.get(&self.0)
+        {
+            wake_first(line);
+        }
+    }
+}
+
+/// How many wait, so that a lock no one waits for is released without a look at the lines.
+static WAITERS: AtomicUsize = AtomicUsize::new(0);
+static LINES: LazyLock<Mutex<Lines>> = LazyLock::new(Mutex::default);
+
+#[derive(Debug, Default)]
+struct Lines {
+    of_file: HashMap<Id, VecDeque<Thread>>,
+    /// How many wait for locks of each bucket.
+    of_bucket: HashMap<Id, usize>,
+}
+
+fn lines() -> MutexGuard<'static, Lines> {
+    LINES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn wake_first(line: &VecDeque<Thread>) {
+    if let Some(first) = line.front() {
+        first.unpark();
+    }
+}
+
+/// This thread's place in the line for a lock.
+struct Turn {
+    bucket: Id,
+    file: Id,
+    thread: ThreadId,
+}
+
+impl Turn {
+    fn take(bucket: Id, file: Id) -> Result<Self, BackendError> {
+        let mut lines = lines();
+        let waiting = lines.of_bucket.get(&bucket).copied().unwrap_or(0);
+        if waiting >= LOCK_WAITERS_MAX || WAITERS.load(SeqCst) >= LOCK_WAITERS_OF_ALL {
+            return Err(BUSY);
+        }
+        // Before the first try: a holder who misses this has released the lock by then.
+        WAITERS.fetch_add(1, SeqCst);
+        lines.of_bucket.insert(bucket, waiting + 1);
+        let thread = thread::current();
+        let turn = Self { bucket, file, thread: thread.id() };
+        lines.of_file.entry(file).or_default().push_back(thread);
+        Ok(turn)
+    }
+
+    fn is_first(&self) -> bool {
+        let first = lines().of_file.get(&self.file).and_then(|line| line.front().map(Thread::id));
+        first == Some(self.thread)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut lines = lines();
+        WAITERS.fetch_sub(1, SeqCst);
+        if let Some(count) = lines.of_bucket.get_mut(&self.bucket) {
+            *count -= 1;
+            if *count == 0 {
+                lines.of_bucket.remove(&self.bucket);
+            }
+        }
+        if let Some(line) = lines.of_file.get_mut(&self.file) {
+            line.retain(|thread| thread.id() != self.thread);
+            wake_first(line);
+            if line.is_empty() {
+                lines.of_file.remove(&self.file);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::mpsc;
+
+    use rustix::fs::{FlockOperation, flock};
+
+    use super::*;
+    use crate::base::options::SweepOptions;
+    use crate::layout::locks::path_of;
+    use crate::limits::LOCKS;
+    use crate::maintenance::sweep;
+    use crate::testing::Scene;
+
+    /// As whoever may write to the bucket can do from another process: these descriptors are none
+    /// of [`crate::tree::lock::Lock`]'s.
+    fn hold_all(scene: &Scene) -> Vec<fs::File> {
+        fs::create_dir_all(scene.own_path().join("locks")).unwrap();
+        let hold = |number| {
+            let file = fs::File::create(scene.path().join(path_of(number))).unwrap();
+            flock(&file, FlockOperation::LockExclusive).unwrap();
+            file
+        };
+        (0..=LOCKS).map(hold).collect()
+    }
+
+    #[test]
+    fn only_so_many_wait_and_those_not_for_ever() {
+        let scene = Scene::new();
+        scene.put("a", b"1").unwrap();
+        let held = hold_all(&scene);
+        let begun = Instant::now();
+        let (told, results) = mpsc::channel();
+        thread::scope(|scope| {
+            for _ in 0..LOCK_WAITERS_MAX + 5 {
+                let (told, scene) = (told.clone(), &scene);
+                scope.spawn(move || told.send((scene.put("a", b"2"), begun.elapsed())));
+            }
+            let mut at_once = 0;
+            for _ in 0..LOCK_WAITERS_MAX + 5 {
+                let (result, after) = results.recv().unwrap();
+                assert!(matches!(result, Err(BackendError::Busy(_))), "{result:?}");
+                assert!(after < LOCK_WAIT_MAX * 3);
+                at_once += usize::from(after < LOCK_WAIT_MAX);
+            }
+            assert_eq!(at_once, 5);
+        });
+        drop(held);
+        scene.put("a", b"3").unwrap();
+        assert_eq!(scene.get("a").unwrap(), b"3");
+    }
+
+    #[test]
+    fn a_lock_that_another_process_releases_is_taken_soon() {
+        let scene = Scene::new();
+        scene.put("a", b"1").unwrap();
+        let held = hold_all(&scene);
+        thread::scope(|scope| {
+            let put = scope.spawn(|| scene.put("a", b"2"));
+            thread::sleep(LOCK_WAIT_MAX / 4);
+            assert!(!put.is_finished());
+            drop(held);
+            put.join().unwrap().unwrap();
+        });
+    }
+
+    /// However many things want locks that can't be had, a sweep waits for a moment in all.
+    #[test]
+    fn a_sweep_does_not_wait_for_each_lock() {
+        let scene = Scene::new();
+        fs::create_dir_all(scene.own_path().join("staging")).unwrap();
+        for number in 0..20 {
+            fs::create_dir(scene.path().join(format!("d{number}"))).unwrap();
+            let note = scene.path().join(format!(".slipway/staging/{number:032x}"));
+            std::os::unix::fs::symlink(format!("0:d{number}"), note).unwrap();
+        }
+        let held = hold_all(&scene);
+        let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
+        let begun = Instant::now();
+        assert!(matches!(sweep::sweep(&scene.store, &scene.name, &options), Err(BackendError::Busy(_))));
+        assert!(begun.elapsed() < LOCK_SWEEP_WAIT_MAX * 3);
+        drop(held);
+        assert_eq!(sweep::sweep(&scene.store, &scene.name, &options).unwrap().staging, 20);
+    }
+}

@@ -1,0 +1,58 @@
+//! What is ours in a directory of keys.
+//!
+//! Others may write there too, and may rename what belongs to somebody else to a name as we give
+//! it: a name proves nothing. What is made there is only given away, or written in, if it still is
+//! what was made.
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::AtFlags;
+use s3_types::UnixAccount;
+
+use super::bucket::Bucket;
+use super::made::Before;
+use crate::error::{Fail, Io, Op};
+use crate::fs::file_info;
+use crate::fs::reading::is_empty;
+use crate::fs::resolve::{self, DIRECTORY};
+
+/// True for the account of this program, or that of the gateway that made `.slipway`: root may
+/// sweep for another, and a file system may have another number for us.
+pub(crate) fn is_our_account(bucket: &Bucket<'_>, uid: u32) -> Io<bool> {
+    Ok(uid == rustix::process::geteuid().as_raw() || uid == rustix::fs::fstat(bucket.own()?)?.st_uid)
+}
+
+/// True if a name is that of something that belongs to us.
+pub(crate) fn is_at(bucket: &Bucket<'_>, above: impl AsFd, name: &str) -> Result<bool, Fail> {
+    let name = file_info::one_name(name).attempt("look up a name")?;
+    let stat = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW).attempt("look up a name")?;
+    is_our_account(bucket, stat.st_uid).attempt("look for the owner")
+}
+
+/// Opens a directory that was made after `before`, to be given to `owner`. An error if another is
+/// in its place: theirs must not be given away.
+pub(crate) fn open_new(
+    bucket: &Bucket<'_>,
+    above: impl AsFd,
+    name: &str,
+    owner: Option<UnixAccount>,
+    before: Before,
+) -> Result<OwnedFd, Fail> {
+    let directory = match resolve::plain(&above, name, DIRECTORY).attempt("open a directory") {
+        Ok(directory) => directory,
+        Err(error) => {
+            // Nothing is in it yet.
+            if is_at(bucket, &above, name).unwrap_or(false) {
+                let _ = rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR);
+            }
+            return Err(error);
+        }
+    };
+    before.check(&directory)?;
+    let uid = rustix::fs::fstat(&directory).attempt("stat a directory")?.st_uid;
+    let ours = match owner {
+        Some(_) => uid == rustix::process::geteuid().as_raw(),
+        None => is_our_account(bucket, uid).attempt("look for the owner")?,
+    };
+    let opened = resolve::plain(&directory, "", DIRECTORY).attempt("open a directory")?;
+    if ours && is_empty(opened).attempt("read a directory")? { Ok(directory) } else { Err(Fail::Retry) }
+}

@@ -1,0 +1,277 @@
+//! `.slipway`: what is the bucket's own, opened and made.
+//!
+//! Its mark ([`marks`]) is set before the directory has its name, in DIR if that is possible: there
+//! the sweep finds what a crash leaves. (In the bucket, `fsck` does.) One that has the name already
+//! never gets it from us, not even if nothing is in it: it could be renamed back, be filled by its
+//! owner, and come here once more.
+
+use std::borrow::Cow;
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
+
+use super::bucket::Bucket;
+use super::made::{Before, open_made};
+use super::marks;
+use super::trust::Purpose;
+use crate::error::{Fail, Io, Op};
+use crate::fs::linking::{create_whole, move_to_free};
+use crate::fs::reading::{is_empty, leaves_traits};
+use crate::fs::resolve::{self, DIRECTORY, PLACE};
+use crate::fs::{file_info, removing};
+use crate::layout::aside::aside_of_nothing;
+use crate::layout::keymap::{OWN_DIRECTORY, join};
+use crate::layout::mark::FILE;
+use crate::layout::scattered::scattered_name;
+use crate::layout::staged::STAGING;
+
+impl Bucket<'_> {
+    /// Opens `.slipway`; NOENT if there is none. Names in it are changed by way of this: whoever
+    /// may write in the bucket can put a link in its place, which a path of several names would
+    /// follow. EPERM if it is not as we make it ([`Bucket::vouch`]).
+    pub fn own(&self) -> Io<OwnedFd> {
+        self.own_for(Purpose::Work)
+    }
+
+    /// [`Bucket::own`] for a purpose.
+    pub fn own_for(&self, purpose: Purpose) -> Io<OwnedFd> {
+        let own = self.open_own(OWN_DIRECTORY)?;
+        self.vouch(&own, OWN_DIRECTORY, purpose)?;
+        Ok(own)
+    }
+
+    /// Opens a directory of the bucket's own at a path, whatever it looks like; EPERM, which the
+    /// operator is told, if something else stands there or is mounted there.
+    pub fn open_own(&self, path: &str) -> Io<OwnedFd> {
+        self.create_own(path, DIRECTORY)
+    }
+
+    /// [`Bucket::open_own`] of a file, which `flags` may create.
+    pub fn create_own(&self, path: &str, flags: OFlags) -> Io<OwnedFd> {
+        // The kernel takes no mode of what is not made.
+        let mode = if flags.contains(OFlags::CREATE) { 0o600 } else { 0 };
+        resolve::create_here(&self.fd, path, flags, Mode::from_raw_mode(mode))
+            .map_err(|errno| self.obstacle(path, errno))
+    }
+
+    /// EPERM if an error comes from what stands in the place of `.slipway` or of a directory in it.
+    fn obstacle(&self, path: &str, errno: Errno) -> Errno {
+        if !matches!(errno, Errno::LOOP | Errno::NOTDIR | Errno::XDEV) {
+            return errno;
+        }
+        let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+        let is_directory = |path: &str| {
+            let place = resolve::create_here(&self.fd, path, PLACE | OFlags::NOFOLLOW, Mode::empty());
+            place.and_then(file_info::of).map(|info| info.is_directory())
+        };
+        // What is deeper is looked at by who opens it.
+        let stranger = ends.take(2).map(|end| &path[..end]).find(|path| match is_directory(path) {
+            Ok(is_directory) => !is_directory,
+            Err(errno) => matches!(errno, Errno::LOOP | Errno::NOTDIR | Errno::XDEV),
+        });
+        let Some(stranger) = stranger else { return errno };
+        self.tell_of_obstacle(stranger);
+        Errno::PERM
+    }
+
+    /// Opens `.slipway/NAME`, or what is deeper in there; NOENT if there is none, EPERM if it is
+    /// not as we make it.
+    pub fn own_existing(&self, name: &str) -> Io<OwnedFd> {
+        let path = join(OWN_DIRECTORY, name);
+        let directory = self.open_own(&path)?;
+        self.vouch(&directory, &path, Purpose::Work)?;
+        Ok(directory)
+    }
+
+    /// Opens `.slipway/NAME`, making it if needed.
+    pub fn own_directory(&self, name: &str) -> Result<OwnedFd, Fail> {
+        match self.own_existing(name) {
+            Err(Errno::NOENT) => {}
+            result => return result.attempt("open a directory of the bucket's own"),
+        }
+        let own = open_or_make(self)?;
+        self.make_own_directory(&own, name, &join(OWN_DIRECTORY, name))
+    }
+
+    /// Opens `.slipway/staging`, making it if needed.
+    pub fn staging_directory(&self) -> Result<OwnedFd, Fail> {
+        self.own_directory(STAGING)
+    }
+
+    /// Opens `.slipway/NAME`, in which things may be removed; NOENT if there is none, EPERM if it
+    /// is not as we make it.
+    pub fn open_for_removal(&self, name: &str) -> Io<OwnedFd> {
+        let own = self.own_for(Purpose::Removal)?;
+        let directory = resolve::create_here(own, name, DIRECTORY, Mode::empty())?;
+        self.vouch(&directory, &join(OWN_DIRECTORY, name), Purpose::Work)?;
+        Ok(directory)
+    }
+
+    /// [`Bucket::open_for_removal`]; `None` if the bucket never had any.
+    pub fn find_for_removal(&self, name: &str) -> backend::Result<Option<OwnedFd>> {
+        match self.open_for_removal(name) {
+            Err(Errno::NOENT) => Ok(None),
+            result => result.map(Some).op("open a directory of the bucket's own"),
+        }
+    }
+
+    fn make_own_directory(&self, above: &OwnedFd, name: &str, path: &str) -> Result<OwnedFd, Fail> {
+        let made = match rustix::fs::mkdirat(above, name, Mode::from_raw_mode(0o700)) {
+            Ok(()) => true,
+            Err(Errno::EXIST) => false,
+            Err(errno) => return Err(errno).attempt("make a directory of the bucket's own"),
+        };
+        let directory = resolve::create_here(above, name, DIRECTORY, Mode::empty());
+        let directory = directory.attempt("open a directory of the bucket's own")?;
+        self.vouch(&directory, path, Purpose::Work).attempt("use a directory of the bucket's own")?;
+        if made {
+            self.hand_over_if_new(&directory).attempt("give a directory to its owner")?;
+            self.sync_made(above)?;
+        }
+        Ok(directory)
+    }
+
+    /// Puts on disk what was made in a directory just now, if the durability level says so.
+    pub fn sync_made(&self, directory: impl AsFd) -> Result<(), Fail> {
+        if self.store.options.durability.syncs_names()
+            && let Err(errno) = rustix::fs::fsync(directory)
+        {
+            // The first flush of a directory there ever was: the file system may lack them. What
+            // was made is there by now, so that this comes here no more than once for each.
+            self.try_device()?;
+            return Err(errno).attempt("sync a directory");
+        }
+        Ok(())
+    }
+
+    /// Gives an open file or directory that was made in `.slipway` just now to the owner of that,
+    /// if this is root on behalf of another.
+    pub fn hand_over(&self, made: impl AsFd) -> Io<()> {
+        if !self.store.hands_over {
+            return Ok(());
+        }
+        let owner = rustix::fs::fstat(self.own()?)?;
+        rustix::fs::fchown(made, Some(Uid::from_raw(owner.st_uid)), Some(Gid::from_raw(owner.st_gid)))
+    }
+
+    /// [`write_whole`](crate::fs::linking::write_whole) in `.slipway`. It belongs to the owner of
+    /// that, also if this is root on behalf of another.
+    pub fn write_own(&self, directory: impl AsFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fail> {
+        let content = |file: &OwnedFd| self.hand_over(file).map(|()| Cow::Borrowed(bytes));
+        create_whole(directory, name, 0o600, sync, content)
+    }
+
+    /// [`Bucket::hand_over`] of what may have been made just now, if it is as it would be then:
+    /// someone may have put another thing there.
+    pub fn hand_over_if_new(&self, opened: impl AsFd) -> Io<()> {
+        if !self.store.hands_over {
+            return Ok(());
+        }
+        let stat = rustix::fs::fstat(&opened)?;
+        let empty = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => stat.st_size == 0 && stat.st_nlink == 1,
+            FileType::Directory => is_empty(resolve::plain(&opened, "", DIRECTORY)?)?,
+            _ => false,
+        };
+        let ours = stat.st_uid == rustix::process::geteuid().as_raw();
+        if empty && ours { self.hand_over(opened) } else { Ok(()) }
+    }
+}
+
+/// Removes an open, empty `.slipway` of a bucket, and its mark. That stays if the directory does.
+pub(crate) fn remove_marked(bucket: &Bucket<'_>, own: &OwnedFd) -> Io<()> {
+    let unmarked = rustix::fs::unlinkat(own, FILE, AtFlags::empty());
+    let removed = removing::remove_directory(&bucket.fd, OWN_DIRECTORY);
+    if removed.is_err() && unmarked.is_ok() {
+        marks::set(bucket.store, own)?;
+    }
+    removed
+}
+
+/// Opens `.slipway`, making it if needed.
+pub(crate) fn open_or_make(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
+    match bucket.own() {
+        Err(Errno::NOENT) => {}
+        result => {
+            let own = result.attempt("open a directory of the bucket's own")?;
+            // An empty one without the mark makes way: whoever can have put it there could have
+            // removed it as well.
+            let makes_way = || Ok::<_, Errno>(!marks::is_set(&own, &rustix::fs::fstat(&own)?)?);
+            if makes_way() != Ok(true)
+                || rustix::fs::unlinkat(&bucket.fd, OWN_DIRECTORY, AtFlags::REMOVEDIR).is_err()
+            {
+                return Ok(own);
+            }
+        }
+    }
+    if make(bucket)? {
+        bucket.sync_made(&*bucket.fd)?;
+    }
+    // By its name: others may have given that to another one by now.
+    bucket.own().attempt("open a directory of the bucket's own")
+}
+
+/// Makes `.slipway`. False if someone else was faster.
+fn make(bucket: &Bucket<'_>) -> Result<bool, Fail> {
+    let root = &bucket.store.root;
+    // In DIR the sweep finds what a crash leaves, without reading all of the bucket. Not where that
+    // gives it a group or an ACL, which what is staged in there would have.
+    if !leaves_traits(root) {
+        match make_in(bucket, root, &aside_of_nothing()) {
+            // The bucket is a file system of its own, or DIR another user's.
+            Ok(Err(Errno::XDEV | Errno::ACCESS | Errno::PERM | Errno::ROFS)) => {}
+            result => return result?.attempt("name a directory of the bucket's own"),
+        }
+    }
+    make_in(bucket, &bucket.fd, &scattered_name())?.attempt("name a directory of the bucket's own")
+}
+
+/// Makes `.slipway` under a name in `above`, and moves it to its place.
+fn make_in(bucket: &Bucket<'_>, above: &OwnedFd, prepared: &str) -> Result<Io<bool>, Fail> {
+    let before = Before::making();
+    if let Err(errno) = rustix::fs::mkdirat(above, prepared, Mode::from_raw_mode(0o700)) {
+        return Ok(Err(errno));
+    }
+    let made = prepare(bucket, above, prepared, before);
+    let moved = match &made {
+        Ok(_) => match move_to_free(above, prepared, &bucket.fd, OWN_DIRECTORY) {
+            // Someone else was faster.
+            Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => Ok(false),
+            result => result.map(|()| true),
+        },
+        Err(_) => Ok(false),
+    };
+    if moved != Ok(true) {
+        if let Ok(made) = &made {
+            let _ = rustix::fs::unlinkat(made, FILE, AtFlags::empty());
+        }
+        let _ = rustix::fs::unlinkat(above, prepared, AtFlags::REMOVEDIR);
+    }
+    let made = made?;
+    if moved == Ok(true) {
+        // Not before: what finds out why a directory can't be flushed needs a `.slipway`.
+        bucket.sync_made(&made)?;
+    }
+    Ok(moved)
+}
+
+/// Gives what was made after `before` its owner and the mark. An error if another is in its place.
+pub(crate) fn prepare(
+    bucket: &Bucket<'_>,
+    above: impl AsFd,
+    prepared: &str,
+    before: Before,
+) -> Result<OwnedFd, Fail> {
+    let own = match open_made(above, prepared, before) {
+        Err(Errno::AGAIN) => return Err(Fail::Retry),
+        result => result.attempt("open a directory of the bucket's own")?,
+    };
+    bucket.vouch(&own, prepared, Purpose::Work).attempt("use a directory of the bucket's own")?;
+    if bucket.store.hands_over {
+        marks::give_to_owner_of(&bucket.fd, &own).attempt("give a directory to its owner")?;
+    }
+    marks::set(bucket.store, &own).attempt("mark a directory of the bucket's own")?;
+    Ok(own)
+}

@@ -1,0 +1,179 @@
+//! Whether the directory that is served is still where its path leads.
+//!
+//! It is opened once. A file system that is mounted over it later (a volume that comes late at
+//! boot), or unmounted from it lazily, leaves the gateway with a directory that no one else
+//! reaches: what it writes there is lost to all, and was acknowledged. So as long as the path leads
+//! elsewhere, nothing is served ([`BackendError::Unavailable`]).
+//!
+//! The kernel tells of each change of the mount table (`poll` of `/proc/self/mountinfo`), upon
+//! which the path is looked at; it is looked at each second besides, for the directory may be
+//! renamed, too. No request makes a call for it. Buckets need nothing of the kind: they are opened
+//! by their names each time, and so by way of what is mounted over them.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use backend::{BackendError, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxAttributes, StatxFlags};
+use rustix::io::Errno;
+
+use crate::error::Io;
+use crate::fs::file_info::{self, FileInfo};
+
+/// How often the path is looked at, whatever the kernel tells.
+const INTERVAL: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+/// So long after a change of the mount table the next one is waited for: where there are many, that
+/// is how often.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Where the tree is, and whether it is still there.
+#[derive(Debug)]
+pub(crate) struct Presence {
+    path: PathBuf,
+    /// The same without links and `..`, as the mount table names it.
+    place: PathBuf,
+    /// Inode numbers tell directories of its file system apart.
+    by_inode: bool,
+    gone: AtomicBool,
+}
+
+impl Presence {
+    pub fn new(path: &Path, by_inode: bool) -> Self {
+        // What the process's directory is may change.
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let place = path.canonicalize().unwrap_or_else(|_| path.clone());
+        Self { path, place, by_inode, gone: AtomicBool::new(false) }
+    }
+
+    /// Where the tree is, without links and `..`.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// An error while the path leads elsewhere.
+    pub fn check(&self) -> Result<()> {
+        if self.gone.load(Relaxed) {
+            return Err(BackendError::Unavailable(
+                "the directory that is served is not where its path leads",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Looks where the path leads, and tells the operator if that has changed.
+    pub fn look(&self, root: impl AsFd) {
+        let there = file_info::of_path(&self.path);
+        let Some(gone) = self.is_gone(file_info::of(root), there) else { return };
+        let path = &self.path;
+        match (self.gone.swap(gone, Relaxed), gone) {
+            (false, true) => tracing::error!(
+                ?path,
+                "another directory is there than the one that was opened at the start: something was mounted over it, or it was \
+                 unmounted, or moved. All requests are refused (503) until that is undone, or this is started anew"
+            ),
+            (true, false) => {
+                tracing::warn!(
+                    ?path,
+                    "the directory that was opened at the start is there again: served as before"
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// `None` if it can't be told.
+    fn is_gone(&self, opened: Io<FileInfo>, there: Io<FileInfo>) -> Option<bool> {
+        match (opened, there) {
+            (Ok(opened), Ok(there)) => {
+                Some(opened.device != there.device || (self.by_inode && opened.inode != there.inode))
+            }
+            (Ok(_), Err(Errno::NOENT | Errno::NOTDIR)) => Some(true),
+            // A FUSE daemon that ended, or a share that was removed, and something else is in its
+            // place.
+            (Err(Errno::NOTCONN | Errno::STALE), Ok(_)) => Some(true),
+            // Who can't look can't tell: a server that does not answer, a path that this user may
+            // not go.
+            _ => None,
+        }
+    }
+}
+
+/// The work of a thread that watches a tree until it is dropped.
+pub(crate) struct Watch<T> {
+    /// At each change of the mount table.
+    pub look: fn(&T),
+    /// At each interval.
+    pub look_after: fn(&T),
+}
+
+/// Watches from now on.
+pub(crate) fn watch<T: Send + Sync + 'static>(tree: &Arc<T>, watch: Watch<T>) -> io::Result<()> {
+    let tree = Arc::downgrade(tree);
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    // Without /proc there is the interval.
+    let mounts = rustix::fs::open("/proc/self/mountinfo", flags, Mode::empty()).ok();
+    thread::Builder::new().name("presence".to_owned()).spawn(move || run(&tree, &watch, mounts.as_ref()))?;
+    Ok(())
+}
+
+fn run<T>(tree: &Weak<T>, watch: &Watch<T>, mounts: Option<&OwnedFd>) {
+    loop {
+        let Some(alive) = tree.upgrade() else { return };
+        (watch.look_after)(&alive);
+        drop(alive);
+        let mut watched: Vec<_> =
+            mounts.iter().map(|mounts| PollFd::new(mounts, PollFlags::PRI | PollFlags::ERR)).collect();
+        match poll(&mut watched, Some(&INTERVAL)) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => {
+                let Some(alive) = tree.upgrade() else { return };
+                // At once: the pause is for those that follow.
+                (watch.look)(&alive);
+                drop(alive);
+                thread::sleep(PAUSE);
+            }
+            Err(_) => thread::sleep(Duration::from_secs(1)),
+        }
+    }
+}
+
+/// Where something is mounted, as far as this process sees. Nothing without /proc.
+pub(crate) fn mount_points() -> Vec<PathBuf> {
+    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let points =
+        table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    points.map(|point| PathBuf::from(OsString::from_vec(unescaped(point)))).collect()
+}
+
+/// The kernel writes white space and backslashes as `\040`.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..3).filter(|digits| *first == b'\\' && digits.iter().all(u8::is_ascii_digit));
+        let byte = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        plain.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[3..] } else { after };
+    }
+    plain
+}
+
+/// True if a directory is where something is mounted.
+pub(crate) fn is_mount_point(directory: impl AsFd) -> Io<bool> {
+    let stat = rustix::fs::statx(&directory, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?;
+    if stat.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) {
+        return Ok(stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT));
+    }
+    // Before Linux 5.8.
+    let above = rustix::fs::openat(&directory, "..", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let (here, above) = (file_info::of(directory)?, file_info::of(above)?);
+    Ok(here.device != above.device || here.inode == above.inode)
+}

@@ -1,0 +1,437 @@
+//! The tree as a whole: its root, and what its file system can do.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use backend::BackendError;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, RawDir, XattrFlags};
+use rustix::io::Errno;
+use rustix::thread::CapabilitySet;
+
+use super::format::{self, FormatError};
+use super::presence::{self, Presence};
+use crate::base::options::{Metadata, Options};
+use crate::base::unique;
+use crate::error::{Io, storage_error};
+use crate::fs::file_info::{self, FileIdentity, FileInfo};
+use crate::fs::files;
+use crate::fs::linking::write_whole;
+use crate::fs::resolve::{self, DIRECTORY, PLACE};
+use crate::layout::keymap::{OWN_DIRECTORY, join};
+use crate::layout::records::ATTRIBUTE;
+use crate::layout::tree::METADATA;
+use crate::limits::{ENTRIES_READ_BYTES, METADATA_LOOKS_MAX};
+use crate::record;
+use crate::volume::clock::Clocks;
+use crate::volume::journal;
+use crate::volume::kind::{FileSystem, Volume};
+use crate::volume::trials::{Lack, Tried};
+
+/// Why a directory can't be served.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", path.display())]
+pub struct OpenError {
+    path: PathBuf,
+    reason: OpenReason,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum OpenReason {
+    #[error("cannot be opened: {0}")]
+    Open(Errno),
+    #[error("the kernel refuses openat2, which needs Linux 5.6 and a sandbox that knows it: {0}")]
+    NoOpenat2(Errno),
+    #[error("cannot be served: {}", .0.sentence())]
+    Lacks(Lack),
+    #[error("cannot be served: nothing is mounted there, which --require-mount asks for")]
+    NotMounted,
+    #[error("cannot be served with records in attributes: it was served with --metadata sidecar before")]
+    HasSidecars,
+    #[error(
+        "cannot be served with --metadata sidecar: {0} has its record in an attribute, which would not be seen any more. Serve it \
+         without that option, or copy its objects to another tree through S3"
+    )]
+    HasAttributes(String),
+    #[error("{0} says {1:?} of where records are kept, which this version does not know")]
+    UnknownMetadata(String, String),
+    #[error("{0}: {1}")]
+    Format(String, FormatError),
+    #[error("cannot be served: that its records are in files cannot be noted in {0}: {1}")]
+    Note(String, String),
+    #[error(
+        "files cannot be given to their requesters: that takes the capabilities CAP_CHOWN and, to go on reading and replacing \
+         them, CAP_DAC_OVERRIDE; root has both"
+    )]
+    NoChown,
+    #[error("cannot be served: no thread for what goes on in the background: {0}")]
+    NoThread(std::io::Error),
+    #[error("cannot be served: what its file system can do cannot be tried: {0}")]
+    Trial(Errno),
+    #[error("cannot be served: its extended attributes cannot be written: {0}")]
+    Attributes(Errno),
+}
+
+impl OpenError {
+    /// Where the file system can't do what is asked of it.
+    pub(crate) fn lacking(root: &Path, lack: Lack) -> Self {
+        Self { path: root.to_owned(), reason: OpenReason::Lacks(lack) }
+    }
+
+    /// Where that can't be found out.
+    pub(crate) fn no_trial(root: &Path, errno: Errno) -> Self {
+        Self { path: root.to_owned(), reason: OpenReason::Trial(errno) }
+    }
+
+    /// Where there is no thread to be had.
+    pub(crate) fn no_thread(root: &Path, error: std::io::Error) -> Self {
+        Self { path: root.to_owned(), reason: OpenReason::NoThread(error) }
+    }
+}
+
+/// An open tree.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub root: OwnedFd,
+    pub options: Options,
+    /// `st_dev` of the root; a bucket that is a mount point has another.
+    pub device: u64,
+    pub volume: Volume,
+    /// See [`Store::keeps_order`].
+    ordered: bool,
+    clocks: Clocks,
+    sidecars: bool,
+    /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on
+    /// trees that someone else serves.
+    pub hands_over: bool,
+    pub presence: Presence,
+    /// What was found out about devices that are not the root's.
+    pub tried: Mutex<HashMap<u64, Tried>>,
+    /// Devices that keep no modes; `None` where that can't be tried, since nothing may be written.
+    pub modeless: Option<Mutex<HashSet<u64>>>,
+}
+
+impl Store {
+    /// Opens the tree at `root` and checks that objects can be kept there.
+    pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
+        if options.chown && !may_chown() {
+            return Err(OpenError { path: root.to_owned(), reason: OpenReason::NoChown });
+        }
+        let store = Self { modeless: Some(Mutex::default()), ..Self::attach(root, options)? };
+        let checked = if store.sidecars { note_sidecars(&store.root) } else { check_attributes(&store.root) };
+        checked.map_err(|reason| OpenError { path: root.to_owned(), reason })?;
+        store.measure_clocks();
+        Ok(store)
+    }
+
+    /// Compares this machine's clock with the one that sets times in the tree, if that may be
+    /// another. What was known counts until then.
+    pub fn measure_clocks(&self) {
+        if self.volume.kind.is_local() {
+            return;
+        }
+        let changed_ns = || file_info::fresh(&self.root).ok().map(|info| info.changed_ns);
+        self.clocks.measure(if self.sidecars {
+            time_of_new_file(&self.root).ok()
+        } else {
+            let before = changed_ns();
+            // A change that leaves nothing.
+            let _ = check_attributes(&self.root);
+            changed_ns().filter(|after| Some(*after) != before)
+        });
+    }
+
+    /// What is to be looked at now and then, while the tree is served.
+    pub fn look_after(&self) {
+        self.presence.look(&self.root);
+        if self.clocks.was_set() {
+            self.measure_clocks();
+        }
+    }
+
+    /// [`Store::open`] for a command that root may run on a tree which another user serves.
+    pub fn open_as_tool(root: &Path, options: Options) -> Result<Self, OpenError> {
+        Self::open(root, options).map(Self::handing_over)
+    }
+
+    /// Whatever is made in `.slipway` goes to its owner from now on, if this is root.
+    pub fn handing_over(self) -> Self {
+        Self { hands_over: rustix::process::geteuid().is_root(), ..self }
+    }
+
+    /// [`Store::open`] for those who may only look: without the check, which writes.
+    pub fn attach(root: &Path, options: Options) -> Result<Self, OpenError> {
+        let fail = |reason| OpenError { path: root.to_owned(), reason };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(root, flags, Mode::empty()).map_err(|e| fail(OpenReason::Open(e)))?;
+        resolve::plain(&fd, "", DIRECTORY).map_err(|e| fail(OpenReason::NoOpenat2(e)))?;
+        let opened = |e| fail(OpenReason::Open(e));
+        if options.require_mount && !presence::is_mount_point(&fd).map_err(opened)? {
+            return Err(fail(OpenReason::NotMounted));
+        }
+        let device = file_info::of(&fd).map_err(opened)?.device;
+        let volume = Volume::of(&fd).map_err(opened)?;
+        let ordered = journal::keeps_order(&fd, device).map_err(opened)?;
+        // Before anything else is taken from the tree, or written to it.
+        let format = format::check_at(&fd).map_err(opened)?;
+        format.map_err(|error| fail(OpenReason::Format(join(OWN_DIRECTORY, format::FILE), error)))?;
+        let noted = noted_metadata(&fd).map_err(fail)?;
+        let sidecars = match (options.metadata, noted) {
+            (Some(Metadata::Xattr), Some(Metadata::Sidecar)) => return Err(fail(OpenReason::HasSidecars)),
+            (Some(Metadata::Sidecar), None) => match has_attributes(&fd).map_err(opened)? {
+                Some(path) => return Err(fail(OpenReason::HasAttributes(path))),
+                None => true,
+            },
+            (wanted, noted) => wanted.or(noted) == Some(Metadata::Sidecar),
+        };
+        let clocks = Clocks::new();
+        let presence = Presence::new(root, volume.inodes_last);
+        Ok(Self {
+            root: fd,
+            options,
+            device,
+            volume,
+            ordered,
+            clocks,
+            sidecars,
+            hands_over: false,
+            presence,
+            tried: Mutex::default(),
+            modeless: None,
+        })
+    }
+
+    /// What an error means on this file system.
+    pub fn explain(&self, error: BackendError) -> BackendError {
+        match error {
+            // Of a path that is too long, by sshfs. Elsewhere, of blocks whose checksum is wrong.
+            BackendError::Io { ref source, .. }
+                if self.volume.kind == FileSystem::Other
+                    && Errno::from_io_error(source) == Some(Errno::BADMSG) =>
+            {
+                storage_error("", Errno::NAMETOOLONG)
+            }
+            error => error,
+        }
+    }
+
+    /// True if records are in files beside the objects', not in attributes.
+    pub fn sidecars(&self) -> bool {
+        self.sidecars
+    }
+
+    /// See [`Clocks::is_settled`].
+    pub fn is_settled(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
+        self.file_system_of(directory, info).is_some_and(|kind| self.clocks.is_settled(kind, info, began_ns))
+    }
+
+    /// True if a directory that still has the time of `info` did not change while it was read from
+    /// `began_ns` on, as far as can be known where nothing else tells.
+    pub fn shows_changes(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
+        let kind = self.file_system_of(directory, info).unwrap_or(FileSystem::Other);
+        !kind.is_local() || self.clocks.is_settled(kind, info, began_ns)
+    }
+
+    fn file_system_of(&self, directory: impl AsFd, info: &FileInfo) -> Option<FileSystem> {
+        // Another one may be mounted in a bucket, or as one.
+        if info.device == self.device { Some(self.volume.kind) } else { FileSystem::of(directory).ok() }
+    }
+
+    /// Puts the names in a directory on disk, if the durability level says so.
+    pub fn sync_names(&self, directory: impl AsFd) -> Io<()> {
+        if self.options.durability.syncs_names() { rustix::fs::fsync(directory) } else { Ok(()) }
+    }
+
+    /// True if what happens to names and files on `device` is on disk in the order in which it
+    /// happened: whatever is flushed has all that came before it on disk too, but for bytes that
+    /// were not written out.
+    pub fn keeps_order(&self, device: u64) -> bool {
+        self.ordered && device == self.device
+    }
+
+    /// A file's inode number, if it stays the same for as long as the file is there; `file` is it,
+    /// or its directory. Asks only for what is on another device than the root.
+    pub fn lasting_inode(&self, file: impl AsFd, info: &FileInfo) -> Option<u64> {
+        let last = if info.device == self.device {
+            self.volume.inodes_last
+        } else {
+            Volume::of(file).is_ok_and(|volume| volume.inodes_last)
+        };
+        last.then_some(info.inode)
+    }
+
+    /// What tells a file from others; `file` is as for [`Store::lasting_inode`].
+    pub fn identity(&self, file: impl AsFd, info: &FileInfo) -> FileIdentity {
+        FileIdentity { stamp: info.stamp, inode: self.lasting_inode(file, info).unwrap_or(0) }
+    }
+
+    /// True if space may be reserved ahead of bytes, by what the root is on: elsewhere a bucket's
+    /// own volume loses little either way.
+    pub fn reserves(&self) -> bool {
+        self.volume.reserves
+    }
+
+    /// True if reads may be tried on the caller's own thread.
+    pub fn reads_inline(&self) -> bool {
+        self.volume.kind != FileSystem::Other && !self.sidecars
+    }
+
+    /// True if cached reads of the root's file system never wait, so that they need no `RWF_NOWAIT`
+    /// (which it refuses).
+    pub fn reads_never_wait(&self) -> bool {
+        self.volume.kind == FileSystem::Memory
+    }
+
+    /// True if a file on `device` gets its time when it is written, not when it is flushed to a
+    /// server.
+    pub fn times_are_final(&self, device: u64) -> bool {
+        device == self.device && self.volume.kind != FileSystem::Other
+    }
+
+    /// True if a file on `device` that gets a name, or another one, gets the present as its ctime.
+    pub fn names_show_on(&self, device: u64) -> bool {
+        device == self.device && matches!(self.volume.kind, FileSystem::Multigrain | FileSystem::Memory)
+    }
+
+    /// As if the tree were on a file system that may lack `RENAME_EXCHANGE`.
+    #[cfg(test)]
+    pub fn assume_swapless(&mut self) {
+        self.volume.kind = FileSystem::Swapless;
+    }
+
+    /// As if every bucket were on another device than the root.
+    #[cfg(test)]
+    pub fn assume_elsewhere(&mut self) {
+        self.device = u64::MAX;
+    }
+
+    /// As if the tree were on a file system that machines share.
+    #[cfg(test)]
+    pub fn assume_shared(&mut self) {
+        self.volume.kind = FileSystem::Other;
+    }
+
+    /// True if the file system of a directory may lack `RENAME_EXCHANGE`, so that a name in it may
+    /// be missing for a moment.
+    pub fn names_may_blink(&self, directory: impl AsFd) -> bool {
+        let known = file_info::of(&directory).map(|info| info.device);
+        known.map_or(true, |device| self.names_may_blink_on(device, directory))
+    }
+
+    /// [`Store::names_may_blink`] for who knows the directory's device already.
+    pub fn names_may_blink_on(&self, device: u64, directory: impl AsFd) -> bool {
+        let may = |kind| matches!(kind, FileSystem::Other | FileSystem::Swapless);
+        // Another one may be mounted in a bucket, or as one.
+        may(self.volume.kind) || (device != self.device && FileSystem::of(directory).map_or(true, may))
+    }
+}
+
+fn may_chown() -> bool {
+    let needed = CapabilitySet::CHOWN | CapabilitySet::DAC_OVERRIDE;
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
+}
+
+const SIDECAR: &str = "sidecar";
+
+fn noted_metadata(root: &OwnedFd) -> Result<Option<Metadata>, OpenReason> {
+    let path = join(OWN_DIRECTORY, METADATA);
+    match files::read_own(root, &path) {
+        Ok(text) if text.trim_ascii() == SIDECAR.as_bytes() => Ok(Some(Metadata::Sidecar)),
+        Ok(text) => {
+            let text = String::from_utf8_lossy(text.trim_ascii()).into_owned();
+            Err(OpenReason::UnknownMetadata(path, text))
+        }
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(errno) => Err(OpenReason::Open(errno)),
+    }
+}
+
+/// Something at the top of a bucket that has its record in an attribute, among the first that are
+/// met.
+fn has_attributes(root: &OwnedFd) -> Io<Option<String>> {
+    for bucket in names(root)? {
+        let Ok(directory) = resolve::plain(root, &bucket, DIRECTORY) else { continue };
+        for name in names(&directory)? {
+            let place = resolve::plain(&directory, &name, PLACE);
+            if place.is_ok_and(|place| matches!(record::peek_place(place), Ok(Some(_)))) {
+                return Ok(Some(join(&bucket, &name)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The first names in a directory.
+fn names(directory: &OwnedFd) -> Io<Vec<String>> {
+    let mut buffer = Vec::with_capacity(ENTRIES_READ_BYTES);
+    let mut entries = RawDir::new(resolve::plain(directory, "", DIRECTORY)?, buffer.spare_capacity_mut());
+    let mut names = Vec::new();
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        if let Ok(name) = entry.file_name().to_str().map(str::to_owned)
+            && !matches!(&*name, "." | "..")
+        {
+            names.push(name);
+        }
+        if names.len() == METADATA_LOOKS_MAX {
+            break;
+        }
+    }
+    Ok(names)
+}
+
+/// Sees to it that no one looks for records in attributes from now on.
+fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
+    if noted_metadata(root)?.is_some() {
+        return Ok(());
+    }
+    let note = || {
+        match rustix::fs::mkdirat(root, OWN_DIRECTORY, Mode::from_raw_mode(0o700)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.to_string()),
+        }
+        let own = resolve::plain(root, OWN_DIRECTORY, DIRECTORY).map_err(|e| e.to_string())?;
+        write_whole(&own, METADATA, format!("{SIDECAR}\n").as_bytes(), true).map_err(|e| format!("{e:?}"))?;
+        rustix::fs::fsync(&own).and_then(|()| rustix::fs::fsync(root)).map_err(|e| e.to_string())
+    };
+    match note() {
+        Ok(()) => Ok(()),
+        // Another gateway was faster.
+        Err(_) if noted_metadata(root)?.is_some() => Ok(()),
+        // What can only be read needs no note.
+        Err(_) if rustix::fs::accessat(root, ".", Access::WRITE_OK, AtFlags::EACCESS).is_err() => Ok(()),
+        Err(why) => Err(OpenReason::Note(join(OWN_DIRECTORY, METADATA), why)),
+    }
+}
+
+/// What time a new file in `.slipway` gets.
+fn time_of_new_file(root: &OwnedFd) -> Io<i128> {
+    let own = resolve::plain(root, OWN_DIRECTORY, DIRECTORY)?;
+    let name = unique::name();
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::openat(&own, &name, flags, Mode::from_raw_mode(0o600))?;
+    let info = file_info::fresh(&file);
+    drop(file);
+    let _ = rustix::fs::unlinkat(&own, &name, AtFlags::empty());
+    Ok(info?.changed_ns)
+}
+
+fn check_attributes(root: &OwnedFd) -> Result<(), OpenReason> {
+    let probe = "user.slipway.probe";
+    match rustix::fs::fsetxattr(root, probe, b"1", XattrFlags::empty()) {
+        Ok(()) => {
+            let _ = rustix::fs::fremovexattr(root, probe);
+            return Ok(());
+        }
+        Err(Errno::OPNOTSUPP) => return Err(OpenReason::Lacks(Lack::Attributes)),
+        // A tree that may only be read is fine; then reading must work.
+        Err(Errno::ROFS | Errno::ACCESS | Errno::PERM | Errno::NOSPC | Errno::DQUOT) => {}
+        Err(errno) => return Err(OpenReason::Attributes(errno)),
+    }
+    match rustix::fs::fgetxattr(root, ATTRIBUTE, &mut [0u8; 0]) {
+        Ok(_) | Err(Errno::NODATA | Errno::RANGE) => Ok(()),
+        Err(Errno::OPNOTSUPP) => Err(OpenReason::Lacks(Lack::Attributes)),
+        Err(errno) => Err(OpenReason::Attributes(errno)),
+    }
+}

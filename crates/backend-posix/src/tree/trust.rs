@@ -1,0 +1,391 @@
+//! Whether something that has a name of ours may be taken for what the server made.
+//!
+//! Whoever may write in a directory can give any name in it to another directory: one of their own,
+//! or somebody else's. What is read in `.slipway` is obeyed (notes, announcements, receipts), and
+//! what is found there is removed, by root if root serves. So it counts only if it looks like what
+//! the server makes. The open directory that is then used is asked, not its name.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::sync::{LazyLock, PoisonError};
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::bucket::Bucket;
+use super::marks;
+use super::store::Store;
+use crate::base::seldom::SeldomEach;
+use crate::base::unique;
+use crate::error::Io;
+use crate::fs::{file_info, files};
+use crate::layout::keymap::OWN_DIRECTORY;
+use crate::layout::mark;
+
+/// Asking the kernel each time would be one more call of each write.
+static ACCOUNT: LazyLock<u32> = LazyLock::new(|| rustix::process::geteuid().as_raw());
+
+/// The bits of a mode that let others write, and those that give them any right.
+const WRITABLE: u32 = 0o022;
+const ANY: u32 = 0o077;
+
+/// What an open directory is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To make things in it, or read them.
+    Work,
+    /// To remove what is in `.slipway`, which has to have its mark ([`marks`]). Others may not
+    /// even enter the real one.
+    Removal,
+}
+
+impl Bucket<'_> {
+    /// EPERM unless an open directory, which has the name `path` in the bucket, looks like what the
+    /// server makes in `.slipway`: it belongs to the server's account, the owner of the bucket or
+    /// that of `DIR/.slipway`, and others may not write there, as far as its file system keeps
+    /// modes. For [`Purpose::Removal`] `.slipway` has its mark. Tells the operator.
+    pub fn vouch(&self, opened: &OwnedFd, path: &str, purpose: Purpose) -> Io<()> {
+        let stat = rustix::fs::fstat(opened)?;
+        let ours = stat.st_uid == *ACCOUNT
+            || keeper(self.store) == Some(stat.st_uid)
+            || rustix::fs::fstat(&self.fd)?.st_uid == stat.st_uid;
+        let closed = |rights| stat.st_mode & rights == 0 || self.store.keeps_no_modes(opened, &stat);
+        if !ours || !closed(WRITABLE) {
+            self.tell(path, &stat);
+            return Err(Errno::PERM);
+        }
+        if purpose == Purpose::Removal && !(closed(ANY) && marks::is_set(opened, &stat)?) {
+            self.tell_kept(path, &stat);
+            return Err(Errno::PERM);
+        }
+        Ok(())
+    }
+
+    /// Tells the operator of a `.slipway` that is used, and in which nothing is removed.
+    fn tell_kept(&self, path: &str, stat: &Stat) {
+        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::new();
+        if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
+            tracing::error!(
+                path = ?self.place().join(path),
+                mode = format_args!("{:04o}", stat.st_mode & 0o7777),
+                "others may enter it, or it lacks the mark of what the server makes, so that nothing in it is removed, while writes go \
+                 on: someone who may write in the directory above may have put it there, or it was copied without its attributes. If \
+                 it is the server's, close it to others (chmod 700) and make a file {} in it that belongs to its owner (touch); if not, move it away, and let no one else write in the bucket's \
+                 directory, or make that sticky (chmod +t)",
+                mark::FILE
+            );
+        }
+    }
+
+    /// Tells the operator what stands in the place of a directory of the bucket's own.
+    pub fn tell_of_obstacle(&self, path: &str) {
+        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::new();
+        if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
+            tracing::error!(
+                path = ?self.place().join(path),
+                "not as the server makes it: a file, a link, or something mounted stands where a directory of the server's should be, and \
+                 writes that need it are refused. Someone who may write in the directory above may have put it there: move it away \
+                 (or unmount it), and let no one else write in the bucket's directory, or make that sticky (chmod +t)"
+            );
+        }
+    }
+
+    /// EPERM unless an open folder of records in `directory` may be one that the server made. Its
+    /// mode says nothing, being that of directories of keys: of what is in it only records are
+    /// replaced or removed.
+    pub fn vouch_for_records(&self, directory: impl AsFd, folder: &OwnedFd, path: &str) -> Io<()> {
+        match stranger_in(self.store, directory, folder)? {
+            None => Ok(()),
+            Some(stat) => {
+                self.tell(path, &stat);
+                Err(Errno::PERM)
+            }
+        }
+    }
+
+    fn tell(&self, path: &str, stat: &Stat) {
+        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::new();
+        let Ok(bucket) = file_info::of(&self.fd) else { return };
+        if TOLD.is_due(bucket.id()) {
+            tracing::error!(
+                path = ?self.place().join(path),
+                owner = stat.st_uid,
+                mode = format_args!("{:04o}", stat.st_mode & 0o7777),
+                server = *ACCOUNT,
+                "not as the server makes it, so that nothing in it counts: someone who may write in the directory above may have put \
+                 it there. If it is the server's, give it to the server's user (chown) and close it to others (chmod 700); if not, \
+                 move it away, and let no one else write in the bucket's directory, or make that sticky (chmod +t)"
+            );
+        }
+    }
+
+    /// Where the bucket is, for the operator.
+    pub fn place(&self) -> PathBuf {
+        files::path_of(&*self.fd)
+    }
+}
+
+/// What a folder of records that is not ours is like; `None` if it may be one of ours. That is one
+/// which belongs to this program's account, to the gateway's, or to the owner of the directory it is
+/// in: root's tools give it to that one.
+pub(crate) fn stranger_in(store: &Store, directory: impl AsFd, folder: &OwnedFd) -> Io<Option<Stat>> {
+    let stat = rustix::fs::fstat(folder)?;
+    let ours = stat.st_uid == *ACCOUNT
+        || rustix::fs::fstat(directory)?.st_uid == stat.st_uid
+        || keeper(store) == Some(stat.st_uid);
+    Ok((!ours).then_some(stat))
+}
+
+/// True if a name in a folder of records has an owner as what we write there: that of the folder,
+/// this program's account, or the gateway's. Not by its mode, since options change that.
+pub(crate) fn is_written_by_us(store: &Store, folder: &OwnedFd, name: &str) -> Io<bool> {
+    let name = file_info::one_name(name)?;
+    let uid = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid;
+    Ok(uid == *ACCOUNT || uid == rustix::fs::fstat(folder)?.st_uid || keeper(store) == Some(uid))
+}
+
+/// The owner of `DIR/.slipway`, if others can't have made that.
+fn keeper(store: &Store) -> Option<u32> {
+    let root = rustix::fs::fstat(&store.root).ok()?;
+    let own = state(store)?;
+    (own.st_uid == root.st_uid || root.st_mode & WRITABLE == 0).then_some(own.st_uid)
+}
+
+fn state(store: &Store) -> Option<Stat> {
+    let own = rustix::fs::statat(&store.root, OWN_DIRECTORY, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    (FileType::from_raw_mode(own.st_mode) == FileType::Directory).then_some(own)
+}
+
+impl Store {
+    /// True if an open directory that is directly in DIR belongs to the server, and no one else has
+    /// rights in it, as far as its file system keeps modes.
+    pub fn is_closed_and_ours(&self, opened: &OwnedFd) -> Io<bool> {
+        let stat = rustix::fs::fstat(opened)?;
+        let owner = match state(self) {
+            Some(_) => keeper(self),
+            // No gateway has kept anything there yet.
+            None => Some(rustix::fs::fstat(&self.root)?.st_uid),
+        };
+        let ours = stat.st_uid == *ACCOUNT || owner == Some(stat.st_uid);
+        Ok(ours && self.is_closed(opened)?)
+    }
+
+    /// True if no one else has rights in an open directory, as far as its file system keeps modes.
+    pub fn is_closed(&self, opened: &OwnedFd) -> Io<bool> {
+        let stat = rustix::fs::fstat(opened)?;
+        Ok(stat.st_mode & ANY == 0 || self.keeps_no_modes(opened, &stat))
+    }
+
+    /// True if the file system of a directory keeps no modes (exFAT, NTFS, some of FUSE): then that
+    /// of the directory, which others seem to have rights in, tells nothing. Tried once for each
+    /// device.
+    fn keeps_no_modes(&self, directory: impl AsFd, stat: &Stat) -> bool {
+        let Some(known) = &self.modeless else {
+            // Nothing may be written to try it. `DIR/.slipway`, made closed to others, shows it for
+            // its own file system.
+            return state(self).is_some_and(|own| own.st_dev == stat.st_dev && own.st_mode & ANY != 0);
+        };
+        let known = || known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known().contains(&stat.st_dev) {
+            return true;
+        }
+        let modeless = match new_file(directory) {
+            Ok(file) => is_open_for_ever(file),
+            // Nothing is written there anyway.
+            Err(errno) => return errno == Errno::ROFS,
+        };
+        if modeless {
+            known().insert(stat.st_dev);
+        }
+        modeless
+    }
+}
+
+/// An empty file that no one else may write to, which is gone when it is closed.
+fn new_file(directory: impl AsFd) -> Io<OwnedFd> {
+    let (flags, mode) = (OFlags::RDWR | OFlags::CLOEXEC, Mode::from_raw_mode(0o600));
+    match rustix::fs::openat(&directory, ".", flags | OFlags::TMPFILE, mode) {
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {}
+        result => return result,
+    }
+    let name = unique::name();
+    let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    let file = rustix::fs::openat(&directory, &name, flags, mode)?;
+    let _ = rustix::fs::unlinkat(directory, &name, AtFlags::empty());
+    Ok(file)
+}
+
+/// True if others have rights in a new file which can't be taken from them. It may have got them
+/// from its directory.
+fn is_open_for_ever(file: OwnedFd) -> bool {
+    let is_open = |file: &OwnedFd| rustix::fs::fstat(file).is_ok_and(|stat| stat.st_mode & ANY != 0);
+    if !is_open(&file) {
+        return false;
+    }
+    let file = std::fs::File::from(file);
+    let _ = file.set_permissions(Permissions::from_mode(0o600));
+    is_open(&file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, chown};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+    use super::*;
+    use crate::fs::resolve::{self, DIRECTORY};
+    use crate::testing::{Scene, fixture};
+
+    const OTHER: u32 = 1001;
+
+    /// What a directory of the bucket's counts for, with another owner if need be. `None` where it
+    /// can't be given away.
+    fn counts(scene: &Scene, owner: Option<u32>, mode: u32) -> Option<[bool; 2]> {
+        let path = scene.own_path();
+        if let Some(owner) = owner
+            && (chown(&path, Some(owner), None).is_err() || fs::metadata(&path).unwrap().uid() != owner)
+        {
+            return None;
+        }
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        let bucket = scene.bucket();
+        Some([Purpose::Work, Purpose::Removal].map(|purpose| bucket.own_for(purpose).is_ok()))
+    }
+
+    #[test]
+    fn by_its_mode() {
+        let scene = Scene::new();
+        if scene.store.keeps_no_modes(&scene.store.root, &rustix::fs::fstat(&scene.store.root).unwrap()) {
+            return eprintln!("\n*** SKIPPED: no modes here, so that they count is NOT tested ***\n");
+        }
+        for (mode, expected) in [
+            (0o700, [true, true]),
+            (0o755, [true, false]),
+            (0o710, [true, false]),
+            (0o720, [false, false]),
+            (0o777, [false, false]),
+            (0o1777, [false, false]),
+        ] {
+            assert_eq!(counts(&scene, None, mode), Some(expected), "{mode:o}");
+        }
+        // Where none are kept.
+        let device = rustix::fs::fstat(&scene.store.root).unwrap().st_dev;
+        scene.store.modeless.as_ref().unwrap().lock().unwrap().insert(device);
+        assert_eq!(counts(&scene, None, 0o777), Some([true, true]));
+    }
+
+    #[test]
+    fn by_its_owner() {
+        let scene = Scene::new();
+        let Some(others) = counts(&scene, Some(OTHER), 0o700) else {
+            return eprintln!("\n*** SKIPPED: no owners here, so that they count is NOT tested ***\n");
+        };
+        assert_eq!(others, [false, false]);
+        // That of the bucket, or of what is kept beside buckets.
+        chown(scene.path(), Some(OTHER), None).unwrap();
+        assert_eq!(counts(&scene, None, 0o700), Some([true, true]));
+        chown(scene.path(), Some(0), None).unwrap();
+        let root = scene.path().parent().unwrap().to_owned();
+        let kept = root.join(OWN_DIRECTORY);
+        fs::create_dir_all(&kept).unwrap();
+        chown(&kept, Some(OTHER), None).unwrap();
+        assert_eq!(counts(&scene, None, 0o700), Some([true, true]));
+        // Unless anyone can have made that.
+        fs::set_permissions(&root, Permissions::from_mode(0o1777)).unwrap();
+        assert_eq!(counts(&scene, None, 0o700), Some([false, false]));
+    }
+
+    /// What belongs to the server's user, is closed to others, and was renamed.
+    #[test]
+    fn what_has_no_mark_is_used_and_nothing_in_it_removed() {
+        let scene = Scene::new();
+        let theirs = scene.path().join("webapp");
+        fs::create_dir_all(theirs.join("staging")).unwrap();
+        fs::set_permissions(&theirs, Permissions::from_mode(0o700)).unwrap();
+        let own = scene.path().join(OWN_DIRECTORY);
+        fs::rename(&theirs, &own).unwrap();
+        let counts =
+            || [Purpose::Work, Purpose::Removal].map(|purpose| scene.bucket().own_for(purpose).is_ok());
+        assert_eq!(counts(), [true, false]);
+        scene.bucket().own_directory("locks").unwrap();
+        assert_eq!(counts(), [true, false]);
+        // The operator's mark.
+        fs::write(own.join(mark::FILE), "").unwrap();
+        assert_eq!(counts(), [true, true]);
+        fs::remove_file(own.join(mark::FILE)).unwrap();
+        fs::create_dir(own.join(mark::FILE)).unwrap();
+        assert_eq!(counts(), [true, false]);
+        // An empty one makes way, without the mark that another may have left.
+        fs::remove_dir_all(&own).unwrap();
+        fs::create_dir(&own).unwrap();
+        fs::set_permissions(&own, Permissions::from_mode(0o700)).unwrap();
+        scene.bucket().own_directory("locks").unwrap();
+        assert_eq!(counts(), [true, true]);
+    }
+
+    /// A private directory of the server's user, which has the name whenever it is looked at once
+    /// more.
+    #[test]
+    fn what_takes_the_place_of_slipway_during_a_delete_stays() {
+        for round in 0..fixture::rounds(100) {
+            let scene = Scene::new();
+            let (own, victim) = (scene.own_path(), scene.path().with_file_name(".victim"));
+            for name in ["locks", "uploads"] {
+                scene.bucket().own_directory(name).unwrap();
+                fs::create_dir_all(victim.join(name)).unwrap();
+                fs::write(victim.join(name).join("precious"), "").unwrap();
+            }
+            fs::set_permissions(&victim, Permissions::from_mode(0o700)).unwrap();
+            let exchange = || renameat_with(CWD, &own, CWD, &victim, RenameFlags::EXCHANGE);
+            if exchange().and_then(|()| exchange()).is_err() {
+                return eprintln!("\n*** SKIPPED: no RENAME_EXCHANGE here, so this is NOT tested ***\n");
+            }
+            let done = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        let _ = exchange();
+                    }
+                });
+                let _ = crate::buckets::delete(&scene.store, &scene.name);
+                done.store(true, Ordering::Relaxed);
+            });
+            let stays = |name: &str| [&own, &victim].iter().any(|at| at.join(name).join("precious").exists());
+            assert!(["locks", "uploads"].into_iter().all(stays), "{round}");
+        }
+    }
+
+    #[test]
+    fn what_many_make_at_once_is_made_once() {
+        for _ in 0..20 {
+            let scene = Scene::new();
+            std::thread::scope(|scope| {
+                for name in ["locks", "staging", "uploads", "locks"] {
+                    let bucket = scene.bucket();
+                    scope.spawn(move || crate::error::retrying(|| bucket.own_directory(name)).unwrap());
+                }
+            });
+            assert!(scene.bucket().own_for(Purpose::Removal).is_ok());
+            let names = fs::read_dir(scene.path()).unwrap().map(|entry| entry.unwrap().file_name());
+            let names = names.filter(|name| *name != *crate::layout::keymap::RECORDS);
+            assert_eq!(names.collect::<Vec<_>>(), [OWN_DIRECTORY]);
+        }
+    }
+
+    /// A directory that a person has given rights to files in it.
+    #[test]
+    fn whether_modes_are_kept_is_tried() {
+        let scene = Scene::new();
+        let own = scene.own_path();
+        let directory = resolve::plain(&scene.store.root, "", DIRECTORY).unwrap();
+        let shown = rustix::fs::fstat(new_file(directory).unwrap()).unwrap().st_mode & ANY;
+        fs::set_permissions(&own, Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(scene.bucket().own().is_ok(), shown != 0);
+        assert_eq!(fs::read_dir(own).unwrap().count(), 0);
+    }
+}

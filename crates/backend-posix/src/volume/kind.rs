@@ -1,0 +1,104 @@
+//! What is known of a file system by its kind. What has to be tried is in
+//! [`trials`](crate::volume::trials).
+
+use rustix::fd::AsFd;
+
+use crate::error::Io;
+
+/// What a kind of file system is like to those who wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileSystem {
+    /// Local, and `RWF_NOWAIT` tells whether a read would wait.
+    Local,
+    /// The same, but old versions of it lack `RENAME_EXCHANGE`.
+    Swapless,
+    /// As [`FileSystem::Local`], and with multigrain timestamps where the kernel has them.
+    Multigrain,
+    /// Local, with multigrain timestamps, and reads never wait for a disk.
+    Memory,
+    /// Anything else: calls may take the time of a network.
+    Other,
+}
+
+impl FileSystem {
+    /// True if nobody but this machine changes it.
+    pub fn is_local(self) -> bool {
+        self != Self::Other
+    }
+
+    /// That which a file is on.
+    pub fn of(file: impl AsFd) -> Io<Self> {
+        Volume::of(file).map(|volume| volume.kind)
+    }
+}
+
+/// What is known of the file system that a file is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Volume {
+    pub kind: FileSystem,
+    /// A file has one inode number as long as it is there, whoever asks and whenever. Of what is
+    /// not known to be so it is not taken to be: FUSE daemons, SMB clients and FAT make numbers up,
+    /// and forget them.
+    pub inodes_last: bool,
+    /// Space that is reserved ahead of bytes changes nothing about how these are kept. On btrfs and
+    /// bcachefs they are not compressed then.
+    pub reserves: bool,
+}
+
+impl Volume {
+    /// That which a file is on.
+    pub fn of(file: impl AsFd) -> Io<Self> {
+        let magic = rustix::fs::fstatfs(file)?.f_type;
+        Ok(Self::of_magic(u32::try_from(magic & 0xffff_ffff).unwrap_or(0)))
+    }
+
+    /// By the number that `statfs` tells: from linux/magic.h, and the file systems' own sources.
+    const fn of_magic(magic: u32) -> Self {
+        let kind = match magic {
+            // ext2/3/4, XFS, btrfs
+            0xef53 | 0x5846_5342 | BTRFS => FileSystem::Multigrain,
+            // F2FS, bcachefs
+            0xf2f5_2010 | BCACHEFS => FileSystem::Local,
+            // ZFS
+            0x2fc1_2fc1 => FileSystem::Swapless,
+            // tmpfs
+            0x0102_1994 => FileSystem::Memory,
+            _ => FileSystem::Other,
+        };
+        let inodes_last = match kind {
+            // NFS, CephFS, Lustre, GPFS, BeeGFS, GFS2, OCFS2. Not overlayfs: a file of a lower
+            // layer on another device gets a new number when it is first written to.
+            FileSystem::Other => matches!(
+                magic,
+                0x6969 | 0x00c3_6400 | 0x0bd0_0bd0 | 0x4750_4653 | 0x1983_0326 | 0x0116_1970 | 0x7461_636f
+            ),
+            _ => true,
+        };
+        Self { kind, inodes_last, reserves: !matches!(magic, BTRFS | BCACHEFS) }
+    }
+}
+
+const BTRFS: u32 = 0x9123_683e;
+const BCACHEFS: u32 = 0xca45_1a4e;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_by_kind() {
+        let of = |magic| {
+            let Volume { kind, inodes_last, reserves } = Volume::of_magic(magic);
+            (kind, inodes_last, reserves)
+        };
+        assert_eq!(of(0xef53), (FileSystem::Multigrain, true, true));
+        assert_eq!(of(BTRFS), (FileSystem::Multigrain, true, false));
+        assert_eq!(of(BCACHEFS), (FileSystem::Local, true, false));
+        // NFS, FUSE, SMB.
+        assert_eq!(of(0x6969), (FileSystem::Other, true, true));
+        assert_eq!(of(0x6573_5546), (FileSystem::Other, false, true));
+        assert_eq!(of(0xfe53_4d42), (FileSystem::Other, false, true));
+        // overlayfs.
+        assert_eq!(of(0x794c_7630), (FileSystem::Other, false, true));
+    }
+}

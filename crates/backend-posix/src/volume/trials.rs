@@ -1,0 +1,166 @@
+//! What a file system has to be able to do, found out by trying, once, before anything of a
+//! client's is written to it.
+//!
+//! Without it, each of these would show in the middle of some request, as an error that says
+//! nothing, or as the loss of an object. What is known by a file system's kind is in
+//! [`volume`](crate::volume::kind).
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Mode, OFlags, XattrFlags};
+use rustix::io::Errno;
+
+use crate::error::Io;
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::fs::{file_info, locking, removing};
+
+/// What a file system lacks that nothing here can do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lack {
+    Case,
+    Forms,
+    Exclusive,
+    Links,
+    Replacing,
+    Locks,
+    Flushes,
+    Attributes,
+}
+
+impl Lack {
+    /// For the operator.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::Case => {
+                "to its file system KEY and key are one name, so that a PUT of one would replace the other (to serve it all the same, for \
+                 keys that differ otherwise too: --allow-same-names)"
+            }
+            Self::Forms => {
+                "to its file system an accented letter and the same made of two characters are one name, so that a PUT of one key would \
+                 replace another (to serve it all the same: --allow-same-names)"
+            }
+            Self::Exclusive => "its file system does not say whether a file that is made is new (O_EXCL)",
+            Self::Links => {
+                "its file system has no hard links, by which a new object gets its name without taking it from another"
+            }
+            Self::Replacing => "its file system cannot replace a file by renaming another",
+            Self::Locks => {
+                "its file system has no locks (flock) that exclude anyone, by which writers of one key are kept apart (Lustre: \
+                 mount it with -o flock)"
+            }
+            Self::Flushes => {
+                "its file system cannot flush directories, so that a name may be lost with the power (to serve it all the same: \
+                 --durability data)"
+            }
+            Self::Attributes => {
+                "its file system keeps no user extended attributes, where objects' records live (mount it with user_xattr, use another \
+                 file system, or keep records in files with --metadata sidecar)"
+            }
+        }
+    }
+}
+
+/// What is to be tried besides what all need.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needs {
+    /// Names that differ are different names.
+    pub names: bool,
+    pub flushes: bool,
+    pub attributes: bool,
+}
+
+/// What trying has shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tried {
+    Fine,
+    Lacks(Lack),
+    /// Nothing can be written there now, and so nothing be lost.
+    Unknown,
+}
+
+/// Tries all in a new directory `name` in `above`, which is removed afterwards.
+pub(crate) fn run(above: &OwnedFd, name: &str, needs: Needs) -> Io<Tried> {
+    let tried = match rustix::fs::mkdirat(above, name, Mode::RWXU) {
+        // No one else makes one of this name: the answer to a first try of the kernel's got lost
+        // (NFS).
+        Ok(()) | Err(Errno::EXIST) => {
+            resolve::plain(above, name, DIRECTORY).and_then(|directory| lack(&directory, needs))
+        }
+        Err(errno) => Err(errno),
+    };
+    // What was open in there is closed by now: FUSE and NFS would keep it under another name.
+    removing::remove_tree(above, name);
+    match tried {
+        Ok(None) => Ok(Tried::Fine),
+        Ok(Some(lack)) => Ok(Tried::Lacks(lack)),
+        Err(errno) => unless_unwritable(errno),
+    }
+}
+
+/// Nothing is known where nothing can be written.
+pub(crate) fn unless_unwritable(errno: Errno) -> Io<Tried> {
+    match errno {
+        Errno::ROFS | Errno::ACCESS | Errno::PERM | Errno::NOSPC | Errno::DQUOT => Ok(Tried::Unknown),
+        errno => Err(errno),
+    }
+}
+
+fn lack(directory: &OwnedFd, needs: Needs) -> Io<Option<Lack>> {
+    let create = |name| {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        rustix::fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR)
+    };
+    let file = create("Name")?;
+    if needs.names && file_info::at(directory, "nAME").is_ok() {
+        return Ok(Some(Lack::Case));
+    }
+    if create("Name").is_ok() {
+        return Ok(Some(Lack::Exclusive));
+    }
+    // One that takes no such names can't confuse them.
+    if needs.names && create("\u{e9}").is_ok() && file_info::at(directory, "e\u{301}").is_ok() {
+        return Ok(Some(Lack::Forms));
+    }
+    if needs.attributes
+        && let Err(Errno::OPNOTSUPP) = rustix::fs::fsetxattr(&file, "user.slipway", b"", XattrFlags::empty())
+    {
+        return Ok(Some(Lack::Attributes));
+    }
+    drop(file);
+    if !links(directory)? {
+        return Ok(Some(Lack::Links));
+    }
+    create("new")?;
+    match rustix::fs::renameat(directory, "new", directory, "Name") {
+        Ok(()) => {}
+        Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => return Err(errno),
+        Err(_) => return Ok(Some(Lack::Replacing)),
+    }
+    if !locks(directory)? {
+        return Ok(Some(Lack::Locks));
+    }
+    if needs.flushes && rustix::fs::fsync(directory).is_err() {
+        return Ok(Some(Lack::Flushes));
+    }
+    Ok(None)
+}
+
+fn links(directory: &OwnedFd) -> Io<bool> {
+    let link = || rustix::fs::linkat(directory, "Name", directory, "linked", AtFlags::empty());
+    match link() {
+        // A name that is taken stays so. No one else makes names here: if it is taken at once, the
+        // answer to a first try of the kernel's got lost (NFS).
+        Ok(()) | Err(Errno::EXIST) => {
+            Ok(link() == Err(Errno::EXIST) && file_info::at(directory, "linked").is_ok())
+        }
+        Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => Err(errno),
+        Err(_) => Ok(false),
+    }
+}
+
+fn locks(directory: &OwnedFd) -> Io<bool> {
+    // NFS wants files that are open for writing.
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let open = || rustix::fs::openat(directory, "Name", flags, Mode::empty());
+    let (one, two) = (open()?, open()?);
+    Ok(locking::try_lock_file(&one) == Ok(true) && locking::try_lock_file(&two) == Ok(false))
+}

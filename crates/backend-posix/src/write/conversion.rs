@@ -1,0 +1,426 @@
+//! A file becomes a directory where the file system has no `RENAME_EXCHANGE`.
+//!
+//! It takes two steps then: the file is renamed into the directory that was prepared with a link to
+//! it, and that is renamed to where the file was. If another program has put a newer file there,
+//! that is what the directory holds then. In between the name is missing. Writers, and readers who
+//! found nothing, look again with the key's lock, which the converter has. A listing reads names
+//! without locks, so it is told: the symbolic link `.slipway/converting` has another text before
+//! the first step (`<unique>:<the prepared directory>:<path>`) and after the last (`<unique>`), and
+//! a page during which it changed is made again.
+//!
+//! A crash between the steps leaves the text. Whoever comes upon it with the lock on conversions
+//! puts the directory in its place: the next to lock the key, to list, to convert another file, or
+//! the sweep. (A path over about 1,000 bytes does not fit a symbolic link everywhere; then it can't
+//! be converted: `KeyNotStorable`.)
+
+use backend::BackendError;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, OFlags};
+use rustix::io::Errno;
+
+use crate::base::unique;
+use crate::error::{Fail, Op, leads_nowhere, retrying};
+use crate::fs::file_info::{self, FileInfo};
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::layout::converting::{ANNOUNCEMENT, OUT};
+use crate::layout::exchanged;
+use crate::layout::keymap::{self, SELF, join};
+use crate::layout::staged::is_scattered;
+use crate::limits::{LISTING_TRIES, UNSURE_TRIES};
+use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::lock::Lock;
+
+/// Puts a directory in the place of the file that is in it as [`SELF`]. The caller holds the lock
+/// of the file.
+pub(crate) fn swap_by_steps(
+    bucket: &Bucket<'_>,
+    (parent, name): (&Directory, &str),
+    (staging, prepared): (&OwnedFd, &str),
+) -> Result<(), Fail> {
+    let path = join(&parent.path, name);
+    let _lock = settle(bucket)?;
+    // The sweep may have taken it for a leftover. It does that with the same lock.
+    let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("look up a name")?;
+    file_info::at(&directory, SELF).attempt("look up a name")?;
+    bucket.store.sync_names(staging).attempt("sync a directory")?;
+    announce(bucket, &format!("{}:{prepared}:{path}", unique::name()))?;
+    // Not removed: another program may have put a newer one there.
+    let taken = rustix::fs::renameat(parent, name, &directory, OUT).attempt("take a name away");
+    let placed = taken.and_then(|()| place(staging, prepared, parent, name));
+    // If the directory can't have the name, the next who comes upon the announcement tries again.
+    if placed.is_ok() || file_info::at(parent, name).is_ok() {
+        let _ = announce(bucket, &unique::name());
+    }
+    placed
+}
+
+/// Waits until no file is becoming a directory by steps, ends what a crash interrupted, and keeps
+/// others from beginning. Whoever has this lock waits for no other.
+pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
+    let lock = bucket.lock_conversions()?;
+    let text = read(bucket)?.unwrap_or_default();
+    if let Some((prepared, path)) = under_way(&text) {
+        tracing::warn!(path, "a crash came in between when this became a directory; it is ended now");
+        let (above, name) = keymap::split(path);
+        match bucket.directory(above) {
+            Ok(parent) if matches!(name, "" | "." | "..") => drop(parent),
+            Ok(parent) if is_scattered(prepared) => place(&parent, prepared, &parent, name)?,
+            Ok(parent) => place(bucket.staging_directory()?, prepared, &parent, name)?,
+            // Someone has removed it, and all that was in it.
+            Err(errno) if leads_nowhere(errno) => {}
+            Err(errno) => return Err(errno).attempt("open a directory"),
+        }
+        // It may also stay: what is done is found to be done.
+        let _ = announce(bucket, &unique::name());
+    }
+    Ok(lock)
+}
+
+/// [`settle`], if a `wanted` path is becoming a directory. Who holds its lock knows that it was
+/// interrupted. Only where names may be missing for a moment.
+pub(crate) fn settle_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Fail> {
+    if let Some(text) = read(bucket)?
+        && under_way(&text).is_some_and(|(_, path)| wanted(path))
+    {
+        drop(settle(bucket)?);
+    }
+    Ok(())
+}
+
+/// [`settle`]; `None` where there is no need.
+pub(crate) fn settle_any(bucket: &Bucket<'_>) -> Result<Option<Lock>, Fail> {
+    bucket.store.names_may_blink(&bucket.fd).then(|| settle(bucket)).transpose()
+}
+
+/// Does `work`, which reads names without locks, until no file became a directory meanwhile.
+pub(crate) fn undisturbed<T>(
+    bucket: &Bucket<'_>,
+    mut work: impl FnMut() -> backend::Result<T>,
+) -> backend::Result<T> {
+    if !bucket.store.names_may_blink(&bucket.fd) {
+        return work();
+    }
+    for _ in 0..LISTING_TRIES {
+        let before = match read(bucket) {
+            // Nothing counts there; the operator was told.
+            Err(BackendError::Denied { .. }) => return work(),
+            result => result?,
+        };
+        if before.as_deref().and_then(under_way).is_none() {
+            match work() {
+                // FUSE, of something that another mount removed, or made a directory of, since it
+                // was opened.
+                Err(BackendError::Io { source, .. }) if is_gone(&source) => {}
+                done => {
+                    let done = done?;
+                    if read(bucket)? == before {
+                        return Ok(done);
+                    }
+                }
+            }
+        } else if settle(bucket).is_err() {
+            break;
+        }
+    }
+    let _lock = match retrying(|| settle(bucket)) {
+        // Who may not write here can have no lock.
+        Err(error @ (BackendError::ReadOnly | BackendError::Denied { .. })) => {
+            tracing::warn!(?error, "a listing may miss a file that is becoming a directory");
+            None
+        }
+        lock => Some(lock?),
+    };
+    work()
+}
+
+fn is_gone(error: &std::io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::STALE | Errno::IO))
+}
+
+/// Puts a prepared directory to where the file was that is in it, if no one has the name. A
+/// directory that someone made there meanwhile gets the file. Nothing is to be done if it is
+/// prepared no more.
+fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> Result<(), Fail> {
+    let directory = match resolve::plain(&staging, prepared, DIRECTORY) {
+        // Done, or not ours.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+        result => result.attempt("open a directory")?,
+    };
+    let Ok(own) = file_info::at(&directory, SELF) else { return Ok(()) };
+    if !own.is_file() || !sort_out(&directory, &own, parent, name)? {
+        return Ok(());
+    }
+    let done = |result| match result {
+        Err(Errno::NOENT | Errno::EXIST) => Ok(()),
+        result => result.attempt("place a directory"),
+    };
+    match file_info::at(parent, name) {
+        Err(Errno::NOENT) => done(rustix::fs::renameat(&staging, prepared, parent, name)),
+        Ok(info) if info.is_directory() => {
+            let there = resolve::plain(parent, name, DIRECTORY).attempt("open a directory")?;
+            done(rustix::fs::linkat(&directory, SELF, there, SELF, AtFlags::empty()))
+        }
+        result => result.map(drop).attempt("look up a name"),
+    }
+}
+
+/// Decides what becomes of [`OUT`]: it goes if it is the same file as [`SELF`], and takes the place
+/// of that if it is a newer one. Anything else goes back to where it was; then the directory is not
+/// to be placed (false).
+fn sort_out(directory: &OwnedFd, own: &FileInfo, parent: &Directory, name: &str) -> Result<bool, Fail> {
+    let out = match file_info::at(directory, OUT) {
+        Err(Errno::NOENT) => return Ok(true),
+        result => result.attempt("look up a name")?,
+    };
+    let taken_in = take_in(directory, own.id(), (directory, OUT), &out)?;
+    if !taken_in && matches!(file_info::at(parent, name), Err(Errno::NOENT)) {
+        rustix::fs::renameat(directory, OUT, parent, name).attempt("put a name back")?;
+    }
+    Ok(taken_in)
+}
+
+/// Does what is right with a file that came out: it loses this name if it is the one that is in the
+/// `directory` already (`expected`), and takes the place of that if it is a newer one. False if it
+/// is no file.
+pub(crate) fn take_in(
+    directory: &OwnedFd,
+    expected: (u64, u64),
+    (above, name): (&OwnedFd, &str),
+    out: &FileInfo,
+) -> Result<bool, Fail> {
+    if out.id() == expected {
+        rustix::fs::unlinkat(above, name, AtFlags::empty()).attempt("remove a name")?;
+    } else if out.is_file() {
+        tracing::debug!(name, "another program replaced a file while it became a directory");
+        rustix::fs::renameat(above, name, directory, SELF).attempt("replace a file")?;
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// True if a directory that was prepared may have the only name of something.
+pub(crate) fn holds_something(directory: &OwnedFd) -> bool {
+    !matches!(file_info::at(directory, OUT), Err(Errno::NOENT))
+}
+
+fn announce(bucket: &Bucket<'_>, text: &str) -> Result<(), Fail> {
+    let (staging, name) = (bucket.staging_directory()?, unique::name());
+    rustix::fs::symlinkat(text, &staging, &name).attempt("announce a conversion")?;
+    let own = bucket.own().attempt("open a directory")?;
+    rustix::fs::renameat(&staging, &name, &own, ANNOUNCEMENT).attempt("announce a conversion")?;
+    bucket.store.sync_names(own).attempt("sync a directory")
+}
+
+/// The text; `None` if nothing was ever converted by steps.
+fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
+    let own = match bucket.own() {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+        result => result.op("read an announcement")?,
+    };
+    for tries in 1..=UNSURE_TRIES {
+        match rustix::fs::readlinkat(&own, ANNOUNCEMENT, Vec::new()) {
+            Ok(text) => return Ok(Some(text.to_string_lossy().into_owned())),
+            // FUSE says so too of one that is being replaced: then it is there for whoever only
+            // looks for the name.
+            Err(Errno::NOENT | Errno::STALE) => {
+                match resolve::plain(&own, ANNOUNCEMENT, resolve::PLACE | OFlags::NOFOLLOW) {
+                    Err(Errno::NOENT) => return Ok(None),
+                    _ => resolve::pause(tries),
+                }
+            }
+            // EINVAL: someone put something else there than a link, which announces nothing.
+            Err(Errno::NOTDIR | Errno::INVAL) => return Ok(None),
+            Err(errno) => return Err(errno).op("read an announcement"),
+        }
+    }
+    Err(BackendError::Busy("an announcement that is being replaced all the while"))
+}
+
+/// The prepared directory and the path of the file, while one becomes the other. Whoever may write
+/// in the bucket may have written this: only a name that staging gives leads anywhere.
+fn under_way(text: &str) -> Option<(&str, &str)> {
+    let (prepared, path) = text.split_once(':')?.1.split_once(':')?;
+    (is_scattered(prepared) || exchanged::is_in_staging(prepared)).then_some((prepared, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use s3_types::Conditions;
+
+    use super::*;
+    use crate::base::options::SweepOptions;
+    use crate::maintenance::sweep;
+    use crate::testing::Scene;
+    use crate::write::exchange::{Prepared, prepare};
+    use crate::{listing, object};
+
+    fn scene() -> Scene {
+        let mut scene = Scene::new();
+        scene.store.assume_swapless();
+        scene.put("a", b"1").unwrap();
+        scene.put("b", b"1").unwrap();
+        scene
+    }
+
+    /// Where a crash may come.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum After {
+        Prepared,
+        Announced,
+        Taken,
+        Removed,
+        Placed,
+    }
+
+    const PREPARED: &str = "x00000000000000000000000000000001";
+
+    fn prepared<'p>(bucket: &Bucket<'_>, parent: &'p Directory, staging: &'p OwnedFd) -> Prepared<'p> {
+        let file = file_info::at(parent, "a").unwrap();
+        prepare(bucket, (parent, "a"), &file, None, (staging, PREPARED)).unwrap()
+    }
+
+    const CRASHES: [After; 5] =
+        [After::Prepared, After::Announced, After::Taken, After::Removed, After::Placed];
+
+    fn crash(scene: &Scene, after: After) {
+        let bucket = scene.bucket();
+        let parent = bucket.directory("").unwrap();
+        let staging = bucket.staging_directory().unwrap();
+        prepared(&bucket, &parent, &staging);
+        if after != After::Prepared {
+            announce(&bucket, &format!("1:{PREPARED}:a")).unwrap();
+        }
+        let staged = scene.path().join(".slipway/staging").join(PREPARED);
+        if after == After::Taken {
+            fs::rename(scene.path().join("a"), staged.join(OUT)).unwrap();
+        }
+        if matches!(after, After::Removed | After::Placed) {
+            fs::remove_file(scene.path().join("a")).unwrap();
+        }
+        if after == After::Placed {
+            fs::rename(staged, scene.path().join("a")).unwrap();
+        }
+    }
+
+    fn sweep(scene: &Scene) {
+        let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
+        sweep::sweep(&scene.store, &scene.name, &options).unwrap();
+        assert_eq!(fs::read_dir(scene.path().join(".slipway/staging")).unwrap().count(), 0);
+        let text = read(&scene.bucket()).unwrap();
+        assert!(text.as_deref().and_then(under_way).is_none());
+    }
+
+    fn keys(scene: &Scene) -> Vec<String> {
+        let (bucket, prefix) = (scene.name.clone(), String::new());
+        let query = listing::Query { bucket, prefix, delimiter: None, start: None, max_items: 10 };
+        let page = listing::list(scene, &query).unwrap();
+        page.items.iter().map(|item| format!("{item:?}").split('"').nth(1).unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn the_file_is_in_its_directory_afterwards() {
+        let scene = scene();
+        let bucket = scene.bucket();
+        let (parent, staging) = (bucket.directory("").unwrap(), bucket.staging_directory().unwrap());
+        prepared(&bucket, &parent, &staging);
+        swap_by_steps(&bucket, (&parent, "a"), (&staging, PREPARED)).unwrap();
+        assert_eq!(scene.get("a").unwrap(), b"1");
+        scene.put("a/b", b"2").unwrap();
+        assert_eq!(scene.get("a/b").unwrap(), b"2");
+        assert_eq!(keys(&scene), ["a", "a/b", "b"]);
+        sweep(&scene);
+    }
+
+    #[test]
+    fn a_crash_hides_the_object_from_no_one() {
+        let tests: [fn(&Scene); 6] = [
+            |scene| assert_eq!(scene.get("a").unwrap(), b"1"),
+            |scene| assert_eq!(keys(scene), ["a", "b"]),
+            // Whose announcement takes the place of the one before.
+            |scene| scene.put("b/c", b"3").unwrap(),
+            |scene| scene.put("a/c", b"3").unwrap(),
+            |scene| {
+                let only_new =
+                    Conditions { if_none_match: Some(s3_types::ETagCondition::Any), ..Conditions::default() };
+                let target = crate::write::publish::Target { conditions: only_new, ..scene.target("a") };
+                let mut stage = target.stage(&scene.store).unwrap();
+                stage.staged.append(&[]).unwrap();
+                let sealed =
+                    stage.staged.seal(&stage.bucket, None, crate::record::Record::default()).unwrap();
+                let refused = target.publish(scene.bucket(), None, sealed);
+                assert!(matches!(refused, Err(BackendError::PreconditionFailed(_))), "{refused:?}");
+            },
+            sweep,
+        ];
+        for after in CRASHES {
+            for test in tests {
+                let scene = scene();
+                crash(&scene, after);
+                test(&scene);
+                sweep(&scene);
+                assert_eq!(scene.get("a").unwrap(), b"1", "{after:?}");
+                assert!(keys(&scene).starts_with(&["a".to_owned()]), "{after:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_deleted_after_a_crash_stays_so() {
+        for after in CRASHES {
+            let scene = scene();
+            crash(&scene, after);
+            assert!(object::delete(&scene.store, &scene.target("a")).unwrap().existed, "{after:?}");
+            sweep(&scene);
+            assert!(matches!(scene.get("a"), Err(BackendError::NoSuchKey)), "{after:?}");
+            assert_eq!(keys(&scene), ["b"]);
+        }
+    }
+
+    /// Whoever may write in the bucket may write an announcement.
+    #[test]
+    fn an_announcement_leads_nowhere_else() {
+        let scene = scene();
+        let outside = scene.path().parent().unwrap().join("outside");
+        fs::create_dir_all(outside.join("p")).unwrap();
+        fs::write(outside.join("p/.slipway,self"), "secret").unwrap();
+        let staging = scene.path().join(".slipway/staging");
+        fs::create_dir_all(&staging).unwrap();
+        let name = exchanged::name_in_staging();
+        std::os::unix::fs::symlink(outside.join("p"), staging.join(&name)).unwrap();
+        for text in ["1:../../../outside/p:stolen", "2:../../outside:stolen", &format!("3:{name}:stolen")] {
+            announce(&scene.bucket(), text).unwrap();
+            assert_eq!(keys(&scene), ["a", "b"], "{text}");
+            let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
+            sweep::sweep(&scene.store, &scene.name, &options).unwrap();
+            assert!(
+                outside.join("p/.slipway,self").exists() && !scene.path().join("stolen").exists(),
+                "{text}"
+            );
+        }
+    }
+
+    /// As after a crash, when a person has removed the directory since.
+    #[test]
+    fn one_whose_directory_is_gone_keeps_no_one() {
+        let scene = scene();
+        announce(&scene.bucket(), &format!("1:{}:gone/y", exchanged::name_in_staging())).unwrap();
+        scene.put("b/c", b"2").unwrap();
+        sweep(&scene);
+        assert_eq!(keys(&scene), ["a", "b", "b/c"]);
+    }
+
+    #[test]
+    fn a_directory_that_someone_made_meanwhile_gets_the_file() {
+        let scene = scene();
+        crash(&scene, After::Removed);
+        fs::create_dir(scene.path().join("a")).unwrap();
+        fs::write(scene.path().join("a/x"), "2").unwrap();
+        assert_eq!(keys(&scene), ["a", "a/x", "b"]);
+        assert_eq!(scene.get("a").unwrap(), b"1");
+        sweep(&scene);
+    }
+}

@@ -1,0 +1,329 @@
+//! Making the directories that a key needs, and removing them after their last object.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use backend::{BackendError, Result};
+use rustix::fd::OwnedFd;
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use s3_types::UnixAccount;
+
+use super::leftovers::{self, remove_new};
+use super::note::Note;
+use super::staging::scattered;
+use super::{exchange, key_lock, orphans};
+use crate::base::unique;
+use crate::error::{Fail, Io, Op, obstacle};
+use crate::facts::place::directory_record;
+use crate::fs::file_info::{self, FileInfo};
+use crate::fs::flat::{self, Naming};
+use crate::fs::reading::{is_empty, leaves_traits};
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::fs::{files, linking, removing};
+use crate::layout::keymap::{self, join};
+use crate::layout::scattered::scattered_name;
+use crate::layout::{exchanged, staged};
+use crate::record::Record;
+use crate::records;
+use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::{made, ours};
+
+/// Opens the directory at `path`, making what is missing. A file that stands where a directory must
+/// be becomes part of one ([`exchange`]). Whoever makes some has a `note` of them, to be kept until
+/// they are not empty any more.
+pub(crate) fn ensure(
+    bucket: &Bucket<'_>,
+    path: &str,
+    owner: Option<UnixAccount>,
+    note: &mut Option<Note>,
+) -> Result<Directory, Fail> {
+    match bucket.directory(path) {
+        Err(Errno::NOENT | Errno::NOTDIR) => {}
+        Err(errno @ (Errno::XDEV | Errno::LOOP)) => return Err(misled(errno)),
+        result => return result.attempt("open a directory"),
+    }
+    let mut directory = bucket.directory("").attempt("open a directory")?;
+    let mut rest = path;
+    while !rest.is_empty() {
+        let (name, below) = rest.split_once('/').unwrap_or((rest, ""));
+        directory = match child(bucket, &directory, name) {
+            Err(Errno::NOENT) => {
+                if note.is_none() {
+                    *note = Note::to_make(bucket, &join(&directory.path, rest), &directory.path);
+                }
+                make(bucket, &directory, name, owner)?
+            }
+            Err(Errno::NOTDIR) => {
+                make_way(bucket, &directory, name, owner)?;
+                child(bucket, &directory, name).attempt("open a directory")?
+            }
+            Err(errno @ (Errno::XDEV | Errno::LOOP)) => return Err(misled(errno)),
+            result => result.attempt("open a directory")?,
+        };
+        rest = below;
+    }
+    Ok(directory)
+}
+
+fn misled(_: Errno) -> Fail {
+    Fail::Storage(BackendError::Obstructed("a symbolic link on the way leads nowhere it may"))
+}
+
+fn child(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<Directory> {
+    let path = join(&directory.path, name);
+    match resolve::plain(directory, name, DIRECTORY) {
+        Ok(fd) => Ok(Directory { fd: Arc::new(fd), path }),
+        Err(Errno::LOOP) => bucket.directory(&path),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn make(
+    bucket: &Bucket<'_>,
+    parent: &Directory,
+    name: &str,
+    owner: Option<UnixAccount>,
+) -> Result<Directory, Fail> {
+    let made = {
+        // A name that is missing only until the directory with its file is in place must not be
+        // taken.
+        let blinks = bucket.store.names_may_blink(parent);
+        let _lock = blinks.then(|| key_lock::take(bucket, &join(&parent.path, name))).transpose()?;
+        match owner {
+            Some(_) => make_for(bucket, parent, name, owner)?.map(Some),
+            None => rustix::fs::mkdirat(parent, name, mode(bucket)).map(|()| None),
+        }
+    };
+    let directory = match made {
+        Ok(Some(directory)) => directory,
+        Ok(None) => finish(bucket, parent, name)?,
+        // Someone else was faster, unless it is a link to nowhere.
+        Err(Errno::EXIST) => {
+            let info = file_info::at(parent, name).attempt("look up a name")?;
+            return if info.kind == rustix::fs::FileType::Symlink {
+                Err(obstacle())
+            } else {
+                Err(Fail::Retry)
+            };
+        }
+        Err(errno) => return Err(errno).naming(parent, "make a directory"),
+    };
+    flat::look_now_and_then(parent);
+    bucket.store.sync_names(parent).attempt("sync a directory")?;
+    Ok(directory)
+}
+
+fn mode(bucket: &Bucket<'_>) -> Mode {
+    Mode::from_raw_mode(bucket.store.options.directory_mode)
+}
+
+/// Makes a directory for its owner; EEXIST if the name is taken. It gets the name when it has owner
+/// and mark: as soon as others see it they put objects in it, and then it can't be told any more
+/// from one that someone put in its place to have it given away.
+fn make_for(
+    bucket: &Bucket<'_>,
+    parent: &Directory,
+    name: &str,
+    owner: Option<UnixAccount>,
+) -> Result<Io<Directory>, Fail> {
+    if !leaves_traits(parent) {
+        let staging = Directory { fd: Arc::new(bucket.staging_directory()?), path: String::new() };
+        match make_and_move(bucket, (&staging, &unique::name()), (parent, name), owner)? {
+            // Something is mounted inside the bucket.
+            Err(Errno::XDEV) => {}
+            made => return Ok(made),
+        }
+    }
+    let prepared = scattered_name();
+    // Only for the sweep after a crash.
+    let note = Note::of_scattered(bucket, &join(&parent.path, &prepared));
+    let made = make_and_move(bucket, (parent, &prepared), (parent, name), owner);
+    if let Some(note) = note {
+        note.remove();
+    }
+    made
+}
+
+fn make_and_move(
+    bucket: &Bucket<'_>,
+    (from, prepared): (&Directory, &str),
+    (parent, name): (&Directory, &str),
+    owner: Option<UnixAccount>,
+) -> Result<Io<Directory>, Fail> {
+    let before = made::Before::making();
+    rustix::fs::mkdirat(from, prepared, mode(bucket)).attempt("make a directory")?;
+    let fd = ours::open_new(bucket, from, prepared, owner, before)?;
+    let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
+    let build = || {
+        files::give(&directory, owner).attempt("give a directory its owner")?;
+        records::mark(bucket, &directory, &Record::made_directory())
+    };
+    let moved = build().map(|()| match linking::move_to_free(from, prepared, parent, name) {
+        // Where the file system can't be told not to replace.
+        Err(Errno::NOTEMPTY | Errno::NOTDIR) => Err(Errno::EXIST),
+        result => result,
+    });
+    if !matches!(moved, Ok(Ok(()))) {
+        if staged::is_scattered(prepared) {
+            leftovers::remove_made(bucket, &directory.fd, from, prepared);
+        } else {
+            remove_new(bucket, from, prepared);
+        }
+    }
+    moved.map(|moved| moved.map(|()| directory))
+}
+
+/// Gives a new directory its mark.
+fn finish(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Directory, Fail> {
+    let mark = || {
+        let fd = resolve::plain(parent, name, DIRECTORY).attempt("open a directory")?;
+        let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
+        mark_made(bucket, &directory)?;
+        Ok(directory)
+    };
+    let marked = mark();
+    if marked.is_err() {
+        remove_new(bucket, parent, name);
+    }
+    marked
+}
+
+/// Under the lock, since by now it may be someone's directory object, whose record has to stay.
+fn mark_made(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
+    let _lock = key_lock::take_directory(bucket, &directory.path)?;
+    let record = directory_record(bucket, directory).attempt("read a record")?;
+    if record.newer {
+        return Ok(());
+    }
+    let record = Record { directory_made: true, ..record };
+    records::put_of_directory(bucket, directory, &record)
+}
+
+/// Turns the file `name` into a directory that holds it as [`SELF`](crate::layout::keymap::SELF);
+/// see [`exchange`].
+fn make_way(
+    bucket: &Bucket<'_>,
+    parent: &Directory,
+    name: &str,
+    owner: Option<UnixAccount>,
+) -> Result<(), Fail> {
+    let path = join(&parent.path, name);
+    let _lock = key_lock::take(bucket, &path)?;
+    let file = file_info::at(parent, name).attempt("look up a name")?;
+    if file.is_directory() {
+        return Ok(());
+    }
+    if !file.is_file() {
+        return Err(obstacle());
+    }
+    let note = Note::of_record(bucket, &path);
+    let result = convert_somewhere(bucket, (parent, name), &file, owner);
+    // It may be in the directory also if something failed after that.
+    let settled = match file_info::at(parent, name) {
+        Ok(info) => !info.is_directory() || records::forget(bucket.store, parent, name),
+        // Another program has removed it.
+        Err(Errno::NOENT) => records::forget(bucket.store, parent, name),
+        Err(_) => false,
+    };
+    if let Some(note) = note.filter(|_| settled) {
+        note.remove();
+    }
+    result
+}
+
+/// In staging, if what is made there is the same as in `parent`.
+fn convert_somewhere(
+    bucket: &Bucket<'_>,
+    (parent, name): (&Directory, &str),
+    file: &FileInfo,
+    owner: Option<UnixAccount>,
+) -> Result<(), Fail> {
+    let convert = |staging: &OwnedFd, prepared: &str| {
+        exchange::prepare(bucket, (parent, name), file, owner, (staging, prepared))?.swap(bucket)
+    };
+    if !leaves_traits(parent) {
+        match convert(&bucket.staging_directory()?, &exchanged::name_in_staging()) {
+            Err(Fail::Storage(BackendError::Io { source, .. }))
+                if source.kind() == ErrorKind::CrossesDevices => {}
+            result => return result,
+        }
+    }
+    let (staging, _) = scattered(bucket, parent)?;
+    convert(&staging, &exchanged::name_beside_file())
+}
+
+/// Removes the directory at `path` and those above it, as long as they are empty, were made by PUTs
+/// and are no objects. Only tidies up: whatever stands in its way ends it. Returns false if there
+/// may be empty ones left.
+pub(crate) fn prune(bucket: &Bucket<'_>, mut path: &str) -> bool {
+    while !path.is_empty() {
+        match prune_one(bucket, path) {
+            // One that is not there needs no pruning; those above it may.
+            Ok(true) | Err(Fail::Retry) => path = keymap::split(path).0,
+            Ok(false) => return true,
+            Err(Fail::Storage(_)) => return false,
+        }
+    }
+    true
+}
+
+fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
+    // Looked at without the lock first, since most directories are not empty.
+    if !is_prunable(bucket, path)? {
+        return Ok(false);
+    }
+    // Records of files that someone removed by hand would keep it.
+    if bucket.store.sidecars()
+        && !orphans::remove_all(bucket, &bucket.directory(path).attempt("open a directory")?)?
+    {
+        return Ok(false);
+    }
+    // A directory becomes an object under this lock.
+    let _lock = key_lock::take_directory(bucket, path)?;
+    let (above, name) = keymap::split(path);
+    let parent = bucket.directory(above).attempt("open a directory")?;
+    if !is_prunable(bucket, path)? {
+        return Ok(false);
+    }
+    let removed = if bucket.store.sidecars() {
+        remove_with_record(bucket, &parent, name)?
+    } else {
+        removing::remove_directory(&parent, name)
+    };
+    match removed {
+        Ok(()) => Ok(true),
+        // Someone has just put something there, and with its last object it goes.
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
+        Err(errno) => Err(errno).attempt("remove a directory"),
+    }
+}
+
+/// Removes a directory that holds nothing but its own record, or leaves both.
+fn remove_with_record(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Io<()>, Fail> {
+    // After a crash, the sweep knows by it that the directory was one of ours.
+    let note = Note::to_make(bucket, &join(&parent.path, name), &parent.path);
+    let directory = child(bucket, parent, name).attempt("open a directory")?;
+    let removed =
+        records::clear(bucket.store, &directory).and_then(|()| removing::remove_directory(parent, name));
+    if removed.is_err() {
+        // Someone put something there: then it keeps the record that was removed first.
+        records::mark(bucket, &directory, &Record::made_directory())?;
+    }
+    if let Some(note) = note {
+        note.remove();
+    }
+    Ok(removed)
+}
+
+fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
+    let directory = match bucket.directory(path) {
+        // It was never made, but those above it may have been.
+        Err(errno) if resolve::is_too_long(&bucket.fd, errno) => return Err(Fail::Retry),
+        result => result.attempt("open a directory")?,
+    };
+    let record = directory_record(bucket, &directory).attempt("read a record")?;
+    Ok(record.directory_made
+        && !record.directory_object
+        && is_empty(&directory).attempt("read a directory")?)
+}

@@ -1,0 +1,465 @@
+//! A file becomes a directory that holds it as [`SELF`]: one is prepared in staging and exchanged
+//! with the file, so that no reader ever misses the object.
+//!
+//! Another program may rename a newer file over the old one at any moment, and knows nothing of our
+//! locks. So what comes out of the exchange is looked at before its name goes. The file that was
+//! expected is in the directory already. A newer one takes that one's place there. A directory, or
+//! a link, goes back to where it was; if an object is below by then, a directory's entries go to
+//! where that is ([`joining`]).
+//!
+//! A crash between the exchange and the look leaves what came out in staging (`x<id>`;
+//! `.slipway,x<id>` in the directory of the file where something is mounted inside the bucket). A
+//! note (`n<id>`, a symbolic link in staging) says what was expected and where, by which the sweep
+//! does what is left to do. What it can't be sure of is never removed: it stays, and `slipway fsck`
+//! tells of it.
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, RenameFlags};
+use rustix::io::Errno;
+use s3_types::UnixAccount;
+
+use super::note::Note;
+use super::{conversion, key_lock, leftovers};
+use crate::base::unique;
+use crate::error::{Fail, Io, Op};
+use crate::facts::place::directory_record;
+use crate::fs::file_info::{self, FileInfo};
+use crate::fs::removing::{self, remove_tree};
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::fs::{files, reading};
+use crate::layout::exchanged::{BESIDE_FILE, IN_STAGING, NOTE, id_of, is_in_staging, name_of_unmarked};
+use crate::layout::keymap::{self, RECORDS, SELF, join};
+use crate::layout::staged::is_scattered;
+use crate::record::Record;
+use crate::records;
+use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::{made, ours};
+
+mod joining;
+
+/// A directory that is to take the place of a file, with that in it.
+pub(crate) struct Prepared<'p> {
+    /// Where the file is.
+    pub parent: &'p Directory,
+    pub name: &'p str,
+    /// Where the directory is, and afterwards what came out.
+    pub staging: &'p OwnedFd,
+    pub entry: &'p str,
+    directory: OwnedFd,
+    /// Device and inode of the file that is in it.
+    file: (u64, u64),
+    note: Option<Note>,
+}
+
+/// What came out of an exchange, and what became of it.
+#[derive(Debug, PartialEq, Eq)]
+enum Out {
+    /// The file that is in the directory, or a newer one, which is there now.
+    InDirectory,
+    /// Something else, which is where it was.
+    Back,
+    /// Something else, which could not go back.
+    Kept,
+}
+
+/// Makes a marked directory in staging with the file in it. What fails leaves nothing. It gets its
+/// name when it has its mark: by that the sweep tells it from what came out of an exchange of which
+/// no note could be made.
+pub(crate) fn prepare<'p>(
+    bucket: &Bucket<'_>,
+    (parent, name): (&'p Directory, &'p str),
+    file: &FileInfo,
+    owner: Option<UnixAccount>,
+    (staging, prepared): (&'p OwnedFd, &'p str),
+) -> Result<Prepared<'p>, Fail> {
+    let unmarked = name_of_unmarked(prepared);
+    let before = made::Before::making();
+    rustix::fs::mkdirat(staging, &unmarked, Mode::from_raw_mode(bucket.store.options.directory_mode))
+        .attempt("make a directory")?;
+    let directory = if is_scattered(prepared) {
+        ours::open_new(bucket, staging, &unmarked, owner, before)?
+    } else {
+        let opened = resolve::plain(staging, &unmarked, DIRECTORY);
+        opened
+            .inspect_err(|_| _ = removing::remove_directory(staging, &unmarked))
+            .attempt("open a directory")?
+    };
+    let mut new = Prepared { parent, name, staging, entry: prepared, directory, file: file.id(), note: None };
+    let filled = new.fill(bucket, file, owner, &unmarked);
+    if filled.is_err() {
+        remove_prepared(bucket, &new.directory, staging, &unmarked);
+        new.abandon(bucket);
+    }
+    filled.map(|()| new)
+}
+
+/// False also of a directory or a link that has got the inode of the file since that was removed.
+fn is_still(file: &FileInfo, there: &FileInfo) -> bool {
+    there.is_file() && there.id() == file.id()
+}
+
+impl Prepared<'_> {
+    /// Gives the directory, which is `unmarked` so far, its mark, name and owner, and links the
+    /// file in it.
+    fn fill(
+        &mut self,
+        bucket: &Bucket<'_>,
+        file: &FileInfo,
+        owner: Option<UnixAccount>,
+        unmarked: &str,
+    ) -> Result<(), Fail> {
+        let Self { parent, name, staging, entry, directory, note, .. } = self;
+        records::mark(bucket, &*directory, &Record::made_directory())?;
+        records::take_along(bucket, (*parent, *name), (&*directory, SELF))?;
+        let made = file_info::of(&*directory).attempt("stat a directory")?;
+        rustix::fs::renameat(*staging, unmarked, *staging, *entry).attempt("name a directory")?;
+        *note = Noted::of(&made, file, &join(&parent.path, name)).write(bucket, entry);
+        // Not before: by the note the sweep knows what is no longer ours.
+        files::give(&*directory, owner).attempt("give a directory its owner")?;
+        // From here to the exchange every call counts: it is the time in which another program's
+        // file comes out.
+        match rustix::fs::linkat(*parent, *name, &*directory, SELF, AtFlags::empty()) {
+            // Said of a directory, which another program has put there since.
+            Err(Errno::PERM) if !file_info::at(*parent, name).is_ok_and(|there| is_still(file, &there)) => {
+                return Err(Fail::Retry);
+            }
+            linked => linked.attempt("link a file")?,
+        }
+        let linked = file_info::at(&*directory, SELF).attempt("look up a name")?;
+        if !is_still(file, &linked) {
+            return Err(Fail::Retry);
+        }
+        // Elsewhere the order is the journal's: whoever finds the exchange after a power cut finds
+        // the link and the note.
+        if bucket.store.options.durability.syncs_names() && !bucket.store.keeps_order(made.device) {
+            rustix::fs::fsync(&*directory).attempt("sync a directory")?;
+            rustix::fs::fsync(bucket.staging_directory()?).attempt("sync a directory")?;
+        }
+        Ok(())
+    }
+
+    /// Puts the directory in the place of the file. The caller holds the lock of that.
+    pub fn swap(mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
+        let (staging, parent) = (self.staging, self.parent);
+        match rustix::fs::renameat_with(staging, self.entry, parent, self.name, RenameFlags::EXCHANGE) {
+            Ok(()) => self.look(bucket)?,
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => self.swap_by_steps(bucket)?,
+            Err(errno) => {
+                self.abandon(bucket);
+                return Err(errno).attempt("swap a file for a directory");
+            }
+        }
+        bucket.store.sync_names(parent).attempt("sync a directory")
+    }
+
+    /// [`Prepared::swap`] where the file system can't do it at once.
+    fn swap_by_steps(&mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
+        let swapped = conversion::swap_by_steps(bucket, (self.parent, self.name), (self.staging, self.entry));
+        // By now its name in staging is gone, or someone else's.
+        self.abandon(bucket);
+        swapped
+    }
+
+    /// Looks at what came out.
+    fn look(&mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
+        match self.put_back(bucket)? {
+            Out::InDirectory => {
+                self.forget_note();
+                let store = bucket.store;
+                let device = self.file.0;
+                if store.options.durability.syncs_names() && !store.keeps_order(device) {
+                    rustix::fs::fsync(&self.directory).attempt("sync a directory")?;
+                }
+                Ok(())
+            }
+            Out::Back => {
+                self.forget_note();
+                Err(Fail::Retry)
+            }
+            Out::Kept => Err(Fail::Retry),
+        }
+    }
+
+    /// Does what is right with what came out.
+    fn put_back(&self, bucket: &Bucket<'_>) -> Result<Out, Fail> {
+        let (staging, entry, directory) = (self.staging, self.entry, &self.directory);
+        let out = file_info::at(staging, entry).attempt("look up a name")?;
+        if conversion::take_in(directory, self.file, (staging, entry), &out)? {
+            return Ok(Out::InDirectory);
+        }
+        if !self.is_in_place()? {
+            return Ok(self.keep());
+        }
+        // Who put that there has removed the file.
+        if file_info::at(directory, SELF).is_ok_and(|info| info.id() == self.file) {
+            rustix::fs::unlinkat(directory, SELF, AtFlags::empty()).attempt("remove a name")?;
+        }
+        records::forget(bucket.store, directory, SELF);
+        let record = directory_record(bucket, directory.as_fd()).attempt("read a record")?;
+        if record.directory_object || record.newer {
+            // It became an object itself, and stays, though it may be empty.
+            return if out.is_directory() { self.join(bucket) } else { Ok(self.keep()) };
+        }
+        let _ = records::clear(bucket.store, directory);
+        if out.is_directory() {
+            // Takes the place of an empty directory only: someone may have put an object in ours
+            // meanwhile.
+            return match rustix::fs::renameat(staging, entry, self.parent, self.name) {
+                Ok(()) => Ok(Out::Back),
+                Err(Errno::NOTEMPTY | Errno::EXIST) => self.join(bucket),
+                Err(errno) => Err(errno).attempt("put a directory back"),
+            };
+        }
+        self.exchange().attempt("put a link back")?;
+        if removing::remove_directory(staging, entry).is_ok() {
+            return Ok(Out::Back);
+        }
+        self.exchange().attempt("put a directory back")?;
+        Ok(self.keep())
+    }
+
+    /// Has the directory that is in the file's place take in what is in the one that came out.
+    fn join(&self, bucket: &Bucket<'_>) -> Result<Out, Fail> {
+        let out = resolve::plain(self.staging, self.entry, DIRECTORY).attempt("open a directory")?;
+        // Elsewhere who makes an object has the lock of its key, and not all can be had here.
+        if !bucket.store.names_may_blink(&self.directory)
+            && joining::may_join(&out, &self.directory).attempt("stat a directory")?
+        {
+            joining::move_entries(&out, &self.directory).attempt("move a directory's entries")?;
+        }
+        drop(out);
+        Ok(if self.remove_empty(bucket)? { Out::Back } else { self.keep() })
+    }
+
+    /// Removes a directory that came out if nothing is in it, and it is no object: then the one
+    /// that has its place serves whoever made it. False if it is still there.
+    fn remove_empty(&self, bucket: &Bucket<'_>) -> Result<bool, Fail> {
+        // Under this lock a directory becomes an object.
+        let Some(_lock) = key_lock::try_directory(bucket, &self.path())? else { return Ok(false) };
+        let out = resolve::plain(self.staging, self.entry, DIRECTORY).attempt("open a directory")?;
+        let record = directory_record(bucket, out.as_fd()).attempt("read a record")?;
+        if record.newer || record.directory_object {
+            return Ok(false);
+        }
+        if !reading::has_at_most(0, &out).attempt("read a directory")? {
+            return Ok(false);
+        }
+        let removed = records::clear(bucket.store, &out)
+            .and_then(|()| removing::remove_directory(self.staging, self.entry));
+        Ok(removed.is_ok())
+    }
+
+    fn exchange(&self) -> Io<()> {
+        let Self { staging, entry, parent, name, .. } = self;
+        rustix::fs::renameat_with(staging, *entry, parent, *name, RenameFlags::EXCHANGE)
+    }
+
+    fn keep(&self) -> Out {
+        tracing::error!(
+            path = self.path(),
+            kept = self.entry,
+            "another program put something here while it became a directory, which holds others by now; what cannot go there is kept in .slipway/staging"
+        );
+        Out::Kept
+    }
+
+    fn path(&self) -> String {
+        join(&self.parent.path, self.name)
+    }
+
+    fn is_in_place(&self) -> Result<bool, Fail> {
+        let own = file_info::of(&self.directory).attempt("stat a directory")?;
+        Ok(file_info::at(self.parent, self.name).is_ok_and(|there| there.id() == own.id()))
+    }
+
+    fn forget_note(&mut self) {
+        if let Some(note) = self.note.take() {
+            note.remove();
+        }
+    }
+
+    /// Removes what is still in staging, unless it may be the only name of something.
+    fn abandon(&mut self, bucket: &Bucket<'_>) {
+        if remove_prepared(bucket, &self.directory, self.staging, self.entry) {
+            self.forget_note();
+        }
+    }
+}
+
+/// Removes a directory that was prepared and not put in its place. True if it is gone. Where others
+/// may give its name to something else, nothing is removed by that but an empty directory.
+fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, name: &str) -> bool {
+    if conversion::holds_something(directory) {
+        return false;
+    }
+    // Only in staging does no one else write.
+    if is_in_staging(name) || unique::is_name(name) {
+        return remove_tree(above, name);
+    }
+    // Where it is by now, its file may be an object.
+    match file_info::at(above, name) {
+        Ok(there) if file_info::of(directory).is_ok_and(|own| own.id() == there.id()) => {}
+        there => return matches!(there, Err(Errno::NOENT)),
+    }
+    let _ = rustix::fs::unlinkat(directory, SELF, AtFlags::empty());
+    records::forget(bucket.store, directory, SELF);
+    leftovers::remove_made(bucket, directory, above, name)
+}
+
+/// What a note says.
+#[derive(Debug, PartialEq, Eq)]
+struct Noted {
+    /// Inode of the directory that was prepared.
+    directory: u64,
+    /// Inode of the file that is in it.
+    file: u64,
+    /// Of the file, in the bucket.
+    path: String,
+}
+
+impl Noted {
+    fn of(directory: &FileInfo, file: &FileInfo, path: &str) -> Self {
+        Self { directory: directory.inode, file: file.inode, path: path.to_owned() }
+    }
+
+    /// Without a note (the path is too long, the disk is full) the sweep removes less.
+    fn write(&self, bucket: &Bucket<'_>, prepared: &str) -> Option<Note> {
+        let text = format!("{}:{}:{}", self.directory, self.file, self.path);
+        Note::write_as(bucket, text, format!("{NOTE}{}", id_of(prepared)?))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut fields = text.splitn(3, ':');
+        let mut number = || fields.next()?.parse().ok();
+        let (directory, file) = (number()?, number()?);
+        Some(Self { directory, file, path: fields.next()?.to_owned() })
+    }
+
+    fn read(staging: &OwnedFd, id: &str) -> Result<Option<Self>, Fail> {
+        match rustix::fs::readlinkat(staging, format!("{NOTE}{id}"), Vec::new()) {
+            Ok(text) => Ok(text.to_str().ok().and_then(Self::parse)),
+            Err(Errno::NOENT | Errno::INVAL) => Ok(None),
+            Err(errno) => Err(errno).attempt("read a note"),
+        }
+    }
+}
+
+/// Ends what a crash interrupted. `entry`, in `above`, is what it left: the directory, what came
+/// out, or the note. True if nothing is left of it. The caller may hold all locks.
+pub(crate) fn settle(
+    bucket: &Bucket<'_>,
+    above: &OwnedFd,
+    entry: &str,
+    all_locked: bool,
+) -> Result<bool, Fail> {
+    let Some(id) = id_of(entry) else { return Ok(false) };
+    let staging = bucket.staging_directory()?;
+    // Anyone may give its id to a name in a directory of theirs.
+    let noted = Noted::read(&staging, id)?
+        .filter(|noted| !is_scattered(entry) || is_directory_of(bucket, &noted.path, above));
+    let lock = |noted: &Noted| key_lock::take(bucket, &noted.path);
+    let _lock = noted.as_ref().filter(|_| !all_locked).map(lock).transpose()?;
+    // With this lock nothing is on its way by steps, and one that crashed there is in its place.
+    let _conversions = conversion::settle_any(bucket)?;
+    let settled = if entry.starts_with(NOTE) {
+        let Some(noted) = &noted else {
+            return Ok(rustix::fs::unlinkat(above, entry, AtFlags::empty()).is_ok());
+        };
+        settle_noted(bucket, &staging, id, noted)?
+    } else {
+        settle_at(bucket, above, entry, noted.as_ref())?
+    };
+    if settled && (noted.is_some() || !is_scattered(entry)) {
+        let _ = rustix::fs::unlinkat(&staging, format!("{NOTE}{id}"), AtFlags::empty());
+    }
+    Ok(settled)
+}
+
+/// True if `above` is where the file at `path` is.
+fn is_directory_of(bucket: &Bucket<'_>, path: &str, above: &OwnedFd) -> bool {
+    let directory = bucket.directory(keymap::split(path).0).and_then(file_info::of);
+    directory.is_ok_and(|there| file_info::of(above).is_ok_and(|above| there.id() == above.id()))
+}
+
+fn settle_noted(bucket: &Bucket<'_>, staging: &OwnedFd, id: &str, noted: &Noted) -> Result<bool, Fail> {
+    if !settle_at(bucket, staging, &format!("{IN_STAGING}{id}"), Some(noted))? {
+        return Ok(false);
+    }
+    match bucket.directory(keymap::split(&noted.path).0) {
+        Ok(parent) => settle_at(bucket, &parent.fd, &format!("{BESIDE_FILE}{id}"), Some(noted)),
+        Err(_) => Ok(true),
+    }
+}
+
+/// True if what has this name is gone.
+fn settle_at(bucket: &Bucket<'_>, above: &OwnedFd, name: &str, noted: Option<&Noted>) -> Result<bool, Fail> {
+    let info = match file_info::at(above, name) {
+        Err(Errno::NOENT) => return Ok(true),
+        result => result.attempt("look up a name")?,
+    };
+    let settled = match noted {
+        // It was not exchanged yet.
+        Some(noted) if info.is_directory() && info.inode == noted.directory => {
+            let opened = resolve::plain(above, name, DIRECTORY).attempt("open a directory")?;
+            let made = file_info::of(&opened).attempt("stat a directory")?;
+            made.inode == noted.directory && remove_prepared(bucket, &opened, above, name)
+        }
+        Some(noted) => settle_out(bucket, above, name, noted)? || unlink_other_name(above, name, &info),
+        None if is_scattered(name) && info.is_directory() => leftovers::remove_empty(bucket, above, name)?,
+        None if is_scattered(name) && !ours::is_at(bucket, above, name)? => false,
+        None if info.is_directory() => is_prepared(bucket, above, name)? && remove_tree(above, name),
+        None => unlink_other_name(above, name, &info),
+    };
+    if !settled {
+        tracing::warn!(
+            name,
+            path = noted.map(|noted| &noted.path),
+            "left by a crash while a file became a directory; it may be all there is of it, and is kept"
+        );
+    }
+    Ok(settled)
+}
+
+/// What came out, if the directory and the file in it are still what they were then.
+fn settle_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &Noted) -> Result<bool, Fail> {
+    let (above, name) = keymap::split(&noted.path);
+    let Ok(parent) = bucket.directory(above) else { return Ok(false) };
+    let Ok(directory) = resolve::plain(&parent, name, DIRECTORY) else { return Ok(false) };
+    let place = file_info::of(&directory).attempt("stat a directory")?;
+    let file = match file_info::at(&directory, SELF) {
+        Ok(own) => own.id(),
+        // It makes way for a directory, which goes into this one if it can't go back.
+        Err(Errno::NOENT) if file_info::at(staging, out).is_ok_and(|out| out.is_directory()) => {
+            (place.device, noted.file)
+        }
+        Err(_) => return Ok(false),
+    };
+    if place.inode != noted.directory || file.1 != noted.file {
+        return Ok(false);
+    }
+    let prepared = Prepared { parent: &parent, name, staging, entry: out, directory, file, note: None };
+    Ok(prepared.put_back(bucket)? != Out::Kept)
+}
+
+/// A file that has another name is not lost with this one.
+fn unlink_other_name(above: &OwnedFd, name: &str, info: &FileInfo) -> bool {
+    info.is_file() && info.links > 1 && rustix::fs::unlinkat(above, name, AtFlags::empty()).is_ok()
+}
+
+/// True for a directory that we prepared: marked, with nothing in it but a file that has another
+/// name.
+fn is_prepared(bucket: &Bucket<'_>, above: &OwnedFd, name: &str) -> Result<bool, Fail> {
+    let directory = resolve::plain(above, name, DIRECTORY).attempt("open a directory")?;
+    let own = |name: &str| matches!(name, SELF | RECORDS);
+    let names = reading::entries(&directory).attempt("read a directory")?;
+    let has_other_name = match file_info::at(&directory, SELF) {
+        Ok(info) => info.links > 1,
+        Err(errno) => errno == Errno::NOENT,
+    };
+    Ok(has_other_name
+        && names.iter().all(|(name, _)| own(name))
+        && directory_record(bucket, directory.as_fd()).attempt("read a record")?.directory_made)
+}
+
+#[cfg(test)]
+mod tests;

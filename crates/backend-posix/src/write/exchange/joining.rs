@@ -1,0 +1,52 @@
+//! What is in a directory that another program put in a file's place goes into the directory that
+//! the file became, when that can't give the place back any more.
+//!
+//! Each entry is moved by itself, to a name that is free, as a new object is made: of two, neither
+//! is lost. Those whose names are taken stay where they are.
+
+use rustix::fd::OwnedFd;
+use rustix::fs::RenameFlags;
+
+use crate::error::Io;
+use crate::fs::file_info;
+use crate::fs::reading::read_names;
+use crate::layout::keymap::RECORDS;
+
+/// Moves what can be moved. What stays has a name that is taken, or may not be moved.
+pub(super) fn move_entries(from: &OwnedFd, to: &OwnedFd) -> Io<()> {
+    // A program may be making entries all the while; what comes later goes by its path.
+    while move_once(from, to)? {}
+    Ok(())
+}
+
+/// True if any entry was moved.
+fn move_once(from: &OwnedFd, to: &OwnedFd) -> Io<bool> {
+    let mut moved = false;
+    read_names(from, |name, _| {
+        // Records by themselves would be those of other files.
+        if !matches!(name.to_bytes(), b"." | b"..") && name.to_bytes() != RECORDS.as_bytes() {
+            moved |= rustix::fs::renameat_with(from, name, to, name, RenameFlags::NOREPLACE).is_ok();
+        }
+        Ok(true)
+    })?;
+    Ok(moved)
+}
+
+/// False if someone might get at the entries in `to` who could not where they are, or if their
+/// records are beside them. The owner of a directory can do all with what is in it, whatever its
+/// mode, so that both have to have the same.
+pub(super) fn may_join(from: &OwnedFd, to: &OwnedFd) -> Io<bool> {
+    let has_list =
+        |directory| rustix::fs::fgetxattr(directory, "system.posix_acl_access", &mut [0u8; 0]).is_ok();
+    if has_list(from) || has_list(to) || file_info::at(from, RECORDS).is_ok() {
+        return Ok(false);
+    }
+    let (there, here) = (rustix::fs::fstat(from)?, rustix::fs::fstat(to)?);
+    if there.st_uid != here.st_uid {
+        return Ok(false);
+    }
+    let others = there.st_mode & 0o007;
+    // Who is in another group had what all others had.
+    let group = if there.st_gid == here.st_gid { there.st_mode & 0o070 } else { others << 3 };
+    Ok(here.st_mode & 0o077 & !(group | others) == 0)
+}

@@ -1,0 +1,65 @@
+//! The lock of a key, under which nothing becomes a directory by halves.
+//!
+//! Where that takes two steps, a crash may come in between ([`conversion`]). So whoever has taken a
+//! [`lock`](crate::tree::lock) ends what was interrupted, before anything is looked at under it.
+
+use backend::BackendError;
+use rustix::io::Errno;
+
+use super::conversion;
+use crate::error::{Fail, Op};
+use crate::fs::resolve;
+use crate::layout::keymap::{DIRECTORY_DATA, SELF, join};
+use crate::limits::LOCKS;
+use crate::tree::bucket::Bucket;
+use crate::tree::lock::{Lock, number_of};
+
+/// Waits for the lock of the file at `path`. From then on, the file is no directory by halves.
+pub(crate) fn take(bucket: &Bucket<'_>, path: &str) -> Result<Lock, Fail> {
+    let lock = bucket.lock_number(number_of(path))?;
+    // The lock's file is on the bucket's file system.
+    if bucket.store.names_may_blink_on(lock.device(), &bucket.fd) {
+        conversion::settle_wanted(bucket, |wanted| wanted == path)?;
+    }
+    Ok(lock)
+}
+
+/// [`take`] for those who only look; `None` if no one has ever locked anything, or can.
+pub(crate) fn take_for_look(bucket: &Bucket<'_>, path: &str) -> Result<Option<Lock>, Fail> {
+    match resolve::plain(&bucket.fd, ".slipway/locks", resolve::DIRECTORY) {
+        Ok(_) => match take(bucket, path) {
+            Err(Fail::Storage(BackendError::ReadOnly | BackendError::Denied { .. })) => Ok(None),
+            result => result.map(Some),
+        },
+        // What stands there is none of ours, and no one can lock anything.
+        Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => Ok(None),
+        Err(errno) => Err(errno).attempt("open locks"),
+    }
+}
+
+/// Waits for the lock of the directory at `path`, another than that of a file there.
+pub(crate) fn take_directory(bucket: &Bucket<'_>, path: &str) -> Result<Lock, Fail> {
+    take(bucket, &format!("{path}/"))
+}
+
+/// The same without waiting, for who has another lock already, which may be the same file; `None`
+/// if someone has it.
+pub(crate) fn try_directory(bucket: &Bucket<'_>, path: &str) -> Result<Option<Lock>, Fail> {
+    bucket.try_lock_number(number_of(&format!("{path}/")))
+}
+
+/// Waits for the lock of the object whose file has this name in a directory.
+pub(crate) fn take_name(bucket: &Bucket<'_>, directory: &str, name: &str) -> Result<Lock, Fail> {
+    match name {
+        SELF => take(bucket, directory),
+        DIRECTORY_DATA => take_directory(bucket, directory),
+        name => take(bucket, &join(directory, name)),
+    }
+}
+
+/// Waits for all locks.
+pub(crate) fn take_all(bucket: &Bucket<'_>) -> Result<Vec<Lock>, Fail> {
+    let locks = (0..LOCKS).map(|number| bucket.lock_number(number)).collect::<Result<_, _>>()?;
+    conversion::settle_any(bucket)?;
+    Ok(locks)
+}

@@ -1,0 +1,12 @@
+//! From bytes to an object: staging, directories, publishing, and what crashes leave of it.
+
+pub(crate) mod conversion;
+pub(crate) mod directories;
+pub(crate) mod exchange;
+pub(crate) mod key_lock;
+pub(crate) mod leftovers;
+pub(crate) mod note;
+pub(crate) mod orphans;
+pub(crate) mod publish;
+pub(crate) mod recovery;
+pub(crate) mod staging;

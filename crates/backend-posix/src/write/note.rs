@@ -1,0 +1,136 @@
+//! Notes of directories that are about to be made, or may be about to become empty.
+//!
+//! A directory that a PUT made has to go with its last object, also when a crash comes between the
+//! two. Looking for empty directories everywhere would take for ever, so each note tells the sweep
+//! where to look. It is a symbolic link in staging, which one call makes whole: `<bytes of the path
+//! that were there before>:<path>`.
+
+use rustix::fd::OwnedFd;
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use crate::base::unique;
+use crate::error::{Fail, Op};
+use crate::layout::given::given_name;
+use crate::layout::keymap;
+use crate::limits::NOTE_BYTES_MAX;
+use crate::tree::bucket::Bucket;
+
+/// Begins a note of a record beside a file, before the path.
+const OF_RECORD: &str = "record:";
+/// Begins a note of a file that is given away where others may write; then come its inode number, a
+/// colon and its path.
+const OF_GIVEN: &str = "given:";
+
+/// Begins a note of a directory that is prepared where it will be, before the path.
+const OF_SCATTERED: &str = "scattered:";
+
+/// One that is not removed stays for the sweep.
+#[derive(Debug)]
+pub(crate) struct Note {
+    staging: OwnedFd,
+    name: String,
+}
+
+impl Note {
+    /// Notes that the directories at `path` are to be made, beyond `existing` at its start. Nothing
+    /// fails for want of a note: it only matters to the sweep after a crash.
+    pub fn to_make(bucket: &Bucket<'_>, path: &str, existing: &str) -> Option<Self> {
+        Self::write(bucket, format!("{}:{path}", existing.len()))
+    }
+
+    fn write(bucket: &Bucket<'_>, text: String) -> Option<Self> {
+        Self::write_as(bucket, text, unique::name())
+    }
+
+    /// Writes a note that has this name.
+    pub fn write_as(bucket: &Bucket<'_>, text: String, name: String) -> Option<Self> {
+        if text.len() > NOTE_BYTES_MAX {
+            return None;
+        }
+        let staging = bucket.staging_directory().ok()?;
+        rustix::fs::symlinkat(text, &staging, &name).ok()?;
+        Some(Self { staging, name })
+    }
+
+    #[cfg(test)]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// For when all is in order.
+    pub fn remove(self) {
+        let _ = rustix::fs::unlinkat(&self.staging, &self.name, AtFlags::empty());
+    }
+
+    /// Notes that the record of the file at `path` may be left without it, where it is in a file of
+    /// its own.
+    pub fn of_record(bucket: &Bucket<'_>, path: &str) -> Option<Self> {
+        if bucket.store.sidecars() { Self::write(bucket, format!("{OF_RECORD}{path}")) } else { None }
+    }
+
+    /// Notes that the directory at `path`, which has a name of our own, is being prepared.
+    pub fn of_scattered(bucket: &Bucket<'_>, path: &str) -> Option<Self> {
+        Self::write(bucket, format!("{OF_SCATTERED}{path}"))
+    }
+
+    /// Notes that the file at `path`, which has a name of our own, is about to belong to someone
+    /// else. Then the name alone would not tell it from what is theirs.
+    pub fn of_given(bucket: &Bucket<'_>, path: &str, inode: u64) -> Option<Self> {
+        let name = given_name(keymap::split(path).1)?;
+        Self::write_as(bucket, format!("{OF_GIVEN}{inode}:{path}"), name)
+    }
+
+    /// Notes that the directory at `path` may become empty.
+    pub fn to_empty(bucket: &Bucket<'_>, path: &str) -> Option<Self> {
+        Self::to_make(bucket, path, path)
+    }
+}
+
+/// True if a note tells that the file with this inode number and this name was ours when it was
+/// made. Only who may write in `.slipway` can have written that.
+pub(crate) fn is_given(bucket: &Bucket<'_>, name: &str, inode: u64) -> Result<bool, Fail> {
+    let Some(note) = given_name(name) else { return Ok(false) };
+    match rustix::fs::readlinkat(bucket.staging_directory()?, note, Vec::new()) {
+        Ok(text) => Ok(text.to_str().ok().and_then(parse_given).is_some_and(|(noted, _)| noted == inode)),
+        Err(Errno::NOENT | Errno::INVAL) => Ok(false),
+        Err(errno) => Err(errno).attempt("read a note"),
+    }
+}
+
+/// What a note tells.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Told<'t> {
+    /// The record of the file at this path may be left without it.
+    Record(&'t str),
+    /// The file at `path` may have been given away, if it has this inode number.
+    Given { inode: u64, path: &'t str },
+    /// The directory at this path is being prepared.
+    Scattered(&'t str),
+    /// The directories at `path` are about to be made, beyond its first `existing` bytes, or to
+    /// become empty.
+    Directories { existing: usize, path: &'t str },
+}
+
+impl<'t> Told<'t> {
+    /// Tells by the text of a note; `None` of what is none.
+    pub fn of(text: &'t str) -> Option<Self> {
+        if let Some(path) = text.strip_prefix(OF_RECORD) {
+            return Some(Self::Record(path));
+        }
+        if let Some((inode, path)) = parse_given(text) {
+            return Some(Self::Given { inode, path });
+        }
+        if let Some(path) = text.strip_prefix(OF_SCATTERED) {
+            return Some(Self::Scattered(path));
+        }
+        let (existing, path) = text.split_once(':')?;
+        Some(Self::Directories { existing: existing.parse().ok()?, path })
+    }
+}
+
+/// The inode number and the path in a note of a file that is given away.
+fn parse_given(text: &str) -> Option<(u64, &str)> {
+    let (inode, path) = text.strip_prefix(OF_GIVEN)?.split_once(':')?;
+    Some((inode.parse().ok()?, path))
+}

@@ -1,0 +1,158 @@
+//! Records beside files that are gone.
+//!
+//! A record is written before its file is published, and removed after it, both under the key's
+//! lock. So one that has no file while that lock is held was left by a crash, or by a person who
+//! removed or moved the file.
+//!
+//! Whoever may write in a directory can give the name of its folder of records to a directory with
+//! somebody's files. So only what is a record by its name and its form is removed from it, by way
+//! of the open folder that it was read from; all else stays.
+
+use backend::Result;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use super::{key_lock, leftovers};
+use crate::error::{Fail, Op, leads_nowhere};
+use crate::fs::reading::{entries, has_other_names};
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::fs::{file_info, removing};
+use crate::layout::keymap::{self, RECORDS};
+use crate::layout::records;
+use crate::layout::staged::is_scattered;
+use crate::records::Sidecar;
+use crate::tree::bucket::{Bucket, Directory};
+
+/// Removes the records of files that are gone from a directory. Returns true if no others are left
+/// but the directory's own.
+pub(crate) fn remove_all(bucket: &Bucket<'_>, directory: &Directory) -> Result<bool, Fail> {
+    let folder = match resolve::plain(directory, RECORDS, DIRECTORY) {
+        Err(Errno::NOENT) => return Ok(true),
+        result => result.attempt("open a directory's records")?,
+    };
+    let mut gone = true;
+    for (name, _) in entries(&folder).attempt("read a directory's records")? {
+        gone &= name == records::OF_DIRECTORY || remove_from(bucket, directory, &folder, &name)?;
+    }
+    Ok(gone)
+}
+
+/// Removes the record of a name, if no file has it. Returns whether that is so.
+pub(crate) fn remove(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<bool, Fail> {
+    match resolve::plain(directory, RECORDS, DIRECTORY) {
+        Err(errno) if leads_nowhere(errno) => Ok(true),
+        result => remove_from(bucket, directory, &result.attempt("open a directory's records")?, name),
+    }
+}
+
+fn remove_from(
+    bucket: &Bucket<'_>,
+    directory: &Directory,
+    folder: &OwnedFd,
+    name: &str,
+) -> Result<bool, Fail> {
+    let _lock = key_lock::take_name(bucket, &directory.path, name)?;
+    Ok(is_one(directory, name)? && remove_record(bucket, folder, name)?)
+}
+
+/// True if a name that has a record is no file's.
+pub(crate) fn is_one(directory: &Directory, name: &str) -> Result<bool> {
+    match file_info::at(directory, name) {
+        // What became a directory has its record in there.
+        Ok(info) => Ok(info.is_directory()),
+        Err(Errno::NOENT) => Ok(true),
+        Err(errno) => Err(errno).op("look up a name"),
+    }
+}
+
+/// Removes a name from a folder of records if it is one, or was to become one. True if it is gone.
+fn remove_record(bucket: &Bucket<'_>, folder: &OwnedFd, name: &str) -> Result<bool, Fail> {
+    if is_scattered(name) {
+        return leftovers::remove_scattered(bucket, folder, name);
+    }
+    match file_info::at(folder, name) {
+        Err(Errno::NOENT) => return Ok(true),
+        result => result.attempt("look up a record")?,
+    };
+    Ok(Sidecar::is_known(folder, name).attempt("read a record")?
+        && rustix::fs::unlinkat(folder, name, AtFlags::empty()).is_ok())
+}
+
+/// True if a directory, in which there are no files, has a folder of records with nothing in it
+/// that would stay: or none at all.
+pub(crate) fn may_go(directory: &OwnedFd) -> Result<bool, Fail> {
+    let folder = match resolve::plain(directory, RECORDS, DIRECTORY) {
+        Err(Errno::NOENT) => return Ok(true),
+        Err(errno) if leads_nowhere(errno) => return Ok(false),
+        result => result.attempt("open a directory's records")?,
+    };
+    for (name, _) in entries(&folder).attempt("read a directory's records")? {
+        // Of what is scattered, its owner and its lock tell when it is removed.
+        let passes = keymap::is_lingering(&name) || is_scattered(&name);
+        if !passes && !Sidecar::is_known(&folder, &name).attempt("read a record")? {
+            return Ok(false);
+        }
+    }
+    Ok(!has_other_names(&folder).attempt("read a directory's records")?)
+}
+
+/// Removes the folder of records of a directory in which there are no files. False if something is
+/// in it that is no record: that stays, and the folder with it.
+pub(crate) fn remove_folder(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<bool, Fail> {
+    let folder = match resolve::plain(&directory, RECORDS, DIRECTORY) {
+        Err(Errno::NOENT) => return Ok(true),
+        Err(errno) if leads_nowhere(errno) => return Ok(false),
+        result => result.attempt("open a directory's records")?,
+    };
+    for (name, _) in entries(&folder).attempt("read a directory's records")? {
+        if keymap::is_lingering(&name) {
+            let _ = rustix::fs::unlinkat(&folder, &*name, AtFlags::empty());
+        } else if !remove_record(bucket, &folder, &name)? {
+            return Ok(false);
+        }
+    }
+    let strange = has_other_names(&folder).attempt("read a directory's records")?;
+    // What was open in there is closed by now: FUSE and NFS would keep it under another name.
+    drop(folder);
+    match removing::remove_directory(&directory, RECORDS) {
+        Ok(()) | Err(Errno::NOENT) => Ok(true),
+        // By what someone has put there since, or has open: the next try finds it.
+        Err(Errno::NOTEMPTY | Errno::EXIST) if !strange => Err(Fail::Retry),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
+        Err(errno) => Err(errno).attempt("remove a directory's records"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use crate::base::options::{Metadata, Options, SweepOptions};
+    use crate::maintenance::sweep;
+    use crate::object;
+    use crate::testing::Scene;
+
+    use super::*;
+
+    /// A directory of somebody's, with the record of the directory that it was put in.
+    #[test]
+    fn what_is_no_record_is_no_orphan() {
+        let scene = Scene::with(Options { metadata: Some(Metadata::Sidecar), ..Options::default() });
+        for key in ["d/a", "d/gone"] {
+            scene.put(key, b"1").unwrap();
+        }
+        fs::remove_file(scene.path().join("d/gone")).unwrap();
+        let folder = scene.path().join("d").join(RECORDS);
+        fs::write(folder.join("thesis"), "years").unwrap();
+        let _note = crate::write::note::Note::of_record(&scene.bucket(), "d/thesis").unwrap();
+        object::delete(&scene.store, &scene.target("d/a")).unwrap();
+        let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
+        assert_eq!(sweep::sweep(&scene.store, &scene.name, &options).unwrap().unswept, 0);
+        assert_eq!(fs::read(folder.join("thesis")).unwrap(), b"years");
+        assert!(!folder.join("gone").exists());
+        fs::remove_file(folder.join("thesis")).unwrap();
+        assert!(remove_all(&scene.bucket(), &scene.bucket().directory("d").unwrap()).unwrap());
+    }
+}

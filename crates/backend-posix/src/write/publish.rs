@@ -1,0 +1,458 @@
+//! Making a staged file the object, in one atomic step.
+
+use backend::{BackendError, Result};
+use rustix::fd::AsFd;
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+use s3_types::{BucketName, Conditions, UnixAccount};
+
+use super::note::Note;
+use super::staging::{Sealed, Staged};
+use super::{directories, key_lock};
+use crate::error::{self, Fail, Op, retrying};
+use crate::facts::place::{self, Current, Facts, Found};
+use crate::facts::predecessor;
+use crate::fs::file_info::{self, Stamp};
+use crate::fs::flat::{self, Naming};
+use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, join};
+use crate::record::{Predecessor, Record};
+use crate::records;
+use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::store::Store;
+
+/// What a write is to become.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub bucket: BucketName,
+    pub place: ObjectPath,
+    pub conditions: Conditions,
+    /// What must still have the key if there are conditions: what it had when the upload was
+    /// created that this completes.
+    pub predecessor: Option<Predecessor>,
+    /// Whom the file, and directories that it needs, are given to; the gateway's own user if
+    /// nobody.
+    pub owner: Option<UnixAccount>,
+}
+
+/// A staged file, and what was opened for it.
+pub(crate) struct Stage<'s, F = Staged> {
+    pub bucket: Bucket<'s>,
+    /// The directory the object goes to, if it was there already.
+    pub directory: Option<Directory>,
+    pub staged: F,
+}
+
+impl Target {
+    /// The directory that holds the file.
+    fn directory_path(&self) -> &str {
+        if self.place.directory { &self.place.path } else { keymap::split(&self.place.path).0 }
+    }
+
+    /// Opens a file for the object's bytes: in its own directory, or the nearest above that exists,
+    /// since that decides file system, group and default ACL.
+    pub fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
+        self.stage_with(store, Staged::create)
+    }
+
+    /// [`Target::stage`] with another way to get a file for the directory.
+    pub fn stage_with<'s, F>(
+        &self,
+        store: &'s Store,
+        mut file: impl FnMut(&Bucket<'s>, &Directory) -> Result<F, Fail>,
+    ) -> Result<Stage<'s, F>> {
+        let staged = retrying(|| {
+            let bucket = store.bucket(&self.bucket)?;
+            let wanted = self.directory_path();
+            let mut path = wanted;
+            loop {
+                if let Some(directory) = place::existing_directory(&bucket, path)? {
+                    let staged = file(&bucket, &directory)?;
+                    let directory = (path == wanted).then_some(directory);
+                    return Ok(Stage { bucket, directory, staged });
+                }
+                if path.is_empty() {
+                    return Err(Fail::Retry);
+                }
+                path = keymap::split(path).0;
+            }
+        });
+        staged.map_err(|error| store.explain(error))
+    }
+
+    /// Decides the conditions against what is there.
+    pub fn check(&self, current: Option<&Current>) -> Result<()> {
+        place::check(&self.conditions, current)?;
+        let facts = current.and_then(|current| current.facts.as_ref());
+        match (self.conditions.decided_by(), &self.predecessor) {
+            (Some(condition), Some(predecessor)) if !predecessor::is_still(predecessor, facts) => {
+                Err(BackendError::ChangedSinceCreation(condition))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// True if nothing can be published where no object is.
+    fn needs_object(&self) -> bool {
+        let had_object = matches!(self.predecessor, Some(Predecessor::Object(_)));
+        self.conditions.need_existing() || (had_object && self.conditions.decided_by().is_some())
+    }
+
+    /// Makes the file the object, and tells its stamp. `bucket` and `directory` are what
+    /// [`Target::stage`] opened.
+    pub fn publish(
+        &self,
+        bucket: Bucket<'_>,
+        directory: Option<Directory>,
+        mut sealed: Sealed,
+    ) -> Result<Stamp> {
+        let store = bucket.store;
+        let mut opened = Some((bucket, directory));
+        let mut note = None;
+        let result = retrying(|| {
+            let (bucket, directory) = match opened.take() {
+                Some(opened) => opened,
+                None => (store.bucket(&self.bucket)?, None),
+            };
+            let directory = match directory {
+                Some(directory) => directory,
+                None => directories::ensure(&bucket, self.directory_path(), self.owner, &mut note)?,
+            };
+            if self.place.directory {
+                return self.publish_directory(&bucket, &directory, Content::Bytes(&mut sealed));
+            }
+            self.publish_file(&bucket, &directory, &mut sealed)
+        });
+        self.tidy(store, result, note).map(|()| sealed.stamp)
+    }
+
+    /// Makes a directory object without bytes. Returns its time.
+    pub fn publish_empty_directory(&self, store: &Store, record: Record) -> Result<i64> {
+        let now = file_info::now_ns();
+        let record = Record { directory_object: true, time_ns: Some(now), ..record };
+        let mut note = None;
+        let result = retrying(|| {
+            let bucket = store.bucket(&self.bucket)?;
+            // Of one with bytes it was tried when these were staged.
+            bucket.try_device()?;
+            let directory = directories::ensure(&bucket, self.directory_path(), self.owner, &mut note)?;
+            self.publish_directory(&bucket, &directory, Content::Nothing(&record))
+        });
+        self.tidy(store, result, note).map(|()| now)
+    }
+
+    /// A write that failed leaves no directories behind either.
+    fn tidy<T>(&self, store: &Store, result: Result<T>, note: Option<Note>) -> Result<T> {
+        let tidy = result.is_ok()
+            || store
+                .bucket(&self.bucket)
+                .is_ok_and(|bucket| directories::prune(&bucket, self.directory_path()));
+        if let Some(note) = note
+            && tidy
+        {
+            note.remove();
+        }
+        result.map_err(|error| store.explain(error))
+    }
+
+    fn publish_file(&self, bucket: &Bucket<'_>, parent: &Directory, sealed: &mut Sealed) -> Result<(), Fail> {
+        let (_, name) = keymap::split(&self.place.path);
+        // `link` is the arbiter of who makes a new name. It holds for `If-None-Match` too, and
+        // needs no lock: no one who holds one counts on a name to stay free. Unless its file may be
+        // about to become a directory by steps.
+        if sealed.rest.is_none()
+            && !self.needs_object()
+            && !bucket.store.names_may_blink_on(sealed.device, parent)
+        {
+            match sealed.link(parent, name) {
+                Err(Errno::EXIST) => {}
+                result => {
+                    result.naming(parent, "link a file")?;
+                    flat::look_now_and_then(parent);
+                    return sync_names(bucket, parent);
+                }
+            }
+        }
+        let lock = key_lock::take(bucket, &join(&parent.path, name))?;
+        let facts = !self.conditions.is_empty();
+        let spot = place::find(bucket, parent, name, facts)?;
+        self.check(spot.as_ref().and_then(|spot| spot.current.as_ref()))?;
+        let spot = spot.ok_or_else(error::obstacle)?;
+        put_in_place(bucket, sealed, &spot.directory, &spot.name, spot.current.is_some())?;
+        drop(lock);
+        sync_names(bucket, &spot.directory)?;
+        let overflow = spot.current.and_then(|current| current.overflow);
+        records::release_companion(bucket, overflow, &join(&spot.directory.path, &spot.name));
+        Ok(())
+    }
+
+    /// A directory object's bytes are a file in it. Without bytes there is only the directory's
+    /// record, which holds as long as there is no such file: so either kind replaces the other by
+    /// one step, making or removing the file.
+    fn publish_directory(
+        &self,
+        bucket: &Bucket<'_>,
+        directory: &Directory,
+        content: Content<'_>,
+    ) -> Result<(), Fail> {
+        let _lock = key_lock::take_directory(bucket, &directory.path)?;
+        // It may have been removed until we had the lock; from now on it stays.
+        let directory = bucket.directory(&directory.path).attempt("open a directory")?;
+        let old = DirectoryObject::look(bucket, &directory, !self.conditions.is_empty())?;
+        self.check(old.current())?;
+        match content {
+            Content::Bytes(_) if old.obstructed => return Err(error::obstacle()),
+            Content::Bytes(sealed) => {
+                put_in_place(bucket, sealed, &directory, DIRECTORY_DATA, old.file.is_some())?;
+                sync_names(bucket, &directory)?;
+                // The directory's own record is as it was, and so is its companion.
+                let overflow = old.file.and_then(|file| file.overflow);
+                records::release_companion(bucket, overflow, &join(&directory.path, DIRECTORY_DATA));
+            }
+            Content::Nothing(record) => {
+                let record = Record { directory_made: old.record.directory_made, ..record.clone() };
+                records::put_of_directory(bucket, &directory, &record)?;
+                old.remove_file(bucket, &directory)?;
+                sync_names(bucket, &directory)?;
+                old.release_companions(bucket, &directory);
+            }
+        }
+        Ok(())
+    }
+}
+
+enum Content<'a> {
+    Nothing(&'a Record),
+    Bytes(&'a mut Sealed),
+}
+
+/// Publishes a file under the lock of its key.
+pub(crate) fn put_in_place(
+    bucket: &Bucket<'_>,
+    sealed: &mut Sealed,
+    directory: &Directory,
+    name: &str,
+    replace: bool,
+) -> Result<(), Fail> {
+    // What is replaced has a record already, and a crash leaves it one.
+    let path = join(&directory.path, name);
+    let note = if replace { None } else { Note::of_record(bucket, &path) };
+    let described = sealed.describe(bucket, directory, name);
+    let result = described.and_then(|()| {
+        if replace {
+            sealed.replace(bucket, directory, name)
+        } else {
+            match sealed.link(directory, name) {
+                Err(Errno::EXIST) => Err(Fail::Retry),
+                result => {
+                    result.naming(directory, "link a file").inspect(|()| flat::look_now_and_then(directory))
+                }
+            }
+        }
+    });
+    let settled = result.is_ok() || sealed.undescribe(bucket, directory, name);
+    if let Some(note) = note.filter(|_| settled) {
+        note.remove();
+    }
+    result
+}
+
+/// [`Store::sync_names`](crate::tree::store::Store::sync_names), in what was published already: not
+/// to be tried again.
+pub(crate) fn sync_names(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<(), Fail> {
+    Ok(bucket.store.sync_names(directory).op("sync a directory")?)
+}
+
+/// A directory as an object.
+pub(crate) struct DirectoryObject {
+    /// Of the directory.
+    pub record: Record,
+    /// The object, if it has bytes.
+    pub file: Option<Current>,
+    /// No file can have its bytes: something else is there.
+    obstructed: bool,
+    /// The object, if only the record is it.
+    bare: Option<Current>,
+}
+
+impl DirectoryObject {
+    /// Finds out; the caller holds the directory's lock.
+    pub fn look(bucket: &Bucket<'_>, directory: &Directory, facts: bool) -> Result<Self, Fail> {
+        let record = place::directory_record(bucket, directory).attempt("read a record")?;
+        if record.newer {
+            return Err(BackendError::NewerRecord.into());
+        }
+        let (file, obstructed) = match place::find_reserved(bucket, directory, DIRECTORY_DATA, facts)? {
+            Found::Object(current) => (Some(current), false),
+            Found::Nothing => (None, false),
+            Found::Directory | Found::Obstacle => (None, true),
+        };
+        let bare = record.directory_attributes().map(|attributes| Current {
+            facts: Some(Facts {
+                etag: attributes.etag,
+                last_modified: attributes.last_modified,
+                size_bytes: attributes.size_bytes,
+                inode: None,
+            }),
+            overflow: record.overflow,
+        });
+        Ok(Self { record, file, obstructed, bare })
+    }
+
+    /// The object that is there.
+    pub fn current(&self) -> Option<&Current> {
+        self.file.as_ref().or(self.bare.as_ref())
+    }
+
+    /// Lets go of what the records pointed to that are gone.
+    pub fn release_companions(&self, bucket: &Bucket<'_>, directory: &Directory) {
+        records::release_companion(bucket, self.record.overflow, &directory.path);
+        let overflow = self.file.as_ref().and_then(|file| file.overflow);
+        records::release_companion(bucket, overflow, &join(&directory.path, DIRECTORY_DATA));
+    }
+
+    /// Removes the file with its bytes.
+    pub fn remove_file(&self, bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
+        if self.file.is_none() {
+            return Ok(());
+        }
+        let note = Note::of_record(bucket, &join(&directory.path, DIRECTORY_DATA));
+        match rustix::fs::unlinkat(directory, DIRECTORY_DATA, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno).attempt("remove a file"),
+        }
+        if records::forget(bucket.store, directory, DIRECTORY_DATA)
+            && let Some(note) = note
+        {
+            note.remove();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use s3_types::{Conditions, ETag, ETagCondition};
+
+    use super::*;
+    use crate::layout::{scattered, staged};
+    use crate::object::open;
+    use crate::testing::{Scene, digests, many_parts};
+
+    #[test]
+    fn ten_thousand_parts_are_recorded_on_any_file_system() {
+        let scene = Scene::new();
+        let parts = many_parts();
+        for key in ["a", "d/"] {
+            let etag = Some(ETag::Multipart { md5: [7; 16], parts: 10_000 });
+            let record = Record { etag, parts: Some(Arc::clone(&parts)), ..Record::default() };
+            scene.put_record(key, b"1", record).unwrap();
+            let opened = open(&scene.store, &scene.name, key, &ObjectPath::of(key)).unwrap();
+            assert_eq!(opened.attributes.parts.as_deref(), Some(&parts[..]));
+            scene.put(key, b"2").unwrap();
+            let overflow = scene.path().join(".slipway/overflow");
+            assert_eq!(fs::read_dir(overflow).map_or(0, Iterator::count), 0);
+        }
+    }
+
+    /// Where there are no unnamed files, a directory's group, and its default ACL, are got by those
+    /// that are made in it.
+    #[test]
+    fn named_staging_files_get_what_their_directory_leaves() {
+        let scene = Scene::new();
+        let (place, group) = (scene.path().join("d"), 1234);
+        scene.put("d/old", b"1").unwrap();
+        if std::os::unix::fs::chown(&place, None, Some(group)).is_err() {
+            return eprintln!(
+                "\n*** SKIPPED: not root, so what a directory leaves to its files is NOT tested ***\n"
+            );
+        }
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o2770)).unwrap();
+        let bucket = scene.bucket();
+        let stage = || {
+            let directory = bucket.directory("d").unwrap();
+            Staged::create_named(&bucket, &directory, rustix::fs::Mode::from_raw_mode(0o666))
+        };
+        let names = || {
+            let names =
+                fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            names.filter(|name| name != keymap::RECORDS).collect::<std::collections::BTreeSet<_>>()
+        };
+        for key in ["d/new", "d/old"] {
+            let mut staged = stage().unwrap();
+            staged.append(&[Bytes::from_static(b"2")]).unwrap();
+            assert!(names().iter().any(|name| staged::is_scattered(name)));
+            let etag = Some(digests(b"2").etag);
+            let sealed = staged.seal(&bucket, None, Record { etag, ..Record::default() }).unwrap();
+            scene.target(key).publish(scene.bucket(), None, sealed).unwrap();
+            assert_eq!(scene.get(key).unwrap(), b"2");
+            assert_eq!(fs::metadata(scene.path().join(key)).unwrap().gid(), group);
+        }
+        assert!(names().into_iter().eq(["new", "old"]));
+        // What is given up goes; of what a crash leaves, the sweep is told, and DeleteBucket takes
+        // it along.
+        drop(stage().unwrap());
+        assert_eq!(names().len(), 2);
+        let left = place.join(scattered::scattered_name());
+        fs::write(&left, "").unwrap();
+        let age = crate::base::options::SweepOptions {
+            staging_age: std::time::Duration::ZERO,
+            ..Default::default()
+        };
+        crate::maintenance::sweep::sweep(&scene.store, &scene.name, &age).unwrap();
+        assert!(!left.exists());
+        fs::write(&left, "").unwrap();
+        for key in ["d/new", "d/old"] {
+            crate::object::delete(&scene.store, &scene.target(key)).unwrap();
+        }
+        let held = stage().unwrap();
+        let refused = crate::buckets::delete(&scene.store, &scene.name);
+        assert!(matches!(refused, Err(BackendError::BucketNotEmpty)), "{refused:?}");
+        drop(held);
+        crate::buckets::delete(&scene.store, &scene.name).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_becomes_a_directory_is_looked_at_again() {
+        let scene = Scene::new();
+        scene.put("a", b"1").unwrap();
+        let bucket = scene.bucket();
+        let directory = bucket.directory("").unwrap();
+        let mut sealed = Staged::create(&bucket, &directory)
+            .and_then(|staged| Ok(staged.seal(&bucket, None, Record::default())?))
+            .unwrap();
+        fs::remove_file(scene.path().join("a")).unwrap();
+        fs::create_dir(scene.path().join("a")).unwrap();
+        assert!(matches!(sealed.replace(&bucket, &directory, "a"), Err(Fail::Retry)));
+    }
+
+    /// As on file systems without O_TMPFILE.
+    #[test]
+    fn named_staging_files_serve_too() {
+        let scene = Scene::new();
+        let bucket = scene.bucket();
+        let staging = || fs::read_dir(scene.path().join(".slipway/staging")).unwrap().count();
+        let put = |key: &str, body: &'static [u8], conditions: Conditions| {
+            let top = bucket.directory("").unwrap();
+            let mut staged =
+                Staged::create_named(&bucket, &top, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
+            staged.append(&[Bytes::from_static(body)])?;
+            assert_eq!(staging(), 1);
+            let etag = Some(digests(body).etag);
+            let sealed = staged.seal(&bucket, None, Record { etag, ..Record::default() })?;
+            Target { conditions, ..scene.target(key) }.publish(scene.bucket(), None, sealed)
+        };
+        let absent = Conditions { if_none_match: Some(ETagCondition::Any), ..Conditions::default() };
+        for key in ["a", "a/b", "d/"] {
+            put(key, b"1", absent.clone()).unwrap();
+            assert!(matches!(put(key, b"2", absent.clone()), Err(BackendError::PreconditionFailed(_))));
+            put(key, b"3", Conditions::default()).unwrap();
+            assert_eq!(scene.get(key).unwrap(), b"3");
+            assert_eq!(staging(), 0);
+        }
+    }
+}
