@@ -4,6 +4,8 @@
 //! Methods name no module: an inherent `impl` stands in the folder of its type, not above its
 //! callers.
 //!
+//! So do folders, each as a whole.
+//!
 //! A module is a file. What a folder's `mod.rs` re-exports is named by its own module inside that
 //! folder, so that `mod.rs` comes after its files. Code under `cfg(test)` may name anything.
 
@@ -29,10 +31,15 @@ fn modules_name_only_earlier_ones() {
     for entry in crates {
         let crate_name = entry.file_name().into_string().unwrap();
         let names = names(&entry.path().join("src"));
-        for circle in circles(&names) {
-            for module in &circle {
-                let into = names[module].iter().filter(|(named, _)| circle.contains(*named));
-                wrong.extend(into.map(|(_, path)| format!("{crate_name}: {} names {path}", shown(module))));
+        let folders = of_folders(&names);
+        for names in [names, folders] {
+            for circle in circles(&names) {
+                for module in &circle {
+                    let into = names[module].iter().filter(|(named, _)| circle.contains(*named));
+                    wrong.extend(
+                        into.map(|(_, path)| format!("{crate_name}: {} names {path}", shown(module))),
+                    );
+                }
             }
         }
     }
@@ -48,12 +55,25 @@ fn names(source: &Path) -> Names {
     let mut files = Vec::new();
     collect(source, &Module::new(), &mut files);
     let modules: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
+    let tests: Vec<Module> = files.iter().flat_map(|(module, text)| test_files(module, text)).collect();
     let mut names = Names::new();
     for (module, text) in files {
+        if tests.iter().any(|test| module.starts_with(test)) {
+            continue;
+        }
         let found = read(&module, &text, &modules);
         names.insert(module, found);
     }
     names
+}
+
+/// The modules with files of their own that a file has for tests alone.
+fn test_files(module: &Module, text: &str) -> Vec<Module> {
+    let tests = syn::parse_file(text).unwrap().items.into_iter().filter_map(|item| match item {
+        syn::Item::Mod(item) if item.content.is_none() && is_test(&item.attrs) => Some(item.ident),
+        _ => None,
+    });
+    tests.map(|test| [&module[..], &[test.to_string()]].concat()).collect()
 }
 
 fn collect(folder: &Path, module: &Module, files: &mut Vec<(Module, String)>) {
@@ -253,6 +273,22 @@ fn is_test(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
+/// What the folders and files at the top of a crate name, each as a whole. The root names all.
+fn of_folders(names: &Names) -> Names {
+    let folder = |module: &Module| module.first().map(|name| vec![name.clone()]);
+    let mut folders = Names::new();
+    for (module, all) in names {
+        let Some(from) = folder(module) else { continue };
+        let below = folders.entry(from.clone()).or_default();
+        for (to, path) in all {
+            if let Some(to) = folder(to).filter(|to| *to != from) {
+                below.entry(to).or_insert_with(|| path.clone());
+            }
+        }
+    }
+    folders
+}
+
 /// The groups of modules that name each other, straight or by way of others.
 fn circles(names: &Names) -> Vec<BTreeSet<Module>> {
     let reached: BTreeMap<&Module, BTreeSet<&Module>> =
@@ -283,6 +319,7 @@ fn circles_are_found() {
     let modules: BTreeSet<Module> =
         ["a", "b", "b::c", "d"].map(at).into_iter().chain([Module::new()]).collect();
     let read = |module: &str, text: &str| (at(module), read(&at(module), text, &modules));
+    assert_eq!(test_files(&at("b"), "#[cfg(test)] mod x; mod y; #[cfg(test)] mod z {}"), [at("b::x")]);
     let of = |text: &str| read("b::c", text).1.into_keys().map(|named| shown(&named)).collect::<Vec<_>>();
     assert_eq!(of("use crate::{a::X, d}; use std::io;"), ["a", "d"]);
     assert_eq!(of("fn f() { super::g(); super::super::a::g() }"), ["a", "b"]);
@@ -304,4 +341,11 @@ fn circles_are_found() {
         read("d", "fn f() -> crate::a::Z {}"),
     ]);
     assert_eq!(circles(&names), [BTreeSet::from(["a", "b::c", "d"].map(at))]);
+    let names = Names::from([
+        read("a", "use crate::b::c::X; use crate::Root;"),
+        read("b::c", ""),
+        read("b", "use crate::a::Y;"),
+    ]);
+    assert!(circles(&names).is_empty());
+    assert_eq!(circles(&of_folders(&names)), [BTreeSet::from(["a", "b"].map(at))]);
 }
