@@ -285,7 +285,7 @@ class TestCaps:
         def opened() -> int:
             return len(opened_by(full.server.pid))
 
-        at_rest, lingering = opened(), tables.limit("REFUSED_LINGERING_MAX", "gateway")
+        at_rest, lingering = opened(), tables.limit("REFUSED_LINGERING_MAX")
         with ExitStack() as stack:
             for _ in range(lingering + 40):
                 connection = stack.enter_context(full.raw.connect())

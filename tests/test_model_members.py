@@ -16,7 +16,7 @@ from support.wire import Response
 DATA = b"the data of the request"
 OLD = b"what was there"
 LATE, EARLY = "Wed, 01 Jan 2020 00:00:00 GMT", "Tue, 01 Jan 2019 00:00:00 GMT"
-SERVED = [row.name for row in tables.operations() if row.support == "yes"]
+SERVED = [row.name for row in tables.operations() if row.support == "served"]
 WRONG_ETAG = '"00000000000000000000000000000000"'
 
 

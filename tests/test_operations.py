@@ -87,7 +87,7 @@ class TestThoseWhoKeepConnections:
     @pytest.mark.parametrize("sent", [b"", b"GET /-/li", LIVE])
     def test_keep_nobody_out(self, server, sent):
         with ExitStack() as stack:
-            for _ in range(3 * tables.limit("OPERATIONS_CONNECTIONS_MAX", "gateway")):
+            for _ in range(3 * tables.limit("OPERATIONS_CONNECTIONS_MAX")):
                 stack.enter_context(socket.create_connection(operations(server))).sendall(sent)
             started = time.monotonic()
             for path in ("/-/live", "/-/ready", "/metrics"):

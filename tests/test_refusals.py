@@ -65,7 +65,7 @@ class Write:
 
 
 # What `State.write` has a request for.
-WRITES = [row.name for row in TABLE.values() if row.support == "yes" and row.method in METHODS]
+WRITES = [row.name for row in TABLE.values() if row.support == "served" and row.method in METHODS]
 BARE = ["POST Bucket", "POST Object"]
 
 

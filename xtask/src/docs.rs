@@ -1,4 +1,4 @@
-//! Documents that are generated from the code.
+//! Documents that are generated from the code, and what the black-box tests read of it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,14 +7,15 @@ use std::path::PathBuf;
 use s3_wire::operation::{OPERATIONS, Selector, Support};
 use s3_wire::target::Shape;
 
-use crate::root;
+use crate::{root, tables};
 
-fn documents() -> [(PathBuf, String); 3] {
+fn documents() -> [(PathBuf, String); 4] {
     let docs = root().join("docs");
     [
         (docs.join("CONFIGURATION.md"), gateway::cli::reference()),
         (docs.join("COMPATIBILITY.md"), compatibility()),
         (docs.join("METRICS.md"), gateway::metrics::reference()),
+        (root().join(tables::PATH), tables::document()),
     ]
 }
 
@@ -59,9 +60,9 @@ fn compatibility() -> String {
                 Selector::SubBothHeader(a, b, h) => format!("?{a}&{b} with {h}"),
             };
             let state = match row.support {
-                Support::Full => "yes",
+                Support::Served => "yes",
                 Support::Unset => "as where nothing is set",
-                Support::None => "501 `NotImplemented`",
+                Support::Refused => "501 `NotImplemented`",
             };
             let _ = writeln!(text, "| {} | `{} {target}{asked}` | {state} |", row.name, row.method.as_str());
         }

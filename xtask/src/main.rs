@@ -6,6 +6,7 @@ mod cycles;
 mod docs;
 #[cfg(test)]
 mod layers;
+mod tables;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,7 +14,8 @@ use std::process::ExitCode;
 const HELP: &str = "\
 Usage: cargo xtask COMMAND
 
-  docs [--check]                      write docs/CONFIGURATION.md, COMPATIBILITY.md and METRICS.md from the code, or only compare
+  docs [--check]                      write docs/CONFIGURATION.md, COMPATIBILITY.md and METRICS.md from the code, and
+                                      tests/support/tables.json, which the tests read; or only compare
   conformance s3-tests PATH [OPTION]  run a checkout of ceph/s3-tests against a fresh server and compare with
                                       tests/conformance/s3-tests.pass
   conformance recorded PATH [OPTION]  run the S3 tests of a checkout of localstack/localstack against a fresh server, compare

@@ -1,15 +1,14 @@
+use s3_wire::operation::Operation;
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use s3_wire::operation::Operation as Op;
-
-use super::operation::Operation;
+use super::handler::Handler;
 use crate::call::{Call, Permission};
 use crate::reply::Reply;
 
 /// An operation of S3's that this server lacks.
 pub struct Refused;
 
-impl<'a> Operation<'a> for Refused {
+impl<'a> Handler<'a> for Refused {
     fn parse(_: &Call<'a>) -> Result<Self> {
         Ok(Self)
     }
@@ -19,7 +18,7 @@ impl<'a> Operation<'a> for Refused {
     where
         'a: 'p,
     {
-        if call.operation == Op::PostObject { Vec::new() } else { vec![call.own_permission()] }
+        if call.operation == Operation::PostObject { Vec::new() } else { vec![call.own_permission()] }
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {

@@ -3,7 +3,7 @@ use s3_types::Conditions;
 use s3_wire::Result;
 use s3_wire::unset::UnsetRequest;
 
-use super::operation::Operation;
+use super::handler::Handler;
 use super::version::check_version;
 use crate::call::Call;
 use crate::reply::{self, Reply};
@@ -11,7 +11,7 @@ use crate::reply::{self, Reply};
 /// A read of configuration that nobody can have set.
 pub struct Unset;
 
-impl<'a> Operation<'a> for Unset {
+impl<'a> Handler<'a> for Unset {
     fn parse(call: &Call<'a>) -> Result<Self> {
         check_version(call.query.get("versionId"))?;
         Ok(Self)

@@ -4,13 +4,13 @@ use s3_wire::headers::ChecksumRequest;
 use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
 
 use crate::call::Call;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::reply::{self, Reply};
 
 /// CreateBucket.
 pub struct CreateBucket;
 
-impl<'a> Operation<'a> for CreateBucket {
+impl<'a> Handler<'a> for CreateBucket {
     fn parse(_: &Call<'a>) -> Result<Self> {
         Ok(Self)
     }

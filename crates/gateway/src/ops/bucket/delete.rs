@@ -2,13 +2,13 @@ use http::StatusCode;
 use s3_wire::Result;
 
 use crate::call::Call;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::reply::{self, Reply};
 
 /// DeleteBucket.
 pub struct DeleteBucket;
 
-impl<'a> Operation<'a> for DeleteBucket {
+impl<'a> Handler<'a> for DeleteBucket {
     fn parse(_: &Call<'a>) -> Result<Self> {
         Ok(Self)
     }

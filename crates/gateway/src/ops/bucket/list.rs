@@ -4,13 +4,13 @@ use s3_wire::headers;
 use s3_wire::xml::{ListBucketsResult, ListedBucket};
 
 use crate::call::Call;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::reply::{self, Reply};
 
 /// ListBuckets.
 pub struct ListBuckets<'a>(headers::ListBuckets<'a>);
 
-impl<'a> Operation<'a> for ListBuckets<'a> {
+impl<'a> Handler<'a> for ListBuckets<'a> {
     fn parse(call: &Call<'a>) -> Result<Self> {
         headers::ListBuckets::parse(call.query, &call.gateway.signing.region).map(Self)
     }

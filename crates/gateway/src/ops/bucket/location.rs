@@ -1,13 +1,13 @@
 use s3_wire::{Result, xml};
 
 use crate::call::Call;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::reply::{self, Reply};
 
 /// GetBucketLocation.
 pub struct GetBucketLocation;
 
-impl<'a> Operation<'a> for GetBucketLocation {
+impl<'a> Handler<'a> for GetBucketLocation {
     fn parse(_: &Call<'a>) -> Result<Self> {
         Ok(Self)
     }

@@ -5,15 +5,15 @@ use s3_wire::xml::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttr
 use s3_wire::{Result, time};
 
 use crate::call::{Call, Permission};
+use crate::ops::handler::Handler;
 use crate::ops::object::get::read_error;
-use crate::ops::operation::Operation;
 use crate::ops::version::check_version;
 use crate::reply::{self, Reply};
 
 /// GetObjectAttributes.
 pub struct GetObjectAttributes(AttributesRequest);
 
-impl<'a> Operation<'a> for GetObjectAttributes {
+impl<'a> Handler<'a> for GetObjectAttributes {
     fn parse(call: &Call<'a>) -> Result<Self> {
         check_version(call.query.get("versionId"))?;
         AttributesRequest::parse(call.headers)?.ok_or_else(no_attributes).map(Self)

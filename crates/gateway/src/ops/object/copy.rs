@@ -11,7 +11,7 @@ use s3_wire::{Result, S3Error};
 
 use crate::call::{Call, Permission};
 use crate::errors::{copy_onto_itself, from_backend};
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::ops::slow;
 use crate::ops::version::check_version;
 use crate::reply::Reply;
@@ -25,7 +25,7 @@ pub struct CopyObject {
     checksum_algorithm: Option<ChecksumAlgorithm>,
 }
 
-impl<'a> Operation<'a> for CopyObject {
+impl<'a> Handler<'a> for CopyObject {
     fn parse(call: &Call<'a>) -> Result<Self> {
         let headers = call.headers;
         let source = Source::parse(call)?;

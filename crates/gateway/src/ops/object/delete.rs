@@ -4,7 +4,7 @@ use s3_wire::Result;
 use s3_wire::headers::delete_conditions;
 
 use crate::call::Call;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::ops::version::check_version;
 use crate::reply::{self, Reply};
 
@@ -13,7 +13,7 @@ pub struct DeleteObject {
     conditions: Conditions,
 }
 
-impl<'a> Operation<'a> for DeleteObject {
+impl<'a> Handler<'a> for DeleteObject {
     fn parse(call: &Call<'a>) -> Result<Self> {
         check_version(call.query.get("versionId"))?;
         Ok(Self { conditions: delete_conditions(call.headers)? })

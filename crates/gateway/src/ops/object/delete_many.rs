@@ -8,7 +8,7 @@ use s3_wire::{ErrorCode, Result, S3Error, limits};
 use crate::call::{Call, Permission};
 use crate::errors::from_backend;
 use crate::limits::DELETE_CONCURRENCY;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::reply::{self, Reply};
 
 /// DeleteObjects.
@@ -16,7 +16,7 @@ pub struct DeleteObjects {
     checksum: ChecksumRequest,
 }
 
-impl<'a> Operation<'a> for DeleteObjects {
+impl<'a> Handler<'a> for DeleteObjects {
     fn parse(call: &Call<'a>) -> Result<Self> {
         let checksum = ChecksumRequest::parse(call.headers)?;
         // S3 wants a digest of this body: it is the one that destroys.

@@ -11,7 +11,7 @@ use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::body::ResponseBody;
 use crate::call::Call;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::ops::version::check_version;
 use crate::reply::{self, Reply};
 
@@ -131,7 +131,7 @@ fn not_modified(attributes: &ObjectAttributes) -> Reply {
     reply
 }
 
-impl<'a> Operation<'a> for GetObject {
+impl<'a> Handler<'a> for GetObject {
     fn parse(call: &Call<'a>) -> Result<Self> {
         ReadArguments::parse(call).map(Self)
     }
@@ -154,7 +154,7 @@ impl<'a> Operation<'a> for GetObject {
     }
 }
 
-impl<'a> Operation<'a> for HeadObject {
+impl<'a> Handler<'a> for HeadObject {
     fn parse(call: &Call<'a>) -> Result<Self> {
         ReadArguments::parse(call).map(Self)
     }

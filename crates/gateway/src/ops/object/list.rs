@@ -4,13 +4,13 @@ use s3_wire::headers::{self, ListStart, page_items};
 use s3_wire::xml::{KeyEncoding, ListObjectsResult, ListedObject, Owner, Writer};
 
 use crate::call::Call;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::reply::{self, Reply};
 
 /// ListObjects, the first form.
 pub struct ListObjects<'a>(headers::ListObjects<'a>);
 
-impl<'a> Operation<'a> for ListObjects<'a> {
+impl<'a> Handler<'a> for ListObjects<'a> {
     fn parse(call: &Call<'a>) -> Result<Self> {
         headers::check_optional_attributes(call.headers)?;
         headers::ListObjects::parse(call.query).map(Self)

@@ -4,13 +4,13 @@ use s3_wire::xml::ListObjectsV2Result;
 
 use super::list::{objects_reply, page, start_of};
 use crate::call::Call;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::reply::Reply;
 
 /// ListObjectsV2.
 pub struct ListObjectsV2<'a>(headers::ListObjectsV2<'a>);
 
-impl<'a> Operation<'a> for ListObjectsV2<'a> {
+impl<'a> Handler<'a> for ListObjectsV2<'a> {
     fn parse(call: &Call<'a>) -> Result<Self> {
         headers::check_optional_attributes(call.headers)?;
         headers::ListObjectsV2::parse(call.query).map(Self)

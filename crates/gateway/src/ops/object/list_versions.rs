@@ -5,14 +5,14 @@ use s3_wire::xml::{KeyEncoding, ListObjectVersionsResult, ListedVersion, Owner};
 
 use super::list::{entries_reply, next_marker, page};
 use crate::call::Call;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::reply::Reply;
 
 /// ListObjectVersions. As there are no versions yet, each object is its own and only one, with the
 /// id `null`.
 pub struct ListObjectVersions<'a>(headers::ListVersions<'a>);
 
-impl<'a> Operation<'a> for ListObjectVersions<'a> {
+impl<'a> Handler<'a> for ListObjectVersions<'a> {
     fn parse(call: &Call<'a>) -> Result<Self> {
         headers::check_optional_attributes(call.headers)?;
         headers::ListVersions::parse(call.query).map(Self)

@@ -8,7 +8,7 @@ use s3_wire::headers::{
 
 use crate::body::{DigestPlan, receive};
 use crate::call::Call;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::reply::{self, Reply};
 
 /// PutObject.
@@ -18,7 +18,7 @@ pub struct PutObject {
     checksum: ChecksumRequest,
 }
 
-impl<'a> Operation<'a> for PutObject {
+impl<'a> Handler<'a> for PutObject {
     fn parse(call: &Call<'a>) -> Result<Self> {
         Ok(Self {
             metadata: object_metadata(call.headers)?,

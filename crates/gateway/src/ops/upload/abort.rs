@@ -6,7 +6,7 @@ use s3_wire::{ErrorCode, Result, S3Error};
 
 use super::named::upload_id;
 use crate::call::Call;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::reply::{self, Reply};
 
 /// AbortMultipartUpload.
@@ -16,7 +16,7 @@ pub struct AbortMultipartUpload {
     initiated: Option<Timestamp>,
 }
 
-impl<'a> Operation<'a> for AbortMultipartUpload {
+impl<'a> Handler<'a> for AbortMultipartUpload {
     fn parse(call: &Call<'a>) -> Result<Self> {
         Ok(Self { id: upload_id(call)?, initiated: if_match_initiated_time(call.headers)? })
     }

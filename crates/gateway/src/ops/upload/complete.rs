@@ -7,7 +7,7 @@ use s3_wire::{ErrorCode, Result, S3Error, limits};
 use super::named::upload_id;
 use crate::call::Call;
 use crate::errors::wrong_checksum;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::ops::slow;
 use crate::reply::Reply;
 
@@ -20,7 +20,7 @@ pub struct CompleteMultipartUpload {
     expected: ChecksumRequest,
 }
 
-impl<'a> Operation<'a> for CompleteMultipartUpload {
+impl<'a> Handler<'a> for CompleteMultipartUpload {
     fn parse(call: &Call<'a>) -> Result<Self> {
         Ok(Self {
             id: upload_id(call)?,

@@ -8,8 +8,8 @@ use s3_wire::{ErrorCode, Result, S3Error};
 
 use super::named::{part_number, upload_id};
 use crate::call::{Call, Permission};
+use crate::ops::handler::Handler;
 use crate::ops::object::copy::Source;
-use crate::ops::operation::Operation;
 use crate::ops::slow;
 use crate::reply::Reply;
 
@@ -21,7 +21,7 @@ pub struct UploadPartCopy {
     range: Option<Range<u64>>,
 }
 
-impl<'a> Operation<'a> for UploadPartCopy {
+impl<'a> Handler<'a> for UploadPartCopy {
     fn parse(call: &Call<'a>) -> Result<Self> {
         let part_number = part_number(call)?;
         let source = Source::parse(call)?;

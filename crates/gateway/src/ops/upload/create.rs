@@ -4,7 +4,7 @@ use s3_wire::headers::{object_metadata, upload_checksum};
 use s3_wire::xml::InitiateUploadResult;
 
 use crate::call::Call;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::reply::{self, Reply};
 
 /// CreateMultipartUpload.
@@ -12,7 +12,7 @@ pub struct CreateMultipartUpload {
     upload: NewUpload,
 }
 
-impl<'a> Operation<'a> for CreateMultipartUpload {
+impl<'a> Handler<'a> for CreateMultipartUpload {
     fn parse(call: &Call<'a>) -> Result<Self> {
         let upload =
             NewUpload { metadata: object_metadata(call.headers)?, checksum: upload_checksum(call.headers)? };

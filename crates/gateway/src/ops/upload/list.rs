@@ -6,7 +6,7 @@ use s3_wire::xml::{KeyEncoding, ListUploadsResult, ListedUpload, Owner};
 
 use crate::call::Call;
 use crate::errors::invalid_upload_marker;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::reply::{self, Reply};
 
 /// ListMultipartUploads.
@@ -15,7 +15,7 @@ pub struct ListMultipartUploads<'a> {
     start: Option<UploadPosition>,
 }
 
-impl<'a> Operation<'a> for ListMultipartUploads<'a> {
+impl<'a> Handler<'a> for ListMultipartUploads<'a> {
     fn parse(call: &Call<'a>) -> Result<Self> {
         let asked = headers::ListUploads::parse(call.query)?;
         Ok(Self { start: position(&asked)?, asked })

@@ -6,7 +6,7 @@ use s3_wire::xml::{ListPartsResult, ListedPart};
 
 use super::named::upload_id;
 use crate::call::Call;
-use crate::ops::operation::Operation;
+use crate::ops::handler::Handler;
 use crate::reply::{self, Reply};
 
 /// ListParts.
@@ -15,7 +15,7 @@ pub struct ListParts {
     asked: headers::ListParts,
 }
 
-impl<'a> Operation<'a> for ListParts {
+impl<'a> Handler<'a> for ListParts {
     fn parse(call: &Call<'a>) -> Result<Self> {
         let asked = headers::ListParts::parse(call.query)?;
         Ok(Self { id: upload_id(call)?, asked })

@@ -7,8 +7,8 @@ use s3_wire::{ErrorCode, Result, S3Error};
 use super::named::{part_number, upload_id};
 use crate::body::{DigestPlan, receive};
 use crate::call::Call;
+use crate::ops::handler::Handler;
 use crate::ops::object::put::reply_headers;
-use crate::ops::operation::Operation;
 use crate::reply::{self, Reply};
 
 /// UploadPart.
@@ -18,7 +18,7 @@ pub struct UploadPart {
     checksum: ChecksumRequest,
 }
 
-impl<'a> Operation<'a> for UploadPart {
+impl<'a> Handler<'a> for UploadPart {
     fn parse(call: &Call<'a>) -> Result<Self> {
         let part_number = part_number(call)?;
         Ok(Self { id: upload_id(call)?, part_number, checksum: ChecksumRequest::parse(call.headers)? })

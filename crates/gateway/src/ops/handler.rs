@@ -5,8 +5,8 @@ use s3_wire::Result;
 use crate::call::{Call, Permission};
 use crate::reply::Reply;
 
-/// An operation: typed input, what it needs to be allowed, and the work.
-pub trait Operation<'a>: Sized + Send {
+/// What performs an operation: typed input, what it needs to be allowed, and the work.
+pub trait Handler<'a>: Sized + Send {
     /// Reads the input from query and headers. What S3 forgives is forgiven here.
     fn parse(call: &Call<'a>) -> Result<Self>;
 
