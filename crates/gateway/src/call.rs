@@ -4,7 +4,7 @@ use backend::{Backend, BackendError, Context, ObjectRef};
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
-use iam::{Action, Decision, RequestFacts, Requester};
+use iam::{Decision, Permission, RequestFacts, Requester};
 use s3_types::limits::PART_BYTES_MAX;
 use s3_types::{BucketName, ObjectKey};
 use s3_wire::auth::PayloadMode;
@@ -45,17 +45,6 @@ pub struct Call<'a> {
     pub body: &'a mut RequestBody,
     /// How the body will be verified; `None` once it is decoded.
     pub payload: Option<PayloadMode>,
-}
-
-/// An action to be allowed before an operation is performed.
-#[derive(Debug, Clone, Copy)]
-pub struct Permission<'a> {
-    /// The IAM action.
-    pub action: &'static str,
-    /// On this bucket.
-    pub bucket: Option<&'a BucketName>,
-    /// On this object.
-    pub key: Option<&'a ObjectKey>,
 }
 
 impl<'a> Call<'a> {
@@ -104,11 +93,6 @@ impl<'a> Call<'a> {
 
     /// `AccessDenied` unless the requester has the permission.
     pub async fn authorize(&self, permission: &Permission<'_>) -> Result<()> {
-        let action = Action {
-            name: permission.action,
-            bucket: permission.bucket.map(BucketName::as_str),
-            key: permission.key.map(ObjectKey::as_str),
-        };
         let values = |name: &str| {
             let header = self.headers.get(name).and_then(|value| value.to_str().ok());
             header.or_else(|| self.query.get(name)).map(str::to_owned)
@@ -120,7 +104,7 @@ impl<'a> Call<'a> {
             time_second: self.cx.now.as_second(),
             values: &values,
         };
-        match self.gateway.authorizer.decide(&facts, &action).await {
+        match self.gateway.authorizer.decide(&facts, permission).await {
             Decision::Allow => Ok(()),
             Decision::Deny if self.requester.is_anonymous() && self.operation == Operation::CreateBucket => {
                 let message = "Anonymous users cannot invoke this API. Please authenticate.";

@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use s3_types::UnixAccount;
+use s3_types::{BucketName, ObjectKey, S3Action, UnixAccount};
 
 use crate::credential::Identity;
 
@@ -46,15 +46,15 @@ pub struct RequestFacts<'a> {
     pub values: &'a (dyn Fn(&str) -> Option<String> + Send + Sync),
 }
 
-/// One action that a request takes on one resource.
+/// An action on a resource, to be allowed before an operation is performed.
 #[derive(Debug, Clone, Copy)]
-pub struct Action<'a> {
-    /// The IAM action (`s3:GetObject`).
-    pub name: &'a str,
+pub struct Permission<'a> {
+    /// The action.
+    pub action: S3Action,
     /// The bucket, unless the action is about the service.
-    pub bucket: Option<&'a str>,
+    pub bucket: Option<&'a BucketName>,
     /// The key, if the action is about an object.
-    pub key: Option<&'a str>,
+    pub key: Option<&'a ObjectKey>,
 }
 
 /// May it?
@@ -71,10 +71,10 @@ pub enum Decision {
 pub struct Authorizer;
 
 impl Authorizer {
-    /// Decides whether the requester may take `action`. Without policies and ACLs, root may and
+    /// Decides whether the requester has a permission. Without policies and ACLs, root may and
     /// others may not. (It is asynchronous because a bucket's policy has to be read.)
     #[allow(clippy::unused_async, reason = "see above: the callers must be able to wait")]
-    pub async fn decide(&self, facts: &RequestFacts<'_>, _action: &Action<'_>) -> Decision {
+    pub async fn decide(&self, facts: &RequestFacts<'_>, _permission: &Permission<'_>) -> Decision {
         match facts.requester {
             Requester::Identity(identity) if identity.is_root => Decision::Allow,
             Requester::Identity(_) | Requester::Anonymous => Decision::Deny,

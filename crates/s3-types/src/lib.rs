@@ -6,6 +6,7 @@
 //! both sides can share it.
 
 mod account;
+mod action;
 mod checksum;
 mod combine;
 mod conditions;
@@ -17,6 +18,7 @@ mod names;
 mod range;
 
 pub use account::UnixAccount;
+pub use action::S3Action;
 pub use checksum::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue};
 pub use conditions::{Condition, Conditions, ETagCondition, IfRange, ReadVerdict};
 pub use digest::{Checksummer, Checksums, Digester, Digests, ETagSource};

@@ -1,8 +1,9 @@
+use iam::Permission;
 use std::future::Future;
 
 use s3_wire::Result;
 
-use crate::call::{Call, Permission};
+use crate::call::Call;
 use crate::reply::Reply;
 
 /// What performs an operation: typed input, what it needs to be allowed, and the work.

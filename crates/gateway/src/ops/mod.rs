@@ -11,13 +11,14 @@ mod version;
 
 use futures_util::future::BoxFuture;
 use iam::AccountId;
+use iam::Permission;
 use s3_wire::auth::PayloadMode;
 use s3_wire::headers::{expected_bucket_owner, source_expected_bucket_owner};
 use s3_wire::honoured;
 use s3_wire::operation::{Operation, Support};
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use crate::call::{Call, Permission};
+use crate::call::Call;
 use crate::reply::Reply;
 use handler::Handler;
 use refused::Refused;
@@ -89,7 +90,7 @@ mod handlers {
 }
 
 macro_rules! dispatch {
-    ($($name:ident $method:ident $shape:ident $selector:expr, $action:literal $support:ident)*) => {
+    ($($name:ident $method:ident $shape:ident $selector:expr, $action:ident $support:ident)*) => {
         /// Performs the operation that was asked for.
         pub fn dispatch(call: Call<'_>) -> BoxFuture<'_, Result<Reply>> {
             match call.operation { $(Operation::$name => dispatch!(@ $support $name)(call),)* }

@@ -1,8 +1,9 @@
+use iam::Permission;
 use s3_wire::operation::Operation;
 use s3_wire::{ErrorCode, Result, S3Error};
 
 use super::handler::Handler;
-use crate::call::{Call, Permission};
+use crate::call::Call;
 use crate::reply::Reply;
 
 /// An operation of S3's that this server lacks.

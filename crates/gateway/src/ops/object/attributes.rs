@@ -1,10 +1,11 @@
 use backend::{ObjectAttributes, ObjectPart, ReadSelector};
-use s3_types::{Checksum, ChecksumType};
+use iam::Permission;
+use s3_types::{Checksum, ChecksumType, S3Action};
 use s3_wire::headers::{AttributesRequest, no_attributes, read_conditions};
 use s3_wire::xml::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
 use s3_wire::{Result, time};
 
-use crate::call::{Call, Permission};
+use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::ops::object::get::read_error;
 use crate::ops::version::check_version;
@@ -23,7 +24,7 @@ impl<'a> Handler<'a> for GetObjectAttributes {
     where
         'a: 'p,
     {
-        vec![Permission { action: "s3:GetObject", ..call.own_permission() }, call.own_permission()]
+        vec![Permission { action: S3Action::GetObject, ..call.own_permission() }, call.own_permission()]
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {

@@ -1,7 +1,8 @@
 use backend::{
     Backend, BackendError, Context, CopyRequest, CopySource, ObjectRef, ReadSelector, WriteReceipt,
 };
-use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata};
+use iam::Permission;
+use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata, S3Action};
 use s3_wire::headers::{
     CopySourceRef, MetadataDirective, copy_checksum, copy_source, copy_source_conditions, metadata_directive,
     object_metadata, redirect_location, write_conditions,
@@ -9,7 +10,7 @@ use s3_wire::headers::{
 use s3_wire::xml::CopyObjectResult;
 use s3_wire::{Result, S3Error};
 
-use crate::call::{Call, Permission};
+use crate::call::Call;
 use crate::errors::{copy_onto_itself, from_backend};
 use crate::ops::handler::Handler;
 use crate::ops::slow;
@@ -112,7 +113,7 @@ impl Source {
     /// What reading it takes.
     pub fn permission(&self) -> Permission<'_> {
         let CopySourceRef { bucket, key, .. } = &self.object;
-        Permission { action: "s3:GetObject", bucket: Some(bucket), key: Some(key) }
+        Permission { action: S3Action::GetObject, bucket: Some(bucket), key: Some(key) }
     }
 
     /// It and the conditions, as backends take them.

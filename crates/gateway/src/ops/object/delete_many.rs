@@ -1,11 +1,12 @@
 use backend::ObjectRef;
 use futures_util::stream::{self, StreamExt as _};
-use s3_types::BucketName;
+use iam::Permission;
+use s3_types::{BucketName, S3Action};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::xml::{DeleteEntry, DeleteOutcome, DeleteRequest, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
-use crate::call::{Call, Permission};
+use crate::call::Call;
 use crate::errors::from_backend;
 use crate::limits::DELETE_CONCURRENCY;
 use crate::ops::handler::Handler;
@@ -67,7 +68,8 @@ async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -
         return Err(ErrorCode::NoSuchVersion.into());
     }
     let object = ObjectRef { bucket, key };
-    call.authorize(&Permission { action: "s3:DeleteObject", bucket: Some(bucket), key: Some(key) }).await?;
+    call.authorize(&Permission { action: S3Action::DeleteObject, bucket: Some(bucket), key: Some(key) })
+        .await?;
     let deleted = call.backend().delete_object(&call.backend_context(), object, &entry.conditions).await;
     deleted.map(drop).map_err(|error| {
         let error = from_backend(error, Some(bucket.as_str()), Some(key.as_str()));

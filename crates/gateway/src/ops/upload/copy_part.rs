@@ -1,3 +1,4 @@
+use iam::Permission;
 use std::ops::Range;
 
 use backend::{BackendError, CopyPartRequest, ObjectRef, PartReceipt, UploadRef};
@@ -7,7 +8,7 @@ use s3_wire::xml::CopyPartResult;
 use s3_wire::{ErrorCode, Result, S3Error};
 
 use super::named::{part_number, upload_id};
-use crate::call::{Call, Permission};
+use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::ops::object::copy::Source;
 use crate::ops::slow;

@@ -1,0 +1,118 @@
+macro_rules! actions {
+    ($($variant:ident $name:literal)*) => {
+        /// What a policy allows or denies. Several operations may need the same one, and some need
+        /// several.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[allow(missing_docs, reason = "AWS's names")]
+        pub enum S3Action { $($variant,)* }
+
+        impl S3Action {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name that policies have for it, such as `s3:GetObject`.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+// Source: Service Authorization Reference, "Actions, resources, and condition keys for Amazon S3"
+// (and "for Amazon S3 Express").
+actions! {
+    AbortMultipartUpload "s3:AbortMultipartUpload"
+    CreateBucket "s3:CreateBucket"
+    CreateBucketMetadataTableConfiguration "s3:CreateBucketMetadataTableConfiguration"
+    CreateSession "s3express:CreateSession"
+    DeleteBucket "s3:DeleteBucket"
+    DeleteBucketMetadataTableConfiguration "s3:DeleteBucketMetadataTableConfiguration"
+    DeleteBucketPolicy "s3:DeleteBucketPolicy"
+    DeleteBucketWebsite "s3:DeleteBucketWebsite"
+    DeleteObject "s3:DeleteObject"
+    DeleteObjectAnnotation "s3:DeleteObjectAnnotation"
+    DeleteObjectTagging "s3:DeleteObjectTagging"
+    GetAccelerateConfiguration "s3:GetAccelerateConfiguration"
+    GetAnalyticsConfiguration "s3:GetAnalyticsConfiguration"
+    GetBucketAbac "s3:GetBucketAbac"
+    GetBucketAcl "s3:GetBucketAcl"
+    GetBucketCORS "s3:GetBucketCORS"
+    GetBucketLocation "s3:GetBucketLocation"
+    GetBucketLogging "s3:GetBucketLogging"
+    GetBucketMetadataTableConfiguration "s3:GetBucketMetadataTableConfiguration"
+    GetBucketNotification "s3:GetBucketNotification"
+    GetBucketObjectLockConfiguration "s3:GetBucketObjectLockConfiguration"
+    GetBucketOwnershipControls "s3:GetBucketOwnershipControls"
+    GetBucketPolicy "s3:GetBucketPolicy"
+    GetBucketPolicyStatus "s3:GetBucketPolicyStatus"
+    GetBucketPublicAccessBlock "s3:GetBucketPublicAccessBlock"
+    GetBucketRequestPayment "s3:GetBucketRequestPayment"
+    GetBucketTagging "s3:GetBucketTagging"
+    GetBucketVersioning "s3:GetBucketVersioning"
+    GetBucketWebsite "s3:GetBucketWebsite"
+    GetEncryptionConfiguration "s3:GetEncryptionConfiguration"
+    GetIntelligentTieringConfiguration "s3:GetIntelligentTieringConfiguration"
+    GetInventoryConfiguration "s3:GetInventoryConfiguration"
+    GetLifecycleConfiguration "s3:GetLifecycleConfiguration"
+    GetMetricsConfiguration "s3:GetMetricsConfiguration"
+    GetObject "s3:GetObject"
+    GetObjectAcl "s3:GetObjectAcl"
+    GetObjectAnnotation "s3:GetObjectAnnotation"
+    GetObjectAttributes "s3:GetObjectAttributes"
+    GetObjectLegalHold "s3:GetObjectLegalHold"
+    GetObjectRetention "s3:GetObjectRetention"
+    GetObjectTagging "s3:GetObjectTagging"
+    GetObjectTorrent "s3:GetObjectTorrent"
+    GetReplicationConfiguration "s3:GetReplicationConfiguration"
+    ListAllMyBuckets "s3:ListAllMyBuckets"
+    ListBucket "s3:ListBucket"
+    ListBucketMultipartUploads "s3:ListBucketMultipartUploads"
+    ListBucketVersions "s3:ListBucketVersions"
+    ListMultipartUploadParts "s3:ListMultipartUploadParts"
+    ListObjectAnnotations "s3:ListObjectAnnotations"
+    PutAccelerateConfiguration "s3:PutAccelerateConfiguration"
+    PutAnalyticsConfiguration "s3:PutAnalyticsConfiguration"
+    PutBucketAbac "s3:PutBucketAbac"
+    PutBucketAcl "s3:PutBucketAcl"
+    PutBucketCORS "s3:PutBucketCORS"
+    PutBucketLogging "s3:PutBucketLogging"
+    PutBucketNotification "s3:PutBucketNotification"
+    PutBucketObjectLockConfiguration "s3:PutBucketObjectLockConfiguration"
+    PutBucketOwnershipControls "s3:PutBucketOwnershipControls"
+    PutBucketPolicy "s3:PutBucketPolicy"
+    PutBucketPublicAccessBlock "s3:PutBucketPublicAccessBlock"
+    PutBucketRequestPayment "s3:PutBucketRequestPayment"
+    PutBucketTagging "s3:PutBucketTagging"
+    PutBucketVersioning "s3:PutBucketVersioning"
+    PutBucketWebsite "s3:PutBucketWebsite"
+    PutEncryptionConfiguration "s3:PutEncryptionConfiguration"
+    PutIntelligentTieringConfiguration "s3:PutIntelligentTieringConfiguration"
+    PutInventoryConfiguration "s3:PutInventoryConfiguration"
+    PutLifecycleConfiguration "s3:PutLifecycleConfiguration"
+    PutMetricsConfiguration "s3:PutMetricsConfiguration"
+    PutObject "s3:PutObject"
+    PutObjectAcl "s3:PutObjectAcl"
+    PutObjectAnnotation "s3:PutObjectAnnotation"
+    PutObjectLegalHold "s3:PutObjectLegalHold"
+    PutObjectRetention "s3:PutObjectRetention"
+    PutObjectTagging "s3:PutObjectTagging"
+    PutReplicationConfiguration "s3:PutReplicationConfiguration"
+    RestoreObject "s3:RestoreObject"
+    UpdateBucketMetadataAnnotationTableConfiguration "s3:UpdateBucketMetadataAnnotationTableConfiguration"
+    UpdateBucketMetadataInventoryTableConfiguration "s3:UpdateBucketMetadataInventoryTableConfiguration"
+    UpdateBucketMetadataJournalTableConfiguration "s3:UpdateBucketMetadataJournalTableConfiguration"
+    UpdateObjectEncryption "s3:UpdateObjectEncryption"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_variants() {
+        for action in S3Action::ALL {
+            let (_, name) = action.as_str().split_once(':').unwrap();
+            assert_eq!(name, format!("{action:?}"));
+        }
+    }
+}
