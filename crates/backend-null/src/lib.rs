@@ -6,17 +6,17 @@
 
 use async_trait::async_trait;
 use backend::{
-    Backend, BackendError, BucketAttributes, BucketPage, Capabilities, CompleteUpload, Context,
-    CopyPartRequest, CopyRequest, DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage,
-    ListPartsQuery, ListUploadsQuery, NewUpload, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef,
-    ObjectWriter, PartPage, PartReceipt, ReadSelector, Result, Statistics, SweepReport, UploadAttributes,
-    UploadPage, UploadRef, WriteOptions, WriteReceipt,
+    Backend, BackendError, BucketAttributes, BucketPage, Capabilities, CompleteRequest, Context,
+    CopyPartRequest, CopyRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, ListBucketsQuery,
+    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectAttributes, ObjectBody, ObjectRead,
+    ObjectRef, ObjectWriter, PartPage, PartReceipt, PutPartRequest, PutRequest, ReadRequest, ReadSelector,
+    Result, Statistics, SweepReport, UploadAttributes, UploadPage, UploadReceipt, UploadRef, WriteReceipt,
 };
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
 use s3_types::{
-    BucketName, ChecksumAlgorithm, Conditions, Digests, ETag, ETagSource, ObjectMetadata, ReadVerdict,
-    Resolved, Timestamp, UploadId,
+    BucketName, ChecksumAlgorithm, Digests, ETag, ETagSource, ObjectMetadata, ReadVerdict, Resolved,
+    Timestamp, UploadId,
 };
 
 const DEFAULT_BYTES: u64 = 1024;
@@ -46,7 +46,8 @@ fn attributes(object: ObjectRef<'_>) -> ObjectAttributes {
     }
 }
 
-fn read(object: ObjectRef<'_>, selector: ReadSelector, conditions: &Conditions) -> Result<ObjectRead> {
+fn read(request: ReadRequest<'_>) -> Result<ObjectRead> {
+    let ReadRequest { object, selector, conditions } = request;
     let attributes = attributes(object);
     match conditions.evaluate_read(&attributes.etag, attributes.last_modified) {
         ReadVerdict::Proceed => {}
@@ -113,38 +114,21 @@ impl Backend for NullBackend {
         Ok(())
     }
 
-    async fn head_object(
-        &self,
-        _: &Context,
-        object: ObjectRef<'_>,
-        selector: ReadSelector,
-        conditions: &Conditions,
-    ) -> Result<ObjectRead> {
-        read(object, selector, conditions)
+    async fn head_object(&self, _: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
+        read(request)
     }
 
-    async fn get_object(
-        &self,
-        _: &Context,
-        object: ObjectRef<'_>,
-        selector: ReadSelector,
-        conditions: &Conditions,
-    ) -> Result<ObjectRead> {
-        let read = read(object, selector, conditions)?;
+    async fn get_object(&self, _: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
+        let read = read(request)?;
         let length = read.range.as_ref().map_or(read.attributes.size_bytes, |r| r.end - r.start);
         Ok(ObjectRead { body: zeros(length), ..read })
     }
 
-    async fn put_object(
-        &self,
-        _: &Context,
-        _: ObjectRef<'_>,
-        _: WriteOptions,
-    ) -> Result<Box<dyn ObjectWriter>> {
+    async fn put_object(&self, _: &Context, _: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
         Ok(Box::new(NullWriter { size_bytes: 0 }))
     }
 
-    async fn delete_object(&self, _: &Context, _: ObjectRef<'_>, _: &Conditions) -> Result<DeleteReceipt> {
+    async fn delete_object(&self, _: &Context, _: DeleteRequest<'_>) -> Result<DeleteReceipt> {
         Ok(DeleteReceipt { existed: true })
     }
 
@@ -156,21 +140,16 @@ impl Backend for NullBackend {
         Ok(ListPage::default())
     }
 
-    async fn create_upload(&self, _: &Context, _: ObjectRef<'_>, _: NewUpload) -> Result<UploadId> {
-        UploadId::new("null").map_err(|_| BackendError::Unsupported("uploads"))
+    async fn create_upload(&self, _: &Context, _: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
+        let id = UploadId::new("null").map_err(|_| BackendError::Unsupported("uploads"))?;
+        Ok(UploadReceipt { id })
     }
 
     async fn head_upload(&self, _: &Context, _: UploadRef<'_>) -> Result<UploadAttributes> {
         Ok(UploadAttributes { initiated: Timestamp::UNIX_EPOCH, checksum: None })
     }
 
-    async fn put_part(
-        &self,
-        _: &Context,
-        _: UploadRef<'_>,
-        _: u32,
-        _: Option<u64>,
-    ) -> Result<Box<dyn ObjectWriter>> {
+    async fn put_part(&self, _: &Context, _: PutPartRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
         Ok(Box::new(NullWriter { size_bytes: 0 }))
     }
 
@@ -178,12 +157,7 @@ impl Backend for NullBackend {
         Ok(PartReceipt { etag: no_digests().etag, checksum: None, last_modified: Timestamp::UNIX_EPOCH })
     }
 
-    async fn complete_upload(
-        &self,
-        _: &Context,
-        _: UploadRef<'_>,
-        _: CompleteUpload,
-    ) -> Result<WriteReceipt> {
+    async fn complete_upload(&self, _: &Context, _: CompleteRequest<'_>) -> Result<WriteReceipt> {
         Ok(receipt(no_digests(), 0))
     }
 
@@ -191,7 +165,7 @@ impl Backend for NullBackend {
         Ok(())
     }
 
-    async fn list_parts(&self, _: &Context, _: UploadRef<'_>, _: ListPartsQuery) -> Result<PartPage> {
+    async fn list_parts(&self, _: &Context, _: ListPartsQuery<'_>) -> Result<PartPage> {
         Ok(PartPage::default())
     }
 

@@ -156,12 +156,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use backend::{
-    Backend, BucketAttributes, BucketPage, Capabilities, CompleteUpload, Context, CopyPartRequest,
-    CopyRequest, CopySource, DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery,
-    ListUploadsQuery, NewUpload, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, ReadSelector,
-    Result, Statistics, SweepReport, UploadAttributes, UploadPage, UploadRef, WriteOptions, WriteReceipt,
+    Backend, BucketAttributes, BucketPage, Capabilities, CompleteRequest, Context, CopyPartRequest,
+    CopyRequest, CopySource, CreateUploadRequest, DeleteReceipt, DeleteRequest, ListBucketsQuery,
+    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectRef, ObjectWriter,
+    PartPage, PartReceipt, PutPartRequest, PutRequest, ReadSelector, Result, Statistics, SweepReport,
+    UploadAttributes, UploadPage, UploadReceipt, UploadRef, WriteReceipt,
 };
-use s3_types::{BucketName, Conditions, UnixAccount, UploadId};
+use s3_types::{BucketName, Conditions, UnixAccount};
 
 use crate::base::options::DEFAULT_CHECKSUM;
 use crate::facts::foreign;
@@ -290,13 +291,8 @@ impl PosixBackend {
         }
     }
 
-    async fn read(
-        &self,
-        object: ObjectRef<'_>,
-        selector: ReadSelector,
-        conditions: &Conditions,
-        body: bool,
-    ) -> Result<ObjectRead> {
+    async fn read(&self, request: backend::ReadRequest<'_>, body: bool) -> Result<ObjectRead> {
+        let backend::ReadRequest { object, selector, conditions } = request;
         let request = ReadRequest {
             bucket: object.bucket.clone(),
             key: object.key.as_str().to_owned(),
@@ -356,33 +352,17 @@ impl Backend for PosixBackend {
         self.run_in(bucket, move |store| buckets::delete(store, &name)).await
     }
 
-    async fn head_object(
-        &self,
-        _: &Context,
-        object: ObjectRef<'_>,
-        selector: ReadSelector,
-        conditions: &Conditions,
-    ) -> Result<ObjectRead> {
-        self.read(object, selector, conditions, false).await
+    async fn head_object(&self, _: &Context, request: backend::ReadRequest<'_>) -> Result<ObjectRead> {
+        self.read(request, false).await
     }
 
-    async fn get_object(
-        &self,
-        _: &Context,
-        object: ObjectRef<'_>,
-        selector: ReadSelector,
-        conditions: &Conditions,
-    ) -> Result<ObjectRead> {
-        self.read(object, selector, conditions, true).await
+    async fn get_object(&self, _: &Context, request: backend::ReadRequest<'_>) -> Result<ObjectRead> {
+        self.read(request, true).await
     }
 
-    async fn put_object(
-        &self,
-        cx: &Context,
-        object: ObjectRef<'_>,
-        options: WriteOptions,
-    ) -> Result<Box<dyn ObjectWriter>> {
+    async fn put_object(&self, cx: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
         self.store.presence.check()?;
+        let PutRequest { object, options } = request;
         let target = self.target(cx, object, &options.conditions);
         let nothing_to_check =
             options.conditions.is_empty() && !options.size_hint.is_some_and(object::is_much);
@@ -398,17 +378,12 @@ impl Backend for PosixBackend {
         Ok(Box::new(Writer::new(Arc::clone(&self.store), destination, options.size_hint)))
     }
 
-    async fn delete_object(
-        &self,
-        cx: &Context,
-        object: ObjectRef<'_>,
-        conditions: &Conditions,
-    ) -> Result<DeleteReceipt> {
-        let target = self.target(cx, object, conditions);
+    async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
+        let target = self.target(cx, request.object, request.conditions);
         let delete = move |store: &Store| {
             object::delete(store, &target).map_err(|error| error.of_write(&target.conditions))
         };
-        self.run_in(object.bucket, delete).await
+        self.run_in(request.object.bucket, delete).await
     }
 
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
@@ -444,9 +419,11 @@ impl Backend for PosixBackend {
         self.run_in(bucket, list).await
     }
 
-    async fn create_upload(&self, _: &Context, object: ObjectRef<'_>, upload: NewUpload) -> Result<UploadId> {
+    async fn create_upload(&self, _: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
+        let CreateUploadRequest { object, upload } = request;
         let (bucket, key) = (object.bucket.clone(), object.key.clone());
-        self.run_in(object.bucket, move |store| upload::create(store, &bucket, key.as_str(), &upload)).await
+        let create = move |store: &Store| upload::create(store, &bucket, key.as_str(), &upload);
+        self.run_in(object.bucket, create).await.map(|id| UploadReceipt { id })
     }
 
     async fn head_upload(&self, _: &Context, upload: UploadRef<'_>) -> Result<UploadAttributes> {
@@ -454,13 +431,8 @@ impl Backend for PosixBackend {
         self.run_in(upload.object.bucket, move |store| upload::head(store, &name)).await
     }
 
-    async fn put_part(
-        &self,
-        cx: &Context,
-        upload: UploadRef<'_>,
-        part_number: u32,
-        size_hint: Option<u64>,
-    ) -> Result<Box<dyn ObjectWriter>> {
+    async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
+        let PutPartRequest { upload, part_number, size_hint } = request;
         let (name, owner) = (upload_name(upload), self.owner(cx));
         let founded = Arc::clone(&self.caches.founded);
         let open =
@@ -482,12 +454,8 @@ impl Backend for PosixBackend {
         self.run_in(request.upload.object.bucket, work).await
     }
 
-    async fn complete_upload(
-        &self,
-        cx: &Context,
-        upload: UploadRef<'_>,
-        complete: CompleteUpload,
-    ) -> Result<WriteReceipt> {
+    async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {
+        let CompleteRequest { upload, complete } = request;
         let complete = Complete {
             upload: upload_name(upload),
             target: self.target(cx, upload.object, &complete.conditions),
@@ -505,14 +473,10 @@ impl Backend for PosixBackend {
         self.run_in(upload.object.bucket, move |store| upload::abort(store, &name)).await
     }
 
-    async fn list_parts(
-        &self,
-        _: &Context,
-        upload: UploadRef<'_>,
-        query: ListPartsQuery,
-    ) -> Result<PartPage> {
-        let name = upload_name(upload);
-        self.run_in(upload.object.bucket, move |store| upload::list_parts(store, &name, query)).await
+    async fn list_parts(&self, _: &Context, query: ListPartsQuery<'_>) -> Result<PartPage> {
+        let (name, after, max_parts) = (upload_name(query.upload), query.after, query.max_parts);
+        let list = move |store: &Store| upload::list_parts(store, &name, after, max_parts);
+        self.run_in(query.upload.object.bucket, list).await
     }
 
     async fn list_uploads(&self, _: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {

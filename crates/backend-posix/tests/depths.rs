@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use backend::conformance::{Fixture, digests, key};
-use backend::{Backend, BackendError, ListBucketsQuery, WriteOptions};
+use backend::{Backend, BackendError, ListBucketsQuery, PutRequest, WriteOptions};
 use backend_posix::{Durability, Options, PosixBackend};
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -78,7 +78,12 @@ async fn depth_costs_neither_stack_nor_descriptors() {
         taken.push(file);
     }
     let name = key("z");
-    let put = backend.put_object(&fixture.cx, fixture.object(&name), WriteOptions::default()).await;
+    let put = backend
+        .put_object(
+            &fixture.cx,
+            PutRequest { object: fixture.object(&name), options: WriteOptions::default() },
+        )
+        .await;
     assert!(matches!(put.map(|_| ()), Err(BackendError::Busy(_))));
     let head = fixture.head("z").await.map(|_| ());
     assert!(matches!(head, Err(BackendError::Busy(_))), "{head:?}");

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend::conformance::{Fixture, collect, digests, if_match, key};
-use backend::{Backend, BackendError, ReadSelector, WriteOptions};
+use backend::{Backend, BackendError, CreateUploadRequest, PutRequest, ReadSelector, WriteOptions};
 use backend_posix::{Options, PosixBackend, SweepOptions, Symlinks};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, XattrFlags, mknodat, renameat_with};
 use rustix::io::Errno;
@@ -135,8 +135,11 @@ async fn a_put_whose_bucket_is_renamed_meanwhile_is_not_lost() {
         fs::create_dir(bucket.join("d")).unwrap();
         let (key, body) = (key(name), vec![7; size]);
         let options = WriteOptions::default();
-        let mut writer =
-            fixture.backend.put_object(&fixture.cx, fixture.object(&key), options).await.unwrap();
+        let mut writer = fixture
+            .backend
+            .put_object(&fixture.cx, PutRequest { object: fixture.object(&key), options })
+            .await
+            .unwrap();
         writer.write(body.clone().into()).await.unwrap();
         let renamed = root.path().join("renamed");
         if made_anew {
@@ -374,8 +377,13 @@ async fn writers_that_are_dropped_leave_nothing() {
     for size in [10, 300_000, 5_000_000] {
         for name in ["a", "new/dir/b"] {
             let name = key(name);
-            let writer =
-                fixture.backend.put_object(&fixture.cx, fixture.object(&name), WriteOptions::default()).await;
+            let writer = fixture
+                .backend
+                .put_object(
+                    &fixture.cx,
+                    PutRequest { object: fixture.object(&name), options: WriteOptions::default() },
+                )
+                .await;
             let mut writer = writer.unwrap();
             writer.write(vec![0; size].into()).await.unwrap();
         }
@@ -383,7 +391,11 @@ async fn writers_that_are_dropped_leave_nothing() {
     // A write that fails on its condition, too.
     let name = key("new/c");
     let options = WriteOptions { conditions: backend::conformance::if_absent(), ..WriteOptions::default() };
-    let mut writer = fixture.backend.put_object(&fixture.cx, fixture.object(&name), options).await.unwrap();
+    let mut writer = fixture
+        .backend
+        .put_object(&fixture.cx, PutRequest { object: fixture.object(&name), options })
+        .await
+        .unwrap();
     writer.write(vec![0; 300_000].into()).await.unwrap();
     fixture.put("new/c", b"first").await;
     assert!(writer.commit(digests(b"")).await.is_err());
@@ -453,7 +465,12 @@ async fn the_sweep_removes_what_no_one_has() {
     held.lock().unwrap();
     let name = key("u");
     let object = fixture.object(&name);
-    let id = fixture.backend.create_upload(&fixture.cx, object, backend::NewUpload::default()).await.unwrap();
+    let id = fixture
+        .backend
+        .create_upload(&fixture.cx, CreateUploadRequest { object, upload: backend::NewUpload::default() })
+        .await
+        .unwrap()
+        .id;
 
     let sweep = async |options| tree.backend.sweep_with(&fixture.bucket, options).await.unwrap();
     assert_eq!(sweep(SweepOptions::default()).await, backend::SweepReport::default());

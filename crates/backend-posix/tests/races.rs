@@ -9,7 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use backend::conformance::{Fixture, collect, digests, if_absent, if_match, key};
-use backend::{Backend, BackendError, Context, ObjectRef, ReadSelector, WriteOptions};
+use backend::{
+    Backend, BackendError, CompleteRequest, Context, CreateUploadRequest, DeleteRequest, ObjectRef,
+    PutPartRequest, PutRequest, ReadRequest, ReadSelector, WriteOptions,
+};
 use backend_posix::{Durability, Options, PosixBackend};
 use s3_types::{BucketName, Conditions, UnixAccount};
 use tokio::task::JoinSet;
@@ -251,17 +254,30 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
         let put = async {
             tokio::time::sleep(std::time::Duration::from_micros(500 * (round as u64 % 25))).await;
             let object = ObjectRef { bucket: &bucket, key: &name };
-            let mut writer = second.put_object(&cx, object, WriteOptions::default()).await?;
+            let mut writer =
+                second.put_object(&cx, PutRequest { object, options: WriteOptions::default() }).await?;
             writer.write(body.clone().into()).await?;
             writer.commit(digests(&body)).await
         };
         let upload_key = key("upload");
         let upload_object = ObjectRef { bucket: &bucket, key: &upload_key };
-        let id = first.create_upload(&cx, upload_object, backend::NewUpload::default()).await.unwrap();
+        let id = first
+            .create_upload(
+                &cx,
+                CreateUploadRequest { object: upload_object, upload: backend::NewUpload::default() },
+            )
+            .await
+            .unwrap()
+            .id;
         let upload = backend::UploadRef { object: upload_object, id: &id };
         let (put, delete) = tokio::join!(put, first.delete_bucket(&cx, &bucket));
         let object = ObjectRef { bucket: &bucket, key: &name };
-        let read = first.get_object(&cx, object, ReadSelector::Whole, &Conditions::default()).await;
+        let read = first
+            .get_object(
+                &cx,
+                ReadRequest { object, selector: ReadSelector::Whole, conditions: &Conditions::default() },
+            )
+            .await;
         match (put, delete) {
             (Ok(_), Ok(())) => panic!("an acknowledged object went with its bucket"),
             (Ok(_), Err(BackendError::BucketNotEmpty | BackendError::Conflict(None))) => {
@@ -269,7 +285,10 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
                 kept += 1;
                 // What failed has done nothing.
                 first.head_upload(&cx, upload).await.unwrap();
-                first.delete_object(&cx, object, &Conditions::default()).await.unwrap();
+                first
+                    .delete_object(&cx, DeleteRequest { object, conditions: &Conditions::default() })
+                    .await
+                    .unwrap();
                 first.delete_bucket(&cx, &bucket).await.unwrap();
             }
             (Err(BackendError::NoSuchBucket), Ok(())) => {
@@ -292,16 +311,25 @@ async fn uploads_complete_once() {
         let name = key("object");
         let cx = Context::default();
         let object = gateways[0].object(&name);
-        let id = gateways[0].backend.create_upload(&cx, object, backend::NewUpload::default()).await.unwrap();
+        let id = gateways[0]
+            .backend
+            .create_upload(&cx, CreateUploadRequest { object, upload: backend::NewUpload::default() })
+            .await
+            .unwrap()
+            .id;
         let upload = backend::UploadRef { object, id: &id };
-        let mut writer = gateways[0].backend.put_part(&cx, upload, 1, None).await.unwrap();
+        let mut writer = gateways[0]
+            .backend
+            .put_part(&cx, PutPartRequest { upload, part_number: 1, size_hint: None })
+            .await
+            .unwrap();
         writer.write(b"part".to_vec().into()).await.unwrap();
         let part = writer.commit(digests(b"part")).await.unwrap();
         let parts = vec![backend::CompletedPart { part_number: 1, etag: part.etag, checksum: None }];
         let complete = || backend::CompleteUpload { parts: parts.clone(), ..Default::default() };
         let (first, second, abort) = tokio::join!(
-            gateways[0].backend.complete_upload(&cx, upload, complete()),
-            gateways[1].backend.complete_upload(&cx, upload, complete()),
+            gateways[0].backend.complete_upload(&cx, CompleteRequest { upload, complete: complete() }),
+            gateways[1].backend.complete_upload(&cx, CompleteRequest { upload, complete: complete() }),
             async {
                 if round % 2 == 0 {
                     gateways[1].backend.abort_upload(&cx, upload).await
@@ -311,7 +339,8 @@ async fn uploads_complete_once() {
             },
         );
         // Who comes while another is at it waits, and gets the same answer.
-        let again = gateways[0].backend.complete_upload(&cx, upload, complete()).await;
+        let again =
+            gateways[0].backend.complete_upload(&cx, CompleteRequest { upload, complete: complete() }).await;
         let (completes, aborted) = ([first, second], abort.is_ok());
         assert!(aborted || matches!(abort, Err(BackendError::NoSuchUpload)), "{abort:?}");
         for result in completes {
@@ -368,12 +397,21 @@ async fn parts_that_are_uploaded_again_are_listed_all_the_while() {
     let gateways = two(root.path()).await;
     let (cx, name) = (Context::default(), key("object"));
     let object = gateways[0].object(&name);
-    let id = gateways[0].backend.create_upload(&cx, object, backend::NewUpload::default()).await.unwrap();
+    let id = gateways[0]
+        .backend
+        .create_upload(&cx, CreateUploadRequest { object, upload: backend::NewUpload::default() })
+        .await
+        .unwrap()
+        .id;
     // Without their length announced they are files of their own, one taking the name of the other.
     let put = |gateway: Arc<Fixture>, number: u32, id: s3_types::UploadId| async move {
         let (cx, name) = (Context::default(), key("object"));
         let upload = backend::UploadRef { object: gateway.object(&name), id: &id };
-        let mut writer = gateway.backend.put_part(&cx, upload, number, None).await.unwrap();
+        let mut writer = gateway
+            .backend
+            .put_part(&cx, PutPartRequest { upload, part_number: number, size_hint: None })
+            .await
+            .unwrap();
         writer.write(b"part".to_vec().into()).await.unwrap();
         writer.commit(digests(b"part")).await.unwrap();
     };
@@ -391,8 +429,8 @@ async fn parts_that_are_uploaded_again_are_listed_all_the_while() {
     }
     let upload = backend::UploadRef { object, id: &id };
     for _ in 0..fixture::rounds(200) {
-        let query = backend::ListPartsQuery { after: 0, max_parts: 1000 };
-        let page = gateways[1].backend.list_parts(&cx, upload, query).await.unwrap();
+        let query = backend::ListPartsQuery { upload, after: 0, max_parts: 1000 };
+        let page = gateways[1].backend.list_parts(&cx, query).await.unwrap();
         let numbers: Vec<_> = page.parts.iter().map(|part| part.part_number).collect();
         assert_eq!(numbers, (1..=16).collect::<Vec<_>>());
     }

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use backend::conformance::{Fixture, if_match, key};
-use backend::{Backend, BackendError, WriteOptions};
+use backend::{
+    Backend, BackendError, CompleteRequest, CreateUploadRequest, PutPartRequest, PutRequest, WriteOptions,
+};
 use backend_posix::{Metadata, Options, PosixBackend, SweepOptions};
 use rustix::mount::{MountFlags, UnmountFlags, mount_remount, unmount};
 use s3_types::Conditions;
@@ -73,16 +75,26 @@ async fn a_full_disk_leaves_no_trace() {
     let name = key("new");
     let object = fixture.object(&name);
     let options = WriteOptions { size_hint: Some(3_000_000), ..WriteOptions::default() };
-    let early = fixture.backend.put_object(&fixture.cx, object, options).await.map(|_| ());
+    let early = fixture.backend.put_object(&fixture.cx, PutRequest { object, options }).await.map(|_| ());
     assert!(matches!(early, Err(BackendError::OutOfSpace)), "{early:?}");
-    let id = fixture.backend.create_upload(&fixture.cx, object, backend::NewUpload::default()).await.unwrap();
+    let id = fixture
+        .backend
+        .create_upload(&fixture.cx, CreateUploadRequest { object, upload: backend::NewUpload::default() })
+        .await
+        .unwrap()
+        .id;
     let upload = backend::UploadRef { object, id: &id };
-    let early = fixture.backend.put_part(&fixture.cx, upload, 1, Some(3_000_000)).await.map(|_| ());
+    let early = fixture
+        .backend
+        .put_part(&fixture.cx, PutPartRequest { upload, part_number: 1, size_hint: Some(3_000_000) })
+        .await
+        .map(|_| ());
     assert!(matches!(early, Err(BackendError::OutOfSpace)), "{early:?}");
     fixture.backend.abort_upload(&fixture.cx, upload).await.unwrap();
     // Who goes on after an error gets no object of what is left.
     let none = WriteOptions::default();
-    let mut writer = fixture.backend.put_object(&fixture.cx, object, none).await.unwrap();
+    let mut writer =
+        fixture.backend.put_object(&fixture.cx, PutRequest { object, options: none }).await.unwrap();
     let mut failed = false;
     for _ in 0..30 {
         failed |= writer.write(vec![0; 100_000].into()).await.is_err();
@@ -105,11 +117,19 @@ async fn uploads_survive_a_full_disk() {
     let fixture = fixture(&mount).await;
     let name = key("object");
     let object = fixture.object(&name);
-    let id = fixture.backend.create_upload(&fixture.cx, object, backend::NewUpload::default()).await.unwrap();
+    let id = fixture
+        .backend
+        .create_upload(&fixture.cx, CreateUploadRequest { object, upload: backend::NewUpload::default() })
+        .await
+        .unwrap()
+        .id;
     let upload = backend::UploadRef { object, id: &id };
     let put = async |number: u32, byte: u8, announced: bool| {
         let hint = announced.then_some(PART as u64);
-        let mut writer = fixture.backend.put_part(&fixture.cx, upload, number, hint).await?;
+        let mut writer = fixture
+            .backend
+            .put_part(&fixture.cx, PutPartRequest { upload, part_number: number, size_hint: hint })
+            .await?;
         let body = vec![byte; PART];
         for chunk in body.chunks(400_000) {
             writer.write(chunk.to_vec().into()).await?;
@@ -125,7 +145,11 @@ async fn uploads_survive_a_full_disk() {
     // Others take the space while it is being written, so that the announcement still fits.
     let before = used(&mount);
     let filler = mount.path().join("conformance-space/filler");
-    let mut writer = fixture.backend.put_part(&fixture.cx, upload, 4, Some(PART as u64)).await.unwrap();
+    let mut writer = fixture
+        .backend
+        .put_part(&fixture.cx, PutPartRequest { upload, part_number: 4, size_hint: Some(PART as u64) })
+        .await
+        .unwrap();
     std::fs::write(&filler, vec![0; filler_bytes]).unwrap();
     let mut failed = false;
     for _ in 0..5 {
@@ -141,13 +165,16 @@ async fn uploads_survive_a_full_disk() {
     std::fs::write(&filler, vec![0; filler_bytes]).unwrap();
     let before = used(&mount);
     let complete = backend::CompleteUpload { parts: parts.clone(), ..Default::default() };
-    let full = fixture.backend.complete_upload(&fixture.cx, upload, complete.clone()).await;
+    let full = fixture
+        .backend
+        .complete_upload(&fixture.cx, CompleteRequest { upload, complete: complete.clone() })
+        .await;
     assert!(matches!(full, Err(BackendError::OutOfSpace)), "{full:?}");
     assert!(used(&mount) <= before + 4, "{} {before}", used(&mount));
-    let query = backend::ListPartsQuery { after: 0, max_parts: 10 };
-    assert_eq!(fixture.backend.list_parts(&fixture.cx, upload, query).await.unwrap().parts.len(), 3);
+    let query = backend::ListPartsQuery { upload, after: 0, max_parts: 10 };
+    assert_eq!(fixture.backend.list_parts(&fixture.cx, query).await.unwrap().parts.len(), 3);
     std::fs::remove_file(&filler).unwrap();
-    fixture.backend.complete_upload(&fixture.cx, upload, complete).await.unwrap();
+    fixture.backend.complete_upload(&fixture.cx, CompleteRequest { upload, complete }).await.unwrap();
     let body = fixture.get("object").await.unwrap();
     assert!(body == [vec![1; PART], vec![2; PART], vec![3; PART]].concat());
     fixture.finish().await;
@@ -163,7 +190,8 @@ async fn claims_take_no_space() {
         let name = key(&format!("claim{n}"));
         let options = WriteOptions { size_hint: Some(300 << 20), ..WriteOptions::default() };
         let object = fixture.object(&name);
-        let mut writer = fixture.backend.put_object(&fixture.cx, object, options).await.unwrap();
+        let mut writer =
+            fixture.backend.put_object(&fixture.cx, PutRequest { object, options }).await.unwrap();
         writer.write(vec![0; 300_000].into()).await.unwrap();
         writers.push(writer);
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;

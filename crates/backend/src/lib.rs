@@ -13,20 +13,19 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use s3_types::{
-    BucketName, ChecksumAlgorithm, Conditions, Digests, ETagSource, Timestamp, UnixAccount, UploadId,
-};
+use s3_types::{BucketName, ChecksumAlgorithm, Digests, ETagSource, Timestamp, UnixAccount};
 
 pub use error::{BackendError, Result};
 pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
 pub use object::{
-    CopyRequest, CopySource, DeleteReceipt, ObjectAttributes, ObjectPart, ObjectRef, WriteOptions,
-    WriteReceipt,
+    CopyRequest, CopySource, DeleteReceipt, DeleteRequest, ObjectAttributes, ObjectPart, ObjectRef,
+    PutRequest, WriteOptions, WriteReceipt,
 };
-pub use read::{FileStamp, ObjectBody, ObjectRead, ReadSelector};
+pub use read::{FileStamp, ObjectBody, ObjectRead, ReadRequest, ReadSelector};
 pub use upload::{
-    CompleteUpload, CompletedPart, CopyPartRequest, ListPartsQuery, ListUploadsQuery, NewUpload, PartPage,
-    PartReceipt, PartSummary, UploadAttributes, UploadPage, UploadPosition, UploadRef, UploadSummary,
+    CompleteRequest, CompleteUpload, CompletedPart, CopyPartRequest, CreateUploadRequest, ListPartsQuery,
+    ListUploadsQuery, NewUpload, PartPage, PartReceipt, PartSummary, PutPartRequest, UploadAttributes,
+    UploadPage, UploadPosition, UploadReceipt, UploadRef, UploadSummary,
 };
 
 /// On whose behalf a storage call is made.
@@ -88,75 +87,36 @@ pub trait Backend: Send + Sync + 'static {
     /// end with it, as on S3; a delete that fails leaves them as they were.
     async fn delete_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()>;
 
-    /// An object's attributes. `selector` may name a part (its size and place are then in the
+    /// An object's attributes. The selector may name a part (its size and place are then in the
     /// answer's [`ObjectRead::range`]); the body of the answer is [`ObjectBody::Empty`].
-    async fn head_object(
-        &self,
-        cx: &Context,
-        object: ObjectRef<'_>,
-        selector: ReadSelector,
-        conditions: &Conditions,
-    ) -> Result<ObjectRead>;
-    /// An object's attributes and its bytes, or the part of them that `selector` names.
-    async fn get_object(
-        &self,
-        cx: &Context,
-        object: ObjectRef<'_>,
-        selector: ReadSelector,
-        conditions: &Conditions,
-    ) -> Result<ObjectRead>;
+    async fn head_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead>;
+    /// An object's attributes and its bytes, or the part of them that the selector names.
+    async fn get_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead>;
     /// Begins a write. Conditions that already fail are reported here, before any byte is received;
     /// they are decided for good by [`ObjectWriter::commit`].
-    async fn put_object(
-        &self,
-        cx: &Context,
-        object: ObjectRef<'_>,
-        options: WriteOptions,
-    ) -> Result<Box<dyn ObjectWriter>>;
+    async fn put_object(&self, cx: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>>;
     /// Removes an object. One that does not exist is no error unless a condition needs it.
-    async fn delete_object(
-        &self,
-        cx: &Context,
-        object: ObjectRef<'_>,
-        conditions: &Conditions,
-    ) -> Result<DeleteReceipt>;
+    async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt>;
     /// Copies an object inside this backend, replacing attributes if asked.
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt>;
     /// One page of keys in the order of their bytes.
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage>;
 
     /// Begins a multipart upload.
-    async fn create_upload(&self, cx: &Context, object: ObjectRef<'_>, upload: NewUpload)
-    -> Result<UploadId>;
+    async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt>;
     /// What was said when the upload was created; [`BackendError::NoSuchUpload`] if it is not of
     /// this object.
     async fn head_upload(&self, cx: &Context, upload: UploadRef<'_>) -> Result<UploadAttributes>;
-    /// Begins a part. It replaces an earlier part of the same number when it commits.
-    async fn put_part(
-        &self,
-        cx: &Context,
-        upload: UploadRef<'_>,
-        part_number: u32,
-        size_hint: Option<u64>,
-    ) -> Result<Box<dyn ObjectWriter>>;
+    /// Begins a part.
+    async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<Box<dyn ObjectWriter>>;
     /// Makes a part from (a range of) an object.
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt>;
     /// Makes the object from the parts named, and ends the upload.
-    async fn complete_upload(
-        &self,
-        cx: &Context,
-        upload: UploadRef<'_>,
-        complete: CompleteUpload,
-    ) -> Result<WriteReceipt>;
+    async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt>;
     /// Drops an upload and its parts.
     async fn abort_upload(&self, cx: &Context, upload: UploadRef<'_>) -> Result<()>;
     /// One page of parts, by number.
-    async fn list_parts(
-        &self,
-        cx: &Context,
-        upload: UploadRef<'_>,
-        query: ListPartsQuery,
-    ) -> Result<PartPage>;
+    async fn list_parts(&self, cx: &Context, query: ListPartsQuery<'_>) -> Result<PartPage>;
     /// One page of uploads in progress, by key and then by time of creation.
     async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage>;
 

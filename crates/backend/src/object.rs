@@ -53,6 +53,15 @@ pub struct WriteOptions {
     pub size_hint: Option<u64>,
 }
 
+/// A write that begins.
+#[derive(Debug, Clone)]
+pub struct PutRequest<'a> {
+    /// The object to be made or replaced.
+    pub object: ObjectRef<'a>,
+    /// What it starts with.
+    pub options: WriteOptions,
+}
+
 /// What a write made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteReceipt {
@@ -64,6 +73,15 @@ pub struct WriteReceipt {
     pub last_modified: Timestamp,
     /// Its size.
     pub size_bytes: u64,
+}
+
+/// A delete.
+#[derive(Debug, Clone, Copy)]
+pub struct DeleteRequest<'a> {
+    /// The object.
+    pub object: ObjectRef<'a>,
+    /// What it must meet.
+    pub conditions: &'a Conditions,
 }
 
 /// What a delete did.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use s3_types::ByteRange;
+use s3_types::{ByteRange, Conditions};
 use tokio::sync::Semaphore;
 
 use crate::error::Result;
-use crate::object::ObjectAttributes;
+use crate::object::{ObjectAttributes, ObjectRef};
 
 /// Which bytes of an object are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,6 +21,17 @@ pub enum ReadSelector {
     Range(ByteRange),
     /// One part by its number. An object that was not uploaded in parts is its own part 1.
     Part(u32),
+}
+
+/// A read of an object, or of its attributes.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadRequest<'a> {
+    /// The object.
+    pub object: ObjectRef<'a>,
+    /// Which bytes of it.
+    pub selector: ReadSelector,
+    /// What it must meet.
+    pub conditions: &'a Conditions,
 }
 
 /// Size and time of a file when its attributes were read; a reader compares them again at the end,

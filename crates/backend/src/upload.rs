@@ -26,6 +26,33 @@ pub struct NewUpload {
     pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
 }
 
+/// An upload that begins.
+#[derive(Debug, Clone)]
+pub struct CreateUploadRequest<'a> {
+    /// The object it will make.
+    pub object: ObjectRef<'a>,
+    /// What it starts with.
+    pub upload: NewUpload,
+}
+
+/// What was made for an upload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UploadReceipt {
+    /// The id that names it from now on.
+    pub id: UploadId,
+}
+
+/// A part that begins. It replaces an earlier one of its number when it commits.
+#[derive(Debug, Clone, Copy)]
+pub struct PutPartRequest<'a> {
+    /// The upload.
+    pub upload: UploadRef<'a>,
+    /// Its number.
+    pub part_number: u32,
+    /// How many bytes will come, if that is known.
+    pub size_hint: Option<u64>,
+}
+
 /// An upload in progress.
 #[derive(Debug, Clone)]
 pub struct UploadAttributes {
@@ -91,9 +118,20 @@ pub struct CompleteUpload {
     pub size_bytes: Option<u64>,
 }
 
+/// The end of an upload.
+#[derive(Debug, Clone)]
+pub struct CompleteRequest<'a> {
+    /// The upload.
+    pub upload: UploadRef<'a>,
+    /// What to make of it.
+    pub complete: CompleteUpload,
+}
+
 /// Which parts to list.
 #[derive(Debug, Clone, Copy)]
-pub struct ListPartsQuery {
+pub struct ListPartsQuery<'a> {
+    /// Of this upload.
+    pub upload: UploadRef<'a>,
     /// Only numbers above this.
     pub after: u32,
     /// At most this many; at least 1.

@@ -11,7 +11,7 @@ use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, E
 use s3_wire::xml::{
     AttributePart, AttributeParts, AttributePartsPage, CompleteUploadRequest, CompleteUploadResult,
     CompletedPart, CopyObjectResult, CopyPartResult, CreateBucketConfiguration, DECLARATION, DeleteMarker,
-    DeleteOutcome, DeleteRequest, InitiateUploadResult, KeyEncoding, ListBucketsResult,
+    DeleteObjectsRequest, DeleteOutcome, InitiateUploadResult, KeyEncoding, ListBucketsResult,
     ListObjectVersionsResult, ListObjectsResult, ListObjectsV2Result, ListPartsResult, ListUploadsResult,
     ListedBucket, ListedObject, ListedPart, ListedUpload, ListedVersion, ObjectAttributesResult, Owner,
     Writer, delete_result, location_constraint, without_declaration,
@@ -41,7 +41,7 @@ fn describe<T>(parsed: Result<T>, lines: impl Fn(T) -> Vec<String>) -> String {
     lines.iter().flat_map(|line| [line, "\n"]).collect()
 }
 
-fn describe_delete(request: DeleteRequest) -> Vec<String> {
+fn describe_delete(request: DeleteObjectsRequest) -> Vec<String> {
     let objects = request.objects.into_iter().map(|object| {
         let mut line = format!("{:?}", object.key_text());
         if let Err(none) = &object.key {
@@ -83,7 +83,7 @@ fn requests() {
         let body = std::fs::read(&path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
         let description = match name.split('.').next().unwrap() {
-            "delete" => describe(DeleteRequest::parse(&mut body.as_slice()), describe_delete),
+            "delete" => describe(DeleteObjectsRequest::parse(&mut body.as_slice()), describe_delete),
             "complete" => describe(CompleteUploadRequest::parse(&mut body.as_slice()), describe_complete),
             "create-bucket" => {
                 describe(CreateBucketConfiguration::parse(&mut body.as_slice()), |c| vec![format!("{c:?}")])

@@ -11,12 +11,12 @@ use s3_types::{ETag, Timestamp};
 use s3_wire::ErrorCode;
 use s3_wire::limits::{COMPLETE_BODY_BYTES_MAX, DELETE_BODY_BYTES_MAX, DELETE_KEYS_MAX, XML_DEPTH_MAX};
 use s3_wire::xml::{
-    CompleteUploadRequest, CreateBucketConfiguration, DeleteRequest, Document, KeyEncoding,
+    CompleteUploadRequest, CreateBucketConfiguration, DeleteObjectsRequest, Document, KeyEncoding,
     ListObjectsV2Result, ListedObject, escape,
 };
 
-fn delete(body: &str) -> Result<DeleteRequest, ErrorCode> {
-    DeleteRequest::parse(&mut body.as_bytes()).map_err(|error| error.code())
+fn delete(body: &str) -> Result<DeleteObjectsRequest, ErrorCode> {
+    DeleteObjectsRequest::parse(&mut body.as_bytes()).map_err(|error| error.code())
 }
 
 /// Asserts that a body is refused, and that it does not take long: a build without optimisation
@@ -191,7 +191,7 @@ proptest! {
 
     #[test]
     fn nothing_panics(body in "(<(/?(Delete|Object|Key|a)|!\\[CDATA\\[|!--|\\?x)[ >]|[&;#x0-9]|\\PC|\\]\\]>|-->|\\?>){0,40}") {
-        let _ = DeleteRequest::parse(&mut body.as_bytes());
+        let _ = DeleteObjectsRequest::parse(&mut body.as_bytes());
         let _ = CompleteUploadRequest::parse(&mut body.as_bytes());
     }
 
@@ -202,14 +202,14 @@ proptest! {
         body in "(<\\?xml version='1.0' encoding='(utf-8|latin1)'\\?>)?<Delete>(<Object><Key>([a-z&\u{e9}\u{1f9ca}\u{fffe}\u{1}]|&amp;|<!-- - -->|<!\\[CDATA\\[é\\]\\]>){1,8}</Key></Object>){1,3}</Delete>",
         piece in 1_usize..40,
     ) {
-        let whole = DeleteRequest::parse(&mut body.as_bytes()).map_err(|error| error.code());
+        let whole = DeleteObjectsRequest::parse(&mut body.as_bytes()).map_err(|error| error.code());
         let mut pieces = BufReader::with_capacity(piece, body.as_bytes());
-        prop_assert_eq!(DeleteRequest::parse(&mut pieces).map_err(|error| error.code()), whole);
+        prop_assert_eq!(DeleteObjectsRequest::parse(&mut pieces).map_err(|error| error.code()), whole);
     }
 
     #[test]
     fn no_bytes_panic(body: Vec<u8>) {
-        let _ = DeleteRequest::parse(&mut body.as_slice());
+        let _ = DeleteObjectsRequest::parse(&mut body.as_slice());
         let _ = CreateBucketConfiguration::parse(&mut body.as_slice());
     }
 }

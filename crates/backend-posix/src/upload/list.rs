@@ -2,7 +2,7 @@
 
 use std::thread::sleep;
 
-use backend::{BackendError, ListPartsQuery, PartPage, PartSummary, Result, UploadPage, UploadPosition};
+use backend::{BackendError, PartPage, PartSummary, Result, UploadPage, UploadPosition};
 use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
@@ -20,14 +20,14 @@ use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 
 /// One page of an upload's parts.
-pub(crate) fn list_parts(store: &Store, name: &UploadName, query: ListPartsQuery) -> Result<PartPage> {
+pub(crate) fn list_parts(store: &Store, name: &UploadName, after: u32, max_parts: usize) -> Result<PartPage> {
     let upload = Upload::open(&store.bucket(&name.bucket)?, name)?;
     let directory = resolve::plain(&upload.directory, "", DIRECTORY).op("open an upload")?;
     let mut numbers: Vec<u32> = entries(&directory)
         .op("read an upload")?
         .into_iter()
         .filter_map(|(name, _)| part_number(&name))
-        .filter(|number| *number > query.after)
+        .filter(|number| *number > after)
         .collect();
     numbers.sort_unstable();
     // Of a part that is being uploaded again, FUSE may say for a moment that there is none, and
@@ -36,7 +36,7 @@ pub(crate) fn list_parts(store: &Store, name: &UploadName, query: ListPartsQuery
     let mut looks = if its_own { 0 } else { PART_TRIES };
     let mut page = PartPage::default();
     for number in numbers {
-        if page.parts.len() >= query.max_parts {
+        if page.parts.len() >= max_parts {
             page.truncated = true;
             break;
         }

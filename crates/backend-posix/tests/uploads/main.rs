@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use backend::conformance::{if_absent, key};
 use backend::{
-    Backend, BackendError, CompleteUpload, CompletedPart, Context, CopyPartRequest, CopySource,
-    ListPartsQuery,
+    Backend, BackendError, CompleteRequest, CompleteUpload, CompletedPart, Context, CopyPartRequest,
+    CopySource, ListPartsQuery, PutPartRequest,
 };
 use backend_posix::Options;
 use backend_posix::tools::{FsckOptions, Problem, ProblemKind, Progress, fsck};
@@ -90,8 +90,13 @@ async fn a_part_that_fails_can_be_sent_again() {
     let second = scene.put(2, &bodies[1]).await;
     let blocks = || fs::metadata(scene.upload().join("assembly1")).unwrap().blocks();
     let before = blocks();
-    let mut writer =
-        scene.gateways[0].put_part(&Context::default(), scene.name(), 1, Some(PART as u64)).await.unwrap();
+    let mut writer = scene.gateways[0]
+        .put_part(
+            &Context::default(),
+            PutPartRequest { upload: scene.name(), part_number: 1, size_hint: Some(PART as u64) },
+        )
+        .await
+        .unwrap();
     writer.write(vec![7; 3 * MIB].into()).await.unwrap();
     writer.write(vec![7; MIB + MIB / 2].into()).await.unwrap();
     assert!(scene.upload().join("00001.1").exists());
@@ -118,8 +123,13 @@ async fn a_late_writer_does_not_reach_the_object() {
     let cx = Context::default();
     let mut late = Vec::new();
     for number in [2, 3] {
-        let mut writer =
-            scene.gateways[0].put_part(&cx, scene.name(), number, Some(PART as u64)).await.unwrap();
+        let mut writer = scene.gateways[0]
+            .put_part(
+                &cx,
+                PutPartRequest { upload: scene.name(), part_number: number, size_hint: Some(PART as u64) },
+            )
+            .await
+            .unwrap();
         writer.write(vec![7; 2 * MIB].into()).await.unwrap();
         writer.write(vec![7; 10].into()).await.unwrap();
         late.push(writer);
@@ -241,8 +251,8 @@ async fn sent_by_both(scene: &Arc<Scene>) -> (Vec<CompletedPart>, Vec<u8>) {
     }
     let sent = tasks.join_all().await;
     // Who was last is told by the listing.
-    let query = ListPartsQuery { after: 0, max_parts: 10 };
-    let page = scene.gateways[0].list_parts(&Context::default(), scene.name(), query).await.unwrap();
+    let query = ListPartsQuery { upload: scene.name(), after: 0, max_parts: 10 };
+    let page = scene.gateways[0].list_parts(&Context::default(), query).await.unwrap();
     let find = |number: u32, etag: &ETag| {
         sent.iter().find(|(part, _)| part.part_number == number && part.etag == *etag).unwrap().clone()
     };
@@ -352,7 +362,9 @@ async fn conditions_hold_for_what_is_in_place() {
     scene.fixture.put("d/object", b"there").await;
     let complete =
         CompleteUpload { parts: parts.to_vec(), conditions: if_absent(), ..CompleteUpload::default() };
-    let refused = scene.gateways[0].complete_upload(&Context::default(), scene.name(), complete).await;
+    let refused = scene.gateways[0]
+        .complete_upload(&Context::default(), CompleteRequest { upload: scene.name(), complete })
+        .await;
     assert!(matches!(refused, Err(BackendError::PreconditionFailed(_))));
     assert_eq!(scene.bytes(), b"there");
     scene.complete(&parts).await.unwrap();
@@ -449,13 +461,21 @@ async fn objects_belong_to_who_completed_them() {
             let scene = Scene::with(Options { chown: true, ..fixture::options() }).await;
             let body = body(1, length);
             let uploader = account(12010, 12011);
-            let mut writer =
-                scene.gateways[0].put_part(&uploader, scene.name(), 1, Some(length as u64)).await.unwrap();
+            let mut writer = scene.gateways[0]
+                .put_part(
+                    &uploader,
+                    PutPartRequest { upload: scene.name(), part_number: 1, size_hint: Some(length as u64) },
+                )
+                .await
+                .unwrap();
             writer.write(body.clone().into()).await.unwrap();
             let etag = writer.commit(fake_digests(&body)).await.unwrap().etag;
             let parts = vec![CompletedPart { part_number: 1, etag, checksum: None }];
             let complete = CompleteUpload { parts, ..CompleteUpload::default() };
-            scene.gateways[1].complete_upload(&completer, scene.name(), complete).await.unwrap();
+            scene.gateways[1]
+                .complete_upload(&completer, CompleteRequest { upload: scene.name(), complete })
+                .await
+                .unwrap();
             let made = fs::metadata(scene.object()).unwrap();
             assert_eq!((made.uid(), made.gid()), expected, "{length}");
             assert!(scene.bytes() == body);
@@ -497,8 +517,13 @@ async fn check_pattern(sent: &[(u32, usize, bool, bool)], listed: u32) {
         let body = body(n, *size);
         if *broken {
             let hint = announced.map(|size| size as u64);
-            let mut writer =
-                gateway.put_part(&Context::default(), scene.name(), *number, hint).await.unwrap();
+            let mut writer = gateway
+                .put_part(
+                    &Context::default(),
+                    PutPartRequest { upload: scene.name(), part_number: *number, size_hint: hint },
+                )
+                .await
+                .unwrap();
             writer.write(body[..size / 2].to_vec().into()).await.unwrap();
             continue;
         }

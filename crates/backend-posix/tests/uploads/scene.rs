@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use backend::conformance::{Fixture, digests, key};
 use backend::{
-    Backend, CompleteUpload, CompletedPart, Context, ListPartsQuery, NewUpload, Result, UploadRef,
-    WriteReceipt,
+    Backend, CompleteRequest, CompleteUpload, CompletedPart, Context, CreateUploadRequest, ListPartsQuery,
+    NewUpload, PutPartRequest, Result, UploadRef, WriteReceipt,
 };
 use backend_posix::{Durability, Options, PosixBackend, SweepOptions};
 use s3_types::{ChecksumAlgorithm, Checksummer, Digests, ETag, ObjectKey, UploadId};
@@ -39,8 +39,11 @@ impl Scene {
         let first: Arc<dyn Backend> = Arc::new(gateways[0].clone());
         let fixture = Fixture::new(&first, "uploads").await;
         let key = key("d/object");
-        let id = fixture.backend.create_upload(&fixture.cx, fixture.object(&key), NewUpload::default());
-        let id = id.await.unwrap();
+        let id = fixture.backend.create_upload(
+            &fixture.cx,
+            CreateUploadRequest { object: fixture.object(&key), upload: NewUpload::default() },
+        );
+        let id = id.await.unwrap().id;
         Self { root, gateways, fixture, key, id }
     }
 
@@ -66,7 +69,9 @@ impl Scene {
 
     pub async fn complete_on(&self, gateway: usize, parts: &[CompletedPart]) -> Result<WriteReceipt> {
         let complete = CompleteUpload { parts: parts.to_vec(), ..CompleteUpload::default() };
-        self.gateways[gateway].complete_upload(&Context::default(), self.name(), complete).await
+        self.gateways[gateway]
+            .complete_upload(&Context::default(), CompleteRequest { upload: self.name(), complete })
+            .await
     }
 
     pub async fn complete(&self, parts: &[CompletedPart]) -> Result<WriteReceipt> {
@@ -74,8 +79,8 @@ impl Scene {
     }
 
     pub async fn listed(&self) -> Result<Vec<(u32, u64)>> {
-        let query = ListPartsQuery { after: 0, max_parts: 10_000 };
-        let page = self.gateways[1].list_parts(&Context::default(), self.name(), query).await?;
+        let query = ListPartsQuery { upload: self.name(), after: 0, max_parts: 10_000 };
+        let page = self.gateways[1].list_parts(&Context::default(), query).await?;
         Ok(page.parts.iter().map(|part| (part.part_number, part.size_bytes)).collect())
     }
 
@@ -139,7 +144,9 @@ pub async fn put(
     announced: Option<usize>,
 ) -> Result<CompletedPart> {
     let announced = announced.map(|bytes| bytes as u64);
-    let mut writer = gateway.put_part(&Context::default(), upload, number, announced).await?;
+    let mut writer = gateway
+        .put_part(&Context::default(), PutPartRequest { upload, part_number: number, size_hint: announced })
+        .await?;
     for chunk in body.chunks(700_000) {
         writer.write(chunk.to_vec().into()).await?;
     }

@@ -6,7 +6,8 @@ use s3_types::{BucketName, Conditions, UploadId};
 
 use super::fixture::{Fixture, if_absent, key};
 use crate::{
-    Backend, BackendError, Context, ListBucketsQuery, NewUpload, ReadSelector, UploadRef, WriteOptions,
+    Backend, BackendError, Context, CreateUploadRequest, DeleteRequest, ListBucketsQuery, NewUpload,
+    PutPartRequest, PutRequest, ReadRequest, ReadSelector, UploadRef, WriteOptions,
 };
 
 /// Made, seen, removed, gone.
@@ -19,20 +20,37 @@ pub async fn bucket_life(backend: &Arc<dyn Backend>) {
 
     assert!(matches!(backend.head_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
     assert!(matches!(backend.delete_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
-    let read = backend.get_object(&cx, object, ReadSelector::Whole, &none).await;
+    let read = backend
+        .get_object(&cx, ReadRequest { object, selector: ReadSelector::Whole, conditions: &none })
+        .await;
     assert!(matches!(read, Err(BackendError::NoSuchBucket)));
-    assert!(matches!(backend.delete_object(&cx, object, &none).await, Err(BackendError::NoSuchBucket)));
-    let upload = backend.create_upload(&cx, object, NewUpload::default()).await;
+    assert!(matches!(
+        backend.delete_object(&cx, DeleteRequest { object, conditions: &none }).await,
+        Err(BackendError::NoSuchBucket)
+    ));
+    let upload =
+        backend.create_upload(&cx, CreateUploadRequest { object, upload: NewUpload::default() }).await;
     assert!(matches!(upload, Err(BackendError::NoSuchBucket)));
     // Before any byte of a body, too.
-    let put = backend.put_object(&cx, object, WriteOptions::default()).await;
+    let put = backend.put_object(&cx, PutRequest { object, options: WriteOptions::default() }).await;
     assert!(matches!(put, Err(BackendError::NoSuchBucket)));
     let put = backend
-        .put_object(&cx, object, WriteOptions { conditions: if_absent(), ..WriteOptions::default() })
+        .put_object(
+            &cx,
+            PutRequest {
+                object,
+                options: WriteOptions { conditions: if_absent(), ..WriteOptions::default() },
+            },
+        )
         .await;
     assert!(matches!(put, Err(BackendError::NoSuchBucket)));
     let id = UploadId::new("none").unwrap();
-    let part = backend.put_part(&cx, UploadRef { object, id: &id }, 1, None).await;
+    let part = backend
+        .put_part(
+            &cx,
+            PutPartRequest { upload: UploadRef { object, id: &id }, part_number: 1, size_hint: None },
+        )
+        .await;
     assert!(matches!(part, Err(BackendError::NoSuchBucket)));
 
     backend.create_bucket(&cx, &bucket).await.unwrap();
@@ -40,9 +58,16 @@ pub async fn bucket_life(backend: &Arc<dyn Backend>) {
     let attributes = backend.head_bucket(&cx, &bucket).await.unwrap();
     assert_eq!(attributes.name, bucket);
     assert_eq!(backend.head_bucket(&cx, &bucket).await.unwrap(), attributes);
-    let read = backend.get_object(&cx, object, ReadSelector::Whole, &none).await;
+    let read = backend
+        .get_object(&cx, ReadRequest { object, selector: ReadSelector::Whole, conditions: &none })
+        .await;
     assert!(matches!(read, Err(BackendError::NoSuchKey)));
-    let part = backend.put_part(&cx, UploadRef { object, id: &id }, 1, None).await;
+    let part = backend
+        .put_part(
+            &cx,
+            PutPartRequest { upload: UploadRef { object, id: &id }, part_number: 1, size_hint: None },
+        )
+        .await;
     assert!(matches!(part, Err(BackendError::NoSuchUpload)));
     backend.delete_bucket(&cx, &bucket).await.unwrap();
     assert!(matches!(backend.head_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
@@ -91,7 +116,11 @@ pub async fn deleting_buckets_with_uploads(backend: &Arc<dyn Backend>) {
     let fixture = Fixture::new(backend, "used-by-uploads").await;
     let name = key("upload");
     let object = fixture.object(&name);
-    let id = backend.create_upload(&fixture.cx, object, NewUpload::default()).await.unwrap();
+    let id = backend
+        .create_upload(&fixture.cx, CreateUploadRequest { object, upload: NewUpload::default() })
+        .await
+        .unwrap()
+        .id;
     let upload = UploadRef { object, id: &id };
     fixture.put("a", b"").await;
     let refused = backend.delete_bucket(&fixture.cx, &fixture.bucket).await;

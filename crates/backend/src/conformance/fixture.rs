@@ -11,8 +11,9 @@ use s3_types::{
 };
 
 use crate::{
-    Backend, BackendError, Context, ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectBody,
-    ObjectRead, ObjectRef, ReadSelector, Result, WriteOptions, WriteReceipt,
+    Backend, BackendError, Context, DeleteRequest, ListItem, ListObjectsQuery, ListPage, ListPosition,
+    ObjectBody, ObjectRead, ObjectRef, PutRequest, ReadRequest, ReadSelector, Result, WriteOptions,
+    WriteReceipt,
 };
 
 /// A bucket for one test.
@@ -89,7 +90,8 @@ impl Fixture {
     /// PutObject, in chunks of 100,000 bytes.
     pub async fn put_with(&self, name: &str, body: &[u8], options: WriteOptions) -> Result<WriteReceipt> {
         let key = key(name);
-        let mut writer = self.backend.put_object(&self.cx, self.object(&key), options).await?;
+        let mut writer =
+            self.backend.put_object(&self.cx, PutRequest { object: self.object(&key), options }).await?;
         for chunk in body.chunks(100_000) {
             writer.write(Bytes::copy_from_slice(chunk)).await?;
         }
@@ -114,14 +116,16 @@ impl Fixture {
         conditions: &Conditions,
     ) -> Result<ObjectRead> {
         let key = key(name);
-        self.backend.get_object(&self.cx, self.object(&key), selector, conditions).await
+        let request = ReadRequest { object: self.object(&key), selector, conditions };
+        self.backend.get_object(&self.cx, request).await
     }
 
     /// HeadObject.
     pub async fn head(&self, name: &str) -> Result<ObjectRead> {
         let key = key(name);
-        let (whole, none) = (ReadSelector::Whole, Conditions::default());
-        self.backend.head_object(&self.cx, self.object(&key), whole, &none).await
+        let (selector, conditions) = (ReadSelector::Whole, &Conditions::default());
+        let request = ReadRequest { object: self.object(&key), selector, conditions };
+        self.backend.head_object(&self.cx, request).await
     }
 
     /// The bytes of an object; `None` if there is none.
@@ -136,7 +140,8 @@ impl Fixture {
     /// DeleteObject; whether there was one.
     pub async fn delete(&self, name: &str, conditions: &Conditions) -> Result<bool> {
         let key = key(name);
-        Ok(self.backend.delete_object(&self.cx, self.object(&key), conditions).await?.existed)
+        let request = DeleteRequest { object: self.object(&key), conditions };
+        Ok(self.backend.delete_object(&self.cx, request).await?.existed)
     }
 
     /// One page.

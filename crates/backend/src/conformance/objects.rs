@@ -5,7 +5,7 @@ use std::sync::Arc;
 use s3_types::{ByteRange, Condition, Conditions, ETag, ETagCondition, IfRange, Timestamp};
 
 use super::fixture::{Fixture, assert_failed, collect, digests, full_metadata, if_absent, if_match, key};
-use crate::{Backend, BackendError, ObjectBody, ReadSelector, WriteOptions};
+use crate::{Backend, BackendError, ObjectBody, PutRequest, ReadSelector, WriteOptions};
 
 /// Bodies of all sizes come back as they went, with what was attached; a writer that is dropped
 /// leaves nothing.
@@ -38,7 +38,10 @@ pub async fn bodies(backend: &Arc<dyn Backend>) {
     let body: Vec<u8> = (0..=255).cycle().take(700_000).collect();
     let mut writer = fixture
         .backend
-        .put_object(&fixture.cx, fixture.object(&name), WriteOptions::default())
+        .put_object(
+            &fixture.cx,
+            PutRequest { object: fixture.object(&name), options: WriteOptions::default() },
+        )
         .await
         .unwrap();
     let mut rest = &body[..];
@@ -55,7 +58,10 @@ pub async fn bodies(backend: &Arc<dyn Backend>) {
     let name = key("dir/dropped");
     let mut writer = fixture
         .backend
-        .put_object(&fixture.cx, fixture.object(&name), WriteOptions::default())
+        .put_object(
+            &fixture.cx,
+            PutRequest { object: fixture.object(&name), options: WriteOptions::default() },
+        )
         .await
         .unwrap();
     writer.write(vec![1; 3_000_000].into()).await.unwrap();
@@ -158,12 +164,18 @@ pub async fn conditional_writes(backend: &Arc<dyn Backend>) {
         // One that begins in time and commits too late.
         let key = key(name);
         let options = WriteOptions { conditions: if_match(&digests(b"2").etag), ..WriteOptions::default() };
-        let late = backend.put_object(&fixture.cx, fixture.object(&key), options).await.unwrap();
+        let late = backend
+            .put_object(&fixture.cx, PutRequest { object: fixture.object(&key), options })
+            .await
+            .unwrap();
         fixture.put(name, b"3").await;
         assert_failed(late.commit(digests(b"")).await, Condition::IfMatch);
         let options = WriteOptions { conditions: if_absent(), ..WriteOptions::default() };
         assert_failed(
-            backend.put_object(&fixture.cx, fixture.object(&key), options).await.map(|_| ()),
+            backend
+                .put_object(&fixture.cx, PutRequest { object: fixture.object(&key), options })
+                .await
+                .map(|_| ()),
             Condition::IfNoneMatch,
         );
         assert_eq!(fixture.get(name).await.as_deref(), Some(&b"3"[..]));

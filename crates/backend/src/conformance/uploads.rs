@@ -10,8 +10,9 @@ use s3_types::{
 
 use super::fixture::{Fixture, assert_failed, collect, digests, full_metadata, if_absent, if_match, key};
 use crate::{
-    Backend, BackendError, CompleteUpload, CompletedPart, CopyPartRequest, CopySource, ListPartsQuery,
-    ListUploadsQuery, NewUpload, ReadSelector, Result, UploadPage, UploadPosition, UploadRef, WriteReceipt,
+    Backend, BackendError, CompleteRequest, CompleteUpload, CompletedPart, CopyPartRequest, CopySource,
+    CreateUploadRequest, DeleteRequest, ListPartsQuery, ListUploadsQuery, NewUpload, PutPartRequest,
+    ReadSelector, Result, UploadPage, UploadPosition, UploadRef, WriteReceipt,
 };
 
 const MIB: usize = 1 << 20;
@@ -30,7 +31,8 @@ impl<'f> Upload<'f> {
     async fn new(fixture: &'f Fixture, name: &str, upload: NewUpload) -> Self {
         let key = key(name);
         let algorithm = upload.checksum.map_or(ChecksumAlgorithm::Crc64Nvme, |(algorithm, _)| algorithm);
-        let id = fixture.backend.create_upload(&fixture.cx, fixture.object(&key), upload).await.unwrap();
+        let request = CreateUploadRequest { object: fixture.object(&key), upload };
+        let id = fixture.backend.create_upload(&fixture.cx, request).await.unwrap().id;
         Self { fixture, key, id, algorithm }
     }
 
@@ -41,7 +43,8 @@ impl<'f> Upload<'f> {
     async fn put(&self, part_number: u32, body: &[u8]) -> CompletedPart {
         let (fixture, upload) = (self.fixture, self.name());
         let size_hint = Some(body.len() as u64);
-        let mut writer = fixture.backend.put_part(&fixture.cx, upload, part_number, size_hint).await.unwrap();
+        let request = PutPartRequest { upload, part_number, size_hint };
+        let mut writer = fixture.backend.put_part(&fixture.cx, request).await.unwrap();
         let mut digester = Digester::new(Some(self.algorithm), ETagSource::Md5);
         for chunk in body.chunks(1_000_000) {
             digester.update(chunk);
@@ -53,7 +56,8 @@ impl<'f> Upload<'f> {
     }
 
     async fn complete_with(&self, complete: CompleteUpload) -> Result<WriteReceipt> {
-        self.fixture.backend.complete_upload(&self.fixture.cx, self.name(), complete).await
+        let request = CompleteRequest { upload: self.name(), complete };
+        self.fixture.backend.complete_upload(&self.fixture.cx, request).await
     }
 
     async fn complete(&self, parts: &[CompletedPart]) -> Result<WriteReceipt> {
@@ -61,8 +65,8 @@ impl<'f> Upload<'f> {
     }
 
     async fn parts(&self, after: u32, max_parts: usize) -> Result<(Vec<u32>, bool)> {
-        let query = ListPartsQuery { after, max_parts };
-        let page = self.fixture.backend.list_parts(&self.fixture.cx, self.name(), query).await?;
+        let query = ListPartsQuery { upload: self.name(), after, max_parts };
+        let page = self.fixture.backend.list_parts(&self.fixture.cx, query).await?;
         Ok((page.parts.iter().map(|part| part.part_number).collect(), page.truncated))
     }
 }
@@ -288,7 +292,13 @@ pub async fn upload_conditions(backend: &Arc<dyn Backend>) {
         changed(complete(&over, &parts, if_match(&same.etag)).await, Condition::IfMatch);
         assert_failed(complete(&over, &parts, if_absent()).await, Condition::IfNoneMatch);
         let key = key(name);
-        backend.delete_object(&fixture.cx, fixture.object(&key), &Conditions::default()).await.unwrap();
+        backend
+            .delete_object(
+                &fixture.cx,
+                DeleteRequest { object: fixture.object(&key), conditions: &Conditions::default() },
+            )
+            .await
+            .unwrap();
         changed(complete(&over, &parts, if_absent()).await, Condition::IfNoneMatch);
         let gone = complete(&over, &parts, if_match(&same.etag)).await;
         assert!(matches!(gone, Err(BackendError::NoSuchKey)), "{gone:?}");
@@ -298,7 +308,13 @@ pub async fn upload_conditions(backend: &Arc<dyn Backend>) {
         let since = fixture.put(name, b"since").await;
         changed(complete(&anew, &new_parts, if_match(&since.etag)).await, Condition::IfMatch);
         assert_eq!(fixture.get(name).await.as_deref(), Some(&b"since"[..]));
-        backend.delete_object(&fixture.cx, fixture.object(&key), &Conditions::default()).await.unwrap();
+        backend
+            .delete_object(
+                &fixture.cx,
+                DeleteRequest { object: fixture.object(&key), conditions: &Conditions::default() },
+            )
+            .await
+            .unwrap();
         let made = complete(&anew, &new_parts, if_absent()).await.unwrap();
         // Without a condition, nothing has to be what it was.
         assert_eq!(fixture.get(name).await.as_deref(), Some(&b"new"[..]));

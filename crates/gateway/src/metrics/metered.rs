@@ -7,14 +7,15 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use backend::{
-    Backend, BucketAttributes, BucketPage, Capabilities, CompleteUpload, Context, CopyPartRequest,
-    CopyRequest, DeleteReceipt, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery,
-    ListUploadsQuery, NewUpload, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, ReadSelector,
-    Result, Statistics, SweepReport, UploadAttributes, UploadPage, UploadRef, WriteOptions, WriteReceipt,
+    Backend, BucketAttributes, BucketPage, Capabilities, CompleteRequest, Context, CopyPartRequest,
+    CopyRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, ListBucketsQuery, ListObjectsQuery,
+    ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectWriter, PartPage, PartReceipt,
+    PutPartRequest, PutRequest, ReadRequest, Result, Statistics, SweepReport, UploadAttributes, UploadPage,
+    UploadReceipt, UploadRef, WriteReceipt,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use s3_types::{BucketName, Conditions, Digests, UploadId};
+use s3_types::{BucketName, Digests};
 
 use super::histogram::{Counts, Histogram};
 
@@ -179,43 +180,21 @@ impl Backend for Metered {
         self.calls.time(Call::DeleteBucket, self.inner.delete_bucket(cx, bucket)).await
     }
 
-    async fn head_object(
-        &self,
-        cx: &Context,
-        object: ObjectRef<'_>,
-        selector: ReadSelector,
-        conditions: &Conditions,
-    ) -> Result<ObjectRead> {
-        self.calls.time(Call::HeadObject, self.inner.head_object(cx, object, selector, conditions)).await
+    async fn head_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
+        self.calls.time(Call::HeadObject, self.inner.head_object(cx, request)).await
     }
 
-    async fn get_object(
-        &self,
-        cx: &Context,
-        object: ObjectRef<'_>,
-        selector: ReadSelector,
-        conditions: &Conditions,
-    ) -> Result<ObjectRead> {
-        self.calls.time(Call::GetObject, self.inner.get_object(cx, object, selector, conditions)).await
+    async fn get_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
+        self.calls.time(Call::GetObject, self.inner.get_object(cx, request)).await
     }
 
-    async fn put_object(
-        &self,
-        cx: &Context,
-        object: ObjectRef<'_>,
-        options: WriteOptions,
-    ) -> Result<Box<dyn ObjectWriter>> {
-        let inner = self.calls.time(Call::PutObject, self.inner.put_object(cx, object, options)).await?;
+    async fn put_object(&self, cx: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
+        let inner = self.calls.time(Call::PutObject, self.inner.put_object(cx, request)).await?;
         Ok(Box::new(MeteredWriter { inner, calls: self.calls.clone() }))
     }
 
-    async fn delete_object(
-        &self,
-        cx: &Context,
-        object: ObjectRef<'_>,
-        conditions: &Conditions,
-    ) -> Result<DeleteReceipt> {
-        self.calls.time(Call::DeleteObject, self.inner.delete_object(cx, object, conditions)).await
+    async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
+        self.calls.time(Call::DeleteObject, self.inner.delete_object(cx, request)).await
     }
 
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
@@ -226,28 +205,16 @@ impl Backend for Metered {
         self.calls.time(Call::ListObjects, self.inner.list_objects(cx, query)).await
     }
 
-    async fn create_upload(
-        &self,
-        cx: &Context,
-        object: ObjectRef<'_>,
-        upload: NewUpload,
-    ) -> Result<UploadId> {
-        self.calls.time(Call::CreateUpload, self.inner.create_upload(cx, object, upload)).await
+    async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
+        self.calls.time(Call::CreateUpload, self.inner.create_upload(cx, request)).await
     }
 
     async fn head_upload(&self, cx: &Context, upload: UploadRef<'_>) -> Result<UploadAttributes> {
         self.calls.time(Call::HeadUpload, self.inner.head_upload(cx, upload)).await
     }
 
-    async fn put_part(
-        &self,
-        cx: &Context,
-        upload: UploadRef<'_>,
-        part_number: u32,
-        size_hint: Option<u64>,
-    ) -> Result<Box<dyn ObjectWriter>> {
-        let inner =
-            self.calls.time(Call::PutPart, self.inner.put_part(cx, upload, part_number, size_hint)).await?;
+    async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
+        let inner = self.calls.time(Call::PutPart, self.inner.put_part(cx, request)).await?;
         Ok(Box::new(MeteredWriter { inner, calls: self.calls.clone() }))
     }
 
@@ -255,26 +222,16 @@ impl Backend for Metered {
         self.calls.time(Call::CopyPart, self.inner.copy_part(cx, request)).await
     }
 
-    async fn complete_upload(
-        &self,
-        cx: &Context,
-        upload: UploadRef<'_>,
-        complete: CompleteUpload,
-    ) -> Result<WriteReceipt> {
-        self.calls.time(Call::CompleteUpload, self.inner.complete_upload(cx, upload, complete)).await
+    async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {
+        self.calls.time(Call::CompleteUpload, self.inner.complete_upload(cx, request)).await
     }
 
     async fn abort_upload(&self, cx: &Context, upload: UploadRef<'_>) -> Result<()> {
         self.calls.time(Call::AbortUpload, self.inner.abort_upload(cx, upload)).await
     }
 
-    async fn list_parts(
-        &self,
-        cx: &Context,
-        upload: UploadRef<'_>,
-        query: ListPartsQuery,
-    ) -> Result<PartPage> {
-        self.calls.time(Call::ListParts, self.inner.list_parts(cx, upload, query)).await
+    async fn list_parts(&self, cx: &Context, query: ListPartsQuery<'_>) -> Result<PartPage> {
+        self.calls.time(Call::ListParts, self.inner.list_parts(cx, query)).await
     }
 
     async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {

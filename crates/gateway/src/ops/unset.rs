@@ -1,4 +1,4 @@
-use backend::ReadSelector;
+use backend::{ReadRequest, ReadSelector};
 use s3_types::Conditions;
 use s3_wire::Result;
 use s3_wire::unset::UnsetRequest;
@@ -27,8 +27,9 @@ impl<'a> Handler<'a> for Unset {
         };
         if request.asks_for_object() {
             let none = Conditions::default();
-            let object = call.object()?;
-            backend.head_object(&cx, object, ReadSelector::Whole, &none).await.map_err(call.failed())?;
+            let read =
+                ReadRequest { object: call.object()?, selector: ReadSelector::Whole, conditions: &none };
+            backend.head_object(&cx, read).await.map_err(call.failed())?;
         } else {
             backend.head_bucket(&cx, bucket).await.map_err(call.failed())?;
         }

@@ -11,7 +11,7 @@ use crate::target::checked_key;
 
 /// The body of DeleteObjects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeleteRequest {
+pub struct DeleteObjectsRequest {
     /// 1 to 1000 objects, in the order given.
     pub objects: Vec<DeleteEntry>,
     /// Whether only failures are to be reported.
@@ -45,7 +45,7 @@ impl DeleteEntry {
     }
 }
 
-impl DeleteRequest {
+impl DeleteObjectsRequest {
     /// Reads the body. All that is not in S3's schema for buckets of this kind is `MalformedXML`
     /// (so are `Size` and `LastModifiedTime`, which are for directory buckets), as are no object,
     /// more than 1000, and one without a key; since to ignore a condition would delete what the

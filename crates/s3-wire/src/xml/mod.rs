@@ -22,7 +22,9 @@ pub use complete_upload::{CompleteUploadRequest, CompleteUploadResult, Completed
 pub use copy::{CopyObjectResult, CopyPartResult};
 pub use create_bucket::{CreateBucketConfiguration, location_constraint};
 pub use create_upload::InitiateUploadResult;
-pub use delete_objects::{DeleteEntry, DeleteMarker, DeleteOutcome, DeleteRequest, NoKey, delete_result};
+pub use delete_objects::{
+    DeleteEntry, DeleteMarker, DeleteObjectsRequest, DeleteOutcome, NoKey, delete_result,
+};
 pub use list_buckets::{ListBucketsResult, ListedBucket};
 pub use list_objects::{ListObjectsResult, ListObjectsV2Result, ListedObject};
 pub use list_parts::{ListPartsResult, ListedPart};

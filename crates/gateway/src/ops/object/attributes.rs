@@ -1,4 +1,4 @@
-use backend::{ObjectAttributes, ObjectPart, ReadSelector};
+use backend::{ObjectAttributes, ObjectPart, ReadRequest, ReadSelector};
 use iam::Permission;
 use s3_types::{Checksum, ChecksumType, S3Action};
 use s3_wire::headers::{AttributesRequest, no_attributes, read_conditions};
@@ -31,8 +31,9 @@ impl<'a> Handler<'a> for GetObjectAttributes {
         let object = call.object()?;
         let asked = self.0;
         let conditions = read_conditions(call.headers, call.cx.now);
+        let request = ReadRequest { object, selector: ReadSelector::Whole, conditions: &conditions };
         let (backend, cx) = (call.backend(), call.backend_context());
-        let read = match backend.head_object(&cx, object, ReadSelector::Whole, &conditions).await {
+        let read = match backend.head_object(&cx, request).await {
             Ok(read) => read,
             Err(error) => return read_error(&call, error),
         };

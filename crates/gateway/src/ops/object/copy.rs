@@ -1,5 +1,6 @@
 use backend::{
-    Backend, BackendError, Context, CopyRequest, CopySource, ObjectRef, ReadSelector, WriteReceipt,
+    Backend, BackendError, Context, CopyRequest, CopySource, ObjectRef, ReadRequest, ReadSelector,
+    WriteReceipt,
 };
 use iam::Permission;
 use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata, S3Action};
@@ -138,7 +139,9 @@ impl Source {
             // Only a condition needs the target. Without one there is nothing to look for, and the
             // source may be back by now.
             BackendError::NoSuchKey if target_has_conditions => {
-                backend.head_object(cx, source, ReadSelector::Whole, &Conditions::default()).await.is_ok()
+                let none = Conditions::default();
+                let read = ReadRequest { object: source, selector: ReadSelector::Whole, conditions: &none };
+                backend.head_object(cx, read).await.is_ok()
             }
             BackendError::PreconditionFailed(_) if !target_has_conditions => {
                 // S3 names the header, with the prefix that sources have.

@@ -1,3 +1,4 @@
+use backend::DeleteRequest;
 use http::StatusCode;
 use s3_types::Conditions;
 use s3_wire::Result;
@@ -22,7 +23,7 @@ impl<'a> Handler<'a> for DeleteObject {
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let object = call.object()?;
         call.backend()
-            .delete_object(&call.backend_context(), object, &self.conditions)
+            .delete_object(&call.backend_context(), DeleteRequest { object, conditions: &self.conditions })
             .await
             .map_err(call.failed())?;
         Ok(reply::empty(StatusCode::NO_CONTENT))

@@ -1,9 +1,9 @@
-use backend::ObjectRef;
+use backend::{DeleteRequest, ObjectRef};
 use futures_util::stream::{self, StreamExt as _};
 use iam::Permission;
 use s3_types::{BucketName, S3Action};
 use s3_wire::headers::ChecksumRequest;
-use s3_wire::xml::{DeleteEntry, DeleteOutcome, DeleteRequest, delete_result};
+use s3_wire::xml::{DeleteEntry, DeleteObjectsRequest, DeleteOutcome, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
 use crate::call::Call;
@@ -40,7 +40,7 @@ impl<'a> Handler<'a> for DeleteObjects {
         let bucket = call.bucket()?;
         call.backend().head_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
         let bytes_max = limits::DELETE_BODY_BYTES_MAX;
-        let request = call.read_document(self.checksum, bytes_max, DeleteRequest::parse).await?;
+        let request = call.read_document(self.checksum, bytes_max, DeleteObjectsRequest::parse).await?;
         let call = &call;
         // Made before they are polled: a stream of borrowing closures is not known to be `Send`.
         let deletions: Vec<_> = request.objects.iter().map(|entry| delete_one(call, bucket, entry)).collect();
@@ -70,7 +70,8 @@ async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -
     let object = ObjectRef { bucket, key };
     call.authorize(&Permission { action: S3Action::DeleteObject, bucket: Some(bucket), key: Some(key) })
         .await?;
-    let deleted = call.backend().delete_object(&call.backend_context(), object, &entry.conditions).await;
+    let request = DeleteRequest { object, conditions: &entry.conditions };
+    let deleted = call.backend().delete_object(&call.backend_context(), request).await;
     deleted.map(drop).map_err(|error| {
         let error = from_backend(error, Some(bucket.as_str()), Some(key.as_str()));
         call.site().log(&error);

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ReadSelector};
+use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ReadRequest, ReadSelector};
 use http::{HeaderMap, StatusCode, header};
 use s3_types::{Checksum, ChecksumType, Conditions};
 use s3_wire::headers::{
@@ -46,6 +46,10 @@ impl ReadArguments {
             overrides: ResponseOverrides::parse(call.query, signed)?,
             checksum_mode: checksum_mode_enabled(call.headers)?,
         })
+    }
+
+    fn request<'a>(&'a self, object: ObjectRef<'a>) -> ReadRequest<'a> {
+        ReadRequest { object, selector: self.selector, conditions: &self.conditions }
     }
 
     fn error(&self, call: &Call<'_>, error: BackendError) -> Result<Reply> {
@@ -139,7 +143,7 @@ impl<'a> Handler<'a> for GetObject {
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let (object, arguments) = (call.object()?, self.0);
         let (backend, cx) = (call.backend(), call.backend_context());
-        match backend.get_object(&cx, object, arguments.selector, &arguments.conditions).await {
+        match backend.get_object(&cx, arguments.request(object)).await {
             Ok(read) => {
                 if let ObjectBody::File { file, range, .. } = &read.body
                     && let Some(advice) = call.gateway.access_pattern.advice(range.end - range.start)
@@ -162,7 +166,7 @@ impl<'a> Handler<'a> for HeadObject {
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
         let (object, arguments) = (call.object()?, self.0);
         let (backend, cx) = (call.backend(), call.backend_context());
-        match backend.head_object(&cx, object, arguments.selector, &arguments.conditions).await {
+        match backend.head_object(&cx, arguments.request(object)).await {
             Ok(read) => Ok(arguments.reply(ObjectRead { body: ObjectBody::Empty, ..read })),
             Err(error) => arguments.error(&call, error),
         }

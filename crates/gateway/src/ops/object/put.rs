@@ -1,4 +1,4 @@
-use backend::{WriteOptions, WriteReceipt};
+use backend::{PutRequest, WriteOptions, WriteReceipt};
 use http::StatusCode;
 use s3_types::{Checksum, Conditions, ETag, ObjectMetadata};
 use s3_wire::Result;
@@ -41,7 +41,7 @@ impl<'a> Handler<'a> for PutObject {
             conditions: self.conditions,
             size_hint: Some(body.length()),
         };
-        let mut writer = backend.put_object(&cx, object, options).await.map_err(failed)?;
+        let mut writer = backend.put_object(&cx, PutRequest { object, options }).await.map_err(failed)?;
         let digests = receive(body, writer.as_mut(), self.checksum, Md5Of::Object, plan, failed).await?;
         let receipt = writer.commit(digests).await.map_err(failed)?;
         Ok(reply_to_write(&receipt))

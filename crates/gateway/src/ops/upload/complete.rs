@@ -1,4 +1,4 @@
-use backend::{BackendError, CompleteUpload, CompletedPart, ObjectRef, UploadRef};
+use backend::{BackendError, CompleteRequest, CompleteUpload, CompletedPart, ObjectRef, UploadRef};
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, Conditions, UploadId};
 use s3_wire::headers::{ChecksumRequest, CompleteChecksum, complete_checksum, write_conditions};
 use s3_wire::xml::{CompleteUploadRequest, CompleteUploadResult};
@@ -60,7 +60,8 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
                 Err(BackendError::NoSuchUpload) if !complete.parts.is_empty() => {}
                 Err(error) => return Err(failed(error)),
             }
-            let receipt = backend.complete_upload(&cx, upload, complete).await.map_err(failed)?;
+            let receipt =
+                backend.complete_upload(&cx, CompleteRequest { upload, complete }).await.map_err(failed)?;
             let result = CompleteUploadResult {
                 location: &location,
                 bucket: bucket.as_str(),

@@ -1,4 +1,4 @@
-use backend::NewUpload;
+use backend::{CreateUploadRequest, NewUpload};
 use s3_wire::Result;
 use s3_wire::headers::{object_metadata, upload_checksum};
 use s3_wire::xml::InitiateUploadResult;
@@ -23,15 +23,13 @@ impl<'a> Handler<'a> for CreateMultipartUpload {
         let object = call.object()?;
         call.ignore_body().await?;
         let checksum = self.upload.checksum;
-        let id = call
-            .backend()
-            .create_upload(&call.backend_context(), object, self.upload)
-            .await
-            .map_err(call.failed())?;
+        let request = CreateUploadRequest { object, upload: self.upload };
+        let receipt =
+            call.backend().create_upload(&call.backend_context(), request).await.map_err(call.failed())?;
         let result = InitiateUploadResult {
             bucket: object.bucket.as_str(),
             key: object.key.as_str(),
-            upload_id: id.as_str(),
+            upload_id: receipt.id.as_str(),
         };
         let mut reply = reply::ok_xml(result.render());
         if let Some((algorithm, checksum_type)) = checksum {

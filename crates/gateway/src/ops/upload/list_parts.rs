@@ -30,8 +30,9 @@ impl<'a> Handler<'a> for ListParts {
         let page = if asked.max_parts == 0 {
             PartPage::default()
         } else {
-            let query = ListPartsQuery { after: asked.part_number_marker, max_parts: asked.max_parts };
-            backend.list_parts(&cx, upload, query).await.map_err(failed)?
+            let query =
+                ListPartsQuery { upload, after: asked.part_number_marker, max_parts: asked.max_parts };
+            backend.list_parts(&cx, query).await.map_err(failed)?
         };
         let result = ListPartsResult {
             bucket: object.bucket.as_str(),

@@ -1,4 +1,4 @@
-use backend::{UploadAttributes, UploadRef};
+use backend::{PutPartRequest, UploadAttributes, UploadRef};
 use http::StatusCode;
 use s3_types::{ChecksumType, UploadId};
 use s3_wire::headers::{ChecksumRequest, Md5Of};
@@ -34,8 +34,9 @@ impl<'a> Handler<'a> for UploadPart {
         let plan = DigestPlan::new(call.backend().capabilities(), &call.gateway.digests);
         let default = attributes.checksum.map_or(plan.default, |(algorithm, _)| algorithm);
         let body = call.decode_body()?;
-        let mut writer =
-            backend.put_part(&cx, upload, self.part_number, Some(body.length())).await.map_err(failed)?;
+        let size_hint = Some(body.length());
+        let request = PutPartRequest { upload, part_number: self.part_number, size_hint };
+        let mut writer = backend.put_part(&cx, request).await.map_err(failed)?;
         let plan = DigestPlan { default, ..plan };
         let digests = receive(body, writer.as_mut(), self.checksum, Md5Of::Other, plan, failed).await?;
         let receipt = writer.commit(digests).await.map_err(failed)?;
