@@ -6,11 +6,12 @@
 
 use async_trait::async_trait;
 use backend::{
-    Backend, BackendError, BucketAttributes, BucketPage, Capabilities, CompleteRequest, Context,
-    CopyPartRequest, CopyRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, ListBucketsQuery,
-    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectAttributes, ObjectBody, ObjectRead,
-    ObjectRef, ObjectWriter, PartPage, PartReceipt, PutPartRequest, PutRequest, ReadRequest, ReadSelector,
-    Result, Statistics, SweepReport, UploadAttributes, UploadPage, UploadReceipt, UploadRef, WriteReceipt,
+    AbortRequest, Backend, BackendError, BucketAttributes, BucketPage, Capabilities, CompleteRequest,
+    Context, CopyPartRequest, CopyRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest,
+    ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectAttributes,
+    ObjectBody, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest,
+    PutRequest, ReadRequest, ReadSelector, Result, Statistics, SweepReport, UploadPage, UploadReceipt,
+    WriteReceipt,
 };
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
@@ -145,12 +146,8 @@ impl Backend for NullBackend {
         Ok(UploadReceipt { id })
     }
 
-    async fn head_upload(&self, _: &Context, _: UploadRef<'_>) -> Result<UploadAttributes> {
-        Ok(UploadAttributes { initiated: Timestamp::UNIX_EPOCH, checksum: None })
-    }
-
-    async fn put_part(&self, _: &Context, _: PutPartRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
-        Ok(Box::new(NullWriter { size_bytes: 0 }))
+    async fn put_part(&self, _: &Context, _: PutPartRequest<'_>) -> Result<PartWriter> {
+        Ok(PartWriter { writer: Box::new(NullWriter { size_bytes: 0 }), chosen: None })
     }
 
     async fn copy_part(&self, _: &Context, _: CopyPartRequest<'_>) -> Result<PartReceipt> {
@@ -161,7 +158,7 @@ impl Backend for NullBackend {
         Ok(receipt(no_digests(), 0))
     }
 
-    async fn abort_upload(&self, _: &Context, _: UploadRef<'_>) -> Result<()> {
+    async fn abort_upload(&self, _: &Context, _: AbortRequest<'_>) -> Result<()> {
         Ok(())
     }
 

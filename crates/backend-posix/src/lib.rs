@@ -156,11 +156,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use backend::{
-    Backend, BucketAttributes, BucketPage, Capabilities, CompleteRequest, Context, CopyPartRequest,
-    CopyRequest, CopySource, CreateUploadRequest, DeleteReceipt, DeleteRequest, ListBucketsQuery,
-    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectRef, ObjectWriter,
-    PartPage, PartReceipt, PutPartRequest, PutRequest, ReadSelector, Result, Statistics, SweepReport,
-    UploadAttributes, UploadPage, UploadReceipt, UploadRef, WriteReceipt,
+    AbortRequest, Backend, BucketAttributes, BucketPage, Capabilities, CompleteRequest, Context,
+    CopyPartRequest, CopyRequest, CopySource, CreateUploadRequest, DeleteReceipt, DeleteRequest,
+    ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectRef,
+    ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadSelector, Result,
+    Statistics, SweepReport, UploadPage, UploadReceipt, UploadRef, WriteReceipt, check_part_algorithm,
 };
 use s3_types::{BucketName, Conditions, UnixAccount};
 
@@ -426,19 +426,18 @@ impl Backend for PosixBackend {
         self.run_in(object.bucket, create).await.map(|id| UploadReceipt { id })
     }
 
-    async fn head_upload(&self, _: &Context, upload: UploadRef<'_>) -> Result<UploadAttributes> {
-        let name = upload_name(upload);
-        self.run_in(upload.object.bucket, move |store| upload::head(store, &name)).await
-    }
-
-    async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
-        let PutPartRequest { upload, part_number, size_hint } = request;
+    async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter> {
+        let PutPartRequest { upload, part_number, size_hint, checksum } = request;
         let (name, owner) = (upload_name(upload), self.owner(cx));
         let founded = Arc::clone(&self.caches.founded);
-        let open =
-            move |store: &Store| PartTarget::open(store, &founded, name, part_number, size_hint, owner);
-        let target = self.run_in(upload.object.bucket, open).await?;
-        Ok(Box::new(Writer::new(Arc::clone(&self.store), Arc::new(target), size_hint)))
+        let open = move |store: &Store| {
+            let opened = PartTarget::open(store, &founded, name, part_number, size_hint, owner)?;
+            check_part_algorithm(opened.1, checksum)?;
+            Ok(opened)
+        };
+        let (target, chosen) = self.run_in(upload.object.bucket, open).await?;
+        let writer = Writer::new(Arc::clone(&self.store), Arc::new(target), size_hint);
+        Ok(PartWriter { writer: Box::new(writer), chosen })
     }
 
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
@@ -468,9 +467,10 @@ impl Backend for PosixBackend {
         self.run_in(upload.object.bucket, work).await
     }
 
-    async fn abort_upload(&self, _: &Context, upload: UploadRef<'_>) -> Result<()> {
-        let name = upload_name(upload);
-        self.run_in(upload.object.bucket, move |store| upload::abort(store, &name)).await
+    async fn abort_upload(&self, _: &Context, request: AbortRequest<'_>) -> Result<()> {
+        let (name, if_initiated) = (upload_name(request.upload), request.if_initiated);
+        let abort = move |store: &Store| upload::abort(store, &name, if_initiated);
+        self.run_in(request.upload.object.bucket, abort).await
     }
 
     async fn list_parts(&self, _: &Context, query: ListPartsQuery<'_>) -> Result<PartPage> {

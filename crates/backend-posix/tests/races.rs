@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use backend::conformance::{Fixture, collect, digests, if_absent, if_match, key};
 use backend::{
-    Backend, BackendError, CompleteRequest, Context, CreateUploadRequest, DeleteRequest, ObjectRef,
-    PutPartRequest, PutRequest, ReadRequest, ReadSelector, WriteOptions,
+    AbortRequest, Backend, BackendError, CompleteRequest, Context, CreateUploadRequest, DeleteRequest,
+    ListPartsQuery, ObjectRef, PutPartRequest, PutRequest, ReadRequest, ReadSelector, WriteOptions,
 };
 use backend_posix::{Durability, Options, PosixBackend};
 use s3_types::{BucketName, Conditions, UnixAccount};
@@ -284,7 +284,7 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
                 read.unwrap();
                 kept += 1;
                 // What failed has done nothing.
-                first.head_upload(&cx, upload).await.unwrap();
+                first.list_parts(&cx, ListPartsQuery { upload, after: 0, max_parts: 1 }).await.unwrap();
                 first
                     .delete_object(&cx, DeleteRequest { object, conditions: &Conditions::default() })
                     .await
@@ -320,9 +320,10 @@ async fn uploads_complete_once() {
         let upload = backend::UploadRef { object, id: &id };
         let mut writer = gateways[0]
             .backend
-            .put_part(&cx, PutPartRequest { upload, part_number: 1, size_hint: None })
+            .put_part(&cx, PutPartRequest { upload, part_number: 1, size_hint: None, checksum: None })
             .await
-            .unwrap();
+            .unwrap()
+            .writer;
         writer.write(b"part".to_vec().into()).await.unwrap();
         let part = writer.commit(digests(b"part")).await.unwrap();
         let parts = vec![backend::CompletedPart { part_number: 1, etag: part.etag, checksum: None }];
@@ -332,7 +333,7 @@ async fn uploads_complete_once() {
             gateways[1].backend.complete_upload(&cx, CompleteRequest { upload, complete: complete() }),
             async {
                 if round % 2 == 0 {
-                    gateways[1].backend.abort_upload(&cx, upload).await
+                    gateways[1].backend.abort_upload(&cx, AbortRequest { upload, if_initiated: None }).await
                 } else {
                     Err(BackendError::NoSuchUpload)
                 }
@@ -409,9 +410,10 @@ async fn parts_that_are_uploaded_again_are_listed_all_the_while() {
         let upload = backend::UploadRef { object: gateway.object(&name), id: &id };
         let mut writer = gateway
             .backend
-            .put_part(&cx, PutPartRequest { upload, part_number: number, size_hint: None })
+            .put_part(&cx, PutPartRequest { upload, part_number: number, size_hint: None, checksum: None })
             .await
-            .unwrap();
+            .unwrap()
+            .writer;
         writer.write(b"part".to_vec().into()).await.unwrap();
         writer.commit(digests(b"part")).await.unwrap();
     };
@@ -429,7 +431,7 @@ async fn parts_that_are_uploaded_again_are_listed_all_the_while() {
     }
     let upload = backend::UploadRef { object, id: &id };
     for _ in 0..fixture::rounds(200) {
-        let query = backend::ListPartsQuery { upload, after: 0, max_parts: 1000 };
+        let query = ListPartsQuery { upload, after: 0, max_parts: 1000 };
         let page = gateways[1].backend.list_parts(&cx, query).await.unwrap();
         let numbers: Vec<_> = page.parts.iter().map(|part| part.part_number).collect();
         assert_eq!(numbers, (1..=16).collect::<Vec<_>>());

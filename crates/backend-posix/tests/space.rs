@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use backend::conformance::{Fixture, if_match, key};
 use backend::{
-    Backend, BackendError, CompleteRequest, CreateUploadRequest, PutPartRequest, PutRequest, WriteOptions,
+    AbortRequest, Backend, BackendError, CompleteRequest, CreateUploadRequest, PutPartRequest, PutRequest,
+    WriteOptions,
 };
 use backend_posix::{Metadata, Options, PosixBackend, SweepOptions};
 use rustix::mount::{MountFlags, UnmountFlags, mount_remount, unmount};
@@ -86,11 +87,14 @@ async fn a_full_disk_leaves_no_trace() {
     let upload = backend::UploadRef { object, id: &id };
     let early = fixture
         .backend
-        .put_part(&fixture.cx, PutPartRequest { upload, part_number: 1, size_hint: Some(3_000_000) })
+        .put_part(
+            &fixture.cx,
+            PutPartRequest { upload, part_number: 1, size_hint: Some(3_000_000), checksum: None },
+        )
         .await
         .map(|_| ());
     assert!(matches!(early, Err(BackendError::OutOfSpace)), "{early:?}");
-    fixture.backend.abort_upload(&fixture.cx, upload).await.unwrap();
+    fixture.backend.abort_upload(&fixture.cx, AbortRequest { upload, if_initiated: None }).await.unwrap();
     // Who goes on after an error gets no object of what is left.
     let none = WriteOptions::default();
     let mut writer =
@@ -128,8 +132,12 @@ async fn uploads_survive_a_full_disk() {
         let hint = announced.then_some(PART as u64);
         let mut writer = fixture
             .backend
-            .put_part(&fixture.cx, PutPartRequest { upload, part_number: number, size_hint: hint })
-            .await?;
+            .put_part(
+                &fixture.cx,
+                PutPartRequest { upload, part_number: number, size_hint: hint, checksum: None },
+            )
+            .await?
+            .writer;
         let body = vec![byte; PART];
         for chunk in body.chunks(400_000) {
             writer.write(chunk.to_vec().into()).await?;
@@ -147,9 +155,13 @@ async fn uploads_survive_a_full_disk() {
     let filler = mount.path().join("conformance-space/filler");
     let mut writer = fixture
         .backend
-        .put_part(&fixture.cx, PutPartRequest { upload, part_number: 4, size_hint: Some(PART as u64) })
+        .put_part(
+            &fixture.cx,
+            PutPartRequest { upload, part_number: 4, size_hint: Some(PART as u64), checksum: None },
+        )
         .await
-        .unwrap();
+        .unwrap()
+        .writer;
     std::fs::write(&filler, vec![0; filler_bytes]).unwrap();
     let mut failed = false;
     for _ in 0..5 {

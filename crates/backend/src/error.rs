@@ -1,4 +1,4 @@
-use s3_types::{ChecksumAlgorithm, Condition, Conditions};
+use s3_types::{ChecksumAlgorithm, ChecksumType, Condition, Conditions};
 
 use crate::object::ObjectAttributes;
 
@@ -88,6 +88,41 @@ pub enum BackendError {
     #[error("the checksum given does not match")]
     WrongChecksum {
         /// The object's algorithm.
+        algorithm: ChecksumAlgorithm,
+    },
+    /// The type given for the whole object's checksum is not the one that the upload was created
+    /// with.
+    #[error("the checksum's type is not the upload's")]
+    WrongChecksumType {
+        /// The upload's; `None` if it chose no checksum.
+        expected: Option<ChecksumType>,
+    },
+    /// A part comes with another checksum than its upload was created with, or without the one that
+    /// it needs.
+    #[error("the part's checksum is not of the upload's algorithm")]
+    WrongPartAlgorithm {
+        /// The upload's.
+        expected: ChecksumAlgorithm,
+        /// The part's.
+        given: Option<ChecksumAlgorithm>,
+    },
+    /// A completion names no part.
+    #[error("no parts")]
+    NoParts,
+    /// A completion leaves out the checksum of a part of which the whole's is made.
+    #[error("part {part_number} is named without its checksum")]
+    PartWithoutChecksum {
+        /// Which.
+        part_number: u32,
+        /// The upload's algorithm.
+        algorithm: ChecksumAlgorithm,
+    },
+    /// A completion names a part with a checksum of another algorithm than the upload's.
+    #[error("part {part_number} is named with a checksum of another algorithm")]
+    WrongPartChecksum {
+        /// Which.
+        part_number: u32,
+        /// The algorithm that was given.
         algorithm: ChecksumAlgorithm,
     },
     /// A listing of uploads is to go on behind an upload that is none, or one of another key.
@@ -185,6 +220,11 @@ impl BackendError {
             | Self::ChangedSinceCreation(_)
             | Self::WrongSize { .. }
             | Self::WrongChecksum { .. }
+            | Self::WrongChecksumType { .. }
+            | Self::WrongPartAlgorithm { .. }
+            | Self::NoParts
+            | Self::PartWithoutChecksum { .. }
+            | Self::WrongPartChecksum { .. }
             | Self::InvalidUploadMarker
             | Self::TooLarge
             | Self::KeyNotStorable(_)

@@ -1,6 +1,7 @@
 //! What a storage must do to hold S3 objects: the [`Backend`] and [`ObjectWriter`] traits and the
 //! types they speak. Nothing here knows HTTP.
 
+mod chosen;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
@@ -8,13 +9,14 @@ mod listing;
 mod object;
 mod read;
 mod upload;
+mod writer;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use bytes::Bytes;
-use s3_types::{BucketName, ChecksumAlgorithm, Digests, ETagSource, Timestamp, UnixAccount};
+use s3_types::{BucketName, ChecksumAlgorithm, ETagSource, Timestamp, UnixAccount};
 
+pub use chosen::check_part_algorithm;
 pub use error::{BackendError, Result};
 pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
 pub use object::{
@@ -23,10 +25,11 @@ pub use object::{
 };
 pub use read::{FileStamp, ObjectBody, ObjectRead, ReadRequest, ReadSelector};
 pub use upload::{
-    CompleteRequest, CompleteUpload, CompletedPart, CopyPartRequest, CreateUploadRequest, ListPartsQuery,
-    ListUploadsQuery, NewUpload, PartPage, PartReceipt, PartSummary, PutPartRequest, UploadAttributes,
-    UploadPage, UploadPosition, UploadReceipt, UploadRef, UploadSummary,
+    AbortRequest, ChosenChecksum, CompleteRequest, CompleteUpload, CompletedPart, CopyPartRequest,
+    CreateUploadRequest, ListPartsQuery, ListUploadsQuery, NewUpload, PartPage, PartReceipt, PartSummary,
+    PutPartRequest, UploadPage, UploadPosition, UploadReceipt, UploadRef, UploadSummary,
 };
+pub use writer::{ObjectWriter, PartWriter};
 
 /// On whose behalf a storage call is made.
 #[derive(Debug, Clone, Default)]
@@ -104,17 +107,14 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Begins a multipart upload.
     async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt>;
-    /// What was said when the upload was created; [`BackendError::NoSuchUpload`] if it is not of
-    /// this object.
-    async fn head_upload(&self, cx: &Context, upload: UploadRef<'_>) -> Result<UploadAttributes>;
-    /// Begins a part.
-    async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<Box<dyn ObjectWriter>>;
+    /// Begins a part, after [`check_part_algorithm`].
+    async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter>;
     /// Makes a part from (a range of) an object.
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt>;
-    /// Makes the object from the parts named, and ends the upload.
+    /// Makes the object from the parts named, after [`CompleteUpload::check`], and ends the upload.
     async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt>;
     /// Drops an upload and its parts.
-    async fn abort_upload(&self, cx: &Context, upload: UploadRef<'_>) -> Result<()>;
+    async fn abort_upload(&self, cx: &Context, request: AbortRequest<'_>) -> Result<()>;
     /// One page of parts, by number.
     async fn list_parts(&self, cx: &Context, query: ListPartsQuery<'_>) -> Result<PartPage>;
     /// One page of uploads in progress, by key and then by time of creation.
@@ -204,14 +204,4 @@ pub struct SweepReport {
     pub uploads: usize,
     /// What could not be swept. Each is told in the log.
     pub unswept: usize,
-}
-
-/// A write in progress, on behalf of whom it was begun for. Dropping it leaves nothing behind.
-#[async_trait]
-pub trait ObjectWriter: Send {
-    /// Adds bytes; they are not visible to anyone yet.
-    async fn write(&mut self, chunk: Bytes) -> Result<()>;
-    /// Publishes all that was written, with `digests`, in one atomic step. The only way for bytes
-    /// to become visible.
-    async fn commit(self: Box<Self>, digests: Digests) -> Result<WriteReceipt>;
 }

@@ -16,14 +16,17 @@ pub struct UploadRef<'a> {
     pub id: &'a UploadId,
 }
 
+/// Algorithm and type of an upload's checksum, where its client chose; else the object gets a
+/// full-object CRC of the default algorithm, and parts may carry any.
+pub type ChosenChecksum = Option<(ChecksumAlgorithm, ChecksumType)>;
+
 /// What an upload starts with.
 #[derive(Debug, Clone, Default)]
 pub struct NewUpload {
     /// For the object to be.
     pub metadata: ObjectMetadata,
-    /// Algorithm and type of its checksum, where the client chose; else the object gets a
-    /// full-object CRC of the default algorithm and parts may carry any.
-    pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
+    /// Its checksum.
+    pub checksum: ChosenChecksum,
 }
 
 /// An upload that begins.
@@ -51,15 +54,19 @@ pub struct PutPartRequest<'a> {
     pub part_number: u32,
     /// How many bytes will come, if that is known.
     pub size_hint: Option<u64>,
+    /// The algorithm of the checksum that comes with it; `None` if none does.
+    /// [`crate::BackendError::WrongPartAlgorithm`] if the upload was created with another.
+    pub checksum: Option<ChecksumAlgorithm>,
 }
 
-/// An upload in progress.
-#[derive(Debug, Clone)]
-pub struct UploadAttributes {
-    /// When it was created.
-    pub initiated: Timestamp,
-    /// See [`NewUpload::checksum`].
-    pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
+/// An upload to be dropped.
+#[derive(Debug, Clone, Copy)]
+pub struct AbortRequest<'a> {
+    /// The upload.
+    pub upload: UploadRef<'a>,
+    /// When it must have been created, to the second; else
+    /// [`Condition::InitiatedTime`](s3_types::Condition::InitiatedTime) fails.
+    pub if_initiated: Option<Timestamp>,
 }
 
 /// What a part's upload or copy made.
@@ -102,17 +109,19 @@ pub struct CompletedPart {
 /// What to complete an upload with.
 #[derive(Debug, Clone, Default)]
 pub struct CompleteUpload {
-    /// The parts of the object. Checked by the backend: ascending order
-    /// ([`crate::BackendError::InvalidPartOrder`]), existence and ETag
+    /// The parts of the object. Checked by the backend: checksums ([`CompleteUpload::check`]),
+    /// ascending order ([`crate::BackendError::InvalidPartOrder`]), existence and ETag
     /// ([`crate::BackendError::InvalidPart`]), size of all but the last
     /// ([`crate::BackendError::PartTooSmall`]).
     pub parts: Vec<CompletedPart>,
     /// What the object to be replaced must meet. It must be the very one, too, that the key had
     /// when the upload was created ([`crate::BackendError::ChangedSinceCreation`]).
     pub conditions: Conditions,
-    /// The checksum the whole must have, where one is to be compared: type and algorithm are the
-    /// object's ([`crate::BackendError::WrongChecksum`]).
+    /// The checksum the whole must have, as the client gave it; what it is compared with is
+    /// [`CompleteUpload::check`]'s to say ([`crate::BackendError::WrongChecksum`]).
     pub checksum: Option<Checksum>,
+    /// The type of that checksum, where the client named one.
+    pub checksum_type: Option<ChecksumType>,
     /// The size the whole must have, where the client gave one
     /// ([`crate::BackendError::WrongSize`]).
     pub size_bytes: Option<u64>,
@@ -160,6 +169,8 @@ pub struct PartPage {
     pub parts: Vec<PartSummary>,
     /// True if there are more.
     pub truncated: bool,
+    /// The checksum that the upload was created with.
+    pub chosen: ChosenChecksum,
 }
 
 /// Where a listing of uploads goes on.
@@ -204,8 +215,8 @@ pub struct UploadSummary {
     pub id: UploadId,
     /// When it was created.
     pub initiated: Timestamp,
-    /// See [`NewUpload::checksum`].
-    pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
+    /// The checksum that it was created with.
+    pub checksum: ChosenChecksum,
 }
 
 /// One page of uploads.

@@ -6,7 +6,7 @@ use std::iter::successors;
 use backend::BackendError;
 use http::Method;
 use http::request::Parts;
-use s3_types::{ChecksumAlgorithm, Condition};
+use s3_types::{ChecksumAlgorithm, ChecksumType, Condition};
 use s3_wire::{ErrorCode, S3Error};
 use tracing::field::display;
 
@@ -109,7 +109,12 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         // has to send all parts again.
         B::Conflict(None) => ErrorCode::SlowDown.into(),
         B::WrongSize { given_bytes, actual_bytes } => wrong_size(given_bytes, actual_bytes),
-        B::WrongChecksum { algorithm } => wrong_checksum(algorithm),
+        B::WrongChecksum { .. }
+        | B::WrongChecksumType { .. }
+        | B::WrongPartAlgorithm { .. }
+        | B::NoParts
+        | B::PartWithoutChecksum { .. }
+        | B::WrongPartChecksum { .. } => wrong_checksum(&error),
         B::InvalidUploadMarker => invalid_upload_marker(""),
         B::TooLarge => ErrorCode::EntityTooLarge.into(),
         B::KeyNotStorable(why) => S3Error::with_message(
@@ -195,12 +200,48 @@ fn conflict(condition: Condition, key: Option<&str>) -> S3Error {
         .detail("Key", key.unwrap_or_default())
 }
 
-/// The error of CompleteMultipartUpload for a checksum of the whole object that is wrong. S3 writes
-/// the algorithm in small letters in this error, and in capitals in those of other requests.
-pub fn wrong_checksum(algorithm: ChecksumAlgorithm) -> S3Error {
-    let name = algorithm.name().to_ascii_lowercase();
-    let message = format!("The {name} you specified did not match the calculated checksum.");
-    S3Error::with_message(ErrorCode::BadDigest, message)
+/// An error about checksums of an upload: [`from_backend`] knows which are.
+fn wrong_checksum(error: &BackendError) -> S3Error {
+    use BackendError as B;
+    let name = |algorithm: ChecksumAlgorithm| algorithm.name().to_ascii_lowercase();
+    let (code, message) = match *error {
+        B::WrongChecksumType { expected } => (
+            ErrorCode::InvalidRequest,
+            format!(
+                "The upload was created using the {} checksum mode. The complete request must use the same checksum mode.",
+                expected.map_or("null", ChecksumType::name)
+            ),
+        ),
+        B::WrongPartAlgorithm { expected, given } => (
+            ErrorCode::InvalidRequest,
+            format!(
+                "Checksum Type mismatch occurred, expected checksum Type: {}, actual checksum Type: {}",
+                name(expected),
+                given.map_or_else(|| "null".to_owned(), name)
+            ),
+        ),
+        B::PartWithoutChecksum { part_number, algorithm } => (
+            ErrorCode::InvalidRequest,
+            format!(
+                "The upload was created using a {} checksum. The complete request must include the checksum for each part. It \
+                 was missing for part {part_number} in the request.",
+                name(algorithm)
+            ),
+        ),
+        B::WrongPartChecksum { part_number, algorithm } => (
+            ErrorCode::BadDigest,
+            format!(
+                "The {} you specified for part {part_number} did not match what we received.",
+                name(algorithm)
+            ),
+        ),
+        B::WrongChecksum { algorithm } => (
+            ErrorCode::BadDigest,
+            format!("The {} you specified did not match the calculated checksum.", name(algorithm)),
+        ),
+        _ => (ErrorCode::InvalidRequest, "You must specify at least one part".to_owned()),
+    };
+    S3Error::with_message(code, message)
 }
 
 const fn condition_name(condition: Condition) -> &'static str {
@@ -209,6 +250,7 @@ const fn condition_name(condition: Condition) -> &'static str {
         Condition::IfNoneMatch => "If-None-Match",
         Condition::IfModifiedSince => "If-Modified-Since",
         Condition::IfUnmodifiedSince => "If-Unmodified-Since",
+        Condition::InitiatedTime => "x-amz-if-match-initiated-time",
     }
 }
 

@@ -43,6 +43,8 @@ pub enum Condition {
     IfModifiedSince,
     /// `If-Unmodified-Since`
     IfUnmodifiedSince,
+    /// `x-amz-if-match-initiated-time`, of an upload.
+    InitiatedTime,
 }
 
 /// Preconditions of a request. The backend decides them in the same atomic step as the work.

@@ -39,6 +39,7 @@ pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceip
             }
             result => result?,
         };
+        complete.request.check(upload.record.upload_checksum, complete.default)?;
         // Whoever comes second finds the first one's receipt.
         let _lock = upload.lock(&bucket)?;
         let receipt = match journal::settle(&bucket, &upload, name)? {
@@ -87,21 +88,22 @@ fn publish(
     if let Some(given_bytes) = request.size_bytes.filter(|given| *given != size_bytes) {
         return Err(BackendError::WrongSize { given_bytes, actual_bytes: size_bytes }.into());
     }
-    let (algorithm, checksum_type) =
-        upload.record.upload_checksum.unwrap_or((complete.default, ChecksumType::FullObject));
+    let chosen = upload.record.upload_checksum;
+    let given = request.check(chosen, complete.default)?;
+    let (algorithm, checksum_type) = chosen.unwrap_or((complete.default, ChecksumType::FullObject));
     let mut checksum = match checksum_type {
         ChecksumType::Composite => Some(composite(algorithm, &parts)?),
         ChecksumType::FullObject => combined(algorithm, &parts),
     };
     // Before anything is moved where possible, since that may take long.
-    check_whole(request, checksum.as_ref())?;
+    check_whole(given.as_ref(), checksum.as_ref())?;
     if !target.conditions.is_empty() {
         check_early(store, target, &complete.upload.key)?;
     }
     let Gathered { stage, sealed: held } = gather(store, target, upload, &parts, size_bytes)?;
     if checksum.is_none() {
         checksum = Some(Checksum::full_object(read_checksum(&stage.staged, algorithm)?));
-        check_whole(request, checksum.as_ref())?;
+        check_whole(given.as_ref(), checksum.as_ref())?;
     }
     let etag = multipart_etag(parts.iter().map(|part| &part.etag));
     let record = Record {
@@ -232,8 +234,8 @@ fn read_checksum(staged: &Staged, algorithm: ChecksumAlgorithm) -> Result<Checks
     Ok(checksum.finish())
 }
 
-fn check_whole(request: &CompleteUpload, checksum: Option<&Checksum>) -> Result<()> {
-    let Some((given, checksum)) = request.checksum.as_ref().zip(checksum) else { return Ok(()) };
+fn check_whole(given: Option<&Checksum>, checksum: Option<&Checksum>) -> Result<()> {
+    let Some((given, checksum)) = given.zip(checksum) else { return Ok(()) };
     let is_same = given.value == checksum.value
         && given.checksum_type == checksum.checksum_type
         // Clients may leave out how many parts there are.

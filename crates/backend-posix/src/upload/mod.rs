@@ -22,11 +22,11 @@ mod put;
 mod receipt;
 mod slot;
 
-use backend::{BackendError, NewUpload, Result, SweepReport, UploadAttributes};
+use backend::{BackendError, NewUpload, Result, SweepReport};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
-use s3_types::{BucketName, UploadId};
+use s3_types::{BucketName, Condition, Timestamp, UploadId};
 
 use crate::base::options::{Durability, SweepOptions};
 use crate::base::unique;
@@ -110,20 +110,15 @@ fn describe(uploads: &OwnedFd, id: &str, record: &Record, durability: Durability
     Ok(())
 }
 
-/// What was said when the upload was created.
-pub(crate) fn head(store: &Store, name: &UploadName) -> Result<UploadAttributes> {
-    let record = Upload::open(&store.bucket(&name.bucket)?, name)?.record;
-    Ok(UploadAttributes {
-        initiated: file_info::timestamp(i128::from(record.time_ns.unwrap_or(0))),
-        checksum: record.upload_checksum,
-    })
-}
-
-/// AbortMultipartUpload.
-pub(crate) fn abort(store: &Store, name: &UploadName) -> Result<()> {
+/// AbortMultipartUpload; of one that was initiated in another second than `if_initiated`, none.
+pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Timestamp>) -> Result<()> {
     retrying(|| {
         let bucket = store.bucket(&name.bucket)?;
         let upload = Upload::open(&bucket, name)?;
+        let initiated = file_info::timestamp(i128::from(upload.record.time_ns.unwrap_or(0)));
+        if if_initiated.is_some_and(|expected| expected.as_second() != initiated.as_second()) {
+            return Err(BackendError::PreconditionFailed(Condition::InitiatedTime).into());
+        }
         let _lock = upload.lock(&bucket)?;
         if let Some(receipt) = journal::settle(&bucket, &upload, name)? {
             journal::end(&bucket, &upload, name, &receipt);

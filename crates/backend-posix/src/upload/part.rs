@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backend::{BackendError, Result};
+use backend::{BackendError, ChosenChecksum, Result};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{ChecksumAlgorithm, ChecksumValue, ETag, UnixAccount};
@@ -132,7 +132,7 @@ fn open_own(directory: &Directory, number: u32) -> Io<(OwnedFd, FileInfo)> {
 
 impl PartTarget {
     /// Opens the upload, so that a part of one that does not exist is refused before its bytes
-    /// arrive.
+    /// arrive. Returns what checksum it was created with, too.
     pub fn open(
         store: &Store,
         founded: &Arc<Founded>,
@@ -140,12 +140,14 @@ impl PartTarget {
         number: u32,
         announced: Option<u64>,
         owner: Option<UnixAccount>,
-    ) -> Result<Self> {
+    ) -> Result<(Self, ChosenChecksum)> {
         let bucket = store.bucket(&upload.bucket)?;
         let Upload { directory, record } = Upload::open(&bucket, &upload)?;
+        let chosen = record.upload_checksum;
         check_space(&directory, announced)?;
-        let algorithm = record.upload_checksum.map(|(algorithm, _)| algorithm);
+        let algorithm = chosen.map(|(algorithm, _)| algorithm);
         let (bucket, founded) = (bucket.fd, Arc::clone(founded));
-        Ok(Self { upload, number, algorithm, announced, owner, bucket, directory, founded })
+        let part = Self { upload, number, algorithm, announced, owner, bucket, directory, founded };
+        Ok((part, chosen))
     }
 }

@@ -111,7 +111,7 @@ pub(crate) fn copy_part(
         return Err(BackendError::InvalidRange { size_bytes });
     }
     // It may share its blocks with the source, so that it need not fit the free space.
-    let target = PartTarget::open(store, founded, copy.upload.clone(), copy.number, None, copy.owner)?;
+    let (target, _) = PartTarget::open(store, founded, copy.upload.clone(), copy.number, None, copy.owner)?;
     let target = PartTarget { announced: Some(range.end - range.start), ..target };
     let Stage { bucket, mut staged, .. } = target.stage(store)?;
     let algorithm = target.algorithm.unwrap_or(default);

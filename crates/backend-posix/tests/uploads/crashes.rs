@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use backend::{Backend, BackendError, CompletedPart, Context, WriteReceipt};
+use backend::{AbortRequest, Backend, BackendError, CompletedPart, Context, WriteReceipt};
 use backend_posix::{Metadata, Options};
 use s3_types::Conditions;
 
@@ -237,7 +237,9 @@ async fn a_complete_that_was_interrupted_can_be_aborted_unless_it_happened() {
     for kind in crashes() {
         let crashed = crash(kind).await;
         let (scene, cx) = (&crashed.scene, Context::default());
-        let abort = scene.gateways[1].abort_upload(&cx, scene.name()).await;
+        let abort = scene.gateways[1]
+            .abort_upload(&cx, AbortRequest { upload: scene.name(), if_initiated: None })
+            .await;
         if let Some(expected) = &crashed.receipt {
             assert!(matches!(abort, Err(BackendError::NoSuchUpload)), "{kind:?}: {abort:?}");
             assert_eq!(scene.complete(&crashed.parts).await.unwrap(), *expected, "{kind:?}");
@@ -328,7 +330,9 @@ async fn what_was_being_copied_can_be_aborted_unless_it_is_published() {
         for kind in COPY_CRASHES {
             let crashed = crash_copying(kind, metadata).await;
             let (scene, cx) = (&crashed.scene, Context::default());
-            let abort = scene.gateways[1].abort_upload(&cx, scene.name()).await;
+            let abort = scene.gateways[1]
+                .abort_upload(&cx, AbortRequest { upload: scene.name(), if_initiated: None })
+                .await;
             assert!(!scene.upload().exists(), "{kind:?}");
             if crashed.receipt.is_some() {
                 assert!(matches!(abort, Err(BackendError::NoSuchUpload)), "{kind:?}: {abort:?}");

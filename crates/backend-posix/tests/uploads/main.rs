@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use backend::conformance::{if_absent, key};
 use backend::{
-    Backend, BackendError, CompleteRequest, CompleteUpload, CompletedPart, Context, CopyPartRequest,
-    CopySource, ListPartsQuery, PutPartRequest,
+    AbortRequest, Backend, BackendError, CompleteRequest, CompleteUpload, CompletedPart, Context,
+    CopyPartRequest, CopySource, ListPartsQuery, PutPartRequest,
 };
 use backend_posix::Options;
 use backend_posix::tools::{FsckOptions, Problem, ProblemKind, Progress, fsck};
@@ -93,10 +93,16 @@ async fn a_part_that_fails_can_be_sent_again() {
     let mut writer = scene.gateways[0]
         .put_part(
             &Context::default(),
-            PutPartRequest { upload: scene.name(), part_number: 1, size_hint: Some(PART as u64) },
+            PutPartRequest {
+                upload: scene.name(),
+                part_number: 1,
+                size_hint: Some(PART as u64),
+                checksum: None,
+            },
         )
         .await
-        .unwrap();
+        .unwrap()
+        .writer;
     writer.write(vec![7; 3 * MIB].into()).await.unwrap();
     writer.write(vec![7; MIB + MIB / 2].into()).await.unwrap();
     assert!(scene.upload().join("00001.1").exists());
@@ -126,10 +132,16 @@ async fn a_late_writer_does_not_reach_the_object() {
         let mut writer = scene.gateways[0]
             .put_part(
                 &cx,
-                PutPartRequest { upload: scene.name(), part_number: number, size_hint: Some(PART as u64) },
+                PutPartRequest {
+                    upload: scene.name(),
+                    part_number: number,
+                    size_hint: Some(PART as u64),
+                    checksum: None,
+                },
             )
             .await
-            .unwrap();
+            .unwrap()
+            .writer;
         writer.write(vec![7; 2 * MIB].into()).await.unwrap();
         writer.write(vec![7; 10].into()).await.unwrap();
         late.push(writer);
@@ -233,7 +245,9 @@ async fn who_completes_second_waits_for_the_first() {
     }
     assert_eq!(receipts[0], receipts[1]);
     assert!(scene.bytes() == body(1, PART));
-    let abort = scene.gateways[0].abort_upload(&Context::default(), scene.name()).await;
+    let abort = scene.gateways[0]
+        .abort_upload(&Context::default(), AbortRequest { upload: scene.name(), if_initiated: None })
+        .await;
     assert!(matches!(abort, Err(BackendError::NoSuchUpload)));
 }
 
@@ -277,7 +291,9 @@ async fn gateways_that_race_come_to_a_legal_end() {
             async {
                 tokio::time::sleep(Duration::from_millis(round)).await;
                 if round % 3 == 0 {
-                    scene.gateways[1].abort_upload(&cx, scene.name()).await
+                    scene.gateways[1]
+                        .abort_upload(&cx, AbortRequest { upload: scene.name(), if_initiated: None })
+                        .await
                 } else {
                     Err(BackendError::NoSuchUpload)
                 }
@@ -433,7 +449,10 @@ async fn a_snapshot_of_a_sealed_upload_leaves_it_alone() {
         scene.sweep().await;
         assert_eq!(scene.listed().await.unwrap().len(), 2);
         if abort {
-            scene.gateways[0].abort_upload(&Context::default(), scene.name()).await.unwrap();
+            scene.gateways[0]
+                .abort_upload(&Context::default(), AbortRequest { upload: scene.name(), if_initiated: None })
+                .await
+                .unwrap();
             assert!(!scene.object().exists());
         } else {
             scene.complete(&parts).await.unwrap();
@@ -464,10 +483,16 @@ async fn objects_belong_to_who_completed_them() {
             let mut writer = scene.gateways[0]
                 .put_part(
                     &uploader,
-                    PutPartRequest { upload: scene.name(), part_number: 1, size_hint: Some(length as u64) },
+                    PutPartRequest {
+                        upload: scene.name(),
+                        part_number: 1,
+                        size_hint: Some(length as u64),
+                        checksum: None,
+                    },
                 )
                 .await
-                .unwrap();
+                .unwrap()
+                .writer;
             writer.write(body.clone().into()).await.unwrap();
             let etag = writer.commit(fake_digests(&body)).await.unwrap().etag;
             let parts = vec![CompletedPart { part_number: 1, etag, checksum: None }];
@@ -520,10 +545,16 @@ async fn check_pattern(sent: &[(u32, usize, bool, bool)], listed: u32) {
             let mut writer = gateway
                 .put_part(
                     &Context::default(),
-                    PutPartRequest { upload: scene.name(), part_number: *number, size_hint: hint },
+                    PutPartRequest {
+                        upload: scene.name(),
+                        part_number: *number,
+                        size_hint: hint,
+                        checksum: None,
+                    },
                 )
                 .await
-                .unwrap();
+                .unwrap()
+                .writer;
             writer.write(body[..size / 2].to_vec().into()).await.unwrap();
             continue;
         }

@@ -145,8 +145,12 @@ pub async fn put(
 ) -> Result<CompletedPart> {
     let announced = announced.map(|bytes| bytes as u64);
     let mut writer = gateway
-        .put_part(&Context::default(), PutPartRequest { upload, part_number: number, size_hint: announced })
-        .await?;
+        .put_part(
+            &Context::default(),
+            PutPartRequest { upload, part_number: number, size_hint: announced, checksum: None },
+        )
+        .await?
+        .writer;
     for chunk in body.chunks(700_000) {
         writer.write(chunk.to_vec().into()).await?;
     }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use s3_types::{
     ByteRange, Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, Condition, Conditions, Digester, ETag,
-    ETagSource, ObjectKey, UploadId,
+    ETagSource, ObjectKey, Timestamp, UploadId,
 };
 
 use super::fixture::{Fixture, assert_failed, collect, digests, full_metadata, if_absent, if_match, key};
 use crate::{
-    Backend, BackendError, CompleteRequest, CompleteUpload, CompletedPart, CopyPartRequest, CopySource,
-    CreateUploadRequest, DeleteRequest, ListPartsQuery, ListUploadsQuery, NewUpload, PutPartRequest,
-    ReadSelector, Result, UploadPage, UploadPosition, UploadRef, WriteReceipt,
+    AbortRequest, Backend, BackendError, ChosenChecksum, CompleteRequest, CompleteUpload, CompletedPart,
+    CopyPartRequest, CopySource, CreateUploadRequest, DeleteRequest, ListPartsQuery, ListUploadsQuery,
+    NewUpload, PutPartRequest, ReadSelector, Result, UploadPage, UploadPosition, UploadRef, WriteReceipt,
 };
 
 const MIB: usize = 1 << 20;
@@ -24,16 +24,16 @@ struct Upload<'f> {
     fixture: &'f Fixture,
     key: ObjectKey,
     id: UploadId,
-    algorithm: ChecksumAlgorithm,
+    chosen: ChosenChecksum,
 }
 
 impl<'f> Upload<'f> {
     async fn new(fixture: &'f Fixture, name: &str, upload: NewUpload) -> Self {
         let key = key(name);
-        let algorithm = upload.checksum.map_or(ChecksumAlgorithm::Crc64Nvme, |(algorithm, _)| algorithm);
+        let chosen = upload.checksum;
         let request = CreateUploadRequest { object: fixture.object(&key), upload };
         let id = fixture.backend.create_upload(&fixture.cx, request).await.unwrap().id;
-        Self { fixture, key, id, algorithm }
+        Self { fixture, key, id, chosen }
     }
 
     fn name(&self) -> UploadRef<'_> {
@@ -43,15 +43,17 @@ impl<'f> Upload<'f> {
     async fn put(&self, part_number: u32, body: &[u8]) -> CompletedPart {
         let (fixture, upload) = (self.fixture, self.name());
         let size_hint = Some(body.len() as u64);
-        let request = PutPartRequest { upload, part_number, size_hint };
-        let mut writer = fixture.backend.put_part(&fixture.cx, request).await.unwrap();
-        let mut digester = Digester::new(Some(self.algorithm), ETagSource::Md5);
+        let checksum = self.chosen.map(|(algorithm, _)| algorithm);
+        let request = PutPartRequest { upload, part_number, size_hint, checksum };
+        let mut writer = fixture.backend.put_part(&fixture.cx, request).await.unwrap().writer;
+        let mut digester = Digester::new(checksum.or(Some(ChecksumAlgorithm::Crc64Nvme)), ETagSource::Md5);
         for chunk in body.chunks(1_000_000) {
             digester.update(chunk);
             writer.write(Bytes::copy_from_slice(chunk)).await.unwrap();
         }
         let receipt = writer.commit(digester.finish()).await.unwrap();
-        let checksum = receipt.checksum.map(|checksum| checksum.value);
+        // Where the upload chose none, none may be named.
+        let checksum = receipt.checksum.map(|checksum| checksum.value).filter(|_| self.chosen.is_some());
         CompletedPart { part_number, etag: receipt.etag, checksum }
     }
 
@@ -106,6 +108,7 @@ pub async fn upload_life(backend: &Arc<dyn Backend>) {
     let complete = CompleteUpload {
         parts: parts.to_vec(),
         checksum: Some(whole),
+        checksum_type: None,
         size_bytes: Some(body.len() as u64),
         conditions: if_absent(),
     };
@@ -199,8 +202,11 @@ pub async fn upload_checks(backend: &Arc<dyn Backend>) {
     let first = fixture.put("a", b"before").await;
     let checksum = Some((ChecksumAlgorithm::Sha256, ChecksumType::Composite));
     let upload = Upload::new(&fixture, "a", NewUpload { checksum, ..NewUpload::default() }).await;
-    let attributes = backend.head_upload(&fixture.cx, upload.name()).await.unwrap();
-    assert_eq!(attributes.checksum, checksum);
+    let page = backend
+        .list_parts(&fixture.cx, ListPartsQuery { upload: upload.name(), after: 0, max_parts: 1 })
+        .await
+        .unwrap();
+    assert_eq!(page.chosen, checksum);
     let one = upload.put(1, &vec![1; 5 * MIB]).await;
     let two = upload.put(2, b"small").await;
     let three = upload.put(3, b"last").await;
@@ -224,6 +230,7 @@ pub async fn upload_checks(backend: &Arc<dyn Backend>) {
     let with = |checksum, size_bytes, conditions| CompleteUpload {
         parts: vec![one.clone(), two.clone()],
         checksum,
+        checksum_type: None,
         size_bytes,
         conditions,
     };
@@ -237,13 +244,29 @@ pub async fn upload_checks(backend: &Arc<dyn Backend>) {
         [one.checksum.unwrap(), two.checksum.unwrap()].map(|value| value.as_bytes().to_vec()).concat();
     let right = Checksummer::of(ChecksumAlgorithm::Sha256, &values);
     let wrong = Checksummer::of(ChecksumAlgorithm::Sha256, b"");
-    for wrong in [Checksum::composite(wrong, 2), Checksum::composite(right, 3), Checksum::full_object(right)]
-    {
+    for wrong in [Checksum::composite(wrong, 2), Checksum::composite(right, 3)] {
         let sum = upload.complete_with(with(Some(wrong), None, Conditions::default())).await;
         assert!(
             matches!(sum, Err(BackendError::WrongChecksum { algorithm: ChecksumAlgorithm::Sha256 })),
             "{sum:?}"
         );
+    }
+    let full_object = Some(ChecksumType::FullObject);
+    let whole = CompleteUpload { checksum_type: full_object, ..with(None, None, Conditions::default()) };
+    let expected = Some(ChecksumType::Composite);
+    assert!(matches!(
+        upload.complete_with(whole).await,
+        Err(BackendError::WrongChecksumType { expected: e }) if e == expected
+    ));
+    let unchecked = CompletedPart { checksum: None, ..two.clone() };
+    let unchecked = complete(&[&one, &unchecked]).await;
+    assert!(matches!(unchecked, Err(BackendError::PartWithoutChecksum { part_number: 2, .. })));
+    assert!(matches!(complete(&[]).await, Err(BackendError::NoParts)));
+    let crc = Some(ChecksumAlgorithm::Crc32);
+    for given in [None, crc] {
+        let part = PutPartRequest { upload: upload.name(), part_number: 4, size_hint: None, checksum: given };
+        let refused = backend.put_part(&fixture.cx, part).await.map(|_| ());
+        assert!(matches!(refused, Err(BackendError::WrongPartAlgorithm { given: g, .. }) if g == given));
     }
     assert_failed(upload.complete_with(with(None, None, if_absent())).await, Condition::IfNoneMatch);
     assert_eq!(fixture.get("a").await.as_deref(), Some(&b"before"[..]));
@@ -256,11 +279,20 @@ pub async fn upload_checks(backend: &Arc<dyn Backend>) {
 
     let other_key = key("b");
     let elsewhere = UploadRef { object: fixture.object(&other_key), id: &upload.id };
-    assert!(matches!(backend.head_upload(&fixture.cx, elsewhere).await, Err(BackendError::NoSuchUpload)));
     assert!(matches!(
-        backend.abort_upload(&fixture.cx, upload.name()).await,
+        backend.list_parts(&fixture.cx, ListPartsQuery { upload: elsewhere, after: 0, max_parts: 1 }).await,
         Err(BackendError::NoSuchUpload)
     ));
+    assert!(matches!(
+        backend.abort_upload(&fixture.cx, AbortRequest { upload: upload.name(), if_initiated: None }).await,
+        Err(BackendError::NoSuchUpload)
+    ));
+    let other = Upload::new(&fixture, "c", NewUpload::default()).await;
+    let upload = other.name();
+    let if_initiated = Some(Timestamp::UNIX_EPOCH);
+    let refused = backend.abort_upload(&fixture.cx, AbortRequest { upload, if_initiated }).await;
+    assert_failed(refused, Condition::InitiatedTime);
+    backend.abort_upload(&fixture.cx, AbortRequest { upload, if_initiated: None }).await.unwrap();
     fixture.finish().await;
 }
 
@@ -368,14 +400,22 @@ pub async fn upload_listing(backend: &Arc<dyn Backend>) {
     }
     // One that ended since its page was listed is still a position.
     let gone = Upload::new(&fixture, "b", NewUpload::default()).await;
-    backend.abort_upload(&fixture.cx, gone.name()).await.unwrap();
+    backend
+        .abort_upload(&fixture.cx, AbortRequest { upload: gone.name(), if_initiated: None })
+        .await
+        .unwrap();
     assert_eq!(ids(&list("", None, Some(&after("b", gone.id.clone())), 9).await), [id(5)]);
     let after = UploadPosition::AfterPrefix("a/".into());
     assert_eq!(ids(&list("", Some("/"), Some(&after), 1).await), [id(0)]);
     for upload in &uploads {
-        backend.abort_upload(&fixture.cx, upload.name()).await.unwrap();
+        backend
+            .abort_upload(&fixture.cx, AbortRequest { upload: upload.name(), if_initiated: None })
+            .await
+            .unwrap();
         assert!(matches!(
-            backend.head_upload(&fixture.cx, upload.name()).await,
+            backend
+                .list_parts(&fixture.cx, ListPartsQuery { upload: upload.name(), after: 0, max_parts: 1 })
+                .await,
             Err(BackendError::NoSuchUpload)
         ));
     }

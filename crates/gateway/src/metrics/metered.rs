@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use backend::{
-    Backend, BucketAttributes, BucketPage, Capabilities, CompleteRequest, Context, CopyPartRequest,
-    CopyRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, ListBucketsQuery, ListObjectsQuery,
-    ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectWriter, PartPage, PartReceipt,
-    PutPartRequest, PutRequest, ReadRequest, Result, Statistics, SweepReport, UploadAttributes, UploadPage,
-    UploadReceipt, UploadRef, WriteReceipt,
+    AbortRequest, Backend, BucketAttributes, BucketPage, Capabilities, CompleteRequest, Context,
+    CopyPartRequest, CopyRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, ListBucketsQuery,
+    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectWriter, PartPage,
+    PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest, Result, Statistics, SweepReport,
+    UploadPage, UploadReceipt, WriteReceipt,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -52,7 +52,6 @@ calls! {
     CopyObject "copy_object"
     ListObjects "list_objects"
     CreateUpload "create_upload"
-    HeadUpload "head_upload"
     PutPart "put_part"
     CopyPart "copy_part"
     CompleteUpload "complete_upload"
@@ -209,13 +208,10 @@ impl Backend for Metered {
         self.calls.time(Call::CreateUpload, self.inner.create_upload(cx, request)).await
     }
 
-    async fn head_upload(&self, cx: &Context, upload: UploadRef<'_>) -> Result<UploadAttributes> {
-        self.calls.time(Call::HeadUpload, self.inner.head_upload(cx, upload)).await
-    }
-
-    async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
-        let inner = self.calls.time(Call::PutPart, self.inner.put_part(cx, request)).await?;
-        Ok(Box::new(MeteredWriter { inner, calls: self.calls.clone() }))
+    async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter> {
+        let PartWriter { writer: inner, chosen } =
+            self.calls.time(Call::PutPart, self.inner.put_part(cx, request)).await?;
+        Ok(PartWriter { writer: Box::new(MeteredWriter { inner, calls: self.calls.clone() }), chosen })
     }
 
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
@@ -226,8 +222,8 @@ impl Backend for Metered {
         self.calls.time(Call::CompleteUpload, self.inner.complete_upload(cx, request)).await
     }
 
-    async fn abort_upload(&self, cx: &Context, upload: UploadRef<'_>) -> Result<()> {
-        self.calls.time(Call::AbortUpload, self.inner.abort_upload(cx, upload)).await
+    async fn abort_upload(&self, cx: &Context, request: AbortRequest<'_>) -> Result<()> {
+        self.calls.time(Call::AbortUpload, self.inner.abort_upload(cx, request)).await
     }
 
     async fn list_parts(&self, cx: &Context, query: ListPartsQuery<'_>) -> Result<PartPage> {

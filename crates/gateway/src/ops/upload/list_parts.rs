@@ -26,14 +26,13 @@ impl<'a> Handler<'a> for ListParts {
         let upload = UploadRef { object, id: &self.id };
         let (backend, cx) = (call.backend(), call.backend_context());
         let failed = call.failed();
-        let attributes = backend.head_upload(&cx, upload).await.map_err(failed)?;
-        let page = if asked.max_parts == 0 {
-            PartPage::default()
-        } else {
-            let query =
-                ListPartsQuery { upload, after: asked.part_number_marker, max_parts: asked.max_parts };
-            backend.list_parts(&cx, query).await.map_err(failed)?
-        };
+        // Of none, the upload is asked all the same.
+        let max_parts = asked.max_parts.max(1);
+        let query = ListPartsQuery { upload, after: asked.part_number_marker, max_parts };
+        let mut page = backend.list_parts(&cx, query).await.map_err(failed)?;
+        if asked.max_parts == 0 {
+            page = PartPage { chosen: page.chosen, ..PartPage::default() };
+        }
         let result = ListPartsResult {
             bucket: object.bucket.as_str(),
             key: object.key.as_str(),
@@ -44,11 +43,11 @@ impl<'a> Handler<'a> for ListParts {
             next_part_number_marker: page.parts.last().map(|part| part.part_number).unwrap_or_default(),
             max_parts: asked.max_parts,
             is_truncated: page.truncated,
-            checksum: attributes.checksum,
+            checksum: page.chosen,
         };
         // Like S3, which shows none where the upload chose no algorithm, whatever came with the
         // parts.
-        let chosen = attributes.checksum.is_some();
+        let chosen = page.chosen.is_some();
         let parts = page.parts.iter().map(|part| ListedPart {
             part_number: part.part_number,
             last_modified: part.last_modified,

@@ -1,0 +1,25 @@
+use async_trait::async_trait;
+use bytes::Bytes;
+use s3_types::Digests;
+
+use crate::error::Result;
+use crate::object::WriteReceipt;
+use crate::upload::ChosenChecksum;
+
+/// A write in progress, on behalf of whom it was begun for. Dropping it leaves nothing behind.
+#[async_trait]
+pub trait ObjectWriter: Send {
+    /// Adds bytes; they are not visible to anyone yet.
+    async fn write(&mut self, chunk: Bytes) -> Result<()>;
+    /// Publishes all that was written, with `digests`, in one atomic step. The only way for bytes
+    /// to become visible.
+    async fn commit(self: Box<Self>, digests: Digests) -> Result<WriteReceipt>;
+}
+
+/// A part in progress.
+pub struct PartWriter {
+    /// What takes its bytes.
+    pub writer: Box<dyn ObjectWriter>,
+    /// The checksum that the upload was created with.
+    pub chosen: ChosenChecksum,
+}
