@@ -11,7 +11,7 @@ use backend::{
     ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectAttributes,
     ObjectBody, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest,
     PutRequest, ReadRequest, ReadSelector, Result, Statistics, SweepReport, UploadPage, UploadReceipt,
-    WriteReceipt,
+    WriteReceipt, check_only_version,
 };
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
@@ -44,11 +44,13 @@ fn attributes(object: ObjectRef<'_>) -> ObjectAttributes {
         checksum: None,
         metadata: ObjectMetadata::default(),
         parts: None,
+        version: None,
     }
 }
 
 fn read(request: ReadRequest<'_>) -> Result<ObjectRead> {
     let ReadRequest { object, selector, conditions } = request;
+    check_only_version(object)?;
     let attributes = attributes(object);
     match conditions.evaluate_read(&attributes.etag, attributes.last_modified) {
         ReadVerdict::Proceed => {}
@@ -90,6 +92,7 @@ fn receipt(digests: Digests, size_bytes: u64) -> WriteReceipt {
         checksum: digests.checksum,
         last_modified: Timestamp::UNIX_EPOCH,
         size_bytes,
+        version: None,
     }
 }
 
@@ -130,7 +133,7 @@ impl Backend for NullBackend {
     }
 
     async fn delete_object(&self, _: &Context, _: DeleteRequest<'_>) -> Result<DeleteReceipt> {
-        Ok(DeleteReceipt { existed: true })
+        Ok(DeleteReceipt { existed: true, version: None, delete_marker: false })
     }
 
     async fn copy_object(&self, _: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {

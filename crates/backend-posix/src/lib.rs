@@ -156,11 +156,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use backend::{
-    AbortRequest, Backend, BucketAttributes, BucketPage, Capabilities, CompleteRequest, Context,
-    CopyPartRequest, CopyRequest, CopySource, CreateUploadRequest, DeleteReceipt, DeleteRequest,
+    AbortRequest, Backend, BackendError, BucketAttributes, BucketPage, Capabilities, CompleteRequest,
+    Context, CopyPartRequest, CopyRequest, CopySource, CreateUploadRequest, DeleteReceipt, DeleteRequest,
     ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectRef,
     ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadSelector, Result,
-    Statistics, SweepReport, UploadPage, UploadReceipt, UploadRef, WriteReceipt, check_part_algorithm,
+    Statistics, SweepReport, UploadPage, UploadReceipt, UploadRef, VersionRef, WriteReceipt,
+    check_only_version, check_part_algorithm,
 };
 use s3_types::{BucketName, Conditions, UnixAccount};
 
@@ -293,6 +294,7 @@ impl PosixBackend {
 
     async fn read(&self, request: backend::ReadRequest<'_>, body: bool) -> Result<ObjectRead> {
         let backend::ReadRequest { object, selector, conditions } = request;
+        check_only_version(object)?;
         let request = ReadRequest {
             bucket: object.bucket.clone(),
             key: object.key.as_str().to_owned(),
@@ -303,10 +305,11 @@ impl PosixBackend {
         };
         self.store.presence.check()?;
         if let Some(result) = object::read_inline(&self.store, &self.caches.objects, &request) {
-            return result;
+            return result.map_err(|error| missing(object, error));
         }
         let whole = body && matches!(request.selector, ReadSelector::Whole);
-        let read = self.run_in(object.bucket, move |store| object::read(store, &request)).await?;
+        let read = self.run_in(object.bucket, move |store| object::read(store, &request)).await;
+        let read = read.map_err(|error| missing(object, error))?;
         // What is read inline has a record.
         if let Some(rehash) =
             self.rehash.as_ref().filter(|_| whole && foreign::is_foreign(&read.attributes.etag))
@@ -317,9 +320,18 @@ impl PosixBackend {
     }
 }
 
-fn source(source: CopySource<'_>) -> Source {
+/// What is missing is the version, where one was asked for.
+fn missing(object: ObjectRef<'_>, error: BackendError) -> BackendError {
+    match (object.version, error) {
+        (VersionRef::Id(id), BackendError::NoSuchKey) => BackendError::NoSuchVersion(id.clone()),
+        (_, error) => error,
+    }
+}
+
+fn source(source: CopySource<'_>) -> Result<Source> {
     let CopySource { object, conditions } = source;
-    Source { bucket: object.bucket.clone(), key: object.key.as_str().to_owned(), conditions }
+    check_only_version(object)?;
+    Ok(Source { bucket: object.bucket.clone(), key: object.key.as_str().to_owned(), conditions })
 }
 
 fn upload_name(upload: UploadRef<'_>) -> UploadName {
@@ -379,6 +391,7 @@ impl Backend for PosixBackend {
     }
 
     async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
+        check_only_version(request.object)?;
         let target = self.target(cx, request.object, request.conditions);
         let delete = move |store: &Store| {
             object::delete(store, &target).map_err(|error| error.of_write(&target.conditions))
@@ -388,7 +401,7 @@ impl Backend for PosixBackend {
 
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
         let copy = Copy {
-            source: source(request.source),
+            source: source(request.source)?,
             target: self.target(cx, request.target, &request.conditions),
             target_key: request.target.key.as_str().to_owned(),
             metadata: request.metadata,
@@ -442,7 +455,7 @@ impl Backend for PosixBackend {
 
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
         let copy = CopyPart {
-            source: source(request.source),
+            source: source(request.source)?,
             range: request.range,
             upload: upload_name(request.upload),
             number: request.part_number,

@@ -253,14 +253,14 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
         let body = vec![1; if round % 2 == 0 { 10 } else { 300_000 }];
         let put = async {
             tokio::time::sleep(std::time::Duration::from_micros(500 * (round as u64 % 25))).await;
-            let object = ObjectRef { bucket: &bucket, key: &name };
+            let object = ObjectRef::current(&bucket, &name);
             let mut writer =
                 second.put_object(&cx, PutRequest { object, options: WriteOptions::default() }).await?;
             writer.write(body.clone().into()).await?;
             writer.commit(digests(&body)).await
         };
         let upload_key = key("upload");
-        let upload_object = ObjectRef { bucket: &bucket, key: &upload_key };
+        let upload_object = ObjectRef::current(&bucket, &upload_key);
         let id = first
             .create_upload(
                 &cx,
@@ -271,7 +271,7 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
             .id;
         let upload = backend::UploadRef { object: upload_object, id: &id };
         let (put, delete) = tokio::join!(put, first.delete_bucket(&cx, &bucket));
-        let object = ObjectRef { bucket: &bucket, key: &name };
+        let object = ObjectRef::current(&bucket, &name);
         let read = first
             .get_object(
                 &cx,

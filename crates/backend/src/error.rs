@@ -1,4 +1,4 @@
-use s3_types::{ChecksumAlgorithm, ChecksumType, Condition, Conditions};
+use s3_types::{ChecksumAlgorithm, ChecksumType, Condition, Conditions, VersionId};
 
 use crate::object::ObjectAttributes;
 
@@ -26,6 +26,12 @@ pub enum BackendError {
     /// No object with that key.
     #[error("no such key")]
     NoSuchKey,
+    /// The key has no version of that id.
+    #[error("no such version: {0}")]
+    NoSuchVersion(VersionId),
+    /// An id that no version here can have.
+    #[error("no version can have the id {0}")]
+    InvalidVersionId(VersionId),
     /// No such upload of that key.
     #[error("no such upload")]
     NoSuchUpload,
@@ -209,6 +215,8 @@ impl BackendError {
             | Self::BucketHoldsFiles
             | Self::NoSuchKey
             | Self::NoSuchUpload
+            | Self::NoSuchVersion(_)
+            | Self::InvalidVersionId(_)
             | Self::InvalidPart { .. }
             | Self::InvalidPartOrder
             | Self::PartTooSmall { .. }

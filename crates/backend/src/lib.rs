@@ -9,6 +9,7 @@ mod listing;
 mod object;
 mod read;
 mod upload;
+mod version;
 mod writer;
 
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub use error::{BackendError, Result};
 pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
 pub use object::{
     CopyRequest, CopySource, DeleteReceipt, DeleteRequest, ObjectAttributes, ObjectPart, ObjectRef,
-    PutRequest, WriteOptions, WriteReceipt,
+    PutRequest, VersionRef, WriteOptions, WriteReceipt,
 };
 pub use read::{FileStamp, ObjectBody, ObjectRead, ReadRequest, ReadSelector};
 pub use upload::{
@@ -29,6 +30,7 @@ pub use upload::{
     CreateUploadRequest, ListPartsQuery, ListUploadsQuery, NewUpload, PartPage, PartReceipt, PartSummary,
     PutPartRequest, UploadPage, UploadPosition, UploadReceipt, UploadRef, UploadSummary,
 };
+pub use version::check_only_version;
 pub use writer::{ObjectWriter, PartWriter};
 
 /// On whose behalf a storage call is made.
@@ -77,7 +79,7 @@ pub struct ListBucketsQuery {
 /// attributes that belong to its bytes; conditions are decided in the same step as the write; an
 /// error leaves nothing behind. A call that names a bucket which does not exist answers
 /// [`BackendError::NoSuchBucket`]; one that names an object which does not exist answers
-/// [`BackendError::NoSuchKey`].
+/// [`BackendError::NoSuchKey`], or [`BackendError::NoSuchVersion`] if it names a version of it.
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
     /// Buckets by name.

@@ -2,8 +2,24 @@ use std::sync::Arc;
 
 use s3_types::{
     BucketName, Checksum, ChecksumAlgorithm, ChecksumValue, Conditions, ETag, ObjectKey, ObjectMetadata,
-    Timestamp,
+    Timestamp, VersionId,
 };
+
+/// Which version of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum VersionRef<'a> {
+    /// The one that the key has now.
+    #[default]
+    Current,
+    /// The one of this id.
+    Id(&'a VersionId),
+}
+
+impl<'a> From<Option<&'a VersionId>> for VersionRef<'a> {
+    fn from(id: Option<&'a VersionId>) -> Self {
+        id.map_or(Self::Current, Self::Id)
+    }
+}
 
 /// Names an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +28,21 @@ pub struct ObjectRef<'a> {
     pub bucket: &'a BucketName,
     /// The key.
     pub key: &'a ObjectKey,
+    /// The version.
+    pub version: VersionRef<'a>,
+}
+
+impl<'a> ObjectRef<'a> {
+    /// What the key has now.
+    pub const fn current(bucket: &'a BucketName, key: &'a ObjectKey) -> Self {
+        Self { bucket, key, version: VersionRef::Current }
+    }
+
+    /// Another version of the same key.
+    #[must_use]
+    pub fn of(self, version: Option<&'a VersionId>) -> Self {
+        Self { version: version.into(), ..self }
+    }
 }
 
 /// One part of an object that was uploaded in parts.
@@ -40,6 +71,8 @@ pub struct ObjectAttributes {
     pub metadata: ObjectMetadata,
     /// Its parts in order, where it was uploaded in parts. Shared, since reads only look at it.
     pub parts: Option<Arc<[ObjectPart]>>,
+    /// Its version, where versions are kept.
+    pub version: Option<VersionId>,
 }
 
 /// What a write starts with.
@@ -73,6 +106,8 @@ pub struct WriteReceipt {
     pub last_modified: Timestamp,
     /// Its size.
     pub size_bytes: u64,
+    /// Its version, where versions are kept.
+    pub version: Option<VersionId>,
 }
 
 /// A delete.
@@ -85,10 +120,15 @@ pub struct DeleteRequest<'a> {
 }
 
 /// What a delete did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeleteReceipt {
     /// True if there was an object.
     pub existed: bool,
+    /// The version that was removed or, where versions are kept and none was named, the delete
+    /// marker that was made.
+    pub version: Option<VersionId>,
+    /// True if `version` is a delete marker.
+    pub delete_marker: bool,
 }
 
 /// What to copy from.

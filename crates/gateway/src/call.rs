@@ -66,7 +66,7 @@ impl<'a> Call<'a> {
     /// The object. Requests without one are not routed to operations that call this.
     pub fn object(&self) -> Result<ObjectRef<'a>> {
         match self.target {
-            Target::Object(bucket, key) => Ok(ObjectRef { bucket, key }),
+            Target::Object(bucket, key) => Ok(ObjectRef::current(bucket, key)),
             _ => Err(ErrorCode::InvalidURI.into()),
         }
     }

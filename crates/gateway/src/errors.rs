@@ -86,6 +86,12 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         )
         .detail("BucketName", bucket.unwrap_or_default()),
         B::NoSuchKey => S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default()),
+        B::NoSuchVersion(id) => S3Error::new(ErrorCode::NoSuchVersion)
+            .detail("Key", key.unwrap_or_default())
+            .detail("VersionId", id.as_str()),
+        B::InvalidVersionId(id) => {
+            S3Error::invalid_argument("versionId", id.as_str(), "Invalid version id specified")
+        }
         B::NoSuchUpload => ErrorCode::NoSuchUpload.into(),
         B::InvalidPart { part_number, etag } => {
             about_part(S3Error::new(ErrorCode::InvalidPart), part_number, etag)

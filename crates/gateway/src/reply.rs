@@ -3,6 +3,7 @@
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
+use s3_types::VersionId;
 use s3_wire::xml::Writer;
 
 use crate::body::{self, ResponseBody};
@@ -39,6 +40,13 @@ pub fn ok_entries<T>(
     let mut reply = ok_xml(String::new());
     *reply.body_mut() = body::entries(writer, entries.into_iter(), write);
     reply
+}
+
+/// Names the version of an object, where versions are kept.
+pub fn set_version(headers: &mut HeaderMap, version: Option<&VersionId>) {
+    if let Some(version) = version {
+        set(headers, "x-amz-version-id", version.as_str());
+    }
 }
 
 /// Sets a header to a value made of checked text; what no header can hold is left out.

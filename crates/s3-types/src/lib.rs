@@ -25,5 +25,5 @@ pub use digest::{Checksummer, Checksums, Digester, Digests, ETagSource};
 pub use etag::ETag;
 pub use jiff::Timestamp;
 pub use metadata::ObjectMetadata;
-pub use names::{BucketName, InvalidName, ObjectKey, UploadId};
+pub use names::{BucketName, InvalidName, ObjectKey, UploadId, VersionId};
 pub use range::{ByteRange, Resolved};

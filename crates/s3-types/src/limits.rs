@@ -2,6 +2,10 @@
 
 /// Longest object key, in UTF-8 bytes.
 pub const KEY_BYTES_MAX: usize = 1024;
+/// An upload id.
+pub const UPLOAD_ID_BYTES_MAX: usize = 1024;
+/// A version id.
+pub const VERSION_ID_BYTES_MAX: usize = 1024;
 /// Bucket names are 3 to 63 characters.
 pub const BUCKET_NAME_MIN: usize = 3;
 /// See [`BUCKET_NAME_MIN`].

@@ -1,6 +1,8 @@
 use std::fmt;
 
-use crate::limits::{BUCKET_NAME_MAX, BUCKET_NAME_MIN, KEY_BYTES_MAX};
+use crate::limits::{
+    BUCKET_NAME_MAX, BUCKET_NAME_MIN, KEY_BYTES_MAX, UPLOAD_ID_BYTES_MAX, VERSION_ID_BYTES_MAX,
+};
 
 /// Why a string is not a bucket name, key or upload id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,17 +110,10 @@ impl fmt::Display for ObjectKey {
 pub struct UploadId(Box<str>);
 
 impl UploadId {
-    /// Up to 128 characters of `A-Z a-z 0-9 - _`, so that an id is also a file name. What does not
-    /// look like this was never an id of ours (`NoSuchUpload`).
+    /// 1 to 1024 visible ASCII characters. What they mean, and which are none of its own, is for the
+    /// backend to say (`NoSuchUpload`): `..` and `a/b` are ids, too.
     pub fn new(id: &str) -> Result<Self, InvalidName> {
-        match id.len() {
-            0 => Err(InvalidName::Empty),
-            1..=128 if id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) => {
-                Ok(Self(id.into()))
-            }
-            1..=128 => Err(InvalidName::Malformed),
-            _ => Err(InvalidName::TooLong),
-        }
+        visible_ascii(id, UPLOAD_ID_BYTES_MAX).map(Self)
     }
 
     /// The id as text.
@@ -130,6 +125,43 @@ impl UploadId {
 impl fmt::Display for UploadId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// Names one version of an object. Made by a storage; opaque to clients, but for `null`: the version
+/// that an object has where versions are not kept.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VersionId(Box<str>);
+
+impl VersionId {
+    /// 1 to 1024 visible ASCII characters.
+    pub fn new(id: &str) -> Result<Self, InvalidName> {
+        visible_ascii(id, VERSION_ID_BYTES_MAX).map(Self)
+    }
+
+    /// True for `null`.
+    pub fn is_null(&self) -> bool {
+        &*self.0 == "null"
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for VersionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn visible_ascii(text: &str, bytes_max: usize) -> Result<Box<str>, InvalidName> {
+    match text.len() {
+        0 => Err(InvalidName::Empty),
+        length if length > bytes_max => Err(InvalidName::TooLong),
+        _ if !text.bytes().all(|byte| byte.is_ascii_graphic()) => Err(InvalidName::Malformed),
+        _ => Ok(text.into()),
     }
 }
 
@@ -163,6 +195,19 @@ mod tests {
             &"a".repeat(64),
         ] {
             assert!(BucketName::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ids_are_visible_ascii() {
+        for good in
+            ["null", "3sL4kqtJlcpXroDTDmJ+rmSpXd3dIbrHY+MTRCxf3vjVBH40Nr8X8gdRQBpUMLUo", &"a".repeat(1024)]
+        {
+            assert_eq!(VersionId::new(good).unwrap().as_str(), good);
+            assert_eq!(UploadId::new(good).unwrap().as_str(), good);
+        }
+        for bad in ["", "a b", "a\n", "\u{e9}", &"a".repeat(1025)] {
+            assert!(VersionId::new(bad).is_err() && UploadId::new(bad).is_err(), "{bad}");
         }
     }
 

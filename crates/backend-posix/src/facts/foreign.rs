@@ -81,6 +81,7 @@ pub(crate) fn attributes(info: &FileInfo, key: &str) -> ObjectAttributes {
         checksum: None,
         metadata: metadata(key),
         parts: None,
+        version: None,
     }
 }
 

@@ -61,6 +61,7 @@ mod tests {
             checksum: None,
             metadata: s3_types::ObjectMetadata::default(),
             parts: None,
+            version: None,
         };
         Predecessor::Object(identity_of(&attributes, facts.inode))
     }

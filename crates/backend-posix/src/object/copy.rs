@@ -111,7 +111,7 @@ fn record(digests: &Digests, metadata: ObjectMetadata) -> Record {
 
 fn receipt(digests: Digests, size_bytes: u64, modified_ns: i128) -> WriteReceipt {
     let last_modified = file_info::timestamp(modified_ns);
-    WriteReceipt { etag: digests.etag, checksum: digests.checksum, last_modified, size_bytes }
+    WriteReceipt { etag: digests.etag, checksum: digests.checksum, last_modified, size_bytes, version: None }
 }
 
 /// The digests of a range of the source, where they are known without reading it: it is the whole,

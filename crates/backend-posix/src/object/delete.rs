@@ -34,7 +34,7 @@ pub(crate) fn delete(store: &Store, target: &Target) -> Result<DeleteReceipt> {
         {
             note.remove();
         }
-        Ok(DeleteReceipt { existed })
+        Ok(DeleteReceipt { existed, version: None, delete_marker: false })
     })
 }
 

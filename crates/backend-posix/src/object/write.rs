@@ -101,7 +101,7 @@ fn finish<'s>(
     let record = Record { etag: Some(etag.clone()), checksum, ..Record::default() };
     let stamp = destination.publish(store, stage, record).map_err(|error| destination.told(error))?;
     let last_modified = file_info::timestamp(stamp.modified_ns);
-    Ok(WriteReceipt { etag, checksum, last_modified, size_bytes: stamp.size_bytes })
+    Ok(WriteReceipt { etag, checksum, last_modified, size_bytes: stamp.size_bytes, version: None })
 }
 
 /// Bytes of bodies that are held in memory, counted for the whole process.

@@ -77,6 +77,7 @@ impl Record {
             checksum: self.checksum,
             metadata: self.metadata,
             parts: self.parts,
+            version: None,
         })
     }
 

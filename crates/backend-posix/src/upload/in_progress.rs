@@ -14,7 +14,7 @@ use crate::error::{Fail, Op};
 use crate::fs::locking::try_lock_file;
 use crate::fs::{files, removing, resolve};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
-use crate::layout::uploads::{DESCRIPTION, UPLOADS};
+use crate::layout::uploads::{DESCRIPTION, UPLOADS, is_id};
 use crate::record::{self, Record};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::lock::{Lock, lock_file};
@@ -51,8 +51,12 @@ impl Upload {
             .ok_or(BackendError::NoSuchUpload)
     }
 
-    /// Opens an upload, whatever its key.
+    /// Opens an upload, whatever its key; `None` for what can't be an id of ours, such as `..`: here
+    /// ids are names of directories.
     pub fn open_id(bucket: &Bucket<'_>, id: &str) -> Result<Option<Self>> {
+        if !is_id(id) {
+            return Ok(None);
+        }
         let own_path = join(UPLOADS, id);
         let fd = match bucket.own_existing(&own_path) {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),

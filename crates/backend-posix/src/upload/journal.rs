@@ -31,6 +31,7 @@ pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<Wri
                 checksum: attributes.checksum,
                 last_modified: attributes.last_modified,
                 size_bytes: attributes.size_bytes,
+                version: None,
             }))
         }
         Ok(_) | Err(BackendError::NoSuchKey) => Ok(None),

@@ -34,5 +34,6 @@ pub(super) fn answer(record: Record) -> Option<WriteReceipt> {
         checksum: record.checksum,
         last_modified: file_info::timestamp(i128::from(record.time_ns?)),
         size_bytes: record.size_bytes?,
+        version: None,
     })
 }

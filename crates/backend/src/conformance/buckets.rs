@@ -15,7 +15,7 @@ pub async fn bucket_life(backend: &Arc<dyn Backend>) {
     let cx = Context::default();
     let bucket = BucketName::new("conformance-life").unwrap();
     let name = key("a");
-    let object = crate::ObjectRef { bucket: &bucket, key: &name };
+    let object = crate::ObjectRef::current(&bucket, &name);
     let none = Conditions::default();
 
     assert!(matches!(backend.head_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));

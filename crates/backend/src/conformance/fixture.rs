@@ -84,7 +84,7 @@ impl Fixture {
 
     /// Names an object.
     pub fn object<'a>(&'a self, key: &'a ObjectKey) -> ObjectRef<'a> {
-        ObjectRef { bucket: &self.bucket, key }
+        ObjectRef::current(&self.bucket, key)
     }
 
     /// PutObject, in chunks of 100,000 bytes.

@@ -21,10 +21,13 @@ pub use copies::{copies, copy_conditions};
 pub use fixture::{Fixture, collect, digests, if_absent, if_match, key, names};
 pub use listing::{listing, listing_pages, odd_keys};
 pub use objects::{
-    bodies, conditional_reads, conditional_writes, deletes, directory_objects, ranges, shared_names,
+    bodies, conditional_reads, conditional_writes, deletes, directory_objects, only_versions, ranges,
+    shared_names,
 };
 pub use races::{one_winner, readers_see_one_version};
-pub use uploads::{upload_checks, upload_conditions, upload_life, upload_listing, upload_patterns};
+pub use uploads::{
+    strange_upload_ids, upload_checks, upload_conditions, upload_life, upload_listing, upload_patterns,
+};
 
 /// Runs all of it; for `deep_too` see [`odd_keys`].
 pub async fn run(backend: Arc<dyn Backend>, deep_too: bool) {
@@ -39,6 +42,7 @@ pub async fn run(backend: Arc<dyn Backend>, deep_too: bool) {
     deletes(&backend).await;
     directory_objects(&backend).await;
     shared_names(&backend).await;
+    only_versions(&backend).await;
     odd_keys(&backend, deep_too).await;
     listing(&backend).await;
     listing_pages(&backend).await;
@@ -49,6 +53,7 @@ pub async fn run(backend: Arc<dyn Backend>, deep_too: bool) {
     upload_conditions(&backend).await;
     upload_patterns(&backend).await;
     upload_listing(&backend).await;
+    strange_upload_ids(&backend).await;
     one_winner(&backend).await;
     readers_see_one_version(&backend).await;
 }

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use s3_types::{ByteRange, Condition, Conditions, ETag, ETagCondition, IfRange, Timestamp};
+use s3_types::{ByteRange, Condition, Conditions, ETag, ETagCondition, IfRange, Timestamp, VersionId};
 
 use super::fixture::{Fixture, assert_failed, collect, digests, full_metadata, if_absent, if_match, key};
-use crate::{Backend, BackendError, ObjectBody, PutRequest, ReadSelector, WriteOptions};
+use crate::{
+    Backend, BackendError, CopyRequest, CopySource, DeleteRequest, ObjectBody, PutRequest, ReadRequest,
+    ReadSelector, WriteOptions,
+};
 
 /// Bodies of all sizes come back as they went, with what was attached; a writer that is dropped
 /// leaves nothing.
@@ -263,5 +266,48 @@ pub async fn shared_names(backend: &Arc<dyn Backend>) {
             }
         }
     }
+    fixture.finish().await;
+}
+
+/// A storage without versions has one of each object, `null`, and knows no other id.
+pub async fn only_versions(backend: &Arc<dyn Backend>) {
+    let fixture = Fixture::new(backend, "only-versions").await;
+    fixture.put("a", b"only").await;
+    let (name, missing) = (key("a"), key("missing"));
+    let (null, other) = (VersionId::new("null").unwrap(), VersionId::new("3sL4kqtJlcpXroDTDmJ").unwrap());
+    let conditions = &Conditions::default();
+    let read = async |name, version| {
+        let object = fixture.object(name).of(Some(version));
+        let request = ReadRequest { object, selector: ReadSelector::Whole, conditions };
+        let read = backend.get_object(&fixture.cx, request).await?;
+        backend.head_object(&fixture.cx, request).await.map(|_| read)
+    };
+    assert_eq!(collect(read(&name, &null).await.unwrap().body).await, b"only");
+    assert!(matches!(read(&name, &other).await, Err(BackendError::InvalidVersionId(id)) if id == other));
+    assert!(matches!(read(&missing, &null).await, Err(BackendError::NoSuchVersion(id)) if id == null));
+    let copy = async |version| {
+        let request = CopyRequest {
+            source: CopySource {
+                object: fixture.object(&name).of(Some(version)),
+                conditions: conditions.clone(),
+            },
+            target: fixture.object(&missing),
+            metadata: None,
+            website_redirect_location: None,
+            checksum_algorithm: None,
+            conditions: conditions.clone(),
+        };
+        backend.copy_object(&fixture.cx, request).await
+    };
+    assert!(matches!(copy(&other).await, Err(BackendError::InvalidVersionId(id)) if id == other));
+    assert_eq!(copy(&null).await.unwrap().version, None);
+    let delete = async |version| {
+        let request = DeleteRequest { object: fixture.object(&name).of(Some(version)), conditions };
+        backend.delete_object(&fixture.cx, request).await
+    };
+    assert!(matches!(delete(&other).await, Err(BackendError::InvalidVersionId(id)) if id == other));
+    assert_eq!(fixture.get("a").await.as_deref(), Some(&b"only"[..]));
+    assert!(delete(&null).await.unwrap().existed);
+    assert_eq!(fixture.keys().await, ["missing"]);
     fixture.finish().await;
 }

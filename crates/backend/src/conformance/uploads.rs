@@ -422,3 +422,33 @@ pub async fn upload_listing(backend: &Arc<dyn Backend>) {
     assert!(list("", None, None, 9).await.uploads.is_empty());
     fixture.finish().await;
 }
+
+/// An id is any text. What names no upload names nothing else either: no directory above, no file of
+/// another upload.
+pub async fn strange_upload_ids(backend: &Arc<dyn Backend>) {
+    let fixture = Fixture::new(backend, "strange-ids").await;
+    let upload = Upload::new(&fixture, "a", NewUpload::default()).await;
+    let part = upload.put(1, b"part").await;
+    let within = format!("{}/1", upload.id);
+    let beside = format!("./{}", upload.id);
+    for id in ["..", ".", "../uploads", "a/b", "/", "upload", &within, &beside, &"a".repeat(1024)] {
+        let id = UploadId::new(id).unwrap();
+        let strange = Upload { fixture: &fixture, key: key("a"), id, chosen: None };
+        let (cx, upload) = (&fixture.cx, strange.name());
+        let missing = |outcome: Result<()>| {
+            assert!(matches!(outcome, Err(BackendError::NoSuchUpload)), "{}: {outcome:?}", strange.id);
+        };
+        let request = PutPartRequest { upload, part_number: 1, size_hint: None, checksum: None };
+        missing(backend.put_part(cx, request).await.map(|_| ()));
+        missing(strange.complete(std::slice::from_ref(&part)).await.map(|_| ()));
+        missing(strange.parts(0, 1).await.map(|_| ()));
+        missing(backend.abort_upload(cx, AbortRequest { upload, if_initiated: None }).await);
+        let start = UploadPosition::AfterUpload { key: "a".to_owned(), id: strange.id.clone() };
+        let (bucket, start) = (&fixture.bucket, Some(&start));
+        let query = ListUploadsQuery { bucket, prefix: "", delimiter: None, start, max_items: 1 };
+        let listed = backend.list_uploads(cx, &query).await;
+        assert!(matches!(listed, Err(BackendError::InvalidUploadMarker)), "{listed:?}");
+    }
+    upload.complete(&[part]).await.unwrap();
+    fixture.finish().await;
+}

@@ -1,20 +1,21 @@
 use backend::{ReadRequest, ReadSelector};
-use s3_types::Conditions;
+use s3_types::{Conditions, VersionId};
 use s3_wire::Result;
 use s3_wire::unset::UnsetRequest;
 
 use super::handler::Handler;
-use super::version::check_version;
+use super::version::version_id;
 use crate::call::Call;
 use crate::reply::{self, Reply};
 
 /// A read of configuration that nobody can have set.
-pub struct Unset;
+pub struct Unset {
+    version: Option<VersionId>,
+}
 
 impl<'a> Handler<'a> for Unset {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        check_version(call.query.get("versionId"))?;
-        Ok(Self)
+        Ok(Self { version: version_id(call.query.get("versionId"))? })
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
@@ -25,10 +26,10 @@ impl<'a> Handler<'a> for Unset {
             bucket: bucket.as_str(),
             owner: call.owner(),
         };
-        if request.asks_for_object() {
+        if request.asks_for_object() || self.version.is_some() {
             let none = Conditions::default();
-            let read =
-                ReadRequest { object: call.object()?, selector: ReadSelector::Whole, conditions: &none };
+            let object = call.object()?.of(self.version.as_ref());
+            let read = ReadRequest { object, selector: ReadSelector::Whole, conditions: &none };
             backend.head_object(&cx, read).await.map_err(call.failed())?;
         } else {
             backend.head_bucket(&cx, bucket).await.map_err(call.failed())?;

@@ -1,11 +1,13 @@
+use s3_types::VersionId;
 use s3_wire::{Result, S3Error};
 
-/// Versions do not exist yet: only `null` names one (any object); another id is one that was never
-/// given out.
-pub fn check_version(version_id: Option<&str>) -> Result<()> {
-    match version_id {
-        None | Some("null") => Ok(()),
-        Some("") => Err(S3Error::invalid_argument("versionId", "", "Version id cannot be the empty string")),
-        Some(other) => Err(S3Error::invalid_argument("versionId", other, "Invalid version id specified")),
-    }
+/// The version that a parameter `versionId` names; `None` for what the key has now.
+pub fn version_id(text: Option<&str>) -> Result<Option<VersionId>> {
+    let Some(text) = text else { return Ok(None) };
+    let message = match VersionId::new(text) {
+        Ok(id) => return Ok(Some(id)),
+        Err(_) if text.is_empty() => "Version id cannot be the empty string",
+        Err(_) => "Invalid version id specified",
+    };
+    Err(S3Error::invalid_argument("versionId", text, message))
 }

@@ -1,6 +1,6 @@
 use backend::{ObjectAttributes, ObjectPart, ReadRequest, ReadSelector};
 use iam::Permission;
-use s3_types::{Checksum, ChecksumType, S3Action};
+use s3_types::{Checksum, ChecksumType, S3Action, VersionId};
 use s3_wire::headers::{AttributesRequest, no_attributes, read_conditions};
 use s3_wire::xml::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
 use s3_wire::{Result, time};
@@ -8,16 +8,20 @@ use s3_wire::{Result, time};
 use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::ops::object::get::read_error;
-use crate::ops::version::check_version;
+use crate::ops::version::version_id;
 use crate::reply::{self, Reply};
 
 /// GetObjectAttributes.
-pub struct GetObjectAttributes(AttributesRequest);
+pub struct GetObjectAttributes {
+    version: Option<VersionId>,
+    asked: AttributesRequest,
+}
 
 impl<'a> Handler<'a> for GetObjectAttributes {
     fn parse(call: &Call<'a>) -> Result<Self> {
-        check_version(call.query.get("versionId"))?;
-        AttributesRequest::parse(call.headers)?.ok_or_else(no_attributes).map(Self)
+        let version = version_id(call.query.get("versionId"))?;
+        let asked = AttributesRequest::parse(call.headers)?.ok_or_else(no_attributes)?;
+        Ok(Self { version, asked })
     }
 
     fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
@@ -28,8 +32,8 @@ impl<'a> Handler<'a> for GetObjectAttributes {
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Reply> {
-        let object = call.object()?;
-        let asked = self.0;
+        let object = call.object()?.of(self.version.as_ref());
+        let asked = self.asked;
         let conditions = read_conditions(call.headers, call.cx.now);
         let request = ReadRequest { object, selector: ReadSelector::Whole, conditions: &conditions };
         let (backend, cx) = (call.backend(), call.backend_context());

@@ -3,7 +3,7 @@ use backend::{
     WriteReceipt,
 };
 use iam::Permission;
-use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata, S3Action};
+use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata, S3Action, VersionId};
 use s3_wire::headers::{
     CopySourceRef, MetadataDirective, copy_checksum, copy_source, copy_source_conditions, metadata_directive,
     object_metadata, redirect_location, write_conditions,
@@ -15,7 +15,7 @@ use crate::call::Call;
 use crate::errors::{copy_onto_itself, from_backend};
 use crate::ops::handler::Handler;
 use crate::ops::slow;
-use crate::ops::version::check_version;
+use crate::ops::version::version_id;
 use crate::reply::Reply;
 
 /// CopyObject.
@@ -58,7 +58,7 @@ impl<'a> Handler<'a> for CopyObject {
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
         let (backend, cx) = (call.gateway.backend.clone(), call.backend_context());
         let work = async move {
-            let target = ObjectRef { bucket: &bucket, key: &key };
+            let target = ObjectRef::current(&bucket, &key);
             let target_has_conditions = !self.conditions.is_empty();
             let request = CopyRequest {
                 source: self.source.for_backend(),
@@ -100,6 +100,7 @@ impl CopyObject {
 /// What a copy reads.
 pub struct Source {
     object: CopySourceRef,
+    version: Option<VersionId>,
     conditions: Conditions,
 }
 
@@ -107,8 +108,8 @@ impl Source {
     /// The source that the headers name, with their conditions on it.
     pub fn parse(call: &Call<'_>) -> Result<Self> {
         let object = copy_source(call.headers)?;
-        check_version(object.version_id.as_deref())?;
-        Ok(Self { object, conditions: copy_source_conditions(call.headers, call.cx.now)? })
+        let version = version_id(object.version_id.as_deref())?;
+        Ok(Self { object, version, conditions: copy_source_conditions(call.headers, call.cx.now)? })
     }
 
     /// What reading it takes.
@@ -158,6 +159,6 @@ impl Source {
     }
 
     fn reference(&self) -> ObjectRef<'_> {
-        ObjectRef { bucket: &self.object.bucket, key: &self.object.key }
+        ObjectRef::current(&self.object.bucket, &self.object.key).of(self.version.as_ref())
     }
 }

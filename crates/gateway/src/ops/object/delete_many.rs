@@ -1,7 +1,7 @@
-use backend::{DeleteRequest, ObjectRef};
+use backend::{BackendError, DeleteRequest, ObjectRef};
 use futures_util::stream::{self, StreamExt as _};
 use iam::Permission;
-use s3_types::{BucketName, S3Action};
+use s3_types::{BucketName, S3Action, VersionId};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::xml::{DeleteEntry, DeleteObjectsRequest, DeleteOutcome, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
@@ -64,15 +64,18 @@ impl<'a> Handler<'a> for DeleteObjects {
 async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -> Result<()> {
     let key = entry.key.as_ref().map_err(|none| S3Error::new(none.code))?;
     // Any id that is none we gave: DeleteObject is stricter.
-    if entry.version_id.as_deref().is_some_and(|id| id != "null") {
-        return Err(ErrorCode::NoSuchVersion.into());
-    }
-    let object = ObjectRef { bucket, key };
+    let no_such_version = || S3Error::new(ErrorCode::NoSuchVersion);
+    let version = entry.version_id.as_deref().map(VersionId::new).transpose();
+    let version = version.map_err(|_| no_such_version())?;
+    let object = ObjectRef::current(bucket, key).of(version.as_ref());
     call.authorize(&Permission { action: S3Action::DeleteObject, bucket: Some(bucket), key: Some(key) })
         .await?;
     let request = DeleteRequest { object, conditions: &entry.conditions };
     let deleted = call.backend().delete_object(&call.backend_context(), request).await;
     deleted.map(drop).map_err(|error| {
+        if matches!(error, BackendError::InvalidVersionId(_)) {
+            return no_such_version();
+        }
         let error = from_backend(error, Some(bucket.as_str()), Some(key.as_str()));
         call.site().log(&error);
         error

@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ReadRequest, ReadSelector};
 use http::{HeaderMap, StatusCode, header};
-use s3_types::{Checksum, ChecksumType, Conditions};
+use s3_types::{Checksum, ChecksumType, Conditions, VersionId};
 use s3_wire::headers::{
     ObjectHeaders, ResponseOverrides, Selection, checksum_mode_enabled, content_range, read_conditions,
     selection,
@@ -12,7 +12,7 @@ use s3_wire::{ErrorCode, Result, S3Error};
 use crate::body::ResponseBody;
 use crate::call::Call;
 use crate::ops::handler::Handler;
-use crate::ops::version::check_version;
+use crate::ops::version::version_id;
 use crate::reply::{self, Reply};
 
 /// GetObject.
@@ -23,6 +23,7 @@ pub struct HeadObject(ReadArguments);
 
 /// What GetObject and HeadObject have in common.
 struct ReadArguments {
+    version: Option<VersionId>,
     selector: ReadSelector,
     range: Option<String>,
     conditions: Conditions,
@@ -32,7 +33,7 @@ struct ReadArguments {
 
 impl ReadArguments {
     fn parse(call: &Call<'_>) -> Result<Self> {
-        check_version(call.query.get("versionId"))?;
+        let version = version_id(call.query.get("versionId"))?;
         let signed = !call.requester.is_anonymous();
         let (selector, range) = match selection(call.headers, call.query)? {
             Selection::Whole => (ReadSelector::Whole, None),
@@ -40,6 +41,7 @@ impl ReadArguments {
             Selection::Part(number) => (ReadSelector::Part(number), None),
         };
         Ok(Self {
+            version,
             selector,
             range,
             conditions: read_conditions(call.headers, call.cx.now),
@@ -49,7 +51,11 @@ impl ReadArguments {
     }
 
     fn request<'a>(&'a self, object: ObjectRef<'a>) -> ReadRequest<'a> {
-        ReadRequest { object, selector: self.selector, conditions: &self.conditions }
+        ReadRequest {
+            object: object.of(self.version.as_ref()),
+            selector: self.selector,
+            conditions: &self.conditions,
+        }
     }
 
     fn error(&self, call: &Call<'_>, error: BackendError) -> Result<Reply> {
@@ -88,6 +94,7 @@ impl ReadArguments {
             parts_count: attributes.parts.as_ref().filter(|_| part).map(|parts| parts.len()),
         };
         object.append_to(headers);
+        reply::set_version(headers, attributes.version.as_ref());
         self.overrides.apply(headers);
         if let Some(range) = range {
             reply::set(headers, "content-range", content_range(range, attributes.size_bytes));
@@ -114,10 +121,6 @@ impl ReadArguments {
 pub fn read_error(call: &Call<'_>, error: BackendError) -> Result<Reply> {
     match error {
         BackendError::NotModified(attributes) => Ok(not_modified(&attributes)),
-        // What is missing is the version that was asked for.
-        BackendError::NoSuchKey if call.query.has("versionId") => Err(S3Error::new(ErrorCode::NoSuchVersion)
-            .detail("Key", call.object()?.key.as_str())
-            .detail("VersionId", call.query.get("versionId").unwrap_or_default())),
         error => Err(call.failed()(error)),
     }
 }

@@ -51,6 +51,7 @@ impl<'a> Handler<'a> for PutObject {
 fn reply_to_write(receipt: &WriteReceipt) -> Reply {
     let mut reply = reply::empty(StatusCode::OK);
     reply_headers(&mut reply, &receipt.etag, receipt.checksum.as_ref());
+    reply::set_version(reply.headers_mut(), receipt.version.as_ref());
     reply
 }
 
@@ -59,5 +60,29 @@ pub fn reply_headers(reply: &mut Reply, etag: &ETag, checksum: Option<&Checksum>
     reply.headers_mut().insert(http::header::ETAG, etag_value(etag));
     if let Some(checksum) = checksum {
         append_checksum(reply.headers_mut(), checksum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use s3_types::{Timestamp, VersionId};
+
+    use super::*;
+
+    #[test]
+    fn a_version_is_named_where_versions_are_kept() {
+        let version = VersionId::new("3sL4kqtJlcpXroDTDmJ").unwrap();
+        let receipt = WriteReceipt {
+            etag: ETag::Md5([0; 16]),
+            checksum: None,
+            last_modified: Timestamp::UNIX_EPOCH,
+            size_bytes: 0,
+            version: None,
+        };
+        let named =
+            |receipt: &WriteReceipt| reply_to_write(receipt).headers().get("x-amz-version-id").cloned();
+        assert_eq!(named(&receipt), None);
+        let receipt = WriteReceipt { version: Some(version), ..receipt };
+        assert_eq!(named(&receipt).unwrap(), "3sL4kqtJlcpXroDTDmJ");
     }
 }

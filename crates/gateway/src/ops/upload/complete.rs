@@ -49,7 +49,7 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
         let (backend, cx, location) = (call.gateway.backend.clone(), call.backend_context(), location(&call));
         let failed = call.failed_later();
         let work = async move {
-            let upload = UploadRef { object: ObjectRef { bucket: &bucket, key: &key }, id: &self.id };
+            let upload = UploadRef { object: ObjectRef::current(&bucket, &key), id: &self.id };
             let receipt =
                 backend.complete_upload(&cx, CompleteRequest { upload, complete }).await.map_err(failed)?;
             let result = CompleteUploadResult {

@@ -41,7 +41,7 @@ impl<'a> Handler<'a> for UploadPartCopy {
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
         let (backend, cx) = (call.gateway.backend.clone(), call.backend_context());
         let work = async move {
-            let target = ObjectRef { bucket: &bucket, key: &key };
+            let target = ObjectRef::current(&bucket, &key);
             let request = CopyPartRequest {
                 source: self.source.for_backend(),
                 range: self.range.clone(),
