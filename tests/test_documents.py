@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from support import checksums
 from support.server import REPOSITORY
 
+FORMAT = REPOSITORY / "docs" / "FORMAT.md"
 PAGES = [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md"), REPOSITORY / "tests" / "README.md"]
 
 
@@ -42,3 +44,41 @@ def test_the_readme_leads_to_each_page_in_few_steps():
             path for page in ahead for path, _ in links(page) if path.suffix == ".md" and path not in seen
         ]
     assert {page for page in PAGES if page.is_relative_to(REPOSITORY / "docs")} <= seen | set(ahead)
+
+
+def section(page: Path, heading: str) -> str:
+    """What stands below a heading, up to the next."""
+    return re.split(rf"^#+ {heading}$", page.read_text(), flags=re.MULTILINE)[1].partition("\n#")[0]
+
+
+def sources(name: str) -> list[Path]:
+    """The source files of the crates whose path ends so."""
+    return [path for path in REPOSITORY.glob("crates/*/src/**/*.rs") if path.as_posix().endswith("/" + name)]
+
+
+def test_the_format_names_files_that_are_there():
+    named = set(re.findall(r"`([\w/]+\.rs)`", FORMAT.read_text()))
+    assert len(named) > 20
+    assert [name for name in sorted(named) if not sources(name)] == []
+
+
+def test_the_format_has_the_numbers_of_the_code():
+    """Fields, algorithms and content types: numbers that are on disk."""
+    [codec] = sources("codec.rs")
+    tags = re.findall(r"^    pub const (\w+): u8 = (\d+);", codec.read_text(), re.MULTILINE)
+    fields = re.findall(r"^\| (\d+) \| ([A-Z]\w+) \|", section(FORMAT, "Records"), re.MULTILINE)
+    assert [(name, number) for number, name in fields] == tags
+
+    [checksum] = sources("s3-types/src/checksum.rs")
+    variants = re.findall(r"^    (\w+) = (\d+),", checksum.read_text(), re.MULTILINE)
+    algorithms = re.findall(r"^\| (\d+) \| (\w+) \| (\d+) \|", section(FORMAT, "Algorithms"), re.MULTILINE)
+    assert [(name.lower(), number) for number, name, _ in algorithms] == [
+        (variant.lower(), number) for variant, number in variants
+    ]
+    for _, name, length in algorithms:
+        assert len(checksums.digest(name, b"")) == int(length), name
+
+    [content_types] = sources("content_types.rs")
+    common = re.findall(r'^    "(.+)",$', content_types.read_text(), re.MULTILINE)
+    told = re.findall(r"^ *(\d+) (.+)$", section(FORMAT, "Common content types"), re.MULTILINE)
+    assert told == [(str(number), name) for number, name in enumerate(common)]
