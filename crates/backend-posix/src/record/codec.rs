@@ -345,4 +345,6 @@ fn text(bytes: &[u8]) -> Option<String> {
 }
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod tests;

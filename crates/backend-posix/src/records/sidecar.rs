@@ -416,4 +416,6 @@ fn give_away(bucket: &Bucket<'_>, directory: impl AsFd, made: impl AsFd) -> Io<(
 }
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod tests;
