@@ -89,8 +89,26 @@ def test_what_was_read(bucket, log):
     found = [line_of(log, answer.headers["x-amz-request-id"]) for answer in (whole, part, head, missing)]
     assert [line["operation"] for line in found] == ["GetObject", "GetObject", "HeadObject", "GetObject"]
     assert [line["bytes_out"] for line in found] == [MIB, 5, 0, len(missing.body)]
-    assert [line.get("object_bytes") for line in found[:3]] == [MIB, MIB, MIB]
+    assert [line.get("object_bytes") for line in found] == [MIB, MIB, MIB, None]
     assert found[3]["status"] == 404 and found[3]["error"] == "NoSuchKey"
+
+
+def test_what_was_made_of_other_objects(bucket, log):
+    bucket.put("key", pattern(MIB))
+    source = {"x-amz-copy-source": f"{bucket.name}/key"}
+    copied = bucket.raw.request("PUT", bucket.path("copy"), headers=source)
+    upload = bucket.create_upload("parts")
+    parts = [(1, bucket.put_part("parts", upload, 1, pattern(5 * MIB)).etag)]
+    parts.append((2, bucket.put_part("parts", upload, 2, b"end").etag))
+    completed = bucket.complete("parts", upload, parts)
+    gone = bucket.delete("key")
+    found = [line_of(log, answer.headers["x-amz-request-id"]) for answer in (copied, completed, gone)]
+    assert [line["operation"] for line in found] == [
+        "CopyObject",
+        "CompleteMultipartUpload",
+        "DeleteObject",
+    ]
+    assert [line.get("object_bytes") for line in found] == [MIB, 5 * MIB + 3, None]
 
 
 def test_a_download_that_is_broken_off(bucket, log):

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, REFERER, USER_AGENT};
+use http::StatusCode;
+use http::header::{AUTHORIZATION, HOST, REFERER, USER_AGENT};
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, StatusCode};
 use iam::{Identity, Requester};
 use memchr::{memchr, memchr_iter, memchr2, memrchr};
 use percent_encoding::percent_decode;
@@ -15,7 +15,6 @@ use s3_types::Timestamp;
 use s3_wire::ErrorCode;
 use s3_wire::honoured::Signed;
 use s3_wire::limits::TARGET_BYTES_MAX;
-use s3_wire::operation::Operation;
 
 use crate::limits::{ACCESS_LOG_FIELD_BYTES_MAX, ACCESS_LOG_METHOD_BYTES_MAX};
 use crate::peer::Peer;
@@ -175,22 +174,6 @@ pub struct Headers<'a> {
     is_sigv2: bool,
 }
 
-/// The bytes of the whole object that an answer is about, or that a request brought.
-pub fn object_bytes(operation: Option<Operation>, request: &HeaderMap, answer: &HeaderMap) -> Option<u64> {
-    let number = |headers: &HeaderMap, name: http::HeaderName| headers.get(name)?.to_str().ok()?.parse().ok();
-    match operation? {
-        Operation::GetObject | Operation::HeadObject => match answer.get(http::header::CONTENT_RANGE) {
-            Some(range) => range.to_str().ok()?.rsplit_once('/')?.1.parse().ok(),
-            None => number(answer, CONTENT_LENGTH),
-        },
-        Operation::PutObject | Operation::UploadPart => {
-            let decoded = http::HeaderName::from_static("x-amz-decoded-content-length");
-            number(request, decoded).or_else(|| number(request, CONTENT_LENGTH))
-        }
-        _ => None,
-    }
-}
-
 /// Parameters whose values would let a reader of the log do as the client did, or read what it
 /// encrypted.
 const SECRET: [&[u8]; 5] = [
@@ -234,8 +217,9 @@ fn secret_name(parameter: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 pub mod tests {
-    use http::{HeaderValue, Request};
+    use http::Request;
     use s3_wire::Target;
+    use s3_wire::operation::Operation;
 
     use super::*;
     use crate::trace_context::{SpanId, TraceId};
@@ -354,24 +338,5 @@ pub mod tests {
             let request = Request::builder().uri(uri).header("host", host).body(()).unwrap();
             with_line_of(request, |line| assert_eq!(line.headers().host, Some(told.as_bytes())));
         }
-    }
-
-    #[test]
-    fn sizes() {
-        let headers = |pairs: &[(&'static str, &'static str)]| -> HeaderMap {
-            pairs
-                .iter()
-                .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)))
-                .collect()
-        };
-        let (get, put) = (Some(Operation::GetObject), Some(Operation::PutObject));
-        let none = HeaderMap::new();
-        let part = headers(&[("content-range", "bytes 0-4/9000"), ("content-length", "5")]);
-        assert_eq!(object_bytes(get, &none, &part), Some(9000));
-        assert_eq!(object_bytes(get, &none, &headers(&[("content-length", "5")])), Some(5));
-        let framed = headers(&[("content-length", "90"), ("x-amz-decoded-content-length", "5")]);
-        assert_eq!(object_bytes(put, &framed, &none), Some(5));
-        assert_eq!(object_bytes(Some(Operation::ListObjectsV2), &framed, &part), None);
-        assert_eq!(object_bytes(None, &framed, &part), None);
     }
 }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::HeaderMap;
 use http::request::Parts;
 use s3_types::Timestamp;
 use s3_wire::operation::Operation;
 
 use crate::access_log::AccessLog;
-use crate::line::{Line, object_bytes};
+use crate::line::Line;
 use crate::metrics::{Metrics, Outcome};
 use crate::peer::Peer;
 use crate::request::{Answered, Known, RequestContext};
@@ -60,35 +59,24 @@ struct Details {
     peer: Peer,
     head: Parts,
     known: Known,
-    object_bytes: Option<u64>,
     answered_after: Duration,
 }
 
 impl Report {
-    /// Of a request with this head, to which an answer with these `headers` is on its way.
+    /// Of a request with this head, to which an answer is on its way.
     pub fn new(
         observers: &Arc<Observers>,
         cx: &mut RequestContext,
         head: Parts,
         known: Known,
         answered: Answered,
-        headers: &HeaderMap,
     ) -> Self {
         let operation = known.operation;
         let trace = cx.trace.take();
         let is_told = trace.as_ref().is_some_and(|context| context.sampled);
         let details = (is_told || observers.access_log.is_some()).then(|| {
-            let object_bytes = object_bytes(operation, &head.headers, headers);
             let answered_after = cx.started.elapsed();
-            Box::new(Details {
-                time: cx.now,
-                id: cx.id,
-                peer: cx.peer,
-                head,
-                known,
-                object_bytes,
-                answered_after,
-            })
+            Box::new(Details { time: cx.now, id: cx.id, peer: cx.peer, head, known, answered_after })
         });
         Self {
             observers: Arc::clone(observers),
@@ -133,7 +121,7 @@ impl Drop for Report {
             code,
             bytes_in,
             bytes_out,
-            object_bytes: details.object_bytes,
+            object_bytes: details.known.effects.so_far().and_then(|did| did.object_bytes),
             answered: details.answered_after,
             elapsed,
             trace: self.trace.as_deref(),

@@ -12,6 +12,7 @@ use s3_wire::operation::Operation;
 use s3_wire::{ErrorCode, Target};
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::effects::Effects;
 use crate::peer::Peer;
 use crate::request_id::RequestId;
 use crate::trace_context::SpanContext;
@@ -51,6 +52,8 @@ pub struct Known {
     pub requester: Option<Requester>,
     /// How they signed.
     pub signed: Option<Signed>,
+    /// What was done.
+    pub effects: Effects,
 }
 
 /// What a request was answered.

@@ -4,7 +4,7 @@ use std::future::Future;
 use s3_wire::Result;
 
 use crate::call::Call;
-use crate::reply::Reply;
+use crate::outcome::Outcome;
 
 /// What performs an operation: typed input, what it needs to be allowed, and the work.
 pub trait Handler<'a>: Sized + Send {
@@ -21,5 +21,5 @@ pub trait Handler<'a>: Sized + Send {
     }
 
     /// Does the work.
-    fn perform(self, call: Call<'a>) -> impl Future<Output = Result<Reply>> + Send;
+    fn perform(self, call: Call<'a>) -> impl Future<Output = Result<Outcome>> + Send;
 }

@@ -19,14 +19,14 @@ use s3_wire::operation::{Operation, Support};
 use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::call::Call;
-use crate::reply::Reply;
+use crate::outcome::Outcome;
 use handler::Handler;
 use refused::Refused;
 use unset::Unset;
 
 /// Steps 5 to 7 of a request's life. On the heap, since the operations' states differ much in size
 /// and a connection would hold the largest.
-fn run<'a, H: Handler<'a> + 'a>(call: Call<'a>) -> BoxFuture<'a, Result<Reply>> {
+fn run<'a, H: Handler<'a> + 'a>(call: Call<'a>) -> BoxFuture<'a, Result<Outcome>> {
     Box::pin(async move {
         match prepare::<H>(&call).await {
             Ok(handler) => handler.perform(call).await,
@@ -92,7 +92,7 @@ mod handlers {
 macro_rules! dispatch {
     ($($name:ident $method:ident $shape:ident $selector:expr, $action:ident $support:ident)*) => {
         /// Performs the operation that was asked for.
-        pub fn dispatch(call: Call<'_>) -> BoxFuture<'_, Result<Reply>> {
+        pub fn dispatch(call: Call<'_>) -> BoxFuture<'_, Result<Outcome>> {
             match call.operation { $(Operation::$name => dispatch!(@ $support $name)(call),)* }
         }
     };

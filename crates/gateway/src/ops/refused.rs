@@ -4,7 +4,7 @@ use s3_wire::{ErrorCode, Result, S3Error};
 
 use super::handler::Handler;
 use crate::call::Call;
-use crate::reply::Reply;
+use crate::outcome::Outcome;
 
 /// An operation of S3's that this server lacks.
 pub struct Refused;
@@ -22,7 +22,7 @@ impl<'a> Handler<'a> for Refused {
         if call.operation == Operation::PostObject { Vec::new() } else { vec![call.own_permission()] }
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let message = format!("{} is not implemented.", call.operation.name());
         Err(call.in_bucket(S3Error::with_message(ErrorCode::NotImplemented, message)).await)
     }

@@ -1,6 +1,7 @@
 //! Answers that may take long: CompleteMultipartUpload and the copies.
 
 use std::future::Future;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
@@ -11,8 +12,13 @@ use tokio::time::timeout;
 
 use crate::body::ResponseBody;
 use crate::call::Call;
+use crate::effects::{Did, Effects};
 use crate::limits::KEEP_ALIVE_INTERVAL;
-use crate::reply::{self, Reply};
+use crate::outcome::Outcome;
+use crate::reply;
+
+/// What the work comes to: its document, and what it did.
+pub type Done = (String, Did);
 
 /// Answers with the document that `work` makes. The work goes on if the client goes away.
 ///
@@ -20,8 +26,8 @@ use crate::reply::{self, Reply};
 /// then until it is, and an error becomes the document, as S3 has it for these operations.
 pub async fn answer(
     call: &Call<'_>,
-    work: impl Future<Output = Result<String>> + Send + 'static,
-) -> Result<Reply> {
+    work: impl Future<Output = Result<Done>> + Send + 'static,
+) -> Result<Outcome> {
     let place = call.cx.place.clone();
     let mut work = tokio::spawn(async move {
         let done = work.await;
@@ -29,17 +35,26 @@ pub async fn answer(
         done
     });
     if let Ok(done) = timeout(KEEP_ALIVE_INTERVAL, &mut work).await {
-        return flatten(done).map(reply::ok_xml);
+        let (document, did) = flatten(done)?;
+        return Ok(Outcome::done(reply::ok_xml(document), did));
     }
     let site = call.site();
+    let later = Arc::new(OnceLock::new());
+    let effects = Effects::Later(Arc::clone(&later));
     let rest = stream::unfold(Some(work), move |work| {
-        let site = site.clone();
+        let (site, later) = (site.clone(), Arc::clone(&later));
         async move {
             let mut work = work?;
             match timeout(KEEP_ALIVE_INTERVAL, &mut work).await {
                 Err(_) => Some((Bytes::from_static(b" "), Some(work))),
                 Ok(done) => {
-                    let document = flatten(done).unwrap_or_else(|error| site.document(&error));
+                    let document = match flatten(done) {
+                        Ok((document, did)) => {
+                            later.get_or_init(|| did);
+                            document
+                        }
+                        Err(error) => site.document(&error),
+                    };
                     Some((without_declaration(&document).to_owned().into(), None))
                 }
             }
@@ -48,9 +63,9 @@ pub async fn answer(
     let pieces = stream::once(async { Bytes::from_static(DECLARATION.as_bytes()) }).chain(rest);
     let mut reply = reply::ok_xml(String::new());
     *reply.body_mut() = ResponseBody::stream(pieces.map(Ok::<_, std::io::Error>).boxed());
-    Ok(reply)
+    Ok(Outcome { reply, effects })
 }
 
-fn flatten(done: <JoinHandle<Result<String>> as Future>::Output) -> Result<String> {
+fn flatten(done: <JoinHandle<Result<Done>> as Future>::Output) -> Result<Done> {
     done.unwrap_or_else(|panicked| Err(S3Error::new(ErrorCode::InternalError).caused_by(panicked)))
 }

@@ -6,7 +6,8 @@ use s3_wire::unset::UnsetRequest;
 use super::handler::Handler;
 use super::version::version_id;
 use crate::call::Call;
-use crate::reply::{self, Reply};
+use crate::outcome::Outcome;
+use crate::reply;
 
 /// A read of configuration that nobody can have set.
 pub struct Unset {
@@ -18,7 +19,7 @@ impl<'a> Handler<'a> for Unset {
         Ok(Self { version: version_id(call.query.get("versionId"))? })
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let (bucket, backend, cx) = (call.bucket()?, call.backend(), call.backend_context());
         let request = UnsetRequest {
             operation: call.operation,
@@ -34,6 +35,6 @@ impl<'a> Handler<'a> for Unset {
         } else {
             backend.head_bucket(&cx, bucket).await.map_err(call.failed())?;
         }
-        Ok(reply::ok_xml(request.answer()?))
+        Ok(reply::ok_xml(request.answer()?).into())
     }
 }

@@ -63,7 +63,7 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     finish(gateway, &cx, &head, &mut reply);
     let report = observers.filter(|observers| observers.are_told(&cx)).map(|observers| {
         let answered = Answered { status: reply.status(), code, bytes_in: body.bytes_read() };
-        Box::new(Report::new(observers, &mut cx, head, known, answered, reply.headers()))
+        Box::new(Report::new(observers, &mut cx, head, known, answered))
     });
     reply.map(|body| body.hold(InProgress::new(cx.id, phase, cx.place, report)))
 }
@@ -122,7 +122,7 @@ async fn perform(
         }
         None => return Err(ErrorCode::InvalidURI.into()),
     };
-    ops::dispatch(Call {
+    let outcome = ops::dispatch(Call {
         gateway,
         settings,
         cx,
@@ -136,7 +136,9 @@ async fn perform(
         body,
         payload: Some(payload),
     })
-    .await
+    .await?;
+    known.effects = outcome.effects;
+    Ok(outcome.reply)
 }
 
 /// A client that could move the object by RDMA sends this header. The answer's header

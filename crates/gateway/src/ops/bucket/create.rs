@@ -5,7 +5,8 @@ use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
 
 use crate::call::Call;
 use crate::ops::handler::Handler;
-use crate::reply::{self, Reply};
+use crate::outcome::Outcome;
+use crate::reply;
 
 /// CreateBucket.
 pub struct CreateBucket;
@@ -15,7 +16,7 @@ impl<'a> Handler<'a> for CreateBucket {
         Ok(Self)
     }
 
-    async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
         let bucket = call.bucket()?;
         let expected = ChecksumRequest::parse(call.headers)?;
         let parse = xml::CreateBucketConfiguration::parse;
@@ -35,7 +36,7 @@ impl<'a> Handler<'a> for CreateBucket {
         let mut reply = reply::empty(StatusCode::OK);
         reply::set(reply.headers_mut(), "location", format!("/{bucket}"));
         reply::set(reply.headers_mut(), "x-amz-bucket-arn", bucket.arn());
-        Ok(reply)
+        Ok(reply.into())
     }
 }
 

@@ -3,7 +3,8 @@ use s3_wire::Result;
 
 use crate::call::Call;
 use crate::ops::handler::Handler;
-use crate::reply::{self, Reply};
+use crate::outcome::Outcome;
+use crate::reply;
 
 /// DeleteBucket.
 pub struct DeleteBucket;
@@ -13,9 +14,9 @@ impl<'a> Handler<'a> for DeleteBucket {
         Ok(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let bucket = call.bucket()?;
         call.backend().delete_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
-        Ok(reply::empty(StatusCode::NO_CONTENT))
+        Ok(reply::empty(StatusCode::NO_CONTENT).into())
     }
 }

@@ -3,7 +3,8 @@ use s3_wire::Result;
 
 use crate::call::Call;
 use crate::ops::handler::Handler;
-use crate::reply::{self, Reply};
+use crate::outcome::Outcome;
+use crate::reply;
 
 /// HeadBucket.
 pub struct HeadBucket;
@@ -13,13 +14,13 @@ impl<'a> Handler<'a> for HeadBucket {
         Ok(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let bucket = call.bucket()?;
         call.backend().head_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
         let mut reply = reply::empty(StatusCode::OK);
         reply::set(reply.headers_mut(), "x-amz-bucket-region", &call.gateway.signing.region);
         reply::set(reply.headers_mut(), "x-amz-access-point-alias", "false");
         reply::set(reply.headers_mut(), "x-amz-bucket-arn", bucket.arn());
-        Ok(reply)
+        Ok(reply.into())
     }
 }

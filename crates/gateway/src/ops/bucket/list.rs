@@ -5,7 +5,8 @@ use s3_wire::xml::{ListBucketsResult, ListedBucket};
 
 use crate::call::Call;
 use crate::ops::handler::Handler;
-use crate::reply::{self, Reply};
+use crate::outcome::Outcome;
+use crate::reply;
 
 /// ListBuckets.
 pub struct ListBuckets<'a>(headers::ListBuckets<'a>);
@@ -15,7 +16,7 @@ impl<'a> Handler<'a> for ListBuckets<'a> {
         headers::ListBuckets::parse(call.query, &call.gateway.signing.region).map(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let Self(asked) = self;
         let region = call.gateway.signing.region.as_str();
         let query = ListBucketsQuery {
@@ -33,10 +34,11 @@ impl<'a> Handler<'a> for ListBuckets<'a> {
         };
         let writer = result.begin(page.buckets.len());
         let shown_region = asked.is_paged.then(|| region.to_owned());
-        Ok(reply::ok_entries(writer, page.buckets, move |bucket, writer| {
+        let reply = reply::ok_entries(writer, page.buckets, move |bucket, writer| {
             let arn = bucket.name.arn();
             let entry = ListedBucket { name: bucket.name.as_str(), arn: &arn, created: bucket.created };
             entry.write(writer, shown_region.as_deref());
-        }))
+        });
+        Ok(reply.into())
     }
 }

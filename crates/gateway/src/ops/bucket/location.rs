@@ -2,7 +2,8 @@ use s3_wire::{Result, xml};
 
 use crate::call::Call;
 use crate::ops::handler::Handler;
-use crate::reply::{self, Reply};
+use crate::outcome::Outcome;
+use crate::reply;
 
 /// GetBucketLocation.
 pub struct GetBucketLocation;
@@ -12,11 +13,11 @@ impl<'a> Handler<'a> for GetBucketLocation {
         Ok(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let bucket = call.bucket()?;
         call.backend().head_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
         // S3 has no name for its first region here.
         let region = Some(call.gateway.signing.region.as_str()).filter(|region| *region != "us-east-1");
-        Ok(reply::ok_xml(xml::location_constraint(region)))
+        Ok(reply::ok_xml(xml::location_constraint(region)).into())
     }
 }

@@ -9,7 +9,8 @@ use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::ops::object::get::read_error;
 use crate::ops::version::version_id;
-use crate::reply::{self, Reply};
+use crate::outcome::Outcome;
+use crate::reply;
 
 /// GetObjectAttributes.
 pub struct GetObjectAttributes {
@@ -31,7 +32,7 @@ impl<'a> Handler<'a> for GetObjectAttributes {
         vec![Permission { action: S3Action::GetObject, ..call.own_permission() }, call.own_permission()]
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let object = call.object()?.of(self.version.as_ref());
         let asked = self.asked;
         let conditions = read_conditions(call.headers, call.cx.now);
@@ -39,7 +40,7 @@ impl<'a> Handler<'a> for GetObjectAttributes {
         let (backend, cx) = (call.backend(), call.backend_context());
         let read = match backend.head_object(&cx, request).await {
             Ok(read) => read,
-            Err(error) => return read_error(&call, error),
+            Err(error) => return read_error(&call, error).map(Outcome::from),
         };
         let mut reply = reply::ok_xml(render(&asked, &read.attributes));
         reply::set(
@@ -47,7 +48,7 @@ impl<'a> Handler<'a> for GetObjectAttributes {
             "last-modified",
             time::format_http_date(read.attributes.last_modified),
         );
-        Ok(reply)
+        Ok(reply.into())
     }
 }
 

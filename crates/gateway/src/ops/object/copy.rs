@@ -14,9 +14,10 @@ use s3_wire::{Result, S3Error};
 use crate::call::Call;
 use crate::errors::{copy_onto_itself, from_backend};
 use crate::ops::handler::Handler;
+use crate::ops::object::put::did_write;
 use crate::ops::slow;
 use crate::ops::version::version_id;
-use crate::reply::Reply;
+use crate::outcome::Outcome;
 
 /// CopyObject.
 pub struct CopyObject {
@@ -53,7 +54,7 @@ impl<'a> Handler<'a> for CopyObject {
         vec![self.source.permission(), call.own_permission()]
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let target = call.object()?;
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
         let (backend, cx) = (call.gateway.backend.clone(), call.backend_context());
@@ -71,7 +72,9 @@ impl<'a> Handler<'a> for CopyObject {
             match backend.copy_object(&cx, request).await {
                 Ok(receipt) => {
                     let WriteReceipt { etag, checksum, last_modified, .. } = &receipt;
-                    Ok(CopyObjectResult { etag, checksum: *checksum, last_modified: *last_modified }.render())
+                    let result =
+                        CopyObjectResult { etag, checksum: *checksum, last_modified: *last_modified };
+                    Ok((result.render(), did_write(receipt)))
                 }
                 Err(error) => {
                     Err(self.source.copy_error(&*backend, &cx, error, target, target_has_conditions).await)

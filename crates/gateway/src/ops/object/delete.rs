@@ -5,9 +5,11 @@ use s3_wire::Result;
 use s3_wire::headers::delete_conditions;
 
 use crate::call::Call;
+use crate::effects::Did;
 use crate::ops::handler::Handler;
 use crate::ops::version::version_id;
-use crate::reply::{self, Reply};
+use crate::outcome::Outcome;
+use crate::reply;
 
 /// DeleteObject.
 pub struct DeleteObject {
@@ -21,7 +23,7 @@ impl<'a> Handler<'a> for DeleteObject {
         Ok(Self { version, conditions: delete_conditions(call.headers)? })
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let object = call.object()?.of(self.version.as_ref());
         let receipt = call
             .backend()
@@ -33,6 +35,7 @@ impl<'a> Handler<'a> for DeleteObject {
         if receipt.delete_marker {
             reply::set(reply.headers_mut(), "x-amz-delete-marker", "true");
         }
-        Ok(reply)
+        let did = Did { object_bytes: None, version: receipt.version };
+        Ok(Outcome::done(reply, did))
     }
 }

@@ -10,7 +10,8 @@ use crate::call::Call;
 use crate::errors::from_backend;
 use crate::limits::DELETE_CONCURRENCY;
 use crate::ops::handler::Handler;
-use crate::reply::{self, Reply};
+use crate::outcome::Outcome;
+use crate::reply;
 
 /// DeleteObjects.
 pub struct DeleteObjects {
@@ -36,7 +37,7 @@ impl<'a> Handler<'a> for DeleteObjects {
         if call.requester.is_anonymous() { vec![call.own_permission()] } else { Vec::new() }
     }
 
-    async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
         let bucket = call.bucket()?;
         call.backend().head_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
         let bytes_max = limits::DELETE_BODY_BYTES_MAX;
@@ -48,7 +49,7 @@ impl<'a> Handler<'a> for DeleteObjects {
         let writer = delete_result(request.objects.len());
         let outcomes = request.objects.into_iter().zip(outcomes);
         let shown = outcomes.filter(move |(_, outcome)| outcome.is_err() || !request.quiet);
-        Ok(reply::ok_entries(writer, shown, |(entry, outcome), writer| {
+        let reply = reply::ok_entries(writer, shown, |(entry, outcome), writer| {
             let (key, version_id) = (entry.key_text(), entry.version_id.as_deref());
             let outcome = match &outcome {
                 Ok(()) => DeleteOutcome::Deleted { key, version_id, delete_marker: None },
@@ -57,7 +58,8 @@ impl<'a> Handler<'a> for DeleteObjects {
                 }
             };
             outcome.write(writer);
-        }))
+        });
+        Ok(reply.into())
     }
 }
 

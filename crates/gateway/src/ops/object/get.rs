@@ -11,8 +11,10 @@ use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::body::ResponseBody;
 use crate::call::Call;
+use crate::effects::Did;
 use crate::ops::handler::Handler;
 use crate::ops::version::version_id;
+use crate::outcome::Outcome;
 use crate::reply::{self, Reply};
 
 /// GetObject.
@@ -58,7 +60,7 @@ impl ReadArguments {
         }
     }
 
-    fn error(&self, call: &Call<'_>, error: BackendError) -> Result<Reply> {
+    fn error(&self, call: &Call<'_>, error: BackendError) -> Result<Outcome> {
         match (error, self.selector) {
             (BackendError::InvalidRange { size_bytes }, _) => {
                 Err(S3Error::invalid_range(self.range.as_deref().unwrap_or_default(), size_bytes))
@@ -68,11 +70,11 @@ impl ReadArguments {
                     .detail("PartNumberRequested", number.to_string())
                     .detail("ActualPartCount", parts.to_string()))
             }
-            (error, _) => read_error(call, error),
+            (error, _) => read_error(call, error).map(Outcome::from),
         }
     }
 
-    fn reply(&self, read: ObjectRead) -> Reply {
+    fn outcome(&self, read: ObjectRead) -> Outcome {
         let ObjectRead { attributes, range, body } = read;
         let length = range.as_ref().map_or(attributes.size_bytes, |r| r.end - r.start);
         let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
@@ -80,7 +82,8 @@ impl ReadArguments {
         *reply.body_mut() = ResponseBody::object(body, length);
         self.headers(reply.headers_mut(), &attributes, range.as_ref());
         reply.headers_mut().insert(header::CONTENT_LENGTH, length.into());
-        reply
+        let did = Did { object_bytes: Some(attributes.size_bytes), version: attributes.version };
+        Outcome::done(reply, did)
     }
 
     fn headers(&self, headers: &mut HeaderMap, attributes: &ObjectAttributes, range: Option<&Range<u64>>) {
@@ -143,7 +146,7 @@ impl<'a> Handler<'a> for GetObject {
         ReadArguments::parse(call).map(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let (object, arguments) = (call.object()?, self.0);
         let (backend, cx) = (call.backend(), call.backend_context());
         match backend.get_object(&cx, arguments.request(object)).await {
@@ -154,7 +157,7 @@ impl<'a> Handler<'a> for GetObject {
                     // A file system that takes none reads as it would without.
                     let _ = rustix::fs::fadvise(file, 0, None, advice);
                 }
-                Ok(arguments.reply(read))
+                Ok(arguments.outcome(read))
             }
             Err(error) => arguments.error(&call, error),
         }
@@ -166,11 +169,11 @@ impl<'a> Handler<'a> for HeadObject {
         ReadArguments::parse(call).map(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let (object, arguments) = (call.object()?, self.0);
         let (backend, cx) = (call.backend(), call.backend_context());
         match backend.head_object(&cx, arguments.request(object)).await {
-            Ok(read) => Ok(arguments.reply(ObjectRead { body: ObjectBody::Empty, ..read })),
+            Ok(read) => Ok(arguments.outcome(ObjectRead { body: ObjectBody::Empty, ..read })),
             Err(error) => arguments.error(&call, error),
         }
     }

@@ -5,6 +5,7 @@ use s3_wire::xml::{KeyEncoding, ListObjectsResult, ListedObject, Owner, Writer};
 
 use crate::call::Call;
 use crate::ops::handler::Handler;
+use crate::outcome::Outcome;
 use crate::reply::{self, Reply};
 
 /// ListObjects, the first form.
@@ -16,7 +17,7 @@ impl<'a> Handler<'a> for ListObjects<'a> {
         headers::ListObjects::parse(call.query).map(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
         let page = page(&call, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
         let next = next_marker(&page, asked.prefix, asked.delimiter);
@@ -31,7 +32,7 @@ impl<'a> Handler<'a> for ListObjects<'a> {
             is_truncated: page.next.is_some(),
         };
         let writer = result.begin(page.items.len());
-        Ok(objects_reply(writer, page, asked.encoding_type, Some(call.owner())))
+        Ok(objects_reply(writer, page, asked.encoding_type, Some(call.owner())).into())
     }
 }
 

@@ -5,7 +5,7 @@ use s3_wire::xml::ListObjectsV2Result;
 use super::list::{objects_reply, page, start_of};
 use crate::call::Call;
 use crate::ops::handler::Handler;
-use crate::reply::Reply;
+use crate::outcome::Outcome;
 
 /// ListObjectsV2.
 pub struct ListObjectsV2<'a>(headers::ListObjectsV2<'a>);
@@ -16,7 +16,7 @@ impl<'a> Handler<'a> for ListObjectsV2<'a> {
         headers::ListObjectsV2::parse(call.query).map(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
         let page = page(&call, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
         let token = page.next.as_ref().map(|next| start_of(next).to_token());
@@ -32,6 +32,6 @@ impl<'a> Handler<'a> for ListObjectsV2<'a> {
             encoding_type: asked.encoding_type,
         };
         let (writer, owner) = (result.begin(), asked.fetch_owner.then(|| call.owner()));
-        Ok(objects_reply(writer, page, asked.encoding_type, owner))
+        Ok(objects_reply(writer, page, asked.encoding_type, owner).into())
     }
 }

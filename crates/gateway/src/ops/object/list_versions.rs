@@ -6,7 +6,7 @@ use s3_wire::xml::{KeyEncoding, ListObjectVersionsResult, ListedVersion, Owner};
 use super::list::{entries_reply, next_marker, page};
 use crate::call::Call;
 use crate::ops::handler::Handler;
-use crate::reply::Reply;
+use crate::outcome::Outcome;
 
 /// ListObjectVersions. As there are no versions yet, each object is its own and only one, with the
 /// id `null`.
@@ -18,7 +18,7 @@ impl<'a> Handler<'a> for ListObjectVersions<'a> {
         headers::ListVersions::parse(call.query).map(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
         let max_keys = if asked.is_past_the_end() { 0 } else { asked.max_keys };
         let page = page(&call, asked.prefix, asked.grouping(), asked.start(), max_keys).await?;
@@ -38,7 +38,7 @@ impl<'a> Handler<'a> for ListObjectVersions<'a> {
         };
         let (writer, owner) = (result.begin(), call.owner().id.to_owned());
         let encoding = KeyEncoding::of(asked.encoding_type);
-        Ok(entries_reply(writer, page, encoding, move |object, writer| {
+        let reply = entries_reply(writer, page, encoding, move |object, writer| {
             let entry = ListedVersion {
                 key: object.key.as_str(),
                 version_id: "null",
@@ -49,6 +49,7 @@ impl<'a> Handler<'a> for ListObjectVersions<'a> {
                 size_bytes: object.size_bytes,
             };
             entry.write(writer, encoding, Owner::new(&owner));
-        }))
+        });
+        Ok(reply.into())
     }
 }

@@ -8,7 +8,9 @@ use s3_wire::headers::{
 
 use crate::body::{DigestPlan, receive};
 use crate::call::Call;
+use crate::effects::Did;
 use crate::ops::handler::Handler;
+use crate::outcome::Outcome;
 use crate::reply::{self, Reply};
 
 /// PutObject.
@@ -27,7 +29,7 @@ impl<'a> Handler<'a> for PutObject {
         })
     }
 
-    async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
         let object = call.object()?;
         let (backend, cx) = (call.backend(), call.backend_context());
         let failed = call.failed();
@@ -44,8 +46,13 @@ impl<'a> Handler<'a> for PutObject {
         let mut writer = backend.put_object(&cx, PutRequest { object, options }).await.map_err(failed)?;
         let digests = receive(body, writer.as_mut(), self.checksum, Md5Of::Object, plan, failed).await?;
         let receipt = writer.commit(digests).await.map_err(failed)?;
-        Ok(reply_to_write(&receipt))
+        Ok(Outcome::done(reply_to_write(&receipt), did_write(receipt)))
     }
+}
+
+/// What a write did.
+pub fn did_write(receipt: WriteReceipt) -> Did {
+    Did { object_bytes: Some(receipt.size_bytes), version: receipt.version }
 }
 
 fn reply_to_write(receipt: &WriteReceipt) -> Reply {

@@ -7,7 +7,8 @@ use s3_wire::headers::if_match_initiated_time;
 use super::named::upload_id;
 use crate::call::Call;
 use crate::ops::handler::Handler;
-use crate::reply::{self, Reply};
+use crate::outcome::Outcome;
+use crate::reply;
 
 /// AbortMultipartUpload.
 pub struct AbortMultipartUpload {
@@ -21,11 +22,11 @@ impl<'a> Handler<'a> for AbortMultipartUpload {
         Ok(Self { id: upload_id(call)?, initiated: if_match_initiated_time(call.headers)? })
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let upload = UploadRef { object: call.object()?, id: &self.id };
         let (backend, cx, failed) = (call.backend(), call.backend_context(), call.failed());
         let request = AbortRequest { upload, if_initiated: self.initiated };
         backend.abort_upload(&cx, request).await.map_err(failed)?;
-        Ok(reply::empty(StatusCode::NO_CONTENT))
+        Ok(reply::empty(StatusCode::NO_CONTENT).into())
     }
 }

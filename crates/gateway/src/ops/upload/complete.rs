@@ -7,8 +7,9 @@ use s3_wire::{Result, limits};
 use super::named::upload_id;
 use crate::call::Call;
 use crate::ops::handler::Handler;
+use crate::ops::object::put::did_write;
 use crate::ops::slow;
-use crate::reply::Reply;
+use crate::outcome::Outcome;
 
 /// CompleteMultipartUpload.
 pub struct CompleteMultipartUpload {
@@ -30,7 +31,7 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
         })
     }
 
-    async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
         let target = call.object()?;
         let bytes_max = limits::COMPLETE_BODY_BYTES_MAX;
         let request = call.read_document(self.expected, bytes_max, CompleteUploadRequest::parse).await?;
@@ -59,7 +60,7 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
                 etag: &receipt.etag,
                 checksum: receipt.checksum,
             };
-            Ok(result.render())
+            Ok((result.render(), did_write(receipt)))
         };
         slow::answer(&call, work).await
     }

@@ -9,10 +9,11 @@ use s3_wire::{ErrorCode, Result, S3Error};
 
 use super::named::{part_number, upload_id};
 use crate::call::Call;
+use crate::effects::Did;
 use crate::ops::handler::Handler;
 use crate::ops::object::copy::Source;
 use crate::ops::slow;
-use crate::reply::Reply;
+use crate::outcome::Outcome;
 
 /// UploadPartCopy.
 pub struct UploadPartCopy {
@@ -36,7 +37,7 @@ impl<'a> Handler<'a> for UploadPartCopy {
         vec![self.source.permission(), call.own_permission()]
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let target = call.object()?;
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
         let (backend, cx) = (call.gateway.backend.clone(), call.backend_context());
@@ -51,7 +52,8 @@ impl<'a> Handler<'a> for UploadPartCopy {
             match backend.copy_part(&cx, request).await {
                 Ok(receipt) => {
                     let PartReceipt { etag, checksum, last_modified } = &receipt;
-                    Ok(CopyPartResult { etag, checksum: *checksum, last_modified: *last_modified }.render())
+                    let result = CopyPartResult { etag, checksum: *checksum, last_modified: *last_modified };
+                    Ok((result.render(), Did::default()))
                 }
                 Err(BackendError::InvalidRange { size_bytes }) => Err(out_of_range(self.range, size_bytes)),
                 Err(error) => Err(self.source.copy_error(&*backend, &cx, error, target, false).await),

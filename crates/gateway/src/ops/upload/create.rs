@@ -5,7 +5,8 @@ use s3_wire::xml::InitiateUploadResult;
 
 use crate::call::Call;
 use crate::ops::handler::Handler;
-use crate::reply::{self, Reply};
+use crate::outcome::Outcome;
+use crate::reply;
 
 /// CreateMultipartUpload.
 pub struct CreateMultipartUpload {
@@ -19,7 +20,7 @@ impl<'a> Handler<'a> for CreateMultipartUpload {
         Ok(Self { upload })
     }
 
-    async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
         let object = call.object()?;
         call.ignore_body().await?;
         let checksum = self.upload.checksum;
@@ -36,6 +37,6 @@ impl<'a> Handler<'a> for CreateMultipartUpload {
             reply::set(reply.headers_mut(), "x-amz-checksum-algorithm", algorithm.name());
             reply::set(reply.headers_mut(), "x-amz-checksum-type", checksum_type.name());
         }
-        Ok(reply)
+        Ok(reply.into())
     }
 }

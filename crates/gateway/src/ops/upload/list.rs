@@ -7,7 +7,8 @@ use s3_wire::xml::{KeyEncoding, ListUploadsResult, ListedUpload, Owner};
 use crate::call::Call;
 use crate::errors::invalid_upload_marker;
 use crate::ops::handler::Handler;
-use crate::reply::{self, Reply};
+use crate::outcome::Outcome;
+use crate::reply;
 
 /// ListMultipartUploads.
 pub struct ListMultipartUploads<'a> {
@@ -21,7 +22,7 @@ impl<'a> Handler<'a> for ListMultipartUploads<'a> {
         Ok(Self { start: position(&asked)?, asked })
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let (bucket, Self { asked, start }) = (call.bucket()?, self);
         let (backend, cx) = (call.backend(), call.backend_context());
         let failed = call.failed();
@@ -66,7 +67,7 @@ impl<'a> Handler<'a> for ListMultipartUploads<'a> {
         let name = call.initiator().display_name.map(str::to_owned);
         let uploads = page.uploads.into_iter().map(Ok);
         let entries = uploads.chain(page.common_prefixes.into_iter().map(Err));
-        Ok(reply::ok_entries(writer, entries, move |entry, writer| match entry {
+        let reply = reply::ok_entries(writer, entries, move |entry, writer| match entry {
             Ok(upload) => ListedUpload {
                 key: upload.key.as_str(),
                 upload_id: upload.id.as_str(),
@@ -80,7 +81,8 @@ impl<'a> Handler<'a> for ListMultipartUploads<'a> {
                 Owner::new(&owner),
             ),
             Err(prefix) => writer.common_prefix(&prefix, encoding),
-        }))
+        });
+        Ok(reply.into())
     }
 }
 

@@ -7,7 +7,8 @@ use s3_wire::xml::{ListPartsResult, ListedPart};
 use super::named::upload_id;
 use crate::call::Call;
 use crate::ops::handler::Handler;
-use crate::reply::{self, Reply};
+use crate::outcome::Outcome;
+use crate::reply;
 
 /// ListParts.
 pub struct ListParts {
@@ -21,7 +22,7 @@ impl<'a> Handler<'a> for ListParts {
         Ok(Self { id: upload_id(call)?, asked })
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let (object, asked) = (call.object()?, self.asked);
         let upload = UploadRef { object, id: &self.id };
         let (backend, cx) = (call.backend(), call.backend_context());
@@ -55,6 +56,6 @@ impl<'a> Handler<'a> for ListParts {
             size_bytes: part.size_bytes,
             checksum: part.checksum.filter(|_| chosen),
         });
-        Ok(reply::ok_xml(result.render(parts)))
+        Ok(reply::ok_xml(result.render(parts)).into())
     }
 }

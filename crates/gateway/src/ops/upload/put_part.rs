@@ -8,8 +8,9 @@ use super::named::{part_number, upload_id};
 use crate::body::{DigestPlan, receive};
 use crate::call::Call;
 use crate::ops::handler::Handler;
-use crate::ops::object::put::reply_headers;
-use crate::reply::{self, Reply};
+use crate::ops::object::put::{did_write, reply_headers};
+use crate::outcome::Outcome;
+use crate::reply;
 
 /// UploadPart.
 pub struct UploadPart {
@@ -24,7 +25,7 @@ impl<'a> Handler<'a> for UploadPart {
         Ok(Self { id: upload_id(call)?, part_number, checksum: ChecksumRequest::parse(call.headers)? })
     }
 
-    async fn perform(self, mut call: Call<'a>) -> Result<Reply> {
+    async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
         let object = call.object()?;
         let upload = UploadRef { object, id: &self.id };
         let (backend, cx) = (call.backend(), call.backend_context());
@@ -48,6 +49,6 @@ impl<'a> Handler<'a> for UploadPart {
         reply_headers(&mut reply, &receipt.etag, receipt.checksum.as_ref().filter(|_| asked));
         // A part has no type of its own.
         reply.headers_mut().remove("x-amz-checksum-type");
-        Ok(reply)
+        Ok(Outcome::done(reply, did_write(receipt)))
     }
 }
