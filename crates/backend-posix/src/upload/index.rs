@@ -20,7 +20,7 @@ use crate::error::{Io, Op};
 use crate::fs::reading::read_names;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, files};
-use crate::layout::uploads::{COMPLETED, DESCRIPTION, UPLOADS};
+use crate::layout::uploads::{COMPLETED, DESCRIPTION, UPLOADS, is_id};
 use crate::limits::{INDEX_BYTES_MIN, UPLOAD_INDEX_SHARE};
 use crate::record;
 use crate::tree::bucket::Bucket;
@@ -188,7 +188,7 @@ fn read(
     // From its beginning, however far someone else has read it.
     let opened = resolve::plain(directory, "", DIRECTORY).op("open uploads")?;
     read_names(&opened, |name, _| {
-        let Some(Ok(id)) = name.to_str().ok().filter(|name| !name.starts_with('.')).map(UploadId::new) else {
+        let Some(Ok(id)) = name.to_str().ok().filter(|name| is_id(name)).map(UploadId::new) else {
             return Ok(true);
         };
         let upload = match known.get(id.as_str()) {

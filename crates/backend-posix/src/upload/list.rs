@@ -180,6 +180,7 @@ mod tests {
 
     use super::*;
     use crate::base::options::Options;
+    use crate::layout::uploads::ID_LENGTH;
     use crate::testing::Scene;
 
     fn query(scene: &Scene, prefix: &str, delimiter: Option<&str>, max_items: usize) -> UploadsQuery {
@@ -252,9 +253,14 @@ mod tests {
         let description = fs::read(path(&ids[1]).join("upload")).unwrap();
         fs::remove_file(path(&ids[1]).join("upload")).unwrap();
         assert_eq!(all(), ["a", "c"]);
-        fs::create_dir(path(&ids[1]).with_file_name("new")).unwrap();
+        let new = path(&ids[1]).with_file_name("f".repeat(ID_LENGTH));
+        fs::create_dir(&new).unwrap();
         assert_eq!(all(), ["a", "c"]);
-        fs::write(path(&ids[1]).with_file_name("new/upload"), &description).unwrap();
+        fs::write(new.join("upload"), &description).unwrap();
+        assert_eq!(all(), ["a", "b", "c"]);
+        // What is not named as an upload is not one, whatever is in it.
+        fs::create_dir(new.with_file_name("else")).unwrap();
+        fs::write(new.with_file_name("else").join("upload"), &description).unwrap();
         assert_eq!(all(), ["a", "b", "c"]);
         let name = UploadName { bucket: scene.name.clone(), key: "a".into(), id: ids[0].clone() };
         crate::upload::abort(&scene.store, &name, None).unwrap();
