@@ -1,5 +1,7 @@
 //! Repository chores: generated documents, conformance runs.
 
+#[cfg(test)]
+mod comments;
 mod conformance;
 #[cfg(test)]
 mod cycles;

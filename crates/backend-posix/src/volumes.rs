@@ -97,8 +97,8 @@ impl Drop for Asked {
     }
 }
 
-/// Whether DIR's volume answers, and has the room that the options want; the reason if not. Those of
-/// buckets are no reason to serve none of the others.
+/// Whether DIR's volume answers, and has the room that the options want; the reason if not. Those
+/// of buckets are no reason to serve none of the others.
 pub(crate) async fn ready(volumes: &Arc<Volumes>) -> Result<(), String> {
     let wanted = volumes.store.options.ready_free_bytes;
     match own(volumes).await {
@@ -171,8 +171,9 @@ async fn ask(volumes: &Arc<Volumes>, name: &str, thread: Option<OwnedSemaphorePe
     timeout(VOLUMES_WAIT_MAX, blocking::join(&mut answer)).await.ok()?.ok()
 }
 
-/// True if what is mounted at a bucket's name is no bucket that this server could serve: what it may
-/// not enter (FUSE of any user is closed to all others), a file, or what has been unmounted by now.
+/// True if what is mounted at a bucket's name is no bucket that this server could serve: what it
+/// may not enter (FUSE of any user is closed to all others), a file, or what has been unmounted by
+/// now.
 fn is_none_of_ours(errno: Errno) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
 }

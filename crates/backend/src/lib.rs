@@ -132,9 +132,9 @@ pub trait Backend: Send + Sync + 'static {
     /// What the storage can tell of itself, for monitoring. May look at its volumes.
     async fn statistics(&self) -> Statistics;
     /// Whether requests could be served now; the reason, for an operator, if not. May look whether
-    /// what it is on answers, and has the room that is wanted; not at volumes that hold some buckets
-    /// only. Not whether writes would succeed: a volume that became read-only can be read from, as a
-    /// full one if no room is wanted.
+    /// what it is on answers, and has the room that is wanted; not at volumes that hold some
+    /// buckets only. Not whether writes would succeed: a volume that became read-only can be read
+    /// from, as a full one if no room is wanted.
     async fn ready(&self) -> std::result::Result<(), String>;
     /// What the storage wants of its callers.
     fn capabilities(&self) -> Capabilities;

@@ -107,7 +107,8 @@ pub struct Round {
     /// By stream, where each lane reads an object of its own.
     #[serde(default)]
     pub by_stream: Vec<PartResult>,
-    /// If the fastest number at once was looked for: those that were tried, and the answers a second.
+    /// If the fastest number at once was looked for: those that were tried, and the answers a
+    /// second.
     #[serde(default)]
     pub trials: Vec<(usize, f64)>,
     /// Errors before the measured time, and what was due in it and never sent.

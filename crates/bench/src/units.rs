@@ -6,8 +6,8 @@ use std::time::Duration;
 /// The most requests at once. Each takes a descriptor here and one in the server.
 pub const CONCURRENCY_MAX: usize = 10_000;
 
-/// A size in bytes: `4096`, `4k`, `1m`, `64MiB`, `10g`, which are powers of 1024; `1MB` and its like
-/// are powers of 1000.
+/// A size in bytes: `4096`, `4k`, `1m`, `64MiB`, `10g`, which are powers of 1024; `1MB` and its
+/// like are powers of 1000.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let bad = || {
         format!("{text:?} is no size; sizes are like 512, 4k, 1m, 64MiB, 10g (powers of 1024), or 1MB (10^6)")

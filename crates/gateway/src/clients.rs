@@ -168,8 +168,8 @@ struct Told {
     secure: Option<bool>,
 }
 
-/// The elements of a list that may be spread over several headers, the last one first. `None` is one
-/// that is no text.
+/// The elements of a list that may be spread over several headers, the last one first. `None` is
+/// one that is no text.
 fn from_the_end<'h>(headers: &'h HeaderMap, name: &'static str) -> impl Iterator<Item = Option<&'h str>> {
     let values = headers.get_all(name).into_iter().rev();
     let elements = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));

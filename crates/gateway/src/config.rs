@@ -235,8 +235,9 @@ pub struct ServeOptions {
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_STALL_TIMEOUT", default_value = "60", value_parser = seconds)]
     pub stall_timeout: Duration,
 
-    /// How long to go on after SIGTERM as before, but not ready, in seconds: so that balancers which
-    /// look at `/-/ready` send nothing more by the time that connections are closed. 0 for none
+    /// How long to go on after SIGTERM as before, but not ready, in seconds: so that balancers
+    /// which look at `/-/ready` send nothing more by the time that connections are closed. 0 for
+    /// none
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_DELAY", default_value = "0", value_parser = seconds_or_none)]
     pub drain_delay: Duration,
 
@@ -291,7 +292,8 @@ pub struct ServeOptions {
     )]
     pub traces_from: Vec<TrustedProxy>,
 
-    /// What to log: error, warn, info, debug or trace; or a filter such as info,gateway::server=debug
+    /// What to log: error, warn, info, debug or trace; or a filter such as
+    /// info,gateway::server=debug
     #[arg(long, value_name = "FILTER", env = "SLIPWAY_LOG", default_value = "info", value_parser = log_filter)]
     pub log: String,
 

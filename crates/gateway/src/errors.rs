@@ -151,7 +151,8 @@ fn from_state_of_storage(error: BackendError) -> S3Error {
         B::OutOfSpace => {
             S3Error::new(ErrorCode::InsufficientStorage).caused_by("the file system is full, or a quota is")
         }
-        // The storage has logged both, once and not for each request: there is no cause to log here.
+        // The storage has logged both, once and not for each request: there is no cause to log
+        // here.
         B::DirectoryFull => S3Error::with_message(
             ErrorCode::InsufficientStorage,
             "The file system has no room for this name in its directory.",

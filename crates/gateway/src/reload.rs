@@ -20,7 +20,8 @@ const TAKEN: [&str; 7] = ["access_log", "config", "credentials_file", "domain", 
 
 /// What a server was started with, to be read again.
 pub struct Reload {
-    /// Its values are those that were taken last; of options that are not taken, those at the start.
+    /// Its values are those that were taken last; of options that are not taken, those at the
+    /// start.
     said: Said,
     root: Root,
     /// Files are given to who made them; that stays.

@@ -87,8 +87,8 @@ impl FileParts {
         self.possible.store(true, Relaxed);
     }
 
-    /// Takes the first [`FILE_PART_BYTES`] of `range`, or all of it if it is less, for the answer to
-    /// `request`. Returns what hyper gets for it.
+    /// Takes the first [`FILE_PART_BYTES`] of `range`, or all of it if it is less, for the answer
+    /// to `request`. Returns what hyper gets for it.
     pub fn push(&self, request: RequestId, file: Arc<File>, range: &Range<u64>) -> StandIn {
         let length = length(range).min(FILE_PART_BYTES);
         let range = range.start..range.start + length as u64;

@@ -31,10 +31,11 @@ pub fn ignore_file_size_signal() {
     }
 }
 
-/// Takes over so many descriptors that the process was started with, from 3 on, as a service manager
-/// hands them over (sd_listen_fds(3)); only the first call gets any.
+/// Takes over so many descriptors that the process was started with, from 3 on, as a service
+/// manager hands them over (sd_listen_fds(3)); only the first call gets any.
 ///
-/// To be called before the process opens anything that it keeps, which might be given such a number.
+/// To be called before the process opens anything that it keeps, which might be given such a
+/// number.
 pub fn take_inherited(count: usize) -> io::Result<Vec<OwnedFd>> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     const FIRST: libc::c_int = 3;
@@ -46,8 +47,8 @@ pub fn take_inherited(count: usize) -> io::Result<Vec<OwnedFd>> {
         if unsafe { libc::fcntl(descriptor, libc::F_GETFD) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: it is open, has been since before this process began, and nobody else was given it:
-        // this is done once.
+        // SAFETY: it is open, has been since before this process began, and nobody else was given
+        // it: this is done once.
         Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
     });
     descriptors.collect()

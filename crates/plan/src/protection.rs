@@ -59,8 +59,8 @@ impl Local {
     }
 
     /// Blocks on the volumes for so many blocks of data. Of RAID a share, since its parity is there
-    /// anyway; of ZFS, for each record, a row of parity for each row of data, rounded up to what can
-    /// be freed.
+    /// anyway; of ZFS, for each record, a row of parity for each row of data, rounded up to what
+    /// can be freed.
     pub(crate) fn blocks(self, data: f64, volumes: u32) -> f64 {
         let Self::Raidz(parity) = self else { return data / self.efficiency(volumes) };
         let parity = f64::from(parity);

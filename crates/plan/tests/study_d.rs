@@ -191,7 +191,8 @@ fn contradictions_are_not_copied() {
     let outcome = of_its_test(&gp3(6, "m5dn.12xlarge", 12, 1.0, 125.0));
     let (read, _) = most(&outcome, Operation::Get);
     assert_eq!(format!("{:.0}", 10_305.0 / read * 100.0), "145");
-    // The smallest gp3 cluster is 24 TiB in one table and 20 in another: 4 nodes x 5 x 1 TiB are 20.
+    // The smallest gp3 cluster is 24 TiB in one table and 20 in another: 4 nodes x 5 x 1 TiB are
+    // 20.
     let spread = catalogue.spread("+2n", 4).unwrap();
     let smallest = catalogue.volume("gp3").unwrap().clusters(4, spread).unwrap().0;
     assert!(near(smallest.raw_tib, 20.0));

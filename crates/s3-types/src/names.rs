@@ -110,8 +110,8 @@ impl fmt::Display for ObjectKey {
 pub struct UploadId(Box<str>);
 
 impl UploadId {
-    /// 1 to 1024 visible ASCII characters. What they mean, and which are none of its own, is for the
-    /// backend to say (`NoSuchUpload`): `..` and `a/b` are ids, too.
+    /// 1 to 1024 visible ASCII characters. What they mean, and which are none of its own, is for
+    /// the backend to say (`NoSuchUpload`): `..` and `a/b` are ids, too.
     pub fn new(id: &str) -> Result<Self, InvalidName> {
         visible_ascii(id, UPLOAD_ID_BYTES_MAX).map(Self)
     }
@@ -128,8 +128,8 @@ impl fmt::Display for UploadId {
     }
 }
 
-/// Names one version of an object. Made by a storage; opaque to clients, but for `null`: the version
-/// that an object has where versions are not kept.
+/// Names one version of an object. Made by a storage; opaque to clients, but for `null`: the
+/// version that an object has where versions are not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VersionId(Box<str>);
 

@@ -58,8 +58,9 @@ pub fn check(operation: Operation, query: &Query<'_>, headers: &HeaderMap, signe
     once::check(query, headers)
 }
 
-/// `NotImplemented` where SDKs write which operation they mean (`x-id`), and the rest of the request
-/// asks for another one: what makes it theirs may have been lost, or is too new to be known here.
+/// `NotImplemented` where SDKs write which operation they mean (`x-id`), and the rest of the
+/// request asks for another one: what makes it theirs may have been lost, or is too new to be known
+/// here.
 fn another_operation(operation: Operation, meant: &str) -> S3Error {
     let message = format!("x-id asks for {meant}, and the rest of the request for {}.", operation.name());
     S3Error::with_message(ErrorCode::NotImplemented, message).detail("Parameter", "x-id")
@@ -187,8 +188,8 @@ fn honours_header(operation: Operation, rest: &str) -> bool {
     }
 }
 
-/// True if a checksum may come with the operation (`x-amz-checksum-<algorithm>`): of its body, which
-/// is empty in CreateMultipartUpload, or of the whole object.
+/// True if a checksum may come with the operation (`x-amz-checksum-<algorithm>`): of its body,
+/// which is empty in CreateMultipartUpload, or of the whole object.
 fn may_have_checksum(operation: Operation) -> bool {
     use Operation as Op;
     matches!(

@@ -94,8 +94,8 @@ impl Verb {
     }
 }
 
-/// The operation table. Hands its rows to another macro, which makes what it likes of them: an enum,
-/// a match over all operations.
+/// The operation table. Hands its rows to another macro, which makes what it likes of them: an
+/// enum, a match over all operations.
 ///
 /// A row has an operation's name, method and shape, what else asks for it, the action that
 /// allows it, and what is done of it ([`Support`]): `served`, `unset` or `refused`. Rows of one

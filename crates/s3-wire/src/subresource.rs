@@ -1,8 +1,8 @@
 //! The subresources: query parameters that ask for another operation than the plain verb.
 //!
 //! For each, the table has S3's name for it (`ResourceType` of a 405), and what it means on the
-//! path of a key. The parameters are from the S3 API model, the rest was measured at Amazon S3 ("Sources" in
-//! docs/decisions/0005-where-sources-disagree.md).
+//! path of a key. The parameters are from the S3 API model, the rest was measured at Amazon S3
+//! ("Sources" in docs/decisions/0005-where-sources-disagree.md).
 
 use crate::query::Query;
 use crate::target::Shape;

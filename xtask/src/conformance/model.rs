@@ -18,8 +18,8 @@ const MODEL: &str = "data/s3/2006-03-01/service-2.json";
 pub fn run(path: &Path, arguments: &[&str]) -> Result<(), String> {
     let options = Options::parse(arguments)?;
     if options.bless || options.floor {
-        // Each test that asks a server asks for a refusal, and looks whether what was there is still
-        // there.
+        // Each test that asks a server asks for a refusal, and looks whether what was there is
+        // still there.
         return Err(
             "nothing is listed for the model, and an empty 200 to everything passes none of its tests that ask a server"
                 .to_owned(),

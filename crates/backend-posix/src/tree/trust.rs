@@ -128,8 +128,8 @@ impl Bucket<'_> {
 }
 
 /// What a folder of records that is not ours is like; `None` if it may be one of ours. That is one
-/// which belongs to this program's account, to the gateway's, or to the owner of the directory it is
-/// in: root's tools give it to that one.
+/// which belongs to this program's account, to the gateway's, or to the owner of the directory it
+/// is in: root's tools give it to that one.
 pub(crate) fn stranger_in(store: &Store, directory: impl AsFd, folder: &OwnedFd) -> Io<Option<Stat>> {
     let stat = rustix::fs::fstat(folder)?;
     let ours = stat.st_uid == *ACCOUNT

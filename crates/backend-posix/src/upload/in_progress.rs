@@ -51,8 +51,8 @@ impl Upload {
             .ok_or(BackendError::NoSuchUpload)
     }
 
-    /// Opens an upload, whatever its key; `None` for what can't be an id of ours, such as `..`: here
-    /// ids are names of directories.
+    /// Opens an upload, whatever its key; `None` for what can't be an id of ours, such as `..`:
+    /// here ids are names of directories.
     pub fn open_id(bucket: &Bucket<'_>, id: &str) -> Result<Option<Self>> {
         if !is_id(id) {
             return Ok(None);

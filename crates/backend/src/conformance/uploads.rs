@@ -423,8 +423,8 @@ pub async fn upload_listing(backend: &Arc<dyn Backend>) {
     fixture.finish().await;
 }
 
-/// An id is any text. What names no upload names nothing else either: no directory above, no file of
-/// another upload.
+/// An id is any text. What names no upload names nothing else either: no directory above, no file
+/// of another upload.
 pub async fn strange_upload_ids(backend: &Arc<dyn Backend>) {
     let fixture = Fixture::new(backend, "strange-ids").await;
     let upload = Upload::new(&fixture, "a", NewUpload::default()).await;

@@ -78,8 +78,8 @@ impl FileBody {
         self.left.end - self.left.start
     }
 
-    /// The next piece; `None` at the end. With `parts`, what the page cache has need not be read; they
-    /// are those of the answer to this request.
+    /// The next piece; `None` at the end. With `parts`, what the page cache has need not be read;
+    /// they are those of the answer to this request.
     pub fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,

@@ -45,7 +45,8 @@ pub fn get(address: &str, path: &str) -> Result<Answer, String> {
     read(&answer).ok_or_else(|| format!("{address}: {STRANGER}"))
 }
 
-/// A socket on which nobody accepts has no room at some time; connecting would wait for it for ever.
+/// A socket on which nobody accepts has no room at some time; connecting would wait for it for
+/// ever.
 fn connect_unix(path: &str, deadline: Instant) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

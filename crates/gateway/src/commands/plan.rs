@@ -30,8 +30,8 @@ pub struct PlanOptions {
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub objects: f64,
 
-    /// Their size, or sizes with shares: 1m, or 4k=70,1m=30. k, m and MiB are powers of 1024, kB and
-    /// MB of 1000
+    /// Their size, or sizes with shares: 1m, or 4k=70,1m=30. k, m and MiB are powers of 1024, kB
+    /// and MB of 1000
     #[arg(long, value_name = "SIZES", default_value = "1m", value_parser = sizes, help_heading = "Load")]
     pub sizes: Sizes,
 
@@ -103,8 +103,8 @@ pub struct PlanOptions {
     #[arg(long, value_name = "N", value_parser = number, help_heading = "Storage")]
     pub volume_iops: Option<f64>,
 
-    /// How a node's volumes protect each other: none, mirror, mirror3, raid5, raid6, raidz1, raidz2,
-    /// raidz3
+    /// How a node's volumes protect each other: none, mirror, mirror3, raid5, raid6, raidz1,
+    /// raidz2, raidz3
     #[arg(long, value_name = "HOW", default_value = "none", value_parser = local, help_heading = "Storage")]
     pub local: Local,
 

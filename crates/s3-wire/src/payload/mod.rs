@@ -52,8 +52,8 @@ impl BodyDecoder {
     /// (`Some(0)`).
     ///
     /// `MissingContentLength` (411) where the payload's length is not given: by `Content-Length`
-    /// for a plain body, by `x-amz-decoded-content-length` for a chunked one. `IncompleteBody` where
-    /// both are given for a plain body, and differ. `InvalidArgument` for `Content-Encoding:
+    /// for a plain body, by `x-amz-decoded-content-length` for a chunked one. `IncompleteBody`
+    /// where both are given for a plain body, and differ. `InvalidArgument` for `Content-Encoding:
     /// aws-chunked` of a plain body that is not under the signature, as S3 has it: a framing would
     /// be stored.
     pub fn new(mode: PayloadMode, headers: &HeaderMap, content_length: Option<u64>) -> Result<Self> {

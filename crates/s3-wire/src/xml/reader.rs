@@ -15,9 +15,9 @@ use crate::limits::{
 ///
 /// Every element that [`Document::child`] names must be used up by [`Document::text`], by
 /// [`Document::skip`] or by asking for its children until there are none. Elements are in S3's
-/// namespace or in none, and told by their local names. There are no attributes but declarations and
-/// XML's own, no entities but the five predefined ones and character references, and no DTD. All
-/// that is not well-formed, or beyond a limit, is `MalformedXML`; so is a source that fails.
+/// namespace or in none, and told by their local names. There are no attributes but declarations
+/// and XML's own, no entities but the five predefined ones and character references, and no DTD.
+/// All that is not well-formed, or beyond a limit, is `MalformedXML`; so is a source that fails.
 pub struct Document<'a> {
     tokens: Tokens<'a>,
     position: Position,
