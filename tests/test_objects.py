@@ -255,6 +255,16 @@ class TestDelete:
         assert bucket.exists("key")
 
 
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_no_such_bucket_before_no_such_version(raw, method):
+    response = raw.request(method, "/no-such-bucket/key", query={"versionId": "3sL4kqtJlcpXroDTDmJ"})
+    expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")
+    copy = raw.request(
+        "PUT", "/no-such-bucket/key", headers={"x-amz-copy-source": "other-bucket/key?versionId=3sL4kqtJlcp"}
+    )
+    expect.error(copy, "NoSuchBucket", BucketName="no-such-bucket")
+
+
 class TestMissing:
     def test_get(self, bucket):
         expect.error(bucket.get("a/b"), "NoSuchKey", Key="a/b")

@@ -11,7 +11,7 @@ use backend::{
     ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectAttributes,
     ObjectBody, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest,
     PutRequest, ReadRequest, ReadSelector, Result, Statistics, SweepReport, UploadPage, UploadReceipt,
-    WriteReceipt, check_only_version,
+    WriteReceipt, check_only_version, check_part_algorithm,
 };
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
@@ -132,11 +132,13 @@ impl Backend for NullBackend {
         Ok(Box::new(NullWriter { size_bytes: 0 }))
     }
 
-    async fn delete_object(&self, _: &Context, _: DeleteRequest<'_>) -> Result<DeleteReceipt> {
+    async fn delete_object(&self, _: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
+        check_only_version(request.object)?;
         Ok(DeleteReceipt { existed: true, version: None, delete_marker: false })
     }
 
     async fn copy_object(&self, _: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
+        check_only_version(request.source.object)?;
         Ok(receipt(no_digests(), attributes(request.source.object).size_bytes))
     }
 
@@ -149,15 +151,18 @@ impl Backend for NullBackend {
         Ok(UploadReceipt { id })
     }
 
-    async fn put_part(&self, _: &Context, _: PutPartRequest<'_>) -> Result<PartWriter> {
+    async fn put_part(&self, _: &Context, request: PutPartRequest<'_>) -> Result<PartWriter> {
+        check_part_algorithm(None, request.checksum)?;
         Ok(PartWriter { writer: Box::new(NullWriter { size_bytes: 0 }), chosen: None })
     }
 
-    async fn copy_part(&self, _: &Context, _: CopyPartRequest<'_>) -> Result<PartReceipt> {
+    async fn copy_part(&self, _: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
+        check_only_version(request.source.object)?;
         Ok(PartReceipt { etag: no_digests().etag, checksum: None, last_modified: Timestamp::UNIX_EPOCH })
     }
 
-    async fn complete_upload(&self, _: &Context, _: CompleteRequest<'_>) -> Result<WriteReceipt> {
+    async fn complete_upload(&self, _: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {
+        request.complete.check(None, self.capabilities().default_checksum)?;
         Ok(receipt(no_digests(), 0))
     }
 

@@ -292,9 +292,17 @@ impl PosixBackend {
         }
     }
 
+    /// Refuses a version that there can't be. A bucket that is missing is reported first.
+    async fn check_version(&self, object: ObjectRef<'_>, bucket: &BucketName) -> Result<()> {
+        let Err(error) = check_only_version(object) else { return Ok(()) };
+        let name = bucket.clone();
+        self.run_in(bucket, move |store| buckets::head(store, &name)).await?;
+        Err(error)
+    }
+
     async fn read(&self, request: backend::ReadRequest<'_>, body: bool) -> Result<ObjectRead> {
         let backend::ReadRequest { object, selector, conditions } = request;
-        check_only_version(object)?;
+        self.check_version(object, object.bucket).await?;
         let request = ReadRequest {
             bucket: object.bucket.clone(),
             key: object.key.as_str().to_owned(),
@@ -328,10 +336,9 @@ fn missing(object: ObjectRef<'_>, error: BackendError) -> BackendError {
     }
 }
 
-fn source(source: CopySource<'_>) -> Result<Source> {
+fn source(source: CopySource<'_>) -> Source {
     let CopySource { object, conditions } = source;
-    check_only_version(object)?;
-    Ok(Source { bucket: object.bucket.clone(), key: object.key.as_str().to_owned(), conditions })
+    Source { bucket: object.bucket.clone(), key: object.key.as_str().to_owned(), conditions }
 }
 
 fn upload_name(upload: UploadRef<'_>) -> UploadName {
@@ -391,7 +398,7 @@ impl Backend for PosixBackend {
     }
 
     async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
-        check_only_version(request.object)?;
+        self.check_version(request.object, request.object.bucket).await?;
         let target = self.target(cx, request.object, request.conditions);
         let delete = move |store: &Store| {
             object::delete(store, &target).map_err(|error| error.of_write(&target.conditions))
@@ -400,8 +407,9 @@ impl Backend for PosixBackend {
     }
 
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
+        self.check_version(request.source.object, request.target.bucket).await?;
         let copy = Copy {
-            source: source(request.source)?,
+            source: source(request.source),
             target: self.target(cx, request.target, &request.conditions),
             target_key: request.target.key.as_str().to_owned(),
             metadata: request.metadata,
@@ -446,6 +454,7 @@ impl Backend for PosixBackend {
         let open = move |store: &Store| {
             let opened = PartTarget::open(store, &founded, name, part_number, size_hint, owner)?;
             check_part_algorithm(opened.1, checksum)?;
+            opened.0.check_space()?;
             Ok(opened)
         };
         let (target, chosen) = self.run_in(upload.object.bucket, open).await?;
@@ -454,8 +463,9 @@ impl Backend for PosixBackend {
     }
 
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
+        self.check_version(request.source.object, request.upload.object.bucket).await?;
         let copy = CopyPart {
-            source: source(request.source)?,
+            source: source(request.source),
             range: request.range,
             upload: upload_name(request.upload),
             number: request.part_number,

@@ -79,7 +79,8 @@ pub struct ListBucketsQuery {
 /// attributes that belong to its bytes; conditions are decided in the same step as the write; an
 /// error leaves nothing behind. A call that names a bucket which does not exist answers
 /// [`BackendError::NoSuchBucket`]; one that names an object which does not exist answers
-/// [`BackendError::NoSuchKey`], or [`BackendError::NoSuchVersion`] if it names a version of it.
+/// [`BackendError::NoSuchKey`]; a read that names a version of it, [`BackendError::NoSuchVersion`].
+/// What is written, and what an upload makes, is always named as [`VersionRef::Current`].
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
     /// Buckets by name.

@@ -38,7 +38,7 @@ impl<'a> ObjectRef<'a> {
         Self { bucket, key, version: VersionRef::Current }
     }
 
-    /// Another version of the same key.
+    /// The same key, with the version of this id, or what it has now.
     #[must_use]
     pub fn of(self, version: Option<&'a VersionId>) -> Self {
         Self { version: version.into(), ..self }

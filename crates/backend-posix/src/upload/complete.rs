@@ -39,7 +39,7 @@ pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceip
             }
             result => result?,
         };
-        complete.request.check(upload.record.upload_checksum, complete.default)?;
+        let given = complete.request.check(upload.record.upload_checksum, complete.default)?;
         // Whoever comes second finds the first one's receipt.
         let _lock = upload.lock(&bucket)?;
         let receipt = match journal::settle(&bucket, &upload, name)? {
@@ -47,7 +47,7 @@ pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceip
                 journal::end(&bucket, &upload, name, &receipt);
                 return Ok(repeated(&complete.request, receipt)?);
             }
-            None => publish(store, complete, &bucket, &upload)?,
+            None => publish(store, complete, &bucket, &upload, given.as_ref())?,
         };
         journal::end(&bucket, &upload, name, &receipt);
         Ok(receipt)
@@ -75,11 +75,13 @@ fn earlier_receipt(bucket: &Bucket<'_>, name: &UploadName) -> Result<WriteReceip
     }
 }
 
+/// Makes the object. `given` is the checksum that it is compared with.
 fn publish(
     store: &Store,
     complete: &Complete,
     bucket: &Bucket<'_>,
     upload: &Upload,
+    given: Option<&Checksum>,
 ) -> Result<WriteReceipt, Fail> {
     let request = &complete.request;
     let target = &Target { predecessor: upload.record.predecessor.clone(), ..complete.target.clone() };
@@ -89,21 +91,20 @@ fn publish(
         return Err(BackendError::WrongSize { given_bytes, actual_bytes: size_bytes }.into());
     }
     let chosen = upload.record.upload_checksum;
-    let given = request.check(chosen, complete.default)?;
     let (algorithm, checksum_type) = chosen.unwrap_or((complete.default, ChecksumType::FullObject));
     let mut checksum = match checksum_type {
         ChecksumType::Composite => Some(composite(algorithm, &parts)?),
         ChecksumType::FullObject => combined(algorithm, &parts),
     };
     // Before anything is moved where possible, since that may take long.
-    check_whole(given.as_ref(), checksum.as_ref())?;
+    check_whole(given, checksum.as_ref())?;
     if !target.conditions.is_empty() {
         check_early(store, target, &complete.upload.key)?;
     }
     let Gathered { stage, sealed: held } = gather(store, target, upload, &parts, size_bytes)?;
     if checksum.is_none() {
         checksum = Some(Checksum::full_object(read_checksum(&stage.staged, algorithm)?));
-        check_whole(given.as_ref(), checksum.as_ref())?;
+        check_whole(given, checksum.as_ref())?;
     }
     let etag = multipart_etag(parts.iter().map(|part| &part.etag));
     let record = Record {

@@ -144,10 +144,14 @@ impl PartTarget {
         let bucket = store.bucket(&upload.bucket)?;
         let Upload { directory, record } = Upload::open(&bucket, &upload)?;
         let chosen = record.upload_checksum;
-        check_space(&directory, announced)?;
         let algorithm = chosen.map(|(algorithm, _)| algorithm);
         let (bucket, founded) = (bucket.fd, Arc::clone(founded));
         let part = Self { upload, number, algorithm, announced, owner, bucket, directory, founded };
         Ok((part, chosen))
+    }
+
+    /// Refuses a part for which there is no room.
+    pub fn check_space(&self) -> Result<()> {
+        check_space(&self.directory, self.announced)
     }
 }

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use s3_types::{ByteRange, Condition, Conditions, ETag, ETagCondition, IfRange, Timestamp, VersionId};
+use s3_types::{
+    BucketName, ByteRange, Condition, Conditions, ETag, ETagCondition, IfRange, Timestamp, VersionId,
+};
 
 use super::fixture::{Fixture, assert_failed, collect, digests, full_metadata, if_absent, if_match, key};
 use crate::{
-    Backend, BackendError, CopyRequest, CopySource, DeleteRequest, ObjectBody, PutRequest, ReadRequest,
-    ReadSelector, WriteOptions,
+    Backend, BackendError, CopyRequest, CopySource, DeleteRequest, ObjectBody, ObjectRef, PutRequest,
+    ReadRequest, ReadSelector, WriteOptions,
 };
 
 /// Bodies of all sizes come back as they went, with what was attached; a writer that is dropped
@@ -285,6 +287,11 @@ pub async fn only_versions(backend: &Arc<dyn Backend>) {
     assert_eq!(collect(read(&name, &null).await.unwrap().body).await, b"only");
     assert!(matches!(read(&name, &other).await, Err(BackendError::InvalidVersionId(id)) if id == other));
     assert!(matches!(read(&missing, &null).await, Err(BackendError::NoSuchVersion(id)) if id == null));
+    let nowhere = BucketName::new("conformance-no-bucket").unwrap();
+    let object = ObjectRef::current(&nowhere, &name).of(Some(&other));
+    let request = ReadRequest { object, selector: ReadSelector::Whole, conditions };
+    let read_nowhere = backend.get_object(&fixture.cx, request).await.map(|_| ());
+    assert!(matches!(read_nowhere, Err(BackendError::NoSuchBucket)), "{read_nowhere:?}");
     let copy = async |version| {
         let request = CopyRequest {
             source: CopySource {

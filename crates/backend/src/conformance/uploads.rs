@@ -449,6 +449,22 @@ pub async fn strange_upload_ids(backend: &Arc<dyn Backend>) {
         let listed = backend.list_uploads(cx, &query).await;
         assert!(matches!(listed, Err(BackendError::InvalidUploadMarker)), "{listed:?}");
     }
+    // Nor does the id of an upload of another key.
+    let strange = Upload { fixture: &fixture, key: key("b"), id: upload.id.clone(), chosen: None };
+    let missing = |outcome: Result<()>| assert!(matches!(outcome, Err(BackendError::NoSuchUpload)));
+    missing(strange.parts(0, 1).await.map(|_| ()));
+    missing(strange.complete(std::slice::from_ref(&part)).await.map(|_| ()));
+    let abort = AbortRequest { upload: strange.name(), if_initiated: None };
+    missing(backend.abort_upload(&fixture.cx, abort).await);
+    fixture.put("source", b"source").await;
+    let source = key("source");
+    let copy = CopyPartRequest {
+        source: CopySource { object: fixture.object(&source), conditions: Conditions::default() },
+        range: None,
+        upload: strange.name(),
+        part_number: 1,
+    };
+    missing(backend.copy_part(&fixture.cx, copy).await.map(|_| ()));
     upload.complete(&[part]).await.unwrap();
     fixture.finish().await;
 }
