@@ -10,7 +10,8 @@ use s3_types::VersionId;
 pub enum Effects {
     /// This.
     Done(Did),
-    /// What will be here; nothing, if the work fails.
+    /// What will be here once the work has succeeded. Work goes on for a client that left: of that,
+    /// there may be nothing yet when the request is reported.
     Later(Arc<OnceLock<Did>>),
 }
 

@@ -207,7 +207,8 @@ fn conflict(condition: Condition, key: Option<&str>) -> S3Error {
         .detail("Key", key.unwrap_or_default())
 }
 
-/// An error about checksums of an upload: [`from_backend`] knows which are.
+/// The error of an upload's parts or completion for what is wrong with its checksums. S3 writes the
+/// algorithm in small letters in these errors, and in capitals in those of other requests.
 fn wrong_checksum(error: &BackendError) -> S3Error {
     use BackendError as B;
     let name = |algorithm: ChecksumAlgorithm| algorithm.name().to_ascii_lowercase();
@@ -246,7 +247,8 @@ fn wrong_checksum(error: &BackendError) -> S3Error {
             ErrorCode::BadDigest,
             format!("The {} you specified did not match the calculated checksum.", name(algorithm)),
         ),
-        _ => (ErrorCode::InvalidRequest, "You must specify at least one part".to_owned()),
+        B::NoParts => (ErrorCode::InvalidRequest, "You must specify at least one part".to_owned()),
+        _ => return S3Error::new(ErrorCode::InternalError).caused_by(error.to_string()),
     };
     S3Error::with_message(code, message)
 }

@@ -24,8 +24,8 @@ use handler::Handler;
 use refused::Refused;
 use unset::Unset;
 
-/// Steps 5 to 7 of a request's life. On the heap, since the operations' states differ much in size
-/// and a connection would hold the largest.
+/// From the reading of the input to the work. On the heap, since the operations' states differ much
+/// in size and a connection would hold the largest.
 fn run<'a, H: Handler<'a> + 'a>(call: Call<'a>) -> BoxFuture<'a, Result<Outcome>> {
     Box::pin(async move {
         match prepare::<H>(&call).await {

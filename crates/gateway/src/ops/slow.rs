@@ -18,7 +18,7 @@ use crate::outcome::Outcome;
 use crate::reply;
 
 /// What the work comes to: its document, and what it did.
-pub type Done = (String, Did);
+pub type Finished = (String, Did);
 
 /// Answers with the document that `work` makes. The work goes on if the client goes away.
 ///
@@ -26,35 +26,30 @@ pub type Done = (String, Did);
 /// then until it is, and an error becomes the document, as S3 has it for these operations.
 pub async fn answer(
     call: &Call<'_>,
-    work: impl Future<Output = Result<Done>> + Send + 'static,
+    work: impl Future<Output = Result<Finished>> + Send + 'static,
 ) -> Result<Outcome> {
     let place = call.cx.place.clone();
+    let did = Arc::new(OnceLock::new());
+    let effects = Effects::Later(Arc::clone(&did));
     let mut work = tokio::spawn(async move {
         let done = work.await;
         drop(place);
-        done
+        let (document, done) = done?;
+        did.get_or_init(|| done);
+        Ok(document)
     });
     if let Ok(done) = timeout(KEEP_ALIVE_INTERVAL, &mut work).await {
-        let (document, did) = flatten(done)?;
-        return Ok(Outcome::done(reply::ok_xml(document), did));
+        return Ok(Outcome { reply: reply::ok_xml(flatten(done)?), effects });
     }
     let site = call.site();
-    let later = Arc::new(OnceLock::new());
-    let effects = Effects::Later(Arc::clone(&later));
     let rest = stream::unfold(Some(work), move |work| {
-        let (site, later) = (site.clone(), Arc::clone(&later));
+        let site = site.clone();
         async move {
             let mut work = work?;
             match timeout(KEEP_ALIVE_INTERVAL, &mut work).await {
                 Err(_) => Some((Bytes::from_static(b" "), Some(work))),
                 Ok(done) => {
-                    let document = match flatten(done) {
-                        Ok((document, did)) => {
-                            later.get_or_init(|| did);
-                            document
-                        }
-                        Err(error) => site.document(&error),
-                    };
+                    let document = flatten(done).unwrap_or_else(|error| site.document(&error));
                     Some((without_declaration(&document).to_owned().into(), None))
                 }
             }
@@ -66,6 +61,6 @@ pub async fn answer(
     Ok(Outcome { reply, effects })
 }
 
-fn flatten(done: <JoinHandle<Result<Done>> as Future>::Output) -> Result<Done> {
+fn flatten(done: <JoinHandle<Result<String>> as Future>::Output) -> Result<String> {
     done.unwrap_or_else(|panicked| Err(S3Error::new(ErrorCode::InternalError).caused_by(panicked)))
 }

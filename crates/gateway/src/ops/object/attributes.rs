@@ -6,6 +6,7 @@ use s3_wire::xml::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttr
 use s3_wire::{Result, time};
 
 use crate::call::Call;
+use crate::effects::Did;
 use crate::ops::handler::Handler;
 use crate::ops::object::get::read_error;
 use crate::ops::version::version_id;
@@ -48,7 +49,9 @@ impl<'a> Handler<'a> for GetObjectAttributes {
             "last-modified",
             time::format_http_date(read.attributes.last_modified),
         );
-        Ok(reply.into())
+        reply::set_version(reply.headers_mut(), read.attributes.version.as_ref());
+        let did = Did { object_bytes: Some(read.attributes.size_bytes), version: read.attributes.version };
+        Ok(Outcome::done(reply, did))
     }
 }
 

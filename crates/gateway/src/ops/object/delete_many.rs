@@ -65,7 +65,7 @@ impl<'a> Handler<'a> for DeleteObjects {
 
 async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -> Result<()> {
     let key = entry.key.as_ref().map_err(|none| S3Error::new(none.code))?;
-    // Any id that is none we gave: DeleteObject is stricter.
+    // Whatever the storage says of the id: DeleteObject alone says that it is invalid.
     let no_such_version = || S3Error::new(ErrorCode::NoSuchVersion);
     let version = entry.version_id.as_deref().map(VersionId::new).transpose();
     let version = version.map_err(|_| no_such_version())?;

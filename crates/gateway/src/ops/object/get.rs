@@ -138,6 +138,7 @@ fn not_modified(attributes: &ObjectAttributes) -> Reply {
         parts_count: None,
     };
     object.append_validators_to(reply.headers_mut());
+    reply::set_version(reply.headers_mut(), attributes.version.as_ref());
     reply
 }
 

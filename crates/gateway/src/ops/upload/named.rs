@@ -1,11 +1,12 @@
 use s3_types::UploadId;
-use s3_wire::{ErrorCode, Result, headers};
+use s3_wire::{ErrorCode, Result, S3Error, headers};
 
 use crate::call::Call;
 
 /// The upload that the query names. What does not look like an id was never one.
 pub fn upload_id(call: &Call<'_>) -> Result<UploadId> {
-    UploadId::new(call.query.get("uploadId").unwrap_or_default()).map_err(|_| ErrorCode::NoSuchUpload.into())
+    let id = call.query.get("uploadId").unwrap_or_default();
+    UploadId::new(id).map_err(|_| S3Error::new(ErrorCode::NoSuchUpload).detail("UploadId", id))
 }
 
 /// The part that the query names.
