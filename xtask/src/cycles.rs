@@ -265,7 +265,7 @@ fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     }
 }
 
-/// True under `cfg(test)`, and in what tests of other crates alone are given.
+/// True under `cfg(test)`.
 fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")

@@ -4,7 +4,7 @@
 //! `user.slipway` holds a version byte and then fields of the form `tag, length, value`
 //! ([`codec`]). An ordinary object's record (stamp, MD5, CRC64NVME, a common content type) takes 45
 //! to 50 bytes, which a 256-byte ext4 inode has room for. A record that the file system refuses as
-//! too large is split ([`records::companion`](crate::records)).
+//! too large is split ([`records`](crate::records)).
 
 pub(crate) mod attribute;
 mod codec;

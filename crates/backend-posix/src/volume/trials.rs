@@ -3,7 +3,7 @@
 //!
 //! Without it, each of these would show in the middle of some request, as an error that says
 //! nothing, or as the loss of an object. What is known by a file system's kind is in
-//! [`volume`](crate::volume::kind).
+//! [`volume::kind`](crate::volume::kind).
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags, XattrFlags};

@@ -1,9 +1,11 @@
-//! Notes of directories that are about to be made, or may be about to become empty.
+//! Notes of what is about to be done, for whoever ends it after a crash ([`Told`] has the kinds).
 //!
-//! A directory that a PUT made has to go with its last object, also when a crash comes between the
-//! two. Looking for empty directories everywhere would take for ever, so each note tells the sweep
-//! where to look. It is a symbolic link in staging, which one call makes whole: `<bytes of the path
-//! that were there before>:<path>`.
+//! Most are of directories. One that a PUT made has to go with its last object, also when a crash
+//! comes between the two. To look for empty directories everywhere would take hours, so each note
+//! tells the sweep where to look. It is a symbolic link in staging, which one call makes whole:
+//! `<bytes of the path that were there before>:<path>`. The others are of a record that may be left
+//! without its file, of a file that may have been given away, and of a directory that is being
+//! prepared for staging elsewhere.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::AtFlags;

@@ -19,7 +19,7 @@ use crate::fs::reading::{entries, has_other_names};
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, removing};
 use crate::layout::keymap::{self, RECORDS};
-use crate::layout::records;
+use crate::layout::records::OF_DIRECTORY;
 use crate::layout::staged::is_scattered;
 use crate::records::Sidecar;
 use crate::tree::bucket::{Bucket, Directory};
@@ -33,7 +33,7 @@ pub(crate) fn remove_all(bucket: &Bucket<'_>, directory: &Directory) -> Result<b
     };
     let mut gone = true;
     for (name, _) in entries(&folder).attempt("read a directory's records")? {
-        gone &= name == records::OF_DIRECTORY || remove_from(bucket, directory, &folder, &name)?;
+        gone &= name == OF_DIRECTORY || remove_from(bucket, directory, &folder, &name)?;
     }
     Ok(gone)
 }

@@ -11,7 +11,7 @@ use crate::fs::reading::entries;
 use crate::fs::removing;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::{RECORDS, join};
-use crate::layout::records;
+use crate::layout::records::OF_DIRECTORY;
 use crate::layout::staged::is_scattered;
 use crate::records::Sidecar;
 use crate::tree::bucket::Directory;
@@ -37,7 +37,7 @@ pub(super) fn check(check: &Check<'_>, directory: &Directory) -> Result<()> {
             leftover(check, &folder, &above, &name);
         } else if !matches!(kind, FileType::RegularFile | FileType::Unknown) {
             check.problem(ProblemKind::Stranger, &path, "it is no record", None);
-        } else if name != records::OF_DIRECTORY
+        } else if name != OF_DIRECTORY
             && removing::is_older(&folder, &name, check.options.age)
             && orphans::is_one(directory, &name)?
         {
