@@ -256,12 +256,11 @@ class TestDelete:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_no_such_bucket_before_no_such_version(raw, method):
+def test_no_such_bucket_before_no_such_version(raw, bucket, method):
     response = raw.request(method, "/no-such-bucket/key", query={"versionId": "3sL4kqtJlcpXroDTDmJ"})
     expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")
-    copy = raw.request(
-        "PUT", "/no-such-bucket/key", headers={"x-amz-copy-source": "other-bucket/key?versionId=3sL4kqtJlcp"}
-    )
+    source = {"x-amz-copy-source": f"{bucket.name}/key?versionId=3sL4kqtJlcp"}
+    copy = raw.request("PUT", "/no-such-bucket/key", headers=source)
     expect.error(copy, "NoSuchBucket", BucketName="no-such-bucket")
 
 
