@@ -10,7 +10,7 @@ use super::part::Part;
 use super::{journal, receipt};
 use crate::error::{Fail, Op, retrying_times};
 use crate::fs::{file_info, files};
-use crate::layout::uploads::{WHOLE, WHOLE_NAME, is_id, part_name};
+use crate::layout::uploads::{WHOLE, WHOLE_NAME, part_name};
 use crate::limits::{COPY_ATTEMPTS, PART_TRIES, PART_TRIES_STEP};
 use crate::object::check_early;
 use crate::record::Record;
@@ -34,7 +34,7 @@ pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceip
     retrying_times(COPY_ATTEMPTS, || {
         let bucket = store.bucket(&name.bucket)?;
         let upload = match Upload::open(&bucket, name) {
-            Err(BackendError::NoSuchUpload) if is_id(name.id.as_str()) => {
+            Err(BackendError::NoSuchUpload) => {
                 return Ok(repeated(&complete.request, earlier_receipt(&bucket, name)?)?);
             }
             result => result?,

@@ -5,12 +5,16 @@ use rustix::io::Errno;
 
 use crate::error::Op;
 use crate::fs::{file_info, files};
-use crate::layout::uploads::COMPLETED;
+use crate::layout::uploads::{COMPLETED, is_id};
 use crate::record::{self, Record};
 use crate::tree::bucket::Bucket;
 
-/// The receipt that a completed upload left.
+/// The receipt that a completed upload left; `None` for what can't be an id of ours, which would be
+/// the name of another file here.
 pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<Record>> {
+    if !is_id(id) {
+        return Ok(None);
+    }
     match bucket.own_existing(COMPLETED).and_then(|completed| files::read_own(completed, id)) {
         Ok(bytes) => Ok(record::from_bytes(&bytes)),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
