@@ -24,7 +24,8 @@ CRASHED = [
     for path in sorted(TREES.glob("*-crashed.json"))
     for name in json.loads(path.read_text())["crashes"]
 ]
-# What builds that did not escape these names have in a bucket. S3 shows it once it is renamed (UPGRADING.md).
+# What builds that did not escape these names have in a bucket. S3 shows it once it is renamed
+# (UPGRADING.md).
 HIDDEN = [".fuse_hidden0012ab3400000001", ".snapshot", ".nfs-file"]
 
 

@@ -186,7 +186,7 @@ pub use tree::store::OpenError;
 const WATCH: Watch<Store> =
     Watch { look: |store| store.presence.look(&store.root), look_after: Store::look_after };
 
-/// What is kept in memory of a tree, which is good without it.
+/// Caches of a tree, each of which may be dropped at any time.
 #[derive(Debug)]
 struct Caches {
     listing: listing::Caches,
@@ -328,7 +328,7 @@ impl PosixBackend {
     }
 }
 
-/// What is missing is the version, where one was asked for.
+/// Turns a missing key into a missing version, where one was asked for.
 fn missing(object: ObjectRef<'_>, error: BackendError) -> BackendError {
     match (object.version, error) {
         (VersionRef::Id(id), BackendError::NoSuchKey) => BackendError::NoSuchVersion(id.clone()),

@@ -1,4 +1,4 @@
-//! What all else may use: options, unique names, and things that are said seldom.
+//! Options, unique names, and log lines that are limited in rate: for all other modules.
 
 pub(crate) mod options;
 pub(crate) mod seldom;

@@ -1,4 +1,4 @@
-//! What is known of a bucket as a whole: when it was created, and which of its name it is.
+//! The attributes of a bucket as a whole: when it was created, and which bucket of its name it is.
 
 use backend::{BucketAttributes, Result};
 use rustix::fs::{AtFlags, StatxFlags};

@@ -1,4 +1,4 @@
-//! What is tried of the root, in a directory that is set aside for it.
+//! Trials of the root's file system, in a directory that is set aside for them.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What is known of an object that is there, with a record or without.
+//! Facts about an existing object, with a record or without.
 
 pub(crate) mod foreign;
 pub(crate) mod place;

@@ -1,4 +1,4 @@
-//! What a key had when an upload of it was created.
+//! The object that a key had when an upload of it was created.
 //!
 //! A conditional CompleteMultipartUpload fails if the object that its condition is about is not the
 //! one of then, even if its ETag is the same. So the upload's description holds what tells that
@@ -10,7 +10,7 @@ use super::foreign;
 use super::place::Facts;
 use crate::record::{ObjectIdentity, Predecessor};
 
-/// What tells an object with these attributes.
+/// Identifies an object with these attributes.
 pub(crate) fn identity_of(attributes: &ObjectAttributes, inode: Option<u64>) -> ObjectIdentity {
     ObjectIdentity {
         modified_ns: i64::try_from(attributes.last_modified.as_nanosecond()).unwrap_or(i64::MAX),

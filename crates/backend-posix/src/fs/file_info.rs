@@ -46,7 +46,7 @@ impl FileInfo {
     }
 }
 
-/// What tells a file from another that had its name, or has it now.
+/// Identifies a file among those that had its name, or have it now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileIdentity {
     pub stamp: Stamp,

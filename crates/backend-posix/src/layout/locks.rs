@@ -1,9 +1,9 @@
 //! Names of lock files.
 
-/// Where they are, in `.slipway`.
+/// The directory of lock files, in `.slipway`.
 pub(crate) const LOCK_FILES: &str = "locks";
 
-/// Where a lock file is, relative to its bucket.
+/// Returns the path of a lock file, relative to its bucket.
 pub(crate) fn path_of(number: u64) -> String {
     format!(".slipway/{LOCK_FILES}/{}", name_of(number))
 }

@@ -6,7 +6,7 @@ pub(crate) const OVERFLOW: &str = "overflow";
 /// Names a companion file.
 pub(crate) type OverflowId = u128;
 
-/// Where a companion is, relative to its bucket.
+/// Returns the path of a companion, relative to its bucket.
 pub(crate) fn companion_path(id: OverflowId) -> String {
     format!(".slipway/{OVERFLOW}/{}", companion_name(id))
 }
