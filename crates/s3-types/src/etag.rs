@@ -1,4 +1,4 @@
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use crate::checksum::ChecksumValue;
 
@@ -77,6 +77,17 @@ fn hex16(text: &str) -> Option<[u8; 16]> {
         *byte = digit(pair[0])? << 4 | digit(pair[1])?;
     }
     Some(out)
+}
+
+impl ETag {
+    /// The text in quotes, as headers have it.
+    pub fn quoted(&self) -> String {
+        // Room for an MD5 and 10,000 parts: a text that grows is copied on its way.
+        let mut quoted = String::with_capacity(40);
+        // A string takes all that is written to it.
+        let _ = write!(quoted, "\"{self}\"");
+        quoted
+    }
 }
 
 impl fmt::Display for ETag {

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
-use percent_encoding::percent_decode_str;
 
 use crate::error::{ErrorCode, Result};
 use crate::limits::QUERY_PARAMETERS_MAX;
@@ -11,7 +10,15 @@ use crate::limits::QUERY_PARAMETERS_MAX;
 /// The decoded parameters of a query string, in order.
 #[derive(Debug, Clone, Default)]
 pub struct Query<'a> {
-    parameters: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    parameters: Vec<Parameter<'a>>,
+}
+
+#[derive(Debug, Clone)]
+struct Parameter<'a> {
+    name: Cow<'a, str>,
+    value: Cow<'a, str>,
+    /// Where it begins in the query as it was sent.
+    start: usize,
 }
 
 impl<'a> Query<'a> {
@@ -25,11 +32,12 @@ impl<'a> Query<'a> {
         let mut parameters = Vec::with_capacity(if raw.is_empty() { 0 } else { ends + 1 });
         let mut rest = raw;
         while !rest.is_empty() {
+            let start = raw.len() - rest.len();
             let pair;
             (pair, rest) = cut(rest, b'&');
             if !pair.is_empty() {
                 let (name, value) = cut(pair, b'=');
-                parameters.push((decode(name)?, decode(value)?));
+                parameters.push(Parameter { name: decode(name)?, value: decode(value)?, start });
             }
         }
         Ok(Self { parameters })
@@ -37,7 +45,7 @@ impl<'a> Query<'a> {
 
     /// The first value of `name`; names are case-sensitive.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.parameters.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_ref())
+        self.parameters.iter().find(|parameter| parameter.name == name).map(|parameter| &*parameter.value)
     }
 
     /// The first value of `name`, unless it is empty.
@@ -62,7 +70,12 @@ impl<'a> Query<'a> {
 
     /// All parameters in order, decoded.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.parameters.iter().map(|(n, v)| (n.as_ref(), v.as_ref()))
+        self.parameters.iter().map(|parameter| (&*parameter.name, &*parameter.value))
+    }
+
+    /// The names in order, decoded, and where in the raw query their parameters begin.
+    pub fn starts(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.parameters.iter().map(|parameter| (&*parameter.name, parameter.start))
     }
 }
 
@@ -77,16 +90,24 @@ fn decode(text: &str) -> Result<Cow<'_, str>> {
         return Ok(Cow::Borrowed(text));
     }
     let spaced: Cow<'_, str> = if text.contains('+') { text.replace('+', " ").into() } else { text.into() };
-    let decoded = match &spaced {
-        Cow::Borrowed(text) => percent_decode_str(text).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?,
-        Cow::Owned(text) => Cow::Owned(
-            percent_decode_str(text).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?.into_owned(),
-        ),
-    };
-    Ok(match (decoded, spaced) {
-        (Cow::Borrowed(_), Cow::Borrowed(text)) => Cow::Borrowed(text),
-        (decoded, _) => Cow::Owned(decoded.into_owned()),
-    })
+    let mut decoded = Vec::with_capacity(spaced.len());
+    // Credentials and signed headers are plain but for a few bytes: what lies between is copied.
+    let mut pieces = spaced.split('%');
+    decoded.extend_from_slice(pieces.next().unwrap_or_default().as_bytes());
+    for piece in pieces {
+        let piece = piece.as_bytes();
+        let byte = piece.split_first_chunk().and_then(|(digits, rest)| Some((from_hex(*digits)?, rest)));
+        // A `%` without two digits stands for itself (WHATWG's URL standard, percent-decode).
+        let (byte, rest) = byte.unwrap_or((b'%', piece));
+        decoded.push(byte);
+        decoded.extend_from_slice(rest);
+    }
+    String::from_utf8(decoded).map(Cow::Owned).map_err(|_| ErrorCode::InvalidURI.into())
+}
+
+fn from_hex([high, low]: [u8; 2]) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    u8::try_from(digit(high)? << 4 | digit(low)?).ok()
 }
 
 #[cfg(test)]
@@ -102,7 +123,17 @@ mod tests {
         assert_eq!(query.get("x"), Some("%"));
         assert_eq!(query.get("y"), Some("a=b"));
         assert_eq!(query.get("none"), None);
+        let query = Query::parse("a=%2b%+1%zz%4&b=%C3%a9%%&c=%25%32%46").unwrap();
+        assert_eq!(query.get("a"), Some("+% 1%zz%4"));
+        assert_eq!(query.get("b"), Some("\u{e9}%%"));
+        assert_eq!(query.get("c"), Some("%2F"));
         assert_eq!(query.get_non_empty("acl"), None);
         assert!(Query::parse("a=%FF").is_err());
+    }
+
+    #[test]
+    fn knows_where_parameters_begin() {
+        let query = Query::parse("&a=1&&%62=2&c").unwrap();
+        assert_eq!(query.starts().collect::<Vec<_>>(), [("a", 1), ("b", 6), ("c", 12)]);
     }
 }

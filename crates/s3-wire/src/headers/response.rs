@@ -69,7 +69,7 @@ impl ObjectHeaders<'_> {
 
 /// The value of `ETag`: in quotes.
 pub fn etag_value(etag: &ETag) -> HeaderValue {
-    HeaderValue::try_from(format!("\"{etag}\"")).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
+    HeaderValue::try_from(etag.quoted()).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
 }
 
 /// Appends `x-amz-checksum-<algorithm>` and `x-amz-checksum-type`.
