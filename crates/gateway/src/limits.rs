@@ -144,6 +144,8 @@ pub const ACCESS_LOG_BUFFER_BYTES_MAX: usize = 4 << 20;
 pub const ACCESS_LOG_FIELD_BYTES_MAX: usize = 1 << 10;
 /// And of a method.
 pub const ACCESS_LOG_METHOD_BYTES_MAX: usize = 32;
+/// Room that a line is given from the start: most need no more.
+pub const ACCESS_LOG_LINE_BYTES: usize = 1 << 10;
 /// How often it is logged that lines were lost.
 pub const ACCESS_LOG_WARN_INTERVAL: Duration = Duration::from_mins(1);
 /// How often spans go to the collector, at least.
@@ -153,6 +155,8 @@ pub const TRACES_WAKE_BYTES: usize = 512 << 10;
 /// A buffer with so many bytes takes no more spans: the collector does not keep up, and they are
 /// dropped. There are at most sixteen buffers, and as much again on its way.
 pub const TRACES_BUFFER_BYTES_MAX: usize = 4 << 20;
+/// Room that a span is given from the start: most need no more.
+pub const TRACES_SPAN_BYTES: usize = 1 << 10;
 /// How long a collector may take for one request.
 pub const TRACES_POST_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long spans are sent again that a collector did not take.

@@ -1,6 +1,7 @@
-//! What a line tells.
+//! What a line of the access log tells, and a span.
 
 use std::borrow::Cow;
+use std::iter::once;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -19,15 +20,16 @@ use s3_wire::limits::TARGET_BYTES_MAX;
 use crate::limits::{ACCESS_LOG_FIELD_BYTES_MAX, ACCESS_LOG_METHOD_BYTES_MAX};
 use crate::peer::Peer;
 use crate::request::Known;
+use crate::request_id::RequestId;
 use crate::trace_context::SpanContext;
 
-/// A request that has ended.
+/// A request that was answered.
 #[derive(Debug)]
 pub struct Line<'a> {
     /// When its head had arrived.
     pub time: Timestamp,
     /// Its id.
-    pub id: &'a str,
+    pub id: RequestId,
     /// The gateway that answered.
     pub host_id: &'a str,
     /// Where it came from.
@@ -35,7 +37,7 @@ pub struct Line<'a> {
     /// Its head.
     pub head: &'a Parts,
     /// What it asked for, and who asked.
-    pub known: &'a Known,
+    pub known: &'a Known<'a>,
     /// The canonical id of the account that owns all buckets.
     pub owner: &'a str,
     /// The answer's status.
@@ -44,16 +46,21 @@ pub struct Line<'a> {
     pub code: Option<ErrorCode>,
     /// Bytes of the request's body that were read, framing included.
     pub bytes_in: u64,
-    /// Bytes of the answer's body that were handed to the connection.
+    /// How long it took until the answer was known.
+    pub answered: Duration,
+    /// Its place in a trace, if it has one.
+    pub trace: Option<&'a SpanContext>,
+}
+
+/// What else is known of a request when the answer's body has left, or was given up.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended {
+    /// Bytes of the body that were handed to the connection.
     pub bytes_out: u64,
     /// Bytes of the whole object that was read or written.
     pub object_bytes: Option<u64>,
-    /// Until the answer was known.
-    pub answered: Duration,
-    /// Until all of it had left, or was given up.
+    /// How long all of it took.
     pub elapsed: Duration,
-    /// Its place in a trace, if it has one.
-    pub trace: Option<&'a SpanContext>,
 }
 
 /// How a request was signed.
@@ -97,7 +104,22 @@ impl<'a> Line<'a> {
         method.get(..ACCESS_LOG_METHOD_BYTES_MAX).unwrap_or(method)
     }
 
-    /// The request's target as it was sent: to be told by [`push_without_secrets`]. Of one that is
+    /// Appends the request's target, with the values of [`SECRET`] taken out of its query. True if
+    /// there were any.
+    pub fn push_target(&self, out: &mut Vec<u8>) -> bool {
+        let target = self.target().as_bytes();
+        match &self.known.query {
+            // To take it apart once more would cost more than the rest of the line.
+            Some(query) => {
+                let start = target.len() - self.head.uri.query().map_or(0, str::len);
+                let secrets = query.starts().filter(|(name, _)| is_secret(name.as_bytes()));
+                push_without(out, target, secrets.map(|(_, at)| start + at))
+            }
+            None => push_without_secrets(out, target),
+        }
+    }
+
+    /// The request's target as it was sent: to be told by [`Self::push_target`]. Of one that is
     /// longer than any that is answered, the beginning.
     pub fn target(&self) -> &'a str {
         let uri = &self.head.uri;
@@ -139,11 +161,16 @@ impl<'a> Line<'a> {
             *field = Some(shown(value));
         }
         headers.referer = headers.referer.map(|url| url.split(|byte| *byte == b'?').next().unwrap_or(url));
-        // Without the password that may be before it.
-        let name = |host: &'a [u8]| memrchr(b'@', host).and_then(|at| host.get(at + 1..)).unwrap_or(host);
-        headers.host = authority.or(host).map(|host| shown(name(host)));
+        headers.host = authority.or(host).map(|host| shown(without_password(host)));
         headers
     }
+}
+
+/// A host without the password that may be before it.
+fn without_password(host: &[u8]) -> &[u8] {
+    // Few have one, and `contains` is the quicker one for a few bytes.
+    let at = if host.contains(&b'@') { memrchr(b'@', host) } else { None };
+    at.and_then(|at| host.get(at + 1..)).unwrap_or(host)
 }
 
 /// A header's value, cut to what a line may hold of it.
@@ -186,43 +213,58 @@ const SECRET: [&[u8]; 5] = [
 /// What stands for them.
 const REDACTED: &[u8] = b"REDACTED";
 
-/// Appends a URL or target, with the values of [`SECRET`] taken out of its query. True if there
-/// were any.
-pub fn push_without_secrets(out: &mut Vec<u8>, target: &[u8]) -> bool {
+/// Whether a parameter of this name, decoded, has a value of [`SECRET`].
+fn is_secret(name: &[u8]) -> bool {
+    // Most names of a presigned URL begin alike, but do not end alike.
+    let ends_alike = |secret: &[u8]| {
+        secret.len() == name.len() && secret.last() == name.last().map(u8::to_ascii_lowercase).as_ref()
+    };
+    SECRET.iter().any(|secret| ends_alike(secret) && name.eq_ignore_ascii_case(secret))
+}
+
+/// Appends a target whose query was not understood, with the values of [`SECRET`] taken out. True
+/// if there were any.
+fn push_without_secrets(out: &mut Vec<u8>, target: &[u8]) -> bool {
     let query = memchr(b'?', target).map_or(target.len(), |mark| mark + 1);
-    let (mut copied, mut start) = (0, query);
-    let ends = memchr_iter(b'&', &target[query..]).map(|end| query + end);
-    for end in ends.chain([target.len()]) {
-        if let Some(name) = secret_name(&target[start..end]) {
-            out.extend_from_slice(&target[copied..=start + name]);
-            out.extend_from_slice(REDACTED);
-            copied = end;
-        }
-        start = end + 1;
+    let starts = once(query).chain(memchr_iter(b'&', &target[query..]).map(|end| query + end + 1));
+    let is_secret = |start: &usize| {
+        let name = value_of(target, *start).map(|value| &target[*start..value - 1]);
+        name.is_some_and(|name| is_secret(&Cow::from(percent_decode(name))))
+    };
+    push_without(out, target, starts.filter(is_secret))
+}
+
+/// Appends a target without the values of the parameters that begin at `secrets`, which ascend.
+/// True if there were any.
+fn push_without(out: &mut Vec<u8>, target: &[u8], secrets: impl Iterator<Item = usize>) -> bool {
+    let mut copied = 0;
+    for value in secrets.filter_map(|start| value_of(target, start)) {
+        out.extend_from_slice(&target[copied..value]);
+        out.extend_from_slice(REDACTED);
+        copied = memchr(b'&', &target[value..]).map_or(target.len(), |end| value + end);
     }
     out.extend_from_slice(&target[copied..]);
     copied > 0
 }
 
-/// How long the name of a parameter is, if its value is secret.
-fn secret_name(parameter: &[u8]) -> Option<usize> {
-    let is = |name: &[u8]| SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret));
-    let mark = memchr2(b'=', b'%', parameter)?;
-    if parameter[mark] == b'=' {
-        return is(&parameter[..mark]).then_some(mark);
-    }
-    let mark = memchr(b'=', parameter)?;
-    is(&Cow::from(percent_decode(&parameter[..mark]))).then_some(mark)
+/// Where the value of the parameter that begins at `start` does, if it has one.
+fn value_of(target: &[u8], start: usize) -> Option<usize> {
+    let mark = memchr2(b'=', b'&', target.get(start..)?)? + start;
+    (target[mark] == b'=').then_some(mark + 1)
 }
 
 #[cfg(test)]
 pub mod tests {
     use http::Request;
-    use s3_wire::Target;
     use s3_wire::operation::Operation;
+    use s3_wire::{Query, Target};
 
     use super::*;
     use crate::trace_context::{SpanId, TraceId};
+
+    /// The end of the request of [`with_line`].
+    pub const ENDED: Ended =
+        Ended { bytes_out: 240, object_bytes: Some(5), elapsed: Duration::from_micros(2499) };
 
     /// Does something with a line in which every field has something to escape.
     pub fn with_line(with: impl FnOnce(&Line<'_>)) {
@@ -245,7 +287,7 @@ pub mod tests {
         };
         with(&Line {
             time: Timestamp::from_microsecond(1_700_000_000_123_456).unwrap(),
-            id: "0123456789ABCDEF",
+            id: crate::request_id::tests::ID,
             host_id: "host+id/=",
             peer: Peer {
                 address: Some("[::ffff:192.0.2.7]:5555".parse().unwrap()),
@@ -258,10 +300,7 @@ pub mod tests {
             status: StatusCode::FORBIDDEN,
             code: Some(ErrorCode::AccessDenied),
             bytes_in: 5,
-            bytes_out: 240,
-            object_bytes: Some(5),
             answered: Duration::from_micros(1200),
-            elapsed: Duration::from_micros(2499),
             trace: Some(&SpanContext {
                 trace: TraceId([0xAB; 16]),
                 span: SpanId([1, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF]),
@@ -288,6 +327,18 @@ pub mod tests {
             let mut out = b"before ".to_vec();
             assert_eq!(push_without_secrets(&mut out, target.as_bytes()), target != logged);
             assert_eq!(String::from_utf8(out).unwrap(), format!("before {logged}"));
+            // And by the query that was understood.
+            let Ok(request) = Request::builder().uri(target).body(()) else { panic!("{target}") };
+            let is_absolute = target.starts_with("http");
+            with_line_of(request, |line| {
+                let query = Query::parse(line.head.uri.query().unwrap_or_default()).ok();
+                let known = Known { query, ..Known::default() };
+                let line = Line { known: &known, ..*line };
+                let mut out = Vec::new();
+                assert_eq!(line.push_target(&mut out), target != logged);
+                let logged = if is_absolute { logged.trim_start_matches("http://h") } else { logged };
+                assert_eq!(String::from_utf8(out).unwrap(), logged);
+            });
         }
     }
 

@@ -1,20 +1,19 @@
 //! Who is told of each request when it has ended.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use http::request::Parts;
-use s3_types::Timestamp;
 use s3_wire::operation::Operation;
 
-use crate::access_log::AccessLog;
-use crate::line::Line;
+use crate::access_log::{AccessLog, BegunLine};
+use crate::effects::Effects;
+use crate::line::{Ended, Line};
 use crate::metrics::{Metrics, Outcome};
-use crate::peer::Peer;
 use crate::request::{Answered, Known, RequestContext};
-use crate::request_id::{HostId, RequestId};
+use crate::request_id::HostId;
 use crate::trace_context::{SpanContext, TraceId};
-use crate::traces::Traces;
+use crate::traces::{BegunSpan, Traces};
 
 /// Those who are told. Without any, there are no [`Report`]s, and no traces.
 #[derive(Debug)]
@@ -38,28 +37,25 @@ impl Observers {
     }
 }
 
-/// What is known of a request so far. It is told when this is dropped: when the answer's body has
-/// left, or was given up.
+/// A request that was answered, until the answer's body has left or was given up. Then this is
+/// dropped, and the observers are told.
 #[derive(Debug)]
 pub struct Report {
     observers: Arc<Observers>,
     started: Instant,
     operation: Option<Operation>,
     answered: Answered,
+    effects: Effects,
     bytes_out: u64,
     trace: Option<Box<SpanContext>>,
-    /// What the access log and a span tell.
-    details: Option<Box<Details>>,
+    /// What the access log and the collector will be told, but for what only the end shows.
+    begun: Begun,
 }
 
-#[derive(Debug)]
-struct Details {
-    time: Timestamp,
-    id: RequestId,
-    peer: Peer,
-    head: Parts,
-    known: Known,
-    answered_after: Duration,
+#[derive(Debug, Default)]
+struct Begun {
+    line: Option<BegunLine>,
+    span: Option<BegunSpan>,
 }
 
 impl Report {
@@ -67,25 +63,26 @@ impl Report {
     pub fn new(
         observers: &Arc<Observers>,
         cx: &mut RequestContext,
-        head: Parts,
-        known: Known,
+        head: &Parts,
+        known: Known<'_>,
         answered: Answered,
     ) -> Self {
-        let operation = known.operation;
         let trace = cx.trace.take();
         let is_told = trace.as_ref().is_some_and(|context| context.sampled);
-        let details = (is_told || observers.access_log.is_some()).then(|| {
-            let answered_after = cx.started.elapsed();
-            Box::new(Details { time: cx.now, id: cx.id, peer: cx.peer, head, known, answered_after })
-        });
+        let begun = if is_told || observers.access_log.is_some() {
+            begin(observers, cx, head, &known, answered, trace.as_deref())
+        } else {
+            Begun::default()
+        };
         Self {
             observers: Arc::clone(observers),
             started: cx.started,
-            operation,
+            operation: known.operation,
             answered,
+            effects: known.effects,
             bytes_out: 0,
             trace,
-            details,
+            begun,
         }
     }
 
@@ -100,6 +97,37 @@ impl Report {
     }
 }
 
+/// Writes what is known when the answer is: so the head need not be kept until the end.
+fn begin(
+    observers: &Observers,
+    cx: &RequestContext,
+    head: &Parts,
+    known: &Known<'_>,
+    answered: Answered,
+    trace: Option<&SpanContext>,
+) -> Begun {
+    let Answered { status, code, bytes_in } = answered;
+    let line = Line {
+        time: cx.now,
+        id: cx.id,
+        host_id: observers.host_id.as_str(),
+        peer: cx.peer,
+        head,
+        known,
+        owner: &observers.owner,
+        status,
+        code,
+        bytes_in,
+        answered: cx.started.elapsed(),
+        trace,
+    };
+    let context = trace.filter(|context| context.sampled);
+    Begun {
+        line: observers.access_log.as_ref().map(|access_log| access_log.begin(&line)),
+        span: context.filter(|_| observers.traces.is_some()).map(|context| BegunSpan::new(&line, context)),
+    }
+}
+
 impl Drop for Report {
     fn drop(&mut self) {
         let Answered { status, code, bytes_in } = self.answered;
@@ -108,31 +136,13 @@ impl Drop for Report {
             let (operation, status) = (self.operation, status.as_u16());
             metrics.requests.add(&Outcome { operation, status, code, bytes_in, bytes_out, elapsed });
         }
-        let Some(details) = &self.details else { return };
-        let line = Line {
-            time: details.time,
-            id: details.id.as_str(),
-            host_id: self.observers.host_id.as_str(),
-            peer: details.peer,
-            head: &details.head,
-            known: &details.known,
-            owner: &self.observers.owner,
-            status,
-            code,
-            bytes_in,
-            bytes_out,
-            object_bytes: details.known.effects.so_far().and_then(|did| did.object_bytes),
-            answered: details.answered_after,
-            elapsed,
-            trace: self.trace.as_deref(),
-        };
-        if let Some(access_log) = &self.observers.access_log {
-            access_log.add(&line);
+        let object_bytes = self.effects.so_far().and_then(|did| did.object_bytes);
+        let ended = Ended { bytes_out, object_bytes, elapsed };
+        if let (Some(access_log), Some(line)) = (&self.observers.access_log, &self.begun.line) {
+            access_log.end(line, &ended);
         }
-        if let (Some(traces), Some(context)) = (&self.observers.traces, &self.trace)
-            && context.sampled
-        {
-            traces.add(&line, context);
+        if let (Some(traces), Some(span)) = (&self.observers.traces, &self.begun.span) {
+            traces.end(span, &ended);
         }
     }
 }

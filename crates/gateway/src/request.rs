@@ -9,7 +9,7 @@ use iam::Requester;
 use s3_types::{Timestamp, UnixAccount};
 use s3_wire::honoured::Signed;
 use s3_wire::operation::Operation;
-use s3_wire::{ErrorCode, Target};
+use s3_wire::{ErrorCode, Query, Target};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::effects::Effects;
@@ -43,7 +43,9 @@ impl RequestContext {
 
 /// What became clear of a request while it was performed.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct Known<'h> {
+    /// The query of its target.
+    pub query: Option<Query<'h>>,
     /// What was asked for.
     pub operation: Option<Operation>,
     /// Of which bucket and key.

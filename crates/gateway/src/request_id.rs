@@ -18,8 +18,13 @@ impl RequestId {
         str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// The id as a number, the first byte first.
-    pub fn bytes(&self) -> [u8; 8] {
+    /// The id as ASCII.
+    pub const fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The eight bytes that its digits stand for.
+    pub fn decoded(self) -> [u8; 8] {
         u64::from_str_radix(self.as_str(), 16).unwrap_or_default().to_be_bytes()
     }
 }
@@ -99,8 +104,11 @@ impl HostId {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+
+    /// An id to test with.
+    pub const ID: RequestId = RequestId(*b"0123456789ABCDEF");
 
     #[test]
     fn ids_do_not_repeat() {
@@ -110,6 +118,6 @@ mod tests {
         seen.dedup();
         assert_eq!(seen.len(), 10_000);
         assert!(seen[0].iter().all(u8::is_ascii_hexdigit));
-        assert_eq!(RequestId(*b"0123456789ABCDEF").bytes(), [1, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF]);
+        assert_eq!(ID.decoded(), [1, 0x23, 0x45, 0x67, 0x89, 0xAB, 0xCD, 0xEF]);
     }
 }

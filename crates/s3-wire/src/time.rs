@@ -95,10 +95,9 @@ impl IsoMicros {
         digits(&mut self.0[20..26], time.subsec_nanosecond() / 1000);
     }
 
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        // Digits and letters only.
-        str::from_utf8(&self.0).unwrap_or_default()
+    /// The text: digits, letters and punctuation of ASCII.
+    pub const fn as_bytes(&self) -> &[u8] {
+        &self.0
     }
 }
 

@@ -19,11 +19,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::OFlags;
+use s3_types::Timestamp;
 pub use shared::Counts;
 
 use crate::choices::AccessLogFormat;
-use crate::limits::{ACCESS_LOG_BUFFER_BYTES_MAX, ACCESS_LOG_WAKE_BYTES};
-use crate::line::Line;
+use crate::limits::{ACCESS_LOG_BUFFER_BYTES_MAX, ACCESS_LOG_LINE_BYTES, ACCESS_LOG_WAKE_BYTES};
+use crate::line::{Ended, Line};
 use crate::per_thread::PerThread;
 use buffer::Buffer;
 use shared::{Shared, Wanted, lock};
@@ -100,6 +101,15 @@ fn open(path: &Path, create: bool) -> io::Result<File> {
         .open(path)
 }
 
+/// The line of a request that was answered, but for what only its end shows.
+#[derive(Debug)]
+pub struct BegunLine {
+    time: Timestamp,
+    text: Vec<u8>,
+    /// Where in the text the rest belongs.
+    rest_at: usize,
+}
+
 /// A log that is open.
 #[derive(Debug)]
 pub struct AccessLog {
@@ -127,15 +137,29 @@ impl AccessLog {
         Ok(Self { format, shared })
     }
 
-    /// Adds a line.
-    pub fn add(&self, line: &Line<'_>) {
+    /// Begins the line of a request.
+    pub fn begin(&self, line: &Line<'_>) -> BegunLine {
+        let mut text = Vec::with_capacity(ACCESS_LOG_LINE_BYTES);
+        let rest_at = match self.format {
+            AccessLogFormat::Json => {
+                json::begin(&mut text, line);
+                text.len()
+            }
+            AccessLogFormat::S3 => s3::begin(&mut text, line),
+        };
+        BegunLine { time: line.time, text, rest_at }
+    }
+
+    /// Adds the line of a request that has ended.
+    pub fn end(&self, line: &BegunLine, ended: &Ended) {
         let mut buffer = lock(self.shared.buffers.mine());
         if buffer.bytes.len() < ACCESS_LOG_BUFFER_BYTES_MAX {
             match self.format {
-                AccessLogFormat::Json => json::write(&mut buffer, line),
-                AccessLogFormat::S3 => s3::write(&mut buffer, line),
+                AccessLogFormat::Json => json::end(&mut buffer, line.time, &line.text, ended),
+                AccessLogFormat::S3 => s3::end(&mut buffer.bytes, &line.text, line.rest_at, ended),
             }
             buffer.bytes.push(b'\n');
+            buffer.lines += 1;
         } else {
             self.shared.counts.dropped.fetch_add(1, Relaxed);
         }
@@ -176,6 +200,11 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::line::tests::{ENDED, with_line};
+
+    fn add(log: &AccessLog) {
+        with_line(|line| log.end(&log.begin(line), &ENDED));
+    }
 
     fn text(mut file: &File) -> String {
         let mut text = String::new();
@@ -190,7 +219,7 @@ mod tests {
         let log = AccessLog::start(file.try_clone().unwrap(), AccessLogFormat::Json).unwrap();
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| (0..500).for_each(|_| crate::line::tests::with_line(|line| log.add(line))));
+                scope.spawn(|| (0..500).for_each(|_| add(&log)));
             }
         });
         assert!(log.finish(Duration::from_secs(10)));
@@ -206,7 +235,7 @@ mod tests {
     fn what_can_not_be_written_is_counted() {
         let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let log = AccessLog::start(file, AccessLogFormat::Json).unwrap();
-        (0..3).for_each(|_| crate::line::tests::with_line(|line| log.add(line)));
+        (0..3).for_each(|_| add(&log));
         assert!(log.finish(Duration::from_secs(10)));
         assert_eq!(log.counts().dropped.load(Relaxed), 3);
         assert_eq!(log.counts().written.load(Relaxed), 0);
@@ -219,7 +248,7 @@ mod tests {
         let log = AccessLog::start(File::from(OwnedFd::from(writer)), AccessLogFormat::Json);
         let log = log.unwrap();
         let many = ACCESS_LOG_BUFFER_BYTES_MAX * 3 / 100;
-        (0..many).for_each(|_| crate::line::tests::with_line(|line| log.add(line)));
+        (0..many).for_each(|_| add(&log));
         assert!(log.counts().dropped.load(Relaxed) > 0);
         assert!(!log.finish(Duration::from_millis(10)));
     }
@@ -229,7 +258,7 @@ mod tests {
         let (reader, writer) = io::pipe().unwrap();
         rustix::io::ioctl_fionbio(&writer, true).unwrap();
         let log = AccessLog::start(File::from(OwnedFd::from(writer)), AccessLogFormat::Json).unwrap();
-        (0..LINES).for_each(|_| crate::line::tests::with_line(|line| log.add(line)));
+        (0..LINES).for_each(|_| add(&log));
         (reader, log)
     }
 
@@ -274,13 +303,13 @@ mod tests {
     fn lines_before_another_file_go_to_the_first() {
         let (first, second) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
         let log = AccessLog::start(first.try_clone().unwrap(), AccessLogFormat::S3).unwrap();
-        crate::line::tests::with_line(|line| log.add(line));
+        add(&log);
         log.replace(second.try_clone().unwrap());
         let end = Instant::now() + Duration::from_secs(10);
         while lock(&log.shared.next_file).is_some() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(1));
         }
-        crate::line::tests::with_line(|line| log.add(line));
+        add(&log);
         assert!(log.finish(Duration::from_secs(10)));
         assert_eq!((text(&first).lines().count(), text(&second).lines().count()), (1, 1));
     }

@@ -10,8 +10,7 @@ use s3_wire::operation::{Operation, OperationInfo, Selector};
 use s3_wire::subresource::Subresource;
 use s3_wire::time::format_log_time;
 
-use super::buffer::Buffer;
-use crate::line::{Line, push_without_secrets};
+use crate::line::{Ended, Line};
 use crate::peer::Tls;
 
 /// Keys as Amazon writes them there: as in a URL.
@@ -22,13 +21,11 @@ const QUOTED: &AsciiSet = &CONTROLS.add(b'"').add(b'\\');
 /// What would end a field without quotes.
 const BARE: &AsciiSet = &QUOTED.add(b' ');
 
-/// Appends the line, without its end.
-pub fn write(buffer: &mut Buffer, line: &Line<'_>) {
-    let out = &mut buffer.bytes;
+/// Appends what is known of a line before its end. Returns where in it the rest belongs.
+pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) -> usize {
     let target = line.known.target.as_ref();
     let bucket = target.and_then(|target| target.bucket()).map(BucketName::as_str);
     let key = target.and_then(|target| target.key()).map(ObjectKey::as_str);
-    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let headers = line.headers();
     let signature = line.signature(&headers);
     let mut fields = Fields { out, is_first: true };
@@ -37,18 +34,16 @@ pub fn write(buffer: &mut Buffer, line: &Line<'_>) {
     fields.shown(format_args!("[{}]", format_log_time(line.time)));
     fields.value(line.remote());
     fields.text(line.identity().map(|_| line.owner));
-    fields.text(Some(line.id));
+    fields.text(Some(line.id.as_str()));
     fields.operation(line.known.operation, line);
     fields.value(key.map(|key| utf8_percent_encode(key, KEY)));
     let mut target = Vec::new();
-    push_without_secrets(&mut target, line.target().as_bytes());
+    line.push_target(&mut target);
     let target = percent_encode(&target, QUOTED);
     fields.shown(format_args!("\"{} {target} {:?}\"", line.method(), line.head.version));
     fields.text(Some(line.status.as_str()));
     fields.text(line.code.map(Into::into));
-    fields.value((line.bytes_out > 0).then_some(line.bytes_out));
-    fields.value(line.object_bytes);
-    fields.value(Some(milliseconds(line.elapsed)));
+    let rest_at = fields.out.len();
     fields.value(Some(milliseconds(line.answered)));
     fields.quoted(headers.referer);
     fields.quoted(headers.user_agent);
@@ -63,6 +58,22 @@ pub fn write(buffer: &mut Buffer, line: &Line<'_>) {
     // The access point's ARN, and whether an ACL was needed: there are neither.
     fields.text(None);
     fields.text(None);
+    rest_at
+}
+
+/// Appends the whole line, without what ends it in the file.
+pub fn end(out: &mut Vec<u8>, begun: &[u8], rest_at: usize, ended: &Ended) {
+    let (before, behind) = begun.split_at(rest_at);
+    out.extend_from_slice(before);
+    let mut fields = Fields { out, is_first: false };
+    fields.value((ended.bytes_out > 0).then_some(ended.bytes_out));
+    fields.value(ended.object_bytes);
+    fields.value(Some(milliseconds(ended.elapsed)));
+    out.extend_from_slice(behind);
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 struct Fields<'o> {
@@ -134,13 +145,17 @@ fn word(info: &OperationInfo) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::tests::with_line;
+    use crate::line::tests::{ENDED, with_line};
 
     #[test]
     fn fields() {
-        let mut buffer = Buffer::default();
-        with_line(|line| write(&mut buffer, line));
-        let text = String::from_utf8(buffer.bytes).unwrap();
+        let mut out = Vec::new();
+        with_line(|line| {
+            let mut begun = Vec::new();
+            let rest_at = begin(&mut begun, line);
+            end(&mut out, &begun, rest_at, &ENDED);
+        });
+        let text = String::from_utf8(out).unwrap();
         assert_eq!(
             text,
             "0123abcd bucket [14/Nov/2023:22:13:20 +0000] 192.0.2.7 - 0123456789ABCDEF REST.PUT.OBJECT \

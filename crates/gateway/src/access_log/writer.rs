@@ -72,12 +72,12 @@ impl Writer {
         let shared = Arc::clone(&self.shared);
         let written_before = shared.counts.written.load(Relaxed);
         for buffer in shared.buffers.all() {
-            let mut lines = std::mem::take(&mut self.spare);
-            std::mem::swap(&mut lock(buffer).bytes, &mut lines);
-            self.write(&lines);
-            lines.clear();
-            lines.shrink_to(ACCESS_LOG_WAKE_BYTES);
-            self.spare = lines;
+            let (mut bytes, lines) = lock(buffer).take(std::mem::take(&mut self.spare));
+            self.write(&bytes, lines);
+            bytes.clear();
+            // What woke this thread is mostly a little more than `ACCESS_LOG_WAKE_BYTES`.
+            bytes.shrink_to(2 * ACCESS_LOG_WAKE_BYTES);
+            self.spare = bytes;
         }
         // What was added before a reload went to the file that was there before it.
         let next_file = lock(&self.shared.next_file).take();
@@ -93,25 +93,26 @@ impl Writer {
         self.file = file;
     }
 
-    /// Writes lines as far as the file takes them, and counts those that are whole.
-    fn write(&mut self, mut lines: &[u8]) {
+    /// Writes so many lines as far as the file takes them, and counts those that are whole.
+    fn write(&mut self, mut bytes: &[u8], mut lines: u64) {
         let mut taken = 0;
-        while taken < lines.len() {
-            let next = if self.torn { b"\n" } else { lines.get(taken..).unwrap_or_default() };
+        while taken < bytes.len() {
+            let next = if self.torn { b"\n" } else { bytes.get(taken..).unwrap_or_default() };
             match self.file.write(next) {
                 Ok(0) => {
                     self.losses.error = Some(ErrorKind::WriteZero.into());
                     break;
                 }
                 Ok(_) if self.torn => self.torn = false,
-                Ok(bytes) => taken += bytes,
+                Ok(more) => taken += more,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if let Some(file) = self.wait_for_room() {
                         // The line of which the other one has a part goes to this one as a whole.
-                        let (written, rest) = lines.split_at(whole_lines(lines, taken));
-                        self.count(written, &[]);
-                        (lines, taken) = (rest, 0);
+                        let (written, rest) = bytes.split_at(whole_lines(bytes, taken));
+                        let lines_written = lines_in(written);
+                        self.count(lines_written, 0);
+                        (bytes, taken, lines) = (rest, 0, lines - lines_written);
                         self.go_on_with(file);
                     }
                 }
@@ -121,9 +122,10 @@ impl Writer {
                 }
             }
         }
-        let (written, lost) = lines.split_at(taken);
+        let (written, lost) = bytes.split_at(taken);
         self.torn |= written.last().is_some_and(|byte| *byte != b'\n');
-        self.count(written, lost);
+        let lines_lost = lines_in(lost);
+        self.count(lines - lines_lost, lines_lost);
     }
 
     /// Waits until a full pipe was emptied a little, or for [`ACCESS_LOG_INTERVAL`]. Returns the
@@ -136,11 +138,14 @@ impl Writer {
         lock(&self.shared.next_file).take()
     }
 
-    fn count(&self, written: &[u8], lost: &[u8]) {
-        let lines = |bytes| memchr::memchr_iter(b'\n', bytes).count() as u64;
-        self.shared.counts.written.fetch_add(lines(written), Relaxed);
-        self.shared.counts.dropped.fetch_add(lines(lost), Relaxed);
+    fn count(&self, written: u64, lost: u64) {
+        self.shared.counts.written.fetch_add(written, Relaxed);
+        self.shared.counts.dropped.fetch_add(lost, Relaxed);
     }
+}
+
+fn lines_in(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
 /// True if a file ends with a part of a line, as one does whose disk became full.

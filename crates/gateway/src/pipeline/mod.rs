@@ -63,23 +63,23 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     finish(gateway, &cx, &head, &mut reply);
     let report = observers.filter(|observers| observers.are_told(&cx)).map(|observers| {
         let answered = Answered { status: reply.status(), code, bytes_in: body.bytes_read() };
-        Box::new(Report::new(observers, &mut cx, head, known, answered))
+        Box::new(Report::new(observers, &mut cx, &head, known, answered))
     });
     reply.map(|body| body.hold(InProgress::new(cx.id, phase, cx.place, report)))
 }
 
 /// Performs the request. Notes in `known` what it asks for and who asks, as soon as that is clear.
-async fn perform(
+async fn perform<'h>(
     gateway: &Gateway,
     settings: &Settings,
     cx: &RequestContext,
-    head: &Parts,
+    head: &'h Parts,
     body: &mut RequestBody,
-    known: &mut Known,
+    known: &mut Known<'h>,
 ) -> Result<Reply> {
     check_head(head)?;
-    let query = Query::parse(head.uri.query().unwrap_or_default())?;
-    let headers = auth::effective_headers(&query, &head.headers)?;
+    let query = &*known.query.insert(Query::parse(head.uri.query().unwrap_or_default())?);
+    let headers = auth::effective_headers(query, &head.headers)?;
     let (host, raw_path) = (host(head), head.uri.path());
     let virtual_bucket = host.and_then(|host| bucket_of_host(host, &settings.domains));
     let virtual_bucket = virtual_bucket.as_deref();
@@ -91,20 +91,14 @@ async fn perform(
         return Err(preflight(gateway, cx, target?.bucket(), &headers).await);
     }
     let route = match &target {
-        Ok(target) => Some(route(&head.method, target.shape(), &query, &headers)?),
+        Ok(target) => Some(route(&head.method, target.shape(), query, &headers)?),
         Err(_) => None,
     };
     if let Some(Route::Operation(operation)) = &route {
         known.operation = Some(*operation);
     }
-    let signed = SignedRequest {
-        method: &head.method,
-        raw_path,
-        query: &query,
-        headers: &headers,
-        host,
-        virtual_bucket,
-    };
+    let signed =
+        SignedRequest { method: &head.method, raw_path, query, headers: &headers, host, virtual_bucket };
     let Authenticated { requester, payload, headers, signed } =
         authenticate(gateway, &settings.identities, cx, &signed)?;
     (known.requester, known.signed) = (Some(requester.clone()), Some(signed));
@@ -128,7 +122,7 @@ async fn perform(
         cx,
         head,
         headers: &headers,
-        query: &query,
+        query,
         target,
         operation,
         requester,
@@ -191,7 +185,7 @@ fn finish(gateway: &Gateway, cx: &RequestContext, head: &Parts, reply: &mut Repl
     let headers = reply.headers_mut();
     headers.insert(header::SERVER, HeaderValue::from_static("Slipway"));
     headers.insert("x-amz-id-2", gateway.host_id.header());
-    if let Ok(id) = HeaderValue::from_str(cx.id.as_str()) {
+    if let Ok(id) = HeaderValue::from_bytes(cx.id.as_bytes()) {
         headers.insert("x-amz-request-id", id);
     }
     if head.method == Method::HEAD && reply.status().as_u16() >= 400 {

@@ -61,7 +61,7 @@ impl Contexts {
 
     /// The place of a request, if there is anything to tell of it.
     pub fn of_request(&self, id: RequestId, peer: Peer, headers: &HeaderMap) -> Option<SpanContext> {
-        let span = SpanId(id.bytes());
+        let span = SpanId(id.decoded());
         let trusted = !self.from.is_empty() && self.from.contains(peer.address.map(|address| address.ip()));
         if trusted && let Some(parent) = parent(headers) {
             let Parent { trace, span: parent, sampled } = parent;

@@ -23,9 +23,10 @@ use tokio::sync::{Notify, watch};
 pub use collector::{Collector, TracesTo};
 pub use context::{Contexts, Ratio};
 pub use shared::Counts;
+pub use span::BegunSpan;
 
 use crate::limits::{TRACES_BUFFER_BYTES_MAX, TRACES_WAKE_BYTES};
-use crate::line::Line;
+use crate::line::Ended;
 use crate::peer::Peer;
 use crate::per_thread::PerThread;
 use crate::request_id::RequestId;
@@ -76,10 +77,10 @@ impl Traces {
     }
 
     /// Adds the span of a request that has ended.
-    pub fn add(&self, line: &Line<'_>, context: &SpanContext) {
+    pub fn end(&self, span: &BegunSpan, ended: &Ended) {
         let mut buffer = lock(self.shared.buffers.mine());
         if buffer.bytes.len() < TRACES_BUFFER_BYTES_MAX {
-            span::write(&mut buffer.bytes, SPANS, line, context);
+            span.write(&mut buffer.bytes, SPANS, ended);
             buffer.spans += 1;
         } else {
             self.shared.counts.dropped.fetch_add(1, Relaxed);

@@ -11,8 +11,8 @@ use s3_wire::honoured::Signed;
 use s3_wire::operation::Operation;
 
 use super::protobuf::{begin_message, bytes, field_bytes, fixed_32, fixed_64, message, number};
-use crate::limits::TRACE_STATE_BYTES_MAX;
-use crate::line::{Line, push_without_secrets};
+use crate::limits::{TRACE_STATE_BYTES_MAX, TRACES_SPAN_BYTES};
+use crate::line::{Ended, Line};
 use crate::trace_context::SpanContext;
 
 /// The conventions that the names are from.
@@ -27,9 +27,19 @@ const SAMPLED: u32 = 1;
 const KNOWS_IF_REMOTE: u32 = 0x100;
 const IS_REMOTE: u32 = 0x200;
 
-/// Appends the span, as a field of what holds it.
-pub fn write(out: &mut Vec<u8>, field: u32, line: &Line<'_>, context: &SpanContext) {
-    message(out, field, |out| {
+/// The span of a request that was answered, but for what only its end shows.
+#[derive(Debug)]
+pub struct BegunSpan {
+    fields: Vec<u8>,
+    /// Nanoseconds since 1970.
+    start: u64,
+}
+
+impl BegunSpan {
+    /// Of this request, in this place of a trace.
+    pub fn new(line: &Line<'_>, context: &SpanContext) -> Self {
+        let mut fields = Vec::with_capacity(TRACES_SPAN_BYTES);
+        let out = &mut fields;
         bytes(out, 1, &context.trace.0);
         bytes(out, 2, &context.span.0);
         let mut flags = SAMPLED | KNOWS_IF_REMOTE;
@@ -43,14 +53,12 @@ pub fn write(out: &mut Vec<u8>, field: u32, line: &Line<'_>, context: &SpanConte
         message(out, 5, |out| push_name(out, line));
         number(out, 6, KIND_SERVER);
         let start = u64::try_from(line.time.as_nanosecond()).unwrap_or(0);
-        let after = |time: Duration| start.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         fixed_64(out, 7, start);
-        fixed_64(out, 8, after(line.elapsed));
         of_http(out, line);
         of_url(out, line);
         of_s3(out, line);
         message(out, 11, |out| {
-            fixed_64(out, 1, after(line.answered));
+            fixed_64(out, 1, after(start, line.answered));
             bytes(out, 2, b"answered");
         });
         // What a client did wrong is no error of a server's span.
@@ -58,7 +66,22 @@ pub fn write(out: &mut Vec<u8>, field: u32, line: &Line<'_>, context: &SpanConte
             message(out, 15, |out| number(out, 3, STATUS_ERROR));
         }
         fixed_32(out, 16, flags);
-    });
+        Self { fields, start }
+    }
+
+    /// Appends the whole span, as a field of what holds it.
+    pub fn write(&self, out: &mut Vec<u8>, field: u32, ended: &Ended) {
+        let mut end = Vec::with_capacity(64);
+        fixed_64(&mut end, 8, after(self.start, ended.elapsed));
+        count(&mut end, "http.response.body.size", ended.bytes_out);
+        begin_message(out, field, self.fields.len() + end.len());
+        out.extend_from_slice(&self.fields);
+        out.extend_from_slice(&end);
+    }
+}
+
+fn after(start: u64, time: Duration) -> u64 {
+    start.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Appends an attribute with a text.
@@ -125,7 +148,6 @@ fn of_http(out: &mut Vec<u8>, line: &Line<'_>) {
         attribute(out, "error.type", code.into());
     }
     count(out, "http.request.body.size", line.bytes_in);
-    count(out, "http.response.body.size", line.bytes_out);
     let version = if line.head.version == Version::HTTP_10 { "1.0" } else { "1.1" };
     attribute(out, "network.protocol.version", version);
     if let Some(address) = line.remote() {
@@ -159,7 +181,7 @@ fn of_url(out: &mut Vec<u8>, line: &Line<'_>) {
     let is_signed = matches!(line.known.signed, Some(Signed::UrlV4 | Signed::UrlV2));
     if let Some(query) = query.filter(|_| !is_signed) {
         let start = out.len();
-        let is_secret = push_without_secrets(out, line.target().as_bytes());
+        let is_secret = line.push_target(out);
         out.truncate(start);
         // A signed one is left out as a whole: who signed it may be told by the rest.
         if !is_secret {
@@ -169,7 +191,7 @@ fn of_url(out: &mut Vec<u8>, line: &Line<'_>) {
 }
 
 fn of_s3(out: &mut Vec<u8>, line: &Line<'_>) {
-    attribute(out, "aws.request_id", line.id);
+    attribute(out, "aws.request_id", line.id.as_str());
     if let Some(target) = &line.known.target {
         if let Some(bucket) = target.bucket().map(BucketName::as_str) {
             attribute(out, "aws.s3.bucket", bucket);
@@ -210,7 +232,11 @@ mod tests {
     use s3_wire::limits::TARGET_BYTES_MAX;
 
     use super::*;
-    use crate::line::tests::{with_line, with_line_of};
+    use crate::line::tests::{ENDED, with_line, with_line_of};
+
+    fn write(out: &mut Vec<u8>, line: &Line<'_>) {
+        BegunSpan::new(line, line.trace.unwrap()).write(out, 2, &ENDED);
+    }
 
     fn text_of(value: Value<'_>) -> String {
         match value {
@@ -243,7 +269,7 @@ mod tests {
         ] {
             let request = Request::builder().method(&*"M".repeat(100)).uri(&target).body(()).unwrap();
             let mut out = Vec::new();
-            with_line_of(request, |line| write(&mut out, 2, line, line.trace.unwrap()));
+            with_line_of(request, |line| write(&mut out, line));
             let [(2, span)] = fields(&out).collect::<Vec<_>>()[..] else { panic!() };
             let found = attributes(&inner(span));
             assert_eq!(found["url.path"], target[..path]);
@@ -255,7 +281,7 @@ mod tests {
     #[test]
     fn attributes_of_a_request_full_of_strange_bytes() {
         let mut out = Vec::new();
-        with_line(|line| write(&mut out, 2, line, line.trace.unwrap()));
+        with_line(|line| write(&mut out, line));
         let [(2, span)] = fields(&out).collect::<Vec<_>>()[..] else { panic!() };
         let span = inner(span);
         let found = attributes(&span);
@@ -270,6 +296,7 @@ mod tests {
             ("client.address", "192.0.2.7"),
             ("server.address", "s3.test"),
             ("http.request.body.size", "5"),
+            ("http.response.body.size", "240"),
         ] {
             assert_eq!(found.get(name).map(String::as_str), Some(value), "{name}");
         }
