@@ -4,13 +4,15 @@
 //! (`any/1024`, `any/7-1024`, at most 1 GiB), else 1 KiB, and consists of zeros. Writes, parts and
 //! copies are taken and forgotten.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use backend::{
     AbortRequest, Backend, BackendError, BucketAttributes, BucketPage, Capabilities, CompleteRequest,
     Context, CopyPartRequest, CopyRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest,
-    ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectAttributes,
-    ObjectBody, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest,
-    PutRequest, ReadRequest, ReadSelector, Result, Statistics, SweepReport, UploadPage, UploadReceipt,
+    ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance,
+    ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter,
+    PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, Statistics, UploadPage, UploadReceipt,
     WriteReceipt, check_only_version, check_part_algorithm,
 };
 use bytes::Bytes;
@@ -178,8 +180,8 @@ impl Backend for NullBackend {
         Ok(UploadPage::default())
     }
 
-    async fn sweep(&self, _: &Context, _: &BucketName) -> Result<SweepReport> {
-        Ok(SweepReport::default())
+    fn maintenance(self: Arc<Self>) -> Option<Arc<dyn Maintenance>> {
+        None
     }
 
     async fn statistics(&self) -> Statistics {

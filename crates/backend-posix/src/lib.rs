@@ -158,9 +158,9 @@ use async_trait::async_trait;
 use backend::{
     AbortRequest, Backend, BackendError, BucketAttributes, BucketPage, Capabilities, CompleteRequest,
     Context, CopyPartRequest, CopyRequest, CopySource, CreateUploadRequest, DeleteReceipt, DeleteRequest,
-    ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectRef,
-    ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadSelector, Result,
-    Statistics, SweepReport, UploadPage, UploadReceipt, UploadRef, VersionRef, WriteReceipt,
+    ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead,
+    ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadSelector,
+    Result, Statistics, SweepReport, UploadPage, UploadReceipt, UploadRef, VersionRef, WriteReceipt,
     check_only_version, check_part_algorithm,
 };
 use s3_types::{BucketName, Conditions, UnixAccount};
@@ -250,7 +250,7 @@ impl PosixBackend {
         self.run(buckets::unserved).await
     }
 
-    /// [`Backend::sweep`] with other options than the tree's.
+    /// [`Maintenance::sweep`] with other options than the tree's.
     pub async fn sweep_with(&self, bucket: &BucketName, options: SweepOptions) -> Result<SweepReport> {
         let name = bucket.clone();
         self.run_in(bucket, move |store| sweep::sweep(store, &name, &options)).await
@@ -515,18 +515,8 @@ impl Backend for PosixBackend {
         self.run_in(&bucket, move |store| upload::list_uploads(store, &caches.uploads, &query)).await
     }
 
-    async fn sweep(&self, _: &Context, bucket: &BucketName) -> Result<SweepReport> {
-        self.sweep_with(bucket, self.store.options.sweep.clone()).await
-    }
-
-    async fn sweep_orphans(&self, _: &Context) -> Result<SweepReport> {
-        let options = self.store.options.sweep.clone();
-        let work = move |store: &Store| {
-            store.measure_clocks();
-            store.forget_tried();
-            buckets::sweep_asides(store, &options)
-        };
-        self.run(work).await
+    fn maintenance(self: Arc<Self>) -> Option<Arc<dyn Maintenance>> {
+        Some(self)
     }
 
     async fn statistics(&self) -> Statistics {
@@ -543,5 +533,22 @@ impl Backend for PosixBackend {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { digests: true, etag: self.store.options.etag, default_checksum: DEFAULT_CHECKSUM }
+    }
+}
+
+#[async_trait]
+impl Maintenance for PosixBackend {
+    async fn sweep(&self, _: &Context, bucket: &BucketName) -> Result<SweepReport> {
+        self.sweep_with(bucket, self.store.options.sweep.clone()).await
+    }
+
+    async fn sweep_orphans(&self, _: &Context) -> Result<SweepReport> {
+        let options = self.store.options.sweep.clone();
+        let work = move |store: &Store| {
+            store.measure_clocks();
+            store.forget_tried();
+            buckets::sweep_asides(store, &options)
+        };
+        self.run(work).await
     }
 }

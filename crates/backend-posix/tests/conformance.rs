@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::{Backend, Context, conformance};
+use backend::{Backend, Context, Maintenance as _, conformance};
 use backend_posix::{Durability, Metadata, Options, PosixBackend, SweepOptions, Symlinks};
 
 async fn run(options: Options) {

@@ -1,5 +1,5 @@
-//! What a storage must do to hold S3 objects: the [`Backend`] and [`ObjectWriter`] traits and the
-//! types they speak. Nothing here knows HTTP.
+//! What a storage must do to hold S3 objects: the [`Backend`], [`ObjectWriter`] and [`Maintenance`]
+//! traits and the types they speak. Nothing here knows HTTP.
 
 mod bucket;
 mod capabilities;
@@ -24,7 +24,7 @@ pub use chosen::check_part_algorithm;
 pub use context::Context;
 pub use error::{BackendError, Result};
 pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
-pub use maintenance::SweepReport;
+pub use maintenance::{Maintenance, SweepReport};
 pub use object::{
     CopyRequest, CopySource, DeleteReceipt, DeleteRequest, ObjectAttributes, ObjectPart, ObjectRef,
     PutRequest, VersionRef, WriteOptions, WriteReceipt,

@@ -1,3 +1,18 @@
+use async_trait::async_trait;
+use s3_types::BucketName;
+
+use crate::context::Context;
+use crate::error::Result;
+
+/// Looks after a storage. All of it is safe while the storage is in use.
+#[async_trait]
+pub trait Maintenance: Send + Sync + 'static {
+    /// Removes what crashes and time left behind in a bucket.
+    async fn sweep(&self, cx: &Context, bucket: &BucketName) -> Result<SweepReport>;
+    /// Cleans what belongs to no bucket any more.
+    async fn sweep_orphans(&self, cx: &Context) -> Result<SweepReport>;
+}
+
 /// What a sweep removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SweepReport {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use s3_types::BucketName;
 
@@ -6,7 +8,7 @@ use crate::capabilities::Capabilities;
 use crate::context::Context;
 use crate::error::Result;
 use crate::listing::{ListObjectsQuery, ListPage};
-use crate::maintenance::SweepReport;
+use crate::maintenance::Maintenance;
 use crate::object::{CopyRequest, DeleteReceipt, DeleteRequest, PutRequest, WriteReceipt};
 use crate::read::{ObjectRead, ReadRequest};
 use crate::statistics::Statistics;
@@ -69,13 +71,8 @@ pub trait Backend: Send + Sync + 'static {
     /// One page of uploads in progress, by key and then by time of creation.
     async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage>;
 
-    /// Removes what crashes and time left behind in a bucket. For a storage that has nothing such,
-    /// it does nothing.
-    async fn sweep(&self, cx: &Context, bucket: &BucketName) -> Result<SweepReport>;
-    /// Cleans what belongs to no bucket any more.
-    async fn sweep_orphans(&self, _cx: &Context) -> Result<SweepReport> {
-        Ok(SweepReport::default())
-    }
+    /// What looks after the storage; `None` for one in which nothing is left behind.
+    fn maintenance(self: Arc<Self>) -> Option<Arc<dyn Maintenance>>;
     /// What the storage can tell of itself, for monitoring. May look at its volumes.
     async fn statistics(&self) -> Statistics;
     /// Whether requests could be served now; the reason, for an operator, if not. May look whether

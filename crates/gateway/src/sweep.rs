@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::{Backend, BackendError, Context, ListBucketsQuery, Result, SweepReport};
+use backend::{Backend, BackendError, Context, ListBucketsQuery, Maintenance, Result, SweepReport};
 
 use crate::metrics::Metrics;
 
@@ -11,10 +11,12 @@ use crate::metrics::Metrics;
 const INTERVAL: Duration = Duration::from_hours(1);
 const BUCKETS_PER_PAGE: usize = 1000;
 
-/// Sweeps all buckets at once, and again every hour, until the runtime ends.
+/// Sweeps all buckets at once, and again every hour, until the runtime ends: where the storage has
+/// something to sweep.
 pub async fn regularly(backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>) {
+    let Some(maintenance) = Arc::clone(&backend).maintenance() else { return };
     loop {
-        let outcome = sweep_all(backend.as_ref()).await;
+        let outcome = sweep_all(backend.as_ref(), maintenance.as_ref()).await;
         if let Some(metrics) = &metrics {
             metrics.sweeps.add(outcome.as_ref().ok().copied());
         }
@@ -31,9 +33,9 @@ pub async fn regularly(backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>)
 }
 
 /// Sweeps all buckets, and what is beside them.
-pub async fn sweep_all(backend: &dyn Backend) -> Result<SweepReport> {
+pub async fn sweep_all(backend: &dyn Backend, maintenance: &dyn Maintenance) -> Result<SweepReport> {
     let cx = Context::default();
-    let mut total = backend.sweep_orphans(&cx).await.unwrap_or_else(|error| {
+    let mut total = maintenance.sweep_orphans(&cx).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "what crashes left beside the buckets was not swept");
         SweepReport { unswept: 1, ..SweepReport::default() }
     });
@@ -42,7 +44,7 @@ pub async fn sweep_all(backend: &dyn Backend) -> Result<SweepReport> {
         let page = backend.list_buckets(&cx, &query).await?;
         for bucket in page.buckets {
             // One bucket that cannot be read must not keep the others from being swept.
-            match backend.sweep(&cx, &bucket.name).await {
+            match maintenance.sweep(&cx, &bucket.name).await {
                 Ok(report) => {
                     total.staging += report.staging;
                     total.completed += report.completed;

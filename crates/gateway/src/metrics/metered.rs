@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use backend::{
     AbortRequest, Backend, BucketAttributes, BucketPage, Capabilities, CompleteRequest, Context,
     CopyPartRequest, CopyRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, ListBucketsQuery,
-    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectWriter, PartPage,
-    PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest, Result, Statistics, SweepReport,
-    UploadPage, UploadReceipt, WriteReceipt,
+    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead, ObjectWriter,
+    PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest, Result, Statistics,
+    SweepReport, UploadPage, UploadReceipt, WriteReceipt,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -234,12 +234,9 @@ impl Backend for Metered {
         self.calls.time(Call::ListUploads, self.inner.list_uploads(cx, query)).await
     }
 
-    async fn sweep(&self, cx: &Context, bucket: &BucketName) -> Result<SweepReport> {
-        self.calls.time(Call::Sweep, self.inner.sweep(cx, bucket)).await
-    }
-
-    async fn sweep_orphans(&self, cx: &Context) -> Result<SweepReport> {
-        self.calls.time(Call::SweepOrphans, self.inner.sweep_orphans(cx)).await
+    fn maintenance(self: Arc<Self>) -> Option<Arc<dyn Maintenance>> {
+        let inner = Arc::clone(&self.inner).maintenance()?;
+        Some(Arc::new(MeteredMaintenance { inner, calls: Arc::clone(&self.calls) }))
     }
 
     // Asked by those who look at the counts, so that they are not counted.
@@ -253,6 +250,22 @@ impl Backend for Metered {
 
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
+    }
+}
+
+struct MeteredMaintenance {
+    inner: Arc<dyn Maintenance>,
+    calls: Arc<Calls>,
+}
+
+#[async_trait]
+impl Maintenance for MeteredMaintenance {
+    async fn sweep(&self, cx: &Context, bucket: &BucketName) -> Result<SweepReport> {
+        self.calls.time(Call::Sweep, self.inner.sweep(cx, bucket)).await
+    }
+
+    async fn sweep_orphans(&self, cx: &Context) -> Result<SweepReport> {
+        self.calls.time(Call::SweepOrphans, self.inner.sweep_orphans(cx)).await
     }
 }
 

@@ -109,7 +109,7 @@ metrics! {
     SWEEPS_FAILED "slipway_sweeps_failed_total" Counter []
         "Sweeps that could not be done at all."
     LAST_SWEEP "slipway_last_sweep_timestamp_seconds" Gauge []
-        "When the last sweep ended, in seconds since 1970; 0 before the first."
+        "When the last sweep ended, in seconds since 1970; 0 before the first, and for a storage that needs none."
     ACCESS_LOG "slipway_access_log_lines_total" Counter ["result"]
         "With --access-log: its lines: written, or dropped, since its file did not take them in time."
     SPANS "slipway_trace_spans_total" Counter ["result"]
