@@ -279,7 +279,7 @@ impl PosixBackend {
 
     /// Whom new files are given to; `None` for the gateway's own user.
     fn owner(&self, cx: &Context) -> Option<UnixAccount> {
-        cx.unix_account.filter(|_| self.store.options.chown)
+        cx.unix_account().filter(|_| self.store.options.chown)
     }
 
     fn target(&self, cx: &Context, object: ObjectRef<'_>, conditions: &Conditions) -> Target {

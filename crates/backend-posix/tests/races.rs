@@ -8,13 +8,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use backend::conformance::{Fixture, collect, digests, if_absent, if_match, key};
+use backend::conformance::{Fixture, collect, digests, if_absent, if_match, key, on_behalf_of};
 use backend::{
     AbortRequest, Backend, BackendError, CompleteRequest, Context, CreateUploadRequest, DeleteRequest,
     ListPartsQuery, ObjectRef, PutPartRequest, PutRequest, ReadRequest, ReadSelector, WriteOptions,
 };
 use backend_posix::{Durability, Options, PosixBackend};
-use s3_types::{BucketName, Conditions, UnixAccount};
+use s3_types::{BucketName, Conditions};
 use tokio::task::JoinSet;
 
 fn open(root: &Path) -> Arc<dyn Backend> {
@@ -113,7 +113,7 @@ async fn new_directories_belong_to_who_made_them() {
         if setgid {
             fs::set_permissions(&at, fs::Permissions::from_mode(0o2770)).unwrap();
         }
-        let account = Context { unix_account: UnixAccount::new(1234, 4321), ..Context::default() };
+        let account = on_behalf_of(1234, 4321);
         for round in 0..fixture::rounds(100) {
             let mut tasks = JoinSet::new();
             for n in 0..8 {

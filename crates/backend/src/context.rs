@@ -1,14 +1,20 @@
 use std::sync::Arc;
 
-use s3_types::UnixAccount;
+use s3_types::{RequesterFacts, UnixAccount};
 
-/// On whose behalf a storage call is made.
+/// On whose behalf storage calls are made. It is made once for a request; a clone, for work that
+/// outlives it, copies nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// The request's id, for logs.
+    /// The request's id, for logs; empty for the gateway's own calls.
     pub request_id: Arc<str>,
-    /// Who the requester is to the file system; `None` for strangers, for those of whom it is not
-    /// known, and for the gateway's own calls. Every call has it, whether the storage makes use of
-    /// it or not.
-    pub unix_account: Option<UnixAccount>,
+    /// Who asks; `None` for strangers, and for the gateway's own calls.
+    pub requester: Option<Arc<RequesterFacts>>,
+}
+
+impl Context {
+    /// Who the requester is to the file system, if that is known.
+    pub fn unix_account(&self) -> Option<UnixAccount> {
+        self.requester.as_ref().and_then(|requester| requester.unix_account)
+    }
 }

@@ -27,6 +27,8 @@ pub struct Call<'a> {
     pub settings: &'a Settings,
     /// Id, time and peer.
     pub cx: &'a RequestContext,
+    /// On whose behalf the backend works.
+    pub backend_cx: &'a Context,
     /// Method and URI.
     pub head: &'a Parts,
     /// Its headers, and the parameters of a presigned URL that stand for headers.
@@ -53,11 +55,6 @@ impl<'a> Call<'a> {
         self.gateway.backend.as_ref()
     }
 
-    /// On whose behalf the backend works.
-    pub fn backend_context(&self) -> Context {
-        self.cx.backend_context(self.requester.unix_account())
-    }
-
     /// The bucket. Requests without one are not routed to operations that call this.
     pub fn bucket(&self) -> Result<&'a BucketName> {
         self.target.bucket().ok_or_else(|| ErrorCode::InvalidBucketName.into())
@@ -79,7 +76,7 @@ impl<'a> Call<'a> {
     /// The initiator of uploads, as answers show it: with a name, which S3 leaves out for owners.
     pub fn initiator(&self) -> Owner<'a> {
         let identities = &self.settings.identities;
-        Owner { display_name: Some(&identities.initiator().name), ..self.owner() }
+        Owner { display_name: Some(&identities.initiator().facts.name), ..self.owner() }
     }
 
     /// The operation's own action on its own target.
@@ -123,7 +120,7 @@ impl<'a> Call<'a> {
         if self.operation == Operation::CreateBucket {
             return error;
         }
-        in_bucket(self.backend(), &self.backend_context(), self.target, error).await
+        in_bucket(self.backend(), self.backend_cx, self.target, error).await
     }
 
     /// Turns an error of the storage, about this request's bucket, object or upload, into S3's.

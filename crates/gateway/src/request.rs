@@ -6,7 +6,7 @@ use std::time::Instant;
 use backend::Context;
 use http::StatusCode;
 use iam::Requester;
-use s3_types::{Timestamp, UnixAccount};
+use s3_types::Timestamp;
 use s3_wire::honoured::Signed;
 use s3_wire::operation::Operation;
 use s3_wire::{ErrorCode, Query, Target};
@@ -35,9 +35,9 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
-    /// For work of the backend on behalf of this account.
-    pub fn backend_context(&self, unix_account: Option<UnixAccount>) -> Context {
-        Context { request_id: self.id.as_str().into(), unix_account }
+    /// The context of all its storage calls, once it is known who asks.
+    pub fn backend_context(&self, requester: &Requester) -> Context {
+        Context { request_id: self.id.as_str().into(), requester: requester.facts().cloned() }
     }
 }
 

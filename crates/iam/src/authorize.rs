@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use s3_types::{BucketName, ObjectKey, S3Action, UnixAccount};
+use s3_types::{BucketName, ObjectKey, RequesterFacts, S3Action};
 
 use crate::credential::Identity;
 
@@ -20,12 +20,11 @@ impl Requester {
         matches!(self, Self::Anonymous)
     }
 
-    /// Who they are to the file system; `None` for strangers, and for those of whom it is not
-    /// known.
-    pub fn unix_account(&self) -> Option<UnixAccount> {
+    /// What storages may know of them; `None` for strangers.
+    pub fn facts(&self) -> Option<&Arc<RequesterFacts>> {
         match self {
             Self::Anonymous => None,
-            Self::Identity(identity) => identity.unix_account,
+            Self::Identity(identity) => Some(&identity.facts),
         }
     }
 }

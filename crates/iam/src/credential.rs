@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use s3_types::UnixAccount;
+use s3_types::{RequesterFacts, UnixAccount};
 use zeroize::Zeroizing;
 
 use crate::account::Account;
@@ -96,15 +96,13 @@ pub struct Credential {
 /// Somebody who may sign requests.
 #[derive(Debug)]
 pub struct Identity {
-    /// A name for people. Answers show it beside the account's id where they tell who began
-    /// something; never an access key, which is half of a credential and may be changed.
-    pub name: String,
+    /// What storages may know. Answers show the name beside the account's id where they tell who
+    /// began something; never an access key, which is half of a credential and may be changed.
+    pub facts: Arc<RequesterFacts>,
     /// Whether everything is allowed.
     pub is_root: bool,
     /// What the identity signs with.
     pub credential: Credential,
-    /// Who the identity is to the file system, if that was said of it.
-    pub unix_account: Option<UnixAccount>,
 }
 
 /// Whose signatures are accepted, and the account that they all belong to.
@@ -117,8 +115,9 @@ pub struct Identities {
 impl Identities {
     /// Only root, with its account in the file system.
     pub fn root_only(account: Account, credential: Credential, unix_account: Option<UnixAccount>) -> Self {
-        let root = Identity { name: "root".to_owned(), is_root: true, credential, unix_account };
-        Self { account, root: Arc::new(root) }
+        let canonical_id = account.canonical_id().into();
+        let facts = Arc::new(RequesterFacts { canonical_id, name: "root".into(), unix_account });
+        Self { account, root: Arc::new(Identity { facts, is_root: true, credential }) }
     }
 
     /// The identity with this access key id.

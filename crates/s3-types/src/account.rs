@@ -34,6 +34,17 @@ impl fmt::Display for UnixAccount {
     }
 }
 
+/// Who makes a request, as facts: a storage takes those that mean something to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequesterFacts {
+    /// The canonical user id of their account.
+    pub canonical_id: Box<str>,
+    /// Their name, for people.
+    pub name: Box<str>,
+    /// Who they are to the file system, if that was said of them.
+    pub unix_account: Option<UnixAccount>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,7 +17,7 @@ mod metadata;
 mod names;
 mod range;
 
-pub use account::UnixAccount;
+pub use account::{RequesterFacts, UnixAccount};
 pub use action::S3Action;
 pub use checksum::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue};
 pub use conditions::{Condition, Conditions, ETagCondition, IfRange, ReadVerdict};

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use backend::conformance::{if_absent, key};
+use backend::conformance::{if_absent, key, on_behalf_of};
 use backend::{
     AbortRequest, Backend, BackendError, CompleteRequest, CompleteUpload, CompletedPart, Context,
     CopyPartRequest, CopySource, ListPartsQuery, PutPartRequest,
@@ -22,7 +22,7 @@ use backend::{
 use backend_posix::Options;
 use backend_posix::tools::{FsckOptions, Problem, ProblemKind, Progress, fsck};
 use proptest::prelude::*;
-use s3_types::{Conditions, ETag, UnixAccount};
+use s3_types::{Conditions, ETag};
 use tokio::task::JoinSet;
 
 use crate::scene::{MIB, PART, Scene, body, fake_digests, is_local, put};
@@ -469,17 +469,16 @@ async fn objects_belong_to_who_completed_them() {
         eprintln!("\n*** SKIPPED: not root, so owners of completed objects are NOT tested ***\n");
         return;
     }
-    let account = |uid, gid| Context { unix_account: UnixAccount::new(uid, gid), ..Context::default() };
     let gateway = || (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     for length in [PART, 3] {
         for (completer, expected) in [
-            (account(12010, 12011), (12010, 12011)),
-            (account(12020, 12021), (12020, 12021)),
+            (on_behalf_of(12010, 12011), (12010, 12011)),
+            (on_behalf_of(12020, 12021), (12020, 12021)),
             (Context::default(), gateway()),
         ] {
             let scene = Scene::with(Options { chown: true, ..fixture::options() }).await;
             let body = body(1, length);
-            let uploader = account(12010, 12011);
+            let uploader = on_behalf_of(12010, 12011);
             let mut writer = scene.gateways[0]
                 .put_part(
                     &uploader,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt;
 use s3_types::{
     BucketName, ChecksumAlgorithm, Condition, Conditions, Digester, Digests, ETag, ETagCondition, ETagSource,
-    ObjectKey, ObjectMetadata,
+    ObjectKey, ObjectMetadata, RequesterFacts, UnixAccount,
 };
 
 use crate::{
@@ -29,6 +29,14 @@ pub struct Fixture {
 /// A key known to be one.
 pub fn key(text: &str) -> ObjectKey {
     ObjectKey::new(text).unwrap()
+}
+
+/// The context of a request of whom the file system knows by these ids.
+pub fn on_behalf_of(uid: u32, gid: u32) -> Context {
+    let unix_account = UnixAccount::new(uid, gid);
+    let requester =
+        RequesterFacts { canonical_id: "0".repeat(64).into(), name: "somebody".into(), unix_account };
+    Context { requester: Some(Arc::new(requester)), ..Context::default() }
 }
 
 /// The digests of a body, as the gateway computes them.

@@ -18,7 +18,7 @@ use crate::Backend;
 
 pub use buckets::{bucket_life, deleting_buckets_with_uploads, deleting_used_buckets, listing_buckets};
 pub use copies::{copies, copy_conditions};
-pub use fixture::{Fixture, collect, digests, if_absent, if_match, key, names};
+pub use fixture::{Fixture, collect, digests, if_absent, if_match, key, names, on_behalf_of};
 pub use listing::{listing, listing_pages, odd_keys};
 pub use objects::{
     bodies, conditional_reads, conditional_writes, deletes, directory_objects, only_versions, ranges,

@@ -29,7 +29,7 @@ pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) {
     }
     let identity = line.identity();
     if let Some(identity) = identity {
-        text(out, b",\"user\":\"", identity.name.as_bytes());
+        text(out, b",\"user\":\"", identity.facts.name.as_bytes());
         // Access keys have nothing to escape, nor have the names of operations, methods, codes and
         // buckets.
         word(out, b",\"access_key\":\"", Some(identity.credential.access_key.as_str()));

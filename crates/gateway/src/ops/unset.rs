@@ -20,7 +20,7 @@ impl<'a> Handler<'a> for Unset {
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Outcome> {
-        let (bucket, backend, cx) = (call.bucket()?, call.backend(), call.backend_context());
+        let (bucket, backend, cx) = (call.bucket()?, call.backend(), call.backend_cx);
         let request = UnsetRequest {
             operation: call.operation,
             query: call.query,
@@ -31,9 +31,9 @@ impl<'a> Handler<'a> for Unset {
             let none = Conditions::default();
             let object = call.object()?.of(self.version.as_ref());
             let read = ReadRequest { object, selector: ReadSelector::Whole, conditions: &none };
-            backend.head_object(&cx, read).await.map_err(call.failed())?;
+            backend.head_object(cx, read).await.map_err(call.failed())?;
         } else {
-            backend.head_bucket(&cx, bucket).await.map_err(call.failed())?;
+            backend.head_bucket(cx, bucket).await.map_err(call.failed())?;
         }
         Ok(reply::ok_xml(request.answer()?).into())
     }

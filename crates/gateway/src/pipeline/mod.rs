@@ -102,6 +102,7 @@ async fn perform<'h>(
     let Authenticated { requester, payload, headers, signed } =
         authenticate(gateway, &settings.identities, cx, &signed)?;
     (known.requester, known.signed) = (Some(requester.clone()), Some(signed));
+    let backend_cx = cx.backend_context(&requester);
     // S3 checks the names of bucket and key after the signature.
     let target = target?;
     if has(&headers, RDMA_TOKEN) {
@@ -111,8 +112,7 @@ async fn perform<'h>(
         Some(Route::Operation(operation)) => operation,
         Some(Route::Refused(error)) => return Err(error),
         Some(Route::RefusedInBucket(error)) => {
-            let cx = cx.backend_context(requester.unix_account());
-            return Err(in_bucket(gateway.backend.as_ref(), &cx, target, error).await);
+            return Err(in_bucket(gateway.backend.as_ref(), &backend_cx, target, error).await);
         }
         None => return Err(ErrorCode::InvalidURI.into()),
     };
@@ -120,6 +120,7 @@ async fn perform<'h>(
         gateway,
         settings,
         cx,
+        backend_cx: &backend_cx,
         head,
         headers: &headers,
         query,

@@ -3,6 +3,7 @@
 use backend::BackendError;
 use http::HeaderMap;
 use http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
+use iam::Requester;
 use s3_types::BucketName;
 use s3_wire::{ErrorCode, S3Error};
 
@@ -28,10 +29,12 @@ pub async fn preflight(
         return S3Error::with_message(ErrorCode::BadRequest, message);
     }
     let error = match bucket {
-        Some(bucket) => match gateway.backend.head_bucket(&cx.backend_context(None), bucket).await {
-            Err(BackendError::NoSuchBucket) => missing_bucket(),
-            _ => ErrorCode::AccessForbidden.into(),
-        },
+        Some(bucket) => {
+            match gateway.backend.head_bucket(&cx.backend_context(&Requester::Anonymous), bucket).await {
+                Err(BackendError::NoSuchBucket) => missing_bucket(),
+                _ => ErrorCode::AccessForbidden.into(),
+            }
+        }
         None => missing_bucket(),
     };
     error.detail("Method", method).detail("ResourceType", "BUCKET")

@@ -27,7 +27,7 @@ impl<'a> Handler<'a> for CreateBucket {
             return Err(S3Error::with_message(ErrorCode::NotImplemented, message));
         }
         check_location(asked.location_constraint.as_deref(), region)?;
-        match call.backend().create_bucket(&call.backend_context(), bucket).await {
+        match call.backend().create_bucket(call.backend_cx, bucket).await {
             Ok(()) => {}
             // The oldest region has always answered so, and programs rely on it.
             Err(BackendError::BucketExists) if region == "us-east-1" => {}

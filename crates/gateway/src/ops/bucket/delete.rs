@@ -16,7 +16,7 @@ impl<'a> Handler<'a> for DeleteBucket {
 
     async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let bucket = call.bucket()?;
-        call.backend().delete_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
+        call.backend().delete_bucket(call.backend_cx, bucket).await.map_err(call.failed())?;
         Ok(reply::empty(StatusCode::NO_CONTENT).into())
     }
 }

@@ -24,8 +24,7 @@ impl<'a> Handler<'a> for ListBuckets<'a> {
             after: asked.after.as_ref().map(ToString::to_string),
             max_buckets: asked.max_buckets,
         };
-        let page =
-            call.backend().list_buckets(&call.backend_context(), &query).await.map_err(call.failed())?;
+        let page = call.backend().list_buckets(call.backend_cx, &query).await.map_err(call.failed())?;
         let token = page.next.as_ref().map(headers::ListBuckets::token);
         let result = ListBucketsResult {
             owner: call.owner(),

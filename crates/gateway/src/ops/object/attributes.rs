@@ -38,8 +38,8 @@ impl<'a> Handler<'a> for GetObjectAttributes {
         let asked = self.asked;
         let conditions = read_conditions(call.headers, call.cx.now);
         let request = ReadRequest { object, selector: ReadSelector::Whole, conditions: &conditions };
-        let (backend, cx) = (call.backend(), call.backend_context());
-        let read = match backend.head_object(&cx, request).await {
+        let (backend, cx) = (call.backend(), call.backend_cx);
+        let read = match backend.head_object(cx, request).await {
             Ok(read) => read,
             Err(error) => return read_error(&call, error).map(Outcome::from),
         };

@@ -57,7 +57,7 @@ impl<'a> Handler<'a> for CopyObject {
     async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let target = call.object()?;
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
-        let (backend, cx) = (call.gateway.backend.clone(), call.backend_context());
+        let (backend, cx) = (call.gateway.backend.clone(), call.backend_cx.clone());
         let work = async move {
             let target = ObjectRef::current(&bucket, &key);
             let target_has_conditions = !self.conditions.is_empty();

@@ -27,7 +27,7 @@ impl<'a> Handler<'a> for DeleteObject {
         let object = call.object()?.of(self.version.as_ref());
         let receipt = call
             .backend()
-            .delete_object(&call.backend_context(), DeleteRequest { object, conditions: &self.conditions })
+            .delete_object(call.backend_cx, DeleteRequest { object, conditions: &self.conditions })
             .await
             .map_err(call.failed())?;
         let mut reply = reply::empty(StatusCode::NO_CONTENT);

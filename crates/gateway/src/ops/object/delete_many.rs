@@ -39,7 +39,7 @@ impl<'a> Handler<'a> for DeleteObjects {
 
     async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
         let bucket = call.bucket()?;
-        call.backend().head_bucket(&call.backend_context(), bucket).await.map_err(call.failed())?;
+        call.backend().head_bucket(call.backend_cx, bucket).await.map_err(call.failed())?;
         let bytes_max = limits::DELETE_BODY_BYTES_MAX;
         let request = call.read_document(self.checksum, bytes_max, DeleteObjectsRequest::parse).await?;
         let call = &call;
@@ -73,7 +73,7 @@ async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -
     call.authorize(&Permission { action: S3Action::DeleteObject, bucket: Some(bucket), key: Some(key) })
         .await?;
     let request = DeleteRequest { object, conditions: &entry.conditions };
-    let deleted = call.backend().delete_object(&call.backend_context(), request).await;
+    let deleted = call.backend().delete_object(call.backend_cx, request).await;
     deleted.map(drop).map_err(|error| {
         if matches!(error, BackendError::InvalidVersionId(_)) {
             return no_such_version();

@@ -149,8 +149,8 @@ impl<'a> Handler<'a> for GetObject {
 
     async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let (object, arguments) = (call.object()?, self.0);
-        let (backend, cx) = (call.backend(), call.backend_context());
-        match backend.get_object(&cx, arguments.request(object)).await {
+        let (backend, cx) = (call.backend(), call.backend_cx);
+        match backend.get_object(cx, arguments.request(object)).await {
             Ok(read) => {
                 if let ObjectBody::File { file, range, .. } = &read.body
                     && let Some(advice) = call.gateway.access_pattern.advice(range.end - range.start)
@@ -172,8 +172,8 @@ impl<'a> Handler<'a> for HeadObject {
 
     async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let (object, arguments) = (call.object()?, self.0);
-        let (backend, cx) = (call.backend(), call.backend_context());
-        match backend.head_object(&cx, arguments.request(object)).await {
+        let (backend, cx) = (call.backend(), call.backend_cx);
+        match backend.head_object(cx, arguments.request(object)).await {
             Ok(read) => Ok(arguments.outcome(ObjectRead { body: ObjectBody::Empty, ..read })),
             Err(error) => arguments.error(&call, error),
         }

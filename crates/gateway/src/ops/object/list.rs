@@ -69,9 +69,9 @@ pub async fn page(
     max_keys: u32,
 ) -> Result<ListPage> {
     let max_items = page_items(max_keys);
-    let (bucket, backend, cx) = (call.bucket()?, call.backend(), call.backend_context());
+    let (bucket, backend, cx) = (call.bucket()?, call.backend(), call.backend_cx);
     if max_items == 0 {
-        backend.head_bucket(&cx, bucket).await.map_err(call.failed())?;
+        backend.head_bucket(cx, bucket).await.map_err(call.failed())?;
         return Ok(ListPage::default());
     }
     let start = start.map(|start| match start {
@@ -79,7 +79,7 @@ pub async fn page(
         ListStart::AfterPrefix(prefix) => ListPosition::AfterPrefix(prefix),
     });
     let query = ListObjectsQuery { bucket, prefix, delimiter, start: start.as_ref(), max_items };
-    backend.list_objects(&cx, &query).await.map_err(call.failed())
+    backend.list_objects(cx, &query).await.map_err(call.failed())
 }
 
 /// Answers with the entries of a page of objects, the common prefixes behind the objects.

@@ -31,7 +31,7 @@ impl<'a> Handler<'a> for PutObject {
 
     async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
         let object = call.object()?;
-        let (backend, cx) = (call.backend(), call.backend_context());
+        let (backend, cx) = (call.backend(), call.backend_cx);
         let failed = call.failed();
         let plan = DigestPlan::new(call.backend().capabilities(), &call.gateway.digests);
         let body = match call.decode_body() {
@@ -43,7 +43,7 @@ impl<'a> Handler<'a> for PutObject {
             conditions: self.conditions,
             size_hint: Some(body.length()),
         };
-        let mut writer = backend.put_object(&cx, PutRequest { object, options }).await.map_err(failed)?;
+        let mut writer = backend.put_object(cx, PutRequest { object, options }).await.map_err(failed)?;
         let digests = receive(body, writer.as_mut(), self.checksum, Md5Of::Object, plan, failed).await?;
         let receipt = writer.commit(digests).await.map_err(failed)?;
         Ok(Outcome::done(reply_to_write(&receipt), did_write(receipt)))

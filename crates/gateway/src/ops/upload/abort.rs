@@ -24,9 +24,9 @@ impl<'a> Handler<'a> for AbortMultipartUpload {
 
     async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let upload = UploadRef { object: call.object()?, id: &self.id };
-        let (backend, cx, failed) = (call.backend(), call.backend_context(), call.failed());
+        let (backend, cx, failed) = (call.backend(), call.backend_cx, call.failed());
         let request = AbortRequest { upload, if_initiated: self.initiated };
-        backend.abort_upload(&cx, request).await.map_err(failed)?;
+        backend.abort_upload(cx, request).await.map_err(failed)?;
         Ok(reply::empty(StatusCode::NO_CONTENT).into())
     }
 }

@@ -47,7 +47,8 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
             size_bytes: self.whole.object_size_bytes,
         };
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
-        let (backend, cx, location) = (call.gateway.backend.clone(), call.backend_context(), location(&call));
+        let (backend, cx, location) =
+            (call.gateway.backend.clone(), call.backend_cx.clone(), location(&call));
         let failed = call.failed_later();
         let work = async move {
             let upload = UploadRef { object: ObjectRef::current(&bucket, &key), id: &self.id };

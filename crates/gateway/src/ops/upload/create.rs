@@ -25,8 +25,7 @@ impl<'a> Handler<'a> for CreateMultipartUpload {
         call.ignore_body().await?;
         let checksum = self.upload.checksum;
         let request = CreateUploadRequest { object, upload: self.upload };
-        let receipt =
-            call.backend().create_upload(&call.backend_context(), request).await.map_err(call.failed())?;
+        let receipt = call.backend().create_upload(call.backend_cx, request).await.map_err(call.failed())?;
         let result = InitiateUploadResult {
             bucket: object.bucket.as_str(),
             key: object.key.as_str(),

@@ -24,7 +24,7 @@ impl<'a> Handler<'a> for ListMultipartUploads<'a> {
 
     async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let (bucket, Self { asked, start }) = (call.bucket()?, self);
-        let (backend, cx) = (call.backend(), call.backend_context());
+        let (backend, cx) = (call.backend(), call.backend_cx);
         let failed = call.failed();
         let query = ListUploadsQuery {
             bucket,
@@ -34,10 +34,10 @@ impl<'a> Handler<'a> for ListMultipartUploads<'a> {
             max_items: asked.max_uploads,
         };
         let page = if asked.max_uploads == 0 {
-            backend.head_bucket(&cx, bucket).await.map_err(failed)?;
+            backend.head_bucket(cx, bucket).await.map_err(failed)?;
             UploadPage::default()
         } else {
-            backend.list_uploads(&cx, &query).await.map_err(|error| match error {
+            backend.list_uploads(cx, &query).await.map_err(|error| match error {
                 BackendError::InvalidUploadMarker => invalid_upload_marker(asked.upload_id_marker),
                 error => failed(error),
             })?

@@ -25,12 +25,12 @@ impl<'a> Handler<'a> for ListParts {
     async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let (object, asked) = (call.object()?, self.asked);
         let upload = UploadRef { object, id: &self.id };
-        let (backend, cx) = (call.backend(), call.backend_context());
+        let (backend, cx) = (call.backend(), call.backend_cx);
         let failed = call.failed();
         // Of none, the upload is asked all the same.
         let max_parts = asked.max_parts.max(1);
         let query = ListPartsQuery { upload, after: asked.part_number_marker, max_parts };
-        let mut page = backend.list_parts(&cx, query).await.map_err(failed)?;
+        let mut page = backend.list_parts(cx, query).await.map_err(failed)?;
         if asked.max_parts == 0 {
             page = PartPage { chosen: page.chosen, ..PartPage::default() };
         }

@@ -28,7 +28,7 @@ impl<'a> Handler<'a> for UploadPart {
     async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
         let object = call.object()?;
         let upload = UploadRef { object, id: &self.id };
-        let (backend, cx) = (call.backend(), call.backend_context());
+        let (backend, cx) = (call.backend(), call.backend_cx);
         let failed = call.failed();
         let plan = DigestPlan::new(call.backend().capabilities(), &call.gateway.digests);
         let body = match call.decode_body() {
@@ -38,7 +38,7 @@ impl<'a> Handler<'a> for UploadPart {
         let size_hint = Some(body.length());
         let checksum = self.checksum.algorithm;
         let request = PutPartRequest { upload, part_number: self.part_number, size_hint, checksum };
-        let PartWriter { mut writer, chosen } = backend.put_part(&cx, request).await.map_err(failed)?;
+        let PartWriter { mut writer, chosen } = backend.put_part(cx, request).await.map_err(failed)?;
         let default = chosen.map_or(plan.default, |(algorithm, _)| algorithm);
         let plan = DigestPlan { default, ..plan };
         let digests = receive(body, writer.as_mut(), self.checksum, Md5Of::Other, plan, failed).await?;
