@@ -10,6 +10,7 @@ mod context;
 mod error;
 mod listing;
 mod maintenance;
+mod metered;
 mod object;
 mod read;
 mod statistics;
@@ -25,6 +26,7 @@ pub use context::Context;
 pub use error::{BackendError, Result};
 pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
 pub use maintenance::{Maintenance, SweepReport};
+pub use metered::{Call, CallObserver, Metered};
 pub use object::{
     CopyRequest, CopySource, DeleteReceipt, DeleteRequest, ObjectAttributes, ObjectPart, ObjectRef,
     PutRequest, VersionRef, WriteOptions, WriteReceipt,

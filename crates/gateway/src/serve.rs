@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use backend::Backend;
+use backend::{Backend, Metered};
 use iam::{Account, Authorizer, Identities};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -24,7 +24,7 @@ use crate::descriptors::raise_descriptor_limit;
 use crate::gateway::{Gateway, Places, Settings};
 use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX, TRACES_STOP_TIME_MAX};
 use crate::log::{Log, LogFilter};
-use crate::metrics::{Connections, Metered, Metrics};
+use crate::metrics::{Connections, Metrics};
 use crate::observers::Observers;
 use crate::operations_server::{self, Observed};
 use crate::reload::{self, Reload};

@@ -1,9 +1,9 @@
 //! What a gateway counts, for `GET /metrics` of the operations' listener (decision 0019). Without
 //! `--ops-listen` there is none of it but [`Connections`], which a listener counts in any case.
 
+mod calls;
 mod connections;
 pub mod histogram;
-mod metered;
 mod requests;
 pub mod table;
 
@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use backend::SweepReport;
 use s3_types::Timestamp;
 
+pub use calls::Calls;
 pub use connections::Connections;
-pub use metered::{Call, Calls, Metered};
 pub use requests::{Outcome, Requests};
 pub use table::{METRICS, reference};
 

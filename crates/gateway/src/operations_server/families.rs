@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use backend::Statistics;
+use backend::{Call, Statistics};
 use s3_wire::ErrorCode;
 use s3_wire::operation::{OPERATIONS, Operation};
 use tokio::time::timeout;
@@ -12,7 +12,7 @@ use super::process;
 use crate::descriptors::Descriptors;
 use crate::gateway::Gateway;
 use crate::limits::READY_TIME_MAX;
-use crate::metrics::{Call, Metrics, table};
+use crate::metrics::{Metrics, table};
 use crate::version;
 
 /// By the first digit of a status.

@@ -1,0 +1,235 @@
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use s3_types::{BucketName, Digests};
+
+use crate::bucket::{BucketAttributes, BucketPage, ListBucketsQuery};
+use crate::capabilities::Capabilities;
+use crate::context::Context;
+use crate::error::{BackendError, Result};
+use crate::listing::{ListObjectsQuery, ListPage};
+use crate::maintenance::{Maintenance, SweepReport};
+use crate::object::{CopyRequest, DeleteReceipt, DeleteRequest, PutRequest, WriteReceipt};
+use crate::read::{ObjectRead, ReadRequest};
+use crate::statistics::Statistics;
+use crate::storage::Backend;
+use crate::upload::{
+    AbortRequest, CompleteRequest, CopyPartRequest, CreateUploadRequest, ListPartsQuery, ListUploadsQuery,
+    PartPage, PartReceipt, PutPartRequest, UploadPage, UploadReceipt,
+};
+use crate::writer::{ObjectWriter, PartWriter};
+
+/// Smaller pieces are gathered in memory, mostly: to time each would cost more than that.
+const TIMED_WRITE_BYTES_MIN: usize = 16 << 10;
+
+macro_rules! calls {
+    ($($variant:ident $name:literal)*) => {
+        /// A call of the storage's trait.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Call { $(#[doc = concat!("`", $name, "`")] $variant,)* }
+
+        impl Call {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Its name in the trait.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+calls! {
+    ListBuckets "list_buckets"
+    CreateBucket "create_bucket"
+    HeadBucket "head_bucket"
+    DeleteBucket "delete_bucket"
+    HeadObject "head_object"
+    GetObject "get_object"
+    PutObject "put_object"
+    DeleteObject "delete_object"
+    CopyObject "copy_object"
+    ListObjects "list_objects"
+    CreateUpload "create_upload"
+    PutPart "put_part"
+    CopyPart "copy_part"
+    CompleteUpload "complete_upload"
+    AbortUpload "abort_upload"
+    ListParts "list_parts"
+    ListUploads "list_uploads"
+    Sweep "sweep"
+    SweepOrphans "sweep_orphans"
+    Write "write"
+    Commit "commit"
+}
+
+/// What is told of calls.
+pub trait CallObserver: Send + Sync + 'static {
+    /// A call has ended after `time`, with `error` if it failed.
+    fn call_ended(&self, call: Call, time: Duration, error: Option<&BackendError>);
+}
+
+/// A backend around a backend that times its calls, and tells of each.
+pub struct Metered<O> {
+    inner: Arc<dyn Backend>,
+    observer: Arc<O>,
+}
+
+impl<O: CallObserver> Metered<O> {
+    /// Tells `observer` of calls to `inner`.
+    pub fn new(inner: Arc<dyn Backend>, observer: Arc<O>) -> Self {
+        Self { inner, observer }
+    }
+
+    fn writer(&self, inner: Box<dyn ObjectWriter>) -> Box<dyn ObjectWriter> {
+        Box::new(MeteredWriter { inner, observer: Arc::clone(&self.observer) })
+    }
+}
+
+async fn time<T>(
+    observer: &impl CallObserver,
+    call: Call,
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let started = Instant::now();
+    let outcome = work.await;
+    observer.call_ended(call, started.elapsed(), outcome.as_ref().err());
+    outcome
+}
+
+struct MeteredWriter<O> {
+    inner: Box<dyn ObjectWriter>,
+    observer: Arc<O>,
+}
+
+#[async_trait]
+impl<O: CallObserver> ObjectWriter for MeteredWriter<O> {
+    /// As `async_trait` has it, so that a small piece costs nothing more.
+    fn write<'w, 'f>(&'w mut self, chunk: Bytes) -> BoxFuture<'f, Result<()>>
+    where
+        'w: 'f,
+        Self: 'f,
+    {
+        if chunk.len() < TIMED_WRITE_BYTES_MIN {
+            return self.inner.write(chunk);
+        }
+        Box::pin(time(&*self.observer, Call::Write, self.inner.write(chunk)))
+    }
+
+    async fn commit(self: Box<Self>, digests: Digests) -> Result<WriteReceipt> {
+        time(&*self.observer, Call::Commit, self.inner.commit(digests)).await
+    }
+}
+
+#[async_trait]
+impl<O: CallObserver> Backend for Metered<O> {
+    async fn list_buckets(&self, cx: &Context, query: &ListBucketsQuery) -> Result<BucketPage> {
+        time(&*self.observer, Call::ListBuckets, self.inner.list_buckets(cx, query)).await
+    }
+
+    async fn create_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()> {
+        time(&*self.observer, Call::CreateBucket, self.inner.create_bucket(cx, bucket)).await
+    }
+
+    async fn head_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<BucketAttributes> {
+        time(&*self.observer, Call::HeadBucket, self.inner.head_bucket(cx, bucket)).await
+    }
+
+    async fn delete_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()> {
+        time(&*self.observer, Call::DeleteBucket, self.inner.delete_bucket(cx, bucket)).await
+    }
+
+    async fn head_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
+        time(&*self.observer, Call::HeadObject, self.inner.head_object(cx, request)).await
+    }
+
+    async fn get_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
+        time(&*self.observer, Call::GetObject, self.inner.get_object(cx, request)).await
+    }
+
+    async fn put_object(&self, cx: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
+        let inner = time(&*self.observer, Call::PutObject, self.inner.put_object(cx, request)).await?;
+        Ok(self.writer(inner))
+    }
+
+    async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
+        time(&*self.observer, Call::DeleteObject, self.inner.delete_object(cx, request)).await
+    }
+
+    async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
+        time(&*self.observer, Call::CopyObject, self.inner.copy_object(cx, request)).await
+    }
+
+    async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
+        time(&*self.observer, Call::ListObjects, self.inner.list_objects(cx, query)).await
+    }
+
+    async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
+        time(&*self.observer, Call::CreateUpload, self.inner.create_upload(cx, request)).await
+    }
+
+    async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter> {
+        let PartWriter { writer: inner, chosen } =
+            time(&*self.observer, Call::PutPart, self.inner.put_part(cx, request)).await?;
+        Ok(PartWriter { writer: self.writer(inner), chosen })
+    }
+
+    async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
+        time(&*self.observer, Call::CopyPart, self.inner.copy_part(cx, request)).await
+    }
+
+    async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {
+        time(&*self.observer, Call::CompleteUpload, self.inner.complete_upload(cx, request)).await
+    }
+
+    async fn abort_upload(&self, cx: &Context, request: AbortRequest<'_>) -> Result<()> {
+        time(&*self.observer, Call::AbortUpload, self.inner.abort_upload(cx, request)).await
+    }
+
+    async fn list_parts(&self, cx: &Context, query: ListPartsQuery<'_>) -> Result<PartPage> {
+        time(&*self.observer, Call::ListParts, self.inner.list_parts(cx, query)).await
+    }
+
+    async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
+        time(&*self.observer, Call::ListUploads, self.inner.list_uploads(cx, query)).await
+    }
+
+    fn maintenance(self: Arc<Self>) -> Option<Arc<dyn Maintenance>> {
+        let inner = Arc::clone(&self.inner).maintenance()?;
+        Some(Arc::new(MeteredMaintenance { inner, observer: Arc::clone(&self.observer) }))
+    }
+
+    // Asked by those who look at the counts, so that they are not counted.
+    async fn statistics(&self) -> Statistics {
+        self.inner.statistics().await
+    }
+
+    async fn ready(&self) -> std::result::Result<(), String> {
+        self.inner.ready().await
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+}
+
+struct MeteredMaintenance<O> {
+    inner: Arc<dyn Maintenance>,
+    observer: Arc<O>,
+}
+
+#[async_trait]
+impl<O: CallObserver> Maintenance for MeteredMaintenance<O> {
+    async fn sweep(&self, cx: &Context, bucket: &BucketName) -> Result<SweepReport> {
+        time(&*self.observer, Call::Sweep, self.inner.sweep(cx, bucket)).await
+    }
+
+    async fn sweep_orphans(&self, cx: &Context) -> Result<SweepReport> {
+        time(&*self.observer, Call::SweepOrphans, self.inner.sweep_orphans(cx)).await
+    }
+}

@@ -1,0 +1,86 @@
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use backend::{BackendError, Call, CallObserver};
+
+use super::histogram::{Counts, Histogram};
+
+/// What calls of the storage came to.
+#[derive(Debug)]
+pub struct Calls(Vec<OfCall>);
+
+#[derive(Debug, Default)]
+struct OfCall {
+    time: Histogram,
+    /// The client's fault, or nobody's: what is not there, conditions that do not hold.
+    refused: AtomicU64,
+    /// The storage's, or its operator's.
+    failed: AtomicU64,
+}
+
+/// The sums of one call.
+#[derive(Debug, Clone, Default)]
+pub struct CallSums {
+    /// How long it took, whatever came of it.
+    pub time: Counts,
+    /// How often it told the client no.
+    pub refused: u64,
+    /// How often the storage failed.
+    pub failed: u64,
+}
+
+impl Calls {
+    /// All zero.
+    pub fn new() -> Self {
+        Self(Call::ALL.iter().map(|_| OfCall::default()).collect())
+    }
+
+    /// What a call came to.
+    pub fn of(&self, call: Call) -> CallSums {
+        let of_call = &self.0[call as usize];
+        let mut sums = CallSums::default();
+        of_call.time.add_to(&mut sums.time);
+        sums.refused = of_call.refused.load(Relaxed);
+        sums.failed = of_call.failed.load(Relaxed);
+        sums
+    }
+}
+
+impl CallObserver for Calls {
+    fn call_ended(&self, call: Call, time: Duration, error: Option<&BackendError>) {
+        let of_call = &self.0[call as usize];
+        of_call.time.add(time);
+        match error {
+            None => {}
+            Some(error) if error.is_of_storage() => drop(of_call.failed.fetch_add(1, Relaxed)),
+            Some(_) => drop(of_call.refused.fetch_add(1, Relaxed)),
+        }
+    }
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_storage_that_cannot_has_failed() {
+        let calls = Calls::new();
+        for (error, expected) in [
+            (BackendError::NoSuchKey, (1, 0)),
+            (BackendError::ReadOnly, (1, 1)),
+            (BackendError::NewerRecord, (1, 2)),
+            (BackendError::Unsupported("links"), (1, 3)),
+            (BackendError::OutOfSpace, (1, 4)),
+        ] {
+            calls.call_ended(Call::Commit, Duration::ZERO, Some(&error));
+            let sums = calls.of(Call::Commit);
+            assert_eq!((sums.refused, sums.failed), expected);
+        }
+    }
+}
