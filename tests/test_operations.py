@@ -181,6 +181,8 @@ def test_requests_are_counted(server, bucket):
     assert found['slipway_storage_call_seconds_count{call="commit"}'] == 1
     assert found['slipway_storage_calls_refused_total{call="get_object"}'] == 1
     assert found['slipway_storage_calls_failed_total{call="get_object"}'] == 0
+    assert found['slipway_storage_call_bytes_total{call="get_object"}'] == 3 * MIB
+    assert found['slipway_storage_call_bytes_total{call="write"}'] == MIB
     assert found["slipway_requests_in_progress"] == 0
     assert found["slipway_connections_accepted_total"] >= 1
     buckets = [

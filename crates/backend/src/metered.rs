@@ -72,6 +72,9 @@ calls! {
 pub trait CallObserver: Send + Sync + 'static {
     /// A call has ended after `time`, with `error` if it failed.
     fn call_ended(&self, call: Call, time: Duration, error: Option<&BackendError>);
+    /// Bytes of objects went through a call: `get_object` will give them, `write` was given them,
+    /// `copy_object` has copied them.
+    fn bytes_moved(&self, call: Call, bytes: u64);
 }
 
 /// A backend around a backend that times its calls, and tells of each.
@@ -115,6 +118,7 @@ impl<O: CallObserver> ObjectWriter for MeteredWriter<O> {
         'w: 'f,
         Self: 'f,
     {
+        self.observer.bytes_moved(Call::Write, chunk.len() as u64);
         if chunk.len() < TIMED_WRITE_BYTES_MIN {
             return self.inner.write(chunk);
         }
@@ -149,7 +153,9 @@ impl<O: CallObserver> Backend for Metered<O> {
     }
 
     async fn get_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
-        time(&*self.observer, Call::GetObject, self.inner.get_object(cx, request)).await
+        let read = time(&*self.observer, Call::GetObject, self.inner.get_object(cx, request)).await?;
+        self.observer.bytes_moved(Call::GetObject, read.length());
+        Ok(read)
     }
 
     async fn put_object(&self, cx: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
@@ -162,7 +168,9 @@ impl<O: CallObserver> Backend for Metered<O> {
     }
 
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
-        time(&*self.observer, Call::CopyObject, self.inner.copy_object(cx, request)).await
+        let copied = time(&*self.observer, Call::CopyObject, self.inner.copy_object(cx, request)).await?;
+        self.observer.bytes_moved(Call::CopyObject, copied.size_bytes);
+        Ok(copied)
     }
 
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {

@@ -75,3 +75,10 @@ pub struct ObjectRead {
     /// The bytes.
     pub body: ObjectBody,
 }
+
+impl ObjectRead {
+    /// How many bytes were chosen: of a read with a body, those that it has.
+    pub fn length(&self) -> u64 {
+        self.range.as_ref().map_or(self.attributes.size_bytes, |range| range.end - range.start)
+    }
+}

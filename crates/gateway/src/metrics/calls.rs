@@ -16,6 +16,7 @@ struct OfCall {
     refused: AtomicU64,
     /// The storage's, or its operator's.
     failed: AtomicU64,
+    bytes: AtomicU64,
 }
 
 /// The sums of one call.
@@ -27,6 +28,8 @@ pub struct CallSums {
     pub refused: u64,
     /// How often the storage failed.
     pub failed: u64,
+    /// Bytes of objects that went through it.
+    pub bytes: u64,
 }
 
 impl Calls {
@@ -42,6 +45,7 @@ impl Calls {
         of_call.time.add_to(&mut sums.time);
         sums.refused = of_call.refused.load(Relaxed);
         sums.failed = of_call.failed.load(Relaxed);
+        sums.bytes = of_call.bytes.load(Relaxed);
         sums
     }
 }
@@ -55,6 +59,10 @@ impl CallObserver for Calls {
             Some(error) if error.is_of_storage() => drop(of_call.failed.fetch_add(1, Relaxed)),
             Some(_) => drop(of_call.refused.fetch_add(1, Relaxed)),
         }
+    }
+
+    fn bytes_moved(&self, call: Call, bytes: u64) {
+        self.0[call as usize].bytes.fetch_add(bytes, Relaxed);
     }
 }
 

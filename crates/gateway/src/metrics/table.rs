@@ -82,6 +82,8 @@ metrics! {
         "Calls of the storage that were told no: nothing there, a condition that does not hold."
     STORAGE_FAILED "slipway_storage_calls_failed_total" Counter ["call"]
         "Calls that the storage failed: errors of disks, no space, no permission, read-only."
+    STORAGE_BYTES "slipway_storage_call_bytes_total" Counter ["call"]
+        "Bytes of objects by the storage's call: those that `get_object` answered with (all, whether or not they were read), those that `write` was given, those that `copy_object` copied."
     CACHE_HITS "slipway_cache_hits_total" Counter ["cache"]
         "What a cache had: objects in memory, indexes of directories."
     CACHE_MISSES "slipway_cache_misses_total" Counter ["cache"]

@@ -107,6 +107,13 @@ fn calls(page: &mut Page, metrics: &Metrics) {
     for (name, sums) in &sums {
         family.sample([name], sums.failed);
     }
+    let mut family = page.family(&table::STORAGE_BYTES);
+    for call in Call::ALL {
+        let bytes = metrics.calls.of(*call).bytes;
+        if bytes > 0 {
+            family.sample([call.name()], bytes);
+        }
+    }
 }
 
 fn of_storage(page: &mut Page, storage: &Statistics) {

@@ -75,8 +75,8 @@ impl ReadArguments {
     }
 
     fn outcome(&self, read: ObjectRead) -> Outcome {
+        let length = read.length();
         let ObjectRead { attributes, range, body } = read;
-        let length = range.as_ref().map_or(attributes.size_bytes, |r| r.end - r.start);
         let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
         let mut reply = reply::empty(status);
         *reply.body_mut() = ResponseBody::object(body, length);
