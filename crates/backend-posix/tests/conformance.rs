@@ -4,18 +4,27 @@
 mod fixture;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use backend::{Backend, Context, Maintenance as _, conformance};
+use backend::conformance::{self, Subject};
+use backend::{BackendError, Call, CallObserver, Context, Maintenance as _, Metered};
 use backend_posix::{Durability, Metadata, Options, PosixBackend, SweepOptions, Symlinks};
 
 async fn run(options: Options) {
+    run_with(options, |root, options| Subject::of(PosixBackend::open(root, options).unwrap())).await;
+}
+
+/// Runs the suite on what `subject` opens.
+async fn run_with(options: Options, subject: impl FnOnce(&Path, Options) -> Subject) {
     let metadata = options.metadata;
     let root = tempfile::tempdir().unwrap();
-    let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(root.path(), options).unwrap());
+    let subject = subject(root.path(), options);
     // For file systems where each level of a key is a call to a server (tests/file_systems).
-    conformance::run(backend, std::env::var_os("SLIPWAY_SHALLOW").is_none()).await;
+    conformance::run(&subject, std::env::var_os("SLIPWAY_SHALLOW").is_none()).await;
+    drop(subject);
     // Nothing is left: no bucket, no directory of our own but what says where records are.
     let mut left = fixture::names(root.path());
     // On FUSE, locks stay until it hears that they are closed; then the sweep removes them.
@@ -50,4 +59,45 @@ async fn with_records_beside_the_files() {
         return eprintln!("\n*** SKIPPED: the same as with the defaults here ***\n");
     }
     run(Options { metadata: Some(Metadata::Sidecar), ..fixture::options() }).await;
+}
+
+/// What one gateway writes, another one of the same tree reads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn by_another_gateway() {
+    let open = |root: &Path, options: Options| Subject {
+        writer: Arc::new(PosixBackend::open(root, options.clone()).unwrap()),
+        reader: Arc::new(PosixBackend::open(root, options).unwrap()),
+    };
+    run_with(fixture::options(), open).await;
+}
+
+/// How often each call was told of, and how many bytes.
+struct Told(Vec<(AtomicU64, AtomicU64)>);
+
+impl CallObserver for Told {
+    fn call_ended(&self, call: Call, _: Duration, _: Option<&BackendError>) {
+        self.0[call as usize].0.fetch_add(1, Relaxed);
+    }
+
+    fn bytes_moved(&self, call: Call, bytes: u64) {
+        self.0[call as usize].1.fetch_add(bytes, Relaxed);
+    }
+}
+
+/// The suite makes each call, and each is told of.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn through_what_tells_of_its_calls() {
+    let told = Arc::new(Told(Call::ALL.iter().map(|_| Default::default()).collect()));
+    let observer = Arc::clone(&told);
+    let open = |root: &Path, options| {
+        let tree = PosixBackend::open(root, options).unwrap();
+        Subject::of(Metered::new(Arc::new(tree), observer))
+    };
+    run_with(fixture::options(), open).await;
+    for call in Call::ALL.iter().filter(|call| !matches!(call, Call::Sweep | Call::SweepOrphans)) {
+        let (calls, bytes) = &told.0[*call as usize];
+        let moves_bytes = matches!(call, Call::GetObject | Call::Write | Call::CopyObject);
+        assert!(calls.load(Relaxed) > 0, "{}", call.name());
+        assert_eq!(bytes.load(Relaxed) > 0, moves_bytes, "{}", call.name());
+    }
 }

@@ -6,10 +6,9 @@ mod fixture;
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
 
-use backend::conformance::{Fixture, digests, key};
-use backend::{Backend, BackendError, ListBucketsQuery, PutRequest, WriteOptions};
+use backend::conformance::{Fixture, Subject, digests, key};
+use backend::{BackendError, ListBucketsQuery, PutRequest, WriteOptions};
 use backend_posix::{Durability, Options, PosixBackend};
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -38,8 +37,8 @@ async fn depth_costs_neither_stack_nor_descriptors() {
     let root = tempfile::tempdir().unwrap();
     let deep = fixture::goes_beyond_paths(root.path());
     let options = Options { durability: Durability::None, ..fixture::options() };
-    let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(root.path(), options).unwrap());
-    let fixture = Fixture::new(&backend, "depths").await;
+    let subject = Subject::of(PosixBackend::open(root.path(), options).unwrap());
+    let fixture = Fixture::new(&subject, "depths").await;
     let bucket = root.path().join("conformance-depths");
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(80), ..limit }).unwrap();
@@ -70,7 +69,7 @@ async fn depth_costs_neither_stack_nor_descriptors() {
     fixture.put("z", b"").await;
     assert_eq!(fixture.keys().await, ["z"]);
     assert_eq!(fixture.list("", Some("/"), 10).await, ["z"]);
-    let refused = backend.delete_bucket(&fixture.cx, &fixture.bucket).await;
+    let refused = fixture.writer.delete_bucket(&fixture.cx, &fixture.bucket).await;
     assert!(matches!(refused, Err(BackendError::BucketNotEmpty)), "{refused:?}");
 
     let mut taken = Vec::new();
@@ -78,7 +77,8 @@ async fn depth_costs_neither_stack_nor_descriptors() {
         taken.push(file);
     }
     let name = key("z");
-    let put = backend
+    let put = fixture
+        .writer
         .put_object(
             &fixture.cx,
             PutRequest { object: fixture.object(&name), options: WriteOptions::default() },
@@ -88,7 +88,7 @@ async fn depth_costs_neither_stack_nor_descriptors() {
     let head = fixture.head("z").await.map(|_| ());
     assert!(matches!(head, Err(BackendError::Busy(_))), "{head:?}");
     let query = ListBucketsQuery { max_buckets: 10, ..ListBucketsQuery::default() };
-    let buckets = backend.list_buckets(&fixture.cx, &query).await;
+    let buckets = fixture.reader.list_buckets(&fixture.cx, &query).await;
     assert!(matches!(buckets, Err(BackendError::Busy(_))), "{buckets:?}");
     drop(taken);
     assert_eq!(fixture.head("z").await.unwrap().attributes.etag, digests(b"").etag);

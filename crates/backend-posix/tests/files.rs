@@ -6,10 +6,9 @@ mod fixture;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use backend::conformance::{Fixture, collect, digests, if_match, key};
+use backend::conformance::{Fixture, Subject, collect, digests, if_match, key};
 use backend::{
     Backend, BackendError, CreateUploadRequest, ListPartsQuery, PutRequest, ReadSelector, WriteOptions,
 };
@@ -29,8 +28,7 @@ struct Tree {
 async fn tree_with(options: Options) -> Tree {
     let root = tempfile::tempdir().unwrap();
     let backend = PosixBackend::open(root.path(), options).unwrap();
-    let shared: Arc<dyn Backend> = Arc::new(backend.clone());
-    let fixture = Fixture::new(&shared, "files").await;
+    let fixture = Fixture::new(&Subject::of(backend.clone()), "files").await;
     let bucket = root.path().join("conformance-files");
     Tree { fixture, backend, bucket, root }
 }
@@ -119,7 +117,7 @@ async fn what_is_the_file_systems_own_has_no_keys() {
         assert_eq!(fs::read(bucket.join(path)).unwrap(), b"deleted long ago", "{path}");
     }
     assert_eq!(fixture.keys().await, Vec::<String>::new());
-    let deleted = fixture.backend.delete_bucket(&fixture.cx, &fixture.bucket).await;
+    let deleted = fixture.writer.delete_bucket(&fixture.cx, &fixture.bucket).await;
     assert!(matches!(deleted, Err(BackendError::BucketHoldsFiles)), "{deleted:?}");
     for path in theirs {
         assert_eq!(fs::read(bucket.join(path)).unwrap(), b"deleted long ago", "{path}");
@@ -138,7 +136,7 @@ async fn a_put_whose_bucket_is_renamed_meanwhile_is_not_lost() {
         let (key, body) = (key(name), vec![7; size]);
         let options = WriteOptions::default();
         let mut writer = fixture
-            .backend
+            .writer
             .put_object(&fixture.cx, PutRequest { object: fixture.object(&key), options })
             .await
             .unwrap();
@@ -234,7 +232,7 @@ async fn special_files_are_no_objects() {
     assert!(fs::symlink_metadata(bucket.join("fifo")).unwrap().file_type().is_fifo());
     fixture.delete("file", &Conditions::default()).await.unwrap();
     assert!(matches!(
-        fixture.backend.delete_bucket(&fixture.cx, &fixture.bucket).await,
+        fixture.writer.delete_bucket(&fixture.cx, &fixture.bucket).await,
         Err(BackendError::BucketHoldsFiles)
     ));
 }
@@ -380,7 +378,7 @@ async fn writers_that_are_dropped_leave_nothing() {
         for name in ["a", "new/dir/b"] {
             let name = key(name);
             let writer = fixture
-                .backend
+                .writer
                 .put_object(
                     &fixture.cx,
                     PutRequest { object: fixture.object(&name), options: WriteOptions::default() },
@@ -394,7 +392,7 @@ async fn writers_that_are_dropped_leave_nothing() {
     let name = key("new/c");
     let options = WriteOptions { conditions: backend::conformance::if_absent(), ..WriteOptions::default() };
     let mut writer = fixture
-        .backend
+        .writer
         .put_object(&fixture.cx, PutRequest { object: fixture.object(&name), options })
         .await
         .unwrap();
@@ -468,7 +466,7 @@ async fn the_sweep_removes_what_no_one_has() {
     let name = key("u");
     let object = fixture.object(&name);
     let id = fixture
-        .backend
+        .writer
         .create_upload(&fixture.cx, CreateUploadRequest { object, upload: backend::NewUpload::default() })
         .await
         .unwrap()
@@ -485,7 +483,7 @@ async fn the_sweep_removes_what_no_one_has() {
     assert_eq!((report.staging, report.uploads), (1, 1));
     let upload = backend::UploadRef { object, id: &id };
     assert!(matches!(
-        fixture.backend.list_parts(&fixture.cx, ListPartsQuery { upload, after: 0, max_parts: 1 }).await,
+        fixture.reader.list_parts(&fixture.cx, ListPartsQuery { upload, after: 0, max_parts: 1 }).await,
         Err(BackendError::NoSuchUpload)
     ));
     assert_eq!(fixture.get("a").await.as_deref(), Some(&b"2"[..]));

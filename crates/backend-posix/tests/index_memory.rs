@@ -10,11 +10,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::{self, File};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use backend::Backend;
-use backend::conformance::Fixture;
+use backend::conformance::{Fixture, Subject};
 use backend_posix::{Durability, Options, PosixBackend};
 
 /// Unless the environment says otherwise: names take their time to make.
@@ -94,8 +92,8 @@ async fn an_index_takes_few_bytes_a_key() {
     let keys = std::env::var("SLIPWAY_INDEX_KEYS").map_or(KEYS, |keys| keys.parse().unwrap());
     let root = tempfile::tempdir().unwrap();
     let options = Options { durability: Durability::None, ..fixture::options() };
-    let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(root.path(), options).unwrap());
-    let fixture = Fixture::new(&backend, "memory").await;
+    let subject = Subject::of(PosixBackend::open(root.path(), options).unwrap());
+    let fixture = Fixture::new(&subject, "memory").await;
     let bucket = root.path().join(fixture.bucket.as_str());
     // Threads, buffers and the first watch are there from now on.
     fill_few(&bucket.join("few"));

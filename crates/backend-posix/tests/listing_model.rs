@@ -4,10 +4,9 @@
 mod fixture;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use backend::conformance::{Fixture, names};
-use backend::{Backend, ListPosition};
+use backend::ListPosition;
+use backend::conformance::{Fixture, Subject, names};
 use backend_posix::{Durability, Options, PosixBackend};
 use proptest::prelude::*;
 
@@ -90,8 +89,8 @@ fn query() -> impl Strategy<Value = Query> {
 async fn check(keys: BTreeSet<String>, gone: Vec<String>, queries: Vec<Query>) {
     let root = tempfile::tempdir().unwrap();
     let options = Options { durability: Durability::None, ..fixture::options() };
-    let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(root.path(), options).unwrap());
-    let fixture = Fixture::new(&backend, "model").await;
+    let subject = Subject::of(PosixBackend::open(root.path(), options).unwrap());
+    let fixture = Fixture::new(&subject, "model").await;
     for key in keys.iter().chain(&gone) {
         fixture.put(key, if key.len() % 2 == 0 { b"" } else { b"x" }).await;
     }

@@ -8,27 +8,27 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use backend::conformance::{Fixture, collect, digests, if_absent, if_match, key, on_behalf_of};
+use backend::conformance::{Fixture, Subject, collect, digests, if_absent, if_match, key, on_behalf_of};
 use backend::{
-    AbortRequest, Backend, BackendError, CompleteRequest, Context, CreateUploadRequest, DeleteRequest,
-    ListPartsQuery, ObjectRef, PutPartRequest, PutRequest, ReadRequest, ReadSelector, WriteOptions,
+    AbortRequest, BackendError, CompleteRequest, Context, CreateUploadRequest, DeleteRequest, ListPartsQuery,
+    ObjectRef, PutPartRequest, PutRequest, ReadRequest, ReadSelector, WriteOptions,
 };
 use backend_posix::{Durability, Options, PosixBackend};
 use s3_types::{BucketName, Conditions};
 use tokio::task::JoinSet;
 
-fn open(root: &Path) -> Arc<dyn Backend> {
+fn open(root: &Path) -> Subject {
     open_with(root, false)
 }
 
-fn open_with(root: &Path, chown: bool) -> Arc<dyn Backend> {
+fn open_with(root: &Path, chown: bool) -> Subject {
     let options = Options { durability: Durability::None, chown, ..fixture::options() };
-    Arc::new(PosixBackend::open(root, options).unwrap())
+    Subject::of(PosixBackend::open(root, options).unwrap())
 }
 
 async fn two(root: &Path) -> [Arc<Fixture>; 2] {
     let first = Fixture::new(&open(root), "races").await;
-    let second = Fixture { backend: open(root), cx: Context::default(), bucket: first.bucket.clone() };
+    let second = Fixture::of(&open(root), first.bucket.clone());
     [Arc::new(first), Arc::new(second)]
 }
 
@@ -117,11 +117,9 @@ async fn new_directories_belong_to_who_made_them() {
         for round in 0..fixture::rounds(100) {
             let mut tasks = JoinSet::new();
             for n in 0..8 {
-                let gateway = Fixture {
-                    backend: open_with(root.path(), true),
-                    cx: account.clone(),
-                    bucket: gateways[0].bucket.clone(),
-                };
+                let subject = open_with(root.path(), true);
+                let gateway =
+                    Fixture { cx: account.clone(), ..Fixture::of(&subject, gateways[0].bucket.clone()) };
                 tasks.spawn(async move { gateway.put(&format!("{round}/d/{n}"), b"").await });
             }
             tasks.join_all().await;
@@ -170,7 +168,7 @@ async fn directories_that_come_and_go_lose_nothing() {
     }
     assert!(gateways[0].keys().await.is_empty());
     let [gateway, _] = gateways;
-    gateway.backend.delete_bucket(&gateway.cx, &gateway.bucket).await.unwrap();
+    gateway.writer.delete_bucket(&gateway.cx, &gateway.bucket).await.unwrap();
 }
 
 /// A directory that is filled again as it is about to be removed is no one's to tidy up, and no
@@ -239,7 +237,7 @@ async fn a_file_that_becomes_a_directory_is_never_missed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
     let root = tempfile::tempdir().unwrap();
-    let (first, second) = (open(root.path()), open(root.path()));
+    let (first, second) = (open(root.path()).writer, open(root.path()).writer);
     let bucket = BucketName::new("bucket").unwrap();
     let cx = Context::default();
     let (mut deleted, mut kept) = (0, 0);
@@ -312,14 +310,14 @@ async fn uploads_complete_once() {
         let cx = Context::default();
         let object = gateways[0].object(&name);
         let id = gateways[0]
-            .backend
+            .writer
             .create_upload(&cx, CreateUploadRequest { object, upload: backend::NewUpload::default() })
             .await
             .unwrap()
             .id;
         let upload = backend::UploadRef { object, id: &id };
         let mut writer = gateways[0]
-            .backend
+            .writer
             .put_part(&cx, PutPartRequest { upload, part_number: 1, size_hint: None, checksum: None })
             .await
             .unwrap()
@@ -329,11 +327,11 @@ async fn uploads_complete_once() {
         let parts = vec![backend::CompletedPart { part_number: 1, etag: part.etag, checksum: None }];
         let complete = || backend::CompleteUpload { parts: parts.clone(), ..Default::default() };
         let (first, second, abort) = tokio::join!(
-            gateways[0].backend.complete_upload(&cx, CompleteRequest { upload, complete: complete() }),
-            gateways[1].backend.complete_upload(&cx, CompleteRequest { upload, complete: complete() }),
+            gateways[0].writer.complete_upload(&cx, CompleteRequest { upload, complete: complete() }),
+            gateways[1].writer.complete_upload(&cx, CompleteRequest { upload, complete: complete() }),
             async {
                 if round % 2 == 0 {
-                    gateways[1].backend.abort_upload(&cx, AbortRequest { upload, if_initiated: None }).await
+                    gateways[1].writer.abort_upload(&cx, AbortRequest { upload, if_initiated: None }).await
                 } else {
                     Err(BackendError::NoSuchUpload)
                 }
@@ -341,7 +339,7 @@ async fn uploads_complete_once() {
         );
         // Who comes while another is at it waits, and gets the same answer.
         let again =
-            gateways[0].backend.complete_upload(&cx, CompleteRequest { upload, complete: complete() }).await;
+            gateways[0].writer.complete_upload(&cx, CompleteRequest { upload, complete: complete() }).await;
         let (completes, aborted) = ([first, second], abort.is_ok());
         assert!(aborted || matches!(abort, Err(BackendError::NoSuchUpload)), "{abort:?}");
         for result in completes {
@@ -380,7 +378,7 @@ async fn what_is_replaced_is_listed_all_the_while() {
             // Now and then one that knows nothing of the directory.
             let reader = if round % 10 == 0 {
                 let bucket = gateways[0].bucket.clone();
-                Arc::new(Fixture { backend: open(root.path()), cx: Context::default(), bucket })
+                Arc::new(Fixture::of(&open(root.path()), bucket))
             } else {
                 Arc::clone(&gateways[1])
             };
@@ -399,7 +397,7 @@ async fn parts_that_are_uploaded_again_are_listed_all_the_while() {
     let (cx, name) = (Context::default(), key("object"));
     let object = gateways[0].object(&name);
     let id = gateways[0]
-        .backend
+        .writer
         .create_upload(&cx, CreateUploadRequest { object, upload: backend::NewUpload::default() })
         .await
         .unwrap()
@@ -409,7 +407,7 @@ async fn parts_that_are_uploaded_again_are_listed_all_the_while() {
         let (cx, name) = (Context::default(), key("object"));
         let upload = backend::UploadRef { object: gateway.object(&name), id: &id };
         let mut writer = gateway
-            .backend
+            .writer
             .put_part(&cx, PutPartRequest { upload, part_number: number, size_hint: None, checksum: None })
             .await
             .unwrap()
@@ -432,7 +430,7 @@ async fn parts_that_are_uploaded_again_are_listed_all_the_while() {
     let upload = backend::UploadRef { object, id: &id };
     for _ in 0..fixture::rounds(200) {
         let query = ListPartsQuery { upload, after: 0, max_parts: 1000 };
-        let page = gateways[1].backend.list_parts(&cx, query).await.unwrap();
+        let page = gateways[1].reader.list_parts(&cx, query).await.unwrap();
         let numbers: Vec<_> = page.parts.iter().map(|part| part.part_number).collect();
         assert_eq!(numbers, (1..=16).collect::<Vec<_>>());
     }

@@ -6,10 +6,9 @@ mod fixture;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::sync::Arc;
 
-use backend::conformance::{Fixture, if_absent, if_match};
-use backend::{Backend, BackendError, WriteReceipt};
+use backend::conformance::{Fixture, Subject, if_absent, if_match};
+use backend::{BackendError, WriteReceipt};
 use backend_posix::{Metadata, Options, PosixBackend};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use s3_types::{Conditions, ETag};
@@ -87,8 +86,8 @@ impl Scene {
     async fn begin(&self, metadata: Metadata) -> (Fixture, tempfile::TempDir) {
         let root = tempfile::tempdir().unwrap();
         let options = Options { metadata: Some(metadata), ..Options::default() };
-        let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(root.path(), options).unwrap());
-        let fixture = Fixture::new(&backend, "shapes").await;
+        let subject = Subject::of(PosixBackend::open(root.path(), options).unwrap());
+        let fixture = Fixture::new(&subject, "shapes").await;
         let bucket = root.path().join("conformance-shapes");
         fs::write(bucket.join("target"), OLD).unwrap();
         if self.bare {

@@ -5,11 +5,10 @@ mod fixture;
 
 use std::ffi::CString;
 use std::path::Path;
-use std::sync::Arc;
 
-use backend::conformance::{Fixture, if_match, key};
+use backend::conformance::{Fixture, Subject, if_match, key};
 use backend::{
-    AbortRequest, Backend, BackendError, CompleteRequest, CreateUploadRequest, PutPartRequest, PutRequest,
+    AbortRequest, BackendError, CompleteRequest, CreateUploadRequest, PutPartRequest, PutRequest,
     WriteOptions,
 };
 use backend_posix::{Metadata, Options, PosixBackend, SweepOptions};
@@ -48,8 +47,8 @@ impl Drop for Mount {
 }
 
 async fn fixture(mount: &Mount) -> Fixture {
-    let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(mount.path(), fixture::options()).unwrap());
-    Fixture::new(&backend, "space").await
+    let subject = Subject::of(PosixBackend::open(mount.path(), fixture::options()).unwrap());
+    Fixture::new(&subject, "space").await
 }
 
 fn used(mount: &Mount) -> u64 {
@@ -76,17 +75,17 @@ async fn a_full_disk_leaves_no_trace() {
     let name = key("new");
     let object = fixture.object(&name);
     let options = WriteOptions { size_hint: Some(3_000_000), ..WriteOptions::default() };
-    let early = fixture.backend.put_object(&fixture.cx, PutRequest { object, options }).await.map(|_| ());
+    let early = fixture.writer.put_object(&fixture.cx, PutRequest { object, options }).await.map(|_| ());
     assert!(matches!(early, Err(BackendError::OutOfSpace)), "{early:?}");
     let id = fixture
-        .backend
+        .writer
         .create_upload(&fixture.cx, CreateUploadRequest { object, upload: backend::NewUpload::default() })
         .await
         .unwrap()
         .id;
     let upload = backend::UploadRef { object, id: &id };
     let early = fixture
-        .backend
+        .writer
         .put_part(
             &fixture.cx,
             PutPartRequest { upload, part_number: 1, size_hint: Some(3_000_000), checksum: None },
@@ -94,11 +93,11 @@ async fn a_full_disk_leaves_no_trace() {
         .await
         .map(|_| ());
     assert!(matches!(early, Err(BackendError::OutOfSpace)), "{early:?}");
-    fixture.backend.abort_upload(&fixture.cx, AbortRequest { upload, if_initiated: None }).await.unwrap();
+    fixture.writer.abort_upload(&fixture.cx, AbortRequest { upload, if_initiated: None }).await.unwrap();
     // Who goes on after an error gets no object of what is left.
     let none = WriteOptions::default();
     let mut writer =
-        fixture.backend.put_object(&fixture.cx, PutRequest { object, options: none }).await.unwrap();
+        fixture.writer.put_object(&fixture.cx, PutRequest { object, options: none }).await.unwrap();
     let mut failed = false;
     for _ in 0..30 {
         failed |= writer.write(vec![0; 100_000].into()).await.is_err();
@@ -122,7 +121,7 @@ async fn uploads_survive_a_full_disk() {
     let name = key("object");
     let object = fixture.object(&name);
     let id = fixture
-        .backend
+        .writer
         .create_upload(&fixture.cx, CreateUploadRequest { object, upload: backend::NewUpload::default() })
         .await
         .unwrap()
@@ -131,7 +130,7 @@ async fn uploads_survive_a_full_disk() {
     let put = async |number: u32, byte: u8, announced: bool| {
         let hint = announced.then_some(PART as u64);
         let mut writer = fixture
-            .backend
+            .writer
             .put_part(
                 &fixture.cx,
                 PutPartRequest { upload, part_number: number, size_hint: hint, checksum: None },
@@ -154,7 +153,7 @@ async fn uploads_survive_a_full_disk() {
     let before = used(&mount);
     let filler = mount.path().join("conformance-space/filler");
     let mut writer = fixture
-        .backend
+        .writer
         .put_part(
             &fixture.cx,
             PutPartRequest { upload, part_number: 4, size_hint: Some(PART as u64), checksum: None },
@@ -178,15 +177,15 @@ async fn uploads_survive_a_full_disk() {
     let before = used(&mount);
     let complete = backend::CompleteUpload { parts: parts.clone(), ..Default::default() };
     let full = fixture
-        .backend
+        .writer
         .complete_upload(&fixture.cx, CompleteRequest { upload, complete: complete.clone() })
         .await;
     assert!(matches!(full, Err(BackendError::OutOfSpace)), "{full:?}");
     assert!(used(&mount) <= before + 4, "{} {before}", used(&mount));
     let query = backend::ListPartsQuery { upload, after: 0, max_parts: 10 };
-    assert_eq!(fixture.backend.list_parts(&fixture.cx, query).await.unwrap().parts.len(), 3);
+    assert_eq!(fixture.reader.list_parts(&fixture.cx, query).await.unwrap().parts.len(), 3);
     std::fs::remove_file(&filler).unwrap();
-    fixture.backend.complete_upload(&fixture.cx, CompleteRequest { upload, complete }).await.unwrap();
+    fixture.writer.complete_upload(&fixture.cx, CompleteRequest { upload, complete }).await.unwrap();
     let body = fixture.get("object").await.unwrap();
     assert!(body == [vec![1; PART], vec![2; PART], vec![3; PART]].concat());
     fixture.finish().await;
@@ -203,7 +202,7 @@ async fn claims_take_no_space() {
         let options = WriteOptions { size_hint: Some(300 << 20), ..WriteOptions::default() };
         let object = fixture.object(&name);
         let mut writer =
-            fixture.backend.put_object(&fixture.cx, PutRequest { object, options }).await.unwrap();
+            fixture.writer.put_object(&fixture.cx, PutRequest { object, options }).await.unwrap();
         writer.write(vec![0; 300_000].into()).await.unwrap();
         writers.push(writer);
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
@@ -220,8 +219,7 @@ async fn claims_take_no_space() {
 async fn mounts_inside_a_bucket_are_part_of_it() {
     let Some(mount) = Mount::new("size=4m") else { return };
     let backend = PosixBackend::open(mount.path(), fixture::options()).unwrap();
-    let shared: Arc<dyn Backend> = Arc::new(backend.clone());
-    let fixture = Fixture::new(&shared, "space").await;
+    let fixture = Fixture::new(&Subject::of(backend.clone()), "space").await;
     let inner = mount.path().join("conformance-space/inner");
     std::fs::create_dir(&inner).unwrap();
     mount_tmpfs(&inner, "size=4m").unwrap();
@@ -277,8 +275,8 @@ async fn directory_objects_go_from_a_full_disk() {
     for (size, inodes_too) in [("size=4m,nr_inodes=400", false), ("size=4m,nr_inodes=200", true)] {
         let Some(mount) = Mount::new(size) else { return };
         let options = Options { metadata: Some(Metadata::Sidecar), ..Options::default() };
-        let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(mount.path(), options).unwrap());
-        let fixture = Fixture::new(&backend, "space").await;
+        let subject = Subject::of(PosixBackend::open(mount.path(), options).unwrap());
+        let fixture = Fixture::new(&subject, "space").await;
         for name in ["d/", "d/x", "e/", "f/g/", "f/g/y"] {
             let body: &[u8] = if name == "f/g/" { b"bytes" } else { b"" };
             fixture.put(name, body).await;
@@ -315,15 +313,15 @@ async fn a_read_only_tree_can_be_read() {
     let written = fixture(&mount).await;
     let receipt = written.put("d/a", b"1").await;
     mount_remount(mount.path(), MountFlags::RDONLY, c"").unwrap();
-    let backend: Arc<dyn Backend> = Arc::new(PosixBackend::open(mount.path(), fixture::options()).unwrap());
-    let fixture = Fixture { backend, cx: backend::Context::default(), bucket: written.bucket };
+    let subject = Subject::of(PosixBackend::open(mount.path(), fixture::options()).unwrap());
+    let fixture = Fixture::of(&subject, written.bucket);
     assert_eq!(fixture.get("d/a").await.as_deref(), Some(&b"1"[..]));
     for result in [
         fixture.put_with("d/a", b"2", WriteOptions::default()).await.map(|_| ()),
         fixture.put_with("e/b", b"2", WriteOptions::default()).await.map(|_| ()),
         fixture.put_if("d/a", b"2", if_match(&receipt.etag)).await.map(|_| ()),
         fixture.delete("d/a", &Conditions::default()).await.map(|_| ()),
-        fixture.backend.delete_bucket(&fixture.cx, &fixture.bucket).await,
+        fixture.writer.delete_bucket(&fixture.cx, &fixture.bucket).await,
     ] {
         assert!(matches!(result, Err(BackendError::ReadOnly)), "{result:?}");
     }

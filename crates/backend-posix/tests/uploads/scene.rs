@@ -3,10 +3,9 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use backend::conformance::{Fixture, digests, key};
+use backend::conformance::{Fixture, Subject, digests, key};
 use backend::{
     Backend, CompleteRequest, CompleteUpload, CompletedPart, Context, CreateUploadRequest, ListPartsQuery,
     NewUpload, PutPartRequest, Result, UploadRef, WriteReceipt,
@@ -36,10 +35,9 @@ impl Scene {
         let root = tempfile::tempdir().unwrap();
         let options = || Options { durability: Durability::None, ..options.clone() };
         let gateways: Vec<_> = (0..2).map(|_| PosixBackend::open(root.path(), options()).unwrap()).collect();
-        let first: Arc<dyn Backend> = Arc::new(gateways[0].clone());
-        let fixture = Fixture::new(&first, "uploads").await;
+        let fixture = Fixture::new(&Subject::of(gateways[0].clone()), "uploads").await;
         let key = key("d/object");
-        let id = fixture.backend.create_upload(
+        let id = fixture.writer.create_upload(
             &fixture.cx,
             CreateUploadRequest { object: fixture.object(&key), upload: NewUpload::default() },
         );

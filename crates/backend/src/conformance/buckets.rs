@@ -1,40 +1,40 @@
 //! Buckets.
 
-use std::sync::Arc;
-
 use s3_types::{BucketName, Conditions, UploadId};
 
-use super::fixture::{Fixture, if_absent, key};
+use super::fixture::{Fixture, Subject, if_absent, key};
 use crate::{
-    Backend, BackendError, Context, CreateUploadRequest, DeleteRequest, ListBucketsQuery, ListPartsQuery,
-    NewUpload, PutPartRequest, PutRequest, ReadRequest, ReadSelector, UploadRef, WriteOptions,
+    BackendError, Context, CreateUploadRequest, DeleteRequest, ListBucketsQuery, ListPartsQuery, NewUpload,
+    PutPartRequest, PutRequest, ReadRequest, ReadSelector, UploadRef, WriteOptions,
 };
 
 /// Made, seen, removed, gone.
-pub async fn bucket_life(backend: &Arc<dyn Backend>) {
+pub async fn bucket_life(subject: &Subject) {
     let cx = Context::default();
     let bucket = BucketName::new("conformance-life").unwrap();
     let name = key("a");
     let object = crate::ObjectRef::current(&bucket, &name);
     let none = Conditions::default();
 
-    assert!(matches!(backend.head_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
-    assert!(matches!(backend.delete_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
-    let read = backend
+    assert!(matches!(subject.reader.head_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
+    assert!(matches!(subject.writer.delete_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
+    let read = subject
+        .reader
         .get_object(&cx, ReadRequest { object, selector: ReadSelector::Whole, conditions: &none })
         .await;
     assert!(matches!(read, Err(BackendError::NoSuchBucket)));
     assert!(matches!(
-        backend.delete_object(&cx, DeleteRequest { object, conditions: &none }).await,
+        subject.writer.delete_object(&cx, DeleteRequest { object, conditions: &none }).await,
         Err(BackendError::NoSuchBucket)
     ));
     let upload =
-        backend.create_upload(&cx, CreateUploadRequest { object, upload: NewUpload::default() }).await;
+        subject.writer.create_upload(&cx, CreateUploadRequest { object, upload: NewUpload::default() }).await;
     assert!(matches!(upload, Err(BackendError::NoSuchBucket)));
     // Before any byte of a body, too.
-    let put = backend.put_object(&cx, PutRequest { object, options: WriteOptions::default() }).await;
+    let put = subject.writer.put_object(&cx, PutRequest { object, options: WriteOptions::default() }).await;
     assert!(matches!(put, Err(BackendError::NoSuchBucket)));
-    let put = backend
+    let put = subject
+        .writer
         .put_object(
             &cx,
             PutRequest {
@@ -45,7 +45,8 @@ pub async fn bucket_life(backend: &Arc<dyn Backend>) {
         .await;
     assert!(matches!(put, Err(BackendError::NoSuchBucket)));
     let id = UploadId::new("none").unwrap();
-    let part = backend
+    let part = subject
+        .writer
         .put_part(
             &cx,
             PutPartRequest {
@@ -58,16 +59,18 @@ pub async fn bucket_life(backend: &Arc<dyn Backend>) {
         .await;
     assert!(matches!(part, Err(BackendError::NoSuchBucket)));
 
-    backend.create_bucket(&cx, &bucket).await.unwrap();
-    assert!(matches!(backend.create_bucket(&cx, &bucket).await, Err(BackendError::BucketExists)));
-    let attributes = backend.head_bucket(&cx, &bucket).await.unwrap();
+    subject.writer.create_bucket(&cx, &bucket).await.unwrap();
+    assert!(matches!(subject.writer.create_bucket(&cx, &bucket).await, Err(BackendError::BucketExists)));
+    let attributes = subject.reader.head_bucket(&cx, &bucket).await.unwrap();
     assert_eq!(attributes.name, bucket);
-    assert_eq!(backend.head_bucket(&cx, &bucket).await.unwrap(), attributes);
-    let read = backend
+    assert_eq!(subject.reader.head_bucket(&cx, &bucket).await.unwrap(), attributes);
+    let read = subject
+        .reader
         .get_object(&cx, ReadRequest { object, selector: ReadSelector::Whole, conditions: &none })
         .await;
     assert!(matches!(read, Err(BackendError::NoSuchKey)));
-    let part = backend
+    let part = subject
+        .writer
         .put_part(
             &cx,
             PutPartRequest {
@@ -79,21 +82,21 @@ pub async fn bucket_life(backend: &Arc<dyn Backend>) {
         )
         .await;
     assert!(matches!(part, Err(BackendError::NoSuchUpload)));
-    backend.delete_bucket(&cx, &bucket).await.unwrap();
-    assert!(matches!(backend.head_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
+    subject.writer.delete_bucket(&cx, &bucket).await.unwrap();
+    assert!(matches!(subject.reader.head_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
 }
 
 /// By name, with prefix, start and pages.
-pub async fn listing_buckets(backend: &Arc<dyn Backend>) {
+pub async fn listing_buckets(subject: &Subject) {
     let cx = Context::default();
     let buckets = ["conformance-a", "conformance-b", "conformance-b.c", "conformance-c"]
         .map(|name| BucketName::new(name).unwrap());
     for bucket in &buckets {
-        backend.create_bucket(&cx, bucket).await.unwrap();
+        subject.writer.create_bucket(&cx, bucket).await.unwrap();
     }
     let list = async |prefix: &str, after: Option<&str>, max_buckets| {
         let query = ListBucketsQuery { prefix: prefix.into(), after: after.map(Into::into), max_buckets };
-        let page = backend.list_buckets(&cx, &query).await.unwrap();
+        let page = subject.reader.list_buckets(&cx, &query).await.unwrap();
         let names: Vec<_> = page.buckets.iter().map(|bucket| bucket.name.as_str().to_owned()).collect();
         (names, page.next.map(|name| name.as_str().to_owned()))
     };
@@ -104,14 +107,14 @@ pub async fn listing_buckets(backend: &Arc<dyn Backend>) {
     assert_eq!(list("conformance-b", None, 10).await, (all[1..3].to_vec(), None));
     assert_eq!(list("conformance-x", None, 10).await, (Vec::new(), None));
     for bucket in &buckets {
-        backend.delete_bucket(&cx, bucket).await.unwrap();
+        subject.writer.delete_bucket(&cx, bucket).await.unwrap();
     }
 }
 
 /// A bucket with objects stays.
-pub async fn deleting_used_buckets(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "used").await;
-    let delete = async || backend.delete_bucket(&fixture.cx, &fixture.bucket).await;
+pub async fn deleting_used_buckets(subject: &Subject) {
+    let fixture = Fixture::new(subject, "used").await;
+    let delete = async || subject.writer.delete_bucket(&fixture.cx, &fixture.bucket).await;
     for name in ["a", "a/", "a/b/c", "//", ".."] {
         fixture.put(name, b"x").await;
         assert!(matches!(delete().await, Err(BackendError::BucketNotEmpty)), "{name}");
@@ -122,27 +125,30 @@ pub async fn deleting_used_buckets(backend: &Arc<dyn Backend>) {
 }
 
 /// Uploads in progress go with their bucket, but not with a delete that fails.
-pub async fn deleting_buckets_with_uploads(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "used-by-uploads").await;
+pub async fn deleting_buckets_with_uploads(subject: &Subject) {
+    let fixture = Fixture::new(subject, "used-by-uploads").await;
     let name = key("upload");
     let object = fixture.object(&name);
-    let id = backend
+    let id = subject
+        .writer
         .create_upload(&fixture.cx, CreateUploadRequest { object, upload: NewUpload::default() })
         .await
         .unwrap()
         .id;
     let upload = UploadRef { object, id: &id };
     fixture.put("a", b"").await;
-    let refused = backend.delete_bucket(&fixture.cx, &fixture.bucket).await;
+    let refused = subject.writer.delete_bucket(&fixture.cx, &fixture.bucket).await;
     assert!(matches!(refused, Err(BackendError::BucketNotEmpty)), "{refused:?}");
-    backend.list_parts(&fixture.cx, ListPartsQuery { upload, after: 0, max_parts: 1 }).await.unwrap();
+    subject.reader.list_parts(&fixture.cx, ListPartsQuery { upload, after: 0, max_parts: 1 }).await.unwrap();
 
     fixture.delete("a", &Conditions::default()).await.unwrap();
-    backend.delete_bucket(&fixture.cx, &fixture.bucket).await.unwrap();
-    let gone = backend.list_parts(&fixture.cx, ListPartsQuery { upload, after: 0, max_parts: 1 }).await;
+    subject.writer.delete_bucket(&fixture.cx, &fixture.bucket).await.unwrap();
+    let gone =
+        subject.reader.list_parts(&fixture.cx, ListPartsQuery { upload, after: 0, max_parts: 1 }).await;
     assert!(matches!(gone, Err(BackendError::NoSuchBucket)), "{gone:?}");
-    backend.create_bucket(&fixture.cx, &fixture.bucket).await.unwrap();
-    let gone = backend.list_parts(&fixture.cx, ListPartsQuery { upload, after: 0, max_parts: 1 }).await;
+    subject.writer.create_bucket(&fixture.cx, &fixture.bucket).await.unwrap();
+    let gone =
+        subject.reader.list_parts(&fixture.cx, ListPartsQuery { upload, after: 0, max_parts: 1 }).await;
     assert!(matches!(gone, Err(BackendError::NoSuchUpload)), "{gone:?}");
     fixture.finish().await;
 }

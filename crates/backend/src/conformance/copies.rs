@@ -1,11 +1,9 @@
 //! CopyObject.
 
-use std::sync::Arc;
-
 use s3_types::{ChecksumAlgorithm, Checksummer, Condition, Conditions, ETag, ObjectMetadata};
 
-use super::fixture::{Fixture, assert_failed, digests, full_metadata, if_absent, if_match, key};
-use crate::{Backend, BackendError, CopyRequest, CopySource, Result, WriteOptions, WriteReceipt};
+use super::fixture::{Fixture, Subject, assert_failed, digests, full_metadata, if_absent, if_match, key};
+use crate::{BackendError, CopyRequest, CopySource, Result, WriteOptions, WriteReceipt};
 
 struct Copy<'a> {
     from: &'a str,
@@ -33,13 +31,13 @@ impl Copy<'_> {
             checksum_algorithm: self.checksum_algorithm,
             conditions: self.conditions,
         };
-        fixture.backend.copy_object(&fixture.cx, request).await
+        fixture.writer.copy_object(&fixture.cx, request).await
     }
 }
 
 /// Bytes, digests and metadata of copies, onto others and onto the source itself.
-pub async fn copies(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "copies").await;
+pub async fn copies(subject: &Subject) {
+    let fixture = Fixture::new(subject, "copies").await;
     for size in [0, 10, 2_500_000] {
         let body = vec![3; size];
         let options = WriteOptions { metadata: full_metadata(), ..WriteOptions::default() };
@@ -75,8 +73,8 @@ pub async fn copies(backend: &Arc<dyn Backend>) {
 }
 
 /// Conditions on both sides.
-pub async fn copy_conditions(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "copy-conditions").await;
+pub async fn copy_conditions(subject: &Subject) {
+    let fixture = Fixture::new(subject, "copy-conditions").await;
     let source = fixture.put("a", b"a").await;
     let other = ETag::Md5([0; 16]);
     let wrong = Copy { source_conditions: if_match(&other), ..copy("a", "b") };

@@ -16,10 +16,29 @@ use crate::{
     WriteReceipt,
 };
 
+/// What is tested: two views of one storage, or the same twice.
+#[derive(Clone)]
+pub struct Subject {
+    /// Prepares what is read, and does what only a writer can.
+    pub writer: Arc<dyn Backend>,
+    /// Is looked at.
+    pub reader: Arc<dyn Backend>,
+}
+
+impl Subject {
+    /// A backend that reads what it wrote.
+    pub fn of(backend: impl Backend) -> Self {
+        let backend: Arc<dyn Backend> = Arc::new(backend);
+        Self { writer: Arc::clone(&backend), reader: backend }
+    }
+}
+
 /// A bucket for one test.
 pub struct Fixture {
-    /// The backend.
-    pub backend: Arc<dyn Backend>,
+    /// What writes there.
+    pub writer: Arc<dyn Backend>,
+    /// What reads there.
+    pub reader: Arc<dyn Backend>,
     /// On no one's behalf.
     pub cx: Context,
     /// Made for this test.
@@ -75,11 +94,16 @@ pub async fn collect(body: ObjectBody) -> Vec<u8> {
 
 impl Fixture {
     /// Makes the bucket `conformance-NAME`.
-    pub async fn new(backend: &Arc<dyn Backend>, name: &str) -> Self {
-        let bucket = BucketName::new(&format!("conformance-{name}")).unwrap();
-        let cx = Context::default();
-        backend.create_bucket(&cx, &bucket).await.unwrap();
-        Self { backend: Arc::clone(backend), cx, bucket }
+    pub async fn new(subject: &Subject, name: &str) -> Self {
+        let fixture = Self::of(subject, BucketName::new(&format!("conformance-{name}")).unwrap());
+        fixture.writer.create_bucket(&fixture.cx, &fixture.bucket).await.unwrap();
+        fixture
+    }
+
+    /// A bucket that is there.
+    pub fn of(subject: &Subject, bucket: BucketName) -> Self {
+        let Subject { writer, reader } = subject.clone();
+        Self { writer, reader, cx: Context::default(), bucket }
     }
 
     /// Removes all objects and the bucket.
@@ -87,7 +111,7 @@ impl Fixture {
         for name in self.keys().await {
             self.delete(&name, &Conditions::default()).await.unwrap();
         }
-        self.backend.delete_bucket(&self.cx, &self.bucket).await.unwrap();
+        self.writer.delete_bucket(&self.cx, &self.bucket).await.unwrap();
     }
 
     /// Names an object.
@@ -99,7 +123,7 @@ impl Fixture {
     pub async fn put_with(&self, name: &str, body: &[u8], options: WriteOptions) -> Result<WriteReceipt> {
         let key = key(name);
         let mut writer =
-            self.backend.put_object(&self.cx, PutRequest { object: self.object(&key), options }).await?;
+            self.writer.put_object(&self.cx, PutRequest { object: self.object(&key), options }).await?;
         for chunk in body.chunks(100_000) {
             writer.write(Bytes::copy_from_slice(chunk)).await?;
         }
@@ -125,7 +149,7 @@ impl Fixture {
     ) -> Result<ObjectRead> {
         let key = key(name);
         let request = ReadRequest { object: self.object(&key), selector, conditions };
-        self.backend.get_object(&self.cx, request).await
+        self.reader.get_object(&self.cx, request).await
     }
 
     /// HeadObject.
@@ -133,7 +157,7 @@ impl Fixture {
         let key = key(name);
         let (selector, conditions) = (ReadSelector::Whole, &Conditions::default());
         let request = ReadRequest { object: self.object(&key), selector, conditions };
-        self.backend.head_object(&self.cx, request).await
+        self.reader.head_object(&self.cx, request).await
     }
 
     /// The bytes of an object; `None` if there is none.
@@ -149,7 +173,7 @@ impl Fixture {
     pub async fn delete(&self, name: &str, conditions: &Conditions) -> Result<bool> {
         let key = key(name);
         let request = DeleteRequest { object: self.object(&key), conditions };
-        Ok(self.backend.delete_object(&self.cx, request).await?.existed)
+        Ok(self.writer.delete_object(&self.cx, request).await?.existed)
     }
 
     /// One page.
@@ -161,7 +185,7 @@ impl Fixture {
         max_items: usize,
     ) -> ListPage {
         let query = ListObjectsQuery { bucket: &self.bucket, prefix, delimiter, start, max_items };
-        self.backend.list_objects(&self.cx, &query).await.unwrap()
+        self.reader.list_objects(&self.cx, &query).await.unwrap()
     }
 
     /// All keys and common prefixes, by pages of `max_items`.

@@ -1,11 +1,9 @@
 //! Listing objects.
 
-use std::sync::Arc;
-
-use super::fixture::{Fixture, digests, names};
+use super::fixture::{Fixture, Subject, digests, names};
 use s3_types::Conditions;
 
-use crate::{Backend, BackendError, ListItem, ListPosition};
+use crate::{BackendError, ListItem, ListPosition};
 
 /// Those that some file system, program or protocol might take for something else.
 const ODD_KEYS: &[&str] = &[
@@ -53,8 +51,8 @@ const ODD_KEYS: &[&str] = &[
 /// Every key is one, whatever its bytes, and comes back from a listing in the order of bytes.
 /// Without `deep_too`, none has a thousand levels: each may be a call to a server, and of these it
 /// would be millions, for minutes.
-pub async fn odd_keys(backend: &Arc<dyn Backend>, deep_too: bool) {
-    let fixture = Fixture::new(backend, "odd").await;
+pub async fn odd_keys(subject: &Subject, deep_too: bool) {
+    let fixture = Fixture::new(subject, "odd").await;
     let long = "x".repeat(1024);
     let deep = "a/".repeat(512);
     let empties = "/".repeat(1024);
@@ -84,8 +82,8 @@ pub async fn odd_keys(backend: &Arc<dyn Backend>, deep_too: bool) {
 }
 
 /// Prefixes, delimiters and what a page tells of each object.
-pub async fn listing(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "listing").await;
+pub async fn listing(subject: &Subject) {
+    let fixture = Fixture::new(subject, "listing").await;
     for name in
         ["a", "a-b", "a/1", "a/2/x", "a0", "b//c", "b/c", "boo/bar", "boo/baz/xyzzy", "cquux/thud", "z"]
     {
@@ -117,8 +115,8 @@ pub async fn listing(backend: &Arc<dyn Backend>) {
 }
 
 /// Where pages begin and end.
-pub async fn listing_pages(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "pages").await;
+pub async fn listing_pages(subject: &Subject) {
+    let fixture = Fixture::new(subject, "pages").await;
     for name in ["a", "b/1", "b/2", "c", "d/1"] {
         fixture.put(name, b"").await;
     }

@@ -1,5 +1,8 @@
 //! What every backend must do, as tests that run against any of them.
 //!
+//! What a test looks at it asks of the subject's reader, and all else of its writer: so what may
+//! only be read can be tested, and what one gateway tells of another's writes.
+//!
 //! Each function makes buckets of its own and removes them. They panic where the backend errs, as
 //! tests do.
 #![allow(clippy::missing_panics_doc, clippy::unwrap_used, reason = "tests that other crates run")]
@@ -12,13 +15,9 @@ mod objects;
 mod races;
 mod uploads;
 
-use std::sync::Arc;
-
-use crate::Backend;
-
 pub use buckets::{bucket_life, deleting_buckets_with_uploads, deleting_used_buckets, listing_buckets};
 pub use copies::{copies, copy_conditions};
-pub use fixture::{Fixture, collect, digests, if_absent, if_match, key, names, on_behalf_of};
+pub use fixture::{Fixture, Subject, collect, digests, if_absent, if_match, key, names, on_behalf_of};
 pub use listing::{listing, listing_pages, odd_keys};
 pub use objects::{
     bodies, conditional_reads, conditional_writes, deletes, directory_objects, only_versions, ranges,
@@ -30,30 +29,30 @@ pub use uploads::{
 };
 
 /// Runs all of it; for `deep_too` see [`odd_keys`].
-pub async fn run(backend: Arc<dyn Backend>, deep_too: bool) {
-    bucket_life(&backend).await;
-    listing_buckets(&backend).await;
-    deleting_used_buckets(&backend).await;
-    deleting_buckets_with_uploads(&backend).await;
-    bodies(&backend).await;
-    ranges(&backend).await;
-    conditional_reads(&backend).await;
-    conditional_writes(&backend).await;
-    deletes(&backend).await;
-    directory_objects(&backend).await;
-    shared_names(&backend).await;
-    only_versions(&backend).await;
-    odd_keys(&backend, deep_too).await;
-    listing(&backend).await;
-    listing_pages(&backend).await;
-    copies(&backend).await;
-    copy_conditions(&backend).await;
-    upload_life(&backend).await;
-    upload_checks(&backend).await;
-    upload_conditions(&backend).await;
-    upload_patterns(&backend).await;
-    upload_listing(&backend).await;
-    strange_upload_ids(&backend).await;
-    one_winner(&backend).await;
-    readers_see_one_version(&backend).await;
+pub async fn run(subject: &Subject, deep_too: bool) {
+    bucket_life(subject).await;
+    listing_buckets(subject).await;
+    deleting_used_buckets(subject).await;
+    deleting_buckets_with_uploads(subject).await;
+    bodies(subject).await;
+    ranges(subject).await;
+    conditional_reads(subject).await;
+    conditional_writes(subject).await;
+    deletes(subject).await;
+    directory_objects(subject).await;
+    shared_names(subject).await;
+    only_versions(subject).await;
+    odd_keys(subject, deep_too).await;
+    listing(subject).await;
+    listing_pages(subject).await;
+    copies(subject).await;
+    copy_conditions(subject).await;
+    upload_life(subject).await;
+    upload_checks(subject).await;
+    upload_conditions(subject).await;
+    upload_patterns(subject).await;
+    upload_listing(subject).await;
+    strange_upload_ids(subject).await;
+    one_winner(subject).await;
+    readers_see_one_version(subject).await;
 }

@@ -1,21 +1,21 @@
 //! Writing, reading and deleting objects.
 
-use std::sync::Arc;
-
 use s3_types::{
     BucketName, ByteRange, Condition, Conditions, ETag, ETagCondition, IfRange, Timestamp, VersionId,
 };
 
-use super::fixture::{Fixture, assert_failed, collect, digests, full_metadata, if_absent, if_match, key};
+use super::fixture::{
+    Fixture, Subject, assert_failed, collect, digests, full_metadata, if_absent, if_match, key,
+};
 use crate::{
-    Backend, BackendError, CopyRequest, CopySource, DeleteRequest, ObjectBody, ObjectRef, PutRequest,
-    ReadRequest, ReadSelector, WriteOptions,
+    BackendError, CopyRequest, CopySource, DeleteRequest, ObjectBody, ObjectRef, PutRequest, ReadRequest,
+    ReadSelector, WriteOptions,
 };
 
 /// Bodies of all sizes come back as they went, with what was attached; a writer that is dropped
 /// leaves nothing.
-pub async fn bodies(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "bodies").await;
+pub async fn bodies(subject: &Subject) {
+    let fixture = Fixture::new(subject, "bodies").await;
     for size in [0, 1, 1000, 262_144, 262_145, 1_048_577, 5_000_000] {
         let body: Vec<u8> = (0..size).map(|n: u32| n.to_le_bytes()[0] ^ n.to_le_bytes()[1]).collect();
         let expected = digests(&body);
@@ -42,7 +42,7 @@ pub async fn bodies(backend: &Arc<dyn Backend>) {
     let name = key("dir/body");
     let body: Vec<u8> = (0..=255).cycle().take(700_000).collect();
     let mut writer = fixture
-        .backend
+        .writer
         .put_object(
             &fixture.cx,
             PutRequest { object: fixture.object(&name), options: WriteOptions::default() },
@@ -62,7 +62,7 @@ pub async fn bodies(backend: &Arc<dyn Backend>) {
     assert!(fixture.get("dir/body").await.unwrap() == body);
     let name = key("dir/dropped");
     let mut writer = fixture
-        .backend
+        .writer
         .put_object(
             &fixture.cx,
             PutRequest { object: fixture.object(&name), options: WriteOptions::default() },
@@ -76,8 +76,8 @@ pub async fn bodies(backend: &Arc<dyn Backend>) {
 }
 
 /// Ranges and part numbers.
-pub async fn ranges(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "ranges").await;
+pub async fn ranges(subject: &Subject) {
+    let fixture = Fixture::new(subject, "ranges").await;
     let body: Vec<u8> = (0..=255).cycle().take(600_000).collect();
     fixture.put("a", &body).await;
     fixture.put("empty", b"").await;
@@ -112,8 +112,8 @@ pub async fn ranges(backend: &Arc<dyn Backend>) {
 }
 
 /// Conditions of reads.
-pub async fn conditional_reads(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "reads").await;
+pub async fn conditional_reads(subject: &Subject) {
+    let fixture = Fixture::new(subject, "reads").await;
     let receipt = fixture.put("a", b"one").await;
     let read = async |conditions| fixture.read("a", ReadSelector::Whole, &conditions).await;
     let other = ETag::Md5([0; 16]);
@@ -155,8 +155,8 @@ pub async fn conditional_reads(backend: &Arc<dyn Backend>) {
 }
 
 /// Conditions of writes, told early and decided late.
-pub async fn conditional_writes(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "writes").await;
+pub async fn conditional_writes(subject: &Subject) {
+    let fixture = Fixture::new(subject, "writes").await;
     for name in ["a", "d/a", "d/"] {
         let other = ETag::Md5([0; 16]);
         let missing = fixture.put_if(name, b"0", if_match(&other)).await;
@@ -169,7 +169,8 @@ pub async fn conditional_writes(backend: &Arc<dyn Backend>) {
         // One that begins in time and commits too late.
         let key = key(name);
         let options = WriteOptions { conditions: if_match(&digests(b"2").etag), ..WriteOptions::default() };
-        let late = backend
+        let late = subject
+            .writer
             .put_object(&fixture.cx, PutRequest { object: fixture.object(&key), options })
             .await
             .unwrap();
@@ -177,7 +178,8 @@ pub async fn conditional_writes(backend: &Arc<dyn Backend>) {
         assert_failed(late.commit(digests(b"")).await, Condition::IfMatch);
         let options = WriteOptions { conditions: if_absent(), ..WriteOptions::default() };
         assert_failed(
-            backend
+            subject
+                .writer
                 .put_object(&fixture.cx, PutRequest { object: fixture.object(&key), options })
                 .await
                 .map(|_| ()),
@@ -189,8 +191,8 @@ pub async fn conditional_writes(backend: &Arc<dyn Backend>) {
 }
 
 /// Deletes, with and without conditions.
-pub async fn deletes(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "deletes").await;
+pub async fn deletes(subject: &Subject) {
+    let fixture = Fixture::new(subject, "deletes").await;
     let none = Conditions::default();
     for name in ["a", "x/y/z", "x/", "x"] {
         assert!(!fixture.delete(name, &none).await.unwrap(), "{name}");
@@ -208,8 +210,8 @@ pub async fn deletes(backend: &Arc<dyn Backend>) {
 }
 
 /// Keys that end in `/`, with and without bytes.
-pub async fn directory_objects(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "directories").await;
+pub async fn directory_objects(subject: &Subject) {
+    let fixture = Fixture::new(subject, "directories").await;
     let sizes = [0, 3, 0, 300_000, 5, 0];
     for name in ["d/", "/", "a/b//", "long-name/"] {
         assert_eq!(fixture.get(name).await, None);
@@ -238,8 +240,8 @@ pub async fn directory_objects(backend: &Arc<dyn Backend>) {
 }
 
 /// `a`, `a/` and `a/b` are three objects, in whatever order they come and go.
-pub async fn shared_names(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "shared").await;
+pub async fn shared_names(subject: &Subject) {
+    let fixture = Fixture::new(subject, "shared").await;
     let names = ["a", "a/", "a/b", "a/b/c"];
     for order in 0..24 {
         let mut left = names.to_vec();
@@ -272,8 +274,8 @@ pub async fn shared_names(backend: &Arc<dyn Backend>) {
 }
 
 /// A storage without versions has one of each object, `null`, and knows no other id.
-pub async fn only_versions(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "only-versions").await;
+pub async fn only_versions(subject: &Subject) {
+    let fixture = Fixture::new(subject, "only-versions").await;
     fixture.put("a", b"only").await;
     let (name, missing) = (key("a"), key("missing"));
     let (null, other) = (VersionId::new("null").unwrap(), VersionId::new("3sL4kqtJlcpXroDTDmJ").unwrap());
@@ -281,8 +283,8 @@ pub async fn only_versions(backend: &Arc<dyn Backend>) {
     let read = async |name, version| {
         let object = fixture.object(name).of(Some(version));
         let request = ReadRequest { object, selector: ReadSelector::Whole, conditions };
-        let read = backend.get_object(&fixture.cx, request).await?;
-        backend.head_object(&fixture.cx, request).await.map(|_| read)
+        let read = subject.reader.get_object(&fixture.cx, request).await?;
+        subject.reader.head_object(&fixture.cx, request).await.map(|_| read)
     };
     assert_eq!(collect(read(&name, &null).await.unwrap().body).await, b"only");
     assert!(matches!(read(&name, &other).await, Err(BackendError::InvalidVersionId(id)) if id == other));
@@ -290,7 +292,7 @@ pub async fn only_versions(backend: &Arc<dyn Backend>) {
     let nowhere = BucketName::new("conformance-no-bucket").unwrap();
     let object = ObjectRef::current(&nowhere, &name).of(Some(&other));
     let request = ReadRequest { object, selector: ReadSelector::Whole, conditions };
-    let read_nowhere = backend.get_object(&fixture.cx, request).await.map(|_| ());
+    let read_nowhere = subject.reader.get_object(&fixture.cx, request).await.map(|_| ());
     assert!(matches!(read_nowhere, Err(BackendError::NoSuchBucket)), "{read_nowhere:?}");
     let copy = async |version| {
         let request = CopyRequest {
@@ -304,13 +306,13 @@ pub async fn only_versions(backend: &Arc<dyn Backend>) {
             checksum_algorithm: None,
             conditions: conditions.clone(),
         };
-        backend.copy_object(&fixture.cx, request).await
+        subject.writer.copy_object(&fixture.cx, request).await
     };
     assert!(matches!(copy(&other).await, Err(BackendError::InvalidVersionId(id)) if id == other));
     assert_eq!(copy(&null).await.unwrap().version, None);
     let delete = async |version| {
         let request = DeleteRequest { object: fixture.object(&name).of(Some(version)), conditions };
-        backend.delete_object(&fixture.cx, request).await
+        subject.writer.delete_object(&fixture.cx, request).await
     };
     assert!(matches!(delete(&other).await, Err(BackendError::InvalidVersionId(id)) if id == other));
     assert_eq!(fixture.get("a").await.as_deref(), Some(&b"only"[..]));

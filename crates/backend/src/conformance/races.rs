@@ -1,17 +1,15 @@
 //! Many at once.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use futures_util::future::{join, join_all};
 
-use super::fixture::{Fixture, collect, digests, if_absent, if_match};
-use crate::{Backend, BackendError};
+use super::fixture::{Fixture, Subject, collect, digests, if_absent, if_match};
+use crate::BackendError;
 use s3_types::Conditions;
 
 /// Of many who create a key, or change it from one known state, one wins.
-pub async fn one_winner(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "winner").await;
+pub async fn one_winner(subject: &Subject) {
+    let fixture = Fixture::new(subject, "winner").await;
     for round in 0..10 {
         let name = format!("d{round}/a");
         let bodies: Vec<_> = (0..8).map(|n| Bytes::from(format!("{n}"))).collect();
@@ -32,8 +30,8 @@ pub async fn one_winner(backend: &Arc<dyn Backend>) {
 
 /// Readers see some whole version with its own attributes, and never miss an object that is only
 /// replaced.
-pub async fn readers_see_one_version(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "versions").await;
+pub async fn readers_see_one_version(subject: &Subject) {
+    let fixture = Fixture::new(subject, "versions").await;
     let body = |n: u8| vec![n; 1000 + usize::from(n)];
     fixture.put("a", &body(0)).await;
     let write = async {

@@ -1,16 +1,16 @@
 //! Multipart uploads.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use s3_types::{
     ByteRange, Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, Condition, Conditions, Digester, ETag,
     ETagSource, ObjectKey, Timestamp, UploadId,
 };
 
-use super::fixture::{Fixture, assert_failed, collect, digests, full_metadata, if_absent, if_match, key};
+use super::fixture::{
+    Fixture, Subject, assert_failed, collect, digests, full_metadata, if_absent, if_match, key,
+};
 use crate::{
-    AbortRequest, Backend, BackendError, ChosenChecksum, CompleteRequest, CompleteUpload, CompletedPart,
+    AbortRequest, BackendError, ChosenChecksum, CompleteRequest, CompleteUpload, CompletedPart,
     CopyPartRequest, CopySource, CreateUploadRequest, DeleteRequest, ListPartsQuery, ListUploadsQuery,
     NewUpload, PutPartRequest, ReadSelector, Result, UploadPage, UploadPosition, UploadRef, WriteReceipt,
 };
@@ -32,7 +32,7 @@ impl<'f> Upload<'f> {
         let key = key(name);
         let chosen = upload.checksum;
         let request = CreateUploadRequest { object: fixture.object(&key), upload };
-        let id = fixture.backend.create_upload(&fixture.cx, request).await.unwrap().id;
+        let id = fixture.writer.create_upload(&fixture.cx, request).await.unwrap().id;
         Self { fixture, key, id, chosen }
     }
 
@@ -45,7 +45,7 @@ impl<'f> Upload<'f> {
         let size_hint = Some(body.len() as u64);
         let checksum = self.chosen.map(|(algorithm, _)| algorithm);
         let request = PutPartRequest { upload, part_number, size_hint, checksum };
-        let mut writer = fixture.backend.put_part(&fixture.cx, request).await.unwrap().writer;
+        let mut writer = fixture.writer.put_part(&fixture.cx, request).await.unwrap().writer;
         let mut digester = Digester::new(checksum.or(Some(ChecksumAlgorithm::Crc64Nvme)), ETagSource::Md5);
         for chunk in body.chunks(1_000_000) {
             digester.update(chunk);
@@ -59,7 +59,7 @@ impl<'f> Upload<'f> {
 
     async fn complete_with(&self, complete: CompleteUpload) -> Result<WriteReceipt> {
         let request = CompleteRequest { upload: self.name(), complete };
-        self.fixture.backend.complete_upload(&self.fixture.cx, request).await
+        self.fixture.writer.complete_upload(&self.fixture.cx, request).await
     }
 
     async fn complete(&self, parts: &[CompletedPart]) -> Result<WriteReceipt> {
@@ -68,14 +68,14 @@ impl<'f> Upload<'f> {
 
     async fn parts(&self, after: u32, max_parts: usize) -> Result<(Vec<u32>, bool)> {
         let query = ListPartsQuery { upload: self.name(), after, max_parts };
-        let page = self.fixture.backend.list_parts(&self.fixture.cx, query).await?;
+        let page = self.fixture.reader.list_parts(&self.fixture.cx, query).await?;
         Ok((page.parts.iter().map(|part| part.part_number).collect(), page.truncated))
     }
 }
 
 /// From creation to the object, with parts sent twice, left out and copied.
-pub async fn upload_life(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "uploads").await;
+pub async fn upload_life(subject: &Subject) {
+    let fixture = Fixture::new(subject, "uploads").await;
     let new = NewUpload { metadata: full_metadata(), checksum: None };
     let upload = Upload::new(&fixture, "d/object", new).await;
     let (first, second, last) = (vec![1; 5 * MIB], vec![2; 5 * MIB + 17], vec![3; 10]);
@@ -90,11 +90,11 @@ pub async fn upload_life(backend: &Arc<dyn Backend>) {
         upload: upload.name(),
         part_number: 7,
     };
-    let receipt = backend.copy_part(&fixture.cx, copied.clone()).await.unwrap();
+    let receipt = subject.writer.copy_part(&fixture.cx, copied.clone()).await.unwrap();
     // A checksum is told only where the upload chose one.
     assert_eq!((&receipt.etag, receipt.checksum), (&digests(&second).etag, None));
     let beyond = CopyPartRequest { range: Some(0..second.len() as u64 + 5), ..copied };
-    let beyond = backend.copy_part(&fixture.cx, beyond).await;
+    let beyond = subject.writer.copy_part(&fixture.cx, beyond).await;
     assert!(matches!(beyond, Err(BackendError::InvalidRange { .. })));
     let two = CompletedPart { part_number: 7, etag: receipt.etag, checksum: None };
     let three = upload.put(10_000, &last).await;
@@ -147,9 +147,9 @@ pub async fn upload_life(backend: &Arc<dyn Backend>) {
 }
 
 /// The same object, in whatever order and how often its parts come, and whichever are left out.
-pub async fn upload_patterns(backend: &Arc<dyn Backend>) {
+pub async fn upload_patterns(subject: &Subject) {
     const PART: usize = 5 * MIB;
-    let fixture = Fixture::new(backend, "upload-patterns").await;
+    let fixture = Fixture::new(subject, "upload-patterns").await;
     // And the parts that are listed.
     let patterns: [(Sent, &[u32]); 10] = [
         (&[(1, 300)], &[1]),
@@ -197,12 +197,12 @@ fn multipart_etag(parts: &[CompletedPart]) -> ETag {
 }
 
 /// What a completion refuses, and what it leaves as it was.
-pub async fn upload_checks(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "upload-checks").await;
+pub async fn upload_checks(subject: &Subject) {
+    let (Subject { writer, reader }, fixture) = (subject, Fixture::new(subject, "upload-checks").await);
     let first = fixture.put("a", b"before").await;
     let checksum = Some((ChecksumAlgorithm::Sha256, ChecksumType::Composite));
     let upload = Upload::new(&fixture, "a", NewUpload { checksum, ..NewUpload::default() }).await;
-    let page = backend
+    let page = reader
         .list_parts(&fixture.cx, ListPartsQuery { upload: upload.name(), after: 0, max_parts: 1 })
         .await
         .unwrap();
@@ -265,7 +265,7 @@ pub async fn upload_checks(backend: &Arc<dyn Backend>) {
     let crc = Some(ChecksumAlgorithm::Crc32);
     for given in [None, crc] {
         let part = PutPartRequest { upload: upload.name(), part_number: 4, size_hint: None, checksum: given };
-        let refused = backend.put_part(&fixture.cx, part).await.map(|_| ());
+        let refused = writer.put_part(&fixture.cx, part).await.map(|_| ());
         assert!(matches!(refused, Err(BackendError::WrongPartAlgorithm { given: g, .. }) if g == given));
     }
     assert_failed(upload.complete_with(with(None, None, if_absent())).await, Condition::IfNoneMatch);
@@ -280,25 +280,25 @@ pub async fn upload_checks(backend: &Arc<dyn Backend>) {
     let other_key = key("b");
     let elsewhere = UploadRef { object: fixture.object(&other_key), id: &upload.id };
     assert!(matches!(
-        backend.list_parts(&fixture.cx, ListPartsQuery { upload: elsewhere, after: 0, max_parts: 1 }).await,
+        reader.list_parts(&fixture.cx, ListPartsQuery { upload: elsewhere, after: 0, max_parts: 1 }).await,
         Err(BackendError::NoSuchUpload)
     ));
     assert!(matches!(
-        backend.abort_upload(&fixture.cx, AbortRequest { upload: upload.name(), if_initiated: None }).await,
+        writer.abort_upload(&fixture.cx, AbortRequest { upload: upload.name(), if_initiated: None }).await,
         Err(BackendError::NoSuchUpload)
     ));
     let other = Upload::new(&fixture, "c", NewUpload::default()).await;
     let upload = other.name();
     let if_initiated = Some(Timestamp::UNIX_EPOCH);
-    let refused = backend.abort_upload(&fixture.cx, AbortRequest { upload, if_initiated }).await;
+    let refused = writer.abort_upload(&fixture.cx, AbortRequest { upload, if_initiated }).await;
     assert_failed(refused, Condition::InitiatedTime);
-    backend.abort_upload(&fixture.cx, AbortRequest { upload, if_initiated: None }).await.unwrap();
+    writer.abort_upload(&fixture.cx, AbortRequest { upload, if_initiated: None }).await.unwrap();
     fixture.finish().await;
 }
 
 /// A conditional completion needs the very object that the key had when the upload was created.
-pub async fn upload_conditions(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "upload-conditions").await;
+pub async fn upload_conditions(subject: &Subject) {
+    let fixture = Fixture::new(subject, "upload-conditions").await;
     for name in ["a", "d/", "e/f"] {
         // Of an object that was there, and of none.
         let before = fixture.put(name, b"before").await;
@@ -324,7 +324,8 @@ pub async fn upload_conditions(backend: &Arc<dyn Backend>) {
         changed(complete(&over, &parts, if_match(&same.etag)).await, Condition::IfMatch);
         assert_failed(complete(&over, &parts, if_absent()).await, Condition::IfNoneMatch);
         let key = key(name);
-        backend
+        subject
+            .writer
             .delete_object(
                 &fixture.cx,
                 DeleteRequest { object: fixture.object(&key), conditions: &Conditions::default() },
@@ -340,7 +341,8 @@ pub async fn upload_conditions(backend: &Arc<dyn Backend>) {
         let since = fixture.put(name, b"since").await;
         changed(complete(&anew, &new_parts, if_match(&since.etag)).await, Condition::IfMatch);
         assert_eq!(fixture.get(name).await.as_deref(), Some(&b"since"[..]));
-        backend
+        subject
+            .writer
             .delete_object(
                 &fixture.cx,
                 DeleteRequest { object: fixture.object(&key), conditions: &Conditions::default() },
@@ -360,15 +362,15 @@ pub async fn upload_conditions(backend: &Arc<dyn Backend>) {
 }
 
 /// Uploads in progress, by key and time.
-pub async fn upload_listing(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "upload-listing").await;
+pub async fn upload_listing(subject: &Subject) {
+    let fixture = Fixture::new(subject, "upload-listing").await;
     let mut uploads = Vec::new();
     for name in ["b", "a/1", "b", "a/2", "b", "c"] {
         uploads.push(Upload::new(&fixture, name, NewUpload::default()).await);
     }
     let list = async |prefix: &str, delimiter: Option<&str>, start: Option<&UploadPosition>, max_items| {
         let query = ListUploadsQuery { bucket: &fixture.bucket, prefix, delimiter, start, max_items };
-        backend.list_uploads(&fixture.cx, &query).await.unwrap()
+        subject.reader.list_uploads(&fixture.cx, &query).await.unwrap()
     };
     let ids = |page: &UploadPage| page.uploads.iter().map(|upload| upload.id.clone()).collect::<Vec<_>>();
     let id = |n: usize| uploads[n].id.clone();
@@ -395,12 +397,13 @@ pub async fn upload_listing(backend: &Arc<dyn Backend>) {
             start: Some(&start),
             max_items: 9,
         };
-        let refused = backend.list_uploads(&fixture.cx, &query).await;
+        let refused = subject.reader.list_uploads(&fixture.cx, &query).await;
         assert!(matches!(refused, Err(BackendError::InvalidUploadMarker)), "{refused:?}");
     }
     // One that ended since its page was listed is still a position.
     let gone = Upload::new(&fixture, "b", NewUpload::default()).await;
-    backend
+    subject
+        .writer
         .abort_upload(&fixture.cx, AbortRequest { upload: gone.name(), if_initiated: None })
         .await
         .unwrap();
@@ -408,12 +411,14 @@ pub async fn upload_listing(backend: &Arc<dyn Backend>) {
     let after = UploadPosition::AfterPrefix("a/".into());
     assert_eq!(ids(&list("", Some("/"), Some(&after), 1).await), [id(0)]);
     for upload in &uploads {
-        backend
+        subject
+            .writer
             .abort_upload(&fixture.cx, AbortRequest { upload: upload.name(), if_initiated: None })
             .await
             .unwrap();
         assert!(matches!(
-            backend
+            subject
+                .reader
                 .list_parts(&fixture.cx, ListPartsQuery { upload: upload.name(), after: 0, max_parts: 1 })
                 .await,
             Err(BackendError::NoSuchUpload)
@@ -425,8 +430,8 @@ pub async fn upload_listing(backend: &Arc<dyn Backend>) {
 
 /// An id is any text. What names no upload names nothing else either: no directory above, no file
 /// of another upload.
-pub async fn strange_upload_ids(backend: &Arc<dyn Backend>) {
-    let fixture = Fixture::new(backend, "strange-ids").await;
+pub async fn strange_upload_ids(subject: &Subject) {
+    let fixture = Fixture::new(subject, "strange-ids").await;
     let upload = Upload::new(&fixture, "a", NewUpload::default()).await;
     let part = upload.put(1, b"part").await;
     let within = format!("{}/1", upload.id);
@@ -439,14 +444,14 @@ pub async fn strange_upload_ids(backend: &Arc<dyn Backend>) {
             assert!(matches!(outcome, Err(BackendError::NoSuchUpload)), "{}: {outcome:?}", strange.id);
         };
         let request = PutPartRequest { upload, part_number: 1, size_hint: None, checksum: None };
-        missing(backend.put_part(cx, request).await.map(|_| ()));
+        missing(subject.writer.put_part(cx, request).await.map(|_| ()));
         missing(strange.complete(std::slice::from_ref(&part)).await.map(|_| ()));
         missing(strange.parts(0, 1).await.map(|_| ()));
-        missing(backend.abort_upload(cx, AbortRequest { upload, if_initiated: None }).await);
+        missing(subject.writer.abort_upload(cx, AbortRequest { upload, if_initiated: None }).await);
         let start = UploadPosition::AfterUpload { key: "a".to_owned(), id: strange.id.clone() };
         let (bucket, start) = (&fixture.bucket, Some(&start));
         let query = ListUploadsQuery { bucket, prefix: "", delimiter: None, start, max_items: 1 };
-        let listed = backend.list_uploads(cx, &query).await;
+        let listed = subject.reader.list_uploads(cx, &query).await;
         assert!(matches!(listed, Err(BackendError::InvalidUploadMarker)), "{listed:?}");
     }
     // Nor does the id of an upload of another key.
@@ -455,7 +460,7 @@ pub async fn strange_upload_ids(backend: &Arc<dyn Backend>) {
     missing(strange.parts(0, 1).await.map(|_| ()));
     missing(strange.complete(std::slice::from_ref(&part)).await.map(|_| ()));
     let abort = AbortRequest { upload: strange.name(), if_initiated: None };
-    missing(backend.abort_upload(&fixture.cx, abort).await);
+    missing(subject.writer.abort_upload(&fixture.cx, abort).await);
     fixture.put("source", b"source").await;
     let source = key("source");
     let copy = CopyPartRequest {
@@ -464,7 +469,7 @@ pub async fn strange_upload_ids(backend: &Arc<dyn Backend>) {
         upload: strange.name(),
         part_number: 1,
     };
-    missing(backend.copy_part(&fixture.cx, copy).await.map(|_| ()));
+    missing(subject.writer.copy_part(&fixture.cx, copy).await.map(|_| ()));
     upload.complete(&[part]).await.unwrap();
     fixture.finish().await;
 }
