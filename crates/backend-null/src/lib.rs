@@ -192,7 +192,12 @@ impl Backend for NullBackend {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { digests: false, etag: ETagSource::Md5, default_checksum: ChecksumAlgorithm::Crc64Nvme }
+        Capabilities {
+            writes: true,
+            digests: false,
+            etag: ETagSource::Md5,
+            default_checksum: ChecksumAlgorithm::Crc64Nvme,
+        }
     }
 }
 

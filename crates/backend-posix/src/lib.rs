@@ -231,6 +231,15 @@ impl PosixBackend {
         Ok(Self { rehash, ..Self::of(store) })
     }
 
+    /// [`PosixBackend::open`] for those who only read: of its own accord it writes nothing to the
+    /// tree, and what takes a lock finds the tree read-only, as on a file system that is. Nothing
+    /// is tried but whether the tree can be read. To be put into a [`backend::ReadOnly`].
+    pub fn open_to_read(root: &Path, options: Options) -> Result<Self, OpenError> {
+        let store = Arc::new(Store::attach(root, options)?);
+        presence::watch(&store, WATCH).map_err(|e| OpenError::no_thread(root, e))?;
+        Ok(Self::of(store))
+    }
+
     /// [`PosixBackend::open`] for a command that root may run on a tree which another user serves:
     /// what it makes of the gateway's own goes to the owner of the tree, and nothing is tried but
     /// whether objects can be kept there.
@@ -532,7 +541,12 @@ impl Backend for PosixBackend {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { digests: true, etag: self.store.options.etag, default_checksum: DEFAULT_CHECKSUM }
+        Capabilities {
+            writes: true,
+            digests: true,
+            etag: self.store.options.etag,
+            default_checksum: DEFAULT_CHECKSUM,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use backend::conformance::{self, Subject};
-use backend::{BackendError, Call, CallObserver, Context, Maintenance as _, Metered};
+use backend::{BackendError, Call, CallObserver, Context, Maintenance as _, Metered, ReadOnly};
 use backend_posix::{Durability, Metadata, Options, PosixBackend, SweepOptions, Symlinks};
 
 async fn run(options: Options) {
@@ -69,6 +69,23 @@ async fn by_another_gateway() {
         reader: Arc::new(PosixBackend::open(root, options).unwrap()),
     };
     run_with(fixture::options(), open).await;
+}
+
+/// What one gateway writes, one that may only read reads; what it refuses changes nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn by_a_gateway_that_only_reads() {
+    if std::env::var_os("SLIPWAY_SHALLOW").is_some() {
+        return eprintln!(
+            "\n*** SKIPPED: here reads need locks, which such a gateway does without, so it is NOT tested ***\n"
+        );
+    }
+    let root = tempfile::tempdir().unwrap();
+    let writer = Arc::new(PosixBackend::open(root.path(), fixture::options()).unwrap());
+    let reader = PosixBackend::open_to_read(root.path(), fixture::options()).unwrap();
+    let subject = Subject { writer, reader: Arc::new(ReadOnly::new(Arc::new(reader))) };
+    assert!(Arc::clone(&subject.reader).maintenance().is_none());
+    conformance::refused_writes(&subject).await;
+    conformance::run(&subject, true).await;
 }
 
 /// How often each call was told of, and how many bytes.

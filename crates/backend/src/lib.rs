@@ -13,6 +13,7 @@ mod maintenance;
 mod metered;
 mod object;
 mod read;
+mod read_only;
 mod statistics;
 mod storage;
 mod upload;
@@ -32,6 +33,7 @@ pub use object::{
     PutRequest, VersionRef, WriteOptions, WriteReceipt,
 };
 pub use read::{FileStamp, ObjectBody, ObjectRead, ReadRequest, ReadSelector};
+pub use read_only::ReadOnly;
 pub use statistics::{CacheStatistics, Statistics, VolumeStatistics};
 pub use storage::Backend;
 pub use upload::{

@@ -80,6 +80,6 @@ pub trait Backend: Send + Sync + 'static {
     /// buckets only. Not whether writes would succeed: a volume that became read-only can be read
     /// from, as a full one if no room is wanted.
     async fn ready(&self) -> std::result::Result<(), String>;
-    /// What the storage wants of its callers.
+    /// What the storage can do, and wants of its callers.
     fn capabilities(&self) -> Capabilities;
 }

@@ -6,7 +6,7 @@ use iam::{Account, AccountId};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::Deserialize;
 
-use crate::state_dir;
+use crate::state_dir::{self, Access};
 
 const FILE: &str = "account.toml";
 /// Others may read it: it is no secret, and a tool of theirs may want to know.
@@ -23,9 +23,9 @@ struct AccountFile {
 /// tree that may only be read), the account is for this run alone.
 ///
 /// Without a `state_dir` nothing is stored, and nothing kept.
-pub fn find(given: Option<&AccountId>, state_dir: Option<&Path>) -> Result<Account, String> {
+pub fn find(given: Option<&AccountId>, state_dir: Option<&Path>, access: Access) -> Result<Account, String> {
     let id = match (state_dir, given) {
-        (Some(state_dir), given) => kept(given, state_dir)?,
+        (Some(state_dir), given) => kept(given, state_dir, access)?,
         (None, Some(given)) => given.clone(),
         (None, None) => random()?,
     };
@@ -38,8 +38,10 @@ pub fn is_kept(above: &Path, own: &str) -> bool {
     matches!(state_dir::read_below(above, own, FILE), Ok(Some(text)) if parse(&text).is_ok())
 }
 
-fn kept(given: Option<&AccountId>, state_dir: &Path) -> Result<AccountId, String> {
-    if !state_dir::is_trusted(state_dir) && !state_dir::is_as_made_here(state_dir) {
+fn kept(given: Option<&AccountId>, state_dir: &Path, access: Access) -> Result<AccountId, String> {
+    // Whether it is as made here is found out by making something.
+    let may_try = || access == Access::Keep && state_dir::is_as_made_here(state_dir);
+    if !state_dir::is_trusted(state_dir) && !may_try() {
         return Err(state_dir::distrust(state_dir));
     }
     if let Some(kept) = read(state_dir)? {
@@ -51,7 +53,7 @@ fn kept(given: Option<&AccountId>, state_dir: &Path) -> Result<AccountId, String
          # Answers show an id made from it; clients may expect it (x-amz-expected-bucket-owner).\n\
          account_id = \"{made}\"\n"
     );
-    let created = state_dir::create(state_dir, FILE, text.as_bytes(), MODE);
+    let created = state_dir::create(state_dir, access, FILE, text.as_bytes(), MODE);
     // Another gateway may have been faster, with other digits.
     match (read(state_dir)?, created) {
         (Some(kept), _) => agreed(given, kept, state_dir),
@@ -122,19 +124,31 @@ mod tests {
     fn made_once_and_kept() {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join(".slipway");
-        let made = find(None, Some(&state)).unwrap();
-        assert_eq!(find(None, Some(&state)), Ok(made.clone()));
-        assert_eq!(find(Some(made.id()), Some(&state)), Ok(made));
+        let made = find(None, Some(&state), Access::Keep).unwrap();
+        assert_eq!(find(None, Some(&state), Access::Keep), Ok(made.clone()));
+        assert_eq!(find(Some(made.id()), Some(&state), Access::Keep), Ok(made));
         assert_eq!(fs::read_dir(&state).unwrap().count(), 1, "nothing is left of making it");
+    }
+
+    #[test]
+    fn nothing_is_made_for_readers() {
+        let dir = tempfile::tempdir().unwrap();
+        let (state, given) = (dir.path().join(".slipway"), id("012345678901"));
+        let read = |given| find(given, Some(&state), Access::Read);
+        assert_eq!(read(Some(&given)).unwrap().id(), &given);
+        assert_ne!(read(None), read(None));
+        assert!(!state.exists());
+        let made = find(None, Some(&state), Access::Keep).unwrap();
+        assert_eq!(read(None), Ok(made));
     }
 
     #[test]
     fn what_is_given_is_kept_and_another_refused() {
         let dir = tempfile::tempdir().unwrap();
         let given = id("012345678901");
-        assert_eq!(find(Some(&given), Some(dir.path())).unwrap().id(), &given);
-        assert_eq!(find(None, Some(dir.path())).unwrap().id(), &given);
-        let error = find(Some(&id("999999999999")), Some(dir.path())).unwrap_err();
+        assert_eq!(find(Some(&given), Some(dir.path()), Access::Keep).unwrap().id(), &given);
+        assert_eq!(find(None, Some(dir.path()), Access::Keep).unwrap().id(), &given);
+        let error = find(Some(&id("999999999999")), Some(dir.path()), Access::Keep).unwrap_err();
         assert!(error.contains("belongs to account 012345678901, not 999999999999"), "{error}");
     }
 
@@ -146,14 +160,14 @@ mod tests {
             ["", "account_id = \"12\"", "account_id = 123456789012", "account_id = \"1234567890", "\u{0}"]
         {
             fs::write(&file, text).unwrap();
-            let error = find(None, Some(dir.path())).unwrap_err();
+            let error = find(None, Some(dir.path()), Access::Keep).unwrap_err();
             assert!(error.contains("account.toml: ") && error.contains("12 d"), "{text}: {error}");
         }
         fs::write(&file, b"\xff").unwrap();
-        assert!(find(None, Some(dir.path())).is_err());
+        assert!(find(None, Some(dir.path()), Access::Keep).is_err());
         fs::remove_file(&file).unwrap();
         fs::create_dir(&file).unwrap();
-        assert!(find(None, Some(dir.path())).unwrap_err().contains("not a plain file"));
+        assert!(find(None, Some(dir.path()), Access::Keep).unwrap_err().contains("not a plain file"));
     }
 
     #[test]
@@ -161,14 +175,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let text = format!("account_id = \"012345678901\"\n#{}", "x".repeat(64 * 1024));
         fs::write(dir.path().join(FILE), text).unwrap();
-        assert!(find(None, Some(dir.path())).unwrap_err().contains("longer than 65536 bytes"));
+        assert!(find(None, Some(dir.path()), Access::Keep).unwrap_err().contains("longer than 65536 bytes"));
     }
 
     #[test]
     fn a_link_is_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("/dev/zero", dir.path().join(FILE)).unwrap();
-        assert!(find(None, Some(dir.path())).unwrap_err().contains("not a plain file"));
+        assert!(find(None, Some(dir.path()), Access::Keep).unwrap_err().contains("not a plain file"));
     }
 
     #[test]
@@ -176,7 +190,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join(".slipway");
         let found: Vec<_> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| find(None, Some(&state)).unwrap())).collect();
+            let threads: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| find(None, Some(&state), Access::Keep).unwrap())).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert!(found.iter().all(|account| *account == found[0]), "{found:?}");

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::choices::Metadata;
 use crate::config::ServeOptions;
-use crate::state_dir;
+use crate::state_dir::{self, Access};
 use crate::text::visible;
 
 /// Others may read it: it is no secret.
@@ -86,7 +86,8 @@ fn metadata(state_dir: &Path) -> Result<Metadata, String> {
 pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<String>, String> {
     let values = values(options);
     let metadata = metadata(state_dir)?;
-    let Some(noted) = read_or_note(state_dir, &values, metadata)? else { return Ok(Vec::new()) };
+    let access = Access::of(options.read_only);
+    let Some(noted) = read_or_note(state_dir, access, &values, metadata)? else { return Ok(Vec::new()) };
     agreed_metadata(metadata, &noted, state_dir)?;
     let file = state_dir.join(FILE);
     let differing = values.iter().filter_map(|Value { name, ours, theirs }| {
@@ -102,11 +103,16 @@ pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<Strin
 }
 
 /// `None` where nothing can be kept, which was told of the account already.
-fn read_or_note(state_dir: &Path, values: &[Value], metadata: Metadata) -> Result<Option<Noted>, String> {
+fn read_or_note(
+    state_dir: &Path,
+    access: Access,
+    values: &[Value],
+    metadata: Metadata,
+) -> Result<Option<Noted>, String> {
     if let Some(noted) = read(state_dir)? {
         return Ok(Some(noted));
     }
-    if let Err(error) = state_dir::create(state_dir, FILE, text(values, metadata).as_bytes(), MODE) {
+    if let Err(error) = state_dir::create(state_dir, access, FILE, text(values, metadata).as_bytes(), MODE) {
         tracing::debug!(%error, "{FILE} cannot be kept");
     }
     // Another gateway may have been faster.

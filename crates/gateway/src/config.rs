@@ -46,6 +46,12 @@ pub struct ServeOptions {
     #[arg(long, env = "SLIPWAY_ALLOW_SAME_NAMES", value_parser = switch)]
     pub allow_same_names: bool,
 
+    /// Serve DIR without writing to it: writes are answered 403 AccessDenied, and the gateway
+    /// itself makes, cleans and notes nothing there. Root's keys have to be given, unless DIR has
+    /// some
+    #[arg(long, env = "SLIPWAY_READ_ONLY", value_parser = switch)]
+    pub read_only: bool,
+
     /// Read options from this TOML file; its keys are the names of these flags
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CONFIG")]
     pub config: Option<PathBuf>,
@@ -300,4 +306,14 @@ pub struct ServeOptions {
     /// How log lines look
     #[arg(long, value_name = "FORMAT", env = "SLIPWAY_LOG_FORMAT", value_enum, default_value = "text")]
     pub log_format: LogFormat,
+}
+
+impl ServeOptions {
+    /// Refuses options that contradict each other.
+    pub fn check(&self) -> Result<(), String> {
+        if self.read_only && self.rehash_on_read {
+            return Err("--rehash-on-read: it writes to DIR: leave it out, or --read-only".to_owned());
+        }
+        Ok(())
+    }
 }

@@ -9,7 +9,7 @@ use s3_types::UnixAccount;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use crate::state_dir;
+use crate::state_dir::{self, Access};
 use crate::text::{line_of, unreadable};
 
 /// Where keys that we made are kept, in the state directory.
@@ -93,9 +93,10 @@ pub fn find(
     file: Option<&Path>,
     env: impl Fn(&str) -> Option<String>,
     state_dir: Option<&Path>,
+    access: Access,
 ) -> Result<Root, String> {
     let account = account_from_environment(&env)?;
-    let root = find_keys(file, env, state_dir)?;
+    let root = find_keys(file, env, state_dir, access)?;
     Ok(Root { unix_account: root.unix_account.or(account), ..root })
 }
 
@@ -126,10 +127,10 @@ pub fn find_again(
 ) -> Result<Root, String> {
     let given = file.is_some() || from_environment(&env)?.is_some();
     match state_dir {
-        _ if given => find(file, env, state_dir),
+        _ if given => find(file, env, state_dir, Access::Read),
         None => Err("the keys were made for this run alone".to_owned()),
         Some(state_dir) => match state_dir::open(state_dir, FILE) {
-            Ok(Some(_)) => find(file, env, Some(state_dir)),
+            Ok(Some(_)) => find(file, env, Some(state_dir), Access::Read),
             Ok(None) => Err(format!("{}: it is gone", state_dir.join(FILE).display())),
             Err(error) => Err(format!("{}: {error}", state_dir.join(FILE).display())),
         },
@@ -140,6 +141,7 @@ fn find_keys(
     file: Option<&Path>,
     env: impl Fn(&str) -> Option<String>,
     state_dir: Option<&Path>,
+    access: Access,
 ) -> Result<Root, String> {
     if let Some(root) = given(file, env)? {
         return Ok(root);
@@ -155,7 +157,7 @@ fn find_keys(
     let path = state_dir.join(FILE);
     match state_dir::open(state_dir, FILE) {
         Ok(Some(file)) => read(file, &path, Origin::Kept(path.clone())),
-        Ok(None) => keep(generate()?, state_dir, path),
+        Ok(None) => keep(generate()?, state_dir, access, path),
         Err(e) => Err(cannot_keep(&path, &e)),
     }
 }
@@ -258,13 +260,13 @@ fn generate() -> Result<Credential, String> {
     checked(&text(&random[..20]), &text(&random[20..]))
 }
 
-fn keep(credential: Credential, state_dir: &Path, path: PathBuf) -> Result<Root, String> {
+fn keep(credential: Credential, state_dir: &Path, access: Access, path: PathBuf) -> Result<Root, String> {
     let text = Zeroizing::new(format!(
         "# Root's keys for this directory, made at the first start of slipway.\naccess_key = \"{}\"\nsecret_key = \"{}\"\n",
         credential.access_key,
         credential.secret_key.expose()
     ));
-    match state_dir::create(state_dir, FILE, text.as_bytes(), 0o600) {
+    match state_dir::create(state_dir, access, FILE, text.as_bytes(), 0o600) {
         Ok(true) => Ok(Root { credential, unix_account: None, origin: Origin::New(path) }),
         Ok(false) => match state_dir::open(state_dir, FILE) {
             Ok(Some(file)) => read(file, &path, Origin::Kept(path.clone())),
@@ -296,15 +298,15 @@ mod tests {
     fn made_once_and_kept_private() {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join(".slipway");
-        let first = find(None, none, Some(&state)).unwrap();
+        let first = find(None, none, Some(&state), Access::Keep).unwrap();
         let Root { credential: made, origin: Origin::New(path), .. } = &first else { panic!("{first:?}") };
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
-        let second = find(None, none, Some(&state)).unwrap();
+        let second = find(None, none, Some(&state), Access::Keep).unwrap();
         let Root { credential: kept, origin: Origin::Kept(_), .. } = &second else { panic!("{second:?}") };
         assert_eq!(made.secret_key.expose(), kept.secret_key.expose());
         assert_eq!(fs::read_dir(&state).unwrap().count(), 1);
         fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(find(None, none, Some(&state)).unwrap_err().contains("chmod 600"));
+        assert!(find(None, none, Some(&state), Access::Keep).unwrap_err().contains("chmod 600"));
     }
 
     #[test]
@@ -314,9 +316,9 @@ mod tests {
             "MINIO_ROOT_PASSWORD" => Some("minio-secret".to_owned()),
             _ => None,
         };
-        assert_eq!(find(None, env, None).unwrap().credential.access_key.as_str(), "minio");
+        assert_eq!(find(None, env, None, Access::Keep).unwrap().credential.access_key.as_str(), "minio");
         let half = |name: &str| (name == "SLIPWAY_ROOT_ACCESS_KEY").then(|| "somebody".to_owned());
-        assert!(find(None, half, None).unwrap_err().contains("SLIPWAY_ROOT_SECRET_KEY"));
+        assert!(find(None, half, None, Access::Keep).unwrap_err().contains("SLIPWAY_ROOT_SECRET_KEY"));
     }
 
     #[test]
@@ -327,7 +329,7 @@ mod tests {
         let file = |more: &str| {
             fs::write(&path, format!("{keys}{more}")).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-            find(Some(&path), |name| (name == UID || name == GID).then(|| "7".to_owned()), None)
+            find(Some(&path), |name| (name == UID || name == GID).then(|| "7".to_owned()), None, Access::Keep)
         };
         assert_eq!(file("uid = 1000\ngid = 100\n").unwrap().unix_account, UnixAccount::new(1000, 100));
         assert_eq!(file("").unwrap().unix_account, UnixAccount::new(7, 7));
@@ -335,9 +337,9 @@ mod tests {
             assert!(file(bad).unwrap_err().contains("c.toml"), "{bad}");
         }
         let half = |name: &str| (name == UID).then(|| "7".to_owned());
-        assert!(find(None, half, None).unwrap_err().contains(GID));
+        assert!(find(None, half, None, Access::Keep).unwrap_err().contains(GID));
         let wrong = |name: &str| (name == UID).then(|| "root".to_owned());
-        assert!(find(None, wrong, None).unwrap_err().contains(UID));
+        assert!(find(None, wrong, None, Access::Keep).unwrap_err().contains(UID));
     }
 
     #[test]
@@ -346,7 +348,7 @@ mod tests {
         let path = dir.path().join("c.toml");
         fs::write(&path, "secret_key = \"sesame-open-now\nx").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        let error = find(Some(&path), none, None).unwrap_err();
+        let error = find(Some(&path), none, None, Access::Keep).unwrap_err();
         assert!(!error.contains("sesame"), "{error}");
     }
 }

@@ -159,9 +159,7 @@ fn from_state_of_storage(error: BackendError) -> S3Error {
         ),
         B::Unavailable(_) => ErrorCode::ServiceUnavailable.into(),
         B::Busy(what) => S3Error::new(ErrorCode::SlowDown).caused_by(what),
-        B::ReadOnly => {
-            S3Error::with_message(ErrorCode::AccessDenied, "The storage is read-only.").caused_by(B::ReadOnly)
-        }
+        B::ReadOnly => read_only().caused_by(B::ReadOnly),
         denied @ (B::Denied { .. } | B::NewerRecord) => {
             S3Error::new(ErrorCode::AccessDenied).caused_by(denied)
         }
@@ -187,6 +185,12 @@ fn wrong_size(given_bytes: u64, actual_bytes: u64) -> S3Error {
         "The provided 'x-amz-mp-object-size' header value {given_bytes} does not match what was computed: {actual_bytes}"
     );
     S3Error::with_message(ErrorCode::InvalidRequest, message)
+}
+
+/// The refusal of a write to a storage that is only read from. Without a cause: where that is
+/// intended, nothing is to be logged.
+pub fn read_only() -> S3Error {
+    S3Error::with_message(ErrorCode::AccessDenied, "The storage is read-only.")
 }
 
 /// S3's word for a copy whose source is what it would replace.

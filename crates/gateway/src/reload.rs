@@ -68,6 +68,7 @@ impl Reload {
     fn try_to(&mut self) -> Result<Outcome, String> {
         let (options, values) = Cli::read_serve(&self.said.arguments).map_err(|error| sentence(&error))?;
         // First all that can fail, with what keeps a server from starting.
+        options.check()?;
         Clients::new(options.client_address, &options.trusted_proxy)?;
         let filter = read_filter(&options.log)?;
         let root = self.keys(&options)?;

@@ -32,7 +32,7 @@ use crate::request_id::{HostId, RequestIds};
 use crate::server::{
     Certificates, ConnectionSettings, Inherited, ListenAddress, Listener, Server, Socket, Timeouts,
 };
-use crate::state_dir::STATE_DIR;
+use crate::state_dir::{Access, STATE_DIR};
 use crate::storage::{self, NULL};
 use crate::traces::{Collector, Contexts, Traces};
 use crate::{account, agreement, choices, service_manager, sweep};
@@ -138,6 +138,7 @@ pub struct Running {
 /// options name.
 pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Running, String> {
     // All that may be wrong with the options, before anything is made in DIR.
+    options.check()?;
     let certificates = Certificates::read(&options.tls_cert, &options.tls_key)?;
     let clients = Clients::new(options.client_address, &options.trusted_proxy)?;
     let env = |name: &str| std::env::var(name).ok();
@@ -152,7 +153,8 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     };
     let state_dir = state_dir(options);
     let (backend, account) = open_tree(options, state_dir.as_deref()).await?;
-    let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref())?;
+    let access = Access::of(options.read_only);
+    let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref(), access)?;
 
     root.warn_of_chown(options.chown);
     let metrics = ops_listener.is_some().then(|| Arc::new(Metrics::default()));
@@ -213,7 +215,7 @@ async fn open_tree(
         agreement::check_metadata(options, state_dir)?;
     }
     let backend = storage::open(options).await?;
-    let account = account::find(options.account_id.as_ref(), state_dir)?;
+    let account = account::find(options.account_id.as_ref(), state_dir, Access::of(options.read_only))?;
     if let Some(state_dir) = state_dir {
         for difference in agreement::differences(options, state_dir)? {
             tracing::warn!("{difference}");

@@ -17,10 +17,29 @@ const WRITABLE: u32 = 0o022;
 /// Its name.
 pub const STATE_DIR: &str = ".slipway";
 
+/// What a gateway may do in a state directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Keep there what it made.
+    Keep,
+    /// Read what is there.
+    Read,
+}
+
+impl Access {
+    /// Of a gateway that serves a tree to readers only, or not.
+    pub const fn of(read_only: bool) -> Self {
+        if read_only { Self::Read } else { Self::Keep }
+    }
+}
+
 /// Writes `text` to the file `name` of `state_dir`, which is made if need be, for good. False if
 /// someone has made that file before: of several gateways that start at once on one tree, one wins,
-/// and all use what it wrote.
-pub fn create(state_dir: &Path, name: &str, text: &[u8], mode: u32) -> Result<bool> {
+/// and all use what it wrote. With [`Access::Read`] an error, as where nothing can be written.
+pub fn create(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u32) -> Result<bool> {
+    if access == Access::Read {
+        return Err(Error::new(ErrorKind::ReadOnlyFilesystem, "nothing is written there, for --read-only"));
+    }
     make(state_dir)?;
     // Written whole under another name first: a crash must not leave half a file. Under a name of
     // its own: two gateways may well have the same process id, in two containers.

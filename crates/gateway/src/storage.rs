@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::Backend;
+use backend::{Backend, ReadOnly};
 use backend_null::NullBackend;
 use backend_posix::PosixBackend;
 use rustix::fs::Access;
@@ -24,14 +24,17 @@ const NESTED_SEARCHED: usize = 1000;
 
 /// Opens what DIR names, and says what of it will not be served.
 pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
-    if options.dir == NULL {
-        return Ok(Arc::new(NullBackend::new()));
-    }
+    let backend: Arc<dyn Backend> =
+        if options.dir == NULL { Arc::new(NullBackend::new()) } else { open_tree(options).await? };
+    Ok(if options.read_only { Arc::new(ReadOnly::new(backend)) } else { backend })
+}
+
+async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     let dir = Path::new(&options.dir);
     if dir.is_file() {
         return Err(not_a_directory(dir));
     }
-    if !dir.exists() && !options.require_mount {
+    if !dir.exists() && !options.require_mount && !options.read_only {
         std::fs::create_dir_all(dir)
             .map_err(|e| format!("{}: it is not there: {e}: {}", dir.display(), cure(&e)))?;
     }
@@ -69,8 +72,13 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
         trust_versitygw: options.trust_versitygw,
         ready_free_bytes: options.ready_free.saturating_mul(1 << 30),
     };
-    let backend = PosixBackend::open(dir, posix).map_err(|e| e.to_string())?;
-    announce(&backend, dir).await;
+    let open = if options.read_only { PosixBackend::open_to_read } else { PosixBackend::open };
+    let backend = open(dir, posix).map_err(|e| e.to_string())?;
+    if !options.read_only {
+        announce_rights(dir);
+    }
+    announce_unserved(&backend).await;
+    announce_nested(dir);
     Ok(Arc::new(backend))
 }
 
@@ -104,8 +112,8 @@ fn days(days: u32) -> Option<Duration> {
     (days > 0).then(|| Duration::from_secs(u64::from(days) * 24 * 3600))
 }
 
-/// Tells the operator what may be surprising about the directory.
-async fn announce(backend: &PosixBackend, dir: &Path) {
+/// Warns of what can't be written to.
+fn announce_rights(dir: &Path) {
     match rustix::fs::access(dir, Access::WRITE_OK) {
         Ok(()) => {}
         Err(error @ Errno::ROFS) => tracing::warn!(
@@ -120,6 +128,10 @@ async fn announce(backend: &PosixBackend, dir: &Path) {
              the rights on its own directory"
         ),
     }
+}
+
+/// Warns of what is in the directory and no bucket.
+async fn announce_unserved(backend: &PosixBackend) {
     match backend.unserved().await {
         Ok(names) if names.is_empty() => {}
         Ok(names) => {
@@ -133,7 +145,6 @@ async fn announce(backend: &PosixBackend, dir: &Path) {
         }
         Err(error) => tracing::error!(%error, "the directory cannot be read"),
     }
-    announce_nested(dir);
 }
 
 /// Warns of a tree in a tree: mostly, another directory was meant. By way of the inner one the

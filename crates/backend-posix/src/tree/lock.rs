@@ -21,6 +21,7 @@
 //! where records are in files, which are written before the name, and where a name may be missing
 //! for a moment. Who takes one of a key does so by [`key_lock`](crate::write::key_lock).
 
+use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -89,6 +90,9 @@ impl Bucket<'_> {
     }
 
     fn open_lock(&self, number: u64) -> Result<(OwnedFd, String), Fail> {
+        if self.store.is_only_read() {
+            return Err(BackendError::ReadOnly.into());
+        }
         let path = path_of(number);
         // Without waiting, should someone have put a FIFO there, or hold a lease.
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;

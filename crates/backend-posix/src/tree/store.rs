@@ -128,7 +128,7 @@ impl Store {
     /// Compares this machine's clock with the one that sets times in the tree, if that may be
     /// another. What was known counts until then.
     pub fn measure_clocks(&self) {
-        if self.volume.kind.is_local() {
+        if self.volume.kind.is_local() || self.is_only_read() {
             return;
         }
         let changed_ns = || file_info::fresh(&self.root).ok().map(|info| info.changed_ns);
@@ -200,6 +200,11 @@ impl Store {
             tried: Mutex::default(),
             modeless: None,
         })
+    }
+
+    /// True if nothing may be written, be it only to find something out.
+    pub fn is_only_read(&self) -> bool {
+        self.modeless.is_none()
     }
 
     /// What an error means on this file system.

@@ -13,6 +13,7 @@ mod fixture;
 mod listing;
 mod objects;
 mod races;
+mod read_only;
 mod uploads;
 
 pub use buckets::{bucket_life, deleting_buckets_with_uploads, deleting_used_buckets, listing_buckets};
@@ -24,6 +25,7 @@ pub use objects::{
     shared_names,
 };
 pub use races::{one_winner, readers_see_one_version};
+pub use read_only::refused_writes;
 pub use uploads::{
     strange_upload_ids, upload_checks, upload_conditions, upload_life, upload_listing, upload_patterns,
 };

@@ -19,6 +19,7 @@ use s3_wire::operation::{Operation, Support};
 use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::call::Call;
+use crate::errors::read_only;
 use crate::outcome::Outcome;
 use handler::Handler;
 use refused::Refused;
@@ -45,6 +46,10 @@ async fn prepare<'a, H: Handler<'a>>(call: &Call<'a>) -> Result<H> {
     check_expected_owner(call)?;
     let handler = H::parse(call)?;
     authorize(call, handler.permissions(call)).await?;
+    // Before its body is read.
+    if served && !call.operation.info().method.is_read() && !call.backend().capabilities().writes {
+        return Err(read_only());
+    }
     Ok(handler)
 }
 

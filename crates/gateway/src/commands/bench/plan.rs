@@ -9,6 +9,7 @@ use s3_types::limits::PARTS_MAX;
 
 use super::options::{BenchOptions, Operation, PayloadKind, Sweep};
 use crate::credentials;
+use crate::state_dir::Access;
 
 pub(super) fn plan(options: &BenchOptions) -> Result<Plan, String> {
     let trust = Trust { ca: options.ca.clone(), insecure: options.insecure };
@@ -134,7 +135,7 @@ fn keys(options: &BenchOptions) -> Result<Credentials, String> {
     let region = options.region.clone().filter(|region| !region.is_empty());
     let region = region.or_else(|| variable("AWS_DEFAULT_REGION")).unwrap_or_else(|| "us-east-1".to_owned());
     if let Some(file) = &options.credentials_file {
-        let credential = credentials::find(Some(file), |_| None, None)?.credential;
+        let credential = credentials::find(Some(file), |_| None, None, Access::Read)?.credential;
         return Ok(Credentials {
             access_key: credential.access_key.as_str().to_owned(),
             secret_key: credential.secret_key.expose().to_owned().into(),

@@ -1,0 +1,120 @@
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use s3_types::BucketName;
+
+use crate::bucket::{BucketAttributes, BucketPage, ListBucketsQuery};
+use crate::capabilities::Capabilities;
+use crate::context::Context;
+use crate::error::{BackendError, Result};
+use crate::listing::{ListObjectsQuery, ListPage};
+use crate::maintenance::Maintenance;
+use crate::object::{CopyRequest, DeleteReceipt, DeleteRequest, PutRequest, WriteReceipt};
+use crate::read::{ObjectRead, ReadRequest};
+use crate::statistics::Statistics;
+use crate::storage::Backend;
+use crate::upload::{
+    AbortRequest, CompleteRequest, CopyPartRequest, CreateUploadRequest, ListPartsQuery, ListUploadsQuery,
+    PartPage, PartReceipt, PutPartRequest, UploadPage, UploadReceipt,
+};
+use crate::writer::{ObjectWriter, PartWriter};
+
+/// A backend around a backend that passes reads on, and refuses writes with
+/// [`BackendError::ReadOnly`] before it looks at what they ask for. Nothing is maintained.
+pub struct ReadOnly {
+    inner: Arc<dyn Backend>,
+}
+
+impl ReadOnly {
+    /// Refuses writes to `inner`.
+    pub fn new(inner: Arc<dyn Backend>) -> Self {
+        Self { inner }
+    }
+}
+
+#[async_trait]
+impl Backend for ReadOnly {
+    async fn list_buckets(&self, cx: &Context, query: &ListBucketsQuery) -> Result<BucketPage> {
+        self.inner.list_buckets(cx, query).await
+    }
+
+    async fn create_bucket(&self, _: &Context, _: &BucketName) -> Result<()> {
+        Err(BackendError::ReadOnly)
+    }
+
+    async fn head_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<BucketAttributes> {
+        self.inner.head_bucket(cx, bucket).await
+    }
+
+    async fn delete_bucket(&self, _: &Context, _: &BucketName) -> Result<()> {
+        Err(BackendError::ReadOnly)
+    }
+
+    async fn head_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
+        self.inner.head_object(cx, request).await
+    }
+
+    async fn get_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
+        self.inner.get_object(cx, request).await
+    }
+
+    async fn put_object(&self, _: &Context, _: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
+        Err(BackendError::ReadOnly)
+    }
+
+    async fn delete_object(&self, _: &Context, _: DeleteRequest<'_>) -> Result<DeleteReceipt> {
+        Err(BackendError::ReadOnly)
+    }
+
+    async fn copy_object(&self, _: &Context, _: CopyRequest<'_>) -> Result<WriteReceipt> {
+        Err(BackendError::ReadOnly)
+    }
+
+    async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
+        self.inner.list_objects(cx, query).await
+    }
+
+    async fn create_upload(&self, _: &Context, _: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
+        Err(BackendError::ReadOnly)
+    }
+
+    async fn put_part(&self, _: &Context, _: PutPartRequest<'_>) -> Result<PartWriter> {
+        Err(BackendError::ReadOnly)
+    }
+
+    async fn copy_part(&self, _: &Context, _: CopyPartRequest<'_>) -> Result<PartReceipt> {
+        Err(BackendError::ReadOnly)
+    }
+
+    async fn complete_upload(&self, _: &Context, _: CompleteRequest<'_>) -> Result<WriteReceipt> {
+        Err(BackendError::ReadOnly)
+    }
+
+    async fn abort_upload(&self, _: &Context, _: AbortRequest<'_>) -> Result<()> {
+        Err(BackendError::ReadOnly)
+    }
+
+    async fn list_parts(&self, cx: &Context, query: ListPartsQuery<'_>) -> Result<PartPage> {
+        self.inner.list_parts(cx, query).await
+    }
+
+    async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
+        self.inner.list_uploads(cx, query).await
+    }
+
+    fn maintenance(self: Arc<Self>) -> Option<Arc<dyn Maintenance>> {
+        None
+    }
+
+    async fn statistics(&self) -> Statistics {
+        self.inner.statistics().await
+    }
+
+    async fn ready(&self) -> std::result::Result<(), String> {
+        self.inner.ready().await
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { writes: false, ..self.inner.capabilities() }
+    }
+}
