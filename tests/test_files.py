@@ -220,7 +220,7 @@ class TestEdits:
                 rest = connection.read(len(data) - MIB)
                 assert first + rest == data, "a mixture was passed off as whole"
         lines = [line for line in bucket.server.log.splitlines() if head.headers["x-amz-request-id"] in line]
-        assert len(lines) == 1 and "changed while it was sent" in lines[0], lines
+        assert len(lines) == 1 and "changed while it was read" in lines[0], lines
 
     def test_replaced_while_it_is_read(self, bucket):
         """Who began with the old object gets all of it."""

@@ -65,6 +65,21 @@ pub(crate) async fn run<T: Send + 'static>(
         Some(bucket) => Share::of(bucket).await?,
         None => Share::of_tree().await?,
     };
+    run_with(share, work).await
+}
+
+/// [`run`], on account of the bucket that has these turns.
+pub(crate) async fn run_in_turn<T: Send + 'static>(
+    turns: Arc<Semaphore>,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    run_with(Share::one_of(turns).await?, work).await
+}
+
+async fn run_with<T: Send + 'static>(
+    share: Share,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
     // It is the thread's, not that of who waits for it and may go away.
     let work = move || {
         let _share = share;

@@ -176,7 +176,8 @@ use crate::upload::{Complete, CopyPart, Founded, PartTarget, UploadIndexes, Uplo
 use crate::volumes::Volumes;
 use crate::write::publish::Target;
 
-pub use base::options::{Durability, Metadata, Options, SweepOptions, Symlinks};
+pub use base::options::{AccessPattern, Durability, Metadata, Options, SweepOptions, Symlinks};
+pub use fs::file_info::FileStamp;
 pub use fs::files::open_plain_file;
 pub use limits::{BUCKET_THREADS_MAX, LOCK_WAITERS_OF_ALL, TREE_THREADS_MAX, VOLUMES_THREADS_MAX};
 pub use tree::format;

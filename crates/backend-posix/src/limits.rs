@@ -65,6 +65,8 @@ pub(crate) const LOCK_PAUSE_MAX: Duration = Duration::from_millis(2);
 // Bodies.
 /// Up to this size, bodies are read at once, on the caller's thread if that takes no waiting.
 pub(crate) const READ_INLINE_BYTES_MAX: u64 = 256 << 10;
+/// What is read in one go from so many bytes on is read ahead.
+pub(crate) const STREAM_BYTES_MIN: u64 = 4 << 20;
 /// Larger objects are not kept in memory.
 pub(crate) const CACHED_OBJECT_BYTES_MAX: usize = 64 << 10;
 /// What an object that is kept in memory takes beside its bytes, its path and its user metadata.

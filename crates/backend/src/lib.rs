@@ -32,7 +32,7 @@ pub use object::{
     CopyRequest, CopySource, DeleteReceipt, DeleteRequest, ObjectAttributes, ObjectPart, ObjectRef,
     PutRequest, VersionRef, WriteOptions, WriteReceipt,
 };
-pub use read::{FileStamp, ObjectBody, ObjectRead, ReadRequest, ReadSelector};
+pub use read::{FileBody, FileRead, ObjectBody, ObjectRead, ReadRequest, ReadSelector};
 pub use read_only::ReadOnly;
 pub use statistics::{CacheStatistics, Statistics, VolumeStatistics};
 pub use storage::Backend;

@@ -2,10 +2,10 @@ use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use s3_types::{ByteRange, Conditions};
-use tokio::sync::Semaphore;
 
 use crate::error::Result;
 use crate::object::{ObjectAttributes, ObjectRef};
@@ -34,15 +34,26 @@ pub struct ReadRequest<'a> {
     pub conditions: &'a Conditions,
 }
 
-/// Size and time of a file when its attributes were read; a reader compares them again at the end,
-/// so that bytes of two versions of a file are never passed off as one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileStamp {
-    /// `st_size`.
-    pub size_bytes: u64,
-    /// `st_mtime` in nanoseconds.
-    pub modified_ns: i128,
+/// Bytes of an object that lie in a file of the storage, to be read once, from the first to the
+/// last, in pieces of any length. The read that reaches the end fails with
+/// [`crate::BackendError::Changed`] if the file is no longer what it was: so bytes of two versions
+/// are never passed off as one.
+pub trait FileBody: Send + 'static {
+    /// How many bytes there are.
+    fn length(&self) -> u64;
+    /// A file, and where in it `range` lies, if all of that can be sent from there without waiting
+    /// for a disk. To send it is no read, so that the end is not to be sent.
+    fn sendable(&mut self, range: Range<u64>) -> Option<(Arc<File>, Range<u64>)>;
+    /// Reads from `offset` on what can be read without waiting, at most as much as there is room
+    /// for. Returns how much that is; 0 if reading might wait, or fails.
+    fn read_now(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize>;
+    /// Fills the buffer with what lies from `offset` on, within what the storage may have waiting
+    /// for disks at a time.
+    fn read(&mut self, offset: u64, buffer: BytesMut) -> FileRead;
 }
+
+/// A read of a [`FileBody`] that may wait for a disk.
+pub type FileRead = BoxFuture<'static, Result<BytesMut>>;
 
 /// An object's bytes.
 pub enum ObjectBody {
@@ -50,18 +61,8 @@ pub enum ObjectBody {
     Empty,
     /// Small, and here already.
     Bytes(Bytes),
-    /// To be read from a file (blocking).
-    File {
-        /// Open for reading.
-        file: Arc<File>,
-        /// Which bytes.
-        range: Range<u64>,
-        /// What the file must still look like once they were read.
-        stamp: FileStamp,
-        /// A read that may wait for a disk takes one of these while it does: so many threads may do
-        /// so for one bucket.
-        turns: Arc<Semaphore>,
-    },
+    /// To be read from a file.
+    File(Box<dyn FileBody>),
     /// From elsewhere.
     Stream(BoxStream<'static, Result<Bytes>>),
 }

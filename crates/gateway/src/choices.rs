@@ -1,9 +1,6 @@
 //! What options let operators choose from.
 
 use clap::ValueEnum;
-use rustix::fs::Advice;
-
-use crate::limits::STREAM_BYTES_MIN;
 
 /// When a write is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -52,17 +49,6 @@ pub enum AccessPattern {
     Streaming,
     /// In ranges here and there: it reads nothing that was not asked for
     Random,
-}
-
-impl AccessPattern {
-    /// What the kernel is told of a file of which `bytes` are read from one end to the other.
-    pub const fn advice(self, bytes: u64) -> Option<Advice> {
-        match self {
-            Self::Automatic if bytes < STREAM_BYTES_MIN => None,
-            Self::Automatic | Self::Streaming => Some(Advice::Sequential),
-            Self::Random => Some(Advice::Random),
-        }
-    }
 }
 
 /// Which requests signed the old way are accepted.

@@ -9,7 +9,6 @@ use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::body::DigestServices;
-use crate::choices::AccessPattern;
 use crate::clients::Clients;
 use crate::metrics::Connections;
 use crate::observers::Observers;
@@ -42,8 +41,6 @@ pub struct Gateway {
     pub digests: DigestServices,
     /// Turns for large documents.
     pub large_documents: Semaphore,
-    /// What the kernel is told of files that are read.
-    pub access_pattern: AccessPattern,
     /// How long a body may make no progress.
     pub stall_timeout: std::time::Duration,
     /// Makes the ids of requests.

@@ -84,12 +84,8 @@ pub const DOCUMENT_PIECE_BYTES: usize = 512 << 10;
 pub const FILE_CHUNKS_KEPT: usize = 2;
 /// How much of an object is read from its file at a time.
 pub const FILE_CHUNK_BYTES: u64 = 256 << 10;
-/// What is read in one go from so many bytes on is read ahead.
-pub const STREAM_BYTES_MIN: u64 = 4 << 20;
 /// A download of which so much is left, or more, goes on from the page cache if it is there.
 pub const SENDFILE_BYTES_MIN: u64 = 256 << 10;
-/// How long a piece of a download waits for one of its bucket's threads (the connection is closed).
-pub const FILE_TURN_WAIT: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
 /// Most of a file that goes to the socket at a time without being read (`sendfile`).
 pub const FILE_PART_BYTES: usize = 1 << 20;
 /// The same, of file systems that have no `sendfile`.

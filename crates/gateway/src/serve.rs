@@ -292,7 +292,6 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, accou
         requests: Places::new(options.max_requests),
         digests: DigestServices::new(),
         large_documents: Semaphore::new(LARGE_DOCUMENTS_MAX),
-        access_pattern: options.access_pattern,
         stall_timeout: options.stall_timeout,
         request_ids: RequestIds::new(),
         host_id: HostId::random(),

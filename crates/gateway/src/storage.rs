@@ -55,6 +55,11 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
             choices::Symlinks::FollowWithin => backend_posix::Symlinks::FollowWithin,
             choices::Symlinks::Refuse => backend_posix::Symlinks::Refuse,
         },
+        access_pattern: match options.access_pattern {
+            choices::AccessPattern::Automatic => backend_posix::AccessPattern::Automatic,
+            choices::AccessPattern::Streaming => backend_posix::AccessPattern::Streaming,
+            choices::AccessPattern::Random => backend_posix::AccessPattern::Random,
+        },
         etag: match options.etag {
             choices::ETagSource::Md5 => s3_types::ETagSource::Md5,
             choices::ETagSource::Checksum => s3_types::ETagSource::Checksum,

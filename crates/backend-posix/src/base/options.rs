@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use rustix::fs::Advice;
 use s3_types::{ChecksumAlgorithm, ETagSource};
+
+use crate::limits::STREAM_BYTES_MIN;
 
 /// S3's own choice for writes whose client makes none.
 pub(crate) const DEFAULT_CHECKSUM: ChecksumAlgorithm = ChecksumAlgorithm::Crc64Nvme;
@@ -37,6 +40,29 @@ pub enum Symlinks {
     FollowWithin,
     /// As if they were not there.
     Refuse,
+}
+
+/// How files are mostly read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AccessPattern {
+    /// The kernel sees for itself, and reads further ahead where much is read.
+    #[default]
+    Automatic,
+    /// From the beginning to the end.
+    Streaming,
+    /// In ranges here and there.
+    Random,
+}
+
+impl AccessPattern {
+    /// What the kernel is told of a file of which `bytes` are read from one end to the other.
+    pub(crate) const fn advice(self, bytes: u64) -> Option<Advice> {
+        match self {
+            Self::Automatic if bytes < STREAM_BYTES_MIN => None,
+            Self::Automatic | Self::Streaming => Some(Advice::Sequential),
+            Self::Random => Some(Advice::Random),
+        }
+    }
 }
 
 /// Where records are kept.
@@ -80,6 +106,8 @@ pub struct Options {
     pub object_cache_bytes: usize,
     /// So much room each volume must have for the storage to say that it is ready, in bytes.
     pub ready_free_bytes: u64,
+    /// How files are mostly read.
+    pub access_pattern: AccessPattern,
     /// What the ETags of bodies are made of.
     pub etag: ETagSource,
     /// A file without a record has the ETag and parts that versitygw noted, although nothing tells
@@ -103,6 +131,7 @@ impl Default for Options {
             index_cache_bytes: 256 << 20,
             object_cache_bytes: 16 << 20,
             ready_free_bytes: 0,
+            access_pattern: AccessPattern::default(),
             etag: ETagSource::default(),
             trust_versitygw: false,
         }

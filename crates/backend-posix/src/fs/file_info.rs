@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use backend::BackendError;
-pub(crate) use backend::FileStamp as Stamp;
 use jiff::Timestamp;
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Stat, StatxFlags};
@@ -12,6 +11,17 @@ use rustix::io::Errno;
 
 use crate::error::{Io, Op};
 use crate::limits::{SETTLED_COARSE, TIMES_SETTLE};
+
+pub(crate) use self::FileStamp as Stamp;
+
+/// Size and time of a file when it was looked at: what tells that it was written to since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStamp {
+    /// `st_size`.
+    pub size_bytes: u64,
+    /// `st_mtime` in nanoseconds.
+    pub modified_ns: i128,
+}
 
 /// The part of `struct stat` that is used here.
 #[derive(Debug, Clone, Copy)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod aliases;
 mod beside;
+mod body;
 mod cache;
 mod copy;
 mod delete;

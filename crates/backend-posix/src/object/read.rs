@@ -1,9 +1,7 @@
 //! HeadObject and GetObject.
 
-use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
-use std::sync::Arc;
 
 use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ReadSelector, Result};
 use bytes::Bytes;
@@ -11,6 +9,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::ReadWriteFlags;
 use s3_types::{BucketName, Conditions, ReadVerdict, Resolved};
 
+use super::body::Body;
 use super::cache::{Entry, ObjectCache};
 use super::open::open;
 use crate::blocking::Share;
@@ -52,7 +51,7 @@ pub(crate) fn read(store: &Store, request: &ReadRequest) -> Result<ObjectRead> {
             }
         }
         let file = opened.file.take();
-        return Ok(answer(request, opened.attributes, range, bytes.into(), file, opened.stamp));
+        return Ok(answer(store, request, opened.attributes, range, bytes.into(), file, opened.stamp));
     }
     Err(BackendError::Changed)
 }
@@ -93,7 +92,7 @@ fn head_inline(
     is_still(&info, stamp)?;
     cache.keep(State::settled(store, begun_ns, &info), path, &attributes, None);
     let range = select(&attributes, request);
-    Some(range.map(|range| answer(request, attributes, range, Bytes::new(), None, stamp)))
+    Some(range.map(|range| answer(store, request, attributes, range, Bytes::new(), None, stamp)))
 }
 
 /// Answers with what was read before.
@@ -142,7 +141,7 @@ fn get_inline(
     if bytes.len() as u64 == stamp.size_bytes {
         cache.keep(state, path, &attributes, Some(&bytes));
     }
-    Some(range.map(|range| answer(request, attributes, range, bytes, Some(file), stamp)))
+    Some(range.map(|range| answer(store, request, attributes, range, bytes, Some(file), stamp)))
 }
 
 /// The attributes in a record that is all there, with their stamp.
@@ -219,6 +218,7 @@ fn part_of(attributes: &ObjectAttributes, number: u32) -> Option<Range<u64>> {
 }
 
 fn answer(
+    store: &Store,
     request: &ReadRequest,
     attributes: ObjectAttributes,
     range: Option<Range<u64>>,
@@ -230,12 +230,10 @@ fn answer(
     let body = match file {
         _ if !request.body || wanted.is_empty() => ObjectBody::Empty,
         _ if !bytes.is_empty() => ObjectBody::Bytes(bytes),
-        Some(file) => ObjectBody::File {
-            file: Arc::new(File::from(file)),
-            range: wanted,
-            stamp,
-            turns: Share::turns(&request.bucket),
-        },
+        Some(file) => {
+            let (turns, pattern) = (Share::turns(&request.bucket), store.options.access_pattern);
+            ObjectBody::File(Box::new(Body::new(file, wanted, stamp, turns, pattern)))
+        }
         None => ObjectBody::Empty,
     };
     ObjectRead { attributes, range, body }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use backend::{FileStamp, ObjectAttributes};
+use backend::ObjectAttributes;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode};
 use s3_types::BucketName;
@@ -13,7 +13,7 @@ use crate::base::options::Options;
 use crate::error::leads_nowhere;
 use crate::facts::foreign::{self, Peer};
 use crate::facts::versitygw::{Attributes, Source};
-use crate::fs::file_info::{self, FileInfo};
+use crate::fs::file_info::{self, FileInfo, FileStamp};
 use crate::fs::resolve::{self, PLACE, READ};
 use crate::layout::keymap::{self, DIRECTORY_DATA, SELF};
 use crate::layout::overflow::{self, OverflowId};

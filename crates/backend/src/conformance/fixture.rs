@@ -1,9 +1,8 @@
 //! A bucket for each test, and what tests say of it.
 
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt;
 use s3_types::{
     BucketName, ChecksumAlgorithm, Condition, Conditions, Digester, Digests, ETag, ETagCondition, ETagSource,
@@ -80,10 +79,9 @@ pub async fn collect(body: ObjectBody) -> Vec<u8> {
     match body {
         ObjectBody::Empty => Vec::new(),
         ObjectBody::Bytes(bytes) => bytes.to_vec(),
-        ObjectBody::File { file, range, .. } => {
-            let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap()];
-            file.read_exact_at(&mut bytes, range.start).unwrap();
-            bytes
+        ObjectBody::File(mut body) => {
+            let length = usize::try_from(body.length()).unwrap();
+            body.read(0, BytesMut::zeroed(length)).await.unwrap().into()
         }
         ObjectBody::Stream(stream) => stream
             .try_fold(Vec::new(), |all, chunk| async move { Ok([&all[..], &chunk].concat()) })

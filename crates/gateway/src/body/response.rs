@@ -12,7 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::field::display;
 
-use super::file::FileBody;
+use super::file::FilePieces;
 use super::piece::Piece;
 use crate::observers::Report;
 use crate::phase::Phase;
@@ -54,7 +54,7 @@ pub struct ResponseBody {
 enum Content {
     Empty,
     Bytes(Bytes),
-    File(FileBody),
+    File(FilePieces),
     Stream { stream: BoxStream<'static, io::Result<Bytes>>, length: Option<u64> },
 }
 
@@ -81,9 +81,7 @@ impl ResponseBody {
         let content = match body {
             ObjectBody::Empty => Content::Empty,
             ObjectBody::Bytes(bytes) => Content::Bytes(bytes),
-            ObjectBody::File { file, range, stamp, turns } => {
-                Content::File(FileBody::new(file, range, stamp, turns))
-            }
+            ObjectBody::File(body) => Content::File(FilePieces::new(body)),
             ObjectBody::Stream(stream) => Content::Stream {
                 stream: stream.map(|piece| piece.map_err(io::Error::other)).boxed(),
                 length: Some(length),
@@ -164,22 +162,15 @@ impl Body for ResponseBody {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
     use std::future::poll_fn;
-    use std::ops::Range;
-
-    use backend::FileStamp;
-    use tokio::sync::Semaphore;
 
     use super::*;
+    use crate::body::file::tests::Fake;
     use crate::request_id::RequestIds;
 
-    /// What is left of the connection's parts once `pieces` of a file's range were sent.
-    async fn after(range: Range<u64>, pieces: usize) -> Arc<Phase> {
-        let file = tempfile::tempfile().unwrap();
-        file.set_len(range.end).unwrap();
-        let stamp = stamp(&file);
-        let body = FileBody::new(Arc::new(file), range, stamp, Arc::new(Semaphore::new(1)));
+    /// What is left of the connection's parts once `pieces` of a body of so many bytes were sent.
+    async fn after(length: usize, pieces: usize) -> Arc<Phase> {
+        let body = FilePieces::new(Box::new(Fake::new(&vec![0; length])));
         let phase = Arc::new(Phase::default());
         phase.file_parts.allow();
         let mut body = ResponseBody { content: Content::File(body), in_progress: None }
@@ -190,17 +181,10 @@ mod tests {
         phase
     }
 
-    fn stamp(file: &File) -> FileStamp {
-        use std::os::unix::fs::MetadataExt as _;
-        let metadata = file.metadata().unwrap();
-        let modified_ns = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
-        FileStamp { size_bytes: metadata.size(), modified_ns }
-    }
-
     #[tokio::test]
     async fn a_body_that_ends_before_its_time_breaks_off_the_connection() {
-        assert!(after(0..1000, 1).await.file_parts.are_possible());
-        assert!(!after(0..1000, 0).await.file_parts.are_possible());
-        assert!(!after(0..3 << 20, 1).await.file_parts.are_possible());
+        assert!(after(1000, 1).await.file_parts.are_possible());
+        assert!(!after(1000, 0).await.file_parts.are_possible());
+        assert!(!after(3 << 20, 1).await.file_parts.are_possible());
     }
 }

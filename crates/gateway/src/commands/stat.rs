@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use backend::{FileStamp, ObjectAttributes, ObjectPart};
+use backend::{ObjectAttributes, ObjectPart};
+use backend_posix::FileStamp;
 use backend_posix::tools::{Inspection, Kind, Standing, StoredRecord, inspect};
 use clap::Args;
 use s3_types::{ObjectMetadata, Timestamp};

@@ -1,6 +1,6 @@
 //! Records beside files as whoever can write in a directory may make them.
 
-use backend::FileStamp;
+use crate::fs::file_info::FileStamp;
 use s3_types::ETag;
 
 use super::*;

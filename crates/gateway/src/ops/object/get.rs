@@ -151,15 +151,7 @@ impl<'a> Handler<'a> for GetObject {
         let (object, arguments) = (call.object()?, self.0);
         let (backend, cx) = (call.backend(), call.backend_cx);
         match backend.get_object(cx, arguments.request(object)).await {
-            Ok(read) => {
-                if let ObjectBody::File { file, range, .. } = &read.body
-                    && let Some(advice) = call.gateway.access_pattern.advice(range.end - range.start)
-                {
-                    // A file system that takes none reads as it would without.
-                    let _ = rustix::fs::fadvise(file, 0, None, advice);
-                }
-                Ok(arguments.outcome(read))
-            }
+            Ok(read) => Ok(arguments.outcome(read)),
             Err(error) => arguments.error(&call, error),
         }
     }
