@@ -73,11 +73,11 @@ fn agreed_metadata(ours: Metadata, noted: &Noted, state_dir: &Path) -> Result<()
     }
 }
 
-/// Where the records of an open tree are: in files if it has [`METADATA_FILE`].
+/// Where the records of an open tree are: in files if it has [`METADATA_FILE`], with which it is
+/// opened only if that says so.
 fn metadata(state_dir: &Path) -> Result<Metadata, String> {
     let said = state_dir::read(state_dir, METADATA_FILE)?;
-    let is_sidecar = said.is_some_and(|said| said.trim() == word(Metadata::Sidecar.to_possible_value()));
-    Ok(if is_sidecar { Metadata::Sidecar } else { Metadata::Xattr })
+    Ok(if said.is_some() { Metadata::Sidecar } else { Metadata::Xattr })
 }
 
 /// Compares the options with what the tree remembers, which is made if need be. The differences, as

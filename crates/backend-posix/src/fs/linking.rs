@@ -8,6 +8,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::{file_info, files};
+use crate::base::unique;
 use crate::error::Op as _;
 use crate::error::{Fail, Io};
 
@@ -44,6 +45,28 @@ pub(crate) fn move_to_free(from: impl AsFd, from_name: &str, to: impl AsFd, name
 /// Writes a small file of our own under a name that is free.
 pub(crate) fn write_whole(directory: impl AsFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fail> {
     create_whole(directory, name, 0o600, sync, |_| Ok(Cow::Borrowed(bytes)))
+}
+
+/// [`write_whole`] for what must never be seen half written, after a power cut neither: under a
+/// name of its own first, and on disk before it has this one. EEXIST if that is not free, unless
+/// the file there is to be replaced.
+pub(crate) fn place_whole(directory: impl AsFd, name: &str, bytes: &[u8], replace: bool) -> Result<(), Fail> {
+    let staged = format!("{name}.{}.tmp", unique::name());
+    write_whole(&directory, &staged, bytes, true)?;
+    let placed = if replace {
+        rustix::fs::renameat(&directory, &*staged, &directory, name)
+    } else {
+        match rustix::fs::linkat(&directory, &*staged, &directory, name, AtFlags::empty()) {
+            // No hard links there.
+            Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {
+                move_to_free(&directory, &staged, &directory, name)
+            }
+            result => result,
+        }
+    };
+    // Gone where it was renamed.
+    let _ = rustix::fs::unlinkat(&directory, &*staged, AtFlags::empty());
+    placed.and_then(|()| rustix::fs::fsync(&directory)).attempt("place a file")
 }
 
 /// [`write_whole`], with the file's mode. `content` is asked once the file is there.

@@ -17,7 +17,7 @@ use crate::base::unique;
 use crate::error::{Io, storage_error};
 use crate::fs::file_info::{self, FileIdentity, FileInfo};
 use crate::fs::files;
-use crate::fs::linking::write_whole;
+use crate::fs::linking::place_whole;
 use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::records::ATTRIBUTE;
@@ -176,14 +176,16 @@ impl Store {
         // Before anything else is taken from the tree, or written to it.
         let format = format::check_at(&fd).map_err(opened)?;
         format.map_err(|error| fail(OpenReason::Format(join(OWN_DIRECTORY, format::FILE), error)))?;
-        let noted = noted_metadata(&fd).map_err(fail)?;
-        let sidecars = match (options.metadata, noted) {
-            (Some(Metadata::Xattr), Some(Metadata::Sidecar)) => return Err(fail(OpenReason::HasSidecars)),
-            (Some(Metadata::Sidecar), None) => match has_attributes(&fd).map_err(opened)? {
-                Some(path) => return Err(fail(OpenReason::HasAttributes(path))),
-                None => true,
-            },
-            (wanted, noted) => wanted.or(noted) == Some(Metadata::Sidecar),
+        let sidecars = match (options.metadata, note_of_sidecars(&fd).map_err(fail)?) {
+            (Some(Metadata::Xattr), Note::Whole | Note::Torn) => return Err(fail(OpenReason::HasSidecars)),
+            (Some(Metadata::Sidecar), Note::None) | (_, Note::Torn) => {
+                match has_attributes(&fd).map_err(opened)? {
+                    Some(path) => return Err(fail(OpenReason::HasAttributes(path))),
+                    None => true,
+                }
+            }
+            (_, Note::Whole) => true,
+            (Some(Metadata::Xattr) | None, Note::None) => false,
         };
         let clocks = Clocks::new();
         let presence = Presence::new(root, volume.inodes_last);
@@ -339,15 +341,28 @@ fn may_chown() -> bool {
 
 const SIDECAR: &str = "sidecar";
 
-fn noted_metadata(root: &OwnedFd) -> Result<Option<Metadata>, OpenReason> {
+/// What a tree has noted of its records: that they are in files, or nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Note {
+    None,
+    Whole,
+    /// Empty, or zeros: what a power cut may have left of one at the first start, of a build that
+    /// wrote it in place. Only a start with records in files wrote it, and none without has opened
+    /// the tree since.
+    Torn,
+}
+
+fn note_of_sidecars(root: &OwnedFd) -> Result<Note, OpenReason> {
     let path = join(OWN_DIRECTORY, METADATA);
-    match files::read_own(root, &path) {
-        Ok(text) if text.trim_ascii() == SIDECAR.as_bytes() => Ok(Some(Metadata::Sidecar)),
-        Ok(text) => {
+    match files::read_own_and_inode(root, &path) {
+        Ok((text, _)) if text.trim_ascii() == SIDECAR.as_bytes() => Ok(Note::Whole),
+        // Anything but a regular file reads as an empty one without a number.
+        Ok((text, inode)) if inode != 0 && text.iter().all(|byte| *byte == 0) => Ok(Note::Torn),
+        Ok((text, _)) => {
             let text = String::from_utf8_lossy(text.trim_ascii()).into_owned();
             Err(OpenReason::UnknownMetadata(path, text))
         }
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(Note::None),
         Err(errno) => Err(OpenReason::Open(errno)),
     }
 }
@@ -388,7 +403,8 @@ fn names(directory: &OwnedFd) -> Io<Vec<String>> {
 
 /// Sees to it that no one looks for records in attributes from now on.
 fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
-    if noted_metadata(root)?.is_some() {
+    let found = note_of_sidecars(root)?;
+    if found == Note::Whole {
         return Ok(());
     }
     let note = || {
@@ -397,13 +413,14 @@ fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
             Err(errno) => return Err(errno.to_string()),
         }
         let own = resolve::plain(root, OWN_DIRECTORY, DIRECTORY).map_err(|e| e.to_string())?;
-        write_whole(&own, METADATA, format!("{SIDECAR}\n").as_bytes(), true).map_err(|e| format!("{e:?}"))?;
-        rustix::fs::fsync(&own).and_then(|()| rustix::fs::fsync(root)).map_err(|e| e.to_string())
+        place_whole(&own, METADATA, format!("{SIDECAR}\n").as_bytes(), found == Note::Torn)
+            .map_err(|e| format!("{e:?}"))?;
+        rustix::fs::fsync(root).map_err(|e| e.to_string())
     };
     match note() {
         Ok(()) => Ok(()),
         // Another gateway was faster.
-        Err(_) if noted_metadata(root)?.is_some() => Ok(()),
+        Err(_) if note_of_sidecars(root)? == Note::Whole => Ok(()),
         // What can only be read needs no note.
         Err(_) if rustix::fs::accessat(root, ".", Access::WRITE_OK, AtFlags::EACCESS).is_err() => Ok(()),
         Err(why) => Err(OpenReason::Note(join(OWN_DIRECTORY, METADATA), why)),
@@ -438,5 +455,92 @@ fn check_attributes(root: &OwnedFd) -> Result<(), OpenReason> {
         Ok(_) | Err(Errno::NODATA | Errno::RANGE) => Ok(()),
         Err(Errno::OPNOTSUPP) => Err(OpenReason::Lacks(Lack::Attributes)),
         Err(errno) => Err(OpenReason::Attributes(errno)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rustix::fs::{CWD, FileType};
+
+    use super::*;
+
+    struct Tree(tempfile::TempDir);
+
+    impl Tree {
+        fn with_note(note: &[u8]) -> Self {
+            let tree = Self(tempfile::tempdir().unwrap());
+            fs::create_dir(tree.own()).unwrap();
+            fs::write(tree.own().join(METADATA), note).unwrap();
+            tree
+        }
+
+        fn own(&self) -> PathBuf {
+            self.0.path().join(OWN_DIRECTORY)
+        }
+
+        fn open(&self, metadata: Option<Metadata>) -> Result<Store, OpenError> {
+            Store::open(self.0.path(), Options { metadata, ..Options::default() })
+        }
+
+        fn refuses(&self, metadata: Option<Metadata>, why: &str) {
+            let error = self.open(metadata).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_note_that_a_power_cut_tore_is_one_and_becomes_whole() {
+        for torn in [&b""[..], &[0; 8]] {
+            for metadata in [None, Some(Metadata::Sidecar)] {
+                let tree = Tree::with_note(torn);
+                tree.refuses(Some(Metadata::Xattr), "it was served with --metadata sidecar before");
+                // Who only looks changes nothing.
+                assert!(Store::attach(tree.0.path(), Options::default()).unwrap().sidecars());
+                assert_eq!(fs::read(tree.own().join(METADATA)).unwrap(), torn);
+                assert!(tree.open(metadata).unwrap().sidecars());
+                assert_eq!(fs::read(tree.own().join(METADATA)).unwrap(), b"sidecar\n");
+                assert_eq!(fs::read_dir(tree.own()).unwrap().count(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_torn_note_is_refused() {
+        let tree = Tree::with_note(b"database");
+        tree.refuses(None, "\"database\"");
+        let note = tree.own().join(METADATA);
+        fs::remove_file(&note).unwrap();
+        rustix::fs::mknodat(CWD, &note, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        tree.refuses(None, "does not know");
+        tree.refuses(Some(Metadata::Sidecar), "does not know");
+    }
+
+    #[test]
+    fn a_torn_note_hides_no_records_in_attributes() {
+        let tree = Tree::with_note(b"");
+        let object = tree.0.path().join("lab");
+        fs::create_dir(&object).unwrap();
+        if rustix::fs::setxattr(&object, ATTRIBUTE, b"\x01", XattrFlags::empty()).is_err() {
+            return eprintln!("\n*** SKIPPED: no extended attributes here ***\n");
+        }
+        fs::write(object.join("a"), "1").unwrap();
+        rustix::fs::setxattr(object.join("a"), ATTRIBUTE, b"\x01", XattrFlags::empty()).unwrap();
+        for metadata in [None, Some(Metadata::Sidecar)] {
+            tree.refuses(metadata, "lab/a has its record in an attribute");
+        }
+    }
+
+    #[test]
+    fn the_note_of_a_first_start_is_whole() {
+        let tree = Tree(tempfile::tempdir().unwrap());
+        std::thread::scope(|starts| {
+            for _ in 0..4 {
+                starts.spawn(|| assert!(tree.open(Some(Metadata::Sidecar)).unwrap().sidecars()));
+            }
+        });
+        assert_eq!(fs::read(tree.own().join(METADATA)).unwrap(), b"sidecar\n");
+        assert_eq!(fs::read_dir(tree.own()).unwrap().count(), 1);
     }
 }
