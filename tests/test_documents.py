@@ -64,8 +64,8 @@ def test_the_format_names_files_that_are_there():
 
 def test_the_format_has_the_numbers_of_the_code():
     """Fields, algorithms and content types: numbers that are on disk."""
-    [codec] = sources("codec.rs")
-    tags = re.findall(r"^    pub const (\w+): u8 = (\d+);", codec.read_text(), re.MULTILINE)
+    [tag] = sources("record/tag.rs")
+    tags = re.findall(r"^pub const (\w+): u8 = (\d+);", tag.read_text(), re.MULTILINE)
     fields = re.findall(r"^\| (\d+) \| ([A-Z]\w+) \|", section(FORMAT, "Records"), re.MULTILINE)
     assert [(name, number) for number, name in fields] == tags
 

@@ -9,7 +9,7 @@ use crate::root;
 const COLUMNS_MAX: usize = 100;
 
 /// Calls `visit` with each Rust file in a directory, and in those below it.
-fn each_file(directory: &Path, visit: &mut impl FnMut(&Path)) {
+pub fn each_file(directory: &Path, visit: &mut impl FnMut(&Path)) {
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
         let path = entry.path();
         if path.is_dir() {

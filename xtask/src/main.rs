@@ -8,6 +8,8 @@ mod cycles;
 mod docs;
 #[cfg(test)]
 mod layers;
+#[cfg(test)]
+mod records;
 mod tables;
 
 use std::path::PathBuf;

@@ -6,14 +6,17 @@ use std::time::{Duration, Instant};
 
 use backend::{ObjectBody, ObjectPart, ReadSelector, Result};
 use bytes::Bytes;
-use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Conditions, Digester, Digests, ETagSource};
+use s3_types::{
+    BucketName, ChecksumAlgorithm, Checksummer, Conditions, Digester, Digests, ETag, ETagSource,
+    ObjectMetadata,
+};
 
 use crate::base::options::Options;
 use crate::buckets;
 use crate::layout::keymap::{OWN_DIRECTORY, ObjectPath, RECORDS};
 use crate::limits::TIMES_SETTLE;
 use crate::object::{self, ReadRequest};
-use crate::record::Record;
+use crate::record::ObjectRecord;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::publish::Target;
@@ -58,6 +61,19 @@ pub(crate) fn digests(body: &[u8]) -> Digests {
 pub(crate) fn many_parts() -> Arc<[ObjectPart]> {
     let checksum = Some(Checksummer::of(ChecksumAlgorithm::Sha512, b"part"));
     (1..=10_000).map(|n| ObjectPart { part_number: n, size_bytes: u64::from(n == 1), checksum }).collect()
+}
+
+/// The record of an object that was put in one piece.
+pub(crate) fn record_of(body: &[u8]) -> ObjectRecord {
+    ObjectRecord::of_bytes(digests(body), ObjectMetadata::default())
+}
+
+/// The record of an object that was put in parts.
+pub(crate) fn of_parts(etag: ETag, parts: Arc<[ObjectPart]>) -> ObjectRecord {
+    let digests = Digests { etag, checksum: None };
+    let mut record = ObjectRecord::of_bytes(digests, ObjectMetadata::default());
+    record.parts = Some(parts);
+    record
 }
 
 fn sidecar_of(path: &Path) -> PathBuf {
@@ -105,12 +121,10 @@ impl Scene {
     }
 
     pub fn put(&self, key: &str, body: &[u8]) -> Result<()> {
-        let digests = digests(body);
-        let record = Record { etag: Some(digests.etag), checksum: digests.checksum, ..Record::default() };
-        self.put_record(key, body, record)
+        self.put_record(key, body, record_of(body))
     }
 
-    pub fn put_record(&self, key: &str, body: &[u8], record: Record) -> Result<()> {
+    pub fn put_record(&self, key: &str, body: &[u8], record: ObjectRecord) -> Result<()> {
         let target = self.target(key);
         let mut stage = target.stage(&self.store)?;
         stage.staged.append(&[Bytes::copy_from_slice(body)])?;

@@ -6,7 +6,7 @@ use s3_types::{BucketName, Timestamp};
 
 use crate::error::{Fail, Op};
 use crate::fs::file_info;
-use crate::record::Record;
+use crate::record::{BucketRecord, Unknown};
 use crate::records;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
@@ -14,12 +14,18 @@ use crate::tree::store::Store;
 /// HeadBucket.
 pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes> {
     let bucket = store.bucket(name)?;
-    let record = records::of_directory(store, &bucket.fd).op("read a bucket's record")?;
-    let created = match record.and_then(|record| record.time_ns) {
+    let created = match time_ns(&bucket)? {
         Some(ns) => file_info::timestamp(i128::from(ns)),
         None => birth(&bucket)?,
     };
     Ok(BucketAttributes { name: name.clone(), created })
+}
+
+/// When its record says that it was created.
+fn time_ns(bucket: &Bucket<'_>) -> Result<Option<i64>> {
+    let record =
+        records::of_directory::<BucketRecord>(bucket.store, &bucket.fd).op("read a bucket's record")?;
+    Ok(record.known().and_then(|record| record.time_ns))
 }
 
 /// When a directory that a person made came to be; where the file system does not tell, when it
@@ -31,8 +37,8 @@ fn birth(bucket: &Bucket<'_>) -> Result<Timestamp> {
 
 /// Writes down when a bucket was created.
 pub(super) fn mark(bucket: &Bucket<'_>, created: Timestamp) -> Result<(), Fail> {
-    let time_ns = i64::try_from(created.as_nanosecond()).unwrap_or(i64::MAX);
-    records::mark(bucket, &bucket.fd, &Record { time_ns: Some(time_ns), ..Record::default() })
+    let time_ns = Some(i64::try_from(created.as_nanosecond()).unwrap_or(i64::MAX));
+    records::mark(bucket, &bucket.fd, &BucketRecord { time_ns, unknown: Unknown::none() })
 }
 
 /// Tells a bucket from a later one of its name, by what its owner can't set: inode and birth. Where
@@ -44,8 +50,7 @@ pub(super) fn identity(bucket: &Bucket<'_>) -> Result<String> {
         let (seconds, ns) = (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec);
         return Ok(format!("{:x}-{seconds:x}-{ns:x}", stat.stx_ino));
     }
-    let record = records::of_directory(bucket.store, &bucket.fd).op("read a bucket's record")?;
-    Ok(record.and_then(|record| record.time_ns).map_or_else(String::new, |ns| ns.to_string()))
+    Ok(time_ns(bucket)?.map_or_else(String::new, |ns| ns.to_string()))
 }
 
 /// Puts the names of buckets on disk, if the durability level says so.

@@ -109,7 +109,7 @@ fn refuse_if_used(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), F
     while let Some(path) = paths.pop() {
         let directory = open_directory(bucket, &path)?;
         let record = place::directory_record(bucket, &directory).attempt("read a record")?;
-        if record.directory_object || record.newer {
+        if record.may_be_object() {
             return Err(BackendError::BucketNotEmpty.into());
         }
         refuse_if_fixed(&directory, &path)?;
@@ -263,7 +263,7 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
             let child = join(&path, &name);
             let opened = open_directory(bucket, &child)?;
             let record = place::directory_record(bucket, opened).attempt("read a record")?;
-            if record.directory_object || record.newer {
+            if record.may_be_object() {
                 return Err(BackendError::BucketNotEmpty.into());
             }
             paths.push(child);

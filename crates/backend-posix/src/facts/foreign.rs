@@ -7,7 +7,7 @@ use s3_types::{ETag, ObjectMetadata};
 use super::versitygw::{self, Source};
 use crate::base::options::Options;
 use crate::fs::file_info::{self, FileInfo};
-use crate::record::{self, Record};
+use crate::record::{self, ObjectRecord};
 
 const ETAG_PREFIX: &str = "foreign-";
 
@@ -40,7 +40,7 @@ impl Peer {
 /// from what the file itself tells.
 pub(crate) fn attributes_of(
     file: impl AsFd,
-    record: Option<Record>,
+    record: Option<ObjectRecord>,
     info: &FileInfo,
     key: &str,
     peer: Peer,

@@ -15,7 +15,7 @@ use crate::fs::file_info::{self, FileInfo};
 use crate::fs::resolve::{self, READ};
 use crate::layout::keymap::{SELF, join};
 use crate::layout::overflow::OverflowId;
-use crate::record::Record;
+use crate::record::{DirectoryRecord, ObjectRecord, Reading};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 
@@ -114,10 +114,10 @@ fn look(
 ) -> Result<Found, Fail> {
     if !facts {
         // One call for most: only a regular file of ours has a record with a stamp.
-        if let Ok(Some(Record { stamp: Some(_), overflow, .. })) =
-            records::read(bucket.store, directory, name)
+        if let Ok(Reading::Known(record)) = records::read::<ObjectRecord>(bucket.store, directory, name)
+            && record.stamp.is_some()
         {
-            return Ok(Found::Object(Current { facts: None, overflow }));
+            return Ok(Found::Object(Current { facts: None, overflow: record.overflow }));
         }
     }
     let kind = match file_info::at(directory, name) {
@@ -163,10 +163,9 @@ fn current(
     info: FileInfo,
     facts: bool,
 ) -> Result<Current, Fail> {
-    let record = records::of(bucket.store, &bucket.fd, path, &file).attempt("read a record")?;
-    if record.as_ref().is_some_and(|record| record.newer) {
-        return Err(BackendError::NewerRecord.into());
-    }
+    let record: Reading<ObjectRecord> =
+        records::of(bucket.store, &bucket.fd, path, &file).attempt("read a record")?;
+    let record = record.opened()?;
     let overflow = record.as_ref().and_then(|r| r.overflow);
     let facts = facts.then(move || {
         let attributes =
@@ -203,17 +202,19 @@ pub(crate) fn existing_directory(bucket: &Bucket<'_>, path: &str) -> Result<Opti
     }
 }
 
-/// The record of an open directory, empty if it has none. [`Record::newer`] is to be asked for by
-/// whoever changes it, or the object.
-pub(crate) fn directory_record(bucket: &Bucket<'_>, directory: impl AsFd) -> Io<Record> {
-    records::of_directory(bucket.store, directory).map(Option::unwrap_or_default)
+/// The record of an open directory, empty if it has none.
+pub(crate) fn directory_record(bucket: &Bucket<'_>, directory: impl AsFd) -> Io<Reading<DirectoryRecord>> {
+    Ok(match records::of_directory(bucket.store, directory)? {
+        Reading::Nothing => Reading::Known(DirectoryRecord::mark(false)),
+        reading => reading,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
-    use s3_types::ETagCondition;
+    use s3_types::{ETagCondition, ObjectMetadata};
 
     use super::*;
     use crate::testing::{Scene, digests};
@@ -228,8 +229,8 @@ mod tests {
         for key in ["a", "both", "both/x", "bytes/"] {
             scene.put(key, b"old").unwrap();
         }
-        let record = Record { etag: Some(digests(b"").etag), ..Record::default() };
-        scene.target("d/").publish_empty_directory(&scene.store, record).unwrap();
+        let nothing = (digests(b""), ObjectMetadata::default());
+        scene.target("d/").publish_empty_directory(&scene.store, nothing).unwrap();
         scene
     }
 
@@ -241,7 +242,7 @@ mod tests {
         let target = Target { conditions, ..scene.target(key) };
         let mut stage = target.stage(&scene.store)?;
         stage.staged.append(&[bytes::Bytes::from_static(b"new")])?;
-        let sealed = stage.staged.seal(&stage.bucket, None, Record::default())?;
+        let sealed = stage.staged.seal(&stage.bucket, None, ObjectRecord::of_assembly())?;
         target.publish(scene.bucket(), None, sealed).map(drop)
     }
 
@@ -291,7 +292,8 @@ mod tests {
         scene.set_raw_record("d", NEWER);
         is_refused("get", &scene.get("d/"));
         is_refused("put", &scene.put("d/", b"new"));
-        is_refused("put", &scene.target("d/").publish_empty_directory(&scene.store, Record::default()));
+        let nothing = (digests(b""), ObjectMetadata::default());
+        is_refused("put", &scene.target("d/").publish_empty_directory(&scene.store, nothing));
         is_refused("delete", &delete(&scene, "d/", Conditions::default()));
         // What is below it is another object.
         scene.put("d/x", b"1").unwrap();

@@ -23,7 +23,6 @@ use crate::error::Io;
 use crate::fs::reading::entries;
 use crate::fs::{files, resolve};
 use crate::limits::{METADATA_BYTES_MAX, PEER_PARTS_BYTES_MAX, PEER_VALUE_BYTES_MAX, RECORD_BYTES_MAX};
-use crate::record::Record;
 
 const PREFIX: &str = "user.";
 const ETAG: &str = "etag";
@@ -183,12 +182,17 @@ impl Attributes {
 
     /// True if a record has all that they say, but for the checksum, for which a record may have
     /// another.
-    pub fn are_in(&self, record: &Record) -> bool {
+    pub fn are_in(
+        &self,
+        etag: Option<&ETag>,
+        metadata: &ObjectMetadata,
+        parts: Option<&[ObjectPart]>,
+    ) -> bool {
         let same = |(theirs, ours): (Option<&str>, Option<&str>)| theirs.is_none() || theirs == ours;
-        record.etag.as_ref() == Some(&self.etag)
-            && (self.parts.is_none() || self.parts == record.parts)
-            && self.metadata.headers().into_iter().zip(record.metadata.headers()).all(same)
-            && self.metadata.user.iter().all(|pair| record.metadata.user.contains(pair))
+        etag == Some(&self.etag)
+            && (self.parts.is_none() || self.parts.as_deref() == parts)
+            && self.metadata.headers().into_iter().zip(metadata.headers()).all(same)
+            && self.metadata.user.iter().all(|pair| metadata.user.contains(pair))
     }
 
     /// False if the sizes alone tell that the ETag is not that of `size_bytes` bytes.

@@ -22,6 +22,7 @@ use crate::layout::keymap::{DIRECTORY_DATA, SELF, join};
 use crate::limits::{
     LISTING_UNREAD_TOLD, READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL,
 };
+use crate::record::{ObjectRecord, Reading};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::unchanged::State;
@@ -238,7 +239,10 @@ fn directory_attributes(bucket: &Bucket<'_>, directory: &Directory, key: &str) -
         opened => attributes_of(bucket, &opened?, key)?,
     };
     match shown {
-        None => Ok(directory_record(bucket, directory)?.directory_attributes().map(Shown::from)),
+        None => {
+            let record = directory_record(bucket, directory)?.known();
+            Ok(record.and_then(|record| record.attributes()).map(Shown::from))
+        }
         shown => Ok(shown),
     }
 }
@@ -256,16 +260,16 @@ fn by_name(
     if let Some(shown) = known.get(&info) {
         return Some(shown);
     }
-    let record = records::read(bucket.store, directory, name).ok()?;
-    if record.as_ref().is_some_and(|record| record.stamp == Some(info.stamp)) {
-        let shown = Shown::from(record?.into_attributes(info.stamp)?);
+    let record: Reading<ObjectRecord> = records::read(bucket.store, directory, name).ok()?;
+    if record == Reading::Nothing && Peer::for_etags(&bucket.store.options) != Peer::Ignored {
+        return None;
+    }
+    if let Some(record) = record.known().filter(|record| record.stamp == Some(info.stamp)) {
+        let shown = Shown::from(record.into_attributes(info.stamp)?);
         // Had another file got the name in between, and that were its record, this one's ctime
         // would have changed by it: no one meets it in this state again.
         known.keep(State::settled(bucket.store, begun_ns, &info), &info, &shown);
         return Some(shown);
-    }
-    if record.is_none() && Peer::for_etags(&bucket.store.options) != Peer::Ignored {
-        return None;
     }
     // Without a stamp that ties them, both calls might have been about different files.
     let again = file_info::at(directory, name).ok()?;
@@ -297,13 +301,19 @@ fn attributes_of(bucket: &Bucket<'_>, opened: &Opened, key: &str) -> Io<Option<S
     if !info.is_file() {
         return Ok(None);
     }
-    let record = records::of(bucket.store, &bucket.fd, path, file)?;
+    let record: Reading<ObjectRecord> = records::of(bucket.store, &bucket.fd, path, file)?;
+    // What is not understood keeps no one from seeing that the file is there.
+    let closed = record == Reading::Closed;
+    let record = record.known();
     // Beside a file that has lost its name meanwhile, there is none, or another's.
     if bucket.store.sidecars() && record.as_ref().is_none_or(|record| record.stamp != Some(info.stamp)) {
         let named = resolve::plain(&bucket.fd, path, PLACE).and_then(file_info::of);
         if !named.is_ok_and(|named| named.id() == info.id()) {
             return Err(Errno::STALE);
         }
+    }
+    if closed {
+        return Ok(Some(foreign::attributes(info, key).into()));
     }
     let peer = Peer::for_etags(&bucket.store.options);
     Ok(Some(foreign::attributes_of(file, record, info, key, peer).into()))

@@ -27,7 +27,7 @@ pub(super) fn is_object(bucket: &Bucket<'_>, directory: &Directory) -> Io<bool> 
             }
             Ok(false)
         }
-        record => Ok(record?.directory_object),
+        record => Ok(record?.known().is_some_and(|record| record.object)),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::fs::removing::is_older;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::{self, OWN_DIRECTORY, SELF, join};
 use crate::layout::overflow::{self, OVERFLOW, OverflowId};
-use crate::record::{self, Record};
+use crate::record::{self, ObjectRecord, Unread};
 use crate::records;
 use crate::tree::bucket::Bucket;
 use crate::write::key_lock;
@@ -70,10 +70,11 @@ fn is_mentioned(bucket: &Bucket<'_>, id: OverflowId) -> Result<bool, Fail> {
         Err(Errno::NOENT) => return Ok(false),
         result => result.attempt("read a companion")?,
     };
-    if record::is_newer(&bytes) {
-        return Ok(true);
-    }
-    let Some(path) = record::from_bytes(&bytes).and_then(|record| record.key) else { return Ok(false) };
+    let path = match record::path_of(&bytes) {
+        Ok(Some(path)) => path,
+        Ok(None) | Err(Unread::Damaged) => return Ok(false),
+        Err(Unread::Closed) => return Ok(true),
+    };
     // The file may have become a directory since.
     for path in [path.clone(), join(&path, SELF)] {
         let (above, last) = keymap::split(&path);
@@ -94,10 +95,10 @@ fn is_mentioned(bucket: &Bucket<'_>, id: OverflowId) -> Result<bool, Fail> {
 }
 
 fn mentions(bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> Result<Option<OverflowId>, Fail> {
-    match records::read(bucket.store, directory, name) {
-        // What it mentions can't be known.
-        Ok(Some(Record { newer: true, .. })) => Err(BackendError::NewerRecord.into()),
-        Ok(record) => Ok(record.and_then(|record| record.overflow)),
+    match records::read::<ObjectRecord>(bucket.store, directory, name) {
+        // What one mentions that is not understood can't be known. That of a directory has the same
+        // field.
+        Ok(record) => Ok(record.opened()?.and_then(|record| record.overflow)),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(errno) => Err(errno).attempt("read a record"),
     }
@@ -152,11 +153,11 @@ mod tests {
     use super::*;
     use crate::layout::keymap::ObjectPath;
     use crate::object::open;
-    use crate::testing::{Scene, many_parts};
+    use crate::testing::{Scene, many_parts, of_parts};
 
     fn put_big(scene: &Scene, key: &str) {
-        let etag = Some(ETag::Multipart { md5: [7; 16], parts: 10_000 });
-        let record = Record { etag, parts: Some(many_parts()), ..Default::default() };
+        let etag = ETag::Multipart { md5: [7; 16], parts: 10_000 };
+        let record = of_parts(etag, many_parts());
         scene.put_record(key, b"1", record).unwrap();
     }
 

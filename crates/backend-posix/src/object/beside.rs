@@ -13,6 +13,7 @@ use crate::error::{Fail, Op};
 use crate::facts::place::existing_directory;
 use crate::fs::{file_info, resolve};
 use crate::layout::keymap::{DIRECTORY_DATA, ObjectPath, SELF, join};
+use crate::record::Reading;
 use crate::records::{self, Sidecar};
 use crate::tree::bucket::Bucket;
 
@@ -30,9 +31,7 @@ fn find_directory(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail
         return Ok(Some(found));
     }
     let record = records::of_directory(bucket.store, &directory).attempt("read a record")?;
-    let info = file_info::of(&directory).attempt("stat a directory")?;
-    let file = resolve::plain(&directory, "", resolve::DIRECTORY).attempt("open a directory")?;
-    Ok(Some(Found { file, info, record, bare: true }))
+    Ok(Some(Found::Bare(record)))
 }
 
 fn find_file(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail> {
@@ -42,8 +41,8 @@ fn find_file(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail> {
         return find_reserved(bucket, &join(&path, SELF));
     }
     let identity = bucket.store.identity(&file, &info);
-    let record = sidecar.and_then(|sidecar| sidecar.record(Some(identity)));
-    Ok(Some(Found { file, info, record, bare: false }))
+    let record = sidecar.map_or(Reading::Nothing, |sidecar| sidecar.record(Some(identity)));
+    Ok(Some(Found::File { file, info, record }))
 }
 
 /// Finds the file of one of our own names. Anything else there is nothing, a symbolic link too.
@@ -56,8 +55,8 @@ fn find_reserved(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail>
         return Ok(None);
     };
     let identity = bucket.store.identity(&file, &info);
-    let record = sidecar.and_then(|sidecar| sidecar.record(Some(identity)));
-    Ok(Some(Found { file, info, record, bare: false }))
+    let record = sidecar.map_or(Reading::Nothing, |sidecar| sidecar.record(Some(identity)));
+    Ok(Some(Found::File { file, info, record }))
 }
 
 fn read(bucket: &Bucket<'_>, path: &str) -> Result<Option<Sidecar>, Fail> {

@@ -20,7 +20,7 @@ use crate::error::{Io, Op};
 use crate::fs::{file_info, files};
 use crate::layout::keymap::ObjectPath;
 use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES, COPY_CALL_BYTES};
-use crate::record::Record;
+use crate::record::ObjectRecord;
 use crate::tree::store::Store;
 use crate::write::publish::{Stage, Target};
 use crate::write::staging::Staged;
@@ -87,8 +87,7 @@ pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm
         if copy.target.place.directory && source.attributes.size_bytes == 0 {
             let digests =
                 known.unwrap_or_else(|| Digester::new(Some(algorithm), store.options.etag).finish());
-            let record = record(&digests, metadata);
-            let now = copy.target.publish_empty_directory(store, record)?;
+            let now = copy.target.publish_empty_directory(store, (digests.clone(), metadata))?;
             return Ok(receipt(digests, 0, i128::from(now)));
         }
         let Stage { bucket, directory, mut staged } = copy.target.stage(store)?;
@@ -97,16 +96,12 @@ pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm
         if !source.is_unchanged()? {
             continue;
         }
-        let record = record(&digests, metadata);
+        let record = ObjectRecord::of_bytes(digests.clone(), metadata);
         let sealed = staged.seal(&bucket, copy.target.owner, record)?;
         let stamp = copy.target.publish(bucket, directory, sealed)?;
         return Ok(receipt(digests, stamp.size_bytes, stamp.modified_ns));
     }
     Err(BackendError::Changed)
-}
-
-fn record(digests: &Digests, metadata: ObjectMetadata) -> Record {
-    Record { etag: Some(digests.etag.clone()), checksum: digests.checksum, metadata, ..Record::default() }
 }
 
 fn receipt(digests: Digests, size_bytes: u64, modified_ns: i128) -> WriteReceipt {

@@ -9,7 +9,7 @@ use crate::error::{Fail, Op, retrying};
 use crate::facts::place;
 use crate::fs::reading;
 use crate::layout::keymap::{self, join};
-use crate::record::Record;
+use crate::record::DirectoryRecord;
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::lock::Lock;
@@ -127,17 +127,17 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
 
 /// Leaves a directory nothing but its mark. On a full disk the record goes all the same: that makes
 /// room for the mark, and where someone else takes that, a note lets the sweep make it.
-fn put_mark(bucket: &Bucket<'_>, directory: &Directory, mark: &Record) -> Result<(), Fail> {
+fn put_mark(bucket: &Bucket<'_>, directory: &Directory, mark: &DirectoryRecord) -> Result<(), Fail> {
     match records::put_of_directory(bucket, directory, mark) {
         Err(Fail::Storage(BackendError::OutOfSpace)) => {}
         result => return result,
     }
-    if !mark.directory_made {
-        return records::put_of_directory(bucket, directory, &Record::default());
+    if !mark.made {
+        return records::put_of_directory(bucket, directory, &DirectoryRecord::mark(false));
     }
     let to_mark = || Note::to_make(bucket, &directory.path, keymap::split(&directory.path).0);
     let note = to_mark();
-    records::put_of_directory(bucket, directory, &Record::default())?;
+    records::put_of_directory(bucket, directory, &DirectoryRecord::mark(false))?;
     match (records::mark(bucket, directory, mark), note) {
         (Ok(()), Some(note)) => note.remove(),
         // The room of one file is what a mark needs, or else a note.
@@ -163,11 +163,10 @@ fn delete_directory(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Empti
     place::check(&target.conditions, old.current())?;
     aliases::refuse_delete(&directory, &target.place.path)?;
     let note = noted(bucket, &directory, usize::from(old.file.is_some()), || {
-        if old.record.directory_object {
+        if old.record.object {
             // First the record, which does not count while there is a file: the last step is what
             // deletes.
-            let rest = Record { directory_made: old.record.directory_made, ..Record::default() };
-            put_mark(bucket, &directory, &rest)?;
+            put_mark(bucket, &directory, &DirectoryRecord::mark(old.record.made))?;
         }
         old.remove_file(bucket, &directory)
     })?;

@@ -4,15 +4,14 @@ use rustix::fd::OwnedFd;
 
 use crate::error::{Fail, Io, Op, leads_nowhere};
 use crate::fs::file_info::FileInfo;
-use crate::record::Record;
+use crate::record::{DirectoryRecord, ObjectRecord, Reading};
 
 /// What an object's place has.
-pub(super) struct Found {
-    pub file: OwnedFd,
-    pub info: FileInfo,
-    pub record: Option<Record>,
-    /// It is the directory of an object that has no file.
-    pub bare: bool,
+pub(super) enum Found {
+    /// A file, unless it is a directory.
+    File { file: OwnedFd, info: FileInfo, record: Reading<ObjectRecord> },
+    /// The directory of an object that has no file.
+    Bare(Reading<DirectoryRecord>),
 }
 
 /// `None` for what leads to no object.

@@ -16,7 +16,7 @@ use crate::fs::file_info::{self, Stamp};
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF, join};
 use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
-use crate::record::{self, Raw, Record};
+use crate::record::{self, DirectoryRecord, Divided, Kind, Reading};
 use crate::records;
 use crate::tree::bucket::Bucket;
 use crate::tree::lock::Lock;
@@ -95,33 +95,66 @@ fn try_open(
     } else {
         find(store, bucket, place)?
     };
-    let Found { file, info, mut record, bare } = found;
-    if let Some(short) = record.take_if(|record| record.overflow.is_some()) {
-        let whole = records::complete(&store.bucket(bucket)?, short.clone()).op("read a record")?;
-        // Without its companion, the object was replaced since it was opened. If it stays so, the
-        // companion was lost (with a copy of the file to elsewhere); what the attribute has is
-        // still true.
-        if whole.is_none() && *lost_companions < COMPANION_TRIES {
-            *lost_companions += 1;
-            return Err(Fail::Retry);
+    let (file, info, record) = match found {
+        Found::Bare(record) => {
+            let record = whole(store, bucket, record, lost_companions)?.map(|whole| match whole {
+                Whole::All(record) => record,
+                Whole::Short(mut record) => {
+                    record.metadata = foreign::metadata(key);
+                    record
+                }
+            });
+            let attributes = record.as_ref().and_then(DirectoryRecord::attributes);
+            let attributes = attributes.ok_or(BackendError::NoSuchKey)?;
+            let stamp = Stamp { size_bytes: 0, modified_ns: 0 };
+            return Ok(Opened { attributes, file: None, stamp, upload_id: None });
         }
-        record = Some(whole.unwrap_or_else(|| Record { metadata: foreign::metadata(key), ..short }));
-    }
-    if record.as_ref().is_some_and(|record| record.newer) {
-        return Err(BackendError::NewerRecord.into());
-    }
-    let upload_id = record.as_mut().and_then(|record| record.upload_id.take());
-    if bare {
-        let attributes = record.as_ref().and_then(Record::directory_attributes);
-        let attributes = attributes.ok_or(BackendError::NoSuchKey)?;
-        let stamp = Stamp { size_bytes: 0, modified_ns: 0 };
-        return Ok(Opened { attributes, file: None, stamp, upload_id });
-    }
+        Found::File { file, info, record } => (file, info, record),
+    };
+    let mut record = whole(store, bucket, record, lost_companions)?.map(|whole| match whole {
+        Whole::All(record) => record,
+        Whole::Short(mut record) => {
+            record.metadata = foreign::metadata(key);
+            record
+        }
+    });
     if !info.is_file() {
         return Err(BackendError::NoSuchKey.into());
     }
+    let upload_id = record.as_mut().and_then(|record| record.upload_id.take());
     let attributes = foreign::attributes_of(&file, record, &info, key, Peer::for_reads(&store.options));
     Ok(Opened { attributes, file: Some(file), stamp: info.stamp, upload_id })
+}
+
+/// A record with what is in its companion, or without, if that was lost.
+enum Whole<R> {
+    All(R),
+    Short(R),
+}
+
+/// Adds to a record what is in its companion.
+fn whole<R: Divided + Clone>(
+    store: &Store,
+    bucket: &BucketName,
+    record: Reading<R>,
+    lost_companions: &mut usize,
+) -> Result<Option<Whole<R>>, Fail> {
+    let Some(short) = record.opened()? else { return Ok(None) };
+    if short.overflow().is_none() {
+        return Ok(Some(Whole::All(short)));
+    }
+    let whole = records::complete(&store.bucket(bucket)?, &short).op("read a record")?;
+    match whole.opened()? {
+        Some(whole) => Ok(Some(Whole::All(whole))),
+        // Without its companion, the object was replaced since it was opened. If it stays so, the
+        // companion was lost (with a copy of the file to elsewhere); what the attribute has is
+        // still true.
+        None if *lost_companions < COMPANION_TRIES => {
+            *lost_companions += 1;
+            Err(Fail::Retry)
+        }
+        None => Ok(Some(Whole::Short(short))),
+    }
 }
 
 /// A file or directory that was opened, and its record as it was before that, where that has to be
@@ -135,7 +168,7 @@ impl Held {
     /// The record. On FUSE, an open file may be asked for attributes by its name, which has another
     /// file by now. As with sidecars ([`beside`]), a record that was the same before the file was
     /// opened and is so after it is the file's.
-    fn record(&self) -> Result<Option<Record>, Fail> {
+    fn record<R: Kind>(&self) -> Result<Reading<R>, Fail> {
         match &self.before {
             None => record::peek(&self.file).attempt("read a record"),
             // There is no /proc by which to ask.
@@ -145,7 +178,10 @@ impl Held {
             Some(before) => {
                 let before = before.as_ref().map_err(|errno| *errno).attempt("read a record")?;
                 let after = record::raw_attribute(&self.file).attempt("read a record")?;
-                if *before == after { Ok(Raw::from(after).record()) } else { Err(Fail::Retry) }
+                if *before != after {
+                    return Err(Fail::Retry);
+                }
+                Ok(after.map_or(Reading::Nothing, |bytes| record::from_bytes(&bytes).into()))
             }
         }
     }
@@ -159,8 +195,11 @@ fn find(store: &Store, bucket: &BucketName, place: &ObjectPath) -> Result<Found,
         held = inside(store, &held.file, SELF)?.ok_or(BackendError::NoSuchKey)?;
         info = file_info::of(&held.file).attempt("stat a file")?;
     }
+    if bare {
+        return Ok(Found::Bare(held.record()?));
+    }
     let record = held.record()?;
-    Ok(Found { file: held.file, info, record, bare })
+    Ok(Found::File { file: held.file, info, record })
 }
 
 /// Opens the object's file; or its directory, and then says so, if it is a directory object without

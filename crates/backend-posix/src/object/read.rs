@@ -19,7 +19,7 @@ use crate::fs::files;
 use crate::fs::resolve::{self, PLACE, READ};
 use crate::layout::keymap::ObjectPath;
 use crate::limits::{READ_CHANGES_MAX, READ_INLINE_BYTES_MAX};
-use crate::record::{self, Record};
+use crate::record::{self, ObjectRecord, Reading};
 use crate::tree::store::Store;
 use crate::tree::unchanged::State;
 
@@ -145,8 +145,8 @@ fn get_inline(
 }
 
 /// The attributes in a record that is all there, with their stamp.
-fn ordinary(record: Io<Option<Record>>) -> Option<(ObjectAttributes, Stamp)> {
-    let record = record.ok()?.filter(|record| record.overflow.is_none())?;
+fn ordinary(record: Io<Reading<ObjectRecord>>) -> Option<(ObjectAttributes, Stamp)> {
+    let record = record.ok()?.known().filter(|record| record.overflow.is_none())?;
     let stamp = record.stamp?;
     Some((record.into_attributes(stamp)?, stamp))
 }

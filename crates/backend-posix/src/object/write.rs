@@ -22,7 +22,7 @@ use crate::fs::file_info::{self, Stamp};
 use crate::limits::{
     ANNOUNCED_BYTES_MIN, HELD_BYTES_MAX, HOP_BYTES, HOP_BYTES_MIN, SMALL_CHUNK_BYTES, WRITE_SMALL_BYTES_MAX,
 };
-use crate::record::Record;
+use crate::record::ObjectRecord;
 use crate::tree::store::Store;
 use crate::write::publish::{Stage, Target};
 use crate::write::staging::Staged;
@@ -41,7 +41,7 @@ pub(crate) trait Destination: Send + Sync {
     }
 
     /// Publishes what was staged, and tells its stamp; `None` stands for no bytes.
-    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, record: Record) -> Result<Stamp>;
+    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Stamp>;
 
     /// The error as the caller is to see it.
     fn told(&self, error: BackendError) -> BackendError {
@@ -68,13 +68,13 @@ impl Destination for NewObject {
         self.target.place.directory
     }
 
-    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, record: Record) -> Result<Stamp> {
+    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Stamp> {
         let Self { target, metadata } = self;
-        let record = Record { metadata: metadata.clone(), ..record };
         let Some(Stage { bucket, directory, staged }) = stage else {
-            let now = target.publish_empty_directory(store, record)?;
+            let now = target.publish_empty_directory(store, (digests, metadata.clone()))?;
             return Ok(Stamp { size_bytes: 0, modified_ns: i128::from(now) });
         };
+        let record = ObjectRecord::of_bytes(digests, metadata.clone());
         let sealed = staged.seal_for_name(&bucket, target.owner, record)?;
         target.publish(bucket, directory, sealed)
     }
@@ -97,9 +97,9 @@ fn finish<'s>(
     stage: Option<Stage<'s>>,
     digests: Digests,
 ) -> Result<WriteReceipt> {
+    let published = destination.publish(store, stage, digests.clone());
+    let stamp = published.map_err(|error| destination.told(error))?;
     let Digests { etag, checksum } = digests;
-    let record = Record { etag: Some(etag.clone()), checksum, ..Record::default() };
-    let stamp = destination.publish(store, stage, record).map_err(|error| destination.told(error))?;
     let last_modified = file_info::timestamp(stamp.modified_ns);
     Ok(WriteReceipt { etag, checksum, last_modified, size_bytes: stamp.size_bytes, version: None })
 }

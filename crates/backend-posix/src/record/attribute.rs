@@ -6,20 +6,20 @@ use rustix::fd::{AsFd, AsRawFd};
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 
-use super::codec;
-use super::fields::Record;
+use super::codec::{self, Encoded, Reading};
+use super::kind::Kind;
 use crate::error::Io;
 use crate::fs::file_info;
 use crate::layout::records::ATTRIBUTE;
 use crate::limits::{PARTS_AT_ONCE_MAX, RECORD_BYTES_MAX, RECORD_SHORT_BYTES};
 
-/// Reads the attribute of an open file. `None` where there is none, or a damaged one.
-pub(crate) fn peek(file: impl AsFd) -> Io<Option<Record>> {
+/// Reads the attribute of an open file.
+pub(crate) fn peek<R: Kind>(file: impl AsFd) -> Io<Reading<R>> {
     let file = file.as_fd();
     match peek_short(file) {
         Err(Errno::RANGE) => long(
             |buffer| rustix::fs::fgetxattr(file, ATTRIBUTE, buffer),
-            |bytes| Ok(understood(codec::decode(bytes), bytes)),
+            |bytes| Ok(codec::decode(bytes).into()),
         ),
         result => result,
     }
@@ -58,18 +58,18 @@ fn whole(get: impl FnOnce(&mut [u8]) -> Io<usize>) -> Io<Option<Vec<u8>>> {
 
 /// [`peek`], but ERANGE for a record that takes a while to unpack: a long one, or one with many
 /// parts.
-pub(crate) fn peek_short(file: impl AsFd) -> Io<Option<Record>> {
+pub(crate) fn peek_short<R: Kind>(file: impl AsFd) -> Io<Reading<R>> {
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
     unpack(rustix::fs::fgetxattr(file, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read), at_once)
 }
 
 /// Reads the attribute of a name in a directory, in one call and without opening it. Leaves the
 /// parts out. Needs /proc.
-pub(crate) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
+pub(crate) fn read<R: Kind>(directory: impl AsFd, name: &str) -> Io<Reading<R>> {
     let name = file_info::one_name(name)?;
     let path = format!("/proc/self/fd/{}/{name}", directory.as_fd().as_raw_fd());
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
-    let brief = |bytes: &[u8]| Ok(understood(codec::decode_brief(bytes), bytes));
+    let brief = |bytes: &[u8]| Ok(codec::decode_brief(bytes).into());
     match unpack(rustix::fs::lgetxattr(&*path, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read), brief) {
         Err(Errno::RANGE) => long(|buffer| rustix::fs::lgetxattr(&*path, ATTRIBUTE, buffer), brief),
         result => result,
@@ -77,43 +77,37 @@ pub(crate) fn read(directory: impl AsFd, name: &str) -> Io<Option<Record>> {
 }
 
 /// [`peek_short`] of what an `O_PATH` descriptor holds. Needs /proc.
-pub(crate) fn peek_place(place: impl AsFd) -> Io<Option<Record>> {
+pub(crate) fn peek_place<R: Kind>(place: impl AsFd) -> Io<Reading<R>> {
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
     let path = format!("/proc/self/fd/{}", place.as_fd().as_raw_fd());
     unpack(rustix::fs::getxattr(&*path, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read), at_once)
 }
 
-fn at_once(bytes: &[u8]) -> Io<Option<Record>> {
-    let decoded = codec::decode_at_once(bytes, PARTS_AT_ONCE_MAX).map_err(|_| Errno::RANGE)?;
-    Ok(understood(decoded, bytes))
+fn at_once<R: Kind>(bytes: &[u8]) -> Io<Reading<R>> {
+    codec::decode_at_once(bytes, PARTS_AT_ONCE_MAX).map_err(|_| Errno::RANGE)
 }
 
-/// What was decoded. A record of a newer version is not taken for none.
-fn understood(decoded: Option<Record>, bytes: &[u8]) -> Option<Record> {
-    decoded.or_else(|| codec::is_newer(bytes).then(Record::of_newer))
-}
-
-fn long(
+fn long<R>(
     get: impl FnOnce(&mut [u8]) -> Io<usize>,
-    decode: impl FnOnce(&[u8]) -> Io<Option<Record>>,
-) -> Io<Option<Record>> {
+    decode: impl FnOnce(&[u8]) -> Io<Reading<R>>,
+) -> Io<Reading<R>> {
     let mut buffer = vec![0; RECORD_BYTES_MAX];
     let length = get(&mut buffer)?;
     unpack(buffer.get(..length).ok_or(Errno::RANGE), decode)
 }
 
-fn unpack(attribute: Io<&[u8]>, decode: impl FnOnce(&[u8]) -> Io<Option<Record>>) -> Io<Option<Record>> {
+fn unpack<R>(attribute: Io<&[u8]>, decode: impl FnOnce(&[u8]) -> Io<Reading<R>>) -> Io<Reading<R>> {
     match attribute {
         Ok(bytes) => decode(bytes),
         // EPERM is what links and special files say.
-        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::PERM) => Ok(None),
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::PERM) => Ok(Reading::Nothing),
         Err(errno) => Err(errno),
     }
 }
 
 /// Writes the attribute; false if the file system refuses it as too large.
-pub(crate) fn set(file: impl AsFd, record: &Record) -> Io<bool> {
-    match rustix::fs::fsetxattr(&file, ATTRIBUTE, &codec::encode(record), XattrFlags::empty()) {
+pub(crate) fn set(file: impl AsFd, record: &Encoded) -> Io<bool> {
+    match rustix::fs::fsetxattr(&file, ATTRIBUTE, &record.0, XattrFlags::empty()) {
         Ok(()) => Ok(true),
         Err(Errno::NOSPC | Errno::TOOBIG | Errno::RANGE) => Ok(false),
         Err(errno) => Err(errno),
@@ -121,17 +115,14 @@ pub(crate) fn set(file: impl AsFd, record: &Record) -> Io<bool> {
 }
 
 /// Writes the attribute where there is none; leaves one that is there.
-pub(crate) fn mark(file: impl AsFd, record: &Record) -> Io<()> {
+pub(crate) fn mark<R: Kind>(file: impl AsFd, record: &R) -> Io<()> {
     match rustix::fs::fsetxattr(file, ATTRIBUTE, &codec::encode(record), XattrFlags::CREATE) {
         Err(Errno::EXIST) => Ok(()),
         result => result,
     }
 }
 
-/// Writes an attribute that always fits; an empty record removes it.
-pub(crate) fn set_small(file: impl AsFd, record: &Record) -> Io<()> {
-    if *record == Record::default() {
-        return remove(file);
-    }
+/// Writes an attribute that always fits.
+pub(crate) fn set_small<R: Kind>(file: impl AsFd, record: &R) -> Io<()> {
     rustix::fs::fsetxattr(file, ATTRIBUTE, &codec::encode(record), XattrFlags::empty())
 }

@@ -1,4 +1,4 @@
-//! The packed form of a [`Record`]: a version byte, then `tag (1 byte), length (varint), value` for
+//! The packed form of a record: a version byte, then `tag (1 byte), length (varint), value` for
 //! each field.
 //!
 //! Numbers are LEB128 varints unless said otherwise. Each field is there once at most. A reader
@@ -11,220 +11,105 @@
 //! Whoever can write a file can write its record. What a short one makes of itself is bounded
 //! (`limits`), and one beyond that is damaged.
 
-use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag};
+use backend::BackendError;
 
-use super::content_types;
-use super::fields::{Record, fits, is_etag};
-use super::input::{Input, varint};
-use super::parts::{self, Packed};
-use super::predecessor::{ObjectIdentity, Predecessor};
+use super::input::Input;
+use super::kind::{Kind, Taken};
+use super::parts::Packed;
+use super::tag;
+use super::values::{field, get_stamp, pack_stamp, text};
 use crate::fs::file_info::Stamp;
-use crate::limits::{METADATA_ENTRIES_MAX, RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
+use crate::limits::{RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
 
 const VERSION: u8 = 1;
 
-/// Field numbers. They are on disk: never change or reuse one.
-mod tag {
-    /// mtime in ns (8 bytes, little-endian, signed), then size.
-    pub const STAMP: u8 = 1;
-    /// 16 bytes.
-    pub const ETAG_MD5: u8 = 2;
-    /// 16 bytes, then the number of parts.
-    pub const ETAG_MULTIPART: u8 = 3;
-    /// Up to 128 bytes of visible ASCII without quotes.
-    pub const ETAG_OPAQUE: u8 = 4;
-    /// Algorithm (1 byte), then the value, of the whole object.
-    pub const CHECKSUM: u8 = 5;
-    /// Algorithm (1 byte), number of parts, then the value.
-    pub const CHECKSUM_COMPOSITE: u8 = 6;
-    /// Index into the table of common content types.
-    pub const CONTENT_TYPE_COMMON: u8 = 7;
-    /// Text, as are those that follow.
-    pub const CONTENT_TYPE: u8 = 8;
-    pub const CONTENT_ENCODING: u8 = 9;
-    pub const CONTENT_LANGUAGE: u8 = 10;
-    pub const CONTENT_DISPOSITION: u8 = 11;
-    pub const CACHE_CONTROL: u8 = 12;
-    pub const EXPIRES: u8 = 13;
-    pub const WEBSITE_REDIRECT_LOCATION: u8 = 14;
-    /// Length and text of a name, then of its value, and so on.
-    pub const USER_METADATA: u8 = 15;
-    /// See [`super::parts`].
-    pub const PARTS: u8 = 16;
-    /// Bits: 1 made by a PUT, 2 directory object.
-    pub const DIRECTORY: u8 = 17;
-    /// ns, 8 bytes, little-endian, signed.
-    pub const TIME: u8 = 18;
-    pub const KEY: u8 = 19;
-    pub const UPLOAD_ID: u8 = 20;
-    /// Algorithm (1 byte), 1 if composite (1 byte).
-    pub const UPLOAD_CHECKSUM: u8 = 21;
-    pub const SIZE: u8 = 22;
-    /// 16 bytes.
-    pub const OVERFLOW: u8 = 23;
-    /// 1 byte.
-    pub const ASSEMBLY: u8 = 24;
-    /// Empty.
-    pub const SEALED: u8 = 25;
-    /// Nothing where the key had no object. Else its time in ns (8 bytes, little-endian, signed),
-    /// size, 1 if an inode follows or 0 (1 byte), inode, and an ETag's text or nothing.
-    pub const PREDECESSOR: u8 = 26;
-    // Seats: 32 tags, 33 retention, 34 legal hold, 35 version id, 36 owner, 37 encryption.
+/// Why a record is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// It is damaged.
+    Damaged,
+    /// It is of a newer version: it may keep its object from being read, replaced or deleted.
+    Closed,
+}
+
+/// What a place has of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reading<R> {
+    /// Nothing, or what is damaged.
+    Nothing,
+    /// See [`Unread::Closed`].
+    Closed,
+    Known(R),
+}
+
+impl<R> Reading<R> {
+    /// The record; of one that closes its object, nothing.
+    pub fn known(self) -> Option<R> {
+        match self {
+            Self::Known(record) => Some(record),
+            Self::Nothing | Self::Closed => None,
+        }
+    }
+
+    /// The record, for who is to read or change the object.
+    pub fn opened(self) -> Result<Option<R>, BackendError> {
+        match self {
+            Self::Known(record) => Ok(Some(record)),
+            Self::Nothing => Ok(None),
+            Self::Closed => Err(BackendError::NewerRecord),
+        }
+    }
+
+    /// Takes the record that [`Reading::Known`] has for another, or for nothing.
+    pub fn and_then<S>(self, f: impl FnOnce(R) -> Option<S>) -> Reading<S> {
+        match self {
+            Self::Known(record) => f(record).map_or(Reading::Nothing, Reading::Known),
+            Self::Nothing => Reading::Nothing,
+            Self::Closed => Reading::Closed,
+        }
+    }
+}
+
+impl<R> From<Result<R, Unread>> for Reading<R> {
+    fn from(decoded: Result<R, Unread>) -> Self {
+        match decoded {
+            Ok(record) => Self::Known(record),
+            Err(Unread::Damaged) => Self::Nothing,
+            Err(Unread::Closed) => Self::Closed,
+        }
+    }
 }
 
 /// Packs a record.
-pub(crate) fn encode(record: &Record) -> Vec<u8> {
+pub(crate) fn encode<R: Kind>(record: &R) -> Vec<u8> {
     let mut out = Vec::with_capacity(64);
     out.push(VERSION);
-    put_identity(&mut out, record);
-    put_metadata(&mut out, record);
-    if let Some(parts) = &record.parts {
-        field(&mut out, tag::PARTS, &parts::pack(parts));
-    }
-    let directory = u8::from(record.directory_made) | u8::from(record.directory_object) << 1;
-    if directory != 0 {
-        field(&mut out, tag::DIRECTORY, &[directory]);
-    }
-    if let Some(time) = record.time_ns {
-        field(&mut out, tag::TIME, &time.to_le_bytes());
-    }
-    for (tag, text) in [(tag::KEY, &record.key), (tag::UPLOAD_ID, &record.upload_id)] {
-        if let Some(text) = text {
-            field(&mut out, tag, text.as_bytes());
-        }
-    }
-    if let Some((algorithm, checksum_type)) = record.upload_checksum {
-        let composite = checksum_type == ChecksumType::Composite;
-        field(&mut out, tag::UPLOAD_CHECKSUM, &[algorithm as u8, u8::from(composite)]);
-    }
-    if let Some(size) = record.size_bytes {
-        field(&mut out, tag::SIZE, &varint(size));
-    }
-    if let Some(id) = record.overflow {
-        field(&mut out, tag::OVERFLOW, &id.to_be_bytes());
-    }
-    if let Some(assembly) = record.assembly {
-        field(&mut out, tag::ASSEMBLY, &[assembly]);
-    }
-    if record.sealed {
-        field(&mut out, tag::SEALED, &[]);
-    }
-    if let Some(predecessor) = &record.predecessor {
-        field(&mut out, tag::PREDECESSOR, &pack_predecessor(predecessor));
-    }
-    for (tag, value) in &record.unknown {
+    record.put(&mut out);
+    for (tag, value) in &record.unknown().0 {
         field(&mut out, *tag, value);
     }
     out
 }
 
-fn put_identity(out: &mut Vec<u8>, record: &Record) {
-    if let Some(stamp) = record.stamp {
-        // A time beyond the years 1677 to 2262 can't be told; the record then counts as stale.
-        if let Ok(modified) = i64::try_from(stamp.modified_ns) {
-            field(out, tag::STAMP, &[&modified.to_le_bytes()[..], &varint(stamp.size_bytes)].concat());
-        }
-    }
-    match &record.etag {
-        Some(ETag::Md5(md5)) => field(out, tag::ETAG_MD5, md5),
-        Some(ETag::Multipart { md5, parts }) => {
-            field(out, tag::ETAG_MULTIPART, &[&md5[..], &varint(u64::from(*parts))].concat());
-        }
-        Some(ETag::Opaque(text)) => field(out, tag::ETAG_OPAQUE, text.as_bytes()),
-        None => {}
-    }
-    if let Some(checksum) = &record.checksum {
-        let (algorithm, value) = ([checksum.value.algorithm() as u8], checksum.value.as_bytes());
-        match (checksum.checksum_type, checksum.parts) {
-            (ChecksumType::FullObject, _) => field(out, tag::CHECKSUM, &[&algorithm[..], value].concat()),
-            (ChecksumType::Composite, parts) => {
-                let parts = varint(u64::from(parts.unwrap_or_default()));
-                field(out, tag::CHECKSUM_COMPOSITE, &[&algorithm[..], &parts, value].concat());
-            }
-        }
-    }
+/// True of a record without fields.
+pub(crate) fn is_empty<R: Kind>(record: &R) -> bool {
+    encode(record).len() == 1
 }
 
-fn put_metadata(out: &mut Vec<u8>, record: &Record) {
-    let metadata = &record.metadata;
-    let mut content_type = metadata.content_type.as_deref();
-    if let Some(index) = content_type.and_then(content_types::index) {
-        field(out, tag::CONTENT_TYPE_COMMON, &[index]);
-        content_type = None;
+/// Unpacks a record.
+pub(crate) fn decode<R: Kind>(bytes: &[u8]) -> Result<R, Unread> {
+    let mut record = R::blank();
+    if let Some(parts) = fill(&mut record, bytes)? {
+        record.take_parts(parts.unpack().ok_or(Unread::Damaged)?);
     }
-    for (tag, text) in [
-        (tag::CONTENT_TYPE, content_type),
-        (tag::CONTENT_ENCODING, metadata.content_encoding.as_deref()),
-        (tag::CONTENT_LANGUAGE, metadata.content_language.as_deref()),
-        (tag::CONTENT_DISPOSITION, metadata.content_disposition.as_deref()),
-        (tag::CACHE_CONTROL, metadata.cache_control.as_deref()),
-        (tag::EXPIRES, metadata.expires.as_deref()),
-        (tag::WEBSITE_REDIRECT_LOCATION, metadata.website_redirect_location.as_deref()),
-    ] {
-        if let Some(text) = text {
-            field(out, tag, text.as_bytes());
-        }
-    }
-    if !metadata.user.is_empty() {
-        let mut value = Vec::new();
-        for text in metadata.user.iter().flat_map(|(name, text)| [name, text]) {
-            put_bytes(&mut value, text.as_bytes());
-        }
-        field(out, tag::USER_METADATA, &value);
-    }
-}
-
-fn pack_predecessor(predecessor: &Predecessor) -> Vec<u8> {
-    let Predecessor::Object(identity) = predecessor else { return Vec::new() };
-    let mut out = identity.modified_ns.to_le_bytes().to_vec();
-    out.extend(varint(identity.size_bytes));
-    out.push(u8::from(identity.inode.is_some()));
-    out.extend(identity.inode.map(varint).unwrap_or_default());
-    out.extend(identity.etag.iter().flat_map(|etag| etag.to_string().into_bytes()));
-    out
-}
-
-fn get_predecessor(bytes: &[u8]) -> Option<Predecessor> {
-    if bytes.is_empty() {
-        return Some(Predecessor::Nothing);
-    }
-    let mut value = Input(bytes);
-    let (modified_ns, size_bytes) = (value.i64()?, value.varint()?);
-    let inode = match value.byte()? {
-        0 => None,
-        _ => Some(value.varint()?),
-    };
-    let etag = Some(text(value.0)?).filter(|text| !text.is_empty()).map(|text| ETag::parse(&text));
-    Some(Predecessor::Object(ObjectIdentity { modified_ns, size_bytes, inode, etag }))
-}
-
-fn field(out: &mut Vec<u8>, tag: u8, value: &[u8]) {
-    out.push(tag);
-    put_bytes(out, value);
-}
-
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend(varint(bytes.len() as u64));
-    out.extend_from_slice(bytes);
-}
-
-/// Unpacks a record; `None` if it is of another version or damaged.
-pub(crate) fn decode(bytes: &[u8]) -> Option<Record> {
-    let (mut record, parts) = parse(bytes)?;
-    if let Some(parts) = parts {
-        record.parts = Some(parts.unpack()?);
-    }
-    Some(record)
+    Ok(record)
 }
 
 /// [`decode`] without the list of parts, which may be by far the most of it.
-pub(crate) fn decode_brief(bytes: &[u8]) -> Option<Record> {
-    parse(bytes).map(|(record, _)| record)
-}
-
-/// True for the record of a version that this program does not know.
-pub(crate) fn is_newer(bytes: &[u8]) -> bool {
-    bytes.first().is_some_and(|version| *version > VERSION)
+pub(crate) fn decode_brief<R: Kind>(bytes: &[u8]) -> Result<R, Unread> {
+    let mut record = R::blank();
+    fill(&mut record, bytes)?;
+    Ok(record)
 }
 
 /// There are more parts than are to be unpacked.
@@ -232,116 +117,148 @@ pub(crate) fn is_newer(bytes: &[u8]) -> bool {
 pub(super) struct TooManyParts;
 
 /// [`decode`] for a thread that must not be held up.
-pub(super) fn decode_at_once(bytes: &[u8], parts_max: usize) -> Result<Option<Record>, TooManyParts> {
-    let Some((mut record, parts)) = parse(bytes) else { return Ok(None) };
-    if let Some(parts) = parts {
-        if parts.count > parts_max {
-            return Err(TooManyParts);
-        }
-        record.parts = parts.unpack();
+pub(super) fn decode_at_once<R: Kind>(bytes: &[u8], parts_max: usize) -> Result<Reading<R>, TooManyParts> {
+    let mut record = R::blank();
+    match fill(&mut record, bytes) {
+        Ok(None) => {}
+        Ok(Some(parts)) if parts.count > parts_max => return Err(TooManyParts),
+        Ok(Some(parts)) => match parts.unpack() {
+            Some(parts) => record.take_parts(parts),
+            None => return Ok(Reading::Nothing),
+        },
+        Err(unread) => return Ok(Err(unread).into()),
     }
-    Ok(Some(record))
+    Ok(Reading::Known(record))
 }
 
-/// Unpacks all but the parts, which are only looked through.
-fn parse(bytes: &[u8]) -> Option<(Record, Option<Packed<'_>>)> {
-    let mut input = Input(bytes);
-    if input.byte()? != VERSION {
-        return None;
-    }
-    let (mut record, mut parts) = (Record::default(), None);
-    let (mut met, mut rest_bytes) = ([false; 256], 0);
-    while !input.0.is_empty() {
-        let tag = input.byte()?;
-        if std::mem::replace(&mut met[usize::from(tag)], true) {
-            return None;
-        }
-        let value = input.bytes()?;
-        if tag == tag::PARTS {
-            parts = Some(Packed::new(value).filter(|_| value.len() <= RECORD_PARTS_BYTES_MAX)?);
+/// Unpacks all but the parts, which are only looked through. In place: most of what decoding takes
+/// would be moving the record.
+fn fill<'b, R: Kind>(record: &mut R, bytes: &'b [u8]) -> Result<Option<Packed<'b>>, Unread> {
+    let (mut parts, mut rest_bytes) = (None, 0);
+    for field in Fields::of(bytes)? {
+        let (tag, value) = field?;
+        if tag == tag::PARTS && R::HAS_PARTS {
+            let list = Packed::new(value).filter(|_| value.len() <= RECORD_PARTS_BYTES_MAX);
+            parts = Some(list.ok_or(Unread::Damaged)?);
             continue;
         }
         rest_bytes += value.len();
         if rest_bytes > RECORD_REST_BYTES_MAX {
-            return None;
+            return Err(Unread::Damaged);
         }
-        get_field(&mut record, tag, value)?;
+        if record.take(tag, value).ok_or(Unread::Damaged)? == Taken::No {
+            record.unknown_mut().0.push((tag, value.into()));
+        }
     }
-    let adds_up = match (&parts, record.stamp) {
+    let adds_up = match (&parts, record.stamp()) {
         (Some(parts), Some(stamp)) => parts.total_bytes == stamp.size_bytes,
         _ => true,
     };
-    (adds_up && fits(&record.metadata)).then_some((record, parts))
+    if adds_up && record.is_within_limits() { Ok(parts) } else { Err(Unread::Damaged) }
 }
 
-fn get_field(record: &mut Record, tag: u8, bytes: &[u8]) -> Option<()> {
-    let mut value = Input(bytes);
-    let metadata = &mut record.metadata;
-    match tag {
-        tag::STAMP => {
-            let modified_ns = i128::from(value.i64()?);
-            record.stamp = Some(Stamp { size_bytes: value.varint()?, modified_ns });
+/// The fields of a record, whatever its kind.
+struct Fields<'b> {
+    input: Input<'b>,
+    /// A bit for each tag.
+    met: [u64; 4],
+}
+
+impl<'b> Fields<'b> {
+    fn of(bytes: &'b [u8]) -> Result<Self, Unread> {
+        match bytes.split_first() {
+            Some((&VERSION, fields)) => Ok(Self { input: Input(fields), met: [0; 4] }),
+            Some((version, _)) if *version > VERSION => Err(Unread::Closed),
+            _ => Err(Unread::Damaged),
         }
-        tag::ETAG_MD5 => record.etag = Some(ETag::Md5(bytes.try_into().ok()?)),
-        tag::ETAG_MULTIPART => {
-            let md5 = value.take(16)?.try_into().ok()?;
-            record.etag = Some(ETag::Multipart { md5, parts: value.varint()?.try_into().ok()? });
+    }
+
+    /// The next field; `None` if it is damaged, or of a tag that was met.
+    fn read(&mut self) -> Option<(u8, &'b [u8])> {
+        let tag = self.input.byte()?;
+        let (bits, bit) = (&mut self.met[usize::from(tag >> 6)], 1 << (tag & 63));
+        if *bits & bit != 0 {
+            return None;
         }
-        tag::ETAG_OPAQUE => {
-            record.etag = Some(Some(ETag::Opaque(text(bytes)?.into())).filter(is_etag)?);
-        }
-        tag::CHECKSUM => {
-            let algorithm = ChecksumAlgorithm::from_u8(value.byte()?)?;
-            record.checksum = Some(Checksum::full_object(ChecksumValue::new(algorithm, value.0)?));
-        }
-        tag::CHECKSUM_COMPOSITE => {
-            let algorithm = ChecksumAlgorithm::from_u8(value.byte()?)?;
-            let parts = value.varint()?.try_into().ok()?;
-            record.checksum = Some(Checksum::composite(ChecksumValue::new(algorithm, value.0)?, parts));
-        }
-        tag::CONTENT_TYPE_COMMON => {
-            metadata.content_type = Some(content_types::name(value.byte()?)?.to_owned());
-        }
-        tag::CONTENT_TYPE => metadata.content_type = Some(text(bytes)?),
-        tag::CONTENT_ENCODING => metadata.content_encoding = Some(text(bytes)?),
-        tag::CONTENT_LANGUAGE => metadata.content_language = Some(text(bytes)?),
-        tag::CONTENT_DISPOSITION => metadata.content_disposition = Some(text(bytes)?),
-        tag::CACHE_CONTROL => metadata.cache_control = Some(text(bytes)?),
-        tag::EXPIRES => metadata.expires = Some(text(bytes)?),
-        tag::WEBSITE_REDIRECT_LOCATION => metadata.website_redirect_location = Some(text(bytes)?),
-        tag::USER_METADATA => {
-            while !value.0.is_empty() {
-                if metadata.user.len() == METADATA_ENTRIES_MAX {
-                    return None;
-                }
-                metadata.user.push((text(value.bytes()?)?, text(value.bytes()?)?));
+        *bits |= bit;
+        Some((tag, self.input.bytes()?))
+    }
+
+    /// The value of one field, if it is there and all others are well-formed.
+    fn find(self, wanted: u8) -> Result<Option<&'b [u8]>, Unread> {
+        let mut found = None;
+        for field in self {
+            let (tag, value) = field?;
+            if tag == wanted {
+                found = Some(value);
             }
         }
-        tag::DIRECTORY => {
-            let bits = value.byte()?;
-            (record.directory_made, record.directory_object) = (bits & 1 != 0, bits & 2 != 0);
-        }
-        tag::TIME => record.time_ns = Some(value.i64()?),
-        tag::KEY => record.key = Some(text(bytes)?),
-        tag::UPLOAD_ID => record.upload_id = Some(text(bytes)?),
-        tag::UPLOAD_CHECKSUM => {
-            let algorithm = ChecksumAlgorithm::from_u8(value.byte()?)?;
-            let composite = value.byte()? != 0;
-            let checksum_type = if composite { ChecksumType::Composite } else { ChecksumType::FullObject };
-            record.upload_checksum = Some((algorithm, checksum_type));
-        }
-        tag::SIZE => record.size_bytes = Some(value.varint()?),
-        tag::OVERFLOW => record.overflow = Some(u128::from_be_bytes(bytes.try_into().ok()?)),
-        tag::ASSEMBLY => record.assembly = Some(value.byte()?),
-        tag::SEALED => record.sealed = true,
-        tag::PREDECESSOR => record.predecessor = Some(get_predecessor(bytes)?),
-        _ => record.unknown.push((tag, bytes.into())),
+        Ok(found)
     }
-    Some(())
 }
 
-fn text(bytes: &[u8]) -> Option<String> {
-    String::from_utf8(bytes.to_vec()).ok()
+impl<'b> Iterator for Fields<'b> {
+    type Item = Result<(u8, &'b [u8]), Unread>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.input.0.is_empty() {
+            return None;
+        }
+        Some(self.read().ok_or(Unread::Damaged))
+    }
+}
+
+/// A record as it is to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Encoded(pub Vec<u8>);
+
+impl Encoded {
+    /// Packs it.
+    pub fn of<R: Kind>(record: &R) -> Self {
+        Self(encode(record))
+    }
+
+    /// With the stamp of another file.
+    pub fn with_stamp(&self, stamp: Stamp) -> Result<Self, Unread> {
+        replaced(&self.0, tag::STAMP, pack_stamp(stamp).as_deref()).map(Self)
+    }
+}
+
+/// The stamp in a record of any kind.
+pub(crate) fn stamp_of(bytes: &[u8]) -> Result<Option<Stamp>, Unread> {
+    let value = Fields::of(bytes)?.find(tag::STAMP)?;
+    value.map(|value| get_stamp(value).ok_or(Unread::Damaged)).transpose()
+}
+
+/// The path in an overflow file, of the file or directory whose record it is.
+pub(crate) fn path_of(bytes: &[u8]) -> Result<Option<String>, Unread> {
+    let value = Fields::of(bytes)?.find(tag::KEY)?;
+    value.map(|value| text(value).ok_or(Unread::Damaged)).transpose()
+}
+
+/// What an overflow file has for the file or directory at a path; what is read of it without one.
+pub(crate) fn with_path(bytes: &[u8], path: Option<&str>) -> Result<Encoded, Unread> {
+    replaced(bytes, tag::KEY, path.map(str::as_bytes)).map(Encoded)
+}
+
+/// A record with another value for a field, which stands before those with higher tags. All others
+/// are as they were, understood or not.
+fn replaced(bytes: &[u8], wanted: u8, value: Option<&[u8]>) -> Result<Vec<u8>, Unread> {
+    let mut value = value;
+    let mut out = vec![VERSION];
+    for field_of_old in Fields::of(bytes)? {
+        let (tag, old) = field_of_old?;
+        if let Some(value) = value.take_if(|_| tag >= wanted) {
+            field(&mut out, wanted, value);
+        }
+        if tag != wanted {
+            field(&mut out, tag, old);
+        }
+    }
+    if let Some(value) = value {
+        field(&mut out, wanted, value);
+    }
+    Ok(out)
 }
 
 #[cfg(test)]

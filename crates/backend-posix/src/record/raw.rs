@@ -1,12 +1,12 @@
 //! A record as it is stored, for the tools: they must not take one that they can't understand for
 //! none.
 
-use super::codec;
-use super::fields::Record;
+use super::codec::{self, Unread};
+use super::kind::Kind;
 
 /// A record as it is stored, wherever that is.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Raw {
+pub(crate) enum Raw<R> {
     /// There is none.
     Absent,
     /// It is of a newer version, and not to be touched.
@@ -14,16 +14,16 @@ pub(crate) enum Raw {
     /// It can't be read.
     Damaged(Vec<u8>),
     /// It can.
-    Known(Vec<u8>, Box<Record>),
+    Known(Vec<u8>, Box<R>),
 }
 
-impl Raw {
+impl<R: Kind> Raw<R> {
     /// Tells by the bytes of a record.
     pub fn of(bytes: Vec<u8>) -> Self {
         match codec::decode(&bytes) {
-            Some(record) => Self::Known(bytes, Box::new(record)),
-            None if codec::is_newer(&bytes) => Self::Newer(bytes),
-            None => Self::Damaged(bytes),
+            Ok(record) => Self::Known(bytes, Box::new(record)),
+            Err(Unread::Closed) => Self::Newer(bytes),
+            Err(Unread::Damaged) => Self::Damaged(bytes),
         }
     }
 
@@ -36,7 +36,7 @@ impl Raw {
     }
 
     /// The record, if it can be read.
-    pub fn record(self) -> Option<Record> {
+    pub fn record(self) -> Option<R> {
         match self {
             Self::Known(_, record) => Some(*record),
             Self::Absent | Self::Newer(_) | Self::Damaged(_) => None,
@@ -44,7 +44,7 @@ impl Raw {
     }
 }
 
-impl From<Option<Vec<u8>>> for Raw {
+impl<R: Kind> From<Option<Vec<u8>>> for Raw<R> {
     fn from(bytes: Option<Vec<u8>>) -> Self {
         bytes.map_or(Self::Absent, Self::of)
     }

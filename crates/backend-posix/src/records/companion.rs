@@ -14,7 +14,7 @@ use crate::error::{Fail, Io, Op};
 use crate::fs::files;
 use crate::layout::keymap::{SELF, join};
 use crate::layout::overflow::{OVERFLOW, OverflowId, companion_name};
-use crate::record::{self, Record};
+use crate::record::{self, Divided, Encoded, Kind, Reading, Unread};
 use crate::tree::bucket::Bucket;
 
 /// The whole of a record that does not fit its attribute, to be kept in a file.
@@ -22,24 +22,14 @@ use crate::tree::bucket::Bucket;
 pub(crate) struct Companion {
     /// Its name.
     pub id: OverflowId,
-    record: Record,
+    record: Encoded,
 }
 
-/// What of a record its attribute takes, and the companion that must be there first.
-pub(super) fn split(record: &Record) -> (Record, Companion) {
+/// What of a record its attribute takes, and the companion that must be there first; `None` for one
+/// of a kind that is never so large.
+pub(super) fn split<R: Kind>(record: &R, encoded: Encoded) -> Option<(R, Companion)> {
     let id = unique::id();
-    let short = Record {
-        stamp: record.stamp,
-        etag: record.etag.clone(),
-        checksum: record.checksum,
-        directory_made: record.directory_made,
-        directory_object: record.directory_object,
-        time_ns: record.time_ns,
-        upload_id: record.upload_id.clone(),
-        overflow: Some(id),
-        ..Record::default()
-    };
-    (short, Companion { id, record: record.clone() })
+    Some((record.shortened(id)?, Companion { id, record: encoded }))
 }
 
 /// Puts a companion in its place, on disk before it returns if the durability level says so, and
@@ -48,9 +38,11 @@ pub(super) fn split(record: &Record) -> (Record, Companion) {
 pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: &str) -> Result<(), Fail> {
     let durability = bucket.store.options.durability;
     let directory = bucket.own_directory(OVERFLOW)?;
-    let record = Record { key: Some(path.to_owned()), ..companion.record.clone() };
+    let record = record::with_path(&companion.record.0, Some(path))
+        .map_err(|_| Errno::INVAL)
+        .attempt("write a companion")?;
     let name = companion_name(companion.id);
-    bucket.write_own(&directory, &name, &record::to_bytes(&record), durability.syncs_data())?;
+    bucket.write_own(&directory, &name, &record.0, durability.syncs_data())?;
     let synced = bucket.store.sync_names(&directory);
     if synced.is_err() {
         remove_companion(bucket, Some(companion.id));
@@ -66,7 +58,7 @@ pub(crate) fn read(bucket: &Bucket<'_>, id: OverflowId) -> Io<Vec<u8>> {
 /// The path of the file or directory that a companion was written for.
 pub(crate) fn companion_owner(bucket: &Bucket<'_>, id: OverflowId) -> Io<Option<String>> {
     match read(bucket, id) {
-        Ok(bytes) => Ok(record::from_bytes(&bytes).and_then(|record| record.key)),
+        Ok(bytes) => Ok(record::path_of(&bytes).ok().flatten()),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno),
     }
@@ -75,14 +67,13 @@ pub(crate) fn companion_owner(bucket: &Bucket<'_>, id: OverflowId) -> Io<Option<
 /// Notes in a companion that its object was moved to `path`.
 pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) -> Result<(), Fail> {
     let bytes = read(bucket, id).attempt("read a companion")?;
-    let Some(record) = record::from_bytes(&bytes) else { return Ok(()) };
-    let record = Record { key: Some(path.to_owned()), ..record };
+    let Ok(record) = record::with_path(&bytes, Some(path)) else { return Ok(()) };
     let directory = bucket.own_directory(OVERFLOW)?;
     // A leftover of this name is no companion's, and goes with the next sweep.
     let old = companion_name(id);
     let new = format!("{old},{}", unique::name());
     let sync = bucket.store.options.durability.syncs_data();
-    bucket.write_own(&directory, &new, &record::to_bytes(&record), sync)?;
+    bucket.write_own(&directory, &new, &record.0, sync)?;
     rustix::fs::renameat(&directory, &*new, &directory, &*old).attempt("replace a companion")
 }
 
@@ -108,18 +99,15 @@ pub(crate) fn remove_companion(bucket: &Bucket<'_>, id: Option<OverflowId>) {
     }
 }
 
-/// The whole of a record that was read from an attribute; `None` if its companion is missing.
-pub(crate) fn complete(bucket: &Bucket<'_>, record: Record) -> Io<Option<Record>> {
-    let Some(id) = record.overflow else { return Ok(Some(record)) };
+/// The whole of a record that was read from an attribute; nothing if its companion is missing.
+pub(crate) fn complete<R: Divided + Clone>(bucket: &Bucket<'_>, record: &R) -> Io<Reading<R>> {
+    let Some(id) = record.overflow() else { return Ok(Reading::Known(record.clone())) };
     let bytes = match read(bucket, id) {
         Ok(bytes) => bytes,
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Reading::Nothing),
         Err(errno) => return Err(errno),
     };
-    if record::is_newer(&bytes) {
-        return Ok(Some(Record::of_newer()));
-    }
-    let whole =
-        record::from_bytes(&bytes).filter(|whole| whole.stamp == record.stamp && whole.etag == record.etag);
-    Ok(whole.map(|whole| Record { overflow: Some(id), key: None, ..whole }))
+    let whole: Result<R, Unread> =
+        record::with_path(&bytes, None).and_then(|whole| record::from_bytes(&whole.0));
+    Ok(Reading::from(whole).and_then(|whole| R::rejoined(whole, record)))
 }

@@ -12,36 +12,46 @@ use crate::error::{Fail, Io, Op};
 use crate::fs::file_info;
 use crate::layout::keymap::join;
 use crate::layout::records::OF_DIRECTORY;
-use crate::record::{Raw, Record, attribute};
+use crate::record::{self, Encoded, Kind, OfFile, Raw, Reading, attribute};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
 /// The record of a name in a directory (one name, no path), without opening the file, and without
 /// its parts. An error (NOENT) if there is no file.
-pub(crate) fn read(store: &Store, directory: impl AsFd, name: &str) -> Io<Option<Record>> {
+pub(crate) fn read<R: Kind>(store: &Store, directory: impl AsFd, name: &str) -> Io<Reading<R>> {
     if !store.sidecars() {
         return attribute::read(directory, name);
     }
     let info = file_info::at(&directory, name)?;
     if !info.is_file() {
-        return Ok(None);
+        return Ok(Reading::Nothing);
     }
     let identity = store.identity(&directory, &info);
-    Ok(Sidecar::read(directory, name)?.and_then(|sidecar| sidecar.brief(Some(identity))))
+    Ok(Sidecar::read(directory, name)?.map_or(Reading::Nothing, |sidecar| sidecar.brief(Some(identity))))
 }
 
-/// The record of an open file that has this name. `None` where there is none, or a damaged one.
-pub(crate) fn of(store: &Store, directory: impl AsFd, path: &str, file: impl AsFd) -> Io<Option<Record>> {
+/// The record of an open file that has this name.
+pub(crate) fn of<R: Kind>(
+    store: &Store,
+    directory: impl AsFd,
+    path: &str,
+    file: impl AsFd,
+) -> Io<Reading<R>> {
     if !store.sidecars() {
         return attribute::peek(file);
     }
-    let Some(sidecar) = Sidecar::read(directory, path)? else { return Ok(None) };
+    let Some(sidecar) = Sidecar::read(directory, path)? else { return Ok(Reading::Nothing) };
     let info = file_info::of(&file)?;
     Ok(sidecar.record(Some(store.identity(file, &info))))
 }
 
 /// [`of`], as it is.
-pub(crate) fn raw_of(store: &Store, directory: impl AsFd, path: &str, file: impl AsFd) -> Io<Raw> {
+pub(crate) fn raw_of<R: Kind>(
+    store: &Store,
+    directory: impl AsFd,
+    path: &str,
+    file: impl AsFd,
+) -> Io<Raw<R>> {
     if !store.sidecars() {
         return attribute::raw(file).map(Raw::from);
     }
@@ -50,17 +60,17 @@ pub(crate) fn raw_of(store: &Store, directory: impl AsFd, path: &str, file: impl
     Ok(sidecar.raw(Some(store.identity(file, &info))))
 }
 
-/// The record of an open directory. `None` where there is none, or a damaged one.
-pub(crate) fn of_directory(store: &Store, directory: impl AsFd) -> Io<Option<Record>> {
+/// The record of an open directory.
+pub(crate) fn of_directory<R: Kind>(store: &Store, directory: impl AsFd) -> Io<Reading<R>> {
     if store.sidecars() {
-        Ok(Sidecar::read(directory, OF_DIRECTORY)?.and_then(|sidecar| sidecar.record(None)))
+        Ok(Sidecar::read(directory, OF_DIRECTORY)?.map_or(Reading::Nothing, |sidecar| sidecar.record(None)))
     } else {
         attribute::peek(directory)
     }
 }
 
 /// [`of_directory`], as it is.
-pub(crate) fn raw_of_directory(store: &Store, directory: impl AsFd) -> Io<Raw> {
+pub(crate) fn raw_of_directory<R: Kind>(store: &Store, directory: impl AsFd) -> Io<Raw<R>> {
     if !store.sidecars() {
         return attribute::raw(directory).map(Raw::from);
     }
@@ -68,41 +78,44 @@ pub(crate) fn raw_of_directory(store: &Store, directory: impl AsFd) -> Io<Raw> {
 }
 
 /// Gives a file that has its name already its record; the caller holds the key's lock.
-pub(crate) fn put(
+pub(crate) fn put<R: Kind>(
     bucket: &Bucket<'_>,
     directory: &Directory,
     name: &str,
     file: impl AsFd,
-    record: &Record,
+    record: &R,
 ) -> Result<(), Fail> {
     if bucket.store.sidecars() {
         let info = file_info::of(&file).attempt("stat a file")?;
         let inode = bucket.store.identity(file, &info).inode;
-        return sidecar::write(bucket, directory, name, (record, inode), None);
+        return sidecar::write(bucket, directory, name, (&record::to_bytes(record), inode), None);
     }
     put_attribute(bucket, &join(&directory.path, name), file, record)
 }
 
 /// Gives a directory its record, an empty one being none; the caller holds the directory's lock.
-pub(crate) fn put_of_directory(
+pub(crate) fn put_of_directory<R: Kind>(
     bucket: &Bucket<'_>,
     directory: &Directory,
-    record: &Record,
+    record: &R,
 ) -> Result<(), Fail> {
     if bucket.store.sidecars() {
         return sidecar::write_of_directory(bucket, directory, record);
     }
-    if *record == Record::default() {
+    if record::is_empty(record) {
         return attribute::remove(directory).attempt("remove a record");
     }
     put_attribute(bucket, &directory.path, directory, record)
 }
 
-fn put_attribute(bucket: &Bucket<'_>, path: &str, file: impl AsFd, record: &Record) -> Result<(), Fail> {
-    if attribute::set(&file, record).attempt("write a record")? {
+fn put_attribute<R: Kind>(bucket: &Bucket<'_>, path: &str, file: impl AsFd, record: &R) -> Result<(), Fail> {
+    let encoded = Encoded::of(record);
+    if attribute::set(&file, &encoded).attempt("write a record")? {
         return Ok(());
     }
-    let (short, companion) = split(record);
+    let Some((short, companion)) = split(record, encoded) else {
+        return attribute::set_small(file, record).attempt("write a record");
+    };
     write_companion(bucket, &companion, path)?;
     let written = attribute::set_small(file, &short);
     if written.is_err() {
@@ -112,7 +125,7 @@ fn put_attribute(bucket: &Bucket<'_>, path: &str, file: impl AsFd, record: &Reco
 }
 
 /// Gives a directory a record if it has none.
-pub(crate) fn mark(bucket: &Bucket<'_>, directory: impl AsFd, record: &Record) -> Result<(), Fail> {
+pub(crate) fn mark<R: Kind>(bucket: &Bucket<'_>, directory: impl AsFd, record: &R) -> Result<(), Fail> {
     if !bucket.store.sidecars() {
         return attribute::mark(directory, record).attempt("mark a directory");
     }
@@ -153,20 +166,23 @@ pub(crate) fn clear(store: &Store, directory: impl AsFd) -> Io<()> {
 #[derive(Debug)]
 pub(crate) enum Rest {
     /// What does not fit its attribute.
-    Companion(Box<Companion>),
+    Companion(Companion),
     /// All of it.
-    Sidecar(Box<Record>),
+    Sidecar(Encoded),
 }
 
 /// Gives a staged file as much of its record as can be.
-pub(crate) fn put_staged(store: &Store, file: impl AsFd, record: Record) -> Io<Option<Rest>> {
+pub(crate) fn put_staged<R: OfFile>(store: &Store, file: impl AsFd, record: &R) -> Io<Option<Rest>> {
+    let encoded = Encoded::of(record);
     if store.sidecars() {
-        return Ok(Some(Rest::Sidecar(Box::new(record))));
+        return Ok(Some(Rest::Sidecar(encoded)));
     }
-    if attribute::set(&file, &record)? {
+    if attribute::set(&file, &encoded)? {
         return Ok(None);
     }
-    let (short, companion) = split(&record);
+    let Some((short, companion)) = split(record, encoded) else {
+        return attribute::set_small(file, record).map(|()| None);
+    };
     attribute::set_small(file, &short)?;
-    Ok(Some(Rest::Companion(Box::new(companion))))
+    Ok(Some(Rest::Companion(companion)))
 }

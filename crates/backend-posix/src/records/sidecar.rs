@@ -34,7 +34,7 @@ use crate::layout::keymap::{self, RECORDS, join};
 use crate::layout::records::OF_DIRECTORY;
 use crate::layout::scattered::scattered_name;
 use crate::limits::OWN_FILE_BYTES_MAX;
-use crate::record::{self, Raw, Record};
+use crate::record::{self, DirectoryRecord, Kind, ObjectRecord, Raw, Reading, Unread};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::tree::{made, ours, trust};
@@ -151,8 +151,14 @@ impl Sidecar {
             result => result?,
         };
         let Some(sidecar) = Self::read_in(folder, name, &info)? else { return Ok(false) };
-        Ok(sidecar.is_whole()
-            && sidecar.entries().all(|entry| record::from_bytes_brief(entry.record).is_some()))
+        let is_read = |entry: Entry<'_>| {
+            if name == OF_DIRECTORY {
+                record::from_bytes_brief::<DirectoryRecord>(entry.record).is_ok()
+            } else {
+                record::from_bytes_brief::<ObjectRecord>(entry.record).is_ok()
+            }
+        };
+        Ok(sidecar.is_whole() && sidecar.entries().all(is_read))
     }
 
     /// What a file in a folder of records holds; `None` of what is none, or larger than a sidecar
@@ -195,14 +201,12 @@ impl Sidecar {
         self.entries().find(|entry| {
             let told = |inode| original && inode != 0;
             let another = told(entry.inode) && told(file.inode) && entry.inode != file.inode;
-            !another
-                && record::from_bytes_brief(entry.record)
-                    .is_some_and(|record| record.stamp == Some(file.stamp))
+            !another && record::stamp_of(entry.record) == Ok(Some(file.stamp))
         })
     }
 
     /// The record of this file, or else the newest, as it is.
-    pub fn raw(&self, file: Option<FileIdentity>) -> Raw {
+    pub fn raw<R: Kind>(&self, file: Option<FileIdentity>) -> Raw<R> {
         if let Some(entry) = self.of(file) {
             return Raw::of(entry.record.to_vec());
         }
@@ -221,36 +225,41 @@ impl Sidecar {
     /// True if something in it is of a newer version. That may be of any file.
     fn has_newer(&self) -> bool {
         self.bytes.first().is_some_and(|version| *version > VERSION)
-            || self.entries().any(|entry| record::is_newer(entry.record))
+            || self.entries().any(|entry| record::stamp_of(entry.record) == Err(Unread::Closed))
     }
 
-    /// The record of this file, or else the newest. `None` if it is damaged.
-    pub fn record(&self, file: Option<FileIdentity>) -> Option<Record> {
+    /// The record of this file, or else the newest.
+    pub fn record<R: Kind>(&self, file: Option<FileIdentity>) -> Reading<R> {
         self.find(file, record::from_bytes)
     }
 
     /// [`Sidecar::record`] without the parts.
-    pub fn brief(&self, file: Option<FileIdentity>) -> Option<Record> {
+    pub fn brief<R: Kind>(&self, file: Option<FileIdentity>) -> Reading<R> {
         self.find(file, record::from_bytes_brief)
     }
 
-    fn find(&self, file: Option<FileIdentity>, decode: impl Fn(&[u8]) -> Option<Record>) -> Option<Record> {
-        match self.of(file) {
-            Some(entry) => decode(entry.record),
-            None if self.has_newer() => Some(Record::of_newer()),
-            None => self
-                .entries()
-                .next()
-                .and_then(|entry| decode(entry.record))
-                .map(|record| of_another(record, file)),
+    fn find<R: Kind>(
+        &self,
+        file: Option<FileIdentity>,
+        decode: impl Fn(&[u8]) -> Result<R, Unread>,
+    ) -> Reading<R> {
+        if let Some(entry) = self.of(file) {
+            return decode(entry.record).into();
         }
+        if self.has_newer() {
+            return Reading::Closed;
+        }
+        let newest = self.entries().next().map_or(Err(Unread::Damaged), |entry| decode(entry.record));
+        newest.map(|record| of_another(record, file)).into()
     }
 }
 
 /// A record that is none of this file's, though it may have its stamp.
-fn of_another(record: Record, file: Option<FileIdentity>) -> Record {
-    let stamp = record.stamp.filter(|stamp| file.is_none_or(|file| file.stamp != *stamp));
-    Record { stamp, ..record }
+fn of_another<R: Kind>(mut record: R, file: Option<FileIdentity>) -> R {
+    if file.is_some_and(|file| record.stamp() == Some(file.stamp)) {
+        record.clear_stamp();
+    }
+    record
 }
 
 /// Writes the sidecar of `name` in `directory`: with the record that is to come, of the file with
@@ -260,7 +269,7 @@ pub(crate) fn write(
     bucket: &Bucket<'_>,
     directory: impl AsFd,
     name: &str,
-    (record, inode): (&Record, u64),
+    (record, inode): (&[u8], u64),
     current: Option<FileIdentity>,
 ) -> Result<(), Fail> {
     let old = match current {
@@ -270,21 +279,20 @@ pub(crate) fn write(
     let old = old.as_ref().zip(current).and_then(|(old, current)| {
         old.of(Some(current)).map(|entry| Entry { inode: current.inode, ..entry })
     });
-    let record = record::to_bytes(record);
-    let new = Entry { inode, record: &record };
+    let new = Entry { inode, record };
     replace(bucket, directory, name, |own| Sidecar::pack(own, [new].into_iter().chain(old)))
 }
 
 /// The same for a directory's own record.
-pub(super) fn write_of_directory(
+pub(super) fn write_of_directory<R: Kind>(
     bucket: &Bucket<'_>,
     directory: impl AsFd,
-    record: &Record,
+    record: &R,
 ) -> Result<(), Fail> {
-    if *record == Record::default() {
+    if record::is_empty(record) {
         return remove(bucket.store, directory, OF_DIRECTORY).attempt("remove a record");
     }
-    write(bucket, directory, OF_DIRECTORY, (record, 0), None)
+    write(bucket, directory, OF_DIRECTORY, (&record::to_bytes(record), 0), None)
 }
 
 /// Removes the sidecar of a file that is gone. Only under the lock of the file's key. EPERM if what

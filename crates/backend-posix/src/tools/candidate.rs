@@ -23,7 +23,7 @@ use crate::error::{Fail, Op, leads_nowhere, retrying};
 use crate::fs::file_info::{self, FileInfo};
 use crate::fs::{files, resolve};
 use crate::limits::TIMES_SETTLE_REMOTE;
-use crate::record::{Raw, Record};
+use crate::record::{ObjectRecord, OfFile, Raw};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::write::key_lock;
@@ -93,8 +93,8 @@ impl<'b> Candidate<'b> {
 
     /// Gives the file its record, if it is as it was when it was last looked at; false if it is
     /// not, or may be about to be.
-    pub fn adopt(&self, record: &Record) -> Result<bool> {
-        let record = Record { stamp: Some(self.info.stamp), ..record.clone() };
+    pub fn adopt(&self, mut record: ObjectRecord) -> Result<bool> {
+        record.set_stamp(self.info.stamp);
         // Bytes that a power cut could still take must not be vouched for.
         rustix::fs::fdatasync(&self.file).op("sync a file")?;
         let mut quiet = !self.written;
@@ -109,7 +109,7 @@ impl<'b> Candidate<'b> {
     }
 
     /// Its record, as it is.
-    pub fn raw_record(&self) -> Result<Raw> {
+    pub fn raw_record(&self) -> Result<Raw<ObjectRecord>> {
         let raw = records::raw_of(self.bucket.store, &self.directory, &self.name, &self.file);
         raw.op("read a record")
     }

@@ -17,7 +17,7 @@ use crate::fs::file_info::{self, FileInfo, FileStamp};
 use crate::fs::resolve::{self, PLACE, READ};
 use crate::layout::keymap::{self, DIRECTORY_DATA, SELF};
 use crate::layout::overflow::{self, OverflowId};
-use crate::record::{self, Raw, Record};
+use crate::record::{self, DirectoryRecord, Divided, ObjectRecord, Raw};
 use crate::records;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
@@ -239,55 +239,69 @@ fn fill(
     located: Option<&Located>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let in_bucket = located.filter(|at| at.bucket.is_some());
-    let (raw, sidecar) = raw_record(inspection, file, located)?;
-    inspection.versitygw = raw == Raw::Absent && Attributes::read(&Source::File(file.as_fd()))?.is_some();
-    let stored_bytes = raw.bytes().map(<[u8]>::len);
-    let newer = matches!(raw, Raw::Newer(_));
-    let mut decoded = raw.record();
-    if let Some(bytes) = stored_bytes {
-        inspection.record = Some(StoredRecord {
-            bytes,
-            sidecar,
-            stamp: decoded.as_ref().and_then(|record| record.stamp),
-            companion: None,
-        });
+    if inspection.kind == Kind::Directory {
+        let record = stored::<DirectoryRecord>(inspection, file, located)?;
+        inspection.standing = standing_of_directory(&record, located);
+        inspection.attributes = record.record().and_then(|record| record.attributes());
+    } else {
+        let record = stored::<ObjectRecord>(inspection, file, located)?;
+        inspection.standing = standing(inspection, &record);
+        let record = record.record();
+        inspection.upload_id = record.as_ref().and_then(|record| record.upload_id.clone());
+        let name = inspection.path.to_string_lossy();
+        let key = inspection.key.as_deref().unwrap_or(&name);
+        inspection.attributes = Some(foreign::attributes_of(file, record, &info, key, Peer::Metadata));
     }
-    if let Some(id) = decoded.as_ref().and_then(|record| record.overflow) {
-        let (companion, whole) = companion(in_bucket, id, decoded.as_ref())?;
-        if let Some(stored) = &mut inspection.record {
-            stored.companion = Some(companion);
-        }
-        decoded = whole.or(decoded);
-    }
-    inspection.standing = standing(inspection, decoded.as_ref(), stored_bytes.is_some(), newer, located);
-    inspection.upload_id = decoded.as_ref().and_then(|record| record.upload_id.clone());
     if located.is_none() {
         // A record that came along with a moved file is still shown as what it is.
-        inspection.standing = Standing::InNoTree;
+        (inspection.standing, inspection.attributes) = (Standing::InNoTree, None);
         return Ok(());
     }
     let hidden = in_bucket.and_then(|at| keymap::hidden_because(&at.path));
     let own = |at: &Located| at.path.split('/').any(keymap::is_of_file_system);
     if let Some(why) = hidden.filter(|_| inspection.kind == Kind::File || located.is_some_and(own)) {
-        (inspection.key, inspection.standing) = (None, Standing::NotShown(why));
-        return Ok(());
+        (inspection.key, inspection.attributes) = (None, None);
+        inspection.standing = Standing::NotShown(why);
     }
-    inspection.attributes = if inspection.kind == Kind::Directory {
-        decoded.as_ref().and_then(Record::directory_attributes)
-    } else {
-        let name = inspection.path.to_string_lossy();
-        let key = inspection.key.as_deref().unwrap_or(&name);
-        Some(foreign::attributes_of(file, decoded, &info, key, Peer::Metadata))
-    };
     Ok(())
 }
 
+/// What is kept as a record, and with its companion if that is there. Notes how it is kept.
+fn stored<R: Divided + Clone>(
+    inspection: &mut Inspection,
+    file: &OwnedFd,
+    located: Option<&Located>,
+) -> Result<Raw<R>, Box<dyn std::error::Error>> {
+    let (raw, sidecar) = raw_record::<R>(inspection, file, located)?;
+    inspection.versitygw =
+        matches!(raw, Raw::Absent) && Attributes::read(&Source::File(file.as_fd()))?.is_some();
+    let stored = |stamp, companion| {
+        let bytes = raw.bytes().map(<[u8]>::len);
+        bytes.map(|bytes| StoredRecord { bytes, sidecar, stamp, companion })
+    };
+    let Raw::Known(_, record) = &raw else {
+        inspection.record = stored(None, None);
+        return Ok(raw);
+    };
+    let (mut told, mut whole) = (None, None);
+    if let Some(id) = record.overflow() {
+        let in_bucket = located.filter(|at| at.bucket.is_some());
+        let (companion, found) = companion(in_bucket, id, &**record)?;
+        (told, whole) = (Some(companion), found);
+    }
+    inspection.record = stored(record.stamp(), told);
+    Ok(match (raw, whole) {
+        (Raw::Known(bytes, _), Some(whole)) => Raw::Known(bytes, Box::new(whole)),
+        (raw, _) => raw,
+    })
+}
+
 /// Reads a record where the tree says that it is; also tells whether that is in a file of its own.
-fn raw_record(
+fn raw_record<R: record::Kind>(
     inspection: &Inspection,
     file: &OwnedFd,
     located: Option<&Located>,
-) -> Result<(Raw, bool), Box<dyn std::error::Error>> {
+) -> Result<(Raw<R>, bool), Box<dyn std::error::Error>> {
     let Some(located) = located.filter(|at| at.bucket.is_some()) else {
         return Ok((record::raw_attribute(file)?.into(), false));
     };
@@ -300,28 +314,24 @@ fn raw_record(
     Ok((records::raw_of(&store, &bucket.fd, &located.path, file)?, store.sidecars()))
 }
 
-fn standing(
-    inspection: &Inspection,
-    record: Option<&Record>,
-    has_attribute: bool,
-    newer: bool,
-    located: Option<&Located>,
-) -> Standing {
-    let Some(record) = record else {
-        return match inspection.kind {
-            Kind::Directory if is_bucket(located) => Standing::Bucket,
-            Kind::Directory if !has_attribute => Standing::Directory { made: false },
-            _ if has_attribute => Standing::Unreadable { newer },
-            _ => Standing::NoRecord,
-        };
-    };
-    if inspection.kind == Kind::Directory {
-        return match record.directory_attributes() {
-            Some(_) => Standing::Recorded,
-            None if is_bucket(located) => Standing::Bucket,
-            None => Standing::Directory { made: record.directory_made },
-        };
+fn standing_of_directory(record: &Raw<DirectoryRecord>, located: Option<&Located>) -> Standing {
+    match record {
+        Raw::Known(_, record) if record.attributes().is_some() => Standing::Recorded,
+        _ if is_bucket(located) => Standing::Bucket,
+        Raw::Known(_, record) => Standing::Directory { made: record.made },
+        Raw::Absent => Standing::Directory { made: false },
+        Raw::Newer(_) => Standing::Unreadable { newer: true },
+        Raw::Damaged(_) => Standing::Unreadable { newer: false },
     }
+}
+
+fn standing(inspection: &Inspection, record: &Raw<ObjectRecord>) -> Standing {
+    let record = match record {
+        Raw::Known(_, record) => record,
+        Raw::Absent => return Standing::NoRecord,
+        Raw::Newer(_) => return Standing::Unreadable { newer: true },
+        Raw::Damaged(_) => return Standing::Unreadable { newer: false },
+    };
     match record.stamp {
         Some(stamp) if stamp != inspection.stamp => Standing::Changed {
             size: stamp.size_bytes != inspection.stamp.size_bytes,
@@ -337,18 +347,18 @@ fn is_bucket(located: Option<&Located>) -> bool {
 }
 
 /// Looks for a companion; also gives the whole record, if it is there.
-fn companion(
+fn companion<R: Divided + Clone>(
     located: Option<&Located>,
     id: OverflowId,
-    short: Option<&Record>,
-) -> Result<(Companion, Option<Record>), Box<dyn std::error::Error>> {
+    short: &R,
+) -> Result<(Companion, Option<R>), Box<dyn std::error::Error>> {
     let mut companion = Companion { path: overflow::companion_path(id), size_bytes: None, matches: false };
     let Some(Located { root, bucket: Some(name), .. }) = located else { return Ok((companion, None)) };
     let store = Store::attach(root, Options::default())?;
     let bucket: Bucket<'_> = store.bucket(name)?;
     let Ok(bytes) = records::read_companion(&bucket, id) else { return Ok((companion, None)) };
     companion.size_bytes = Some(bytes.len() as u64);
-    let whole = short.map(|short| records::complete(&bucket, short.clone())).transpose()?.flatten();
+    let whole = records::complete(&bucket, short)?.known();
     companion.matches = whole.is_some();
     Ok((companion, whole))
 }
@@ -361,7 +371,7 @@ mod tests {
     use s3_types::ETag;
 
     use super::*;
-    use crate::testing::{Scene, many_parts};
+    use crate::testing::{Scene, many_parts, of_parts};
 
     fn look(scene: &Scene, path: &str) -> Vec<Inspection> {
         inspect(&scene.path().join(path), None).unwrap()
@@ -410,13 +420,8 @@ mod tests {
         }
         let scene = Scene::new();
         let parts = many_parts();
-        let etag = Some(ETag::Multipart { md5: [7; 16], parts: 5_000 });
-        let record = Record {
-            etag,
-            parts: Some(Arc::clone(&parts)),
-            upload_id: Some("u".into()),
-            ..Record::default()
-        };
+        let mut record = of_parts(ETag::Multipart { md5: [7; 16], parts: 5_000 }, Arc::clone(&parts));
+        record.upload_id = Some("u".into());
         scene.put_record("a", b"1", record).unwrap();
         let found = look(&scene, "a").remove(0);
         let companion = found.record.unwrap().companion.unwrap();

@@ -16,7 +16,7 @@ use s3_types::BucketName;
 use crate::fs::resolve::DIRECTORY;
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::tree::METADATA;
-use crate::record;
+use crate::record::{self, DirectoryRecord, Reading};
 
 /// A path in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,10 +161,10 @@ fn is_bucket(directory: &Path) -> bool {
     let opened = rustix::fs::openat(CWD, directory, DIRECTORY, Mode::empty());
     // A directory object has a time too.
     opened
-        .and_then(record::peek)
+        .and_then(record::peek::<DirectoryRecord>)
         .ok()
-        .flatten()
-        .is_some_and(|record| record.time_ns.is_some() && !record.directory_object && !record.directory_made)
+        .and_then(Reading::known)
+        .is_some_and(|record| record.time_ns.is_some() && !record.object && !record.made)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use backend::Result;
 use rustix::fs::FileType;
-use s3_types::BucketName;
+use s3_types::{BucketName, Digests, ObjectMetadata};
 
 use super::candidate::Candidate;
 use super::locate::Located;
@@ -13,7 +13,7 @@ use super::progress::Progress;
 use super::tree::{self, Found};
 use crate::facts::foreign::{self, Peer};
 use crate::layout::keymap::{self, join};
-use crate::record::{self, Raw};
+use crate::record::{ObjectRecord, Raw};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
@@ -111,9 +111,10 @@ pub(super) fn rehash_file(
         Raw::Newer(_) => {
             return Ok(Some(Rehashed::Failed("its record is of a newer version of Slipway".to_owned())));
         }
-        raw => raw.record().unwrap_or_default(),
+        raw => raw.record(),
     };
-    if old.etag.is_some() && old.stamp == Some(file.info.stamp) {
+    let is_true = |old: &ObjectRecord| old.etag.is_some() && old.stamp == Some(file.info.stamp);
+    if old.as_ref().is_some_and(is_true) {
         return Ok(Some(Rehashed::Known));
     }
     if dry_run {
@@ -123,17 +124,30 @@ pub(super) fn rehash_file(
     // What S3 shows of it now: by its name, and by what versitygw noted.
     let peer = Peer::for_reads(&bucket.store.options);
     let metadata = foreign::attributes_of(&file.file, None, &file.info, key, peer).metadata;
-    let record = record::Record {
-        etag: Some(digests.etag),
-        checksum: digests.checksum,
-        metadata,
-        // A newer version's, such as a hold that some lawyer wants kept.
-        unknown: old.unknown,
-        ..record::Record::default()
-    };
+    let record = rehashed(old, digests, metadata);
     // The companion of the old record, if it has one, stays: a copy by `cp -a` shares it with its
     // original. `fsck` knows.
-    Ok(Some(if file.adopt(&record)? { Rehashed::Done } else { Rehashed::Changed }))
+    Ok(Some(if file.adopt(record)? { Rehashed::Done } else { Rehashed::Changed }))
+}
+
+/// The record of a file whose bytes are others than those that its old one, if any, was made of.
+fn rehashed(old: Option<ObjectRecord>, digests: Digests, metadata: ObjectMetadata) -> ObjectRecord {
+    let mut record = ObjectRecord::of_bytes(digests, metadata);
+    if let Some(old) = old {
+        // All of the old bytes, but for what a newer version noted.
+        let ObjectRecord {
+            stamp: _,
+            etag: _,
+            checksum: _,
+            metadata: _,
+            parts: _,
+            upload_id: _,
+            overflow: _,
+            unknown,
+        } = old;
+        record.unknown = unknown;
+    }
+    record
 }
 
 #[cfg(test)]
@@ -148,6 +162,7 @@ mod tests {
     use crate::base::options::{Metadata, Options};
     use crate::layout::keymap::ObjectPath;
     use crate::object::open;
+    use crate::record::Reading;
     use crate::records;
     use crate::testing::{Scene, digests};
     use crate::tools::locate;
@@ -211,7 +226,7 @@ mod tests {
         assert!(matches!(run(&scene, "a", false)["a"], Rehashed::Failed(_)));
         let bucket = scene.bucket();
         let file = fs::File::open(scene.path().join("a")).unwrap();
-        let left = records::raw_of(&scene.store, &bucket.fd, "a", file).unwrap();
+        let left = records::raw_of::<ObjectRecord>(&scene.store, &bucket.fd, "a", file).unwrap();
         assert_eq!(left.bytes(), Some(&b"\x02new"[..]));
     }
 
@@ -272,9 +287,9 @@ mod tests {
             if before == seen(&path) {
                 continue;
             }
-            let record = record::Record { etag: Some(digests.etag), ..record::Record::default() };
-            assert!(!file.adopt(&record).unwrap());
-            assert_eq!(records::of(&scene.store, &bucket.fd, "a", &file.file).unwrap(), None);
+            assert!(!file.adopt(rehashed(None, digests, ObjectMetadata::default())).unwrap());
+            let record = records::of::<ObjectRecord>(&scene.store, &bucket.fd, "a", &file.file);
+            assert_eq!(record.unwrap(), Reading::Nothing);
         }
     }
 
@@ -288,7 +303,7 @@ mod tests {
         let mut file = Candidate::open(&bucket, &top, "a").unwrap().unwrap();
         let old = file.digest_by_default(&Progress::default()).unwrap();
         scene.put("a", b"2").unwrap();
-        assert!(!file.adopt(&record::Record { etag: Some(old.etag), ..record::Record::default() }).unwrap());
+        assert!(!file.adopt(rehashed(None, old, ObjectMetadata::default())).unwrap());
         let opened = open(&scene.store, &scene.name, "a", &ObjectPath::of("a")).unwrap();
         assert_eq!(opened.attributes.etag, digests(b"2").etag);
     }
@@ -308,7 +323,7 @@ mod tests {
             let digests = file.digest_by_default(&Progress::default()).unwrap();
             drop(before);
             let _after = writer_after.then(open);
-            file.adopt(&record::Record { etag: Some(digests.etag), ..record::Record::default() }).unwrap()
+            file.adopt(rehashed(None, digests, ObjectMetadata::default())).unwrap()
         };
         assert!(!adopted(true, false) && !adopted(false, true));
         assert!(adopted(false, false));

@@ -23,7 +23,7 @@ use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::records::ATTRIBUTE;
 use crate::layout::tree::METADATA;
 use crate::limits::{ENTRIES_READ_BYTES, METADATA_LOOKS_MAX};
-use crate::record;
+use crate::record::{self, ObjectRecord, Reading};
 use crate::volume::clock::Clocks;
 use crate::volume::journal;
 use crate::volume::kind::{FileSystem, Volume};
@@ -374,7 +374,9 @@ fn has_attributes(root: &OwnedFd) -> Io<Option<String>> {
         let Ok(directory) = resolve::plain(root, &bucket, DIRECTORY) else { continue };
         for name in names(&directory)? {
             let place = resolve::plain(&directory, &name, PLACE);
-            if place.is_ok_and(|place| matches!(record::peek_place(place), Ok(Some(_)))) {
+            if place.is_ok_and(|place| {
+                matches!(record::peek_place::<ObjectRecord>(place), Ok(Reading::Known(_) | Reading::Closed))
+            }) {
                 return Ok(Some(join(&bucket, &name)));
             }
         }

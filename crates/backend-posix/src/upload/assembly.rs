@@ -21,7 +21,7 @@ use crate::fs::{file_info, resolve};
 use crate::layout::keymap::ObjectPath;
 use crate::layout::uploads::{ASSEMBLIES, WHOLE, assembly_name, layout_name};
 use crate::limits::{SEAL_WAIT_MAX, SEAL_WAIT_STEP, SHARED_PAGE_BYTES};
-use crate::record::{self, Record};
+use crate::record::{self, CompletionRecord, LayoutRecord, ObjectRecord, PartRecord, Reading};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::write::publish::Target;
 use crate::write::staging::Staged;
@@ -43,7 +43,8 @@ impl Layout {
             Err(Errno::NOENT) => return Ok(None),
             result => result?,
         };
-        let slot_bytes = record::peek_short(&fd)?.and_then(|record| record.size_bytes);
+        let slot_bytes =
+            record::peek_short::<LayoutRecord>(&fd)?.known().and_then(|record| record.slot_bytes);
         Ok(slot_bytes.map(|slot_bytes| Self { assembly, slot_bytes, fd }))
     }
 
@@ -65,7 +66,7 @@ impl Layout {
         }
         // Where the object will be, for its group and default ACL.
         let stage = target_of(&part.upload).stage(bucket.store)?;
-        let mut sealed = stage.staged.seal(bucket, part.owner, Record::default())?;
+        let mut sealed = stage.staged.seal(bucket, part.owner, ObjectRecord::of_assembly())?;
         match sealed.link(directory, &assembly_name(assembly)) {
             Ok(()) | Err(Errno::EXIST) => {}
             // Another file system is mounted there; or the upload is gone, which is found out
@@ -73,7 +74,7 @@ impl Layout {
             Err(Errno::XDEV | Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(errno).op("link an assembly"),
         }
-        let layout = Record { size_bytes: Some(slot_bytes), assembly: Some(assembly), ..Record::default() };
+        let layout = LayoutRecord::of(slot_bytes, assembly, false);
         let staged = match Staged::create(bucket, directory) {
             Err(Fail::Retry) => return Ok(None),
             result => result?,
@@ -128,7 +129,10 @@ impl Layout {
 
     /// True once no one writes to the assembly.
     pub fn is_sealed(&self) -> Io<bool> {
-        Ok(record::peek_short(&self.fd)?.is_none_or(|record| record.sealed || record.newer))
+        Ok(match record::peek_short::<LayoutRecord>(&self.fd)? {
+            Reading::Known(record) => record.sealed,
+            Reading::Nothing | Reading::Closed => true,
+        })
     }
 
     /// Ends all writing to the assembly, for good. False if someone is writing and does not stop. A
@@ -144,8 +148,7 @@ impl Layout {
             }
             std::thread::sleep(SEAL_WAIT_STEP);
         }
-        let (size_bytes, assembly) = (Some(self.slot_bytes), Some(self.assembly));
-        let sealed = Record { size_bytes, assembly, sealed: true, ..Record::default() };
+        let sealed = LayoutRecord::of(self.slot_bytes, self.assembly, true);
         record::set_small(&self.fd, &sealed).op("seal an assembly").map(|()| true)
     }
 }
@@ -166,7 +169,7 @@ pub(super) fn is_shared(file: &OwnedFd) -> Io<bool> {
 }
 
 /// False if a part's record says that its bytes are in an assembly, and they are not.
-pub(crate) fn holds(directory: &Directory, part_number: u32, record: &Record) -> Io<bool> {
+pub(crate) fn holds(directory: &Directory, part_number: u32, record: &PartRecord) -> Io<bool> {
     let (Some(assembly), Some(size_bytes)) = (record.assembly, record.size_bytes) else { return Ok(true) };
     let Some(layout) = Layout::open(directory, assembly)? else { return Ok(false) };
     match layout.file(directory)? {
@@ -179,7 +182,7 @@ pub(crate) fn holds(directory: &Directory, part_number: u32, record: &Record) ->
 /// True if the object was published: its file, which the journal names, has lost its name here in
 /// the same step. Nothing else takes it away. Where a power cut took the journal, any assembly that
 /// is gone tells the same.
-pub(super) fn is_published(directory: &Directory, journal: Option<&Record>) -> Result<bool, Fail> {
+pub(super) fn is_published(directory: &Directory, journal: Option<&CompletionRecord>) -> Result<bool, Fail> {
     let file = journal.and_then(|journal| journal.assembly);
     if let Some(file) = file.filter(|file| *file == WHOLE || ASSEMBLIES.contains(file)) {
         return is_gone(directory, file);
@@ -230,7 +233,7 @@ mod tests {
     use backend::NewUpload;
 
     use super::*;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, digests};
     use crate::upload::create;
     use crate::upload::in_progress::Upload;
 
@@ -244,15 +247,18 @@ mod tests {
         }
         let name = UploadName { bucket: scene.name.clone(), key: "a".to_owned(), id };
         let directory = Upload::open(&scene.bucket(), &name).unwrap().directory;
-        let record =
-            |size_bytes| Record { size_bytes: Some(size_bytes), assembly: Some(1), ..Record::default() };
+        let part = |size_bytes| {
+            let mut part = PartRecord::of_bytes(digests(b""));
+            (part.size_bytes, part.assembly) = (Some(size_bytes), Some(1));
+            part
+        };
         let layout = File::open(path.join("layout1")).unwrap();
         for slot_bytes in [PART_BYTES_MIN, u64::MAX - 1, u64::MAX] {
-            record::set_small(&layout, &record(slot_bytes)).unwrap();
+            record::set_small(&layout, &LayoutRecord::of(slot_bytes, 1, false)).unwrap();
             for (number, size_bytes) in [(1, u64::MAX), (2, u64::MAX), (10_000, u64::MAX), (2, 2), (1, 2)] {
-                assert!(!holds(&directory, number, &record(size_bytes)).unwrap(), "{number} {size_bytes}");
+                assert!(!holds(&directory, number, &part(size_bytes)).unwrap(), "{number} {size_bytes}");
             }
-            assert!(holds(&directory, 1, &record(1)).unwrap());
+            assert!(holds(&directory, 1, &part(1)).unwrap());
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::fs::{file_info, files};
 use crate::layout::uploads::{WHOLE, WHOLE_NAME, part_name};
 use crate::limits::{COPY_ATTEMPTS, PART_TRIES, PART_TRIES_STEP};
 use crate::object::check_early;
-use crate::record::Record;
+use crate::record::{ObjectRecord, Unknown, UploadRecord};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::publish::Target;
@@ -39,7 +39,7 @@ pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceip
             }
             result => result?,
         };
-        let given = complete.request.check(upload.record.upload_checksum, complete.default)?;
+        let given = complete.request.check(upload.record.checksum, complete.default)?;
         // Whoever comes second finds the first one's receipt.
         let _lock = upload.lock(&bucket)?;
         let receipt = match journal::settle(&bucket, &upload, name)? {
@@ -90,7 +90,7 @@ fn publish(
     if let Some(given_bytes) = request.size_bytes.filter(|given| *given != size_bytes) {
         return Err(BackendError::WrongSize { given_bytes, actual_bytes: size_bytes }.into());
     }
-    let chosen = upload.record.upload_checksum;
+    let chosen = upload.record.checksum;
     let (algorithm, checksum_type) = chosen.unwrap_or((complete.default, ChecksumType::FullObject));
     let mut checksum = match checksum_type {
         ChecksumType::Composite => Some(composite(algorithm, &parts)?),
@@ -107,14 +107,7 @@ fn publish(
         check_whole(given, checksum.as_ref())?;
     }
     let etag = multipart_etag(parts.iter().map(|part| &part.etag));
-    let record = Record {
-        etag: Some(etag.clone()),
-        checksum,
-        metadata: upload.record.metadata.clone(),
-        parts: Some(parts.iter().map(to_object_part).collect()),
-        upload_id: Some(complete.upload.id.as_str().to_owned()),
-        ..Record::default()
-    };
+    let record = object_record(complete, upload, &parts, etag.clone(), checksum);
     let mut sealed = stage.staged.seal(&stage.bucket, target.owner, record)?;
     let last_modified = file_info::timestamp(sealed.stamp.modified_ns);
     let receipt = WriteReceipt { etag, checksum, last_modified, size_bytes, version: None };
@@ -136,6 +129,29 @@ fn publish(
         return Err(fail);
     }
     Ok(receipt)
+}
+
+/// The record of the object, of that of the upload.
+fn object_record(
+    complete: &Complete,
+    upload: &Upload,
+    parts: &[Part],
+    etag: ETag,
+    checksum: Option<Checksum>,
+) -> ObjectRecord {
+    // What is not understood goes with the upload.
+    let UploadRecord { key: _, time_ns: _, checksum: _, metadata, predecessor: _, unknown: _ } =
+        &upload.record;
+    ObjectRecord {
+        stamp: None,
+        etag: Some(etag),
+        checksum,
+        metadata: metadata.clone(),
+        parts: Some(parts.iter().map(to_object_part).collect()),
+        upload_id: Some(complete.upload.id.as_str().to_owned()),
+        overflow: None,
+        unknown: Unknown::none(),
+    }
 }
 
 fn to_object_part(part: &Part) -> ObjectPart {
@@ -278,10 +294,9 @@ mod tests {
             let twin = File::options().write(true).open(scene.path().join("twin")).unwrap();
             twin.set_modified(time).unwrap();
             // As its record says: of another time, it is a foreign file.
-            let record = Record { etag: Some(digests(b"1").etag), ..Record::default() };
-            let stamp = Some(file_info::of(&twin).unwrap().stamp);
+            let mut record = ObjectRecord::of_bytes(digests(b"1"), s3_types::ObjectMetadata::default());
+            record.stamp = Some(file_info::of(&twin).unwrap().stamp);
             let directory = scene.bucket().directory("").unwrap();
-            let record = Record { stamp, ..record };
             crate::records::put(&scene.bucket(), &directory, "twin", &twin, &record).unwrap();
             scene.move_file("twin", "a");
             let parts = vec![CompletedPart { part_number: 1, etag: digests(b"1").etag, checksum: None }];

@@ -15,7 +15,7 @@ use crate::fs::locking::try_lock_file;
 use crate::fs::{files, removing, resolve};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::uploads::{DESCRIPTION, UPLOADS, is_id};
-use crate::record::{self, Record};
+use crate::record::{self, UploadRecord};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::lock::{Lock, lock_file};
 
@@ -31,7 +31,7 @@ pub(crate) struct UploadName {
 #[derive(Debug)]
 pub(crate) struct Upload {
     pub directory: Directory,
-    pub record: Record,
+    pub record: UploadRecord,
 }
 
 /// Whether an upload that is removed must stay so after a power cut.
@@ -70,7 +70,7 @@ impl Upload {
             return Ok(None);
         }
         let directory = Directory { fd, path: join(OWN_DIRECTORY, &own_path) };
-        Ok(record::from_bytes(&bytes).map(|record| Self { directory, record }))
+        Ok(record::from_bytes(&bytes).ok().map(|record| Self { directory, record }))
     }
 
     /// Waits for the exclusive right to complete or abort the upload. Whoever has it may need it

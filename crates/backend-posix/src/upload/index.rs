@@ -22,7 +22,7 @@ use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, files};
 use crate::layout::uploads::{COMPLETED, DESCRIPTION, UPLOADS, is_id};
 use crate::limits::{INDEX_BYTES_MIN, UPLOAD_INDEX_SHARE};
-use crate::record;
+use crate::record::{self, UploadRecord};
 use crate::tree::bucket::Bucket;
 
 /// What is kept of buckets whose uploads were listed.
@@ -223,10 +223,10 @@ fn describe(directory: &OwnedFd, id: UploadId) -> Io<Option<UploadSummary>> {
         }
         result => result?,
     };
-    let Some(record) = record::from_bytes(&bytes) else { return Ok(None) };
+    let Ok(record) = record::from_bytes::<UploadRecord>(&bytes) else { return Ok(None) };
     let Some(Ok(key)) = record.key.map(ObjectKey::new) else { return Ok(None) };
     let initiated = file_info::timestamp(i128::from(record.time_ns.unwrap_or(0)));
-    Ok(Some(UploadSummary { key, id, initiated, checksum: record.upload_checksum }))
+    Ok(Some(UploadSummary { key, id, initiated, checksum: record.checksum }))
 }
 
 /// False for an upload that was completed or aborted.

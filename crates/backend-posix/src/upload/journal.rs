@@ -16,7 +16,7 @@ use crate::fs::{file_info, files};
 use crate::layout::keymap::ObjectPath;
 use crate::layout::uploads::{COMPLETED, JOURNAL, WHOLE, WHOLE_NAME};
 use crate::object::open;
-use crate::record::{self, Record};
+use crate::record::{self, CompletionRecord, Unknown};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::publish::sync_names;
@@ -49,14 +49,14 @@ pub(super) fn begin(
     receipt: &WriteReceipt,
     file: Option<u8>,
 ) -> Result<(), Fail> {
-    let record = Record {
+    let record = CompletionRecord {
         key: Some(name.key.clone()),
         etag: Some(receipt.etag.clone()),
         checksum: receipt.checksum,
         size_bytes: Some(receipt.size_bytes),
         time_ns: i64::try_from(receipt.last_modified.as_nanosecond()).ok(),
         assembly: file,
-        ..Record::default()
+        unknown: Unknown::none(),
     };
     let sync = bucket.store.options.durability.syncs_data();
     bucket.write_own(&upload.directory, JOURNAL, &record::to_bytes(&record), sync)?;
@@ -83,7 +83,7 @@ pub(super) fn settle(
         Err(Errno::NOENT) => None,
         result => Some(result.attempt("read a journal")?),
     };
-    let journal = journal.as_deref().and_then(record::from_bytes);
+    let journal = journal.and_then(|bytes| record::from_bytes::<CompletionRecord>(&bytes).ok());
     let object = published(bucket.store, name)?;
     if object.is_none() && !assembly::is_published(&upload.directory, journal.as_ref())? {
         undo(upload)?;

@@ -38,7 +38,7 @@ use crate::fs::{file_info, files, linking, removing};
 use crate::layout::keymap::ObjectPath;
 use crate::layout::uploads::{self, COMPLETED, DESCRIPTION, ID_LENGTH, UPLOADS, is_id};
 use crate::object;
-use crate::record::{self, Predecessor, Record};
+use crate::record::{self, Predecessor, Unknown, Unread, UploadRecord};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 
@@ -59,14 +59,14 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
     // The time comes first, so that ids sort by it.
     let id = format!("{now:016x}{:016x}{:016x}", unique::random(), unique::random());
     debug_assert_eq!(id.len(), ID_LENGTH);
-    let record = Record {
+    let record = UploadRecord {
         key: Some(key.to_owned()),
-        metadata: upload.metadata.clone(),
-        upload_checksum: upload.checksum,
         time_ns: Some(now),
-        ..Record::default()
+        checksum: upload.checksum,
+        metadata: upload.metadata.clone(),
+        predecessor: find_predecessor(store, bucket, key)?,
+        unknown: Unknown::none(),
     };
-    let record = Record { predecessor: find_predecessor(store, bucket, key)?, ..record };
     retrying(|| {
         let bucket = store.bucket(bucket)?;
         bucket.try_device()?;
@@ -100,7 +100,7 @@ fn find_predecessor(store: &Store, bucket: &BucketName, key: &str) -> Result<Opt
     Ok(Some(Predecessor::Object(predecessor::identity_of(&opened.attributes, inode))))
 }
 
-fn describe(uploads: &OwnedFd, id: &str, record: &Record, durability: Durability) -> Result<(), Fail> {
+fn describe(uploads: &OwnedFd, id: &str, record: &UploadRecord, durability: Durability) -> Result<(), Fail> {
     let directory = resolve::plain(uploads, id, DIRECTORY).attempt("open an upload")?;
     linking::write_whole(&directory, DESCRIPTION, &record::to_bytes(record), durability.syncs_data())?;
     if durability.syncs_names() {
@@ -174,7 +174,8 @@ pub(crate) fn sweep(
 
 /// True for an upload that a newer version of this program created on the same tree.
 fn is_newer(uploads: &OwnedFd, id: &str) -> bool {
-    files::read_own(uploads, &format!("{id}/{DESCRIPTION}")).is_ok_and(|bytes| record::is_newer(&bytes))
+    files::read_own(uploads, &format!("{id}/{DESCRIPTION}"))
+        .is_ok_and(|bytes| record::from_bytes::<UploadRecord>(&bytes) == Err(Unread::Closed))
 }
 
 /// Ends an upload whose Complete was interrupted, or removes one that was abandoned. One that

@@ -14,7 +14,7 @@ use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::resolve::{self, READ};
 use crate::layout::uploads::part_name;
 use crate::object::check_space;
-use crate::record::Record;
+use crate::record::{PartRecord, Reading};
 use crate::records;
 use crate::tree::bucket::Directory;
 use crate::tree::store::Store;
@@ -61,9 +61,9 @@ impl Part {
     pub fn read(store: &Store, directory: &Directory, number: u32) -> Io<Option<Self>> {
         let name = part_name(number);
         // One call for a part in place, whose file can't change: it is empty.
-        match records::read(store, directory, &name) {
+        match records::read::<PartRecord>(store, directory, &name) {
             Err(Errno::NOENT) => Ok(None),
-            Ok(Some(record @ Record { assembly: Some(_), .. })) => Ok(Self::in_place(number, record)),
+            Ok(Reading::Known(record)) if record.assembly.is_some() => Ok(Self::in_place(number, record)),
             _ => match open_own(directory, number) {
                 Err(Errno::NOENT) => Ok(None),
                 result => Self::of_file(store, directory, number, &result?.0),
@@ -71,8 +71,8 @@ impl Part {
         }
     }
 
-    fn in_place(number: u32, record: Record) -> Option<Self> {
-        let Record { etag, checksum, stamp, size_bytes, assembly, .. } = record;
+    fn in_place(number: u32, record: PartRecord) -> Option<Self> {
+        let PartRecord { stamp, etag, checksum, size_bytes, overflow: _, assembly, unknown: _ } = record;
         Some(Self {
             number,
             size_bytes: size_bytes?,
@@ -85,20 +85,21 @@ impl Part {
 
     fn of_file(store: &Store, directory: &Directory, number: u32, file: &OwnedFd) -> Io<Option<Self>> {
         let info = file_info::of(file)?;
-        let record = records::of(store, directory, &part_name(number), file)?
-            .filter(|record| record.stamp == Some(info.stamp));
-        Ok(match record {
-            Some(record) if record.assembly.is_some() => Self::in_place(number, record),
-            Some(Record { etag: Some(etag), checksum, .. }) => Some(Self {
-                number,
-                size_bytes: info.stamp.size_bytes,
-                modified_ns: info.stamp.modified_ns,
-                etag,
-                checksum: checksum.map(|checksum| checksum.value),
-                bytes: PartBytes::Own { inode: store.lasting_inode(file, &info) },
-            }),
-            _ => None,
-        })
+        let record: Reading<PartRecord> = records::of(store, directory, &part_name(number), file)?;
+        let Some(record) = record.known().filter(|record| record.stamp == Some(info.stamp)) else {
+            return Ok(None);
+        };
+        if record.assembly.is_some() {
+            return Ok(Self::in_place(number, record));
+        }
+        Ok(record.etag.map(|etag| Self {
+            number,
+            size_bytes: info.stamp.size_bytes,
+            modified_ns: info.stamp.modified_ns,
+            etag,
+            checksum: record.checksum.map(|checksum| checksum.value),
+            bytes: PartBytes::Own { inode: store.lasting_inode(file, &info) },
+        }))
     }
 
     /// The error for a completion that names it, if it is not what it should be.
@@ -143,7 +144,7 @@ impl PartTarget {
     ) -> Result<(Self, ChosenChecksum)> {
         let bucket = store.bucket(&upload.bucket)?;
         let Upload { directory, record } = Upload::open(&bucket, &upload)?;
-        let chosen = record.upload_checksum;
+        let chosen = record.checksum;
         let algorithm = chosen.map(|(algorithm, _)| algorithm);
         let (bucket, founded) = (bucket.fd, Arc::clone(founded));
         let part = Self { upload, number, algorithm, announced, owner, bucket, directory, founded };

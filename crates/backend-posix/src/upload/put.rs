@@ -16,7 +16,7 @@ use crate::fs::file_info::{self, Stamp};
 use crate::layout::keymap::join;
 use crate::layout::uploads::part_name;
 use crate::object::{Destination, Source, aliases, copy_range, known_digests};
-use crate::record::Record;
+use crate::record::PartRecord;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::key_lock;
@@ -75,12 +75,12 @@ impl Destination for PartTarget {
         }
     }
 
-    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, record: Record) -> Result<Stamp> {
+    fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Stamp> {
         let Stage { bucket, staged, .. } = match stage {
             Some(stage) => stage,
             None => self.stage(store)?,
         };
-        let sealed = staged.seal(&bucket, self.owner, record)?;
+        let sealed = staged.seal_part(&bucket, self.owner, PartRecord::of_bytes(digests))?;
         self.put_in_place(&bucket, sealed)
     }
 }
@@ -117,12 +117,12 @@ pub(crate) fn copy_part(
     let algorithm = target.algorithm.unwrap_or(default);
     let known = known_digests(&source, range.clone(), algorithm);
     let digester = Digester::new(Some(algorithm), store.options.etag);
-    let Digests { etag, checksum } = copy_range(&source, range, &mut staged, known, digester)?;
+    let digests = copy_range(&source, range, &mut staged, known, digester)?;
     if !source.is_unchanged()? {
         return Err(BackendError::Changed);
     }
-    let record = Record { etag: Some(etag.clone()), checksum, ..Record::default() };
-    let sealed = staged.seal(&bucket, target.owner, record)?;
+    let sealed = staged.seal_part(&bucket, target.owner, PartRecord::of_bytes(digests.clone()))?;
+    let Digests { etag, checksum } = digests;
     let last_modified = file_info::timestamp(target.put_in_place(&bucket, sealed)?.modified_ns);
     let told = checksum.filter(|_| target.algorithm.is_some());
     Ok(PartReceipt { etag, checksum: told.map(|checksum| checksum.value), last_modified })

@@ -6,17 +6,17 @@ use rustix::io::Errno;
 use crate::error::Op;
 use crate::fs::{file_info, files};
 use crate::layout::uploads::{COMPLETED, is_id};
-use crate::record::{self, Record};
+use crate::record::{self, CompletionRecord};
 use crate::tree::bucket::Bucket;
 
 /// The receipt that a completed upload left; `None` for what can't be an id of ours, which would be
 /// the name of another file here.
-pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<Record>> {
+pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<CompletionRecord>> {
     if !is_id(id) {
         return Ok(None);
     }
     match bucket.own_existing(COMPLETED).and_then(|completed| files::read_own(completed, id)) {
-        Ok(bytes) => Ok(record::from_bytes(&bytes)),
+        Ok(bytes) => Ok(record::from_bytes(&bytes).ok()),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(errno) => Err(errno).op("read a receipt"),
     }
@@ -25,19 +25,20 @@ pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<Record>> {
 /// True if an upload left a receipt. Who can forge one only keeps uploads from being used.
 pub(super) fn is_completed(bucket: &Bucket<'_>, id: &str) -> Result<bool> {
     match files::read_own(&bucket.fd, &format!(".slipway/{COMPLETED}/{id}")) {
-        Ok(bytes) => Ok(record::from_bytes(&bytes).is_some()),
+        Ok(bytes) => Ok(record::from_bytes::<CompletionRecord>(&bytes).is_ok()),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
         Err(errno) => Err(errno).op("read a receipt"),
     }
 }
 
 /// The answer that a receipt or a journal has.
-pub(super) fn answer(record: Record) -> Option<WriteReceipt> {
+pub(super) fn answer(record: CompletionRecord) -> Option<WriteReceipt> {
+    let CompletionRecord { key: _, etag, checksum, size_bytes, time_ns, assembly: _, unknown: _ } = record;
     Some(WriteReceipt {
-        etag: record.etag?,
-        checksum: record.checksum,
-        last_modified: file_info::timestamp(i128::from(record.time_ns?)),
-        size_bytes: record.size_bytes?,
+        etag: etag?,
+        checksum,
+        last_modified: file_info::timestamp(i128::from(time_ns?)),
+        size_bytes: size_bytes?,
         version: None,
     })
 }

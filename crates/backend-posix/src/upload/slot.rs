@@ -12,7 +12,7 @@ use crate::error::{Fail, Op};
 use crate::fs::{file_info, resolve};
 use crate::layout::uploads::{ASSEMBLIES, claim_name};
 use crate::limits::ASSEMBLY_BYTES_MAX;
-use crate::record::Record;
+use crate::record::PartRecord;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::write::staging::{Sealed, Staged, Window};
 
@@ -111,14 +111,14 @@ impl Window for Slot {
         assembly: &OwnedFd,
         size_bytes: u64,
         owner: Option<UnixAccount>,
-        record: Record,
+        mut record: PartRecord,
     ) -> Result<Sealed> {
         // Held until the part is published: from then on, nobody else takes the slot for free.
         self.enter(size_bytes)?;
         if bucket.store.options.durability.syncs_data() || self.shared {
             rustix::fs::fsync(assembly).op("sync a file")?;
         }
-        let record = Record { assembly: Some(self.layout.assembly), size_bytes: Some(size_bytes), ..record };
+        (record.assembly, record.size_bytes) = (Some(self.layout.assembly), Some(size_bytes));
         let staged = match Staged::create(bucket, &self.directory) {
             Err(Fail::Retry) => return Err(BackendError::NoSuchUpload),
             result => result?,

@@ -349,8 +349,10 @@ mod tests {
                 let target = crate::write::publish::Target { conditions: only_new, ..scene.target("a") };
                 let mut stage = target.stage(&scene.store).unwrap();
                 stage.staged.append(&[]).unwrap();
-                let sealed =
-                    stage.staged.seal(&stage.bucket, None, crate::record::Record::default()).unwrap();
+                let sealed = stage
+                    .staged
+                    .seal(&stage.bucket, None, crate::record::ObjectRecord::of_assembly())
+                    .unwrap();
                 let refused = target.publish(scene.bucket(), None, sealed);
                 assert!(matches!(refused, Err(BackendError::PreconditionFailed(_))), "{refused:?}");
             },

@@ -24,7 +24,7 @@ use crate::fs::{files, linking, removing};
 use crate::layout::keymap::{self, join};
 use crate::layout::scattered::scattered_name;
 use crate::layout::{exchanged, staged};
-use crate::record::Record;
+use crate::record::{DirectoryRecord, Reading};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::{made, ours};
@@ -157,7 +157,7 @@ fn make_and_move(
     let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
     let build = || {
         files::give(&directory, owner).attempt("give a directory its owner")?;
-        records::mark(bucket, &directory, &Record::made_directory())
+        records::mark(bucket, &directory, &DirectoryRecord::made())
     };
     let moved = build().map(|()| match linking::move_to_free(from, prepared, parent, name) {
         // Where the file system can't be told not to replace.
@@ -193,10 +193,8 @@ fn finish(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Directo
 fn mark_made(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
     let _lock = key_lock::take_directory(bucket, &directory.path)?;
     let record = directory_record(bucket, directory).attempt("read a record")?;
-    if record.newer {
-        return Ok(());
-    }
-    let record = Record { directory_made: true, ..record };
+    let Reading::Known(mut record) = record else { return Ok(()) };
+    record.made = true;
     records::put_of_directory(bucket, directory, &record)
 }
 
@@ -308,7 +306,7 @@ fn remove_with_record(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Re
         records::clear(bucket.store, &directory).and_then(|()| removing::remove_directory(parent, name));
     if removed.is_err() {
         // Someone put something there: then it keeps the record that was removed first.
-        records::mark(bucket, &directory, &Record::made_directory())?;
+        records::mark(bucket, &directory, &DirectoryRecord::made())?;
     }
     if let Some(note) = note {
         note.remove();
@@ -323,7 +321,5 @@ fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
         result => result.attempt("open a directory")?,
     };
     let record = directory_record(bucket, &directory).attempt("read a record")?;
-    Ok(record.directory_made
-        && !record.directory_object
-        && is_empty(&directory).attempt("read a directory")?)
+    Ok(record.is_only_made() && is_empty(&directory).attempt("read a directory")?)
 }

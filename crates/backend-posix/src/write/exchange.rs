@@ -30,7 +30,7 @@ use crate::fs::{files, reading};
 use crate::layout::exchanged::{BESIDE_FILE, IN_STAGING, NOTE, id_of, is_in_staging, name_of_unmarked};
 use crate::layout::keymap::{self, RECORDS, SELF, join};
 use crate::layout::staged::is_scattered;
-use crate::record::Record;
+use crate::record::DirectoryRecord;
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::{made, ours};
@@ -109,7 +109,7 @@ impl Prepared<'_> {
         unmarked: &str,
     ) -> Result<(), Fail> {
         let Self { parent, name, staging, entry, directory, note, .. } = self;
-        records::mark(bucket, &*directory, &Record::made_directory())?;
+        records::mark(bucket, &*directory, &DirectoryRecord::made())?;
         records::take_along(bucket, (*parent, *name), (&*directory, SELF))?;
         let made = file_info::of(&*directory).attempt("stat a directory")?;
         rustix::fs::renameat(*staging, unmarked, *staging, *entry).attempt("name a directory")?;
@@ -196,7 +196,7 @@ impl Prepared<'_> {
         }
         records::forget(bucket.store, directory, SELF);
         let record = directory_record(bucket, directory.as_fd()).attempt("read a record")?;
-        if record.directory_object || record.newer {
+        if record.may_be_object() {
             // It became an object itself, and stays, though it may be empty.
             return if out.is_directory() { self.join(bucket) } else { Ok(self.keep()) };
         }
@@ -238,7 +238,7 @@ impl Prepared<'_> {
         let Some(_lock) = key_lock::try_directory(bucket, &self.path())? else { return Ok(false) };
         let out = resolve::plain(self.staging, self.entry, DIRECTORY).attempt("open a directory")?;
         let record = directory_record(bucket, out.as_fd()).attempt("read a record")?;
-        if record.newer || record.directory_object {
+        if record.may_be_object() {
             return Ok(false);
         }
         if !reading::has_at_most(0, &out).attempt("read a directory")? {
@@ -456,9 +456,10 @@ fn is_prepared(bucket: &Bucket<'_>, above: &OwnedFd, name: &str) -> Result<bool,
         Ok(info) => info.links > 1,
         Err(errno) => errno == Errno::NOENT,
     };
+    let record = directory_record(bucket, directory.as_fd()).attempt("read a record")?;
     Ok(has_other_name
         && names.iter().all(|(name, _)| own(name))
-        && directory_record(bucket, directory.as_fd()).attempt("read a record")?.directory_made)
+        && record.known().is_some_and(|record| record.made))
 }
 
 #[cfg(test)]

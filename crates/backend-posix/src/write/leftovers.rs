@@ -94,7 +94,7 @@ mod tests {
     use crate::layout::keymap::RECORDS;
     use crate::layout::staged::is_scattered;
     use crate::maintenance::sweep;
-    use crate::record::Record;
+    use crate::record::DirectoryRecord;
     use crate::testing::{Scene, fixture};
     use crate::tree::bucket::Directory;
     use crate::tree::made::Before;
@@ -334,7 +334,7 @@ mod tests {
             exchanged_meanwhile(&scene, |_, _| {
                 let bucket = tool.bucket(&scene.name).unwrap();
                 let directory = bucket.directory("d").unwrap();
-                let record = Record::made_directory();
+                let record = DirectoryRecord::made();
                 let _ = retrying(|| records::mark(&bucket, &directory, &record));
             });
             assert!(["victim", RECORDS].iter().any(|name| is_theirs(&place.join(name))), "{round}");
@@ -343,7 +343,7 @@ mod tests {
         records::mark(
             &tool.bucket(&scene.name).unwrap(),
             scene.bucket().directory("d").unwrap(),
-            &Record::made_directory(),
+            &DirectoryRecord::made(),
         )
         .unwrap();
         assert_eq!(fs::metadata(place.join(RECORDS)).unwrap().uid(), NOBODY);

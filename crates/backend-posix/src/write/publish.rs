@@ -4,7 +4,7 @@ use backend::{BackendError, Result};
 use rustix::fd::AsFd;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
-use s3_types::{BucketName, Conditions, UnixAccount};
+use s3_types::{BucketName, Conditions, Digests, ObjectMetadata, UnixAccount};
 
 use super::note::Note;
 use super::staging::{Sealed, Staged};
@@ -15,7 +15,7 @@ use crate::facts::predecessor;
 use crate::fs::file_info::{self, Stamp};
 use crate::fs::flat::{self, Naming};
 use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, join};
-use crate::record::{Predecessor, Record};
+use crate::record::{DirectoryRecord, Predecessor};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
@@ -126,9 +126,13 @@ impl Target {
     }
 
     /// Makes a directory object without bytes. Returns its time.
-    pub fn publish_empty_directory(&self, store: &Store, record: Record) -> Result<i64> {
+    pub fn publish_empty_directory(
+        &self,
+        store: &Store,
+        (digests, metadata): (Digests, ObjectMetadata),
+    ) -> Result<i64> {
         let now = file_info::now_ns();
-        let record = Record { directory_object: true, time_ns: Some(now), ..record };
+        let record = DirectoryRecord::of_object(false, Some(now), digests, metadata);
         let mut note = None;
         let result = retrying(|| {
             let bucket = store.bucket(&self.bucket)?;
@@ -209,7 +213,8 @@ impl Target {
                 records::release_companion(bucket, overflow, &join(&directory.path, DIRECTORY_DATA));
             }
             Content::Nothing(record) => {
-                let record = Record { directory_made: old.record.directory_made, ..record.clone() };
+                let mut record = record.clone();
+                record.made = old.record.made;
                 records::put_of_directory(bucket, &directory, &record)?;
                 old.remove_file(bucket, &directory)?;
                 sync_names(bucket, &directory)?;
@@ -221,7 +226,7 @@ impl Target {
 }
 
 enum Content<'a> {
-    Nothing(&'a Record),
+    Nothing(&'a DirectoryRecord),
     Bytes(&'a mut Sealed),
 }
 
@@ -265,7 +270,7 @@ pub(crate) fn sync_names(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<()
 /// A directory as an object.
 pub(crate) struct DirectoryObject {
     /// Of the directory.
-    pub record: Record,
+    pub record: DirectoryRecord,
     /// The object, if it has bytes.
     pub file: Option<Current>,
     /// No file can have its bytes: something else is there.
@@ -278,15 +283,13 @@ impl DirectoryObject {
     /// Finds out; the caller holds the directory's lock.
     pub fn look(bucket: &Bucket<'_>, directory: &Directory, facts: bool) -> Result<Self, Fail> {
         let record = place::directory_record(bucket, directory).attempt("read a record")?;
-        if record.newer {
-            return Err(BackendError::NewerRecord.into());
-        }
+        let record = record.opened()?.unwrap_or_else(|| DirectoryRecord::mark(false));
         let (file, obstructed) = match place::find_reserved(bucket, directory, DIRECTORY_DATA, facts)? {
             Found::Object(current) => (Some(current), false),
             Found::Nothing => (None, false),
             Found::Directory | Found::Obstacle => (None, true),
         };
-        let bare = record.directory_attributes().map(|attributes| Current {
+        let bare = record.attributes().map(|attributes| Current {
             facts: Some(Facts {
                 etag: attributes.etag,
                 last_modified: attributes.last_modified,
@@ -341,15 +344,16 @@ mod tests {
     use super::*;
     use crate::layout::{scattered, staged};
     use crate::object::open;
-    use crate::testing::{Scene, digests, many_parts};
+    use crate::record::ObjectRecord;
+    use crate::testing::{Scene, many_parts, of_parts, record_of};
 
     #[test]
     fn ten_thousand_parts_are_recorded_on_any_file_system() {
         let scene = Scene::new();
         let parts = many_parts();
         for key in ["a", "d/"] {
-            let etag = Some(ETag::Multipart { md5: [7; 16], parts: 10_000 });
-            let record = Record { etag, parts: Some(Arc::clone(&parts)), ..Record::default() };
+            let etag = ETag::Multipart { md5: [7; 16], parts: 10_000 };
+            let record = of_parts(etag, Arc::clone(&parts));
             scene.put_record(key, b"1", record).unwrap();
             let opened = open(&scene.store, &scene.name, key, &ObjectPath::of(key)).unwrap();
             assert_eq!(opened.attributes.parts.as_deref(), Some(&parts[..]));
@@ -386,8 +390,7 @@ mod tests {
             let mut staged = stage().unwrap();
             staged.append(&[Bytes::from_static(b"2")]).unwrap();
             assert!(names().iter().any(|name| staged::is_scattered(name)));
-            let etag = Some(digests(b"2").etag);
-            let sealed = staged.seal(&bucket, None, Record { etag, ..Record::default() }).unwrap();
+            let sealed = staged.seal(&bucket, None, record_of(b"2")).unwrap();
             scene.target(key).publish(scene.bucket(), None, sealed).unwrap();
             assert_eq!(scene.get(key).unwrap(), b"2");
             assert_eq!(fs::metadata(scene.path().join(key)).unwrap().gid(), group);
@@ -423,7 +426,7 @@ mod tests {
         let bucket = scene.bucket();
         let directory = bucket.directory("").unwrap();
         let mut sealed = Staged::create(&bucket, &directory)
-            .and_then(|staged| Ok(staged.seal(&bucket, None, Record::default())?))
+            .and_then(|staged| Ok(staged.seal(&bucket, None, ObjectRecord::of_assembly())?))
             .unwrap();
         fs::remove_file(scene.path().join("a")).unwrap();
         fs::create_dir(scene.path().join("a")).unwrap();
@@ -442,8 +445,7 @@ mod tests {
                 Staged::create_named(&bucket, &top, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
             staged.append(&[Bytes::from_static(body)])?;
             assert_eq!(staging(), 1);
-            let etag = Some(digests(body).etag);
-            let sealed = staged.seal(&bucket, None, Record { etag, ..Record::default() })?;
+            let sealed = staged.seal(&bucket, None, record_of(body))?;
             Target { conditions, ..scene.target(key) }.publish(scene.bucket(), None, sealed)
         };
         let absent = Conditions { if_none_match: Some(ETagCondition::Any), ..Conditions::default() };

@@ -15,7 +15,7 @@ use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::staged::{STAGING, is_scattered, is_staged_name};
 use crate::layout::{exchanged, keymap};
 use crate::limits::NOTE_SPAN;
-use crate::record::Record;
+use crate::record::DirectoryRecord;
 use crate::records;
 use crate::tree::bucket::Bucket;
 
@@ -145,7 +145,7 @@ fn mark_made(
         if file_info::born_ns(&directory).is_some_and(|born_ns| born_ns > noted_ns + NOTE_SPAN_NS) {
             break;
         }
-        records::mark(bucket, &directory, &Record::made_directory())?;
+        records::mark(bucket, &directory, &DirectoryRecord::made())?;
     }
     Ok(())
 }

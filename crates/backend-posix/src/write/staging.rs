@@ -28,7 +28,7 @@ use crate::fs::reading;
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::scattered::{SCATTERED, id_of_scattered, scattered_name, scattered_note};
 use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
-use crate::record::Record;
+use crate::record::{OfFile, PartRecord};
 use crate::records::{self, Rest};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::lock;
@@ -53,7 +53,7 @@ pub(crate) trait Window: Debug + Send + Sync {
         shared: &OwnedFd,
         size_bytes: u64,
         owner: Option<UnixAccount>,
-        record: Record,
+        record: PartRecord,
     ) -> Result<Sealed>;
 
     /// Gives back what was taken, if nothing was published that says that its bytes are here.
@@ -226,28 +226,42 @@ impl Staged {
         self,
         bucket: &Bucket<'_>,
         owner: Option<UnixAccount>,
-        record: Record,
+        record: impl OfFile,
     ) -> Result<Sealed> {
         self.seal_and(bucket, owner, record, Flush::WithName)
     }
 
     /// Gives the file its owner and its record, and puts both on disk if the durability level says
     /// so. What is left is to publish it.
-    pub fn seal(self, bucket: &Bucket<'_>, owner: Option<UnixAccount>, record: Record) -> Result<Sealed> {
+    pub fn seal(
+        self,
+        bucket: &Bucket<'_>,
+        owner: Option<UnixAccount>,
+        record: impl OfFile,
+    ) -> Result<Sealed> {
         self.seal_and(bucket, owner, record, Flush::Now)
     }
 
-    fn seal_and(
+    /// [`Staged::seal`] for a part, whose bytes may be in a window of another file.
+    pub fn seal_part(
         mut self,
         bucket: &Bucket<'_>,
         owner: Option<UnixAccount>,
-        record: Record,
+        record: PartRecord,
+    ) -> Result<Sealed> {
+        let Some(window) = &mut self.window else { return self.seal(bucket, owner, record) };
+        let note = window.note(bucket, &self.file, self.size_bytes, owner, record)?;
+        Ok(Sealed { window: self.window.take(), ..note })
+    }
+
+    fn seal_and(
+        self,
+        bucket: &Bucket<'_>,
+        owner: Option<UnixAccount>,
+        mut record: impl OfFile,
         flush: Flush,
     ) -> Result<Sealed> {
-        if let Some(window) = &mut self.window {
-            let note = window.note(bucket, &self.file, self.size_bytes, owner, record)?;
-            return Ok(Sealed { window: self.window.take(), ..note });
-        }
+        debug_assert!(self.window.is_none(), "what is in a window of another file is a part");
         let mut info = file_info::stat(&self.file)?;
         bucket.store.try_device(bucket, info.device)?;
         if !bucket.store.times_are_final(info.device) {
@@ -263,8 +277,8 @@ impl Staged {
         if info.stamp.size_bytes != self.size_bytes {
             return Err(BackendError::Changed);
         }
-        let record = Record { stamp: Some(info.stamp), ..record };
-        let rest = records::put_staged(bucket.store, &self.file, record).op("write a record")?;
+        record.set_stamp(info.stamp);
+        let rest = records::put_staged(bucket.store, &self.file, &record).op("write a record")?;
         let store = bucket.store;
         let ordered = flush == Flush::WithName
             && rest.is_none()
@@ -322,10 +336,11 @@ impl Sealed {
                 };
                 if current.is_some_and(|current| current.stamp == self.stamp) {
                     self.stamp = set_apart(&self.staged.file, self.stamp)?;
-                    record.stamp = Some(self.stamp);
+                    let restamped = record.with_stamp(self.stamp).map_err(|_| Errno::INVAL);
+                    *record = restamped.attempt("write a record")?;
                 }
                 let own = identity(file_info::of(&self.staged.file).attempt("stat a file")?);
-                records::write_sidecar(bucket, directory, name, (record, own.inode), current)
+                records::write_sidecar(bucket, directory, name, (&record.0, own.inode), current)
             }
         }
     }
@@ -479,6 +494,7 @@ mod tests {
 
     use super::*;
     use crate::base::options::{Options, SweepOptions};
+    use crate::record::ObjectRecord;
     use crate::testing::Scene;
 
     /// With a directory that leaves its group. `None`, loudly, where nothing can be given away.
@@ -496,7 +512,7 @@ mod tests {
     fn sealed(bucket: &Bucket<'_>) -> Sealed {
         let directory = bucket.directory("d").unwrap();
         let staged = Staged::create_named(bucket, &directory, Mode::from_raw_mode(0o640)).unwrap();
-        staged.seal(bucket, UnixAccount::new(1234, 4321), Record::default()).unwrap()
+        staged.seal(bucket, UnixAccount::new(1234, 4321), ObjectRecord::of_assembly()).unwrap()
     }
 
     /// The file is closed, and nothing else is done.

@@ -1,7 +1,7 @@
 //! Records beside files as whoever can write in a directory may make them.
 
 use crate::fs::file_info::FileStamp;
-use s3_types::ETag;
+use s3_types::{Digests, ETag, ObjectMetadata};
 
 use super::*;
 use crate::record::to_bytes;
@@ -10,12 +10,10 @@ const OWN: u64 = 0x0102_0304_0506_0708;
 const FILE: FileIdentity = FileIdentity { stamp: FileStamp { size_bytes: 5, modified_ns: 7 }, inode: 99 };
 
 fn record(stamp: FileStamp) -> Vec<u8> {
-    to_bytes(&Record {
-        stamp: Some(stamp),
-        etag: Some(ETag::Md5([0xcd; 16])),
-        parts: None,
-        ..Record::default()
-    })
+    let digests = Digests { etag: ETag::Md5([0xcd; 16]), checksum: None };
+    let mut record = ObjectRecord::of_bytes(digests, ObjectMetadata::default());
+    record.stamp = Some(stamp);
+    to_bytes(&record)
 }
 
 /// One and two entries, of both versions.
@@ -42,12 +40,15 @@ fn read(bytes: &[u8]) -> bool {
         let lengths: Vec<_> = sidecar.entries().map(|entry| entry.record.len()).collect();
         assert!(lengths.len() <= RECORDS_MAX && lengths.iter().sum::<usize>() <= bytes.len());
         for file in [None, Some(FILE), Some(other), Some(unknown)] {
-            let told = sidecar.record(file);
-            let without_parts = told.clone().map(|told| Record { parts: None, ..told });
+            let told: Reading<ObjectRecord> = sidecar.record(file);
+            let mut without_parts = told.clone();
+            if let Reading::Known(told) = &mut without_parts {
+                told.parts = None;
+            }
             assert_eq!(sidecar.brief(file), without_parts);
             match sidecar.raw(file) {
-                Raw::Known(_, known) => assert_eq!(Some(*known), told),
-                Raw::Newer(_) => assert!(told.is_some_and(|told| told.newer)),
+                Raw::Known(_, known) => assert_eq!(Reading::Known(*known), told),
+                Raw::Newer(_) => assert_eq!(told, Reading::Closed),
                 Raw::Damaged(_) => {}
                 Raw::Absent => panic!("there is one"),
             }
@@ -60,7 +61,8 @@ fn read(bytes: &[u8]) -> bool {
         }
     }
     let sidecar = Sidecar { bytes: bytes.to_vec(), inode: OWN };
-    sidecar.record(Some(FILE)).is_some_and(|record| record.stamp == Some(FILE.stamp))
+    let record = sidecar.record::<ObjectRecord>(Some(FILE)).known();
+    record.is_some_and(|record| record.stamp == Some(FILE.stamp))
 }
 
 #[test]

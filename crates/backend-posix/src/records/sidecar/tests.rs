@@ -10,7 +10,7 @@ use crate::base::options::{Metadata, Options, SweepOptions};
 use crate::layout::keymap::ObjectPath;
 use crate::maintenance::sweep;
 use crate::object::open;
-use crate::testing::{Scene, digests};
+use crate::testing::{Scene, digests, record_of};
 use crate::write::staging::Sealed;
 
 fn scene() -> Scene {
@@ -24,7 +24,7 @@ fn etag(scene: &Scene, key: &str) -> ETag {
 fn seal(scene: &Scene, key: &str, body: &'static [u8]) -> Sealed {
     let mut stage = scene.target(key).stage(&scene.store).unwrap();
     stage.staged.append(&[Bytes::from_static(body)]).unwrap();
-    let record = Record { etag: Some(digests(body).etag), ..Record::default() };
+    let record = record_of(body);
     stage.staged.seal(&stage.bucket, None, record).unwrap()
 }
 
@@ -52,7 +52,7 @@ fn twins(scene: &Scene) {
         stage.staged.append(&[Bytes::from_static(body)]).unwrap();
         let file = File::from(stage.staged.file().try_clone().unwrap());
         file.set_times(FileTimes::new().set_accessed(time).set_modified(time)).unwrap();
-        let record = Record { etag: Some(digests(body).etag), ..Record::default() };
+        let record = record_of(body);
         let sealed = stage.staged.seal(&stage.bucket, None, record).unwrap();
         scene.target(key).publish(scene.bucket(), None, sealed).unwrap();
         assert_eq!(etag(scene, key), digests(body).etag);
@@ -85,10 +85,11 @@ fn a_file_that_took_the_name_of_its_twin_has_another_record() {
     assert!(crate::facts::foreign::is_foreign(&etag(&scene, "d/b")), "{:?}", etag(&scene, "d/b"));
     let bucket = scene.bucket();
     let directory = bucket.directory("d").unwrap();
-    let brief = super::super::read(&scene.store, &directory, "b").unwrap().unwrap();
+    let brief: Reading<ObjectRecord> = super::super::read(&scene.store, &directory, "b").unwrap();
+    let brief = brief.known().unwrap();
     assert_eq!(brief.stamp, None, "listings");
     let file = File::open(scene.path().join("d/b")).unwrap();
-    let raw = super::super::raw_of(&scene.store, &directory, "b", &file).unwrap();
+    let raw: Raw<ObjectRecord> = super::super::raw_of(&scene.store, &directory, "b", &file).unwrap();
     assert_eq!(raw.record().unwrap().stamp, None, "tools");
     // It is written through S3 again, and is an object as before.
     scene.put("d/b", b"3").unwrap();
@@ -196,17 +197,18 @@ fn a_torn_or_newer_sidecar_is_told_from_one_without_a_record() {
         Sidecar { bytes: Sidecar::pack(3, entries), inode: 3 }
     };
     let whole = pack(&[b"\x01", b"\x01"]);
-    assert_eq!(whole.raw(None), Raw::Known(b"\x01".to_vec(), Box::default()));
+    let empty = Box::new(ObjectRecord::of_assembly());
+    assert_eq!(whole.raw(None), Raw::Known(b"\x01".to_vec(), empty));
     for cut in 0..whole.bytes.len() {
         let torn = Sidecar { bytes: whole.bytes[..cut].to_vec(), inode: 3 };
         // The first record ends here, as if there were no other.
         let damaged = cut != HEAD_BYTES + 13;
-        assert_eq!(matches!(torn.raw(None), Raw::Damaged(_)), damaged, "{cut}");
+        assert_eq!(matches!(torn.raw::<ObjectRecord>(None), Raw::Damaged(_)), damaged, "{cut}");
     }
     let mut newer = whole;
     newer.bytes[0] = 3;
-    assert_eq!(newer.raw(None), Raw::Newer(newer.bytes.clone()));
-    assert_eq!(newer.record(None), Some(Record::of_newer()));
+    assert_eq!(newer.raw(None), Raw::<ObjectRecord>::Newer(newer.bytes.clone()));
+    assert_eq!(newer.record(None), Reading::<ObjectRecord>::Closed);
     let record_newer = pack(&[b"\x02"]);
-    assert!(matches!(record_newer.raw(None), Raw::Newer(_)));
+    assert!(matches!(record_newer.raw::<ObjectRecord>(None), Raw::Newer(_)));
 }

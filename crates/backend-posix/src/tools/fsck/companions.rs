@@ -16,13 +16,13 @@ use rustix::io::Errno;
 
 use super::check::{Check, ProblemKind, Repair};
 use super::own::open;
-use crate::error::Op;
+use crate::error::{Io, Op};
 use crate::fs::reading::{entries, has_other_names};
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, files};
 use crate::layout::keymap::OWN_DIRECTORY;
 use crate::layout::overflow::{self, OVERFLOW, OverflowId};
-use crate::record::{self, Record};
+use crate::record::{self, ObjectRecord, Reading, Unread};
 use crate::records;
 use crate::tools::progress::Progress;
 use crate::tools::tree::{self, Found};
@@ -88,7 +88,7 @@ pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()>
 
 fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_all_seen: bool) {
     let path = overflow::companion_path(id);
-    if files::read_own(directory, name).is_ok_and(|bytes| record::is_newer(&bytes)) {
+    if files::read_own(directory, name).is_ok_and(|bytes| record::path_of(&bytes) == Err(Unread::Closed)) {
         check.problem(ProblemKind::RecordNewer, &path, "it is of a newer version of Slipway", None);
         return;
     }
@@ -104,7 +104,8 @@ fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_
 }
 
 fn note(store: &Store, named: &Named, found: Found) {
-    let record = match found {
+    // That of a directory has the same field.
+    let record: Io<Reading<ObjectRecord>> = match found {
         Found::Directory(directory) => {
             let opened = resolve::plain(&directory, "", DIRECTORY);
             if opened.and_then(|directory| has_other_names(&directory)).unwrap_or(true) {
@@ -117,10 +118,10 @@ fn note(store: &Store, named: &Named, found: Found) {
         Found::Unreadable(..) => return named.unreadable.store(true, Relaxed),
     };
     match record {
-        Ok(Some(Record { overflow: Some(id), .. })) => named.add(id),
-        Ok(Some(Record { newer: true, .. })) => named.unreadable.store(true, Relaxed),
+        Ok(Reading::Known(record)) => record.overflow.into_iter().for_each(|id| named.add(id)),
+        Ok(Reading::Closed) => named.unreadable.store(true, Relaxed),
         // What was removed meanwhile has none.
-        Ok(_) | Err(Errno::NOENT) => {}
+        Ok(Reading::Nothing) | Err(Errno::NOENT) => {}
         Err(_) => named.unreadable.store(true, Relaxed),
     }
 }

@@ -13,7 +13,7 @@ use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, flat, reading};
 use crate::layout::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF, join};
 use crate::layout::staged::is_scattered;
-use crate::record::{Raw, Record};
+use crate::record::{DirectoryRecord, Divided, Kind, ObjectRecord, Raw, Reading};
 use crate::records;
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::Found;
@@ -100,24 +100,31 @@ fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &st
     };
     let Some(id) = record.overflow else { return Ok(()) };
     named.add(id);
-    let lost = |record: &Record| -> Result<bool> {
-        let whole = records::complete(check.bucket, record.clone()).op("read a record")?;
-        Ok(whole.is_none())
-    };
     // The companion goes after its object; so if the object is still there, the companion is not
     // going but gone.
-    if record.stamp != Some(file.info.stamp) || !lost(&record)? || !retrying(|| file.is_as_it_was())? {
+    if record.stamp != Some(file.info.stamp)
+        || !is_lost(check, &record)?
+        || !retrying(|| file.is_as_it_was())?
+    {
         return Ok(());
     }
     let key = keymap::key_of_file(path).unwrap_or_default();
-    let rest = Record { metadata: foreign::metadata(&key), overflow: None, ..record };
-    check.problem(ProblemKind::CompanionMissing, path, MISSING, Some(&mut || file.adopt(&rest)));
+    let ObjectRecord { stamp, etag, checksum, metadata: _, parts, upload_id, overflow: _, unknown } = record;
+    let metadata = foreign::metadata(&key);
+    let rest = ObjectRecord { stamp, etag, checksum, metadata, parts, upload_id, overflow: None, unknown };
+    check.problem(ProblemKind::CompanionMissing, path, MISSING, Some(&mut || file.adopt(rest.clone())));
     Ok(())
+}
+
+/// True if the companion of a record is missing, or another's.
+fn is_lost<R: Divided + Clone>(check: &Check<'_>, record: &R) -> Result<bool> {
+    let whole = records::complete(check.bucket, record).op("read a record")?;
+    Ok(matches!(whole, Reading::Nothing))
 }
 
 /// The record, if there is one; tells of one that can't be understood, which `remove` removes if it
 /// is damaged.
-fn understood(check: &Check<'_>, path: &str, raw: Raw, remove: Repair<'_>) -> Option<Record> {
+fn understood<R: Kind>(check: &Check<'_>, path: &str, raw: Raw<R>, remove: Repair<'_>) -> Option<R> {
     match raw {
         Raw::Known(_, record) => return Some(*record),
         Raw::Absent => {}
@@ -133,20 +140,19 @@ fn check_directory(check: &Check<'_>, named: &Named, directory: &Directory) -> R
     if let Some(remark) = flat::remark(directory) {
         check.note(ProblemKind::FlatDirectory, path, remark);
     }
-    let raw = records::raw_of_directory(check.bucket.store, directory).op("read a record")?;
+    let read =
+        || records::raw_of_directory::<DirectoryRecord>(check.bucket.store, directory).op("read a record");
+    let raw = read()?;
     let bytes = raw.bytes().unwrap_or_default().to_vec();
-    let mut repair = || replace_directory_record(check, directory, &bytes, None);
+    let mut repair = || replace_directory_record(check, directory, &bytes, &DirectoryRecord::mark(false));
     let Some(record) = understood(check, path, raw, &mut repair) else { return Ok(()) };
     if let Some(id) = record.overflow {
         named.add(id);
-        let lost = || {
-            records::complete(check.bucket, record.clone()).op("read a record").map(|whole| whole.is_none())
-        };
         // As for files; here, a record that is still the same tells that the object is.
-        let again = records::raw_of_directory(check.bucket.store, directory).op("read a record");
-        if lost()? && again?.bytes() == Some(&bytes) {
-            let rest = Record { overflow: None, ..record.clone() };
-            let mut repair = || replace_directory_record(check, directory, &bytes, Some(&rest));
+        if is_lost(check, &record)? && read()?.bytes() == Some(&bytes) {
+            let mut rest = record.clone();
+            rest.overflow = None;
+            let mut repair = || replace_directory_record(check, directory, &bytes, &rest);
             check.problem(ProblemKind::CompanionMissing, path, MISSING, Some(&mut repair));
         }
     }
@@ -155,7 +161,7 @@ fn check_directory(check: &Check<'_>, named: &Named, directory: &Directory) -> R
     // Opened anew, to be read from its start.
     let empty =
         || resolve::plain(directory, "", DIRECTORY).and_then(reading::is_empty).op("read a directory");
-    if record.directory_made && !record.directory_object && old && empty()? {
+    if record.made && !record.object && old && empty()? {
         let mut repair = || {
             directories::prune(check.bucket, path);
             Ok(check.bucket.directory(path).is_err())
@@ -183,15 +189,16 @@ fn replace_directory_record(
     check: &Check<'_>,
     directory: &Directory,
     old: &[u8],
-    new: Option<&Record>,
+    new: &DirectoryRecord,
 ) -> Result<bool> {
     retrying(|| {
         let _lock = key_lock::take_directory(check.bucket, &directory.path)?;
-        let raw = records::raw_of_directory(check.bucket.store, directory).attempt("read a record")?;
+        let raw: Raw<DirectoryRecord> =
+            records::raw_of_directory(check.bucket.store, directory).attempt("read a record")?;
         if raw.bytes() != Some(old) {
             return Ok(false);
         }
-        records::put_of_directory(check.bucket, directory, new.unwrap_or(&Record::default()))?;
+        records::put_of_directory(check.bucket, directory, new)?;
         Ok(true)
     })
 }

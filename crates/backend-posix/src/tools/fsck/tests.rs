@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use backend::NewUpload;
 use rustix::fs::FlockOperation;
-use s3_types::ETag;
+use s3_types::{ETag, ObjectMetadata};
 
 use super::*;
 use crate::base::options::{Metadata, Options, SweepOptions};
 use crate::maintenance::sweep;
-use crate::record::{self, Record};
-use crate::testing::{Scene, many_parts};
+use crate::record::{self, DirectoryRecord, ObjectRecord};
+use crate::testing::{Scene, digests, many_parts, of_parts};
 use crate::upload;
 
 /// Checks the scene's tree; what was found by path in the bucket.
@@ -56,9 +56,14 @@ fn state_of(state: &ProblemState) -> ProblemState {
     }
 }
 
-fn large_record() -> Record {
-    let etag = Some(ETag::Multipart { md5: [7; 16], parts: 10_000 });
-    Record { etag, parts: Some(many_parts()), ..Record::default() }
+fn large_record() -> ObjectRecord {
+    of_parts(ETag::Multipart { md5: [7; 16], parts: 10_000 }, many_parts())
+}
+
+/// As much as a record holds, and more than any attribute.
+fn large_metadata() -> ObjectMetadata {
+    let user = (0..1000).map(|n| (format!("{n:05}"), "x".repeat(60))).collect();
+    ObjectMetadata { user, ..ObjectMetadata::default() }
 }
 
 fn companion(scene: &Scene) -> PathBuf {
@@ -261,17 +266,21 @@ fn a_record_without_its_companion_keeps_what_is_true() {
     for key in ["a.html", "d/"] {
         let target = scene.target(key);
         if target.place.directory {
-            let record = Record { etag: large_record().etag, ..large_record() };
-            target.publish_empty_directory(&scene.store, record).unwrap();
+            target.publish_empty_directory(&scene.store, (digests(b""), large_metadata())).unwrap();
         } else {
             scene.put_record(key, b"1", large_record()).unwrap();
         }
         fs::remove_file(companion(&scene)).unwrap();
         expect(&scene, key.trim_end_matches('/'), ProblemKind::CompanionMissing, true);
         let file = fs::File::open(scene.path().join(key)).unwrap();
-        let record = record::peek(&file).unwrap().unwrap();
-        assert_eq!((record.etag, record.overflow, record.parts), (large_record().etag, None, None));
-        assert_eq!(record.directory_object, target.place.directory);
+        if target.place.directory {
+            let record = record::peek::<DirectoryRecord>(&file).unwrap().known().unwrap();
+            assert_eq!((record.etag, record.overflow), (Some(digests(b"").etag), None));
+            assert!(record.object && record.metadata == ObjectMetadata::default());
+        } else {
+            let record = record::peek::<ObjectRecord>(&file).unwrap().known().unwrap();
+            assert_eq!((record.etag, record.overflow, record.parts), (large_record().etag, None, None));
+        }
     }
     // With something else in the companion's place.
     scene.put_record("b", b"1", large_record()).unwrap();

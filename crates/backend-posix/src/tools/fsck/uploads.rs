@@ -18,7 +18,7 @@ use crate::fs::resolve::{self, DIRECTORY, READ};
 use crate::fs::{files, removing};
 use crate::layout::keymap::OWN_DIRECTORY;
 use crate::layout::uploads::{COMPLETED, DESCRIPTION, UPLOADS, is_id, is_own, part_number};
-use crate::record::{self, Record};
+use crate::record::{self, CompletionRecord, Kind, PartRecord, Reading, Unread, UploadRecord};
 use crate::records;
 use crate::tree::bucket::Directory;
 use crate::tree::store::Store;
@@ -69,10 +69,10 @@ fn name_companions_of(check: &Check<'_>, uploads: &OwnedFd, id: &str, named: &Na
         if part_number(&name).is_none() || !may_be_part {
             continue;
         }
-        match records::read(check.bucket.store, &directory, &name) {
-            Ok(Some(Record { overflow: Some(id), .. })) => named.add(id),
-            Ok(Some(Record { newer: true, .. })) => named.doubt(),
-            Ok(_) | Err(Errno::NOENT) => {}
+        match records::read::<PartRecord>(check.bucket.store, &directory, &name) {
+            Ok(Reading::Known(record)) => record.overflow.into_iter().for_each(|id| named.add(id)),
+            Ok(Reading::Closed) => named.doubt(),
+            Ok(Reading::Nothing) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(errno),
         }
     }
@@ -82,9 +82,10 @@ fn name_companions_of(check: &Check<'_>, uploads: &OwnedFd, id: &str, named: &Na
 fn receipt(check: &Check<'_>, receipts: &OwnedFd, id: &str) {
     let path = format!("{OWN_DIRECTORY}/{COMPLETED}/{id}");
     let Ok(bytes) = files::read_own(receipts, id) else { return };
+    let read = record::from_bytes::<CompletionRecord>(&bytes);
     // A young one may just be written.
-    let fine = record::from_bytes(&bytes).is_some() || !removing::is_older(receipts, id, check.options.age);
-    if fine || newer(check, &bytes, &path) {
+    let fine = read.is_ok() || !removing::is_older(receipts, id, check.options.age);
+    if fine || newer(check, &read, &path) {
         return;
     }
     let mut repair = || Ok(rustix::fs::unlinkat(receipts, id, AtFlags::empty()).is_ok());
@@ -94,8 +95,8 @@ fn receipt(check: &Check<'_>, receipts: &OwnedFd, id: &str) {
 }
 
 /// Tells of a record that a newer version wrote.
-fn newer(check: &Check<'_>, bytes: &[u8], path: &str) -> bool {
-    let newer = record::is_newer(bytes);
+fn newer<R: Kind>(check: &Check<'_>, read: &Result<R, Unread>, path: &str) -> bool {
+    let newer = matches!(read, Err(Unread::Closed));
     if newer {
         check.problem(ProblemKind::RecordNewer, path, "it is of a newer version of Slipway", None);
     }
@@ -112,9 +113,10 @@ fn upload(check: &Check<'_>, uploads: &OwnedFd, id: &str, path: &str) -> Result<
     let mut kind = ProblemKind::UploadLeftover;
     let mut explanation =
         "what is left of an upload that was completed or aborted, or never begun; a repair removes it";
-    match resolve::plain(uploads, id, DIRECTORY).and_then(|fd| files::read_own(fd, DESCRIPTION)) {
-        Ok(bytes) if newer(check, &bytes, path) => return Ok(()),
-        Ok(bytes) if record::from_bytes(&bytes).is_none() => {
+    let bytes = resolve::plain(uploads, id, DIRECTORY).and_then(|fd| files::read_own(fd, DESCRIPTION));
+    match bytes.map(|bytes| record::from_bytes::<UploadRecord>(&bytes)) {
+        Ok(read) if newer(check, &read, path) => return Ok(()),
+        Ok(Err(_)) => {
             kind = ProblemKind::UploadDamaged;
             explanation =
                 "its description can't be read, so it can't be completed; a repair removes it with its parts";
@@ -186,9 +188,9 @@ fn set_aside(check: &Check<'_>, upload: &Upload, directory: &OwnedFd, name: &str
 fn damaged(store: &Store, directory: &Directory, name: &str, number: u32) -> Io<Option<FileInfo>> {
     let file = resolve::plain(directory, name, READ)?;
     let info = file_info::of(&file)?;
-    let record = records::of(store, directory, name, &file)?
-        .filter(|record| record.etag.is_some() && record.stamp == Some(info.stamp));
-    let whole = match record {
+    let record: Reading<PartRecord> = records::of(store, directory, name, &file)?;
+    let is_of_file = |record: &PartRecord| record.etag.is_some() && record.stamp == Some(info.stamp);
+    let whole = match record.known().filter(is_of_file) {
         Some(record) => holds(directory, number, &record)?,
         None => false,
     };

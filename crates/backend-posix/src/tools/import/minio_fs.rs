@@ -178,7 +178,7 @@ impl Import<'_> {
             let path = join(&directory.path, name);
             self.teller.tell(&path, Imported::Left(format!("not taken over: {}", theirs.left.join(", "))));
         }
-        let done = self.options.dry_run || file.adopt(&record)?;
+        let done = self.options.dry_run || file.adopt(record)?;
         Ok(Some(if done { Imported::Done } else { Imported::Changed }))
     }
 }
@@ -260,7 +260,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::record;
+    use crate::record::{self, ObjectRecord, Reading};
     use crate::testing::Scene;
 
     #[test]
@@ -310,7 +310,7 @@ mod tests {
             assert_eq!(stale.into_inner().unwrap(), 3);
         }
         let file = fs::File::open(scene.path().join("many")).unwrap();
-        assert_eq!(record::peek(&file).unwrap(), None);
+        assert_eq!(record::peek(&file).unwrap(), Reading::<ObjectRecord>::Nothing);
     }
 
     #[test]

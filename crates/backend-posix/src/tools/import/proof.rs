@@ -8,7 +8,7 @@ use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, ETag};
 use super::report::Imported;
 use crate::base::options::DEFAULT_CHECKSUM;
 use crate::facts::versitygw::Attributes;
-use crate::record::{self, Raw, Record};
+use crate::record::{self, ObjectRecord, Raw, Unknown};
 use crate::tools::candidate::Candidate;
 use crate::tools::progress::Progress;
 
@@ -33,7 +33,7 @@ pub(super) fn record(
     theirs: Attributes,
     trust: bool,
     progress: &Progress,
-) -> Result<Result<Record, &'static str>> {
+) -> Result<Result<ObjectRecord, &'static str>> {
     if !theirs.is_possible(file.info.stamp.size_bytes) {
         return Ok(Err("its size is not that of its parts"));
     }
@@ -52,8 +52,18 @@ pub(super) fn record(
             None => return Ok(Err("its bytes are not those of its ETag, or can't be compared with it")),
         }
     };
-    let Attributes { etag, metadata, parts, .. } = theirs;
-    Ok(Ok(Record { etag: Some(etag), checksum, metadata, parts, ..Record::default() }))
+    // Of theirs, what was not proven is not believed.
+    let Attributes { etag, checksum: _, metadata, parts } = theirs;
+    Ok(Ok(ObjectRecord {
+        stamp: None,
+        etag: Some(etag),
+        checksum,
+        metadata,
+        parts,
+        upload_id: None,
+        overflow: None,
+        unknown: Unknown::none(),
+    }))
 }
 
 /// Reads the file; the checksum to record if the bytes are those that were uploaded.

@@ -19,7 +19,7 @@ use crate::facts::versitygw::{self, Attributes, Source};
 use crate::fs::file_info;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::{self, DIRECTORY_DATA, Name, SELF, join};
-use crate::record::{self, Raw, Record};
+use crate::record::{self, DirectoryRecord, ObjectRecord, Raw};
 use crate::records;
 use crate::tools::candidate::Candidate;
 use crate::tools::opening::{for_each_bucket, open};
@@ -138,7 +138,11 @@ impl Import<'_> {
         let theirs = Attributes::read(&source).op("read attributes")?;
         if standing.is_some() {
             if let (Some(theirs), Some(record)) = (theirs, file.raw_record()?.record()) {
-                self.remove_rest(bucket, &own, record, &theirs, &names)?;
+                let whole = records::complete(bucket, &record).op("read a record")?.known();
+                let same = |whole: ObjectRecord| {
+                    theirs.are_in(whole.etag.as_ref(), &whole.metadata, whole.parts.as_deref())
+                };
+                self.remove_rest(&own, whole.is_some_and(same), &names)?;
             }
             return Ok(standing);
         }
@@ -151,7 +155,7 @@ impl Import<'_> {
         if self.options.dry_run {
             return Ok(Some(Imported::Done));
         }
-        if !file.adopt(&record)? {
+        if !file.adopt(record)? {
             return Ok(Some(Imported::Changed));
         }
         self.remove_attributes(&own, &names)?;
@@ -169,16 +173,8 @@ impl Import<'_> {
 
     /// Removes what an import that did not come to its end left. Attributes that say anything else
     /// than the record are younger than that, and stay.
-    fn remove_rest(
-        &self,
-        bucket: &Bucket<'_>,
-        file: &OwnedFd,
-        record: Record,
-        theirs: &Attributes,
-        names: &[String],
-    ) -> Result<()> {
-        let whole = records::complete(bucket, record).op("read a record")?;
-        if !self.options.dry_run && whole.is_some_and(|record| theirs.are_in(&record)) {
+    fn remove_rest(&self, file: &OwnedFd, is_in_record: bool, names: &[String]) -> Result<()> {
+        if !self.options.dry_run && is_in_record {
             self.remove_attributes(file, names)?;
         }
         Ok(())
@@ -202,27 +198,24 @@ impl Import<'_> {
         }
         let known = retrying(|| {
             let lock = (!self.options.dry_run).then(|| key_lock::take_directory(bucket, path)).transpose()?;
-            let raw = records::raw_of_directory(bucket.store, &own).attempt("read a record")?;
+            let raw: Raw<DirectoryRecord> =
+                records::raw_of_directory(bucket.store, &own).attempt("read a record")?;
             if matches!(raw, Raw::Newer(_)) {
                 return Ok(Some(Imported::Failed(proof::NEWER.to_owned())));
             }
             let old = raw.record();
-            if let Some(record) = old.as_ref().filter(|record| record.directory_object) {
-                self.remove_rest(bucket, &own, record.clone(), &theirs, &names)?;
+            if let Some(record) = old.as_ref().filter(|record| record.object) {
+                let whole = records::complete(bucket, record).op("read a record")?.known();
+                let same = |whole: DirectoryRecord| theirs.are_in(whole.etag.as_ref(), &whole.metadata, None);
+                self.remove_rest(&own, whole.is_some_and(same), &names)?;
                 return Ok(Some(Imported::Known));
             }
             if lock.is_none() {
                 return Ok(None);
             }
-            let record = Record {
-                directory_object: true,
-                directory_made: old.is_some_and(|record| record.directory_made),
-                time_ns,
-                etag: Some(digests.etag.clone()),
-                checksum: digests.checksum,
-                metadata: theirs.metadata.clone(),
-                ..Record::default()
-            };
+            let made = old.is_some_and(|record| record.made);
+            let metadata = theirs.metadata.clone();
+            let record = DirectoryRecord::of_object(made, time_ns, digests.clone(), metadata);
             records::put_of_directory(bucket, directory, &record).map(|()| None)
         })?;
         if known.is_some() {

@@ -10,6 +10,7 @@ use crate::base::options::SweepOptions;
 use crate::layout::exchanged::name_beside_file;
 use crate::maintenance::sweep;
 use crate::testing::{Scene, digests, fixture};
+use s3_types::ObjectMetadata;
 
 const PREPARED: &str = "x00000000000000000000000000000007";
 const NOTED: &str = ".slipway/staging/n00000000000000000000000000000007";
@@ -143,8 +144,8 @@ fn a_directory_that_became_an_object_since_stays_one() {
         if matches!(what, "file" | "nothing") || !crash(&scene, put) {
             continue;
         }
-        let record = Record { etag: Some(digests(b"").etag), ..Record::default() };
-        scene.target("a/").publish_empty_directory(&scene.store, record).unwrap();
+        let nothing = (digests(b""), ObjectMetadata::default());
+        scene.target("a/").publish_empty_directory(&scene.store, nothing).unwrap();
         sweep(&scene);
         assert_eq!(scene.get("a/").ok().as_deref(), Some(&b""[..]), "{what}");
         if what == "directory" && !scene.store.names_may_blink(&scene.bucket().fd) {

@@ -9,6 +9,7 @@ use s3_types::{Checksum, ChecksumAlgorithm, Checksummer, ETag};
 use super::*;
 use crate::layout::keymap::ObjectPath;
 use crate::object::open as open_object;
+use crate::record::Reading;
 use crate::testing::{Scene, digests};
 
 const PLAIN: ImportOptions =
@@ -74,7 +75,7 @@ fn objects_keep_what_they_had() {
     let dry = ImportOptions { dry_run: true, ..PLAIN };
     let expected = ["Left", "Done"].map(str::to_owned).to_vec();
     assert_eq!(run(&scene, &dry)["a/b"], expected);
-    assert_eq!(record::peek(fs::File::open(&path).unwrap()).unwrap(), None);
+    assert_eq!(record::peek(fs::File::open(&path).unwrap()).unwrap(), Reading::<ObjectRecord>::Nothing);
     assert_eq!(run(&scene, &PLAIN)["a/b"], expected);
     let opened = open_object(&scene.store, &scene.name, "a/b", &ObjectPath::of("a/b")).unwrap();
     let attributes = opened.attributes;
@@ -244,10 +245,8 @@ fn on_the_fly_only_headers_are_believed() {
     scene.store.options.trust_versitygw = true;
     assert_eq!((read(&scene).etag, read(&scene).checksum), (digests(b"bytes").etag, None));
     // Unless Slipway wrote the file since.
-    let record = Record {
-        stamp: Some(file_info::of(fs::File::open(&path).unwrap()).unwrap().stamp),
-        ..Record::default()
-    };
+    let mut record = ObjectRecord::of_assembly();
+    record.stamp = Some(file_info::of(fs::File::open(&path).unwrap()).unwrap().stamp);
     record::set_small(fs::File::open(&path).unwrap(), &record).unwrap();
     fs::write(&path, "edited").unwrap();
     assert!(matches!(read(&scene).etag, ETag::Opaque(_)));

@@ -1,0 +1,214 @@
+//! The records of directories: of keys, and of buckets.
+
+use backend::ObjectAttributes;
+use s3_types::{Checksum, Digests, ETag, ObjectMetadata};
+
+use super::codec::Reading;
+use super::input::Input;
+use super::kind::{Divided, Kind, Taken, Unknown};
+use super::tag;
+use super::values::{
+    field, fits, get_checksum, get_etag, get_metadata, put_checksum, put_etag, put_metadata,
+};
+use crate::fs::file_info;
+use crate::layout::overflow::OverflowId;
+
+/// What is known of a directory of keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DirectoryRecord {
+    /// A PUT made it, so that it goes with its last object.
+    pub made: bool,
+    /// It is a directory object, without bytes unless there is a file with them.
+    pub object: bool,
+    /// When the object was made, in ns.
+    pub time_ns: Option<i64>,
+    /// The object's, as are those that follow.
+    pub etag: Option<ETag>,
+    pub checksum: Option<Checksum>,
+    pub metadata: ObjectMetadata,
+    /// The rest of the record is in this companion file.
+    pub overflow: Option<OverflowId>,
+    pub unknown: Unknown,
+}
+
+impl DirectoryRecord {
+    /// Of a directory that is no object, whether a PUT made it or a person.
+    pub fn mark(made: bool) -> Self {
+        let mut mark = Self::blank();
+        mark.made = made;
+        mark
+    }
+
+    /// The mark of a directory that a PUT made.
+    pub fn made() -> Self {
+        Self::mark(true)
+    }
+
+    /// Of a directory object without bytes.
+    pub fn of_object(made: bool, time_ns: Option<i64>, digests: Digests, metadata: ObjectMetadata) -> Self {
+        let Digests { etag, checksum } = digests;
+        Self {
+            made,
+            object: true,
+            time_ns,
+            etag: Some(etag),
+            checksum,
+            metadata,
+            overflow: None,
+            unknown: Unknown::none(),
+        }
+    }
+
+    /// The attributes of the directory object that it describes, if it does.
+    pub fn attributes(&self) -> Option<ObjectAttributes> {
+        let Self { made: _, object, time_ns, etag, checksum, metadata, overflow: _, unknown: _ } = self;
+        let time_ns = time_ns.filter(|_| *object)?;
+        Some(ObjectAttributes {
+            size_bytes: 0,
+            last_modified: file_info::timestamp(i128::from(time_ns)),
+            etag: etag.clone()?,
+            checksum: *checksum,
+            metadata: metadata.clone(),
+            parts: None,
+            version: None,
+        })
+    }
+}
+
+impl Reading<DirectoryRecord> {
+    /// True if the directory is an object, or if that can't be known.
+    pub fn may_be_object(&self) -> bool {
+        match self {
+            Self::Known(record) => record.object,
+            Self::Closed => true,
+            Self::Nothing => false,
+        }
+    }
+
+    /// True if the directory is known to be a PUT's, and no object.
+    pub fn is_only_made(&self) -> bool {
+        matches!(self, Self::Known(record) if record.made && !record.object)
+    }
+}
+
+impl Kind for DirectoryRecord {
+    fn blank() -> Self {
+        Self {
+            made: false,
+            object: false,
+            time_ns: None,
+            etag: None,
+            checksum: None,
+            metadata: ObjectMetadata::default(),
+            overflow: None,
+            unknown: Unknown::none(),
+        }
+    }
+
+    fn take(&mut self, tag: u8, value: &[u8]) -> Option<Taken> {
+        match tag {
+            tag::ETAG_MD5..=tag::ETAG_OPAQUE => self.etag = Some(get_etag(tag, value)?),
+            tag::CHECKSUM | tag::CHECKSUM_COMPOSITE => self.checksum = Some(get_checksum(tag, value)?),
+            tag::CONTENT_TYPE_COMMON..=tag::USER_METADATA => get_metadata(&mut self.metadata, tag, value)?,
+            tag::DIRECTORY => {
+                let bits = Input(value).byte()?;
+                (self.made, self.object) = (bits & 1 != 0, bits & 2 != 0);
+            }
+            tag::TIME => self.time_ns = Some(Input(value).i64()?),
+            tag::OVERFLOW => self.overflow = Some(u128::from_be_bytes(value.try_into().ok()?)),
+            _ => return Some(Taken::No),
+        }
+        Some(Taken::Yes)
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        let Self { made, object, time_ns, etag, checksum, metadata, overflow, unknown: _ } = self;
+        put_etag(out, etag.as_ref());
+        put_checksum(out, checksum.as_ref());
+        put_metadata(out, metadata);
+        let bits = u8::from(*made) | u8::from(*object) << 1;
+        if bits != 0 {
+            field(out, tag::DIRECTORY, &[bits]);
+        }
+        if let Some(time_ns) = time_ns {
+            field(out, tag::TIME, &time_ns.to_le_bytes());
+        }
+        if let Some(id) = overflow {
+            field(out, tag::OVERFLOW, &id.to_be_bytes());
+        }
+    }
+
+    fn unknown(&self) -> &Unknown {
+        &self.unknown
+    }
+
+    fn unknown_mut(&mut self) -> &mut Unknown {
+        &mut self.unknown
+    }
+
+    fn is_within_limits(&self) -> bool {
+        fits(&self.metadata)
+    }
+
+    fn shortened(&self, id: OverflowId) -> Option<Self> {
+        let Self { made, object, time_ns, etag, checksum, metadata: _, overflow: _, unknown: _ } = self;
+        Some(Self {
+            made: *made,
+            object: *object,
+            time_ns: *time_ns,
+            etag: etag.clone(),
+            checksum: *checksum,
+            metadata: ObjectMetadata::default(),
+            overflow: Some(id),
+            unknown: Unknown::none(),
+        })
+    }
+}
+
+impl Divided for DirectoryRecord {
+    fn overflow(&self) -> Option<OverflowId> {
+        self.overflow
+    }
+
+    fn rejoined(mut whole: Self, short: &Self) -> Option<Self> {
+        whole.overflow = short.overflow;
+        (whole.etag == short.etag).then_some(whole)
+    }
+}
+
+/// What is known of a bucket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BucketRecord {
+    /// When it was created, in ns.
+    pub time_ns: Option<i64>,
+    pub unknown: Unknown,
+}
+
+impl Kind for BucketRecord {
+    fn blank() -> Self {
+        Self { time_ns: None, unknown: Unknown::none() }
+    }
+
+    fn take(&mut self, tag: u8, value: &[u8]) -> Option<Taken> {
+        match tag {
+            tag::TIME => self.time_ns = Some(Input(value).i64()?),
+            _ => return Some(Taken::No),
+        }
+        Some(Taken::Yes)
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        let Self { time_ns, unknown: _ } = self;
+        if let Some(time_ns) = time_ns {
+            field(out, tag::TIME, &time_ns.to_le_bytes());
+        }
+    }
+
+    fn unknown(&self) -> &Unknown {
+        &self.unknown
+    }
+
+    fn unknown_mut(&mut self) -> &mut Unknown {
+        &mut self.unknown
+    }
+}

@@ -1,0 +1,48 @@
+//! Numbers of fields. They are on disk: never change or reuse one. Each kind of record has some of
+//! them (docs/FORMAT.md).
+
+/// mtime in ns (8 bytes, little-endian, signed), then size.
+pub const STAMP: u8 = 1;
+/// 16 bytes.
+pub const ETAG_MD5: u8 = 2;
+/// 16 bytes, then the number of parts.
+pub const ETAG_MULTIPART: u8 = 3;
+/// Up to 128 bytes of visible ASCII without quotes.
+pub const ETAG_OPAQUE: u8 = 4;
+/// Algorithm (1 byte), then the value, of the whole object.
+pub const CHECKSUM: u8 = 5;
+/// Algorithm (1 byte), number of parts, then the value.
+pub const CHECKSUM_COMPOSITE: u8 = 6;
+/// Index into the table of common content types.
+pub const CONTENT_TYPE_COMMON: u8 = 7;
+/// Text, as are those that follow.
+pub const CONTENT_TYPE: u8 = 8;
+pub const CONTENT_ENCODING: u8 = 9;
+pub const CONTENT_LANGUAGE: u8 = 10;
+pub const CONTENT_DISPOSITION: u8 = 11;
+pub const CACHE_CONTROL: u8 = 12;
+pub const EXPIRES: u8 = 13;
+pub const WEBSITE_REDIRECT_LOCATION: u8 = 14;
+/// Length and text of a name, then of its value, and so on.
+pub const USER_METADATA: u8 = 15;
+/// See [`parts`](super::parts).
+pub const PARTS: u8 = 16;
+/// Bits: 1 made by a PUT, 2 directory object.
+pub const DIRECTORY: u8 = 17;
+/// ns, 8 bytes, little-endian, signed.
+pub const TIME: u8 = 18;
+pub const KEY: u8 = 19;
+pub const UPLOAD_ID: u8 = 20;
+/// Algorithm (1 byte), 1 if composite (1 byte).
+pub const UPLOAD_CHECKSUM: u8 = 21;
+pub const SIZE: u8 = 22;
+/// 16 bytes.
+pub const OVERFLOW: u8 = 23;
+/// 1 byte.
+pub const ASSEMBLY: u8 = 24;
+/// Empty.
+pub const SEALED: u8 = 25;
+/// Nothing where the key had no object. Else its time in ns (8 bytes, little-endian, signed), size,
+/// 1 if an inode follows or 0 (1 byte), inode, and an ETag's text or nothing.
+pub const PREDECESSOR: u8 = 26;
+// Seats: 32 tags, 33 retention, 34 legal hold, 35 version id, 36 owner, 37 encryption.

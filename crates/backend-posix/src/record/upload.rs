@@ -1,0 +1,181 @@
+//! The records of an upload as a whole: its description, and what a Complete leaves.
+
+use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ETag, ObjectMetadata};
+
+use super::input::{Input, varint};
+use super::kind::{Kind, Taken, Unknown};
+use super::predecessor::{ObjectIdentity, Predecessor};
+use super::tag;
+use super::values::{
+    field, fits, get_checksum, get_etag, get_metadata, put_checksum, put_etag, put_metadata, text,
+};
+
+/// What was asked for when an upload was created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UploadRecord {
+    /// The object's key.
+    pub key: Option<String>,
+    /// When it was created, in ns.
+    pub time_ns: Option<i64>,
+    /// Algorithm and type, if they were chosen.
+    pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
+    /// What the client attached.
+    pub metadata: ObjectMetadata,
+    /// What its key had, where that could be looked at.
+    pub predecessor: Option<Predecessor>,
+    pub unknown: Unknown,
+}
+
+impl Kind for UploadRecord {
+    fn blank() -> Self {
+        Self {
+            key: None,
+            time_ns: None,
+            checksum: None,
+            metadata: ObjectMetadata::default(),
+            predecessor: None,
+            unknown: Unknown::none(),
+        }
+    }
+
+    fn take(&mut self, tag: u8, bytes: &[u8]) -> Option<Taken> {
+        let mut value = Input(bytes);
+        match tag {
+            tag::CONTENT_TYPE_COMMON..=tag::USER_METADATA => get_metadata(&mut self.metadata, tag, bytes)?,
+            tag::TIME => self.time_ns = Some(value.i64()?),
+            tag::KEY => self.key = Some(text(bytes)?),
+            tag::UPLOAD_CHECKSUM => {
+                let algorithm = ChecksumAlgorithm::from_u8(value.byte()?)?;
+                let composite = value.byte()? != 0;
+                let checksum_type =
+                    if composite { ChecksumType::Composite } else { ChecksumType::FullObject };
+                self.checksum = Some((algorithm, checksum_type));
+            }
+            tag::PREDECESSOR => self.predecessor = Some(get_predecessor(bytes)?),
+            _ => return Some(Taken::No),
+        }
+        Some(Taken::Yes)
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        let Self { key, time_ns, checksum, metadata, predecessor, unknown: _ } = self;
+        put_metadata(out, metadata);
+        if let Some(time_ns) = time_ns {
+            field(out, tag::TIME, &time_ns.to_le_bytes());
+        }
+        if let Some(key) = key {
+            field(out, tag::KEY, key.as_bytes());
+        }
+        if let Some((algorithm, checksum_type)) = checksum {
+            let composite = *checksum_type == ChecksumType::Composite;
+            field(out, tag::UPLOAD_CHECKSUM, &[*algorithm as u8, u8::from(composite)]);
+        }
+        if let Some(predecessor) = predecessor {
+            field(out, tag::PREDECESSOR, &pack_predecessor(predecessor));
+        }
+    }
+
+    fn unknown(&self) -> &Unknown {
+        &self.unknown
+    }
+
+    fn unknown_mut(&mut self) -> &mut Unknown {
+        &mut self.unknown
+    }
+
+    fn is_within_limits(&self) -> bool {
+        fits(&self.metadata)
+    }
+}
+
+fn pack_predecessor(predecessor: &Predecessor) -> Vec<u8> {
+    let Predecessor::Object(identity) = predecessor else { return Vec::new() };
+    let mut out = identity.modified_ns.to_le_bytes().to_vec();
+    out.extend(varint(identity.size_bytes));
+    out.push(u8::from(identity.inode.is_some()));
+    out.extend(identity.inode.map(varint).unwrap_or_default());
+    out.extend(identity.etag.iter().flat_map(|etag| etag.to_string().into_bytes()));
+    out
+}
+
+fn get_predecessor(bytes: &[u8]) -> Option<Predecessor> {
+    if bytes.is_empty() {
+        return Some(Predecessor::Nothing);
+    }
+    let mut value = Input(bytes);
+    let (modified_ns, size_bytes) = (value.i64()?, value.varint()?);
+    let inode = match value.byte()? {
+        0 => None,
+        _ => Some(value.varint()?),
+    };
+    let etag = Some(text(value.0)?).filter(|text| !text.is_empty()).map(|text| ETag::parse(&text));
+    Some(Predecessor::Object(ObjectIdentity { modified_ns, size_bytes, inode, etag }))
+}
+
+/// The answer of a Complete: before the object is published its journal, then its receipt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CompletionRecord {
+    /// The object's key.
+    pub key: Option<String>,
+    pub etag: Option<ETag>,
+    pub checksum: Option<Checksum>,
+    pub size_bytes: Option<u64>,
+    /// The object's time, in ns.
+    pub time_ns: Option<i64>,
+    /// Which file of the upload becomes the object.
+    pub assembly: Option<u8>,
+    pub unknown: Unknown,
+}
+
+impl Kind for CompletionRecord {
+    fn blank() -> Self {
+        Self {
+            key: None,
+            etag: None,
+            checksum: None,
+            size_bytes: None,
+            time_ns: None,
+            assembly: None,
+            unknown: Unknown::none(),
+        }
+    }
+
+    fn take(&mut self, tag: u8, value: &[u8]) -> Option<Taken> {
+        match tag {
+            tag::ETAG_MD5..=tag::ETAG_OPAQUE => self.etag = Some(get_etag(tag, value)?),
+            tag::CHECKSUM | tag::CHECKSUM_COMPOSITE => self.checksum = Some(get_checksum(tag, value)?),
+            tag::TIME => self.time_ns = Some(Input(value).i64()?),
+            tag::KEY => self.key = Some(text(value)?),
+            tag::SIZE => self.size_bytes = Some(Input(value).varint()?),
+            tag::ASSEMBLY => self.assembly = Some(Input(value).byte()?),
+            _ => return Some(Taken::No),
+        }
+        Some(Taken::Yes)
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        let Self { key, etag, checksum, size_bytes, time_ns, assembly, unknown: _ } = self;
+        put_etag(out, etag.as_ref());
+        put_checksum(out, checksum.as_ref());
+        if let Some(time_ns) = time_ns {
+            field(out, tag::TIME, &time_ns.to_le_bytes());
+        }
+        if let Some(key) = key {
+            field(out, tag::KEY, key.as_bytes());
+        }
+        if let Some(size_bytes) = size_bytes {
+            field(out, tag::SIZE, &varint(*size_bytes));
+        }
+        if let Some(assembly) = assembly {
+            field(out, tag::ASSEMBLY, &[*assembly]);
+        }
+    }
+
+    fn unknown(&self) -> &Unknown {
+        &self.unknown
+    }
+
+    fn unknown_mut(&mut self) -> &mut Unknown {
+        &mut self.unknown
+    }
+}

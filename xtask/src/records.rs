@@ -1,0 +1,192 @@
+//! No field of a record is forgotten (decision 0034): where one is made, or taken apart, all of its
+//! fields are named, and none has a default. So whoever adds one is led to each place that has to
+//! decide about it.
+//!
+//! The types are those that implement `Kind`. Tests are held to it too.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+
+use crate::comments::each_file;
+use crate::root;
+
+const BACKEND: &str = "crates/backend-posix/src";
+/// Where empty records are made, to be filled.
+const CODEC: &str = "crates/backend-posix/src/record";
+
+#[test]
+fn no_field_of_a_record_is_left_out() {
+    let mut kinds = BTreeSet::new();
+    each_file(&root().join(CODEC), &mut |path| {
+        let file = syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
+        kinds.extend(file.items.iter().filter_map(kind));
+    });
+    assert!(kinds.len() >= 7, "{kinds:?}");
+    let mut wrong = Vec::new();
+    each_file(&root().join(BACKEND), &mut |path| {
+        let may_be_blank = path.starts_with(root().join(CODEC));
+        let found = left_out(&fs::read_to_string(path).unwrap(), &kinds, may_be_blank);
+        wrong.extend(found.into_iter().map(|(of, what)| format!("{}: {of}: {what}", path.display())));
+    });
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// The type for which an item implements `Kind`.
+fn kind(item: &syn::Item) -> Option<String> {
+    let syn::Item::Impl(item) = item else { return None };
+    let (of, _) = item.trait_.as_ref()?;
+    of.segments.last().is_some_and(|part| part.ident == "Kind").then(|| name(&item.self_ty))?
+}
+
+fn name(of: &syn::Type) -> Option<String> {
+    let syn::Type::Path(path) = of else { return None };
+    path.path.segments.last().map(|part| part.ident.to_string())
+}
+
+/// The records of which a text may leave fields out, and why.
+fn left_out(text: &str, kinds: &BTreeSet<String>, may_be_blank: bool) -> Vec<(String, &'static str)> {
+    let mut reader = Reader { kinds, may_be_blank, inside: None, found: Vec::new() };
+    reader.visit_file(&syn::parse_file(text).unwrap());
+    reader.found
+}
+
+struct Reader<'a> {
+    kinds: &'a BTreeSet<String>,
+    may_be_blank: bool,
+    /// The type whose `impl` is open.
+    inside: Option<String>,
+    found: Vec<(String, &'static str)>,
+}
+
+const REST: &str = "`..` leaves fields of a record out: name them all";
+const DEFAULT: &str = "a record has no default: name all of its fields";
+const BLANK: &str = "an empty record is for the codec to fill: name all of its fields";
+
+impl Reader<'_> {
+    /// The record that a name stands for.
+    fn named(&self, name: &str) -> Option<String> {
+        let name = if name == "Self" { self.inside.as_deref()? } else { name };
+        self.kinds.get(name).cloned()
+    }
+
+    fn last_of(&self, path: &syn::Path) -> Option<String> {
+        path.segments.last().and_then(|part| self.named(&part.ident.to_string()))
+    }
+
+    /// What is given to a macro: a name with braces, in which `..` is first or after a comma.
+    fn look_through(&mut self, tokens: TokenStream) {
+        let mut before = None;
+        for token in tokens {
+            if let TokenTree::Group(group) = &token {
+                let named = before.as_ref().and_then(|name: &String| self.named(name));
+                if let Some(of) = named
+                    && group.delimiter() == Delimiter::Brace
+                    && has_rest(group.stream())
+                {
+                    self.found.push((of, REST));
+                }
+                self.look_through(group.stream());
+            }
+            before = if let TokenTree::Ident(ident) = &token { Some(ident.to_string()) } else { None };
+        }
+    }
+}
+
+fn has_rest(tokens: TokenStream) -> bool {
+    let mut begins = true;
+    let mut dots = 0;
+    for token in tokens {
+        let mark = if let TokenTree::Punct(mark) = &token { mark.as_char() } else { ' ' };
+        dots = if mark == '.' && (begins || dots == 1) { dots + 1 } else { 0 };
+        if dots == 2 {
+            return true;
+        }
+        begins = mark == ',';
+    }
+    false
+}
+
+impl<'ast> Visit<'ast> for Reader<'_> {
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        let of = item.trait_.as_ref().and_then(|(of, _)| of.segments.last());
+        let outside = std::mem::replace(&mut self.inside, name(&item.self_ty));
+        if of.is_some_and(|of| of.ident == "Default") {
+            self.found.extend(self.named("Self").map(|of| (of, DEFAULT)));
+        }
+        visit::visit_item_impl(self, item);
+        self.inside = outside;
+    }
+
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        let derives = |attribute: &syn::Attribute| {
+            let text = match &attribute.meta {
+                syn::Meta::List(list) if list.path.is_ident("derive") => list.tokens.to_string(),
+                _ => String::new(),
+            };
+            text.split(|c: char| !c.is_alphanumeric()).any(|word| word == "Default")
+        };
+        if item.attrs.iter().any(derives) {
+            self.found.extend(self.named(&item.ident.to_string()).map(|of| (of, DEFAULT)));
+        }
+        visit::visit_item_struct(self, item);
+    }
+
+    fn visit_expr_struct(&mut self, value: &'ast syn::ExprStruct) {
+        if value.dot2_token.is_some() {
+            self.found.extend(self.last_of(&value.path).map(|of| (of, REST)));
+        }
+        visit::visit_expr_struct(self, value);
+    }
+
+    fn visit_pat_struct(&mut self, pattern: &'ast syn::PatStruct) {
+        if pattern.rest.is_some() {
+            self.found.extend(self.last_of(&pattern.path).map(|of| (of, REST)));
+        }
+        visit::visit_pat_struct(self, pattern);
+    }
+
+    fn visit_expr_path(&mut self, value: &'ast syn::ExprPath) {
+        let mut parts = value.path.segments.iter().rev().map(|part| part.ident.to_string());
+        if parts.next().is_some_and(|last| last == "blank") && !self.may_be_blank {
+            self.found.extend(parts.next().map(|of| (of, BLANK)));
+        }
+        visit::visit_expr_path(self, value);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        self.look_through(call.tokens.clone());
+    }
+}
+
+#[test]
+fn what_leaves_fields_out_is_found() {
+    let kinds = BTreeSet::from(["A".to_owned()]);
+    let of = |text: &str| left_out(text, &kinds, false).into_iter().map(|(_, what)| what).collect::<Vec<_>>();
+    for text in [
+        "fn f(a: A) { let x::A { b, .. } = a; }",
+        "fn f(a: A) -> A { A { b: 1, ..a } }",
+        "impl A { fn f(self) { let Self { b, .. } = self; } }",
+        "fn f(a: A) { if matches!(a, A { b: 1, .. }) {} }",
+        "fn f(a: A) { assert_eq!(a, A { ..c }); }",
+    ] {
+        assert_eq!(of(text), [REST], "{text}");
+    }
+    assert_eq!(of("#[derive(Debug, Default)] struct A { b: u8 }"), [DEFAULT]);
+    assert_eq!(of("impl Default for A { fn default() -> Self { A { b: 1 } } }"), [DEFAULT]);
+    assert_eq!(of("fn f() { A::blank() }"), [BLANK]);
+    assert!(left_out("fn f() { A::blank() }", &kinds, true).is_empty());
+    for text in [
+        "fn f(a: A) -> A { let A { b, c: _ } = a; A { b, c: 1..2 } }",
+        "fn f(a: B) -> B { let B { b, .. } = a; B { ..d } }",
+        "impl B { fn f(self) { let Self { b, .. } = self; } }",
+        "#[derive(Clone)] struct A { b: u8 } #[derive(Default)] struct B;",
+        "fn f() { assert_eq!(A { b: 1..2 }, x[..]); }",
+    ] {
+        assert_eq!(of(text), [""; 0], "{text}");
+    }
+    assert_eq!(left_out("fn f(a: A) { let A { .. } = a; }", &kinds, false), [("A".to_owned(), REST)]);
+    assert_eq!(kind(&syn::parse_str("impl Kind for A {}").unwrap()), Some("A".to_owned()));
+}
