@@ -3,10 +3,11 @@
 //!
 //! Numbers are LEB128 varints unless said otherwise. Each field is there once at most. A reader
 //! skips tags it does not know and keeps them, so that an older gateway does not lose what a newer
-//! one wrote. A change after which an older one would serve something wrong, or must not replace or
-//! delete the object, takes a new version byte: an older gateway lists such a file, and refuses all
-//! else of it. A record of this version that is damaged can't have held anything of that kind: its
-//! file counts as a foreign one.
+//! one wrote. Without a critical field ([`tag::CRITICAL`]), an older one would serve something
+//! wrong, or replace or delete what has to stay. A record with one that is not understood closes
+//! its object: a gateway lists the file, and refuses all else of it. So does a record of a later
+//! version, and one that has such a field and is damaged. A damaged one of version 1 can't have
+//! held anything of that kind: its file counts as a foreign one.
 //!
 //! Whoever can write a file can write its record. What a short one makes of itself is bounded
 //! (`limits`), and one beyond that is damaged.
@@ -15,20 +16,19 @@ use backend::BackendError;
 
 use super::input::Input;
 use super::kind::{Kind, Taken};
-use super::parts::Packed;
+use super::parts::{List, Packed};
 use super::tag;
-use super::values::{field, get_stamp, pack_stamp, text};
+use super::values::{CRITICAL_VERSION, VERSION, field, get_stamp, pack_stamp, text};
 use crate::fs::file_info::Stamp;
 use crate::limits::{RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
-
-const VERSION: u8 = 1;
 
 /// Why a record is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unread {
     /// It is damaged.
     Damaged,
-    /// It is of a newer version: it may keep its object from being read, replaced or deleted.
+    /// It is of a newer version, or has a critical field that is not understood: it may keep its
+    /// object from being read, replaced or deleted.
     Closed,
 }
 
@@ -134,27 +134,36 @@ pub(super) fn decode_at_once<R: Kind>(bytes: &[u8], parts_max: usize) -> Result<
 /// Unpacks all but the parts, which are only looked through. In place: most of what decoding takes
 /// would be moving the record.
 fn fill<'b, R: Kind>(record: &mut R, bytes: &'b [u8]) -> Result<Option<Packed<'b>>, Unread> {
-    let (mut parts, mut rest_bytes) = (None, 0);
-    for field in Fields::of(bytes)? {
+    let fields = Fields::of(bytes)?;
+    let (is_critical, damaged) = (fields.is_critical, fields.damaged());
+    let (mut parts, mut rest_bytes, mut critical) = (None, 0, false);
+    for field in fields {
         let (tag, value) = field?;
-        if tag == tag::PARTS && R::HAS_PARTS {
-            let list = Packed::new(value).filter(|_| value.len() <= RECORD_PARTS_BYTES_MAX);
-            parts = Some(list.ok_or(Unread::Damaged)?);
+        if tag == tag::PARTS && R::HAS_PARTS && value.len() <= RECORD_PARTS_BYTES_MAX {
+            match List::of(value).ok_or(damaged)? {
+                List::Known(list) => parts = Some(list),
+                List::NotUnderstood => record.unknown_mut().0.push((tag, value.into())),
+            }
             continue;
         }
         rest_bytes += value.len();
         if rest_bytes > RECORD_REST_BYTES_MAX {
-            return Err(Unread::Damaged);
+            return Err(damaged);
         }
-        if record.take(tag, value).ok_or(Unread::Damaged)? == Taken::No {
-            record.unknown_mut().0.push((tag, value.into()));
+        match record.take(tag, value).ok_or(damaged)? {
+            Taken::Yes => critical |= tag & tag::CRITICAL != 0,
+            Taken::No if tag & tag::CRITICAL == 0 => record.unknown_mut().0.push((tag, value.into())),
+            Taken::No | Taken::Closing => return Err(Unread::Closed),
         }
     }
     let adds_up = match (&parts, record.stamp()) {
         (Some(parts), Some(stamp)) => parts.total_bytes == stamp.size_bytes,
         _ => true,
     };
-    if adds_up && record.is_within_limits() { Ok(parts) } else { Err(Unread::Damaged) }
+    if critical != is_critical {
+        return Err(Unread::Closed);
+    }
+    if adds_up && record.is_within_limits() { Ok(parts) } else { Err(damaged) }
 }
 
 /// The fields of a record, whatever its kind.
@@ -162,15 +171,25 @@ struct Fields<'b> {
     input: Input<'b>,
     /// A bit for each tag.
     met: [u64; 4],
+    /// There is a critical one.
+    is_critical: bool,
 }
 
 impl<'b> Fields<'b> {
     fn of(bytes: &'b [u8]) -> Result<Self, Unread> {
-        match bytes.split_first() {
-            Some((&VERSION, fields)) => Ok(Self { input: Input(fields), met: [0; 4] }),
-            Some((version, _)) if *version > VERSION => Err(Unread::Closed),
-            _ => Err(Unread::Damaged),
-        }
+        let (version, fields) = bytes.split_first().ok_or(Unread::Damaged)?;
+        let is_critical = match *version {
+            VERSION => false,
+            CRITICAL_VERSION => true,
+            0 => return Err(Unread::Damaged),
+            _ => return Err(Unread::Closed),
+        };
+        Ok(Self { input: Input(fields), met: [0; 4], is_critical })
+    }
+
+    /// What a damaged one is: what closes its object may be there, and not be read.
+    fn damaged(&self) -> Unread {
+        if self.is_critical { Unread::Closed } else { Unread::Damaged }
     }
 
     /// The next field; `None` if it is damaged, or of a tag that was met.
@@ -204,7 +223,7 @@ impl<'b> Iterator for Fields<'b> {
         if self.input.0.is_empty() {
             return None;
         }
-        Some(self.read().ok_or(Unread::Damaged))
+        Some(self.read().ok_or(self.damaged()))
     }
 }
 
@@ -230,10 +249,14 @@ pub(crate) fn stamp_of(bytes: &[u8]) -> Result<Option<Stamp>, Unread> {
     value.map(|value| get_stamp(value).ok_or(Unread::Damaged)).transpose()
 }
 
-/// The path in an overflow file, of the file or directory whose record it is.
+/// The path in an overflow file, of the file or directory whose record it is. Not of one with a
+/// critical field: the record that names it has that too.
 pub(crate) fn path_of(bytes: &[u8]) -> Result<Option<String>, Unread> {
-    let value = Fields::of(bytes)?.find(tag::KEY)?;
-    value.map(|value| text(value).ok_or(Unread::Damaged)).transpose()
+    let fields = Fields::of(bytes)?;
+    if fields.is_critical {
+        return Err(Unread::Closed);
+    }
+    fields.find(tag::KEY)?.map(|value| text(value).ok_or(Unread::Damaged)).transpose()
 }
 
 /// What an overflow file has for the file or directory at a path; what is read of it without one.

@@ -8,7 +8,7 @@ use super::input::Input;
 use super::kind::{Divided, Kind, Taken, Unknown};
 use super::tag;
 use super::values::{
-    field, fits, get_checksum, get_etag, get_metadata, put_checksum, put_etag, put_metadata,
+    field, fits, get_etag, get_metadata, put_checksum, put_etag, put_metadata, take_checksum,
 };
 use crate::fs::file_info;
 use crate::layout::overflow::OverflowId;
@@ -108,7 +108,7 @@ impl Kind for DirectoryRecord {
     fn take(&mut self, tag: u8, value: &[u8]) -> Option<Taken> {
         match tag {
             tag::ETAG_MD5..=tag::ETAG_OPAQUE => self.etag = Some(get_etag(tag, value)?),
-            tag::CHECKSUM | tag::CHECKSUM_COMPOSITE => self.checksum = Some(get_checksum(tag, value)?),
+            tag::CHECKSUM | tag::CHECKSUM_COMPOSITE => return take_checksum(&mut self.checksum, tag, value),
             tag::CONTENT_TYPE_COMMON..=tag::USER_METADATA => get_metadata(&mut self.metadata, tag, value)?,
             tag::DIRECTORY => {
                 let bits = Input(value).byte()?;

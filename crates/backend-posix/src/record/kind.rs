@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use backend::ObjectPart;
 
+use super::tag;
 use crate::fs::file_info::Stamp;
 use crate::layout::overflow::OverflowId;
 
@@ -71,6 +72,8 @@ pub(crate) enum Taken {
     Yes,
     /// It is another kind's, or a newer version's.
     No,
+    /// It is its own, of a newer version, and nothing is right without it.
+    Closing,
 }
 
 /// Fields that are not understood, in the order in which they were read: kept as they are.
@@ -81,5 +84,11 @@ impl Unknown {
     /// None of them.
     pub const fn none() -> Self {
         Self(Vec::new())
+    }
+
+    /// Those that stay when the bytes become others.
+    pub fn attached(mut self) -> Self {
+        self.0.retain(|(tag, _)| tag & tag::ATTACHED != 0);
+        self
     }
 }

@@ -7,8 +7,8 @@ use s3_types::{Checksum, Digests, ETag, ObjectMetadata};
 
 use super::kind::{Divided, Kind, OfFile, Taken, Unknown};
 use super::values::{
-    field, fits, get_checksum, get_etag, get_metadata, get_stamp, put_checksum, put_etag, put_metadata,
-    put_stamp, text,
+    field, fits, get_etag, get_metadata, get_stamp, put_checksum, put_etag, put_metadata, put_stamp,
+    take_checksum, text,
 };
 use super::{parts, tag};
 use crate::fs::file_info::{self, Stamp};
@@ -89,7 +89,7 @@ impl Kind for ObjectRecord {
         match tag {
             tag::STAMP => self.stamp = Some(get_stamp(value)?),
             tag::ETAG_MD5..=tag::ETAG_OPAQUE => self.etag = Some(get_etag(tag, value)?),
-            tag::CHECKSUM | tag::CHECKSUM_COMPOSITE => self.checksum = Some(get_checksum(tag, value)?),
+            tag::CHECKSUM | tag::CHECKSUM_COMPOSITE => return take_checksum(&mut self.checksum, tag, value),
             tag::CONTENT_TYPE_COMMON..=tag::USER_METADATA => get_metadata(&mut self.metadata, tag, value)?,
             tag::UPLOAD_ID => self.upload_id = Some(text(value)?),
             tag::OVERFLOW => self.overflow = Some(u128::from_be_bytes(value.try_into().ok()?)),

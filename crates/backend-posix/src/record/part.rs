@@ -5,7 +5,7 @@ use s3_types::{Checksum, Digests, ETag};
 use super::input::{Input, varint};
 use super::kind::{Kind, OfFile, Taken, Unknown};
 use super::tag;
-use super::values::{field, get_checksum, get_etag, get_stamp, put_checksum, put_etag, put_stamp};
+use super::values::{field, get_etag, get_stamp, put_checksum, put_etag, put_stamp, take_checksum};
 use crate::fs::file_info::Stamp;
 use crate::layout::overflow::OverflowId;
 
@@ -58,7 +58,7 @@ impl Kind for PartRecord {
         match tag {
             tag::STAMP => self.stamp = Some(get_stamp(value)?),
             tag::ETAG_MD5..=tag::ETAG_OPAQUE => self.etag = Some(get_etag(tag, value)?),
-            tag::CHECKSUM | tag::CHECKSUM_COMPOSITE => self.checksum = Some(get_checksum(tag, value)?),
+            tag::CHECKSUM | tag::CHECKSUM_COMPOSITE => return take_checksum(&mut self.checksum, tag, value),
             tag::SIZE => self.size_bytes = Some(Input(value).varint()?),
             tag::OVERFLOW => self.overflow = Some(u128::from_be_bytes(value.try_into().ok()?)),
             tag::ASSEMBLY => self.assembly = Some(Input(value).byte()?),

@@ -40,6 +40,13 @@ pub(super) fn pack(parts: &[ObjectPart]) -> Vec<u8> {
     out
 }
 
+/// What a list is before it is unpacked.
+pub(super) enum List<'b> {
+    Known(Packed<'b>),
+    /// It has checksums by an algorithm that is not known.
+    NotUnderstood,
+}
+
 /// A list that is well-formed, as it is.
 pub(super) struct Packed<'b> {
     bytes: &'b [u8],
@@ -56,9 +63,9 @@ struct Run {
     size_bytes: u64,
 }
 
-impl<'b> Packed<'b> {
-    /// `None` if it is damaged.
-    pub fn new(bytes: &'b [u8]) -> Option<Self> {
+impl<'b> List<'b> {
+    /// Looks through it; `None` if it is damaged.
+    pub fn of(bytes: &'b [u8]) -> Option<Self> {
         let mut input = Input(bytes);
         let count = usize::try_from(input.varint()?).ok()?;
         if count > PARTS_MAX as usize {
@@ -76,18 +83,26 @@ impl<'b> Packed<'b> {
                 for _ in 0..count {
                     let algorithm = input.byte()?;
                     if algorithm != 0 {
-                        checksum(&mut input, algorithm)?;
+                        let Some(algorithm) = ChecksumAlgorithm::from_u8(algorithm) else {
+                            return Some(Self::NotUnderstood);
+                        };
+                        input.take(algorithm.length_bytes())?;
                     }
                 }
             }
             0 => {}
             common => {
-                input.take(ChecksumAlgorithm::from_u8(common)?.length_bytes().checked_mul(count)?)?;
+                let Some(algorithm) = ChecksumAlgorithm::from_u8(common) else {
+                    return Some(Self::NotUnderstood);
+                };
+                input.take(algorithm.length_bytes().checked_mul(count)?)?;
             }
         }
-        Some(Self { bytes, count, total_bytes })
+        Some(Self::Known(Packed { bytes, count, total_bytes }))
     }
+}
 
+impl Packed<'_> {
     /// The parts.
     pub fn unpack(&self) -> Option<Arc<[ObjectPart]>> {
         let mut input = Input(self.bytes);
@@ -137,9 +152,9 @@ mod tests {
             (1..=10_000).map(|n| ObjectPart { part_number: n, size_bytes: 5 << 20, checksum }).collect();
         let packed = pack(&parts);
         assert!(packed.len() < 40_020, "{}", packed.len());
-        let list = Packed::new(&packed).unwrap();
+        let Some(List::Known(list)) = List::of(&packed) else { panic!("it is known") };
         assert_eq!((list.count, list.total_bytes), (10_000, (5 << 20) * 10_000));
         assert_eq!(list.unpack().as_deref(), Some(&parts[..]));
-        assert!(Packed::new(&packed[..packed.len() - 1]).is_none());
+        assert!(List::of(&packed[..packed.len() - 1]).is_none());
     }
 }

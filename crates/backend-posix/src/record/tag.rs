@@ -1,5 +1,13 @@
 //! Numbers of fields. They are on disk: never change or reuse one. Each kind of record has some of
 //! them (docs/FORMAT.md).
+//!
+//! The upper three bits say what becomes of a field, whoever understands it.
+
+/// A field that must be understood: whoever does not may neither serve nor change the object.
+pub const CRITICAL: u8 = 0x80;
+/// A field of the object, not of its bytes: it stays when these become others.
+pub const ATTACHED: u8 = 0x40;
+// 0x20 is kept for fields that are sealed.
 
 /// mtime in ns (8 bytes, little-endian, signed), then size.
 pub const STAMP: u8 = 1;
@@ -45,4 +53,3 @@ pub const SEALED: u8 = 25;
 /// Nothing where the key had no object. Else its time in ns (8 bytes, little-endian, signed), size,
 /// 1 if an inode follows or 0 (1 byte), inode, and an ETag's text or nothing.
 pub const PREDECESSOR: u8 = 26;
-// Seats: 32 tags, 33 retention, 34 legal hold, 35 version id, 36 owner, 37 encryption.

@@ -7,7 +7,7 @@ use super::kind::{Kind, Taken, Unknown};
 use super::predecessor::{ObjectIdentity, Predecessor};
 use super::tag;
 use super::values::{
-    field, fits, get_checksum, get_etag, get_metadata, put_checksum, put_etag, put_metadata, text,
+    field, fits, get_etag, get_metadata, put_checksum, put_etag, put_metadata, take_checksum, text,
 };
 
 /// What was asked for when an upload was created.
@@ -45,7 +45,10 @@ impl Kind for UploadRecord {
             tag::TIME => self.time_ns = Some(value.i64()?),
             tag::KEY => self.key = Some(text(bytes)?),
             tag::UPLOAD_CHECKSUM => {
-                let algorithm = ChecksumAlgorithm::from_u8(value.byte()?)?;
+                // Who completes the upload without it answers with another checksum.
+                let Some(algorithm) = ChecksumAlgorithm::from_u8(value.byte()?) else {
+                    return Some(Taken::Closing);
+                };
                 let composite = value.byte()? != 0;
                 let checksum_type =
                     if composite { ChecksumType::Composite } else { ChecksumType::FullObject };
@@ -143,7 +146,7 @@ impl Kind for CompletionRecord {
     fn take(&mut self, tag: u8, value: &[u8]) -> Option<Taken> {
         match tag {
             tag::ETAG_MD5..=tag::ETAG_OPAQUE => self.etag = Some(get_etag(tag, value)?),
-            tag::CHECKSUM | tag::CHECKSUM_COMPOSITE => self.checksum = Some(get_checksum(tag, value)?),
+            tag::CHECKSUM | tag::CHECKSUM_COMPOSITE => return take_checksum(&mut self.checksum, tag, value),
             tag::TIME => self.time_ns = Some(Input(value).i64()?),
             tag::KEY => self.key = Some(text(value)?),
             tag::SIZE => self.size_bytes = Some(Input(value).varint()?),

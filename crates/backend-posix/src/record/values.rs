@@ -3,12 +3,23 @@
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, ObjectMetadata};
 
 use super::input::{Input, varint};
+use super::kind::Taken;
 use super::{content_types, tag};
 use crate::fs::file_info::Stamp;
 use crate::limits::{ETAG_BYTES_MAX, METADATA_BYTES_MAX, METADATA_ENTRIES_MAX};
 
-/// Appends a field.
+/// The version of records, but for those with a critical field.
+pub(super) const VERSION: u8 = 1;
+/// That of records with one, which builds before it refuse whole.
+pub(super) const CRITICAL_VERSION: u8 = 2;
+
+/// Appends a field to a record, which begins with its version.
 pub(super) fn field(out: &mut Vec<u8>, tag: u8, value: &[u8]) {
+    if tag & tag::CRITICAL != 0
+        && let Some(version) = out.first_mut()
+    {
+        *version = CRITICAL_VERSION;
+    }
     out.push(tag);
     put_bytes(out, value);
 }
@@ -74,16 +85,18 @@ pub(super) fn put_checksum(out: &mut Vec<u8>, checksum: Option<&Checksum>) {
     }
 }
 
-/// A checksum, by one of its two tags.
+/// Takes in a checksum, by one of its two tags; not one by an algorithm that is not known.
 #[inline]
-pub(super) fn get_checksum(tag: u8, bytes: &[u8]) -> Option<Checksum> {
+pub(super) fn take_checksum(checksum: &mut Option<Checksum>, tag: u8, bytes: &[u8]) -> Option<Taken> {
     let mut value = Input(bytes);
-    let algorithm = ChecksumAlgorithm::from_u8(value.byte()?)?;
-    if tag == tag::CHECKSUM {
-        return Some(Checksum::full_object(ChecksumValue::new(algorithm, value.0)?));
-    }
-    let parts = value.varint()?.try_into().ok()?;
-    Some(Checksum::composite(ChecksumValue::new(algorithm, value.0)?, parts))
+    let Some(algorithm) = ChecksumAlgorithm::from_u8(value.byte()?) else { return Some(Taken::No) };
+    *checksum = Some(if tag == tag::CHECKSUM {
+        Checksum::full_object(ChecksumValue::new(algorithm, value.0)?)
+    } else {
+        let parts = value.varint()?.try_into().ok()?;
+        Checksum::composite(ChecksumValue::new(algorithm, value.0)?, parts)
+    });
+    Some(Taken::Yes)
 }
 
 pub(super) fn put_metadata(out: &mut Vec<u8>, metadata: &ObjectMetadata) {

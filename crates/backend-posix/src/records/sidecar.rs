@@ -210,7 +210,7 @@ impl Sidecar {
         if let Some(entry) = self.of(file) {
             return Raw::of(entry.record.to_vec());
         }
-        if self.has_newer() {
+        if self.has_newer::<R>() {
             return Raw::Newer(self.bytes.clone());
         }
         match self.entries().next() {
@@ -222,10 +222,12 @@ impl Sidecar {
         }
     }
 
-    /// True if something in it is of a newer version. That may be of any file.
-    fn has_newer(&self) -> bool {
+    /// True if something in it is not understood. That may be of any file.
+    fn has_newer<R: Kind>(&self) -> bool {
         self.bytes.first().is_some_and(|version| *version > VERSION)
-            || self.entries().any(|entry| record::stamp_of(entry.record) == Err(Unread::Closed))
+            || self
+                .entries()
+                .any(|entry| matches!(record::from_bytes_brief::<R>(entry.record), Err(Unread::Closed)))
     }
 
     /// The record of this file, or else the newest.
@@ -246,7 +248,7 @@ impl Sidecar {
         if let Some(entry) = self.of(file) {
             return decode(entry.record).into();
         }
-        if self.has_newer() {
+        if self.has_newer::<R>() {
             return Reading::Closed;
         }
         let newest = self.entries().next().map_or(Err(Unread::Damaged), |entry| decode(entry.record));

@@ -134,7 +134,8 @@ pub(super) fn rehash_file(
 fn rehashed(old: Option<ObjectRecord>, digests: Digests, metadata: ObjectMetadata) -> ObjectRecord {
     let mut record = ObjectRecord::of_bytes(digests, metadata);
     if let Some(old) = old {
-        // All of the old bytes, but for what a newer version noted.
+        // All of the old bytes, but for what a newer version noted of the object: such as a hold
+        // that some lawyer wants kept.
         let ObjectRecord {
             stamp: _,
             etag: _,
@@ -145,7 +146,7 @@ fn rehashed(old: Option<ObjectRecord>, digests: Digests, metadata: ObjectMetadat
             overflow: _,
             unknown,
         } = old;
-        record.unknown = unknown;
+        record.unknown = unknown.attached();
     }
     record
 }
@@ -162,7 +163,7 @@ mod tests {
     use crate::base::options::{Metadata, Options};
     use crate::layout::keymap::ObjectPath;
     use crate::object::open;
-    use crate::record::Reading;
+    use crate::record::{Reading, Unknown};
     use crate::records;
     use crate::testing::{Scene, digests};
     use crate::tools::locate;
@@ -216,6 +217,20 @@ mod tests {
             );
             assert_eq!(opened.stamp.modified_ns, i128::try_from(time_ns).unwrap());
         }
+    }
+
+    /// What belongs to the old bytes goes with them, whoever understands it.
+    #[test]
+    fn what_a_newer_version_noted_of_the_object_stays() {
+        let scene = Scene::new();
+        scene.put("a", b"1").unwrap();
+        scene.set_raw_record("a", b"\x01\x32\x01c\x41\x01a\x05\x02\xc8c");
+        assert!(matches!(run(&scene, "a", false)["a"], Rehashed::Done));
+        let file = fs::File::open(scene.path().join("a")).unwrap();
+        let record = records::of::<ObjectRecord>(&scene.store, &scene.bucket().fd, "a", file).unwrap();
+        let record = record.known().unwrap();
+        assert_eq!(record.unknown, Unknown(vec![(0x41, (*b"a").into())]));
+        assert_eq!((record.etag, record.checksum), (Some(digests(b"1").etag), digests(b"1").checksum));
     }
 
     #[test]

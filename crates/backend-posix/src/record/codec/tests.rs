@@ -310,6 +310,84 @@ fn a_field_of_another_kind_is_not_understood() {
     assert_eq!(parts, [VERSION, tag::PARTS, 1, 0xff]);
 }
 
+/// A kind with a critical field, as none has yet.
+#[derive(Debug, PartialEq, Eq)]
+struct LockedRecord {
+    until: Option<u8>,
+    unknown: Unknown,
+}
+
+const UNTIL: u8 = tag::CRITICAL | tag::ATTACHED | 1;
+
+impl Kind for LockedRecord {
+    fn blank() -> Self {
+        Self { until: None, unknown: Unknown::none() }
+    }
+
+    fn take(&mut self, tag: u8, value: &[u8]) -> Option<Taken> {
+        if tag != UNTIL {
+            return Some(Taken::No);
+        }
+        self.until = Some(*value.first()?);
+        Some(Taken::Yes)
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        if let Some(until) = self.until {
+            field(out, UNTIL, &[until]);
+        }
+    }
+
+    fn unknown(&self) -> &Unknown {
+        &self.unknown
+    }
+
+    fn unknown_mut(&mut self) -> &mut Unknown {
+        &mut self.unknown
+    }
+}
+
+#[test]
+fn a_critical_field_is_understood_or_closes_its_object() {
+    let free = LockedRecord { until: None, unknown: Unknown::none() };
+    assert_eq!(encode(&free), [VERSION]);
+    let held = LockedRecord { until: Some(9), unknown: Unknown(vec![(tag::SEALED, [].into())]) };
+    let packed = encode(&held);
+    assert_eq!(packed, [CRITICAL_VERSION, UNTIL, 1, 9, tag::SEALED, 0]);
+    assert_eq!(decode(&packed), Ok(held));
+    // To another kind, as to an older program, it is unknown.
+    assert_eq!(decode::<ObjectRecord>(&packed), Err(Unread::Closed));
+    assert_eq!(decode_at_once::<ObjectRecord>(&packed, 9), Ok(Reading::Closed));
+    assert_eq!(path_of(&packed), Err(Unread::Closed));
+    // So it is if it is damaged, has none, or has one in a record of the first version.
+    for odd in [&packed[..3], &[CRITICAL_VERSION], &[CRITICAL_VERSION, 50, 0], &[VERSION, UNTIL, 1, 9]] {
+        assert_eq!(decode::<LockedRecord>(odd), Err(Unread::Closed), "{odd:?}");
+        assert_eq!(decode::<ObjectRecord>(odd), Err(Unread::Closed), "{odd:?}");
+    }
+    // A path and a stamp leave it what it is.
+    let moved = with_path(&packed, Some("a")).unwrap();
+    assert_eq!((moved.0[0], with_path(&moved.0, None).map(|back| back.0)), (CRITICAL_VERSION, Ok(packed)));
+}
+
+#[test]
+fn an_algorithm_that_is_not_known_is_a_field_that_is_not_understood() {
+    let etag = ETag::Md5([7; 16]);
+    for (tag, value) in [(tag::CHECKSUM, &[200, 1, 2][..]), (tag::CHECKSUM_COMPOSITE, &[200, 3, 1])] {
+        let record = decoded(&[(tag::ETAG_MD5, &[7; 16]), (tag, value)]).unwrap();
+        assert_eq!((record.etag.as_ref(), record.checksum), (Some(&etag), None));
+        assert_eq!(record.unknown, Unknown(vec![(tag, value.into())]));
+        assert_eq!(decoded(&[(tag, &value[..0])]), None);
+    }
+    // One part of 5 bytes, then its algorithm, or that it names it itself.
+    for list in [&[1, 0, 1, 5, 200, 9][..], &[1, 0, 1, 5, 255, 200, 9]] {
+        let record = decoded(&[(tag::ETAG_MD5, &[7; 16]), (tag::PARTS, list)]).unwrap();
+        assert_eq!((record.etag.as_ref(), record.parts.as_ref()), (Some(&etag), None));
+        assert_eq!(record.unknown, Unknown(vec![(tag::PARTS, list.into())]));
+    }
+    let chosen = [VERSION, tag::UPLOAD_CHECKSUM, 2, 200, 0];
+    assert_eq!(decode::<UploadRecord>(&chosen), Err(Unread::Closed));
+}
+
 fn round_trips<R: Kind + PartialEq + std::fmt::Debug>(record: &R) {
     let packed = encode(record);
     assert_eq!(decode(&packed).as_ref(), Ok(record));

@@ -296,8 +296,11 @@ fn damaged_records_go_and_newer_ones_stay() {
     for path in ["a/b", "a"] {
         scene.set_raw_record(path, &[1, 2, 99, 7]);
         expect(&scene, path, ProblemKind::RecordDamaged, true);
-        scene.set_raw_record(path, b"\x02new");
-        expect(&scene, path, ProblemKind::RecordNewer, false);
+        // The second has a critical field.
+        for newer in [&b"\x03new"[..], b"\x02\xc1\x04hold"] {
+            scene.set_raw_record(path, newer);
+            expect(&scene, path, ProblemKind::RecordNewer, false);
+        }
         scene.remove_record(path);
     }
     assert_eq!(scene.get("a/b").unwrap(), b"1");
