@@ -1,6 +1,7 @@
 """Gateways of one tree that were started with different options are told so."""
 
 import os
+import re
 
 import pytest
 
@@ -66,14 +67,15 @@ def test_a_newer_format_is_not_served(make_server, tmp_path):
     tree = tmp_path / "tree"
     make_server(tree=tree).stop()
     text = noted(tree).read_text()
-    noted(tree).write_text(text.replace("format = 1", "format = 2\nwhat-is-new = true"))
-    with pytest.raises(StartFailed, match="has format 2, and this slipway knows 1 only"):
+    noted(tree).write_text(text.replace("format = 1", "format = 3\nwhat-is-new = true"))
+    with pytest.raises(StartFailed, match="has format 3, and this slipway knows 1 and 2 only"):
         make_server(tree=tree)
     noted(tree).write_text(text + "what-is-new = true\n")
     make_server(tree=tree)
 
 
-NEWER = r"has format 99, and this slipway knows 1 only"
+NEWER = r"has format 99, and this slipway knows 1 and 2 only"
+UNKNOWN = r'\.slipway/format: the directory uses the feature "time-travel", which this slipway does not know'
 
 
 def of_newer_format(tree):
@@ -110,6 +112,50 @@ def test_nor_touched_by_a_tool(tmp_path, command):
     places = [tree / "bucket", "--tree", tree] if command == ["rehash"] else [tree]
     assert NEWER in run(*command, *places, status=2)
     assert contents(tree) == before
+
+
+def of_features(tree, *features):
+    """A tree as it is upgraded for features, with a bucket; all that is in it."""
+    (tree / "bucket").mkdir(parents=True, exist_ok=True)
+    noted(tree).parent.mkdir(mode=0o700, exist_ok=True)
+    noted(tree).write_text("format = 2\n")
+    (tree / ".slipway/metadata").write_text("xattr format-2\n")
+    (tree / ".slipway/format").write_text("".join(f"{feature}\n" for feature in features))
+    return contents(tree)
+
+
+def test_a_feature_that_is_not_known_is_named(make_server, tmp_path):
+    tree = tmp_path / "tree"
+    before = of_features(tree, "time-travel")
+    with pytest.raises(StartFailed, match=UNKNOWN):
+        make_server(tree=tree)
+    assert re.search(UNKNOWN, run("sweep", "--age", "0", tree, status=2))
+    assert re.search(UNKNOWN, run("fsck", "--min-age", "0", "--repair", tree, status=2))
+    assert contents(tree) == before
+    # Whatever else tells of the format.
+    noted(tree).unlink()
+    with pytest.raises(StartFailed, match=UNKNOWN):
+        make_server(tree=tree)
+    assert not noted(tree).exists()
+
+
+def test_a_tree_of_format_2_is_served_and_stays_one(make_server, tmp_path):
+    tree = tmp_path / "tree"
+    of_features(tree)
+    bucket = Bucket(make_server("--metadata", "xattr", tree=tree), "bucket")
+    bucket.put("key", b"1")
+    assert bucket.read("key") == b"1"
+    bucket.server.stop()
+    assert noted(tree).read_text() == "format = 2\n"
+    assert (tree / ".slipway/metadata").read_text() == "xattr format-2\n"
+    # Without one of both files the other does not count.
+    (tree / ".slipway/format").unlink()
+    with pytest.raises(StartFailed, match=r"tree\.toml: expected format = 2 in tree\.toml"):
+        make_server(tree=tree)
+    of_features(tree)
+    noted(tree).unlink()
+    with pytest.raises(StartFailed, match="one of both was lost"):
+        make_server(tree=tree)
 
 
 @pytest.mark.parametrize("options", [(), ("--metadata", "sidecar")])

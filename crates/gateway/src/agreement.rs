@@ -73,11 +73,13 @@ fn agreed_metadata(ours: Metadata, noted: &Noted, state_dir: &Path) -> Result<()
     }
 }
 
-/// Where the records of an open tree are: in files if it has [`METADATA_FILE`], with which it is
-/// opened only if that says so.
+/// Where the records of an open tree are: in files if it has [`METADATA_FILE`], unless that says
+/// otherwise. With anything else in it, the tree is not opened.
 fn metadata(state_dir: &Path) -> Result<Metadata, String> {
     let said = state_dir::read(state_dir, METADATA_FILE)?;
-    Ok(if said.is_some() { Metadata::Sidecar } else { Metadata::Xattr })
+    let xattr = word(Metadata::Xattr.to_possible_value());
+    let is_sidecar = said.is_some_and(|said| said.split_whitespace().next() != Some(&*xattr));
+    Ok(if is_sidecar { Metadata::Sidecar } else { Metadata::Xattr })
 }
 
 /// Compares the options with what the tree remembers, which is made if need be. The differences, as

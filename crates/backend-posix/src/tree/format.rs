@@ -1,7 +1,11 @@
-//! Which format a tree has: how its files, records and names are to be read (docs/SEMANTICS.md).
+//! Which format a tree has: how its files, records and names are to be read (docs/FORMAT.md).
 //!
 //! The first gateway notes it in [`FILE`], beside what else gateways have to agree on. Whoever
 //! opens a tree, to serve it or as a tool, asks before anything is written.
+//!
+//! A tree of format 2 uses features, which are named in [`FEATURES_FILE`]. Who does not know one of
+//! them could not read what is there, or would harm it. The number stops builds that do not look
+//! for that file.
 
 use rustix::fd::AsFd;
 use rustix::io::Errno;
@@ -15,21 +19,41 @@ use crate::layout::keymap::{OWN_DIRECTORY, join};
 pub const FILE: &str = "tree.toml";
 /// A file in `DIR/.slipway` that is longer is none of a gateway's.
 pub const FILE_BYTES_MAX: usize = 64 * 1024;
-/// The only format there has been. Becomes another number once a gateway of this one could not
-/// read, or would harm, what a newer one writes.
+/// The format that a start gives to a tree which has none.
 pub const FORMAT: u32 = 1;
+/// That of a tree which uses features.
+pub const FORMAT_OF_FEATURES: u32 = 2;
+/// The file in `DIR/.slipway` that names these, one on each line.
+pub const FEATURES_FILE: &str = "format";
+/// Those that this program knows.
+const KNOWN: &[&str] = &[];
 
 /// Why a tree is not opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// It is a newer slipway's.
     #[error(
-        "the directory has format {0}, and this slipway knows {FORMAT} only: a newer one served it, and has to go on to"
+        "the directory has format {0}, and this slipway knows {FORMAT} and {FORMAT_OF_FEATURES} only: a newer one served it, and has \
+         to go on to"
     )]
     Newer(u32),
     /// It can't be told.
     #[error("expected format = 1, and texts; remove it, and the next start makes it anew")]
     Unreadable,
+    /// It uses a feature of a newer slipway.
+    #[error(
+        "the directory uses the feature {0:?}, which this slipway does not know: a newer one served it, and has to go on to"
+    )]
+    UnknownFeature(String),
+    /// What it uses can't be told.
+    #[error("expected names of features, one on each line; it has to come from a backup")]
+    UnreadableFeatures,
+    /// What says that there are features, and what names them, are not both there.
+    #[error(
+        "expected format = {FORMAT_OF_FEATURES} in {FILE} where {FEATURES_FILE} names features, and that file where it is: one of \
+         both was lost, and has to come from a backup"
+    )]
+    Incomplete,
 }
 
 /// The part of the file that all versions have.
@@ -40,21 +64,64 @@ struct Noted {
 
 /// Fails unless a text that is the whole of [`FILE`] tells of a format that is known.
 pub fn check(text: &str) -> Result<(), FormatError> {
+    number(text).map(|_| ())
+}
+
+fn number(text: &str) -> Result<u32, FormatError> {
     match toml::from_str(text) {
-        Ok(Noted { format }) if format > FORMAT => Err(FormatError::Newer(format)),
-        Ok(_) => Ok(()),
+        Ok(Noted { format }) if format > FORMAT_OF_FEATURES => Err(FormatError::Newer(format)),
+        Ok(Noted { format }) => Ok(format),
         Err(_) => Err(FormatError::Unreadable),
     }
 }
 
-/// [`check`], of the tree at an open root. One without the file may be opened.
-pub(crate) fn check_at(root: impl AsFd) -> Io<Result<(), FormatError>> {
-    let bytes = match files::read_own_up_to(root, &join(OWN_DIRECTORY, FILE), FILE_BYTES_MAX + 1) {
-        Ok(bytes) if bytes.len() > FILE_BYTES_MAX => return Ok(Err(FormatError::Unreadable)),
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Ok(())),
-        result => result?,
+/// Fails unless a text that is the whole of [`FEATURES_FILE`] names none but what is known.
+fn check_features(text: &str, known: &[&str]) -> Result<(), FormatError> {
+    let mut named = text.lines().map(str::trim).filter(|name| !name.is_empty());
+    named
+        .find(|name| !known.contains(name))
+        .map_or(Ok(()), |name| Err(FormatError::UnknownFeature(name.to_owned())))
+}
+
+/// Looks at the tree at an open root; a failure is of a file in `DIR/.slipway`. A tree without
+/// these files may be opened.
+pub(crate) fn check_at(root: impl AsFd) -> Io<Result<(), (&'static str, FormatError)>> {
+    let features = read(&root, FEATURES_FILE)?;
+    let noted = read(&root, FILE)?;
+    Ok(check_both(features, noted))
+}
+
+fn check_both(features: Option<Text>, noted: Option<Text>) -> Result<(), (&'static str, FormatError)> {
+    let has_features = features.is_some();
+    if let Some(features) = features {
+        let text = features.map_err(|NoText| FormatError::UnreadableFeatures);
+        text.and_then(|text| check_features(&text, KNOWN)).map_err(|error| (FEATURES_FILE, error))?;
+    }
+    let number = match noted {
+        Some(noted) => {
+            let text = noted.map_err(|NoText| FormatError::Unreadable);
+            text.and_then(|text| number(&text)).map_err(|error| (FILE, error))?
+        }
+        None => FORMAT,
     };
-    Ok(str::from_utf8(&bytes).map_err(|_| FormatError::Unreadable).and_then(check))
+    if has_features == (number == FORMAT_OF_FEATURES) { Ok(()) } else { Err((FILE, FormatError::Incomplete)) }
+}
+
+/// What a file has.
+type Text = Result<String, NoText>;
+
+/// It is no text of a gateway's.
+#[derive(Debug)]
+struct NoText;
+
+/// Reads a file in `DIR/.slipway`, if it is there.
+fn read(root: impl AsFd, name: &str) -> Io<Option<Text>> {
+    match files::read_own_up_to(root, &join(OWN_DIRECTORY, name), FILE_BYTES_MAX + 1) {
+        Ok(bytes) if bytes.len() > FILE_BYTES_MAX => Ok(Some(Err(NoText))),
+        Ok(bytes) => Ok(Some(String::from_utf8(bytes).map_err(|_| NoText))),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(errno) => Err(errno),
+    }
 }
 
 #[cfg(test)]
@@ -64,9 +131,51 @@ mod tests {
     #[test]
     fn a_newer_one_is_told_from_no_format() {
         assert_eq!(check("format = 1\nwhat-is-new = true"), Ok(()));
-        assert_eq!(check("format = 2\nregion = 7"), Err(FormatError::Newer(2)));
+        assert_eq!(check("format = 2"), Ok(()));
+        assert_eq!(check("format = 3\nregion = 7"), Err(FormatError::Newer(3)));
         for text in ["", "format = 'one'", "format = -1", "no toml"] {
             assert_eq!(check(text), Err(FormatError::Unreadable), "{text}");
         }
+    }
+
+    #[test]
+    fn a_feature_is_known_or_named() {
+        let known = ["attached", "versions"];
+        for text in ["", "\n", "versions\n", "attached\nversions", " versions \r\n"] {
+            assert_eq!(check_features(text, &known), Ok(()), "{text:?}");
+        }
+        for (text, unknown) in [
+            ("versions\nlocks\n", "locks"),
+            ("Versions", "Versions"),
+            ("attached versions", "attached versions"),
+        ] {
+            assert_eq!(
+                check_features(text, &known),
+                Err(FormatError::UnknownFeature(unknown.into())),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn features_and_the_number_that_tells_of_them_go_together() {
+        let text = |text: &str| Some(Ok(text.to_owned()));
+        let check = check_both;
+        assert_eq!(check(None, None), Ok(()));
+        assert_eq!(check(None, text("format = 1")), Ok(()));
+        assert_eq!(check(text("\n"), text("format = 2")), Ok(()));
+        for (features, noted) in
+            [(None, text("format = 2")), (text(""), text("format = 1")), (text(""), None)]
+        {
+            assert_eq!(check(features, noted), Err((FILE, FormatError::Incomplete)));
+        }
+        // The name of what is not known says more than a number.
+        for noted in [None, text("format = 1"), text("format = 2"), text("format = 3"), Some(Err(NoText))] {
+            let unknown = FormatError::UnknownFeature("locks".to_owned());
+            assert_eq!(check(text("locks"), noted), Err((FEATURES_FILE, unknown)));
+        }
+        let unreadable = Err((FEATURES_FILE, FormatError::UnreadableFeatures));
+        assert_eq!(check(Some(Err(NoText)), text("format = 2")), unreadable);
+        assert_eq!(check(None, Some(Err(NoText))), Err((FILE, FormatError::Unreadable)));
     }
 }

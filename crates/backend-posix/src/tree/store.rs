@@ -54,6 +54,8 @@ enum OpenReason {
          without that option, or copy its objects to another tree through S3"
     )]
     HasAttributes(String),
+    #[error("cannot be served with --metadata sidecar: it is noted that its records are in attributes")]
+    NotedAttributes,
     #[error("{0} says {1:?} of where records are kept, which this version does not know")]
     UnknownMetadata(String, String),
     #[error("{0}: {1}")]
@@ -175,7 +177,7 @@ impl Store {
         let ordered = journal::keeps_order(&fd, device).map_err(opened)?;
         // Before anything else is taken from the tree, or written to it.
         let format = format::check_at(&fd).map_err(opened)?;
-        format.map_err(|error| fail(OpenReason::Format(join(OWN_DIRECTORY, format::FILE), error)))?;
+        format.map_err(|(file, error)| fail(OpenReason::Format(join(OWN_DIRECTORY, file), error)))?;
         let sidecars = match (options.metadata, note_of_sidecars(&fd).map_err(fail)?) {
             (Some(Metadata::Xattr), Note::Whole | Note::Torn) => return Err(fail(OpenReason::HasSidecars)),
             (Some(Metadata::Sidecar), Note::None) | (_, Note::Torn) => {
@@ -184,8 +186,9 @@ impl Store {
                     None => true,
                 }
             }
+            (Some(Metadata::Sidecar), Note::Attributes) => return Err(fail(OpenReason::NotedAttributes)),
             (_, Note::Whole) => true,
-            (Some(Metadata::Xattr) | None, Note::None) => false,
+            (Some(Metadata::Xattr) | None, Note::None | Note::Attributes) => false,
         };
         let clocks = Clocks::new();
         let presence = Presence::new(root, volume.inodes_last);
@@ -340,12 +343,18 @@ fn may_chown() -> bool {
 }
 
 const SIDECAR: &str = "sidecar";
+const ATTRIBUTES: &str = "xattr";
+/// Stands behind these where the tree has a format that the first builds must not open: they know
+/// [`SIDECAR`] alone, and look at nothing else.
+const STOP: &str = "format-2";
 
 /// What a tree has noted of its records: that they are in files, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Note {
     None,
     Whole,
+    /// That they are in attributes: only beside [`STOP`].
+    Attributes,
     /// Empty, or zeros: what a power cut may have left of one at the first start, of a build that
     /// wrote it in place. Only a start with records in files wrote it, and none without has opened
     /// the tree since.
@@ -356,6 +365,8 @@ fn note_of_sidecars(root: &OwnedFd) -> Result<Note, OpenReason> {
     let path = join(OWN_DIRECTORY, METADATA);
     match files::read_own_and_inode(root, &path) {
         Ok((text, _)) if text.trim_ascii() == SIDECAR.as_bytes() => Ok(Note::Whole),
+        Ok((text, _)) if is_note(&text, [SIDECAR, STOP]) => Ok(Note::Whole),
+        Ok((text, _)) if is_note(&text, [ATTRIBUTES, STOP]) => Ok(Note::Attributes),
         // Anything but a regular file reads as an empty one without a number.
         Ok((text, inode)) if inode != 0 && text.iter().all(|byte| *byte == 0) => Ok(Note::Torn),
         Ok((text, _)) => {
@@ -365,6 +376,10 @@ fn note_of_sidecars(root: &OwnedFd) -> Result<Note, OpenReason> {
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(Note::None),
         Err(errno) => Err(OpenReason::Open(errno)),
     }
+}
+
+fn is_note(text: &[u8], words: [&str; 2]) -> bool {
+    str::from_utf8(text).is_ok_and(|text| text.split_ascii_whitespace().eq(words))
 }
 
 /// Something at the top of a bucket that has its record in an attribute, among the first that are
@@ -505,6 +520,23 @@ mod tests {
                 assert_eq!(fs::read(tree.own().join(METADATA)).unwrap(), b"sidecar\n");
                 assert_eq!(fs::read_dir(tree.own()).unwrap().count(), 1);
             }
+        }
+    }
+
+    /// The first builds know one word, and stop at another.
+    #[test]
+    fn a_note_may_have_a_word_that_stops_the_first_builds() {
+        let tree = Tree::with_note(b"sidecar format-2\n");
+        tree.refuses(Some(Metadata::Xattr), "it was served with --metadata sidecar before");
+        for metadata in [None, Some(Metadata::Sidecar)] {
+            assert!(tree.open(metadata).unwrap().sidecars());
+        }
+        assert_eq!(fs::read(tree.own().join(METADATA)).unwrap(), b"sidecar format-2\n");
+        let tree = Tree::with_note(b"xattr format-2\n");
+        tree.refuses(Some(Metadata::Sidecar), "it is noted that its records are in attributes");
+        assert!(!Store::attach(tree.0.path(), Options::default()).unwrap().sidecars());
+        for note in [&b"xattr\n"[..], b"sidecar format-3\n", b"xattr format-2 more\n"] {
+            Tree::with_note(note).refuses(None, "does not know");
         }
     }
 
