@@ -130,9 +130,18 @@ class TestFsck:
         assert bucket.head("multi").etag == f'"{md5(b"x" * 5 * MIB + b"y")}"'
 
     @needs_attributes
-    def test_newer_record(self, bucket):
-        os.setxattr(bucket.file("multi"), RECORD, b"\x02\x02\xff")
-        check(bucket, "record-newer", bucket.file("multi"), repairable=False)
+    @pytest.mark.parametrize("record", [b"\x03new", b"\x02\xc1\x04hold", b"\x01\xc1\x04hold"])
+    def test_newer_record(self, bucket, record):
+        """The second and the third have a field that must be understood."""
+        bucket.put("held", b"1")
+        os.setxattr(bucket.file("held"), RECORD, record)
+        check(bucket, "record-newer", bucket.file("held"), repairable=False)
+        assert "0 rehashed" in run("rehash", bucket.file("held"), status=1)
+        for method in ("GET", "PUT", "DELETE"):
+            expect.error(bucket.raw.request(method, bucket.path("held")), "AccessDenied")
+        assert "held" in bucket.keys()
+        assert (bucket.file("held").read_bytes(), os.getxattr(bucket.file("held"), RECORD)) == (b"1", record)
+        assert f"{bucket.file('held')}" in bucket.server.log and "slipway fsck lists" in bucket.server.log
 
     @pytest.mark.parametrize("name", [".slipway,foo", "d/.slipway", ".slipway,.x", ".slipway,=plain"])
     def test_reserved_names(self, bucket, name):

@@ -121,6 +121,8 @@ pub(crate) const ETAG_BYTES_MAX: usize = 128;
 pub(crate) const RECORD_PARTS_BYTES_MAX: usize = PARTS_MAX as usize * (64 + 16);
 /// All other fields together: metadata, and 16 KiB for the rest.
 pub(crate) const RECORD_REST_BYTES_MAX: usize = METADATA_BYTES_MAX + (16 << 10);
+/// How many records that are not understood are told in the log, in a minute.
+pub(crate) const CLOSED_TOLD: u32 = 20;
 /// Up to so many parts are unpacked on the threads that serve connections.
 pub(crate) const PARTS_AT_ONCE_MAX: usize = 1000;
 /// Largest file of our own that is read whole.

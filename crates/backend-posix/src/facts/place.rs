@@ -12,6 +12,7 @@ use s3_types::{Conditions, ETag, Timestamp};
 use super::foreign::{self, Peer};
 use crate::error::{Fail, Io, Op, leads_nowhere};
 use crate::fs::file_info::{self, FileInfo};
+use crate::fs::files;
 use crate::fs::resolve::{self, READ};
 use crate::layout::keymap::{SELF, join};
 use crate::layout::overflow::OverflowId;
@@ -165,7 +166,7 @@ fn current(
 ) -> Result<Current, Fail> {
     let record: Reading<ObjectRecord> =
         records::of(bucket.store, &bucket.fd, path, &file).attempt("read a record")?;
-    let record = record.opened()?;
+    let record = record.opened(|| files::path_of(&bucket.fd).join(path))?;
     let overflow = record.as_ref().and_then(|r| r.overflow);
     let facts = facts.then(move || {
         let attributes =

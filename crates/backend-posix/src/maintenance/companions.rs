@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
 use crate::error::{Fail, Op};
+use crate::fs::files;
 use crate::fs::reading::{entries, has_other_names};
 use crate::fs::removing::is_older;
 use crate::fs::resolve::{self, DIRECTORY};
@@ -95,10 +96,13 @@ fn is_mentioned(bucket: &Bucket<'_>, id: OverflowId) -> Result<bool, Fail> {
 }
 
 fn mentions(bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> Result<Option<OverflowId>, Fail> {
-    match records::read::<ObjectRecord>(bucket.store, directory, name) {
+    match records::read::<ObjectRecord>(bucket.store, &directory, name) {
         // What one mentions that is not understood can't be known. That of a directory has the same
         // field.
-        Ok(record) => Ok(record.opened()?.and_then(|record| record.overflow)),
+        Ok(record) => {
+            let record = record.opened(|| files::path_of(&directory).join(name))?;
+            Ok(record.and_then(|record| record.overflow))
+        }
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(errno) => Err(errno).attempt("read a record"),
     }

@@ -13,6 +13,7 @@ use crate::error::{Fail, Io, Op, retrying};
 use crate::facts::foreign::{self, Peer};
 use crate::facts::place::existing_directory;
 use crate::fs::file_info::{self, Stamp};
+use crate::fs::files;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF, join};
 use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
@@ -97,13 +98,14 @@ fn try_open(
     };
     let (file, info, record) = match found {
         Found::Bare(record) => {
-            let record = whole(store, bucket, record, lost_companions)?.map(|whole| match whole {
-                Whole::All(record) => record,
-                Whole::Short(mut record) => {
-                    record.metadata = foreign::metadata(key);
-                    record
-                }
-            });
+            let record =
+                whole(store, (bucket, &place.path), record, lost_companions)?.map(|whole| match whole {
+                    Whole::All(record) => record,
+                    Whole::Short(mut record) => {
+                        record.metadata = foreign::metadata(key);
+                        record
+                    }
+                });
             let attributes = record.as_ref().and_then(DirectoryRecord::attributes);
             let attributes = attributes.ok_or(BackendError::NoSuchKey)?;
             let stamp = Stamp { size_bytes: 0, modified_ns: 0 };
@@ -111,7 +113,7 @@ fn try_open(
         }
         Found::File { file, info, record } => (file, info, record),
     };
-    let mut record = whole(store, bucket, record, lost_companions)?.map(|whole| match whole {
+    let mut record = whole(store, (bucket, &place.path), record, lost_companions)?.map(|whole| match whole {
         Whole::All(record) => record,
         Whole::Short(mut record) => {
             record.metadata = foreign::metadata(key);
@@ -135,16 +137,17 @@ enum Whole<R> {
 /// Adds to a record what is in its companion.
 fn whole<R: Divided + Clone>(
     store: &Store,
-    bucket: &BucketName,
+    (bucket, path): (&BucketName, &str),
     record: Reading<R>,
     lost_companions: &mut usize,
 ) -> Result<Option<Whole<R>>, Fail> {
-    let Some(short) = record.opened()? else { return Ok(None) };
+    let place = || files::path_of(&store.root).join(bucket.as_str()).join(path);
+    let Some(short) = record.opened(place)? else { return Ok(None) };
     if short.overflow().is_none() {
         return Ok(Some(Whole::All(short)));
     }
     let whole = records::complete(&store.bucket(bucket)?, &short).op("read a record")?;
-    match whole.opened()? {
+    match whole.opened(place)? {
         Some(whole) => Ok(Some(Whole::All(whole))),
         // Without its companion, the object was replaced since it was opened. If it stays so, the
         // companion was lost (with a copy of the file to elsewhere); what the attribute has is

@@ -12,6 +12,8 @@
 //! Whoever can write a file can write its record. What a short one makes of itself is bounded
 //! (`limits`), and one beyond that is damaged.
 
+use std::path::PathBuf;
+
 use backend::BackendError;
 
 use super::input::Input;
@@ -19,8 +21,9 @@ use super::kind::{Kind, Taken};
 use super::parts::{List, Packed};
 use super::tag;
 use super::values::{CRITICAL_VERSION, VERSION, field, get_stamp, pack_stamp, text};
+use crate::base::seldom::Seldom;
 use crate::fs::file_info::Stamp;
-use crate::limits::{RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
+use crate::limits::{CLOSED_TOLD, RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
 
 /// Why a record is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +54,23 @@ impl<R> Reading<R> {
         }
     }
 
-    /// The record, for who is to read or change the object.
-    pub fn opened(self) -> Result<Option<R>, BackendError> {
+    /// The record, for who is to read or change the object. The operator is told of one that is
+    /// closed, and where it is.
+    pub fn opened(self, place: impl FnOnce() -> PathBuf) -> Result<Option<R>, BackendError> {
+        static TOLD: Seldom = Seldom::new(CLOSED_TOLD);
         match self {
             Self::Known(record) => Ok(Some(record)),
             Self::Nothing => Ok(None),
-            Self::Closed => Err(BackendError::NewerRecord),
+            Self::Closed => {
+                if TOLD.is_due() {
+                    tracing::warn!(
+                        path = ?place(),
+                        "its record is of a newer version of Slipway, or has to be understood and is not: it is neither served nor \
+                         changed; slipway fsck lists all such"
+                    );
+                }
+                Err(BackendError::NewerRecord)
+            }
         }
     }
 

@@ -13,6 +13,7 @@ use crate::error::{self, Fail, Op, retrying};
 use crate::facts::place::{self, Current, Facts, Found};
 use crate::facts::predecessor;
 use crate::fs::file_info::{self, Stamp};
+use crate::fs::files;
 use crate::fs::flat::{self, Naming};
 use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, join};
 use crate::record::{DirectoryRecord, Predecessor};
@@ -283,7 +284,8 @@ impl DirectoryObject {
     /// Finds out; the caller holds the directory's lock.
     pub fn look(bucket: &Bucket<'_>, directory: &Directory, facts: bool) -> Result<Self, Fail> {
         let record = place::directory_record(bucket, directory).attempt("read a record")?;
-        let record = record.opened()?.unwrap_or_else(|| DirectoryRecord::mark(false));
+        let record = record.opened(|| files::path_of(directory))?;
+        let record = record.unwrap_or_else(|| DirectoryRecord::mark(false));
         let (file, obstructed) = match place::find_reserved(bucket, directory, DIRECTORY_DATA, facts)? {
             Found::Object(current) => (Some(current), false),
             Found::Nothing => (None, false),
