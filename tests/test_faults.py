@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import re
 import resource
 import time
 from collections.abc import Iterator
@@ -192,7 +193,8 @@ def bucket_etag(data: bytes) -> str:
 
 @pytest.mark.skipif(not is_supported(), reason="the fault layer knows this processor's system calls only")
 def test_who_always_comes_too_late_is_told_of_the_condition(make_server):
-    """As if another gateway took the lock's file away each time: NFS says so of a lock. At last it is given up."""
+    """As if another gateway took the lock's file away each time: NFS says so of a lock. At last it is given up, and
+    the log says what was in the way."""
     layer = FaultLayer()
     bucket = Bucket(make_server(faults=layer), "bucket").create()
     etag = bucket.put("key", b"old").etag
@@ -205,6 +207,11 @@ def test_who_always_comes_too_late_is_told_of_the_condition(make_server):
         layer.arm(errno.ESTALE, 1, only={"flock"}, lasting=True)
         response = request()
         assert layer.disarm() and len(layer.calls) > 2
+        request_id = response.headers["x-amz-request-id"]
+        lines = [line for line in bucket.server.log.splitlines() if request_id in line]
+        # Work that may copy a whole object is tried less often.
+        cause = "could not lock in (250|3) attempts, each time for the same reason: Stale file handle"
+        assert len(lines) == 1 and "ERROR" in lines[0] and re.search(cause, lines[0]), lines
         if condition is None:
             return expect.error(response, "SlowDown")
         return expect.error(response, "ConditionalRequestConflict", Condition=condition, Key=key)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backend::{BackendError, Result, SweepReport};
+use backend::{BackendError, Contention, Result, SweepReport};
 use rustix::io::Errno;
 
 use crate::base::unique;
@@ -27,7 +27,7 @@ impl<T> Op<T> for Io<T> {
 
     fn attempt(self, operation: &'static str) -> Result<T, Fail> {
         self.map_err(|errno| match errno {
-            Errno::NOENT | Errno::NOTDIR | Errno::STALE => Fail::Retry,
+            Errno::NOENT | Errno::NOTDIR | Errno::STALE => Fail::lost_to(operation, errno),
             errno => Fail::Storage(storage_error(operation, errno)),
         })
     }
@@ -54,24 +54,58 @@ pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendErr
 #[derive(Debug)]
 pub(crate) enum Fail {
     /// The tree changed under it: a directory was removed, a name taken. Start over.
-    Retry,
+    LostRace(LostRace),
     /// For good.
     Storage(BackendError),
+}
+
+/// A race that an attempt lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LostRace {
+    /// In which operation.
+    operation: &'static str,
+    /// What the call said, if it was by that that it showed.
+    errno: Option<Errno>,
+}
+
+impl LostRace {
+    /// The error after so many attempts, of which this was the last; `repeated` if each was lost in
+    /// the same way.
+    fn after(self, attempts: u64, repeated: bool) -> BackendError {
+        let source = self.errno.map(Into::into);
+        BackendError::Contended(Contention {
+            operation: self.operation,
+            source,
+            attempts,
+            repeated,
+            condition: None,
+        })
+    }
+}
+
+impl Fail {
+    /// A race that was lost in an operation, as what was found there shows.
+    pub const fn lost(operation: &'static str) -> Self {
+        Self::LostRace(LostRace { operation, errno: None })
+    }
+
+    /// The same, as its call says.
+    pub const fn lost_to(operation: &'static str, errno: Errno) -> Self {
+        Self::LostRace(LostRace { operation, errno: Some(errno) })
+    }
+
+    /// What it means where nothing is repeated: nobody else is to be there, or who asks asks again.
+    pub fn for_good(self) -> BackendError {
+        match self {
+            Self::LostRace(race) => race.after(1, false),
+            Self::Storage(error) => error,
+        }
+    }
 }
 
 impl From<BackendError> for Fail {
     fn from(error: BackendError) -> Self {
         Self::Storage(error)
-    }
-}
-
-impl From<Fail> for BackendError {
-    /// For calls that are not repeated.
-    fn from(fail: Fail) -> Self {
-        match fail {
-            Fail::Retry => Self::Conflict(None),
-            Fail::Storage(error) => error,
-        }
     }
 }
 
@@ -122,18 +156,24 @@ pub(crate) fn retrying<T>(attempt: impl FnMut() -> Result<T, Fail>) -> Result<T>
 
 /// [`retrying`], for work of which a few repetitions are too much already.
 pub(crate) fn retrying_times<T>(attempts: u64, mut attempt: impl FnMut() -> Result<T, Fail>) -> Result<T> {
-    for tries in 0..attempts {
-        match attempt() {
+    let (mut tries, mut repeated, mut before) = (0, true, None);
+    loop {
+        let lost = match attempt() {
             Ok(done) => return Ok(done),
             Err(Fail::Storage(error)) => return Err(error),
-            Err(Fail::Retry) if tries < ATTEMPTS_AT_ONCE => {}
-            Err(Fail::Retry) => {
-                let most = ATTEMPT_WAIT_MAX.min(Duration::from_micros(100 * (tries - ATTEMPTS_AT_ONCE + 1)));
-                std::thread::sleep(most.mul_f64(unique::fraction()));
-            }
+            Err(Fail::LostRace(race)) => race,
+        };
+        tries += 1;
+        repeated &= before.is_none_or(|before| before == lost);
+        before = Some(lost);
+        if tries >= attempts {
+            return Err(lost.after(tries, repeated));
+        }
+        if tries > ATTEMPTS_AT_ONCE {
+            let most = ATTEMPT_WAIT_MAX.min(Duration::from_micros(100 * (tries - ATTEMPTS_AT_ONCE)));
+            std::thread::sleep(most.mul_f64(unique::fraction()));
         }
     }
-    Err(BackendError::Conflict(None))
 }
 
 /// True for what opening a path says if it holds no object: nothing is there, or a file on the way,
@@ -145,4 +185,38 @@ pub(crate) fn leads_nowhere(errno: Errno) -> bool {
 /// The error for a key whose place something else has.
 pub(crate) fn obstacle() -> Fail {
     Fail::Storage(BackendError::Obstructed("by a special file, or a link that leads nowhere it may"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_race_is_told_of() {
+        let lose = |errnos: &[Errno]| {
+            let mut errnos = errnos.iter().copied();
+            let attempts = errnos.len() as u64;
+            let lost = retrying_times(attempts, || -> Result<(), Fail> {
+                Err(errnos.next().unwrap()).attempt("open a directory")
+            });
+            match lost {
+                Err(BackendError::Contended(contention)) => contention,
+                other => panic!("{other:?}"),
+            }
+        };
+        let same = lose(&[Errno::STALE; 12]);
+        assert!(same.repeated && same.attempts == 12 && same.operation == "open a directory");
+        let last = lose(&[Errno::STALE, Errno::NOENT]);
+        assert!(!last.repeated && last.source.unwrap().raw_os_error() == Some(Errno::NOENT.raw_os_error()));
+    }
+
+    #[test]
+    fn a_race_that_is_won_at_last_is_no_error() {
+        let mut tries = 0;
+        let won = retrying(|| {
+            tries += 1;
+            if tries == 20 { Ok(()) } else { Err(Fail::lost("take a name")) }
+        });
+        assert!(won.is_ok() && tries == 20);
+    }
 }

@@ -26,7 +26,7 @@ pub(crate) const UNSURE_PAUSE: Duration = Duration::from_micros(50);
 
 // Races.
 /// Each try can only fail because someone else made progress, so that this many in a row mean that
-/// something is wrong (`Conflict`).
+/// something is wrong (`Contended`).
 pub(crate) const ATTEMPTS: u64 = 250;
 /// From this try on, each waits a little, by chance less or more, so that those in each other's way
 /// part.

@@ -278,7 +278,7 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
             .await;
         match (put, delete) {
             (Ok(_), Ok(())) => panic!("an acknowledged object went with its bucket"),
-            (Ok(_), Err(BackendError::BucketNotEmpty | BackendError::Conflict(None))) => {
+            (Ok(_), Err(BackendError::BucketNotEmpty | BackendError::Contended(_))) => {
                 read.unwrap();
                 kept += 1;
                 // What failed has done nothing.

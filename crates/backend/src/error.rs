@@ -78,6 +78,10 @@ pub enum BackendError {
     /// condition that decides the write, if it has one ([`BackendError::of_write`]).
     #[error("a conflicting operation is in progress")]
     Conflict(Option<Condition>),
+    /// The storage tried again and again, and each time something was in the way: others who work
+    /// on the same names, or a file system that does not do what it says. Trying again may help.
+    #[error(transparent)]
+    Contended(Contention),
     /// The object that a condition of a completion is about was replaced, deleted or made since the
     /// upload was created (409).
     #[error("the object of {0:?} was changed since the upload was created")]
@@ -193,6 +197,26 @@ pub enum BackendError {
     },
 }
 
+/// What was in the way of a call, until it was given up.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {operation} in {attempts} attempts{}", repetition(*repeated))]
+pub struct Contention {
+    /// What was tried last.
+    pub operation: &'static str,
+    /// What came back, if something did.
+    pub source: Option<std::io::Error>,
+    /// How often it was tried.
+    pub attempts: u64,
+    /// Each attempt ended in the same way.
+    pub repeated: bool,
+    /// The condition that decides the write, if it has one ([`BackendError::of_write`]).
+    pub condition: Option<Condition>,
+}
+
+fn repetition(repeated: bool) -> &'static str {
+    if repeated { ", each time for the same reason" } else { "" }
+}
+
 impl BackendError {
     /// True for an error that is not about what was asked for, but about what the storage can do:
     /// for what an operator has to see to.
@@ -206,6 +230,7 @@ impl BackendError {
             | Self::ReadOnly
             | Self::Denied { .. }
             | Self::Changed
+            | Self::Contended(_)
             | Self::Unsupported(_)
             | Self::Io { .. } => true,
             Self::NoSuchBucket
@@ -248,6 +273,9 @@ impl BackendError {
     pub fn of_write(self, conditions: &Conditions) -> Self {
         match self {
             Self::Conflict(None) => Self::Conflict(conditions.decided_by()),
+            Self::Contended(contention) => {
+                Self::Contended(Contention { condition: conditions.decided_by(), ..contention })
+            }
             other => other,
         }
     }

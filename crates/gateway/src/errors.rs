@@ -52,9 +52,11 @@ impl ErrorSite {
             ErrorCode::InternalError | ErrorCode::InsufficientStorage => {
                 tracing::error!(id, trace_id, method, ?path, ?causes, "{error}");
             }
-            // With a cause, it is the file system that denied it to the server, or the machine that
-            // ran out of something.
-            ErrorCode::AccessDenied | ErrorCode::SlowDown if !causes.is_empty() => {
+            // With a cause, it is the file system that denied it to the server, the machine that
+            // ran out of something, or what was in the way of each attempt.
+            ErrorCode::AccessDenied | ErrorCode::ConditionalRequestConflict | ErrorCode::SlowDown
+                if !causes.is_empty() =>
+            {
                 tracing::error!(id, trace_id, method, ?path, ?causes, "{error}");
             }
             _ => tracing::debug!(id, trace_id, method, ?path, ?causes, "{error}"),
@@ -114,6 +116,12 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         // SDKs repeat a request after a 503. After a 409 for a CompleteMultipartUpload, the client
         // has to send all parts again.
         B::Conflict(None) => ErrorCode::SlowDown.into(),
+        // Whether it will ever be otherwise is the operator's to see.
+        B::Contended(contention) => match contention.condition {
+            Some(condition) => conflict(condition, key),
+            None => ErrorCode::SlowDown.into(),
+        }
+        .caused_by(contention),
         B::WrongSize { given_bytes, actual_bytes } => wrong_size(given_bytes, actual_bytes),
         B::WrongChecksum { .. }
         | B::WrongChecksumType { .. }
@@ -269,6 +277,8 @@ const fn condition_name(condition: Condition) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use backend::Contention;
+
     use super::*;
 
     /// After a 409, the client of a CompleteMultipartUpload has to send all parts again; after a
@@ -276,9 +286,24 @@ mod tests {
     #[test]
     fn only_conditional_writes_conflict() {
         let told = |condition| {
-            let error = from_backend(BackendError::Conflict(condition), Some("bucket"), Some("key"));
-            let details: Vec<_> = error.details().iter().map(|(_, text)| text.clone()).collect();
-            (error.code(), details)
+            let contention = Contention {
+                operation: "link a file",
+                source: None,
+                attempts: 250,
+                repeated: true,
+                condition,
+            };
+            let answers =
+                [BackendError::Conflict(condition), BackendError::Contended(contention)].map(|error| {
+                    let error = from_backend(error, Some("bucket"), Some("key"));
+                    let details: Vec<_> = error.details().iter().map(|(_, text)| text.clone()).collect();
+                    ((error.code(), details), error.source().map(ToString::to_string))
+                });
+            let [(answer, quiet), (same, cause)] = answers;
+            assert_eq!((&answer, quiet), (&same, None));
+            let cause = cause.unwrap();
+            assert_eq!(cause, "could not link a file in 250 attempts, each time for the same reason");
+            answer
         };
         for (condition, name) in [(Condition::IfMatch, "If-Match"), (Condition::IfNoneMatch, "If-None-Match")]
         {

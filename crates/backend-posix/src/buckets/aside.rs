@@ -86,7 +86,7 @@ impl<'s> Aside<'s> {
     pub fn take(bucket: &Bucket<'s>, own: &OwnedFd, name: &BucketName) -> Result<Self, Fail> {
         let store = bucket.store;
         let aside = match Self::make(store, &(prefix_of(name, &identity(bucket)?) + &unique::name())) {
-            Err(Errno::AGAIN) => return Err(Fail::Retry),
+            Err(errno @ Errno::AGAIN) => return Err(Fail::lost_to("set uploads aside", errno)),
             result => result.attempt("set uploads aside")?,
         };
         let safe =

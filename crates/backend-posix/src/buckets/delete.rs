@@ -83,7 +83,7 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
         }
         marked?;
         // Mostly, a PUT came in between.
-        removed.and(Err(Fail::Retry))
+        removed.and(Err(Fail::lost("remove a bucket that was written to")))
     })
 }
 
@@ -234,7 +234,7 @@ fn refuse_if_fixed(directory: &OwnedFd, path: &str) -> Result<(), Fail> {
 /// Opens what should be a directory. Anything else means that the bucket is not empty.
 fn open_directory(bucket: &Bucket<'_>, path: &str) -> Result<OwnedFd, Fail> {
     match resolve::plain(&bucket.fd, path, DIRECTORY) {
-        Err(Errno::NOENT) => Err(Fail::Retry),
+        Err(errno @ Errno::NOENT) => Err(Fail::lost_to("open a directory", errno)),
         Err(errno) if error::leads_nowhere(errno) => Err(BackendError::BucketNotEmpty.into()),
         result => result.attempt("open a directory"),
     }
@@ -299,7 +299,7 @@ fn remove_own(
             // is under way.
             *waits += 1;
             return Err(if *waits < STAGING_WAITS {
-                Fail::Retry
+                Fail::lost("remove a directory that is written to")
             } else {
                 BackendError::Conflict(None).into()
             });
@@ -309,10 +309,10 @@ fn remove_own(
     let _ = rustix::fs::unlinkat(own, converting::ANNOUNCEMENT, AtFlags::empty());
     lock::remove_all(own, &aside.fd)?;
     match own::remove_marked(bucket, own) {
-        Err(Errno::NOTEMPTY | Errno::EXIST) => {
+        Err(errno @ (Errno::NOTEMPTY | Errno::EXIST)) => {
             // No more tries would help.
             refuse_if_strange(bucket, bucket_name)?;
-            Err(Fail::Retry)
+            Err(Fail::lost_to("remove a directory", errno))
         }
         result => result.attempt("remove a directory"),
     }
@@ -322,7 +322,9 @@ fn remove_empty(directory: impl AsFd, name: &str) -> Result<(), Fail> {
     match removing::remove_directory(directory, name) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         // By an object, as the next try finds, or by a file that is about to go.
-        Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Err(Fail::Retry),
+        Err(errno @ (Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR)) => {
+            Err(Fail::lost_to("remove a directory", errno))
+        }
         Err(errno) => Err(errno).attempt("remove a directory"),
     }
 }

@@ -122,7 +122,7 @@ fn undo(store: &Store, name: &BucketName) {
 fn mark_new(store: &Store, name: &BucketName, owner: Option<UnixAccount>) -> Result<(), Fail> {
     let bucket = match store.bucket(name) {
         // A DeleteBucket took the empty directory for its own.
-        Err(BackendError::NoSuchBucket) => return Err(Fail::Retry),
+        Err(BackendError::NoSuchBucket) => return Err(Fail::lost("open a bucket that was made")),
         result => result?,
     };
     files::give(&bucket.fd, owner).attempt("give a bucket its owner")?;
@@ -133,6 +133,6 @@ fn mark_new(store: &Store, name: &BucketName, owner: Option<UnixAccount>) -> Res
 fn taken(store: &Store, name: &BucketName) -> Fail {
     match file_info::at(&store.root, name.as_str()) {
         Ok(info) if info.kind != FileType::Directory => BackendError::BucketNameTaken.into(),
-        _ => Fail::Retry,
+        _ => Fail::lost("make a bucket whose name was taken"),
     }
 }

@@ -130,7 +130,7 @@ fn look(
     let opened = match kind {
         FileType::RegularFile => match resolve::plain(directory, name, READ) {
             // A link has taken its place meanwhile.
-            Err(Errno::LOOP) => return Err(Fail::Retry),
+            Err(errno @ Errno::LOOP) => return Err(Fail::lost_to("open a file", errno)),
             result => result.attempt("open a file")?,
         },
         FileType::Directory => return Ok(Found::Directory),

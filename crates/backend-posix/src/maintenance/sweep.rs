@@ -1,6 +1,6 @@
 //! Removing what crashes and time left behind.
 
-use backend::{BackendError, Result, SweepReport};
+use backend::{Result, SweepReport};
 use rustix::fd::OwnedFd;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -30,7 +30,7 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     let _hurry = Hurry::begin();
     let bucket = store.bucket(bucket_name)?;
     let mut report = SweepReport::default();
-    let settled = conversion::settle_wanted(&bucket, |_| true).map_err(BackendError::from);
+    let settled = conversion::settle_wanted(&bucket, |_| true).map_err(Fail::for_good);
     // Until then a file may have its only name in there.
     if unless_failed("what is becoming a directory", settled, &mut report)?.is_some() {
         let swept = sweep_staging_directory(&bucket, options, &mut report);
@@ -42,7 +42,7 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     unless_failed("receipts", swept, &mut report)?;
     let swept = upload::sweep(&bucket, bucket_name, options, &mut report);
     unless_failed("uploads", swept, &mut report)?;
-    let swept = companions::sweep(&bucket, options.staging_age).map_err(BackendError::from);
+    let swept = companions::sweep(&bucket, options.staging_age).map_err(Fail::for_good);
     report.staging += unless_failed("companions", swept, &mut report)?.unwrap_or(0);
     if Hurry::is_over() {
         tracing::warn!(bucket = bucket_name.as_str(), "someone holds locks for long: not all was swept");
@@ -69,7 +69,7 @@ fn sweep_staging(
 ) -> Result<()> {
     for (name, _) in entries(staging).op("read staging")? {
         if wanted(&name) && is_older(staging, &name, options.staging_age) {
-            let removed = remove_staged(bucket, staging, &name, false).map_err(BackendError::from);
+            let removed = remove_staged(bucket, staging, &name, false).map_err(Fail::for_good);
             let removed = unless_failed(&name, removed, report)?;
             report.staging += usize::from(removed == Some(true));
         }
@@ -86,7 +86,7 @@ fn sweep_scattered(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut Swe
             Ok(directory) => sweep_staging(bucket, &directory, is_scattered, options, report),
             // It took what was in it along.
             Err(Errno::NOENT | Errno::NOTDIR) => {
-                forget_scattered(bucket, &notes, &name, &path).map_err(BackendError::from)
+                forget_scattered(bucket, &notes, &name, &path).map_err(Fail::for_good)
             }
             // A link that leads out of the bucket, by now.
             Err(errno) if leads_nowhere(errno) => Ok(()),

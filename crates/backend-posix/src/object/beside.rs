@@ -72,7 +72,8 @@ fn open(bucket: &Bucket<'_>, path: &str) -> Result<Option<(OwnedFd, String, Opti
             let Some((_, target)) = found(bucket.content_at(path))? else { return Ok(None) };
             let before = read(bucket, &target)?;
             // Where a link was put in the target's place meanwhile, it is to be followed anew.
-            let file = resolve::content(&bucket.fd, &target).map_err(|_| Fail::Retry)?;
+            let file = resolve::content(&bucket.fd, &target)
+                .map_err(|errno| Fail::lost_to("open a link's target", errno))?;
             same(bucket, file, target, before)
         }
         result => match found(result)? {
@@ -88,5 +89,9 @@ fn same(
     path: String,
     before: Option<Sidecar>,
 ) -> Result<Option<(OwnedFd, String, Option<Sidecar>)>, Fail> {
-    if read(bucket, &path)? == before { Ok(Some((file, path, before))) } else { Err(Fail::Retry) }
+    if read(bucket, &path)? == before {
+        Ok(Some((file, path, before)))
+    } else {
+        Err(Fail::lost("read a record that changed"))
+    }
 }

@@ -109,7 +109,7 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
     let of_record = Note::of_record(bucket, &path);
     let removed = noted(bucket, &spot.directory, 1, || {
         match rustix::fs::unlinkat(&spot.directory, &*spot.name, AtFlags::empty()) {
-            Err(Errno::ISDIR) => Err(Fail::Retry),
+            Err(errno @ Errno::ISDIR) => Err(Fail::lost_to("remove a file", errno)),
             result => result.attempt("remove a file"),
         }
     });

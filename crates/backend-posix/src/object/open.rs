@@ -61,7 +61,7 @@ pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &Object
                 && store.names_may_blink(&store.root) =>
         {
             bad_inodes += 1;
-            Err(Fail::Retry)
+            Err(Fail::lost_to("open an object", Errno::IO))
         }
         Err(Fail::Storage(BackendError::NoSuchKey)) => {
             let bucket_fd = store.bucket(bucket)?;
@@ -154,7 +154,7 @@ fn whole<R: Divided + Clone>(
         // still true.
         None if *lost_companions < COMPANION_TRIES => {
             *lost_companions += 1;
-            Err(Fail::Retry)
+            Err(Fail::lost("read a record whose companion is gone"))
         }
         None => Ok(Some(Whole::Short(short))),
     }
@@ -182,7 +182,7 @@ impl Held {
                 let before = before.as_ref().map_err(|errno| *errno).attempt("read a record")?;
                 let after = record::raw_attribute(&self.file).attempt("read a record")?;
                 if *before != after {
-                    return Err(Fail::Retry);
+                    return Err(Fail::lost("read a record that changed"));
                 }
                 Ok(after.map_or(Reading::Nothing, |bytes| record::from_bytes(&bytes).into()))
             }

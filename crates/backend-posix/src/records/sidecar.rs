@@ -400,7 +400,9 @@ fn folder(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<OwnedFd, Fail> {
     let before = made::Before::making();
     match rustix::fs::mkdirat(&directory, RECORDS, mode) {
         Ok(()) => {}
-        Err(Errno::EXIST) => return Err(Fail::Retry),
+        Err(errno @ Errno::EXIST) => {
+            return Err(Fail::lost_to("make a directory for records", errno));
+        }
         Err(errno) => return Err(errno).attempt("make a directory for records"),
     }
     bucket.store.sync_names(&directory).attempt("sync a directory")?;

@@ -17,14 +17,14 @@ impl Bucket<'_> {
     /// ([`Store::try_device`]).
     pub fn try_device(&self) -> Result<(), Fail> {
         let device = file_info::of(&self.fd).attempt("stat a bucket")?.device;
-        Ok(self.store.try_device(self, device)?)
+        self.store.try_device(self, device)
     }
 }
 
 impl Store {
     /// Finds out whether the file system on the device that a bucket is on can do what is asked of
     /// it, before something is written there for the first time. Costs nothing on the root's.
-    pub fn try_device(&self, bucket: &Bucket<'_>, device: u64) -> Result<(), BackendError> {
+    pub fn try_device(&self, bucket: &Bucket<'_>, device: u64) -> Result<(), Fail> {
         if device == self.device {
             return Ok(());
         }
@@ -35,7 +35,7 @@ impl Store {
             known().insert(device, tried);
         }
         match tried {
-            Tried::Lacks(lack) => Err(BackendError::Unsupported(lack.sentence())),
+            Tried::Lacks(lack) => Err(BackendError::Unsupported(lack.sentence()).into()),
             Tried::Fine | Tried::Unknown => Ok(()),
         }
     }
@@ -49,7 +49,7 @@ impl Store {
         }
     }
 
-    fn try_staging(&self, bucket: &Bucket<'_>, device: u64) -> Result<Tried, BackendError> {
+    fn try_staging(&self, bucket: &Bucket<'_>, device: u64) -> Result<Tried, Fail> {
         let staging = bucket.staging_directory()?;
         // Something may be mounted inside the bucket.
         if file_info::stat(&staging)?.device != device {

@@ -57,7 +57,9 @@ impl Lock {
     /// Of an open file that is locked. Another try if it no longer has the name by which it was
     /// opened.
     pub fn of(file: OwnedFd, directory: impl AsFd, path: &str) -> Result<Self, Fail> {
-        let id = named(&file, directory, path).attempt("stat a lock")?.ok_or(Fail::Retry)?;
+        let id = named(&file, directory, path)
+            .attempt("stat a lock")?
+            .ok_or(Fail::lost("take a lock whose file was removed"))?;
         Ok(Self { file, released: Released(id) })
     }
 }
@@ -181,7 +183,7 @@ fn remove(directory: &OwnedFd, name: &str, flags: rustix::fs::AtFlags) -> Result
     match rustix::fs::unlinkat(directory, name, flags) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         // Someone makes new ones already.
-        Err(Errno::NOTEMPTY | Errno::EXIST) => Err(Fail::Retry),
+        Err(errno @ (Errno::NOTEMPTY | Errno::EXIST)) => Err(Fail::lost_to("remove a lock", errno)),
         Err(errno) => Err(errno).attempt("remove a lock"),
     }
 }

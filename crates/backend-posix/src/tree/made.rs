@@ -27,7 +27,7 @@ impl Before {
     pub fn check(self, opened: &OwnedFd) -> Result<(), Fail> {
         let older = FileSystem::of(opened).is_ok_and(FileSystem::is_local)
             && file_info::born_ns(opened).is_some_and(|born| born < self.0);
-        if older { Err(Fail::Retry) } else { Ok(()) }
+        if older { Err(Fail::lost("make a directory that was there already")) } else { Ok(()) }
     }
 }
 

@@ -54,5 +54,9 @@ pub(crate) fn open_new(
         None => is_our_account(bucket, uid).attempt("look for the owner")?,
     };
     let opened = resolve::plain(&directory, "", DIRECTORY).attempt("open a directory")?;
-    if ours && is_empty(opened).attempt("read a directory")? { Ok(directory) } else { Err(Fail::Retry) }
+    if ours && is_empty(opened).attempt("read a directory")? {
+        Ok(directory)
+    } else {
+        Err(Fail::lost("make a directory that another has made"))
+    }
 }

@@ -265,7 +265,9 @@ pub(crate) fn prepare(
     before: Before,
 ) -> Result<OwnedFd, Fail> {
     let own = match open_made(above, prepared, before) {
-        Err(Errno::AGAIN) => return Err(Fail::Retry),
+        Err(errno @ Errno::AGAIN) => {
+            return Err(Fail::lost_to("open a directory of the bucket's own", errno));
+        }
         result => result.attempt("open a directory of the bucket's own")?,
     };
     bucket.vouch(&own, prepared, Purpose::Work).attempt("use a directory of the bucket's own")?;

@@ -76,8 +76,8 @@ impl Layout {
         }
         let layout = LayoutRecord::of(slot_bytes, assembly, false);
         let staged = match Staged::create(bucket, directory) {
-            Err(Fail::Retry) => return Ok(None),
-            result => result?,
+            Err(Fail::LostRace(_)) => return Ok(None),
+            result => result.map_err(Fail::for_good)?,
         };
         let mut sealed = staged.seal(bucket, None, layout)?;
         match sealed.link(directory, &layout_name(assembly)) {

@@ -214,7 +214,7 @@ fn in_place(
     for part in parts.iter().filter(|part| part.bytes != here) {
         // From the seal on, no one can publish it in its slot; until then, someone may have.
         if Part::read(store, &upload.directory, part.number).attempt("read a part")?.as_ref() != Some(part) {
-            return Err(Fail::Retry);
+            return Err(Fail::lost("read a part that was uploaded again"));
         }
         let to = base.layout.start(part.number);
         with_source(store, upload, assemblies, part, |file, from| {

@@ -121,7 +121,7 @@ impl Part {
                     == Some(self)
             }
         };
-        if same { Ok(file) } else { Err(Fail::Retry) }
+        if same { Ok(file) } else { Err(Fail::lost("open a part that was uploaded again")) }
     }
 }
 

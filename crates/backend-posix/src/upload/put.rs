@@ -70,7 +70,7 @@ impl Destination for PartTarget {
         }
         match Staged::create(&bucket, &self.directory) {
             Ok(staged) => Ok(Stage { bucket, directory: None, staged }),
-            Err(Fail::Retry) => Err(BackendError::NoSuchUpload),
+            Err(Fail::LostRace(_)) => Err(BackendError::NoSuchUpload),
             Err(Fail::Storage(error)) => Err(error),
         }
     }

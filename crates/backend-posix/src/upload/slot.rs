@@ -120,8 +120,8 @@ impl Window for Slot {
         }
         (record.assembly, record.size_bytes) = (Some(self.layout.assembly), Some(size_bytes));
         let staged = match Staged::create(bucket, &self.directory) {
-            Err(Fail::Retry) => return Err(BackendError::NoSuchUpload),
-            result => result?,
+            Err(Fail::LostRace(_)) => return Err(BackendError::NoSuchUpload),
+            result => result.map_err(Fail::for_good)?,
         };
         let mut sealed = staged.seal(bucket, owner, record)?;
         sealed.stamp.size_bytes = size_bytes;

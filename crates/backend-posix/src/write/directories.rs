@@ -99,12 +99,12 @@ fn make(
         Ok(Some(directory)) => directory,
         Ok(None) => finish(bucket, parent, name)?,
         // Someone else was faster, unless it is a link to nowhere.
-        Err(Errno::EXIST) => {
+        Err(errno @ Errno::EXIST) => {
             let info = file_info::at(parent, name).attempt("look up a name")?;
             return if info.kind == rustix::fs::FileType::Symlink {
                 Err(obstacle())
             } else {
-                Err(Fail::Retry)
+                Err(Fail::lost_to("make a directory", errno))
             };
         }
         Err(errno) => return Err(errno).naming(parent, "make a directory"),
@@ -258,7 +258,7 @@ pub(crate) fn prune(bucket: &Bucket<'_>, mut path: &str) -> bool {
     while !path.is_empty() {
         match prune_one(bucket, path) {
             // One that is not there needs no pruning; those above it may.
-            Ok(true) | Err(Fail::Retry) => path = keymap::split(path).0,
+            Ok(true) | Err(Fail::LostRace(_)) => path = keymap::split(path).0,
             Ok(false) => return true,
             Err(Fail::Storage(_)) => return false,
         }
@@ -317,7 +317,9 @@ fn remove_with_record(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Re
 fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     let directory = match bucket.directory(path) {
         // It was never made, but those above it may have been.
-        Err(errno) if resolve::is_too_long(&bucket.fd, errno) => return Err(Fail::Retry),
+        Err(errno) if resolve::is_too_long(&bucket.fd, errno) => {
+            return Err(Fail::lost_to("open a directory", errno));
+        }
         result => result.attempt("open a directory")?,
     };
     let record = directory_record(bucket, &directory).attempt("read a record")?;

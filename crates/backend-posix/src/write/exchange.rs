@@ -120,14 +120,16 @@ impl Prepared<'_> {
         // file comes out.
         match rustix::fs::linkat(*parent, *name, &*directory, SELF, AtFlags::empty()) {
             // Said of a directory, which another program has put there since.
-            Err(Errno::PERM) if !file_info::at(*parent, name).is_ok_and(|there| is_still(file, &there)) => {
-                return Err(Fail::Retry);
+            Err(errno @ Errno::PERM)
+                if !file_info::at(*parent, name).is_ok_and(|there| is_still(file, &there)) =>
+            {
+                return Err(Fail::lost_to("link a file", errno));
             }
             linked => linked.attempt("link a file")?,
         }
         let linked = file_info::at(&*directory, SELF).attempt("look up a name")?;
         if !is_still(file, &linked) {
-            return Err(Fail::Retry);
+            return Err(Fail::lost("link a file that was replaced"));
         }
         // Elsewhere the order is the journal's: whoever finds the exchange after a power cut finds
         // the link and the note.
@@ -174,9 +176,9 @@ impl Prepared<'_> {
             }
             Out::Back => {
                 self.forget_note();
-                Err(Fail::Retry)
+                Err(Fail::lost("swap a file that was replaced for a directory"))
             }
-            Out::Kept => Err(Fail::Retry),
+            Out::Kept => Err(Fail::lost("swap a file that was replaced for a directory")),
         }
     }
 

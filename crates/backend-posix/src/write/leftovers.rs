@@ -305,9 +305,9 @@ mod tests {
         let requester = UnixAccount::new(1234, 4321);
         for owner in [requester, None] {
             let opened = open_new(&bucket, &top, PREPARED, owner, before);
-            assert!(matches!(opened, Err(Fail::Retry)), "{owner:?}");
+            assert!(matches!(opened, Err(Fail::LostRace(_))), "{owner:?}");
         }
-        assert!(matches!(own::prepare(&bucket, &top, PREPARED, before), Err(Fail::Retry)));
+        assert!(matches!(own::prepare(&bucket, &top, PREPARED, before), Err(Fail::LostRace(_))));
         for _ in 0..1000 {
             fs::remove_dir(scene.path().join(PREPARED)).unwrap();
             let before = Before::making();

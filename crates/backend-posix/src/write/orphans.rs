@@ -118,7 +118,9 @@ pub(crate) fn remove_folder(bucket: &Bucket<'_>, directory: impl AsFd) -> Result
     match removing::remove_directory(&directory, RECORDS) {
         Ok(()) | Err(Errno::NOENT) => Ok(true),
         // By what someone has put there since, or has open: the next try finds it.
-        Err(Errno::NOTEMPTY | Errno::EXIST) if !strange => Err(Fail::Retry),
+        Err(errno @ (Errno::NOTEMPTY | Errno::EXIST)) if !strange => {
+            Err(Fail::lost_to("remove a directory's records", errno))
+        }
         Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
         Err(errno) => Err(errno).attempt("remove a directory's records"),
     }

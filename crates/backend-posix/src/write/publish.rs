@@ -72,7 +72,7 @@ impl Target {
                     return Ok(Stage { bucket, directory, staged });
                 }
                 if path.is_empty() {
-                    return Err(Fail::Retry);
+                    return Err(Fail::lost("open a bucket"));
                 }
                 path = keymap::split(path).0;
             }
@@ -248,7 +248,7 @@ pub(crate) fn put_in_place(
             sealed.replace(bucket, directory, name)
         } else {
             match sealed.link(directory, name) {
-                Err(Errno::EXIST) => Err(Fail::Retry),
+                Err(errno @ Errno::EXIST) => Err(Fail::lost_to("link a file", errno)),
                 result => {
                     result.naming(directory, "link a file").inspect(|()| flat::look_now_and_then(directory))
                 }
@@ -432,7 +432,7 @@ mod tests {
             .unwrap();
         fs::remove_file(scene.path().join("a")).unwrap();
         fs::create_dir(scene.path().join("a")).unwrap();
-        assert!(matches!(sealed.replace(&bucket, &directory, "a"), Err(Fail::Retry)));
+        assert!(matches!(sealed.replace(&bucket, &directory, "a"), Err(Fail::LostRace(_))));
     }
 
     /// As on file systems without O_TMPFILE.
@@ -444,7 +444,7 @@ mod tests {
         let put = |key: &str, body: &'static [u8], conditions: Conditions| {
             let top = bucket.directory("").unwrap();
             let mut staged =
-                Staged::create_named(&bucket, &top, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
+                Staged::create_named(&bucket, &top, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
             staged.append(&[Bytes::from_static(body)])?;
             assert_eq!(staging(), 1);
             let sealed = staged.seal(&bucket, None, record_of(body))?;

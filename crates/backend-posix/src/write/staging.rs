@@ -116,8 +116,8 @@ impl Staged {
                 Self::create_named(bucket, directory, mode)
             }
             // ext4 says EPERM of a directory that was removed.
-            Err(Errno::PERM) if file_info::of(directory).is_ok_and(|info| info.links == 0) => {
-                Err(Fail::Retry)
+            Err(errno @ Errno::PERM) if file_info::of(directory).is_ok_and(|info| info.links == 0) => {
+                Err(Fail::lost_to("make a staging file", errno))
             }
             Err(errno) => Err(errno).attempt("make a staging file"),
         }
@@ -263,7 +263,8 @@ impl Staged {
     ) -> Result<Sealed> {
         debug_assert!(self.window.is_none(), "what is in a window of another file is a part");
         let mut info = file_info::stat(&self.file)?;
-        bucket.store.try_device(bucket, info.device)?;
+        // The body is there by now, and is not sent again for a lost race.
+        bucket.store.try_device(bucket, info.device).map_err(Fail::for_good)?;
         if !bucket.store.times_are_final(info.device) {
             rustix::fs::fsync(&self.file).op("sync a file")?;
             let time_ns = file_info::stat(&self.file)?.stamp.modified_ns;
@@ -401,10 +402,12 @@ impl Sealed {
         if self.staged.name.is_none() {
             self.name_in(bucket, Arc::new(bucket.staging_directory()?), directory)?;
         }
-        let Some(staged) = &mut self.staged.name else { return Err(Fail::Retry) };
+        let Some(staged) = &mut self.staged.name else {
+            return Err(Fail::lost("name a staged file"));
+        };
         match rustix::fs::renameat(&*staged.directory, &*staged.name, directory, name) {
             // Someone made a directory of it meanwhile.
-            Err(Errno::ISDIR) => return Err(Fail::Retry),
+            Err(errno @ Errno::ISDIR) => return Err(Fail::lost_to("replace a file", errno)),
             renamed => renamed.naming(directory, "replace a file")?,
         }
         staged.keep = true;

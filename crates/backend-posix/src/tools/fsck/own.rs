@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::check::{Check, ProblemKind};
-use crate::error::Op;
+use crate::error::{Fail, Op};
 use crate::fs::locking::try_lock_file;
 use crate::fs::reading::entries;
 use crate::fs::{file_info, removing, resolve};
@@ -90,7 +90,7 @@ pub(super) fn leftover(check: &Check<'_>, directory: &OwnedFd, above: &str, name
     if held {
         return;
     }
-    let mut repair = || Ok(recovery::remove_staged(check.bucket, directory, name, false)?);
+    let mut repair = || recovery::remove_staged(check.bucket, directory, name, false).map_err(Fail::for_good);
     check.problem(
         ProblemKind::StagingLeftover,
         &join(above, name),

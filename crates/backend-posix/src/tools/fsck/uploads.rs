@@ -11,7 +11,7 @@ use super::check::{Check, ProblemKind};
 use super::companions::Named;
 use super::own::{foreign, open};
 use crate::base::unique;
-use crate::error::{Io, Op, storage_error};
+use crate::error::{Fail, Io, Op, storage_error};
 use crate::fs::file_info::{self, FileInfo};
 use crate::fs::reading::entries;
 use crate::fs::resolve::{self, DIRECTORY, READ};
@@ -158,7 +158,7 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
             }
         };
         let mut repair = || {
-            let _lock = upload.lock_at_once()?;
+            let _lock = upload.lock_at_once().map_err(Fail::for_good)?;
             remove(&upload.directory, &name, &info)
         };
         let explanation = "the part is not as it was when it was acknowledged; a repair removes it, so that a client which \
@@ -176,7 +176,7 @@ fn set_aside(check: &Check<'_>, upload: &Upload, directory: &OwnedFd, name: &str
     let explanation = "a part that a repair which did not come to its end set aside; a repair removes it, or puts it back if \
                        it is whole";
     let mut repair = || {
-        let _lock = upload.lock_at_once()?;
+        let _lock = upload.lock_at_once().map_err(Fail::for_good)?;
         let number = part_number(part).unwrap_or(0);
         let whole = matches!(damaged(check.bucket.store, &upload.directory, name, number), Ok(None));
         end_aside(&upload.directory, name, whole.then_some(part))

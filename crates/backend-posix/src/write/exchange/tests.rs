@@ -66,7 +66,7 @@ fn what_another_program_put_there_before_the_link_is_looked_at_again() {
         let file = file_info::at(&parent, "a").unwrap();
         put(&scene.path().join("a"));
         let prepared = prepare(&bucket, (&parent, "a"), &file, None, (&staging, PREPARED));
-        assert!(matches!(prepared, Err(Fail::Retry)), "{what}");
+        assert!(matches!(prepared, Err(Fail::LostRace(_))), "{what}");
         assert_eq!(staged(&scene), Vec::<PathBuf>::new(), "{what}");
     }
 }

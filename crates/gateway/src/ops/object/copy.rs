@@ -154,7 +154,7 @@ impl Source {
                 return S3Error::new(error.code()).detail("Condition", condition.unwrap_or_default());
             }
             // Of the target: the source is only read.
-            BackendError::Conflict(_) => true,
+            BackendError::Conflict(_) | BackendError::Contended(_) => true,
             _ => false,
         };
         let missing = if source_exists { target } else { source };
