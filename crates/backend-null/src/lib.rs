@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use backend::{
     AbortRequest, Backend, BackendError, BucketAttributes, BucketPage, Capabilities, CompleteRequest,
-    Context, CopyPartRequest, CopyRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest,
+    Context, CopyPartRequest, CopyRequest, CopySide, CreateUploadRequest, DeleteReceipt, DeleteRequest,
     ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance,
     ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter,
     PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, Statistics, UploadPage, UploadReceipt,
@@ -139,7 +139,7 @@ impl Backend for NullBackend {
     }
 
     async fn copy_object(&self, _: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
-        check_only_version(request.source.object)?;
+        check_only_version(request.source.object).map_err(|error| error.on(CopySide::Source))?;
         Ok(receipt(no_digests(), attributes(request.source.object).size_bytes))
     }
 
@@ -158,7 +158,7 @@ impl Backend for NullBackend {
     }
 
     async fn copy_part(&self, _: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
-        check_only_version(request.source.object)?;
+        check_only_version(request.source.object).map_err(|error| error.on(CopySide::Source))?;
         Ok(PartReceipt { etag: no_digests().etag, checksum: None, last_modified: Timestamp::UNIX_EPOCH })
     }
 

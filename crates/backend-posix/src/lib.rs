@@ -157,11 +157,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use backend::{
     AbortRequest, Backend, BackendError, BucketAttributes, BucketPage, Capabilities, CompleteRequest,
-    Context, CopyPartRequest, CopyRequest, CopySource, CreateUploadRequest, DeleteReceipt, DeleteRequest,
-    ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead,
-    ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadSelector,
-    Result, Statistics, SweepReport, UploadPage, UploadReceipt, UploadRef, VersionRef, WriteReceipt,
-    check_only_version, check_part_algorithm,
+    Context, CopyPartRequest, CopyRequest, CopySide, CopySource, CreateUploadRequest, DeleteReceipt,
+    DeleteRequest, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery,
+    Maintenance, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest,
+    PutRequest, ReadSelector, Result, Statistics, SweepReport, UploadPage, UploadReceipt, UploadRef,
+    VersionRef, WriteReceipt, check_only_version, check_part_algorithm,
 };
 use s3_types::{BucketName, Conditions, UnixAccount};
 
@@ -310,6 +310,15 @@ impl PosixBackend {
         Err(error)
     }
 
+    /// [`PosixBackend::check_version`] of a copy's source, whose target is in `bucket`.
+    async fn check_source_version(&self, source: ObjectRef<'_>, bucket: &BucketName) -> Result<()> {
+        let checked = self.check_version(source, bucket).await;
+        checked.map_err(|error| match error {
+            missing @ BackendError::NoSuchBucket => missing.on(CopySide::Target),
+            error => error.on(CopySide::Source),
+        })
+    }
+
     async fn read(&self, request: backend::ReadRequest<'_>, body: bool) -> Result<ObjectRead> {
         let backend::ReadRequest { object, selector, conditions } = request;
         self.check_version(object, object.bucket).await?;
@@ -417,7 +426,7 @@ impl Backend for PosixBackend {
     }
 
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
-        self.check_version(request.source.object, request.target.bucket).await?;
+        self.check_source_version(request.source.object, request.target.bucket).await?;
         let copy = Copy {
             source: source(request.source),
             target: self.target(cx, request.target, &request.conditions),
@@ -473,7 +482,7 @@ impl Backend for PosixBackend {
     }
 
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
-        self.check_version(request.source.object, request.upload.object.bucket).await?;
+        self.check_source_version(request.source.object, request.upload.object.bucket).await?;
         let copy = CopyPart {
             source: source(request.source),
             range: request.range,

@@ -151,6 +151,15 @@ pub enum BackendError {
     /// not deleted by this one, nor replaced if the last name of the key is the link (403).
     #[error("the key leads through a link to an object that has its own")]
     OtherName,
+    /// What is wrong with one of the two objects of a copy, of what either may be missing or fail
+    /// ([`BackendError::on`]).
+    #[error("of a copy's {side}: {error}")]
+    Copy {
+        /// With which.
+        side: CopySide,
+        /// What.
+        error: Box<BackendError>,
+    },
     /// The source of a copy and what it is to replace are one object under two keys (400).
     #[error("both keys lead to the same object")]
     SameObject,
@@ -217,7 +226,39 @@ fn repetition(repeated: bool) -> &'static str {
     if repeated { ", each time for the same reason" } else { "" }
 }
 
+/// One of the two objects of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopySide {
+    /// The one that is read.
+    Source,
+    /// The one that is written, or the upload whose part is.
+    Target,
+}
+
+impl std::fmt::Display for CopySide {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Source => "source",
+            Self::Target => "target",
+        })
+    }
+}
+
 impl BackendError {
+    /// The error of a copy, of which this is one side's: what either side may lack or fail says
+    /// which. All else is of one side alone, or of the storage.
+    #[must_use]
+    pub fn on(self, side: CopySide) -> Self {
+        match self {
+            Self::NoSuchBucket
+            | Self::NoSuchKey
+            | Self::NoSuchVersion(_)
+            | Self::InvalidVersionId(_)
+            | Self::PreconditionFailed(_) => Self::Copy { side, error: Box::new(self) },
+            other => other,
+        }
+    }
+
     /// True for an error that is not about what was asked for, but about what the storage can do:
     /// for what an operator has to see to.
     pub const fn is_of_storage(&self) -> bool {
@@ -263,6 +304,7 @@ impl BackendError {
             | Self::KeyNotStorable(_)
             | Self::Obstructed(_)
             | Self::OtherName
+            | Self::Copy { .. }
             | Self::SameObject => false,
         }
     }

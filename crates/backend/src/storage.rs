@@ -50,7 +50,8 @@ pub trait Backend: Send + Sync + 'static {
     async fn put_object(&self, cx: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>>;
     /// Removes an object. One that does not exist is no error unless a condition needs it.
     async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt>;
-    /// Copies an object inside this backend, replacing attributes if asked.
+    /// Copies an object inside this backend, replacing attributes if asked. Errors say of which
+    /// side they are ([`crate::BackendError::on`]).
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt>;
     /// One page of keys in the order of their bytes.
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage>;
@@ -59,7 +60,7 @@ pub trait Backend: Send + Sync + 'static {
     async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt>;
     /// Begins a part, after [`crate::check_part_algorithm`].
     async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter>;
-    /// Makes a part from (a range of) an object.
+    /// Makes a part from (a range of) an object. Errors say of which side they are, as of copies.
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt>;
     /// Makes the object from the parts named, after [`crate::CompleteUpload::check`], and ends the
     /// upload.

@@ -144,6 +144,8 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
             ErrorCode::AccessDenied,
             "This key leads through a symbolic link of the file system: change the object by its own key.",
         ),
+        // Of copies, which take the object of that side, and do not come here.
+        B::Copy { error, .. } => from_backend(*error, bucket, key),
         B::SameObject => copy_onto_itself(),
         storage => {
             debug_assert!(storage.is_of_storage(), "{storage} has no answer");
@@ -199,6 +201,13 @@ fn wrong_size(given_bytes: u64, actual_bytes: u64) -> S3Error {
 /// intended, nothing is to be logged.
 pub fn read_only() -> S3Error {
     S3Error::with_message(ErrorCode::AccessDenied, "The storage is read-only.")
+}
+
+/// The error for a condition on a copy's source: S3 names the header, with the prefix that sources
+/// have.
+pub fn failed_of_source(condition: Condition) -> S3Error {
+    let name = format!("x-amz-copy-source-{}", condition_name(condition));
+    S3Error::new(ErrorCode::PreconditionFailed).detail("Condition", name)
 }
 
 /// S3's word for a copy whose source is what it would replace.

@@ -7,7 +7,7 @@
 //! deleted by such a key, and nothing is copied onto itself by it. A key whose last name is such a
 //! link is not written to either ([`find`](crate::facts::place::find)).
 
-use backend::{BackendError, Result};
+use backend::{BackendError, CopySide, Result};
 use s3_types::BucketName;
 
 use crate::error::Op;
@@ -28,7 +28,7 @@ pub(crate) fn refuse_copy(store: &Store, from: (&BucketName, &str), to: (&Bucket
     if from == to {
         return Ok(());
     }
-    let from = whereabouts(store, from.0, from.1)?;
+    let from = whereabouts(store, from.0, from.1).map_err(|error| error.on(CopySide::Source))?;
     if from.is_some() && from == whereabouts(store, to.0, to.1)? {
         return Err(BackendError::SameObject);
     }

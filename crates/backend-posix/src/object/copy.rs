@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use backend::{BackendError, Result, WriteReceipt};
+use backend::{BackendError, CopySide, Result, WriteReceipt};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{
@@ -39,8 +39,12 @@ impl Source {
         (&self.bucket, &self.key)
     }
 
-    /// Opens it, if its conditions hold.
+    /// Opens it, if its conditions hold. Errors are of the source of a copy.
     pub fn open(&self, store: &Store) -> Result<Opened> {
+        self.find(store).map_err(|error| error.on(CopySide::Source))
+    }
+
+    fn find(&self, store: &Store) -> Result<Opened> {
         let opened = open(store, &self.bucket, &self.key, &ObjectPath::of(&self.key))?;
         let attributes = &opened.attributes;
         self.conditions
@@ -74,6 +78,11 @@ impl Copy {
 
 /// Copies an object.
 pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<WriteReceipt> {
+    // What does not say that it is of the source is of the target.
+    try_copy(store, copy, default).map_err(|error| error.on(CopySide::Target))
+}
+
+fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<WriteReceipt> {
     if !copy.target.conditions.is_empty() {
         check_early(store, &copy.target, &copy.target_key)?;
     }

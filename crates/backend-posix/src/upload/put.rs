@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use backend::{BackendError, PartReceipt, Result};
+use backend::{BackendError, CopySide, PartReceipt, Result};
 use rustix::io::Errno;
 use s3_types::{BucketName, ChecksumAlgorithm, Digester, Digests, UnixAccount};
 
@@ -98,6 +98,16 @@ pub(crate) struct CopyPart {
 /// UploadPartCopy. The part gets a checksum by the upload's algorithm, or the default's, like one
 /// that was uploaded.
 pub(crate) fn copy_part(
+    store: &Store,
+    founded: &Arc<Founded>,
+    copy: &CopyPart,
+    default: ChecksumAlgorithm,
+) -> Result<PartReceipt> {
+    // What does not say that it is of the source is of the target.
+    try_copy(store, founded, copy, default).map_err(|error| error.on(CopySide::Target))
+}
+
+fn try_copy(
     store: &Store,
     founded: &Arc<Founded>,
     copy: &CopyPart,

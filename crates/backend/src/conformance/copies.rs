@@ -1,9 +1,11 @@
 //! CopyObject.
 
-use s3_types::{ChecksumAlgorithm, Checksummer, Condition, Conditions, ETag, ObjectMetadata};
+use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Condition, Conditions, ETag, ObjectMetadata};
 
-use super::fixture::{Fixture, Subject, assert_failed, digests, full_metadata, if_absent, if_match, key};
-use crate::{BackendError, CopyRequest, CopySource, Result, WriteOptions, WriteReceipt};
+use super::fixture::{
+    Fixture, Subject, assert_failed, digests, error_on, full_metadata, if_absent, if_match, key,
+};
+use crate::{BackendError, CopyRequest, CopySide, CopySource, ObjectRef, Result, WriteOptions, WriteReceipt};
 
 struct Copy<'a> {
     from: &'a str,
@@ -68,7 +70,21 @@ pub async fn copies(subject: &Subject) {
         assert!(fixture.get("source").await.unwrap() == body);
     }
     let missing = copy("missing", "copy").run(&fixture).await;
-    assert!(matches!(missing, Err(BackendError::NoSuchKey)));
+    assert!(matches!(error_on(CopySide::Source, missing), BackendError::NoSuchKey));
+    let (nowhere, name) = (BucketName::new("conformance-no-bucket").unwrap(), key("source"));
+    let (here, elsewhere) = (fixture.object(&name), ObjectRef::current(&nowhere, &name));
+    for (side, object, target) in [(CopySide::Source, elsewhere, here), (CopySide::Target, here, elsewhere)] {
+        let request = CopyRequest {
+            source: CopySource { object, conditions: Conditions::default() },
+            target,
+            metadata: None,
+            website_redirect_location: None,
+            checksum_algorithm: None,
+            conditions: Conditions::default(),
+        };
+        let missing = fixture.writer.copy_object(&fixture.cx, request).await;
+        assert!(matches!(error_on(side, missing), BackendError::NoSuchBucket));
+    }
     fixture.finish().await;
 }
 
@@ -78,15 +94,18 @@ pub async fn copy_conditions(subject: &Subject) {
     let source = fixture.put("a", b"a").await;
     let other = ETag::Md5([0; 16]);
     let wrong = Copy { source_conditions: if_match(&other), ..copy("a", "b") };
-    assert_failed(wrong.run(&fixture).await, Condition::IfMatch);
+    assert_failed(Err::<(), _>(error_on(CopySide::Source, wrong.run(&fixture).await)), Condition::IfMatch);
     Copy { source_conditions: if_match(&source.etag), conditions: if_absent(), ..copy("a", "b") }
         .run(&fixture)
         .await
         .unwrap();
     let taken = Copy { conditions: if_absent(), ..copy("a", "b") };
-    assert_failed(taken.run(&fixture).await, Condition::IfNoneMatch);
+    assert_failed(
+        Err::<(), _>(error_on(CopySide::Target, taken.run(&fixture).await)),
+        Condition::IfNoneMatch,
+    );
     let missing = Copy { conditions: if_match(&source.etag), ..copy("a", "c") };
-    assert!(matches!(missing.run(&fixture).await, Err(BackendError::NoSuchKey)));
+    assert!(matches!(error_on(CopySide::Target, missing.run(&fixture).await), BackendError::NoSuchKey));
     assert_eq!(fixture.keys().await, ["a", "b"]);
     fixture.finish().await;
 }

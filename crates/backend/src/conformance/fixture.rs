@@ -10,9 +10,9 @@ use s3_types::{
 };
 
 use crate::{
-    Backend, BackendError, Context, DeleteRequest, ListItem, ListObjectsQuery, ListPage, ListPosition,
-    ObjectBody, ObjectRead, ObjectRef, PutRequest, ReadRequest, ReadSelector, Result, WriteOptions,
-    WriteReceipt,
+    Backend, BackendError, Context, CopySide, DeleteRequest, ListItem, ListObjectsQuery, ListPage,
+    ListPosition, ObjectBody, ObjectRead, ObjectRef, PutRequest, ReadRequest, ReadSelector, Result,
+    WriteOptions, WriteReceipt,
 };
 
 /// What is tested: two views of one storage, or the same twice.
@@ -220,6 +220,15 @@ pub(super) fn assert_failed<T>(result: Result<T>, condition: Condition) {
         Err(BackendError::PreconditionFailed(failed)) => assert_eq!(failed, condition),
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("{condition:?} did not fail"),
+    }
+}
+
+/// An error of that side of a copy.
+pub(super) fn error_on<T>(side: CopySide, result: Result<T>) -> BackendError {
+    match result {
+        Err(BackendError::Copy { side: found, error }) if found == side => *error,
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("the copy did not fail"),
     }
 }
 

@@ -1,7 +1,4 @@
-use backend::{
-    Backend, BackendError, Context, CopyRequest, CopySource, ObjectRef, ReadRequest, ReadSelector,
-    WriteReceipt,
-};
+use backend::{BackendError, CopyRequest, CopySide, CopySource, ObjectRef, WriteReceipt};
 use iam::Permission;
 use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata, S3Action, VersionId};
 use s3_wire::headers::{
@@ -12,7 +9,7 @@ use s3_wire::xml::CopyObjectResult;
 use s3_wire::{Result, S3Error};
 
 use crate::call::Call;
-use crate::errors::{copy_onto_itself, from_backend};
+use crate::errors::{copy_onto_itself, failed_of_source, from_backend};
 use crate::ops::handler::Handler;
 use crate::ops::object::put::did_write;
 use crate::ops::slow;
@@ -60,7 +57,6 @@ impl<'a> Handler<'a> for CopyObject {
         let (backend, cx) = (call.gateway.backend.clone(), call.backend_cx.clone());
         let work = async move {
             let target = ObjectRef::current(&bucket, &key);
-            let target_has_conditions = !self.conditions.is_empty();
             let request = CopyRequest {
                 source: self.source.for_backend(),
                 target,
@@ -76,9 +72,7 @@ impl<'a> Handler<'a> for CopyObject {
                         CopyObjectResult { etag, checksum: *checksum, last_modified: *last_modified };
                     Ok((result.render(), did_write(receipt)))
                 }
-                Err(error) => {
-                    Err(self.source.copy_error(&*backend, &cx, error, target, target_has_conditions).await)
-                }
+                Err(error) => Err(self.source.copy_error(error, target)),
             }
         };
         slow::answer(&call, work).await
@@ -126,39 +120,20 @@ impl Source {
         CopySource { object: self.reference(), conditions: self.conditions.clone() }
     }
 
-    /// An error of a copy to `target`. What is missing is the source, unless it is there.
-    /// `target_has_conditions` if not all conditions are the source's, so that the target may have
-    /// to exist.
-    pub async fn copy_error(
-        &self,
-        backend: &dyn Backend,
-        cx: &Context,
-        error: BackendError,
-        target: ObjectRef<'_>,
-        target_has_conditions: bool,
-    ) -> S3Error {
-        let source = self.reference();
-        let source_exists = match error {
-            BackendError::NoSuchBucket => backend.head_bucket(cx, source.bucket).await.is_ok(),
-            // Only a condition needs the target. Without one there is nothing to look for, and the
-            // source may be back by now.
-            BackendError::NoSuchKey if target_has_conditions => {
-                let none = Conditions::default();
-                let read = ReadRequest { object: source, selector: ReadSelector::Whole, conditions: &none };
-                backend.head_object(cx, read).await.is_ok()
-            }
-            BackendError::PreconditionFailed(_) if !target_has_conditions => {
-                // S3 names the header, with the prefix that sources have.
-                let error = from_backend(error, None, None);
-                let condition = error.details().first().map(|(_, name)| format!("x-amz-copy-source-{name}"));
-                return S3Error::new(error.code()).detail("Condition", condition.unwrap_or_default());
-            }
-            // Of the target: the source is only read.
-            BackendError::Conflict(_) | BackendError::Contended(_) => true,
-            _ => false,
+    /// An error of a copy to `target`.
+    pub fn copy_error(&self, error: BackendError, target: ObjectRef<'_>) -> S3Error {
+        let (side, error) = match error {
+            BackendError::Copy { side, error } => (side, *error),
+            error => (CopySide::Target, error),
         };
-        let missing = if source_exists { target } else { source };
-        from_backend(error, Some(missing.bucket.as_str()), Some(missing.key.as_str()))
+        let object = match side {
+            CopySide::Source => self.reference(),
+            CopySide::Target => target,
+        };
+        match (side, error) {
+            (CopySide::Source, BackendError::PreconditionFailed(condition)) => failed_of_source(condition),
+            (_, error) => from_backend(error, Some(object.bucket.as_str()), Some(object.key.as_str())),
+        }
     }
 
     fn reference(&self) -> ObjectRef<'_> {

@@ -56,7 +56,7 @@ impl<'a> Handler<'a> for UploadPartCopy {
                     Ok((result.render(), Did::default()))
                 }
                 Err(BackendError::InvalidRange { size_bytes }) => Err(out_of_range(self.range, size_bytes)),
-                Err(error) => Err(self.source.copy_error(&*backend, &cx, error, target, false).await),
+                Err(error) => Err(self.source.copy_error(error, target)),
             }
         };
         slow::answer(&call, work).await
