@@ -16,6 +16,7 @@ pub mod payload;
 pub mod query;
 mod regions;
 pub mod route;
+mod split;
 pub mod subresource;
 pub mod target;
 pub mod time;

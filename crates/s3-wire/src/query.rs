@@ -6,6 +6,7 @@ use memchr::{memchr, memchr2};
 
 use crate::error::{ErrorCode, Result};
 use crate::limits::QUERY_PARAMETERS_MAX;
+use crate::split::{cut, pieces};
 
 /// The decoded parameters of a query string, in order.
 #[derive(Debug, Clone, Default)]
@@ -79,20 +80,15 @@ impl<'a> Query<'a> {
     }
 }
 
-/// What is before the first `end`, an ASCII character, and what is behind it.
-fn cut(text: &str, end: u8) -> (&str, &str) {
-    let at = memchr(end, text.as_bytes()).unwrap_or(text.len());
-    (text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default())
-}
-
 fn decode(text: &str) -> Result<Cow<'_, str>> {
     if memchr2(b'%', b'+', text.as_bytes()).is_none() {
         return Ok(Cow::Borrowed(text));
     }
-    let spaced: Cow<'_, str> = if text.contains('+') { text.replace('+', " ").into() } else { text.into() };
+    let spaced: Cow<'_, str> =
+        if memchr(b'+', text.as_bytes()).is_some() { text.replace('+', " ").into() } else { text.into() };
     let mut decoded = Vec::with_capacity(spaced.len());
     // Credentials and signed headers are plain but for a few bytes: what lies between is copied.
-    let mut pieces = spaced.split('%');
+    let mut pieces = pieces(&spaced, b'%');
     decoded.extend_from_slice(pieces.next().unwrap_or_default().as_bytes());
     for piece in pieces {
         let piece = piece.as_bytes();

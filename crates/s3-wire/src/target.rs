@@ -6,6 +6,7 @@ use percent_encoding::percent_decode_str;
 use s3_types::{BucketName, InvalidName, ObjectKey};
 
 use crate::error::{ErrorCode, Result, S3Error};
+use crate::split::cut;
 
 /// What kind of thing a request is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,7 +49,7 @@ impl Target {
         let (bucket, raw_key) = if let Some(bucket) = virtual_bucket {
             (Cow::Borrowed(bucket), path)
         } else {
-            let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
+            let (bucket, key) = cut(path, b'/');
             if bucket.is_empty() {
                 return if key.is_empty() { Ok(Self::Service) } else { Err(invalid_bucket("")) };
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, StatusCode, Version, header};
+use http::{HeaderName, HeaderValue, Method, Request, StatusCode, Version, header};
 use hyper::body::Incoming;
 use s3_types::Timestamp;
 use s3_wire::auth::{self, SignedRequest};
@@ -29,6 +29,9 @@ use crate::peer::Peer;
 use crate::phase::Phase;
 use crate::reply::{self, Reply};
 use crate::request::{Answered, Known, RequestContext};
+
+const HOST_ID: HeaderName = HeaderName::from_static("x-amz-id-2");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
 
 /// Answers one request.
 pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: Request<Incoming>) -> Reply {
@@ -185,9 +188,9 @@ fn check_head(head: &Parts) -> Result<()> {
 fn finish(gateway: &Gateway, cx: &RequestContext, head: &Parts, reply: &mut Reply) {
     let headers = reply.headers_mut();
     headers.insert(header::SERVER, HeaderValue::from_static("Slipway"));
-    headers.insert("x-amz-id-2", gateway.host_id.header());
+    headers.insert(HOST_ID, gateway.host_id.header());
     if let Ok(id) = HeaderValue::from_bytes(cx.id.as_bytes()) {
-        headers.insert("x-amz-request-id", id);
+        headers.insert(REQUEST_ID, id);
     }
     if head.method == Method::HEAD && reply.status().as_u16() >= 400 {
         *reply.body_mut() = ResponseBody::empty();

@@ -5,6 +5,8 @@ use http::HeaderMap;
 
 use super::encoding::encode_query;
 use super::request::SignedRequest;
+use crate::headers::all_values;
+use crate::split::pieces;
 
 /// The parameter that holds the signature, and so is not under it.
 const SIGNATURE: &str = "X-Amz-Signature";
@@ -28,7 +30,7 @@ pub(super) fn canonical_request(
     out.push(b'\n');
     write_query(request, &mut out);
     out.push(b'\n');
-    for name in signed_headers.split(';') {
+    for name in pieces(signed_headers, b';') {
         out.extend_from_slice(name.as_bytes());
         out.push(b':');
         if name.eq_ignore_ascii_case("host") {
@@ -47,7 +49,7 @@ pub(super) fn canonical_request(
 
 /// The values of a header, joined with commas.
 fn write_values(headers: &HeaderMap, name: &str, out: &mut Vec<u8>) {
-    for (index, value) in headers.get_all(name).iter().enumerate() {
+    for (index, value) in all_values(headers, name).enumerate() {
         if index > 0 {
             out.push(b',');
         }

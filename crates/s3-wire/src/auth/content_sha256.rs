@@ -8,6 +8,7 @@ use super::payload_mode::PayloadMode;
 use super::refusal::sigv4a_not_implemented;
 use super::request::SignedRequest;
 use crate::error::{ErrorCode, Result, S3Error};
+use crate::headers::first_value;
 
 pub(super) const HEADER: &str = "x-amz-content-sha256";
 pub(super) const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
@@ -64,7 +65,7 @@ impl ContentSha256 {
 
 /// The header's text, if it is there.
 pub(super) fn of(headers: &HeaderMap) -> Result<Option<&str>> {
-    let Some(value) = headers.get(HEADER) else { return Ok(None) };
+    let Some(value) = first_value(headers, HEADER) else { return Ok(None) };
     match value.to_str() {
         Ok(text) => Ok(Some(text.trim())),
         Err(_) => Err(invalid(&String::from_utf8_lossy(value.as_bytes()))),

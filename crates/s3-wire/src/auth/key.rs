@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
+use memchr::memchr;
 use zeroize::Zeroizing;
 
 use super::encoding::{Hex, hex};
@@ -20,7 +21,7 @@ pub(super) struct Credential {
 impl Credential {
     /// `None` without a slash.
     pub(super) fn new(text: &str) -> Option<Self> {
-        let access_key_length = text.find('/')?;
+        let access_key_length = memchr(b'/', text.as_bytes())?;
         Some(Self { text: text.into(), access_key_length })
     }
 

@@ -60,7 +60,10 @@ impl Authorization {
         let has = |names: &[&str]| request.query.iter().any(|(name, _)| names.contains(&name));
         let query_v4 = has(&["X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature"]);
         let query_v2 = has(&["Signature", "AWSAccessKeyId"]);
-        let text = header.map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let text = header.map(|value| match str::from_utf8(value.as_bytes()) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(value.as_bytes()),
+        });
         match (text, query_v4, query_v2) {
             (None, false, false) => Ok(Self::Anonymous),
             (None, true, false) => SigV4Authorization::from_query(request, policy, now).map(Self::SigV4),

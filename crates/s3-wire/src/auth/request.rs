@@ -1,5 +1,6 @@
 use http::{HeaderMap, Method};
 
+use crate::headers::first_value;
 use crate::query::Query;
 
 /// The parts of a request that signatures cover.
@@ -49,5 +50,8 @@ impl SigningPolicy {
 
 /// A header's text, unless it is empty.
 pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim).filter(|text| !text.is_empty())
+    first_value(headers, name)
+        .and_then(|value| value.to_str().ok())
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
 }

@@ -3,6 +3,7 @@
 use super::key::Credential;
 use super::request::SigningPolicy;
 use crate::error::{ErrorCode, Result, S3Error};
+use crate::split::pieces;
 use crate::time::parse_basic_date;
 
 const SERVICE: &str = "s3";
@@ -42,7 +43,7 @@ pub(super) fn parse_credential<'a>(
             "the Credential is mal-formed; expecting \"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request\".",
         )
     };
-    let mut parts = text.split('/');
+    let mut parts = pieces(text, b'/');
     let mut part = || parts.next().ok_or_else(mal_formed);
     let (access_key, date, region, service, terminal) = (part()?, part()?, part()?, part()?, part()?);
     if access_key.is_empty() || parts.next().is_some() {

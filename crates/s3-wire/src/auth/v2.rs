@@ -15,6 +15,7 @@ use super::refusal::mismatch;
 use super::request::{SignedRequest, header};
 use super::window::{check_expiry, check_skew, request_time};
 use crate::error::{ErrorCode, Result, S3Error};
+use crate::headers::{all_values, has};
 use crate::query::Query;
 use crate::subresource::Subresource;
 
@@ -57,7 +58,7 @@ impl SigV2Authorization {
         })?;
         let (time, sent) = request_time(request.headers)?;
         check_skew(time, sent, now)?;
-        let date = if request.headers.contains_key("x-amz-date") { "" } else { sent };
+        let date = if has(request.headers, "x-amz-date") { "" } else { sent };
         Ok(Self {
             access_key: access_key.into(),
             signature: signature.into(),
@@ -208,7 +209,7 @@ pub(super) fn headers_of_url(query: &Query<'_>, headers: &HeaderMap) -> Result<O
 
 /// SigV2 keeps inner blanks as they are.
 fn write_trimmed_values(headers: &HeaderMap, name: &str, out: &mut Vec<u8>) {
-    for (index, value) in headers.get_all(name).iter().enumerate() {
+    for (index, value) in all_values(headers, name).enumerate() {
         if index > 0 {
             out.push(b',');
         }

@@ -17,9 +17,10 @@ use super::request::{SignedRequest, SigningPolicy, header};
 use super::scope::{Place, parse_credential};
 use super::window::{check_expiry, check_skew, request_time};
 use crate::error::{ErrorCode, Result, S3Error};
-use crate::headers::is_of_signature;
+use crate::headers::{has, is_of_signature};
 use crate::limits::{CLOCK_SKEW_SECONDS_MAX, PRESIGNED_SECONDS_MAX, SIGNED_ABSENT_MAX};
 use crate::query::Query;
+use crate::split::{cut_once, pieces};
 use crate::time::{IsoBasic, parse_iso_basic};
 
 pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -145,7 +146,7 @@ impl SigV4Authorization {
 
     /// True if the header is under the signature.
     fn signs(&self, name: &str) -> bool {
-        self.signed_headers.split(';').any(|signed| signed.eq_ignore_ascii_case(name))
+        pieces(&self.signed_headers, b';').any(|signed| signed.eq_ignore_ascii_case(name))
     }
 
     /// `host` and all that S3 gives a meaning to must be under the signature, or anyone on the way
@@ -241,8 +242,8 @@ impl SigV4Authorization {
 pub(super) fn headers_of_url(query: &Query<'_>, headers: &HeaderMap) -> Result<Option<HeaderMap>> {
     let signed_headers = query.get("X-Amz-SignedHeaders").filter(|_| query.has("X-Amz-Signature"));
     let mut all = None;
-    for name in signed_headers.unwrap_or_default().split(';') {
-        if !name.starts_with("x-amz-") || is_of_signature(name) || headers.contains_key(name) {
+    for name in pieces(signed_headers.unwrap_or_default(), b';') {
+        if !name.starts_with("x-amz-") || is_of_signature(name) || has(headers, name) {
             continue;
         }
         let parameter = query.iter().find(|(parameter, _)| parameter.eq_ignore_ascii_case(name));
@@ -276,9 +277,9 @@ impl<'a> Components<'a> {
     fn parse(text: &'a str) -> Result<Self> {
         let (mut credential, mut signed_headers, mut signature) = (None, None, None);
         let mut count = 0;
-        for component in text.split(',').map(str::trim).filter(|component| !component.is_empty()) {
+        for component in pieces(text, b',').map(str::trim).filter(|component| !component.is_empty()) {
             count += 1;
-            match component.split_once('=') {
+            match cut_once(component, b'=') {
                 Some(("Credential", value)) => credential = Some(value),
                 Some(("SignedHeaders", value)) => signed_headers = Some(value),
                 Some(("Signature", value)) => signature = Some(value),

@@ -5,13 +5,15 @@ use http::header::DATE;
 use s3_types::Timestamp;
 
 use crate::error::{ErrorCode, Result, S3Error};
+use crate::headers::first_value;
 use crate::limits::CLOCK_SKEW_SECONDS_MAX;
 use crate::time::{format_iso8601, parse_http_date, parse_iso_basic};
 
 /// The time at which a request with an `Authorization` header was signed, and its text:
 /// `x-amz-date`, or `Date`.
 pub(super) fn request_time(headers: &HeaderMap) -> Result<(Timestamp, &str)> {
-    let text = headers.get("x-amz-date").or_else(|| headers.get(DATE)).and_then(|value| value.to_str().ok());
+    let text = first_value(headers, "x-amz-date").or_else(|| headers.get(DATE));
+    let text = text.and_then(|value| value.to_str().ok());
     let time = text.and_then(|text| parse_iso_basic(text).or_else(|| parse_http_date(text)));
     // Nobody signed anything before 1970: such a date is broken, not skewed.
     let time = time.filter(|time| time.as_second() >= 0);

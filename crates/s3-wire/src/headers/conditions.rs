@@ -1,7 +1,7 @@
 use http::HeaderMap;
 use s3_types::{Conditions, ETag, ETagCondition, IfRange, Timestamp};
 
-use super::text::{ascii, joined, lossless};
+use super::text::{ascii, has, joined, lossless};
 use crate::error::{Result, S3Error};
 use crate::time::{parse_http_date, parse_iso8601};
 
@@ -122,7 +122,7 @@ fn parse_time(text: &str) -> Option<Timestamp> {
 }
 
 fn refuse(headers: &HeaderMap, names: &[&'static str]) -> Result<()> {
-    match names.iter().find(|name| headers.contains_key(**name)) {
+    match names.iter().find(|name| has(headers, name)) {
         Some(name) => Err(S3Error::header_not_implemented(name)),
         None => Ok(()),
     }

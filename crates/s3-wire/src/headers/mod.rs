@@ -40,5 +40,5 @@ pub use semantics::{
     check_value, describes_body, expected_bucket_owner, hoist_query, is_hoisted, is_of_signature,
     source_expected_bucket_owner, stands_for_header,
 };
-pub use text::has;
+pub use text::{all_values, first_value, has};
 pub use token::ListStart;

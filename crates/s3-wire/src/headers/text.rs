@@ -4,10 +4,22 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderValue};
 
-/// True if a header is there, by its name in lower case. Looking through the few names there are
-/// costs less than the map's own search, which hashes and checks the name.
+/// True if a header is there; its name's case does not count.
 pub fn has(headers: &HeaderMap, name: &str) -> bool {
-    headers.keys().any(|key| key.as_str() == name)
+    headers.keys().any(|key| key.as_str().eq_ignore_ascii_case(name))
+}
+
+/// The first value of `name`, whose case does not count.
+pub fn first_value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h HeaderValue> {
+    all_values(headers, name).next()
+}
+
+/// All values of `name`, whose case does not count, in their order.
+///
+/// To look through the few names that a request has costs less than the map's own search, which
+/// checks, lowers and hashes the name it is given.
+pub fn all_values<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h HeaderValue> {
+    headers.iter().filter(move |(key, _)| key.as_str().eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
 /// A value's characters: UTF-8 where it is that, else ISO 8859-1 (RFC 9110, section 5.5).
@@ -21,12 +33,12 @@ pub(super) fn decode(value: &HeaderValue) -> Cow<'_, str> {
 /// The first value of `name`, trimmed; `None` if there is none or it has characters that no such
 /// value has.
 pub(super) fn ascii<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
-    headers.get(name)?.to_str().ok().map(str::trim)
+    first_value(headers, name)?.to_str().ok().map(str::trim)
 }
 
 /// The first value of `name`, trimmed, with whatever characters it has.
 pub(super) fn lossless<'h>(headers: &'h HeaderMap, name: &str) -> Option<Cow<'h, str>> {
-    headers.get(name).map(|value| match decode(value) {
+    first_value(headers, name).map(|value| match decode(value) {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
         Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
     })
@@ -34,7 +46,7 @@ pub(super) fn lossless<'h>(headers: &'h HeaderMap, name: &str) -> Option<Cow<'h,
 
 /// All values of `name`, joined by commas; `None` if there is none.
 pub(super) fn joined<'h>(headers: &'h HeaderMap, name: &str) -> Option<Cow<'h, str>> {
-    let mut values = headers.get_all(name).iter().map(decode);
+    let mut values = all_values(headers, name).map(decode);
     let first = values.next()?;
     Some(values.fold(first, |mut all, next| {
         all.to_mut().push(',');
