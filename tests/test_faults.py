@@ -1,6 +1,7 @@
 """When the machine itself fails: an error that tells nothing, and a server that recovers."""
 
 import errno
+import fcntl
 import hashlib
 import re
 import resource
@@ -14,7 +15,7 @@ from support import expect
 from support.bucket import Bucket, complete_document
 from support.data import PART, pattern
 from support.faultlayer import FaultLayer, is_supported
-from support.server import assert_nothing_staged, remove_tree
+from support.server import SIDECARS, assert_nothing_staged, remove_tree
 
 
 @pytest.fixture
@@ -112,6 +113,57 @@ def test_a_bucket_that_is_replaced_while_something_is_written(lone):
         assert not (lone.server.tree / f"renamed{size}" / f"key{size}").exists()
         assert lone.file(f"key{size}").exists() == (response.status == 200), response
         assert lone.keys() == lone.files()
+
+
+def test_a_bucket_in_which_a_large_put_is_under_way(lone):
+    """Where the file system has no unnamed files, what is being written has a name and is locked."""
+    upload_id = lone.create_upload("parted")
+    staging = lone.tree / ".slipway" / "staging"
+    staging.mkdir(exist_ok=True)
+    with open(staging / f"{7:032x}", "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        expect.error(lone.raw.delete(lone.path()), "OperationAborted")
+        assert (staging / f"{7:032x}").exists()
+    expect.ok(lone.put_part("parted", upload_id, 1, b"part"))
+    expect.ok(lone.raw.delete(lone.path()), 204)
+
+
+@pytest.mark.skipif(SIDECARS, reason="parts have no assembly where records are in files")
+def test_a_part_whose_upload_is_being_completed_or_was(lone):
+    """As if a completion without it were copying at that moment; and when it has come to its end."""
+    upload_id = lone.create_upload("parted")
+    etag = expect.ok(lone.put_part("parted", upload_id, 1, pattern(PART))).etag
+    query = {"partNumber": "2", "uploadId": upload_id}
+    headers = {"content-length": str(PART)}
+    request = lone.raw.prepare(
+        "PUT", lone.path("parted"), query=query, payload="UNSIGNED-PAYLOAD", headers=headers
+    )
+
+    def interrupted(meanwhile):
+        with lone.raw.connect() as connection:
+            connection.send(request.head + pattern(PART)[: PART // 2])
+            # Until the server has claimed the part's place.
+            time.sleep(0.5)
+            with meanwhile():
+                connection.send(pattern(PART)[PART // 2 :])
+                return connection.response()
+
+    @contextmanager
+    def held():
+        (layout,) = (lone.tree / ".slipway" / "uploads").glob("*/layout1")
+        with open(layout) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    @contextmanager
+    def completed():
+        expect.ok(lone.complete("parted", upload_id, [(1, etag)]))
+        yield
+
+    expect.error(interrupted(held), "OperationAborted")
+    assert "ERROR" not in lone.server.log
+    expect.error(interrupted(completed), "NoSuchUpload", UploadId=upload_id)
+    assert lone.read("parted") == pattern(PART)
 
 
 def test_a_limit_of_the_size_of_files(lone):

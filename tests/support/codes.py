@@ -116,6 +116,10 @@ EXPECTED: dict[str, tuple[int, str]] = {
         404,
         "Object Lock configuration does not exist for this bucket",
     ),
+    "OperationAborted": (
+        409,
+        "A conflicting conditional operation is currently in progress against this resource. Please try again.",
+    ),
     "PreconditionFailed": (412, "At least one of the pre-conditions you specified did not hold"),
     "ReplicationConfigurationNotFoundError": (404, "The replication configuration was not found"),
     "RequestHeaderSectionTooLarge": (400, "Your request header section exceeds the maximum allowed size."),

@@ -42,7 +42,7 @@ impl Share {
         }
         match timeout(BUCKET_WAIT_MAX, shares.acquire_owned()).await {
             Ok(Ok(share)) => Ok(Self(share)),
-            _ => Err(BackendError::Busy("patience with a bucket that has no thread to spare")),
+            _ => Err(BackendError::OutOf("patience with a bucket that has no thread to spare")),
         }
     }
 
@@ -143,12 +143,12 @@ mod tests {
         let name = |name: &str| BucketName::new(name).unwrap();
         let (hung, other) = (name("hung"), name("other"));
         let end = hang(Some(&hung), BUCKET_THREADS_MAX).await;
-        assert!(matches!(run(Some(&hung), || Ok(())).await, Err(BackendError::Busy(_))));
+        assert!(matches!(run(Some(&hung), || Ok(())).await, Err(BackendError::OutOf(_))));
         run(Some(&other), || Ok(())).await.unwrap();
         run(None, || Ok(())).await.unwrap();
         // Lists of all buckets come to the one that hangs, too.
         let end_of_lists = hang(None, TREE_THREADS_MAX).await;
-        assert!(matches!(run(None, || Ok(())).await, Err(BackendError::Busy(_))));
+        assert!(matches!(run(None, || Ok(())).await, Err(BackendError::OutOf(_))));
         run(Some(&other), || Ok(())).await.unwrap();
         drop((end, end_of_lists));
         run(Some(&hung), || Ok(())).await.unwrap();

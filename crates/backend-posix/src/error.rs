@@ -37,10 +37,10 @@ impl<T> Op<T> for Io<T> {
 pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendError {
     match errno {
         Errno::NOSPC | Errno::DQUOT => BackendError::OutOfSpace,
-        Errno::MFILE | Errno::NFILE => BackendError::Busy("file descriptors"),
+        Errno::MFILE | Errno::NFILE => BackendError::OutOf("file descriptors"),
         // Of `..` in a link, after `UNSURE_TRIES`: on a file system whose every name is a wait, on
         // a machine that renames all the time.
-        Errno::AGAIN => BackendError::Busy("names that stay as they are for a moment"),
+        Errno::AGAIN => BackendError::OutOf("names that stay as they are for a moment"),
         Errno::ROFS => BackendError::ReadOnly,
         Errno::ACCESS | Errno::PERM => BackendError::Denied { operation },
         Errno::NAMETOOLONG => BackendError::KeyNotStorable("a name is too long for the file system"),
@@ -140,7 +140,7 @@ pub(crate) fn is_of_one_file(errno: Errno) -> bool {
 pub(crate) fn unless_failed<T>(what: &str, done: Result<T>, report: &mut SweepReport) -> Result<Option<T>> {
     match done {
         Ok(done) => Ok(Some(done)),
-        Err(error @ BackendError::Busy(_)) => Err(error),
+        Err(error @ BackendError::OutOf(_)) => Err(error),
         Err(error) => {
             tracing::warn!(what, %error, "not swept");
             report.unswept += 1;

@@ -33,8 +33,8 @@ pub(crate) const ATTEMPTS: u64 = 250;
 pub(crate) const ATTEMPTS_AT_ONCE: u64 = 10;
 /// Longest such wait.
 pub(crate) const ATTEMPT_WAIT_MAX: Duration = Duration::from_millis(20);
-/// How often DeleteBucket looks again for files in staging that someone is writing: it holds all
-/// locks each time.
+/// How often DeleteBucket looks for files in staging that someone is writing, which may be about to
+/// go: it holds all locks each time. Then the bucket is `Busy`.
 pub(crate) const STAGING_WAITS: usize = 30;
 /// How often work that may copy a whole object is tried.
 pub(crate) const COPY_ATTEMPTS: u64 = 3;

@@ -84,12 +84,12 @@ async fn depth_costs_neither_stack_nor_descriptors() {
             PutRequest { object: fixture.object(&name), options: WriteOptions::default() },
         )
         .await;
-    assert!(matches!(put.map(|_| ()), Err(BackendError::Busy(_))));
+    assert!(matches!(put.map(|_| ()), Err(BackendError::OutOf(_))));
     let head = fixture.head("z").await.map(|_| ());
-    assert!(matches!(head, Err(BackendError::Busy(_))), "{head:?}");
+    assert!(matches!(head, Err(BackendError::OutOf(_))), "{head:?}");
     let query = ListBucketsQuery { max_buckets: 10, ..ListBucketsQuery::default() };
     let buckets = fixture.reader.list_buckets(&fixture.cx, &query).await;
-    assert!(matches!(buckets, Err(BackendError::Busy(_))), "{buckets:?}");
+    assert!(matches!(buckets, Err(BackendError::OutOf(_))), "{buckets:?}");
     drop(taken);
     assert_eq!(fixture.head("z").await.unwrap().attributes.etag, digests(b"").etag);
 

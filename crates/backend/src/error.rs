@@ -14,13 +14,13 @@ pub enum BackendError {
     /// There is a bucket of that name.
     #[error("the bucket exists")]
     BucketExists,
-    /// Something that is no bucket has the bucket's name (409).
+    /// Something that is no bucket has the bucket's name.
     #[error("something that is no bucket has this name")]
     BucketNameTaken,
     /// The bucket holds objects.
     #[error("the bucket is not empty")]
     BucketNotEmpty,
-    /// The bucket holds no objects, but files of other kinds (409).
+    /// The bucket holds no objects, but files of other kinds.
     #[error("the bucket holds files that are no objects")]
     BucketHoldsFiles,
     /// No object with that key.
@@ -56,7 +56,7 @@ pub enum BackendError {
         /// Its ETag.
         etag: String,
     },
-    /// The object has no part of this number (416 with the part count).
+    /// The object has no part of this number.
     #[error("no such part")]
     NoSuchPart {
         /// How many it has.
@@ -68,22 +68,22 @@ pub enum BackendError {
         /// The object's size.
         size_bytes: u64,
     },
-    /// The object has not changed (304), with what the answer must say.
+    /// The object has not changed; with what the answer must say.
     #[error("not modified")]
     NotModified(Box<ObjectAttributes>),
     /// A precondition does not hold.
     #[error("a precondition failed: {0:?}")]
     PreconditionFailed(Condition),
-    /// Another request changed the same object at the same time; trying again helps. With the
-    /// condition that decides the write, if it has one ([`BackendError::of_write`]).
-    #[error("a conflicting operation is in progress")]
-    Conflict(Option<Condition>),
+    /// Another request holds what was asked for, and may do so for long: nobody waited for it to
+    /// end.
+    #[error("another request holds the {0}")]
+    Busy(Held),
     /// The storage tried again and again, and each time something was in the way: others who work
     /// on the same names, or a file system that does not do what it says. Trying again may help.
     #[error(transparent)]
     Contended(Contention),
     /// The object that a condition of a completion is about was replaced, deleted or made since the
-    /// upload was created (409).
+    /// upload was created.
     #[error("the object of {0:?} was changed since the upload was created")]
     ChangedSinceCreation(Condition),
     /// The size given for the whole object is not what the parts make.
@@ -144,11 +144,11 @@ pub enum BackendError {
     /// The key cannot be stored here (a path too long for the file system, ...).
     #[error("the key cannot be stored: {0}")]
     KeyNotStorable(&'static str),
-    /// Something that is no object has the key's place (403).
+    /// Something that is no object has the key's place.
     #[error("the key's place is taken: {0}")]
     Obstructed(&'static str),
     /// The key leads through a link of the storage to an object that has a key of its own. It is
-    /// not deleted by this one, nor replaced if the last name of the key is the link (403).
+    /// not deleted by this one, nor replaced if the last name of the key is the link.
     #[error("the key leads through a link to an object that has its own")]
     OtherName,
     /// What is wrong with one of the two objects of a copy, of what either may be missing or fail
@@ -160,18 +160,18 @@ pub enum BackendError {
         /// What.
         error: Box<BackendError>,
     },
-    /// The source of a copy and what it is to replace are one object under two keys (400).
+    /// The source of a copy and what it is to replace are one object under two keys.
     #[error("both keys lead to the same object")]
     SameObject,
     /// What is known of the object is in a form that this version does not understand, so that it
-    /// neither serves nor changes it (403).
+    /// neither serves nor changes it.
     #[error("its record is of a newer version of Slipway, and may say what this one must not pass over")]
     NewerRecord,
     /// The process or machine has run out of what a call takes (file descriptors, ...); trying
     /// again later helps.
-    #[error("busy: out of {0}")]
-    Busy(&'static str),
-    /// The storage is not there at the moment (503); an operator has to see to it.
+    #[error("out of {0}")]
+    OutOf(&'static str),
+    /// The storage is not there at the moment; an operator has to see to it.
     #[error("not available: {0}")]
     Unavailable(&'static str),
     /// The storage is full, or a quota is.
@@ -226,6 +226,24 @@ fn repetition(repeated: bool) -> &'static str {
     if repeated { ", each time for the same reason" } else { "" }
 }
 
+/// What a request may hold, so that another one cannot have it ([`BackendError::Busy`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// The bucket: objects are being written to it.
+    Bucket,
+    /// The upload: it is being completed or aborted.
+    Upload,
+}
+
+impl std::fmt::Display for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Bucket => "bucket",
+            Self::Upload => "upload",
+        })
+    }
+}
+
 /// One of the two objects of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopySide {
@@ -264,7 +282,7 @@ impl BackendError {
     pub const fn is_of_storage(&self) -> bool {
         match self {
             Self::NewerRecord
-            | Self::Busy(_)
+            | Self::OutOf(_)
             | Self::Unavailable(_)
             | Self::OutOfSpace
             | Self::DirectoryFull
@@ -290,7 +308,7 @@ impl BackendError {
             | Self::InvalidRange { .. }
             | Self::NotModified(_)
             | Self::PreconditionFailed(_)
-            | Self::Conflict(_)
+            | Self::Busy(_)
             | Self::ChangedSinceCreation(_)
             | Self::WrongSize { .. }
             | Self::WrongChecksum { .. }
@@ -309,12 +327,11 @@ impl BackendError {
         }
     }
 
-    /// The error of a write that has `conditions`: a conflict names the one that decides it, since
-    /// S3 has another answer then. For backends, where they know the conditions.
+    /// The error of a write that has `conditions`: one that was given up names the one that decides
+    /// it, since S3 has another answer then. For backends, where they know the conditions.
     #[must_use]
     pub fn of_write(self, conditions: &Conditions) -> Self {
         match self {
-            Self::Conflict(None) => Self::Conflict(conditions.decided_by()),
             Self::Contended(contention) => {
                 Self::Contended(Contention { condition: conditions.decided_by(), ..contention })
             }
@@ -330,15 +347,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_conflict_names_the_condition_that_decides_the_write() {
+    fn what_was_given_up_names_the_condition_that_decides_the_write() {
         let of = |error: BackendError, conditions: &Conditions| error.of_write(conditions);
         let if_match = Conditions {
             if_match: Some(ETagCondition::OneOf(vec![ETag::parse("\"a\"")])),
             ..Conditions::default()
         };
         let if_none_match = Conditions { if_none_match: Some(ETagCondition::Any), ..Conditions::default() };
-        let named = |conditions: &Conditions| match of(BackendError::Conflict(None), conditions) {
-            BackendError::Conflict(condition) => condition,
+        let contended = || {
+            let (operation, source) = ("link a file", None);
+            BackendError::Contended(Contention {
+                operation,
+                source,
+                attempts: 250,
+                repeated: true,
+                condition: None,
+            })
+        };
+        let named = |conditions: &Conditions| match of(contended(), conditions) {
+            BackendError::Contended(contention) => contention.condition,
             other => panic!("{other}"),
         };
         assert_eq!(named(&Conditions::default()), None);

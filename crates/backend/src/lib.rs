@@ -24,7 +24,7 @@ pub use bucket::{BucketAttributes, BucketPage, ListBucketsQuery};
 pub use capabilities::Capabilities;
 pub use chosen::check_part_algorithm;
 pub use context::Context;
-pub use error::{BackendError, Contention, CopySide, Result};
+pub use error::{BackendError, Contention, CopySide, Held, Result};
 pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
 pub use maintenance::{Maintenance, SweepReport};
 pub use metered::{Call, CallObserver, Metered};

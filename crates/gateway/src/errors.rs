@@ -112,11 +112,10 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         B::PreconditionFailed(condition) => {
             S3Error::new(ErrorCode::PreconditionFailed).detail("Condition", condition_name(condition))
         }
-        B::Conflict(Some(condition)) | B::ChangedSinceCreation(condition) => conflict(condition, key),
+        B::ChangedSinceCreation(condition) => conflict(condition, key),
+        B::Busy(_) => ErrorCode::OperationAborted.into(),
         // SDKs repeat a request after a 503. After a 409 for a CompleteMultipartUpload, the client
-        // has to send all parts again.
-        B::Conflict(None) => ErrorCode::SlowDown.into(),
-        // Whether it will ever be otherwise is the operator's to see.
+        // has to send all parts again. Whether it will ever be otherwise is the operator's to see.
         B::Contended(contention) => match contention.condition {
             Some(condition) => conflict(condition, key),
             None => ErrorCode::SlowDown.into(),
@@ -168,7 +167,7 @@ fn from_state_of_storage(error: BackendError) -> S3Error {
             "The file system has no room for this name in its directory.",
         ),
         B::Unavailable(_) => ErrorCode::ServiceUnavailable.into(),
-        B::Busy(what) => S3Error::new(ErrorCode::SlowDown).caused_by(what),
+        B::OutOf(what) => S3Error::new(ErrorCode::SlowDown).caused_by(what),
         B::ReadOnly => read_only().caused_by(B::ReadOnly),
         denied @ (B::Denied { .. } | B::NewerRecord) => {
             S3Error::new(ErrorCode::AccessDenied).caused_by(denied)
@@ -293,7 +292,7 @@ mod tests {
     /// After a 409, the client of a CompleteMultipartUpload has to send all parts again; after a
     /// 503 it only repeats the request.
     #[test]
-    fn only_conditional_writes_conflict() {
+    fn only_conditional_writes_conflict_when_given_up() {
         let told = |condition| {
             let contention = Contention {
                 operation: "link a file",
@@ -302,17 +301,11 @@ mod tests {
                 repeated: true,
                 condition,
             };
-            let answers =
-                [BackendError::Conflict(condition), BackendError::Contended(contention)].map(|error| {
-                    let error = from_backend(error, Some("bucket"), Some("key"));
-                    let details: Vec<_> = error.details().iter().map(|(_, text)| text.clone()).collect();
-                    ((error.code(), details), error.source().map(ToString::to_string))
-                });
-            let [(answer, quiet), (same, cause)] = answers;
-            assert_eq!((&answer, quiet), (&same, None));
-            let cause = cause.unwrap();
+            let error = from_backend(BackendError::Contended(contention), Some("bucket"), Some("key"));
+            let cause = error.source().map(ToString::to_string).unwrap();
             assert_eq!(cause, "could not link a file in 250 attempts, each time for the same reason");
-            answer
+            let details: Vec<_> = error.details().iter().map(|(_, text)| text.clone()).collect();
+            (error.code(), details)
         };
         for (condition, name) in [(Condition::IfMatch, "If-Match"), (Condition::IfNoneMatch, "If-None-Match")]
         {

@@ -195,7 +195,7 @@ pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<Swee
         match end_aside(store, &aside) {
             Ok(Ended::Removed) => report.uploads += 1,
             Ok(Ended::NotOurs) => report.unswept += 1,
-            Ok(Ended::Returned | Ended::Left | Ended::Empty) => {}
+            Ok(Ended::Returned | Ended::Left(_) | Ended::Empty) => {}
             // One that can't be returned must not keep the others, nor the sweep of all buckets.
             Err(error) => tracing::warn!(aside, %error, "uploads that were set aside cannot be returned"),
         }
@@ -219,11 +219,13 @@ pub(crate) enum Ended {
     Removed,
     /// There were none, and the directory is gone.
     Empty,
-    /// They are where they were.
-    Left,
+    /// They are where they were, for this reason.
+    Left(&'static str),
     /// Something else has the name; it is as it was.
     NotOurs,
 }
+
+const STAYS: Ended = Ended::Left("something in it cannot be removed");
 
 /// True if [`end_aside`] would do something about a name.
 pub(crate) fn may_end(store: &Store, name: &str) -> bool {
@@ -246,13 +248,13 @@ pub(crate) fn end_aside(store: &Store, name: &str) -> Result<Ended> {
     };
     let remove = || {
         let gone = if aside.has_uploads() { Ended::Removed } else { Ended::Empty };
-        if aside.remove() { gone } else { Ended::Left }
+        if aside.remove() { gone } else { STAYS }
     };
     if is_of_nothing(name) {
         return Ok(remove());
     }
     let of = name.strip_prefix(PREFIX).and_then(|rest| rest.split(',').next()).map(BucketName::new);
-    let Some(Ok(of)) = of else { return Ok(Ended::Left) };
+    let Some(Ok(of)) = of else { return Ok(Ended::Left("its name is of no bucket")) };
     let found = store.bucket(&of).and_then(|bucket| {
         let known = identity(&bucket)?;
         Ok((bucket, known))
@@ -261,14 +263,14 @@ pub(crate) fn end_aside(store: &Store, name: &str) -> Result<Ended> {
         // One that is known by its record, and has none, was about to be deleted.
         Ok((bucket, known)) if known.is_empty() || name.starts_with(&prefix_of(&of, &known)) => {
             aside.put_back(&bucket)?;
-            Ok(if aside.remove() { Ended::Returned } else { Ended::Left })
+            Ok(if aside.remove() { Ended::Returned } else { STAYS })
         }
         // Another bucket has the name now, or none.
         Ok(_) | Err(BackendError::NoSuchBucket) => Ok(remove()),
         // One that can't be opened may be opened again.
         Err(error) if is_of_one(&error) => {
             tracing::warn!(aside = name, %error, "uploads that were set aside cannot be returned");
-            Ok(Ended::Left)
+            Ok(Ended::Left("its bucket cannot be opened"))
         }
         Err(error) => Err(error),
     }

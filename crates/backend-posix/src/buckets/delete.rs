@@ -9,7 +9,7 @@
 //! which nothing can be made in it: a PUT that comes in between either makes the delete fail, or
 //! fails itself.
 
-use backend::{BackendError, Result};
+use backend::{BackendError, Held, Result};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, FileType, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
@@ -301,7 +301,7 @@ fn remove_own(
             return Err(if *waits < STAGING_WAITS {
                 Fail::lost("remove a directory that is written to")
             } else {
-                BackendError::Conflict(None).into()
+                BackendError::Busy(Held::Bucket).into()
             });
         }
         Err(errno) => return Err(errno).attempt("remove a directory"),
@@ -373,6 +373,22 @@ mod tests {
             fs::remove_dir_all(at.parent().unwrap()).unwrap();
             delete(&scene.store, &scene.name).unwrap();
         }
+    }
+
+    /// On a file system without unnamed files, where it stays longer than anyone waits.
+    #[test]
+    fn a_large_put_under_way_keeps_the_bucket() {
+        let scene = Scene::new();
+        let staging = scene.own_path().join("staging");
+        let _ = fs::create_dir(&staging);
+        let path = staging.join(crate::base::unique::name());
+        let file = fs::File::create(&path).unwrap();
+        file.lock().unwrap();
+        let refused = delete(&scene.store, &scene.name);
+        assert!(matches!(refused, Err(BackendError::Busy(Held::Bucket))), "{refused:?}");
+        assert!(path.exists());
+        drop(file);
+        delete(&scene.store, &scene.name).unwrap();
     }
 
     /// Whoever may write in a directory can give a directory of somebody's that name.

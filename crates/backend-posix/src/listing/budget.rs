@@ -112,7 +112,7 @@ mod tests {
     fn page(scene: &Scene, delimiter: Option<&str>, start: Option<&ListPosition>) -> ListPage {
         for _ in 0..20 {
             match list(scene, &query(scene, delimiter, start.cloned())) {
-                Err(BackendError::Busy(_)) => {}
+                Err(BackendError::OutOf(_)) => {}
                 page => return page.unwrap(),
             }
         }

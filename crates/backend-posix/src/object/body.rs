@@ -190,6 +190,6 @@ mod tests {
         assert_eq!(reading.await.unwrap(), b"1"[..]);
         // The thread gives it back.
         let _turn = tokio::time::timeout(Duration::from_secs(5), turns.acquire()).await.unwrap();
-        assert!(matches!(body.read(0, BytesMut::zeroed(1)).await, Err(BackendError::Busy(_))));
+        assert!(matches!(body.read(0, BytesMut::zeroed(1)).await, Err(BackendError::OutOf(_))));
     }
 }

@@ -25,7 +25,7 @@ use crate::limits::{
 /// Device and inode.
 type Id = (u64, u64);
 
-const BUSY: BackendError = BackendError::Busy("patience with a lock that is held");
+const BUSY: BackendError = BackendError::OutOf("patience with a lock that is held");
 
 /// Tries until it succeeds, for a lock file that someone has. [`BackendError::Busy`] if that takes
 /// too long, or if too many wait for locks of the same bucket.
@@ -214,7 +214,7 @@ mod tests {
             let mut at_once = 0;
             for _ in 0..LOCK_WAITERS_MAX + 5 {
                 let (result, after) = results.recv().unwrap();
-                assert!(matches!(result, Err(BackendError::Busy(_))), "{result:?}");
+                assert!(matches!(result, Err(BackendError::OutOf(_))), "{result:?}");
                 assert!(after < LOCK_WAIT_MAX * 3);
                 at_once += usize::from(after < LOCK_WAIT_MAX);
             }
@@ -252,7 +252,7 @@ mod tests {
         let held = hold_all(&scene);
         let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
         let begun = Instant::now();
-        assert!(matches!(sweep::sweep(&scene.store, &scene.name, &options), Err(BackendError::Busy(_))));
+        assert!(matches!(sweep::sweep(&scene.store, &scene.name, &options), Err(BackendError::OutOf(_))));
         assert!(begun.elapsed() < LOCK_SWEEP_WAIT_MAX * 3);
         drop(held);
         assert_eq!(sweep::sweep(&scene.store, &scene.name, &options).unwrap().staging, 20);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backend::{BackendError, Result};
+use backend::{BackendError, Held, Result};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
@@ -74,7 +74,7 @@ impl Upload {
     }
 
     /// Waits for the exclusive right to complete or abort the upload. Whoever has it may need it
-    /// for longer than anyone waits (`lock_wait`): then it is [`BackendError::Busy`], and who asks
+    /// for longer than anyone waits (`lock_wait`): then it is [`BackendError::OutOf`], and who asks
     /// again later finds what it came to. Another try if the upload is gone by then.
     pub fn lock(&self, bucket: &Bucket<'_>) -> Result<Lock, Fail> {
         let file = self.open_description()?;
@@ -82,11 +82,11 @@ impl Upload {
         Lock::of(file, &self.directory, DESCRIPTION)
     }
 
-    /// [`Upload::lock`] for who does not wait: [`BackendError::Conflict`] if someone has it.
+    /// [`Upload::lock`] for who does not wait: [`BackendError::Busy`] if someone has it.
     pub fn lock_at_once(&self) -> Result<Lock, Fail> {
         let file = self.open_description()?;
         if !try_lock_file(&file).attempt("lock an upload")? {
-            return Err(BackendError::Conflict(None).into());
+            return Err(BackendError::Busy(Held::Upload).into());
         }
         Lock::of(file, &self.directory, DESCRIPTION)
     }

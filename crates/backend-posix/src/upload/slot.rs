@@ -1,6 +1,6 @@
 //! A part's place in an assembly, for the one who writes it.
 
-use backend::{BackendError, Result};
+use backend::{BackendError, Held, Result};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -10,7 +10,7 @@ use super::assembly::{Layout, is_shared, remove};
 use super::part::PartTarget;
 use crate::error::{Fail, Op};
 use crate::fs::{file_info, resolve};
-use crate::layout::uploads::{ASSEMBLIES, claim_name};
+use crate::layout::uploads::{ASSEMBLIES, DESCRIPTION, claim_name};
 use crate::limits::ASSEMBLY_BYTES_MAX;
 use crate::record::PartRecord;
 use crate::tree::bucket::{Bucket, Directory};
@@ -94,8 +94,14 @@ impl Window for Slot {
             let source = std::io::Error::other("more bytes than were announced");
             return Err(BackendError::Io { operation: "write a part", source });
         }
-        // The upload is being completed, without this part.
-        if self.layout.share() { Ok(()) } else { Err(BackendError::Conflict(None)) }
+        if self.layout.share() {
+            return Ok(());
+        }
+        // The upload was completed, or is being so, without this part.
+        match file_info::fresh_at(&self.directory, DESCRIPTION) {
+            Err(Errno::NOENT) => Err(BackendError::NoSuchUpload),
+            _ => Err(BackendError::Busy(Held::Upload)),
+        }
     }
 
     /// Where unlocking may wait for a server, the lock stays to the end.

@@ -234,7 +234,7 @@ fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
             Err(errno) => return Err(errno).op("read an announcement"),
         }
     }
-    Err(BackendError::Busy("an announcement that is being replaced all the while"))
+    Err(BackendError::OutOf("an announcement that is being replaced all the while"))
 }
 
 /// The prepared directory and the path of the file, while one becomes the other. Whoever may write

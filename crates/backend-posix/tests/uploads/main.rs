@@ -17,7 +17,7 @@ use std::time::Duration;
 use backend::conformance::{if_absent, key, on_behalf_of};
 use backend::{
     AbortRequest, Backend, BackendError, CompleteRequest, CompleteUpload, CompletedPart, Context,
-    CopyPartRequest, CopySource, ListPartsQuery, PutPartRequest,
+    CopyPartRequest, CopySource, Held, ListPartsQuery, PutPartRequest,
 };
 use backend_posix::Options;
 use backend_posix::tools::{FsckOptions, Problem, ProblemKind, Progress, fsck};
@@ -300,11 +300,11 @@ async fn gateways_that_race_come_to_a_legal_end() {
             }
         );
         assert!(
-            matches!(late, Ok(_) | Err(BackendError::NoSuchUpload | BackendError::Conflict(None))),
+            matches!(late, Ok(_) | Err(BackendError::NoSuchUpload | BackendError::Busy(Held::Upload))),
             "{late:?}"
         );
         assert!(
-            matches!(abort, Ok(()) | Err(BackendError::NoSuchUpload | BackendError::Busy(_))),
+            matches!(abort, Ok(()) | Err(BackendError::NoSuchUpload | BackendError::OutOf(_))),
             "{abort:?}"
         );
         let done = [&first, &second].iter().any(|result| result.is_ok());
@@ -314,7 +314,7 @@ async fn gateways_that_race_come_to_a_legal_end() {
             let legal = matches!(
                 result,
                 Ok(_)
-                    | Err(BackendError::Busy(_)
+                    | Err(BackendError::OutOf(_)
                         | BackendError::NoSuchUpload
                         | BackendError::InvalidPart { part_number: 2, .. })
             );

@@ -91,6 +91,7 @@ codes! {
     NoSuchWebsiteConfiguration 404 "The specified bucket does not have a website configuration"
     NotImplemented 501 "A header you provided implies functionality that is not implemented"
     ObjectLockConfigurationNotFoundError 404 "Object Lock configuration does not exist for this bucket"
+    OperationAborted 409 "A conflicting conditional operation is currently in progress against this resource. Please try again."
     PreconditionFailed 412 "At least one of the pre-conditions you specified did not hold"
     ReplicationConfigurationNotFoundError 404 "The replication configuration was not found"
     RequestHeaderSectionTooLarge 400 "Your request header section exceeds the maximum allowed size."

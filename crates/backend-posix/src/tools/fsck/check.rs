@@ -135,6 +135,11 @@ pub(super) struct Reporter<'a> {
 /// What makes a problem go away: false if it has gone by itself.
 pub(super) type Repair<'r> = &'r mut dyn FnMut() -> Result<bool>;
 
+/// The error of a repair that left what it was to remove.
+pub(super) fn stays(why: &'static str) -> BackendError {
+    BackendError::Io { operation: "remove what is left", source: std::io::Error::other(why) }
+}
+
 impl Reporter<'_> {
     pub fn problem(&self, kind: ProblemKind, path: PathBuf, explanation: String, repair: Option<Repair<'_>>) {
         if kind == ProblemKind::Unreadable {

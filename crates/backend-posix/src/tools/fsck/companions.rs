@@ -149,7 +149,7 @@ mod tests {
             (entry("gone"), false),
             // No file system looks it up.
             (entry(&"x".repeat(300)), true),
-            (Found::Unreadable("d".to_owned(), BackendError::Conflict(None)), true),
+            (Found::Unreadable("d".to_owned(), BackendError::ReadOnly), true),
         ];
         for (found, unreadable) in found {
             let named = Named::default();

@@ -17,7 +17,7 @@ pub use check::{FsckOptions, Problem, ProblemKind, ProblemState};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use backend::{BackendError, Result};
+use backend::Result;
 use s3_types::BucketName;
 
 use super::locate::refuse_part_of_tree;
@@ -29,7 +29,7 @@ use crate::buckets::{self, Ended};
 use crate::fs::file_info;
 use crate::layout::aside;
 use crate::tree::store::Store;
-use check::{Check, Reporter};
+use check::{Check, Reporter, stays};
 
 /// Checks the tree at `root`. `report` hears of each problem, from several threads. Fails with a
 /// sentence if the check could not be made.
@@ -88,7 +88,8 @@ fn check_asides(store: &Store, path: &Path, options: &FsckOptions, report: &Repo
         };
         let mut repair = || match buckets::end_aside(store, &aside)? {
             Ended::Returned | Ended::Removed | Ended::Empty => Ok(true),
-            Ended::Left | Ended::NotOurs => Err(BackendError::Conflict(None)),
+            Ended::Left(why) => Err(stays(why)),
+            Ended::NotOurs => Err(stays("it is no longer as the server makes it")),
         };
         let (kind, explanation) = (ProblemKind::UploadsAside, explanation.to_owned());
         report.problem(kind, path.join(&aside), explanation, Some(&mut repair));

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use backend::{BackendError, Result};
+use backend::Result;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
-use super::check::{Check, ProblemKind};
+use super::check::{Check, ProblemKind, stays};
 use super::companions::Named;
 use super::own::{foreign, open};
 use crate::base::unique;
@@ -127,8 +127,10 @@ fn upload(check: &Check<'_>, uploads: &OwnedFd, id: &str, path: &str) -> Result<
         }
         _ => {}
     }
-    let mut repair =
-        || if removing::remove_tree(uploads, id) { Ok(true) } else { Err(BackendError::Conflict(None)) };
+    let mut repair = || {
+        let gone = removing::remove_tree(uploads, id);
+        if gone { Ok(true) } else { Err(stays("something in it cannot be removed")) }
+    };
     check.problem(kind, path, explanation, Some(&mut repair));
     Ok(())
 }
