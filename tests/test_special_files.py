@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import re
+import resource
 import socket
 import stat
 import subprocess
@@ -12,6 +13,7 @@ import time
 import pytest
 
 from support import expect
+from support.bucket import Bucket
 from support.server import binary
 
 
@@ -341,3 +343,71 @@ class TestOwnDirectories:
         assert bucket.keys() == ["key"]
         assert bucket.keys(prefix=".slipway") == []
         assert bucket.page(delimiter="/").all("CommonPrefixes") == []
+
+
+class TestTheOperatorReadsWhy:
+    """Of refusals that follow from what is in DIR and that no client can understand."""
+
+    @staticmethod
+    def lines(server, response) -> list[str]:
+        return [line for line in server.log.splitlines() if response.headers["x-amz-request-id"] in line]
+
+    @pytest.mark.parametrize("kind", ["obstructed", "other-name", "same-object", "bucket-name", "file-size"])
+    def test_once(self, make_server, kind):
+        server = make_server()
+        bucket = Bucket(server, "bucket").create()
+        bucket.put("real/file", b"data")
+        bucket.file("dir").symlink_to("real")
+        bucket.file("out").symlink_to("/etc/hostname")
+        (server.tree / "taken").write_text("")
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+        copy = {"x-amz-copy-source": "bucket/real/file"}
+        request, code, *expected = {
+            "obstructed": (
+                lambda: bucket.raw.put(bucket.path("out"), b"x"),
+                "AccessDenied",
+                '"out"',
+                "place is taken",
+            ),
+            "other-name": (
+                lambda: bucket.raw.delete(bucket.path("dir/file")),
+                "AccessDenied",
+                '"dir/file"',
+                "object that has its own",
+            ),
+            "same-object": (
+                lambda: bucket.raw.put(bucket.path("dir/file"), headers=copy),
+                "InvalidRequest",
+                '"dir/file"',
+                "both keys lead to the same object",
+            ),
+            "bucket-name": (
+                lambda: bucket.raw.put("/taken"),
+                "BucketAlreadyExists",
+                '"taken"',
+                "something that is no bucket",
+            ),
+            "file-size": (
+                lambda: bucket.raw.put(bucket.path("large"), bytes(2 << 20)),
+                "EntityTooLarge",
+                '"large"',
+                "no file of this size",
+            ),
+        }[kind]
+        response = request()
+        expect.error(response, code, re.compile("."))
+        (line,) = self.lines(server, response)
+        assert "INFO" in line and all(text in line for text in expected), line
+        assert kind == "bucket-name" or '"bucket"' in line
+
+    def test_at_most_once_a_second_for_each_bucket(self, make_server):
+        server = make_server()
+        told = {}
+        for name in ("one-bucket", "another-bucket"):
+            bucket = Bucket(server, name).create()
+            bucket.file("out").symlink_to("/etc/hostname")
+            begun = time.monotonic()
+            responses = [bucket.raw.put(bucket.path("out"), b"x") for _ in range(20)]
+            took = time.monotonic() - begun
+            told[name] = sum(len(self.lines(server, response)) for response in responses)
+            assert 1 <= told[name] <= 1 + took, (told, took)

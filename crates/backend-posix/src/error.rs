@@ -45,7 +45,7 @@ pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendErr
         Errno::ACCESS | Errno::PERM => BackendError::Denied { operation },
         Errno::NAMETOOLONG => BackendError::KeyNotStorable("a name is too long for the file system"),
         Errno::ILSEQ => BackendError::KeyNotStorable("the file system does not take these characters"),
-        Errno::FBIG => BackendError::TooLarge,
+        Errno::FBIG => BackendError::FileTooLarge,
         errno => BackendError::Io { operation, source: errno.into() },
     }
 }

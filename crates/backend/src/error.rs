@@ -141,6 +141,9 @@ pub enum BackendError {
     /// The result would be larger than an object may be.
     #[error("too large")]
     TooLarge,
+    /// The storage takes no file of this size, though an object may have it.
+    #[error("the file system takes no file of this size, or the process may not write one")]
+    FileTooLarge,
     /// The key cannot be stored here (a path too long for the file system, ...).
     #[error("the key cannot be stored: {0}")]
     KeyNotStorable(&'static str),
@@ -319,6 +322,7 @@ impl BackendError {
             | Self::WrongPartChecksum { .. }
             | Self::InvalidUploadMarker
             | Self::TooLarge
+            | Self::FileTooLarge
             | Self::KeyNotStorable(_)
             | Self::Obstructed(_)
             | Self::OtherName

@@ -14,6 +14,7 @@ mod metered;
 mod object;
 mod read;
 mod read_only;
+pub mod seldom;
 mod statistics;
 mod storage;
 mod upload;

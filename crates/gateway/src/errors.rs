@@ -10,6 +10,7 @@ use s3_types::{ChecksumAlgorithm, ChecksumType, Condition};
 use s3_wire::{ErrorCode, S3Error};
 use tracing::field::display;
 
+use crate::explanation::Explanation;
 use crate::gateway::Gateway;
 use crate::reply::{self, Reply};
 use crate::request::RequestContext;
@@ -40,14 +41,19 @@ impl ErrorSite {
         error.render(self.id.as_str(), self.host_id.as_str())
     }
 
-    /// Logs an error: as an error if it is the server's fault or its operator's, else for
-    /// debugging.
+    /// Logs an error: as an error if it is the server's fault or its operator's, for information
+    /// if it has an [`Explanation`] that is due, else for debugging.
     pub fn log(&self, error: &S3Error) {
         let causes: Vec<_> =
             successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
         let causes = causes.join(": ");
         let (id, method, path) = (self.id.as_str(), self.method.as_str(), self.path.as_str());
         let trace_id = self.trace.map(display);
+        let explanation = error.source().and_then(|cause| cause.downcast_ref::<Explanation>());
+        if let Some(explanation) = explanation.filter(|explanation| explanation.is_due()) {
+            let Explanation { bucket, key, .. } = explanation;
+            return tracing::info!(id, trace_id, method, ?bucket, ?key, ?causes, "{error}");
+        }
         match error.code() {
             ErrorCode::InternalError | ErrorCode::InsufficientStorage => {
                 tracing::error!(id, trace_id, method, ?path, ?causes, "{error}");
@@ -55,7 +61,7 @@ impl ErrorSite {
             // With a cause, it is the file system that denied it to the server, the machine that
             // ran out of something, or what was in the way of each attempt.
             ErrorCode::AccessDenied | ErrorCode::ConditionalRequestConflict | ErrorCode::SlowDown
-                if !causes.is_empty() =>
+                if !causes.is_empty() && explanation.is_none() =>
             {
                 tracing::error!(id, trace_id, method, ?path, ?causes, "{error}");
             }
@@ -75,6 +81,15 @@ pub fn render(site: &ErrorSite, error: &S3Error) -> Reply {
 
 /// S3's error for an error of the storage. `bucket` and `key` are those of the request.
 pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Error {
+    let explanation = Explanation::of(&error, bucket, key);
+    let error = answer(error, bucket, key);
+    match explanation {
+        Some(explanation) => error.caused_by(explanation),
+        None => error,
+    }
+}
+
+fn answer(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Error {
     use BackendError as B;
     let bucket_error = |code| S3Error::new(code).detail("BucketName", bucket.unwrap_or_default());
     match error {
@@ -129,12 +144,11 @@ pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>
         | B::PartWithoutChecksum { .. }
         | B::WrongPartChecksum { .. } => wrong_checksum(&error),
         B::InvalidUploadMarker => invalid_upload_marker(""),
-        B::TooLarge => ErrorCode::EntityTooLarge.into(),
-        B::KeyNotStorable(why) => S3Error::with_message(
+        B::TooLarge | B::FileTooLarge => ErrorCode::EntityTooLarge.into(),
+        B::KeyNotStorable(_) => S3Error::with_message(
             ErrorCode::KeyTooLongError,
             "Your key cannot be stored by this file system.",
-        )
-        .caused_by(why),
+        ),
         B::Obstructed(_) => S3Error::with_message(
             ErrorCode::AccessDenied,
             "A special file or symbolic link of the file system has this key's place.",

@@ -17,6 +17,7 @@ pub mod credentials;
 mod descriptors;
 mod effects;
 mod errors;
+mod explanation;
 mod forwarded;
 mod gateway;
 pub mod limits;

@@ -71,6 +71,8 @@ pub const SMALL_DOCUMENT_BYTES_MAX: usize = 1 << 20;
 /// See [`SMALL_DOCUMENT_BYTES_MAX`]. Few against [`BLOCKING_THREADS_MAX`], since a slow client
 /// holds its thread.
 pub const LARGE_DOCUMENTS_MAX: usize = 32;
+/// How often a refusal of one kind is logged of a bucket, where the operator is told why.
+pub const EXPLAINED_EVERY: Duration = Duration::from_secs(1);
 /// How long a large document waits for its turn (`SlowDown`).
 pub const LARGE_DOCUMENT_WAIT: Duration = Duration::from_secs(20);
 /// How long a large document may take to arrive (`RequestTimeout`).

@@ -65,7 +65,7 @@ impl Bucket<'_> {
 
     /// Tells the operator of a `.slipway` that is used, and in which nothing is removed.
     fn tell_kept(&self, path: &str, stat: &Stat) {
-        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::new();
+        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
         if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
             tracing::error!(
                 path = ?self.place().join(path),
@@ -81,7 +81,7 @@ impl Bucket<'_> {
 
     /// Tells the operator what stands in the place of a directory of the bucket's own.
     pub fn tell_of_obstacle(&self, path: &str) {
-        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::new();
+        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
         if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
             tracing::error!(
                 path = ?self.place().join(path),
@@ -106,7 +106,7 @@ impl Bucket<'_> {
     }
 
     fn tell(&self, path: &str, stat: &Stat) {
-        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::new();
+        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
         let Ok(bucket) = file_info::of(&self.fd) else { return };
         if TOLD.is_due(bucket.id()) {
             tracing::error!(

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// Lets something be said a few times a minute.
 #[derive(Debug)]
-pub(crate) struct Seldom {
+pub struct Seldom {
     most: u32,
     said: Mutex<Option<(Instant, u32)>>,
 }
@@ -31,7 +31,7 @@ impl Seldom {
 
 /// Lets something be said once in a while of each of many things.
 #[derive(Debug)]
-pub(crate) struct SeldomEach<K> {
+pub struct SeldomEach<K> {
     pause: Duration,
     said: Mutex<BTreeMap<K, Instant>>,
 }
@@ -41,7 +41,7 @@ const THINGS_MAX: usize = 1000;
 
 impl<K: Ord> SeldomEach<K> {
     /// Once a minute.
-    pub const fn new() -> Self {
+    pub const fn every_minute() -> Self {
         Self::every(MINUTE)
     }
 
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn once_of_each() {
-        let seldom = SeldomEach::new();
+        let seldom = SeldomEach::every_minute();
         assert_eq!([1, 2, 1].map(|thing| seldom.is_due(thing)), [true, true, false]);
     }
 }

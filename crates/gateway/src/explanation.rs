@@ -1,0 +1,64 @@
+//! What the log says of refusals that follow from what is in DIR, or from its file system: the
+//! client did nothing wrong, and cannot see why.
+
+use std::fmt;
+
+use backend::BackendError;
+use backend::seldom::SeldomEach;
+
+use crate::limits::EXPLAINED_EVERY;
+
+/// The cause of an [`S3Error`](s3_wire::S3Error) that an operator has to understand, though it is
+/// neither a fault nor theirs to mend.
+#[derive(Debug)]
+pub struct Explanation {
+    kind: Kind,
+    /// The bucket that the refusal is about, if it is about one.
+    pub bucket: Option<String>,
+    /// The key.
+    pub key: Option<String>,
+    cause: String,
+}
+
+/// What is limited in rate together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    BucketName,
+    FileSize,
+    KeyNotStorable,
+    Obstructed,
+    OtherName,
+    SameObject,
+}
+
+impl Explanation {
+    /// The explanation of an error of the storage that needs one. What is listed as the storage's
+    /// ([`BackendError::is_of_storage`]), or logged by the storage itself, needs none.
+    pub fn of(error: &BackendError, bucket: Option<&str>, key: Option<&str>) -> Option<Self> {
+        let kind = match error {
+            BackendError::BucketNameTaken => Kind::BucketName,
+            BackendError::FileTooLarge => Kind::FileSize,
+            BackendError::KeyNotStorable(_) => Kind::KeyNotStorable,
+            BackendError::Obstructed(_) => Kind::Obstructed,
+            BackendError::OtherName => Kind::OtherName,
+            BackendError::SameObject => Kind::SameObject,
+            _ => return None,
+        };
+        let [bucket, key] = [bucket, key].map(|name| name.map(str::to_owned));
+        Some(Self { kind, bucket, key, cause: error.to_string() })
+    }
+
+    /// True if it may be logged now, which counts: a client may try again and again.
+    pub fn is_due(&self) -> bool {
+        static LOGGED: SeldomEach<(Kind, Option<String>)> = SeldomEach::every(EXPLAINED_EVERY);
+        LOGGED.is_due((self.kind, self.bucket.clone()))
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.cause)
+    }
+}
+
+impl std::error::Error for Explanation {}
