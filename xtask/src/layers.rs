@@ -125,9 +125,37 @@ fn sources(crate_name: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The part of a file before its tests.
-fn without_tests(text: &str) -> &str {
-    text.split("#[cfg(test)]").next().unwrap_or(text)
+/// A file without what is there only for tests, by indentation, as rustfmt has it: an item ends
+/// where its first line does, or with a bracket that is as far to the left as that.
+fn without_tests(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let item = line.trim_start();
+        if !item.starts_with("#[cfg(test)]") {
+            kept.extend([line, "\n"]);
+            continue;
+        }
+        let indent = &line[..line.len() - item.len()];
+        let is_end = |line: &&str| {
+            let rest = line.strip_prefix(indent).unwrap_or_default();
+            // The end of a function's head goes on.
+            rest.starts_with(['}', ')', ']']) && !rest.ends_with('{')
+        };
+        let is_head = |line: &&str| line.trim_start().starts_with("#[");
+        let Some(first) = lines.by_ref().find(|line| !is_head(line)) else { break };
+        if !first.ends_with([';', ',', '}']) {
+            lines.by_ref().find(is_end);
+        }
+    }
+    kept
+}
+
+#[test]
+fn what_is_below_tests_is_checked() {
+    let text = "a;\n#[cfg(test)]\nmod b;\nc;\n#[cfg(test)]\n#[path = \"x\"]\nmod d {\n    fn e() {\n    }\n}\n\
+                impl F {\n    #[cfg(test)]\n    fn g(\n        h: u8,\n    ) -> u8 {\n        1\n    }\n    fn i() {}\n}\n";
+    assert_eq!(without_tests(text), "a;\nc;\nimpl F {\n    fn i() {}\n}\n");
 }
 
 fn dependencies(crate_name: &str) -> Vec<String> {
