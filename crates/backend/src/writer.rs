@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::object::WriteReceipt;
 use crate::upload::ChosenChecksum;
 
-/// A write in progress, on behalf of whom it was begun for. Dropping it leaves nothing behind.
+/// A write in progress, for the requester that began it. Dropping it leaves nothing behind.
 #[async_trait]
 pub trait ObjectWriter: Send {
     /// Adds bytes; they are not visible to anyone yet.
