@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::note;
 use crate::error::{Fail, Op};
 use crate::fs::file_info;
-use crate::fs::locking::try_lock_file;
+use crate::fs::locking::try_lock_at;
 use crate::fs::reading::is_empty;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::records;
@@ -69,12 +69,12 @@ pub(crate) fn remove_scattered(bucket: &Bucket<'_>, above: &OwnedFd, name: &str)
         drop(opened);
         return remove_empty(bucket, above, name);
     }
-    let free = try_lock_file(&opened).attempt("lock a staging file")?;
+    let lock = try_lock_at(above, name, opened).attempt("lock a staging file")?;
     let still = || match file_info::at(above, name) {
         Ok(there) if given => Ok(there.inode == stat.st_ino),
         _ => is_at(bucket, above, name),
     };
-    Ok(free && still()? && rustix::fs::unlinkat(above, name, AtFlags::empty()).is_ok())
+    Ok(lock.is_some() && still()? && rustix::fs::unlinkat(above, name, AtFlags::empty()).is_ok())
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! Ending what crashes interrupted, and removing what they left in staging.
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FileType, OFlags};
+use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
 use super::note::Told;
 use super::{conversion, directories, exchange, key_lock, leftovers, orphans};
 use crate::error::{Fail, Op, leads_nowhere};
 use crate::fs::file_info::{self, FileInfo};
-use crate::fs::locking;
+use crate::fs::locking::try_lock_at;
 use crate::fs::reading::entries;
 use crate::fs::removing::remove_tree;
 use crate::fs::resolve::{self, DIRECTORY};
@@ -18,8 +18,6 @@ use crate::limits::NOTE_SPAN;
 use crate::record::DirectoryRecord;
 use crate::records;
 use crate::tree::bucket::Bucket;
-
-const FOR_WRITING: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 const NOTE_SPAN_NS: i128 = NOTE_SPAN.as_nanos().cast_signed();
 
@@ -63,16 +61,8 @@ pub(crate) fn remove_staged(
     }
     let Ok(opened) = resolve::content(staging, name) else { return Ok(false) };
     if !file_info::of(&opened).attempt("stat a file")?.is_directory() {
-        let free = match locking::try_lock_file(&opened) {
-            // NFS wants one that is open for writing.
-            Err(Errno::BADF) => match resolve::plain(staging, name, FOR_WRITING) {
-                Ok(file) => locking::try_lock_file(&file),
-                Err(errno) => Err(errno),
-            },
-            result => result,
-        };
-        let free = free.attempt("lock a staging file")?;
-        return Ok(free && rustix::fs::unlinkat(staging, name, AtFlags::empty()).is_ok());
+        let lock = try_lock_at(staging, name, opened).attempt("lock a staging file")?;
+        return Ok(lock.is_some() && rustix::fs::unlinkat(staging, name, AtFlags::empty()).is_ok());
     }
     drop(opened);
     // With this lock it is not on its way to its place, and one that crashed there is in it.

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::check::{Check, ProblemKind};
 use crate::error::{Fail, Op};
-use crate::fs::locking::try_lock_file;
+use crate::fs::locking::try_lock_at;
 use crate::fs::reading::entries;
 use crate::fs::{file_info, removing, resolve};
 use crate::layout::keymap::{self, OWN_DIRECTORY, join};
@@ -86,7 +86,10 @@ pub(super) fn leftover(check: &Check<'_>, directory: &OwnedFd, above: &str, name
         return;
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let held = resolve::plain(directory, name, flags).is_ok_and(|file| try_lock_file(&file) == Ok(false));
+    let lock = resolve::plain(directory, name, flags).and_then(|file| try_lock_at(directory, name, file));
+    let held = matches!(lock, Ok(None));
+    // A repair takes it anew.
+    drop(lock);
     if held {
         return;
     }
@@ -121,7 +124,9 @@ fn locks(check: &Check<'_>) -> Result<()> {
             };
         if !known {
             let mut repair = || {
-                Ok(try_lock_file(&file) == Ok(true)
+                let file = rustix::io::fcntl_dupfd_cloexec(&file, 0).op("open a lock")?;
+                let lock = try_lock_at(&directory, &name, file);
+                Ok(matches!(lock, Ok(Some(_)))
                     && rustix::fs::unlinkat(&directory, &*name, AtFlags::empty()).is_ok())
             };
             let explanation =
