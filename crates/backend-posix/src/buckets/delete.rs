@@ -25,7 +25,7 @@ use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::{self, OWN_DIRECTORY, RECORDS, join};
 use crate::layout::staged::{STAGING, is_scattered, is_staged_name};
 use crate::layout::uploads::{self, UPLOADS};
-use crate::layout::{converting, mark};
+use crate::layout::{self, converting};
 use crate::limits::{STAGING_WAITS, UNSURE_TRIES};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
@@ -170,25 +170,13 @@ fn no_object(bucket: &BucketName, path: &str, why: &str) -> BackendError {
     BackendError::BucketHoldsFiles
 }
 
-/// What may be in `.slipway` when a bucket goes.
-const KNOWN: [&str; 8] = [
-    "completed",
-    "locks",
-    "overflow",
-    "scattered",
-    "staging",
-    "uploads",
-    converting::ANNOUNCEMENT,
-    mark::FILE,
-];
-
 /// Refuses a bucket with something in `.slipway` that is a person's, or a newer gateway's.
 fn refuse_if_strange(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), Fail> {
     let own = match bucket.open_own(OWN_DIRECTORY) {
         Err(Errno::NOENT) => return Ok(()),
         result => result.attempt("open a directory of the bucket's own")?,
     };
-    refuse_if_strange_in(&own, bucket_name, OWN_DIRECTORY, |name| KNOWN.contains(&name))?;
+    refuse_if_strange_in(&own, bucket_name, OWN_DIRECTORY, |name| layout::own::NAMES.contains(&name))?;
     bucket.vouch(&own, OWN_DIRECTORY, Purpose::Removal).attempt("remove a directory of the bucket's own")?;
     for (name, is_ours) in [(STAGING, is_staged_name as fn(&str) -> bool), (UPLOADS, uploads::is_id)] {
         match resolve::plain(&own, name, DIRECTORY) {

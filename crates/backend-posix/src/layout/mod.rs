@@ -8,6 +8,7 @@ pub(crate) mod keymap;
 pub(crate) mod locks;
 pub(crate) mod mark;
 pub(crate) mod overflow;
+pub(crate) mod own;
 pub(crate) mod records;
 pub(crate) mod scattered;
 pub(crate) mod staged;

@@ -11,7 +11,9 @@ use super::check::{Check, ProblemKind};
 use crate::error::{Fail, Op};
 use crate::fs::locking::try_lock_at;
 use crate::fs::reading::entries;
-use crate::fs::{file_info, removing, resolve};
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::fs::{file_info, removing};
+use crate::layout;
 use crate::layout::keymap::{self, OWN_DIRECTORY, join};
 use crate::layout::locks;
 use crate::layout::staged::is_staged_name;
@@ -27,6 +29,7 @@ pub(super) fn check(check: &Check<'_>) -> Result<()> {
                            if it is the server's, close it (chmod 700) and make a file `.slipway,own` in it that belongs to its owner";
         check.problem(ProblemKind::Stranger, OWN_DIRECTORY, explanation, None);
     }
+    strangers(check)?;
     if let Some(staging) = open(check, "staging")? {
         for (name, _) in entries(&staging).op("read staging")? {
             if !is_staged_name(&name) && !keymap::is_lingering(&name) {
@@ -37,6 +40,20 @@ pub(super) fn check(check: &Check<'_>) -> Result<()> {
         }
     }
     locks(check)
+}
+
+/// Reports names in `.slipway` that the server gives nothing there. What is young may be on its way
+/// to another name.
+fn strangers(check: &Check<'_>) -> Result<()> {
+    let Ok(own) = check.bucket.own_for(Purpose::Removal) else { return Ok(()) };
+    let own = resolve::plain(&own, "", DIRECTORY).op("open a directory of the bucket's own")?;
+    for (name, _) in entries(&own).op("read a directory of the bucket's own")? {
+        let known = layout::own::NAMES.contains(&&*name) || keymap::is_lingering(&name);
+        if !known && removing::is_older(&own, &name, check.options.age) {
+            foreign(check, &join(OWN_DIRECTORY, &name));
+        }
+    }
+    Ok(())
 }
 
 /// Opens a directory of the bucket's own, if there is one. What stands there instead is a problem.

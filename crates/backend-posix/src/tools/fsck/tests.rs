@@ -101,6 +101,15 @@ fn a_check_writes_nothing() {
     assert_eq!(fs::read_dir(root.path().join("bucket")).unwrap().count(), 1);
 }
 
+/// DeleteBucket refuses the bucket for its sake.
+#[test]
+fn what_the_server_gives_no_name_in_its_own_is_reported() {
+    let scene = Scene::new();
+    fs::create_dir(scene.own_path().join("theirs")).unwrap();
+    assert_eq!(run(&scene, true, Duration::from_hours(1)), BTreeMap::new());
+    expect(&scene, ".slipway/theirs", ProblemKind::Stranger, false);
+}
+
 #[test]
 fn staging_leftovers_go_unless_young_or_held() {
     let scene = Scene::new();
