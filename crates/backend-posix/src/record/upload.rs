@@ -111,7 +111,9 @@ fn get_predecessor(bytes: &[u8]) -> Option<Predecessor> {
         0 => None,
         _ => Some(value.varint()?),
     };
-    let etag = Some(text(value.0)?).filter(|text| !text.is_empty()).map(|text| ETag::parse(&text));
+    // Bare, a text that begins with `W/` would lose that: it is quoted, as in a header.
+    let quoted = |text: String| ETag::parse(&format!("\"{text}\""));
+    let etag = Some(text(value.0)?).filter(|text| !text.is_empty()).map(quoted);
     Some(Predecessor::Object(ObjectIdentity { modified_ns, size_bytes, inode, etag }))
 }
 

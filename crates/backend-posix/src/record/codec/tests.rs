@@ -79,6 +79,7 @@ fn predecessor() -> impl Strategy<Value = Predecessor> {
     let etag = prop_oneof![
         any::<[u8; 16]>().prop_map(ETag::Md5),
         (any::<[u8; 16]>(), 1u32..10_001).prop_map(|(md5, parts)| ETag::Multipart { md5, parts }),
+        "(W/)?[!#-~]{1,30}".prop_map(|text| ETag::Opaque(text.into())),
     ];
     let identity = (any::<i64>(), any::<u64>(), any::<Option<u64>>(), prop::option::of(etag)).prop_map(
         |(modified_ns, size_bytes, inode, etag)| ObjectIdentity { modified_ns, size_bytes, inode, etag },
