@@ -276,10 +276,13 @@ impl Store {
         FileIdentity { stamp: info.stamp, inode: self.lasting_inode(file, info).unwrap_or(0) }
     }
 
-    /// True if space may be reserved ahead of bytes, by what the root is on: elsewhere a bucket's
-    /// own volume loses little either way.
-    pub fn reserves(&self) -> bool {
-        self.volume.reserves
+    /// True if space may be reserved ahead of the bytes of a file: a bucket may be on another file
+    /// system than the root.
+    pub fn reserves(&self, file: impl AsFd) -> bool {
+        match file_info::of(&file) {
+            Ok(info) if info.device == self.device => self.volume.reserves,
+            _ => Volume::of(file).is_ok_and(|volume| volume.reserves),
+        }
     }
 
     /// True if reads may be tried on the caller's own thread.
@@ -482,6 +485,18 @@ mod tests {
     use rustix::fs::{CWD, FileType};
 
     use super::*;
+
+    /// A bucket on btrfs below a root on ext4, or the other way round.
+    #[test]
+    fn space_is_reserved_by_what_the_file_is_on() {
+        let mut scene = crate::testing::Scene::new();
+        let file = fs::File::open(scene.path()).unwrap();
+        let own = scene.store.volume.reserves;
+        scene.store.volume.reserves = !own;
+        assert_eq!(scene.store.reserves(&file), !own);
+        scene.store.assume_elsewhere();
+        assert_eq!(scene.store.reserves(&file), own);
+    }
 
     struct Tree(tempfile::TempDir);
 

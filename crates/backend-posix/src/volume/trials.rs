@@ -10,6 +10,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 
 use crate::error::Io;
+use crate::fs::linking::link_unnamed;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, locking, removing};
 
@@ -19,6 +20,7 @@ pub(crate) enum Lack {
     Case,
     Forms,
     Exclusive,
+    Naming,
     Links,
     Replacing,
     Locks,
@@ -39,6 +41,10 @@ impl Lack {
                  replace another (to serve it all the same: --allow-same-names)"
             }
             Self::Exclusive => "its file system does not say whether a file that is made is new (O_EXCL)",
+            Self::Naming => {
+                "a file that was made without a name (O_TMPFILE) cannot be given one there: before Linux 6.10 that takes /proc, which must be \
+                 mounted, or the capability CAP_DAC_READ_SEARCH"
+            }
             Self::Links => {
                 "its file system has no hard links, by which a new object gets its name without taking it from another"
             }
@@ -126,6 +132,9 @@ fn lack(directory: &OwnedFd, needs: Needs) -> Io<Option<Lack>> {
         return Ok(Some(Lack::Attributes));
     }
     drop(file);
+    if !names(directory, |file, name| link_unnamed(file, directory, name))? {
+        return Ok(Some(Lack::Naming));
+    }
     if !links(directory)? {
         return Ok(Some(Lack::Links));
     }
@@ -142,6 +151,22 @@ fn lack(directory: &OwnedFd, needs: Needs) -> Io<Option<Lack>> {
         return Ok(Some(Lack::Flushes));
     }
     Ok(None)
+}
+
+/// False if a file without a name gets none by `link`. Where there are no such files, nothing is
+/// lacking.
+fn names(directory: &OwnedFd, link: impl Fn(&OwnedFd, &str) -> Io<()>) -> Io<bool> {
+    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::openat(directory, ".", flags, Mode::RUSR | Mode::WUSR) else {
+        return Ok(true);
+    };
+    match link(&file, "named") {
+        // That of `/proc`, too.
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => Err(errno),
+        // What else is in the way of links shows when they are tried.
+        _ => Ok(true),
+    }
 }
 
 fn links(directory: &OwnedFd) -> Io<bool> {
@@ -163,4 +188,26 @@ fn locks(directory: &OwnedFd) -> Io<bool> {
     let open = || rustix::fs::openat(directory, "Name", flags, Mode::empty());
     let (one, two) = (open()?, open()?);
     Ok(locking::try_lock_file(&one) == Ok(true) && locking::try_lock_file(&two) == Ok(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As on an old kernel without `/proc`, where each PUT would fail.
+    #[test]
+    fn files_that_get_no_name_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = OwnedFd::from(std::fs::File::open(folder.path()).unwrap());
+        assert_eq!(names(&directory, |file, name| link_unnamed(file, &directory, name)), Ok(true));
+        let old = |file: &OwnedFd, name: &str| {
+            let path = format!("/no-proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file));
+            let follow = AtFlags::SYMLINK_FOLLOW;
+            rustix::fs::linkat(rustix::fs::CWD, path, &directory, name, follow)
+        };
+        // Where there are no unnamed files, they are not needed.
+        let flags = OFlags::RDWR | OFlags::TMPFILE;
+        let unnamed = rustix::fs::openat(&directory, ".", flags, Mode::RUSR | Mode::WUSR).is_ok();
+        assert_eq!(names(&directory, old), Ok(!unnamed));
+    }
 }

@@ -166,11 +166,16 @@ impl Staged {
     /// possible.
     pub fn reserve(&mut self, store: &Store, more: u64, announced: Option<u64>) -> Result<()> {
         let (end, announced) = (self.size_bytes + more, announced.unwrap_or(0));
-        if !store.reserves() || announced < ANNOUNCED_BYTES_MIN || end <= self.reserved_bytes {
+        if announced < ANNOUNCED_BYTES_MIN || end <= self.reserved_bytes {
             return Ok(());
         }
         let target = announced.min(end + RESERVE_AHEAD_BYTES);
         if target <= self.reserved_bytes {
+            return Ok(());
+        }
+        if !store.reserves(&self.file) {
+            // Not to be asked again.
+            self.reserved_bytes = announced;
             return Ok(());
         }
         let (from, length) = (self.reserved_bytes, target - self.reserved_bytes);
