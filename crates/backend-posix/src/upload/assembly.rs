@@ -67,7 +67,7 @@ impl Layout {
         // Where the object will be, for its group and default ACL.
         let stage = target_of(&part.upload).stage(bucket.store)?;
         let mut sealed = stage.staged.seal(bucket, part.owner, ObjectRecord::of_assembly())?;
-        match sealed.link(directory, &assembly_name(assembly)) {
+        match sealed.link(bucket, directory, &assembly_name(assembly)) {
             Ok(()) | Err(Errno::EXIST) => {}
             // Another file system is mounted there; or the upload is gone, which is found out
             // later.
@@ -80,7 +80,7 @@ impl Layout {
             result => result.map_err(Fail::for_good)?,
         };
         let mut sealed = staged.seal(bucket, None, layout)?;
-        match sealed.link(directory, &layout_name(assembly)) {
+        match sealed.link(bucket, directory, &layout_name(assembly)) {
             Ok(()) => part.founded.add(&part.upload.id),
             Err(Errno::EXIST) => {}
             Err(Errno::NOENT) => return Ok(None),

@@ -38,7 +38,7 @@ impl PartTarget {
                 let replace = file_info::at(&self.directory, &name).is_ok();
                 put_in_place(bucket, &mut sealed, &self.directory, &name, replace)?;
             } else {
-                match sealed.link(&self.directory, &name) {
+                match sealed.link(bucket, &self.directory, &name) {
                     Err(Errno::EXIST) => sealed.replace(bucket, &self.directory, &name)?,
                     result => result.attempt("link a part")?,
                 }

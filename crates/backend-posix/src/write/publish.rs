@@ -168,7 +168,7 @@ impl Target {
             && !self.needs_object()
             && !bucket.store.names_may_blink_on(sealed.device, parent)
         {
-            match sealed.link(parent, name) {
+            match sealed.link(bucket, parent, name) {
                 Err(Errno::EXIST) => {}
                 result => {
                     result.naming(parent, "link a file")?;
@@ -247,7 +247,7 @@ pub(crate) fn put_in_place(
         if replace {
             sealed.replace(bucket, directory, name)
         } else {
-            match sealed.link(directory, name) {
+            match sealed.link(bucket, directory, name) {
                 Err(errno @ Errno::EXIST) => Err(Fail::lost_to("link a file", errno)),
                 result => {
                     result.naming(directory, "link a file").inspect(|()| flat::look_now_and_then(directory))
@@ -347,7 +347,7 @@ mod tests {
     use crate::layout::{scattered, staged};
     use crate::object::open;
     use crate::record::ObjectRecord;
-    use crate::testing::{Scene, many_parts, of_parts, record_of};
+    use crate::testing::{Scene, fixture, many_parts, of_parts, record_of};
 
     #[test]
     fn ten_thousand_parts_are_recorded_on_any_file_system() {
@@ -433,6 +433,42 @@ mod tests {
         fs::remove_file(scene.path().join("a")).unwrap();
         fs::create_dir(scene.path().join("a")).unwrap();
         assert!(matches!(sealed.replace(&bucket, &directory, "a"), Err(Fail::LostRace(_))));
+    }
+
+    /// As when a network loses the answer: the second try of the call finds it done.
+    #[test]
+    fn a_name_that_was_given_without_an_answer_is_given() {
+        let mut scene = Scene::new();
+        scene.put("old", b"1").unwrap();
+        scene.store.assume_shared();
+        if !scene.store.volume.inodes_last {
+            return eprintln!(
+                "\n*** SKIPPED: inode numbers do not last here: lost answers are NOT tested ***\n"
+            );
+        }
+        let (bucket, staging) = (scene.bucket(), scene.path().join(".slipway/staging"));
+        let top = bucket.directory("").unwrap();
+        let sealed = || {
+            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+            let mut staged = Staged::create_named(&bucket, &top, mode).unwrap();
+            staged.append(&[Bytes::from_static(b"2")]).unwrap();
+            let [name] = &fixture::names(&staging)[..] else { panic!() };
+            (staged.seal(&bucket, None, record_of(b"2")).unwrap(), staging.join(name))
+        };
+        let (mut linked, path) = sealed();
+        fs::hard_link(&path, scene.path().join("new")).unwrap();
+        linked.link(&bucket, &top, "new").unwrap();
+        assert_eq!(linked.link(&bucket, &top, "old"), Err(Errno::EXIST));
+        drop(linked);
+        let (mut renamed, path) = sealed();
+        fs::rename(&path, scene.path().join("old")).unwrap();
+        renamed.replace(&bucket, &top, "old").unwrap();
+        assert!(matches!(renamed.replace(&bucket, &top, "new"), Err(Fail::LostRace(_))));
+        drop(renamed);
+        assert!(fixture::names(&staging).is_empty());
+        for key in ["new", "old"] {
+            assert_eq!(fs::read(scene.path().join(key)).unwrap(), b"2");
+        }
     }
 
     /// As on file systems without O_TMPFILE.

@@ -392,14 +392,30 @@ impl Sealed {
     }
 
     /// Gives the file a name that is free; EEXIST if it is not.
-    pub fn link(&mut self, directory: impl AsFd, name: &str) -> Io<()> {
-        match &mut self.staged.name {
-            None => link_unnamed(&self.staged.file, directory, name),
-            Some(staged) if staged.keep => move_to_free(&staged.directory, &staged.name, directory, name),
+    pub fn link(&mut self, bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> Io<()> {
+        let linked = match &mut self.staged.name {
+            None => link_unnamed(&self.staged.file, &directory, name),
+            Some(staged) if staged.keep => move_to_free(&staged.directory, &staged.name, &directory, name),
             Some(staged) => {
-                rustix::fs::linkat(&*staged.directory, &*staged.name, directory, name, AtFlags::empty())
+                rustix::fs::linkat(&*staged.directory, &*staged.name, &directory, name, AtFlags::empty())
             }
+        };
+        match linked {
+            Err(Errno::EXIST | Errno::NOENT) if self.has_name(bucket, &directory, name) => Ok(()),
+            linked => linked,
         }
+    }
+
+    /// True if the file got the name by a call that says that it failed: a network may lose the
+    /// answer, and when the kernel or the server tries again it is done already. Only to be
+    /// believed where inode numbers last.
+    fn has_name(&self, bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> bool {
+        if bucket.store.times_are_final(self.device) {
+            return false;
+        }
+        let Ok(own) = file_info::of(&self.staged.file) else { return false };
+        bucket.store.lasting_inode(&self.staged.file, &own).is_some()
+            && file_info::fresh_at(directory, name).is_ok_and(|there| there.id() == own.id())
     }
 
     /// Gives the file a name, taking it from the file that has it.
@@ -407,15 +423,18 @@ impl Sealed {
         if self.staged.name.is_none() {
             self.name_in(bucket, Arc::new(bucket.staging_directory()?), directory)?;
         }
-        let Some(staged) = &mut self.staged.name else {
+        let Some(staged) = &self.staged.name else {
             return Err(Fail::lost("name a staged file"));
         };
         match rustix::fs::renameat(&*staged.directory, &*staged.name, directory, name) {
+            Err(Errno::NOENT) if self.has_name(bucket, directory, name) => {}
             // Someone made a directory of it meanwhile.
             Err(errno @ Errno::ISDIR) => return Err(Fail::lost_to("replace a file", errno)),
             renamed => renamed.naming(directory, "replace a file")?,
         }
-        staged.keep = true;
+        if let Some(staged) = &mut self.staged.name {
+            staged.keep = true;
+        }
         Ok(())
     }
 
@@ -551,7 +570,7 @@ mod tests {
         assert_eq!((sweep(&scene), left(&scene).len()), (0, 0));
         // One that is published leaves nothing to do.
         let mut published = sealed(&scene.bucket());
-        published.link(scene.bucket().directory("d").unwrap(), "a").unwrap();
+        published.link(&scene.bucket(), scene.bucket().directory("d").unwrap(), "a").unwrap();
         drop(published);
         assert_eq!((sweep(&scene), left(&scene)), (0, vec![scene.path().join("d/a")]));
         fs::remove_file(scene.path().join("d/a")).unwrap();
