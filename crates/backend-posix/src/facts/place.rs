@@ -169,8 +169,10 @@ fn current(
     let record = record.opened(|| files::path_of(&bucket.fd).join(path))?;
     let overflow = record.as_ref().and_then(|r| r.overflow);
     let facts = facts.then(move || {
-        let attributes =
-            foreign::attributes_of(&file, record, &info, path, Peer::for_etags(&bucket.store.options));
+        let attributes = {
+            let shown = bucket.store.lasting(&file, &info);
+            foreign::attributes_of(&file, record, &shown, path, Peer::for_etags(&bucket.store.options))
+        };
         Facts {
             etag: attributes.etag,
             last_modified: attributes.last_modified,

@@ -157,7 +157,7 @@ fn unread(bucket: &Bucket<'_>, found: &Found, errno: Errno) -> Option<Shown> {
         let shown = info.is_some();
         tracing::error!(key, directory = directory.path, %errno, shown, "an object's record cannot be read by a listing");
     }
-    info.map(|info| foreign::attributes(&info, key).into())
+    info.map(|info| foreign::attributes(&bucket.store.lasting(directory, &info), key).into())
 }
 
 /// Looks again with the key's lock, which whoever replaces the object or makes a directory of it
@@ -226,7 +226,9 @@ fn attributes(
         // Its content is someone's own; that it is there shows.
         Err(Errno::ACCESS) => {
             let info = file_info::at(directory, name)?;
-            Ok(info.is_file().then(|| foreign::attributes(&info, key).into()))
+            Ok(info
+                .is_file()
+                .then(|| foreign::attributes(&bucket.store.lasting(directory, &info), key).into()))
         }
         Err(errno) => Err(errno),
     }
@@ -274,7 +276,7 @@ fn by_name(
     // Without a stamp that ties them, both calls might have been about different files.
     let again = file_info::at(directory, name).ok()?;
     let same = (again.inode, again.changed_ns) == (info.inode, info.changed_ns);
-    same.then(|| foreign::attributes(&info, key).into())
+    same.then(|| foreign::attributes(&bucket.store.lasting(directory, &info), key).into())
 }
 
 struct Opened {
@@ -312,11 +314,12 @@ fn attributes_of(bucket: &Bucket<'_>, opened: &Opened, key: &str) -> Io<Option<S
             return Err(Errno::STALE);
         }
     }
+    let shown = bucket.store.lasting(file, info);
     if closed {
-        return Ok(Some(foreign::attributes(info, key).into()));
+        return Ok(Some(foreign::attributes(&shown, key).into()));
     }
     let peer = Peer::for_etags(&bucket.store.options);
-    Ok(Some(foreign::attributes_of(file, record, info, key, peer).into()))
+    Ok(Some(foreign::attributes_of(file, record, &shown, key, peer).into()))
 }
 
 #[cfg(test)]

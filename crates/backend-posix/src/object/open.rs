@@ -124,7 +124,13 @@ fn try_open(
         return Err(BackendError::NoSuchKey.into());
     }
     let upload_id = record.as_mut().and_then(|record| record.upload_id.take());
-    let attributes = foreign::attributes_of(&file, record, &info, key, Peer::for_reads(&store.options));
+    let attributes = foreign::attributes_of(
+        &file,
+        record,
+        &store.lasting(&file, &info),
+        key,
+        Peer::for_reads(&store.options),
+    );
     Ok(Opened { attributes, file: Some(file), stamp: info.stamp, upload_id })
 }
 

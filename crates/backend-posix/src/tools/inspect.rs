@@ -21,6 +21,7 @@ use crate::record::{self, DirectoryRecord, Divided, ObjectRecord, Raw};
 use crate::records;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
+use crate::volume::kind::Volume;
 
 /// A file or directory, as S3 sees it.
 #[derive(Debug)]
@@ -250,7 +251,9 @@ fn fill(
         inspection.upload_id = record.as_ref().and_then(|record| record.upload_id.clone());
         let name = inspection.path.to_string_lossy();
         let key = inspection.key.as_deref().unwrap_or(&name);
-        inspection.attributes = Some(foreign::attributes_of(file, record, &info, key, Peer::Metadata));
+        let lasts = Volume::of(file).is_ok_and(|volume| volume.inodes_last);
+        let shown = FileInfo { inode: if lasts { info.inode } else { 0 }, ..info };
+        inspection.attributes = Some(foreign::attributes_of(file, record, &shown, key, Peer::Metadata));
     }
     if located.is_none() {
         // A record that came along with a moved file is still shown as what it is.

@@ -271,6 +271,12 @@ impl Store {
         last.then_some(info.inode)
     }
 
+    /// A file as its ETag may show it, without an inode number that does not last; `file` is as for
+    /// [`Store::lasting_inode`].
+    pub fn lasting(&self, file: impl AsFd, info: &FileInfo) -> FileInfo {
+        FileInfo { inode: self.lasting_inode(file, info).unwrap_or(0), ..*info }
+    }
+
     /// What tells a file from others; `file` is as for [`Store::lasting_inode`].
     pub fn identity(&self, file: impl AsFd, info: &FileInfo) -> FileIdentity {
         FileIdentity { stamp: info.stamp, inode: self.lasting_inode(file, info).unwrap_or(0) }
