@@ -1,18 +1,18 @@
 use std::fmt;
 
-/// Who somebody is to the file system: the user and group that a file of theirs belongs to, and
-/// that the kernel would decide by.
+/// An account on the file system: the user and group that own its files, and by which the kernel
+/// decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UnixAccount {
     uid: u32,
     gid: u32,
 }
 
-/// The one number that is no id: to chown(2) it means "leave as it is".
+/// The only number that is not an id: for chown(2) it means "leave unchanged".
 const NO_ID: u32 = u32::MAX;
 
 impl UnixAccount {
-    /// `None` if one of them is 4294967295, which is no id.
+    /// `None` if one of them is 4294967295, which is not an id.
     pub const fn new(uid: u32, gid: u32) -> Option<Self> {
         if uid == NO_ID || gid == NO_ID { None } else { Some(Self { uid, gid }) }
     }
@@ -34,14 +34,14 @@ impl fmt::Display for UnixAccount {
     }
 }
 
-/// Who makes a request, as facts: a storage takes those that mean something to it.
+/// Facts about a requester; a storage uses those that it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequesterFacts {
-    /// The canonical user id of their account.
+    /// The canonical user id of the requester's account.
     pub canonical_id: Box<str>,
-    /// Their name, for people.
+    /// The requester's name, for people.
     pub name: Box<str>,
-    /// Who they are to the file system, if that was said of them.
+    /// The requester's account on the file system, if it is known.
     pub unix_account: Option<UnixAccount>,
 }
 

@@ -1,7 +1,7 @@
 macro_rules! actions {
     ($($variant:ident $name:literal)*) => {
-        /// What a policy allows or denies. Several operations may need the same one, and some need
-        /// several.
+        /// An action that a policy allows or denies. Several operations may need the same one, and
+        /// some need several.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[allow(missing_docs, reason = "AWS's names")]
         pub enum S3Action { $($variant,)* }
@@ -10,7 +10,7 @@ macro_rules! actions {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name that policies have for it, such as `s3:GetObject`.
+            /// The name in policies, such as `s3:GetObject`.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }

@@ -131,12 +131,12 @@ impl ChecksumAlgorithm {
     }
 }
 
-/// Whether a checksum is of the object's bytes or of its parts' checksums.
+/// Whether a checksum is computed from the object's bytes or from its parts' checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChecksumType {
-    /// Of the bytes.
+    /// From the bytes.
     FullObject,
-    /// Of the concatenated checksums of the parts.
+    /// From the concatenated checksums of the parts.
     Composite,
 }
 
@@ -155,7 +155,7 @@ impl ChecksumType {
     }
 }
 
-/// One value of one algorithm.
+/// A checksum value of one algorithm.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ChecksumValue {
     algorithm: ChecksumAlgorithm,
@@ -163,7 +163,7 @@ pub struct ChecksumValue {
 }
 
 impl ChecksumValue {
-    /// `None` unless `value` has the algorithm's length.
+    /// `None` if `value` does not have the algorithm's length.
     pub fn new(algorithm: ChecksumAlgorithm, value: &[u8]) -> Option<Self> {
         let mut bytes = [0; 64];
         (value.len() == algorithm.length_bytes()).then(|| bytes[..value.len()].copy_from_slice(value))?;
@@ -208,9 +208,9 @@ impl fmt::Debug for ChecksumValue {
 pub struct Checksum {
     /// The value.
     pub value: ChecksumValue,
-    /// What it is the checksum of.
+    /// What it is computed from.
     pub checksum_type: ChecksumType,
-    /// How many parts a composite one covers.
+    /// The number of parts of a composite checksum.
     pub parts: Option<u32>,
 }
 

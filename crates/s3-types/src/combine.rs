@@ -9,7 +9,7 @@
 /// A CRC whose bits are reflected: the lowest bit stands for the highest power.
 #[derive(Clone, Copy)]
 pub(crate) struct Polynomial {
-    /// Without its highest power, reflected.
+    /// The polynomial without its highest power, reflected.
     reflected: u64,
     /// The bit that stands for 1.
     one: u64,
@@ -20,7 +20,7 @@ pub(crate) const CRC32C: Polynomial = Polynomial { reflected: 0x82f6_3b78, one: 
 pub(crate) const CRC64NVME: Polynomial = Polynomial { reflected: 0x9a6c_9329_ac4b_c9b5, one: 1 << 63 };
 
 impl Polynomial {
-    /// See above; `length_bytes` is that of the second piece.
+    /// Combines the CRCs of two pieces, see above; `length_bytes` is the length of the second one.
     pub fn combine(self, first: u64, second: u64, length_bytes: u64) -> u64 {
         self.multiply(self.power(u128::from(length_bytes) * 8), first) ^ second
     }

@@ -20,15 +20,15 @@ impl ETagCondition {
     }
 }
 
-/// The value of `If-Range` (RFC 9110, section 13.1.5): a range counts only if the object is what it
-/// was when the client got the rest of it. Else the answer is the whole object.
+/// The value of `If-Range` (RFC 9110, section 13.1.5): the range is served only if the object has
+/// not changed since the client got the rest of it. Otherwise the answer is the whole object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IfRange {
     /// The object must have this ETag.
     ETag(ETag),
-    /// The object's time must be this, to the second.
+    /// The object must have this time, to the second.
     Unmodified(Timestamp),
-    /// Nothing that an object could meet.
+    /// A value that no object can meet.
     Never,
 }
 
@@ -58,11 +58,11 @@ pub struct Conditions {
     pub if_modified_since: Option<Timestamp>,
     /// Reads only; seconds precision.
     pub if_unmodified_since: Option<Timestamp>,
-    /// Reads only: whether a range that is asked for counts.
+    /// Reads only: whether a requested range is served.
     pub if_range: Option<IfRange>,
 }
 
-/// What a conditional read comes to.
+/// The outcome of a conditional read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadVerdict {
     /// Serve it.
@@ -74,7 +74,7 @@ pub enum ReadVerdict {
 }
 
 impl Conditions {
-    /// True where there is nothing to check.
+    /// True if there are no conditions.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -99,8 +99,8 @@ impl Conditions {
         }
     }
 
-    /// True if a range that a read asks for counts, of an object with this ETag and time. To be
-    /// asked once the other conditions hold.
+    /// True if a requested range is served, for an object with this ETag and time. To be checked
+    /// after the other conditions.
     pub fn range_counts(&self, etag: &ETag, last_modified: Timestamp) -> bool {
         match &self.if_range {
             None => true,
@@ -120,8 +120,8 @@ impl Conditions {
         }
     }
 
-    /// Decides a write over, or the delete of, an object that exists with this ETag. (Where none
-    /// exists, see [`Conditions::need_existing`].)
+    /// Decides a write or delete of an existing object with this ETag. (For a missing object, see
+    /// [`Conditions::need_existing`].)
     pub fn evaluate_replace(&self, etag: &ETag) -> Result<(), Condition> {
         if self.if_match.as_ref().is_some_and(|c| !c.matches(etag)) {
             return Err(Condition::IfMatch);
@@ -138,8 +138,8 @@ impl Conditions {
         self.if_match.as_ref().map(|_| Condition::IfMatch).or(none_match)
     }
 
-    /// True if the request makes sense only for an object that exists (S3 answers `NoSuchKey` where
-    /// it does not).
+    /// True if the request requires an existing object (S3 answers `NoSuchKey` if it does not
+    /// exist).
     pub fn need_existing(&self) -> bool {
         self.if_match.is_some()
     }

@@ -81,7 +81,8 @@ impl Checksummer {
         checksummer.finish()
     }
 
-    /// The CRC of two pieces in a row from the CRC of each; `None` unless both are of the same CRC.
+    /// The CRC of two consecutive pieces from the CRC of each; `None` unless both are of the same
+    /// CRC.
     pub fn combine(
         first: ChecksumValue,
         second: ChecksumValue,
@@ -102,7 +103,7 @@ impl Checksummer {
     }
 }
 
-/// The digests that a write is recorded with.
+/// The digests in the record of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digests {
     /// The ETag.
@@ -111,17 +112,17 @@ pub struct Digests {
     pub checksum: Option<Checksum>,
 }
 
-/// What the ETag of bytes that were written in one piece is made of.
+/// The source of the ETag of bytes that were written in one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ETagSource {
     /// Their MD5, as in S3.
     #[default]
     Md5,
-    /// Their CRC64NVME, for those who need no MD5 ([`ETag::of_crc64nvme`]).
+    /// Their CRC64NVME, for clients that need no MD5 ([`ETag::of_crc64nvme`]).
     Checksum,
 }
 
-/// Computes what is kept of a stream: its ETag, and one checksum.
+/// Computes the digests of a stream that are kept: its ETag, and one checksum.
 pub struct Digester {
     md5: Option<Md5>,
     checksums: Checksums,
@@ -160,15 +161,15 @@ impl Digester {
 pub struct Checksums {
     algorithm: Option<A>,
     etag: ETagSource,
-    /// By the algorithm, unless its value comes from elsewhere.
+    /// The checksum, unless its value comes from the caller.
     checksum: Option<Checksummer>,
-    /// CRC64NVME for the ETag, unless that is the algorithm.
+    /// CRC64NVME for the ETag, unless the checksum is that.
     crc: Option<Checksummer>,
 }
 
 impl Checksums {
-    /// Starts with no bytes. `knows_sha256` says that the caller will know the SHA-256 if that is
-    /// the algorithm.
+    /// Starts with no bytes. `knows_sha256` says that the caller will provide the SHA-256 if that
+    /// is the algorithm.
     pub fn new(algorithm: Option<A>, etag: ETagSource, knows_sha256: bool) -> Self {
         let elsewhere = |a: &A| *a == A::Md5 || (*a == A::Sha256 && knows_sha256);
         let checksum = algorithm.filter(|a| !elsewhere(a)).map(Checksummer::new);
@@ -177,7 +178,7 @@ impl Checksums {
         Self { algorithm, etag, checksum, crc }
     }
 
-    /// Whether [`Checksums::finish`] needs the MD5.
+    /// True if [`Checksums::finish`] needs the MD5.
     pub fn needs_md5(&self) -> bool {
         self.etag == ETagSource::Md5 || self.algorithm == Some(A::Md5)
     }
@@ -189,7 +190,8 @@ impl Checksums {
         }
     }
 
-    /// The digests of all bytes added; `md5` is theirs too, if it is needed, and so is `sha256`.
+    /// The digests of all bytes added. `md5` is that of these bytes, if it is needed; so is
+    /// `sha256`.
     pub fn finish(self, md5: [u8; 16], sha256: Option<[u8; 32]>) -> Digests {
         let computed = self.checksum.map(Checksummer::finish);
         let value = self.algorithm.and_then(|algorithm| match algorithm {

@@ -26,8 +26,8 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 const CRC64NVME_PREFIX: &str = "crc64nvme-";
 
 impl ETag {
-    /// The ETag of bytes with this CRC64NVME: `crc64nvme-` and the value in hex. Clients know by
-    /// the hyphen that it is no MD5.
+    /// The ETag of bytes with this CRC64NVME: `crc64nvme-` and the value in hex. Clients see from
+    /// the hyphen that it is not an MD5.
     pub fn of_crc64nvme(value: &ChecksumValue) -> Self {
         let mut text = String::from(CRC64NVME_PREFIX);
         for byte in value.as_bytes() {
@@ -36,7 +36,7 @@ impl ETag {
         Self::Opaque(text.into())
     }
 
-    /// True if it is made of the bytes alone: the same bytes have the same ETag elsewhere.
+    /// True if it depends only on the bytes: the same bytes have the same ETag elsewhere.
     pub fn is_of_bytes(&self) -> bool {
         match self {
             Self::Md5(_) => true,

@@ -1,9 +1,9 @@
-//! The words of S3 as types, and the one word that the file system has for who asks
+//! The terms of S3 as types, and one of the file system: the requester's account there
 //! ([`UnixAccount`]).
 //!
-//! Everything here is plain data with one constructor per type: what holds a [`BucketName`] or an
-//! [`ObjectKey`] need not check it again. The crate knows neither the wire nor any storage, so that
-//! both sides can share it.
+//! Everything here is plain data with one constructor per type: code that has a [`BucketName`] or
+//! an [`ObjectKey`] need not check it again. The crate depends neither on the wire format nor on a
+//! storage, so that both can use it.
 
 mod account;
 mod action;

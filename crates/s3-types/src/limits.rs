@@ -1,24 +1,24 @@
 //! Limits that S3 itself sets on names and objects.
 
-/// Longest object key, in UTF-8 bytes.
+/// The longest object key, in bytes of UTF-8.
 pub const KEY_BYTES_MAX: usize = 1024;
-/// An upload id.
+/// The longest upload id.
 pub const UPLOAD_ID_BYTES_MAX: usize = 1024;
-/// A version id.
+/// The longest version id.
 pub const VERSION_ID_BYTES_MAX: usize = 1024;
-/// Bucket names are 3 to 63 characters.
+/// The shortest bucket name, in characters.
 pub const BUCKET_NAME_MIN: usize = 3;
-/// See [`BUCKET_NAME_MIN`].
+/// The longest bucket name, in characters.
 pub const BUCKET_NAME_MAX: usize = 63;
-/// Smallest part of a multipart upload, but for the last.
+/// The smallest part of a multipart upload, except for the last.
 pub const PART_BYTES_MIN: u64 = 5 << 20;
-/// Largest part, and the largest object that one PutObject may make.
+/// The largest part, and the largest object of one PutObject.
 pub const PART_BYTES_MAX: u64 = 5 << 30;
 /// Part numbers run from 1 to this.
 pub const PARTS_MAX: u32 = 10_000;
-/// Largest object.
+/// The largest object.
 pub const OBJECT_BYTES_MAX: u64 = 50 << 40;
-/// Names and values of `x-amz-meta-*` together.
+/// The most bytes of names and values of `x-amz-meta-*` together.
 pub const USER_METADATA_BYTES_MAX: usize = 2048;
 
 const _: () = assert!(OBJECT_BYTES_MAX <= PART_BYTES_MAX * PARTS_MAX as u64 * 2);

@@ -1,7 +1,7 @@
-/// What a client may attach to an object and gets back with it.
+/// Metadata that a client sends with an object, and gets back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectMetadata {
-    /// `Content-Type`; S3 answers `binary/octet-stream` where none was given.
+    /// `Content-Type`; S3 answers `binary/octet-stream` if none was given.
     pub content_type: Option<String>,
     /// `Content-Encoding`, without `aws-chunked`.
     pub content_encoding: Option<String>,
@@ -20,7 +20,7 @@ pub struct ObjectMetadata {
 }
 
 impl ObjectMetadata {
-    /// The values of all headers but those of the user, in a fixed order.
+    /// The values of all headers except the user's, in a fixed order.
     pub fn headers(&self) -> [Option<&str>; 7] {
         // In full, so that none is forgotten that is added.
         let Self {

@@ -105,13 +105,13 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// Names one multipart upload. Made by a backend; opaque to clients.
+/// The id of a multipart upload. Made by a backend; opaque to clients.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UploadId(Box<str>);
 
 impl UploadId {
-    /// 1 to 1024 visible ASCII characters. What they mean, and which are none of its own, is for
-    /// the backend to say (`NoSuchUpload`): `..` and `a/b` are ids, too.
+    /// 1 to 1024 visible ASCII characters. The backend decides what they mean, and which ids it
+    /// cannot have made (`NoSuchUpload`): `..` and `a/b` are valid here, too.
     pub fn new(id: &str) -> Result<Self, InvalidName> {
         visible_ascii(id, UPLOAD_ID_BYTES_MAX).map(Self)
     }
@@ -128,7 +128,7 @@ impl fmt::Display for UploadId {
     }
 }
 
-/// Names one version of an object. Made by a storage; opaque to clients, but for `null`: the
+/// The id of a version of an object. Made by a storage; opaque to clients, except `null`: the
 /// version that an object has where versions are not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VersionId(Box<str>);

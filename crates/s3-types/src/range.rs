@@ -1,7 +1,7 @@
 use std::ops::Range;
 
-/// A single byte range as a client asked for it (RFC 9110, section 14.1.2), not yet fitted to an
-/// object.
+/// A single byte range as a client asked for it (RFC 9110, section 14.1.2), before it is applied to
+/// an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteRange {
     /// `bytes=first-last`, both inclusive; `last` may lie beyond the end.
@@ -23,20 +23,20 @@ pub enum ByteRange {
     },
 }
 
-/// What a range comes to for an object.
+/// The result of applying a range to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolved {
     /// These bytes, at least one.
     Bytes(Range<u64>),
-    /// All of an object that has none (200).
+    /// The whole object, which is empty (200).
     Whole,
-    /// Nothing (416).
+    /// No bytes (416).
     Unsatisfiable,
 }
 
 impl ByteRange {
-    /// The bytes meant, of an object of `size_bytes`. Some last bytes of no bytes are all there
-    /// are, as RFC 9110, section 14.1.2, has it; anything else of no bytes is none.
+    /// Applies the range to an object of `size_bytes`. The last bytes of an empty object are the
+    /// whole object, as RFC 9110, section 14.1.2, says; any other range of it is unsatisfiable.
     pub fn resolve(self, size_bytes: u64) -> Resolved {
         let range = match self {
             Self::FromTo { first, last } => first..last.saturating_add(1).min(size_bytes),
