@@ -2,11 +2,11 @@ use std::borrow::Cow;
 
 /// Escapes text for an element.
 ///
-/// Line feeds and tabs stay as they are; a carriage return becomes a reference, since a parser
-/// would turn a bare one into a line feed. What XML 1.0 cannot hold at all, not even as a reference
-/// (other control characters, U+FFFE, U+FFFF), is written as a reference all the same, as S3 does
-/// (`&#x1;`): the document stays in one piece for lenient parsers, and clients that expect such
-/// keys ask for `encoding-type=url`.
+/// Line feeds and tabs are kept; a carriage return becomes a reference, since a parser would turn a
+/// bare one into a line feed. Characters that XML 1.0 cannot have, not even as a reference (other
+/// control characters, U+FFFE, U+FFFF), are still written as references, as S3 does (`&#x1;`):
+/// lenient parsers can read the document, and clients that expect such keys ask for
+/// `encoding-type=url`.
 pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|b| SPECIAL[usize::from(b)]) {
         return Cow::Borrowed(text);
@@ -33,7 +33,7 @@ const SPECIAL: [bool; 256] = {
     special
 };
 
-/// Appends what [`escape`] makes of `text`.
+/// Appends `text`, escaped as by [`escape`].
 pub(crate) fn push_escaped(out: &mut String, text: &str) {
     let bytes = text.as_bytes();
     let mut copied = 0;
@@ -64,8 +64,8 @@ const CONTROLS: [&str; 32] = [
     "&#x16;", "&#x17;", "&#x18;", "&#x19;", "&#x1A;", "&#x1B;", "&#x1C;", "&#x1D;", "&#x1E;", "&#x1F;",
 ];
 
-/// Appends `text` as `encoding-type=url` has it: as a form has it, where a space is `+`. SDKs
-/// decode it so.
+/// Appends `text` encoded for `encoding-type=url`: as in a form, with `+` for a space. SDKs decode
+/// that.
 pub(crate) fn push_url_encoded(out: &mut String, text: &str) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {

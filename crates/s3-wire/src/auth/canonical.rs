@@ -8,15 +8,15 @@ use super::request::SignedRequest;
 use crate::headers::all_values;
 use crate::split::pieces;
 
-/// The parameter that holds the signature, and so is not under it.
+/// The parameter with the signature, which is not signed itself.
 const SIGNATURE: &str = "X-Amz-Signature";
 /// Longer than most queries.
 const QUERY_BYTES_MOST: usize = 512;
 
-/// Writes the canonical request. `path` is the path in the form that the client is thought to have
-/// signed.
+/// Writes the canonical request. `path` is the path in the form in which the client probably signed
+/// it.
 ///
-/// A header that is named but not there counts as empty, as it does on S3.
+/// A header that is named but missing counts as empty, as in S3.
 pub(super) fn canonical_request(
     request: &SignedRequest<'_>,
     path: &str,

@@ -39,7 +39,7 @@ impl ContentSha256 {
         }
     }
 
-    /// The mode where the request has a SigV4 signature to chain chunk signatures to.
+    /// The mode for a request with a SigV4 signature, to which the chunks' signatures are chained.
     pub(super) fn signed(self, signer: ChunkSigner) -> PayloadMode {
         match self {
             Self::StreamingSigned { trailer } => PayloadMode::Streaming { signer: Some(signer), trailer },
@@ -49,7 +49,7 @@ impl ContentSha256 {
         }
     }
 
-    /// The mode where it has none.
+    /// The mode for a request without one.
     pub(super) fn unsigned(self) -> Result<PayloadMode> {
         match self {
             Self::StreamingSigned { .. } => Err(S3Error::with_message(
@@ -63,7 +63,7 @@ impl ContentSha256 {
     }
 }
 
-/// The header's text, if it is there.
+/// The header's text, if there is one.
 pub(super) fn of(headers: &HeaderMap) -> Result<Option<&str>> {
     let Some(value) = first_value(headers, HEADER) else { return Ok(None) };
     match value.to_str() {
@@ -80,7 +80,7 @@ fn invalid(value: &str) -> S3Error {
     S3Error::invalid_argument(HEADER, value, message)
 }
 
-/// How the body of a request without a SigV4 signature is to be verified: not at all, unless it
+/// How the body of a request without a SigV4 signature is verified: not at all, unless the header
 /// says how.
 pub fn anonymous_payload(request: &SignedRequest<'_>) -> Result<PayloadMode> {
     match of(request.headers)? {

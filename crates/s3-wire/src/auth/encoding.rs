@@ -5,10 +5,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 
 /// SigV4's `UriEncode`: everything but the unreserved characters of RFC 3986.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// The same for an object key, whose slashes stay.
+/// [`QUERY`] for an object key, in which slashes are kept.
 const PATH: &AsciiSet = &QUERY.remove(b'/');
 
-/// The bytes that [`QUERY`] leaves alone.
+/// The bytes that [`QUERY`] does not encode.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte: u8 = 0;
@@ -84,8 +84,8 @@ pub(super) fn encode_query(text: &str, out: &mut String) {
     }
 }
 
-/// The path decoded and encoded again, as AWS writes it: clients that encode less or more than that
-/// sign one form and send the other.
+/// The path decoded and encoded again, as AWS does: clients that encode less or more sign one form
+/// and send the other.
 pub(super) fn normalised_path(raw_path: &str) -> String {
     let decoded: Vec<u8> = percent_decode_str(raw_path).collect();
     percent_encode(&decoded, PATH).collect()

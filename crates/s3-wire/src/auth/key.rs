@@ -1,4 +1,4 @@
-//! Credential scopes, the signing keys derived from them, and the cache of those.
+//! Credential scopes, the signing keys derived from them, and a cache of these keys.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -89,12 +89,12 @@ const WAYS: usize = 4;
 const SETS: usize = SIGNING_KEYS_MAX / WAYS;
 const _: () = assert!(SETS * WAYS == SIGNING_KEYS_MAX && SETS.is_power_of_two());
 
-/// Signing keys that verified a request before, by access key, date, region and service.
+/// Signing keys that have verified a request before, by access key, date, region and service.
 ///
-/// At most [`SIGNING_KEYS_MAX`] of them: a table of small sets, each with its own lock, each
-/// dropping what it used least recently. Only keys that made a right signature get in, so that
-/// strangers cannot empty it. An entry counts only for the secret that it was derived from: a
-/// changed secret takes effect at once.
+/// At most [`SIGNING_KEYS_MAX`]: a table of small sets, each with its own lock, which drop the
+/// least recently used key. Only keys that verified a valid signature are added, so that strangers
+/// cannot empty the cache. An entry is valid only for the secret it was derived from: a changed
+/// secret takes effect at once.
 pub struct SigningKeyCache {
     hasher: RandomState,
     sets: Box<[Mutex<Vec<Arc<SigningKey>>>]>,

@@ -1,10 +1,10 @@
-//! Who signed a request, and whether the signature is right: SigV4 and SigV2, in the
-//! `Authorization` header and in the query (presigned).
+//! Finds who signed a request, and verifies the signature: SigV4 and SigV2, in the `Authorization`
+//! header and in the query (presigned).
 //!
-//! [`Authorization::parse`] reads what the client claims and refuses what is malformed, out of its
-//! time or meant for another region; [`verify`] needs the secret key and says how the body is
-//! protected. What the signature covers is in `canonical.rs` and `v2.rs`; [`sign`] makes
-//! signatures, for tests and clients.
+//! [`Authorization::parse`] reads the client's claim and refuses one that is malformed, expired or
+//! meant for another region; [`verify`] needs the secret key and returns how the body is protected.
+//! `canonical.rs` and `v2.rs` have what the signature covers; [`sign`] makes signatures, for tests
+//! and clients.
 
 mod canonical;
 mod chunk;
@@ -41,10 +41,10 @@ use crate::error::{ErrorCode, Result, S3Error};
 use crate::query::Query;
 use refusal::sigv4a_not_implemented;
 
-/// What a request says about who sent it: parsed, not verified.
+/// A request's claim of who sent it: parsed, not verified.
 #[derive(Debug, Clone)]
 pub enum Authorization {
-    /// Nothing.
+    /// No claim.
     Anonymous,
     /// A SigV4 signature.
     SigV4(SigV4Authorization),
@@ -53,8 +53,8 @@ pub enum Authorization {
 }
 
 impl Authorization {
-    /// Reads the `Authorization` header or the parameters of a presigned URL, and checks all that
-    /// needs no secret: form, region, service, time.
+    /// Reads the `Authorization` header or the parameters of a presigned URL, and checks everything
+    /// that needs no secret: form, region, service, time.
     pub fn parse(request: &SignedRequest<'_>, policy: &SigningPolicy, now: Timestamp) -> Result<Self> {
         let header = authorization_of(request.headers);
         let has = |names: &[&str]| request.query.iter().any(|(name, _)| names.contains(&name));
@@ -103,7 +103,7 @@ impl Authorization {
         }
     }
 
-    /// Who claims to have signed; `None` if nobody.
+    /// The access key of the claimed signer; `None` for an anonymous request.
     pub fn access_key(&self) -> Option<&str> {
         match self {
             Self::Anonymous => None,
@@ -112,7 +112,8 @@ impl Authorization {
         }
     }
 
-    /// The token that came with temporary credentials. Under the signature, once that is verified.
+    /// The token that came with temporary credentials. It is signed, so it is valid if the
+    /// signature is.
     pub fn security_token(&self) -> Option<&str> {
         match self {
             Self::Anonymous => None,
@@ -131,9 +132,9 @@ impl Authorization {
     }
 }
 
-/// The headers to verify and perform a request with: those that were sent, and those that are
-/// signed as headers but stand in the query of a presigned URL. To be called first; the rest of
-/// this module is given the result.
+/// The headers with which a request is verified and performed: those that were sent, and signed
+/// headers that a presigned URL has in its query. Has to be called first; the rest of this module
+/// gets the result.
 pub fn effective_headers<'a>(query: &Query<'_>, headers: &'a HeaderMap) -> Result<Cow<'a, HeaderMap>> {
     // An `Authorization` header does not sign the query in this way.
     if query.is_empty() || authorization_of(headers).is_some() {
@@ -143,9 +144,9 @@ pub fn effective_headers<'a>(query: &Query<'_>, headers: &'a HeaderMap) -> Resul
     Ok(of_url(query, headers)?.map_or(Cow::Borrowed(headers), Cow::Owned))
 }
 
-/// Verifies a signature with the secret key that belongs to [`Authorization::access_key`], and says
-/// how the body is to be verified. An anonymous request has no signature to be right
-/// (`AccessDenied`); see [`anonymous_payload`].
+/// Verifies a signature with the secret key of [`Authorization::access_key`], and returns how the
+/// body is to be verified. `AccessDenied` for an anonymous request, which has no signature; see
+/// [`anonymous_payload`].
 pub fn verify(
     authorization: &Authorization,
     request: &SignedRequest<'_>,
@@ -159,12 +160,12 @@ pub fn verify(
     }
 }
 
-/// `InvalidAccessKeyId`, for an access key that nobody has.
+/// `InvalidAccessKeyId`, for an access key that does not exist.
 pub fn invalid_access_key(access_key: &str) -> S3Error {
     S3Error::new(ErrorCode::InvalidAccessKeyId).detail("AWSAccessKeyId", access_key)
 }
 
-/// The `Authorization` header. An empty one is as good as none.
+/// The `Authorization` header. An empty one counts as missing.
 fn authorization_of(headers: &HeaderMap) -> Option<&HeaderValue> {
     headers.get(AUTHORIZATION).filter(|value| !value.as_bytes().trim_ascii().is_empty())
 }

@@ -1,9 +1,9 @@
 use super::chunk::ChunkSigner;
 
-/// How a body is protected, and so framed.
+/// How a body is protected, and therefore framed.
 #[derive(Debug)]
 pub enum PayloadMode {
-    /// Plain, and not under the signature.
+    /// Plain, and not signed.
     Unsigned,
     /// Plain, with this SHA-256.
     Sha256([u8; 32]),

@@ -16,7 +16,7 @@ pub struct SignedRequest<'a> {
     pub headers: &'a HeaderMap,
     /// The host as it was sent, in `Host` or `:authority`.
     pub host: Option<&'a str>,
-    /// The bucket, where it is in the host and not in the path: SigV2 signs it.
+    /// The bucket, if it is in the host and not in the path: SigV2 signs it.
     pub virtual_bucket: Option<&'a str>,
 }
 
@@ -32,23 +32,23 @@ pub enum SigV2 {
     All,
 }
 
-/// What signatures this server accepts.
+/// Which signatures this server accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SigningPolicy {
     /// The region that signatures must name.
     pub region: String,
-    /// Whether SigV2 will do.
+    /// Where SigV2 is accepted.
     pub sigv2: SigV2,
 }
 
 impl SigningPolicy {
-    /// Clients without a region of their own say `auto`.
+    /// True for this server's region, and for `auto`, which clients without a region send.
     pub(super) fn accepts_region(&self, region: &str) -> bool {
         region == self.region || region == "auto"
     }
 }
 
-/// A header's text, unless it is empty.
+/// A header's text, unless it is missing or empty.
 pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     first_value(headers, name)
         .and_then(|value| value.to_str().ok())

@@ -1,4 +1,4 @@
-//! The credential of a SigV4 signature, checked against what this server is.
+//! The credential of a SigV4 signature, compared with this server's region and service.
 
 use super::key::Credential;
 use super::request::SigningPolicy;
@@ -9,7 +9,7 @@ use crate::time::parse_basic_date;
 const SERVICE: &str = "s3";
 const TERMINAL: &str = "aws4_request";
 
-/// Where a credential was found: errors differ in code and beginning.
+/// Where a credential was found, which decides the code and the beginning of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// The `Authorization` header.

@@ -17,20 +17,20 @@ use crate::error::{ErrorCode, Result, S3Error};
 use crate::query::Query;
 use crate::time::{IsoBasic, format_http_date};
 
-/// With what a client signs.
+/// A client's credentials.
 #[derive(Debug, Clone, Copy)]
 pub struct Signer<'a> {
-    /// Who.
+    /// The access key.
     pub access_key: &'a str,
     /// The secret.
     pub secret_key: &'a str,
     /// The token of temporary credentials.
     pub security_token: Option<&'a str>,
-    /// Where.
+    /// The region.
     pub region: &'a str,
 }
 
-/// What a client signs.
+/// The request to sign.
 #[derive(Debug, Clone, Copy)]
 pub struct Unsigned<'a> {
     /// The method.
@@ -39,7 +39,7 @@ pub struct Unsigned<'a> {
     pub raw_path: &'a str,
     /// The percent-encoded query, without the `?`.
     pub raw_query: &'a str,
-    /// The bucket, where it is in the host and not in the path; only SigV2 wants to know.
+    /// The bucket, if it is in the host and not in the path; only SigV2 needs it.
     pub virtual_bucket: Option<&'a str>,
 }
 
@@ -58,9 +58,9 @@ impl Unsigned<'_> {
 
 impl Signer<'_> {
     /// Signs a request with SigV4: adds `Authorization`, `x-amz-date`, `x-amz-content-sha256` and,
-    /// where there is one, the security token to `headers`, which must have a `Host`. All headers
-    /// but those that proxies change are signed. The result signs the chunks of the body, if that
-    /// is to be so.
+    /// if there is one, the security token to `headers`, which must have a `Host`. Signs all
+    /// headers except those that proxies change. The result signs the chunks of the body, if they
+    /// are to be signed.
     pub fn sign_headers(
         &self,
         request: &Unsigned<'_>,
@@ -96,7 +96,7 @@ impl Signer<'_> {
     }
 
     /// Presigns a request with SigV4; returns its query. `headers` must have a `Host`; all of them
-    /// are signed and have to be sent along.
+    /// are signed, and must be sent with the request.
     pub fn presign(
         &self,
         request: &Unsigned<'_>,
@@ -152,7 +152,8 @@ impl Signer<'_> {
     }
 
     /// Presigns a request with SigV2 until a second since 1970; returns its query. The `x-amz-`
-    /// headers, content type and Content-MD5 in `headers` are signed and have to be sent along.
+    /// headers, content type and Content-MD5 in `headers` are signed, and must be sent with the
+    /// request.
     pub fn presign_v2(
         &self,
         request: &Unsigned<'_>,

@@ -1,5 +1,5 @@
-//! Signature Version 2 (S3 user guide, "Signing and authenticating REST requests"): still what
-//! boto3 and the AWS CLI presign with by default at a custom endpoint.
+//! Signature Version 2 (S3 user guide, "Signing and authenticating REST requests"): with it, boto3
+//! and the AWS CLI still presign by default at a custom endpoint.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
@@ -19,7 +19,7 @@ use crate::headers::{all_values, has};
 use crate::query::Query;
 use crate::subresource::Subresource;
 
-/// True for parameters that select a resource or change the response, and so are signed: what
+/// True for parameters that select a resource or change the response, and so are signed: those that
 /// botocore signs, and every subresource, so that none can be added to a signed URL.
 fn is_signed(parameter: &str) -> bool {
     Subresource::named(parameter).is_some()
@@ -35,12 +35,12 @@ fn is_signed(parameter: &str) -> bool {
         )
 }
 
-/// A SigV2 signature as the client sent it: well formed and timely, but not yet verified.
+/// A SigV2 signature as the client sent it: well-formed and within its time, but not yet verified.
 #[derive(Debug, Clone)]
 pub struct SigV2Authorization {
     access_key: Box<str>,
     signature: Box<str>,
-    /// The fourth line of the string to sign: `Expires`, or `Date`, or nothing where there is an
+    /// The fourth line of the string to sign: `Expires`, or `Date`, or empty if there is an
     /// `x-amz-date`.
     date: Box<str>,
     security_token: Option<Box<str>>,
@@ -96,7 +96,7 @@ impl SigV2Authorization {
         })
     }
 
-    /// Who claims to have signed.
+    /// The access key of the claimed signer.
     pub fn access_key(&self) -> &str {
         &self.access_key
     }
@@ -171,15 +171,15 @@ fn amz_names<'a>(request: &'a SignedRequest<'_>) -> Vec<&'a str> {
     names
 }
 
-/// The headers of a request whose URL SigV2 has presigned: those that were sent, and those that the
-/// URL has as parameters. `None` if there are none of the latter.
+/// The headers of a request with a URL presigned by SigV2: those that were sent, and those that the
+/// URL has as parameters. `None` if the URL has none.
 ///
-/// When botocore presigns, it moves the headers that it signed into the query. What is signed and
-/// what is performed must be the same, so both take the headers from here, and a parameter that
-/// might be taken for a header but is not signed as one is refused: an `x-amz-` one in capitals
-/// (`AccessDenied`), or a value with control characters (`InvalidArgument`), with which the string
-/// to sign of one request could be made to read as that of another. A header that was sent goes
-/// before a parameter, which is then without any meaning. (The JavaScript SDK v2 writes
+/// When botocore presigns, it moves the headers that it signed into the query. The request that is
+/// signed and the one that is performed must be the same, so both take the headers from here. A
+/// parameter that could be taken for a header but is not signed as one is refused: an `x-amz-` one
+/// in capitals (`AccessDenied`), or a value with control characters (`InvalidArgument`), with which
+/// the string to sign of one request could be made equal to that of another. A header that was sent
+/// takes precedence over a parameter, which is then ignored. (The JavaScript SDK v2 writes
 /// `Content-Type` in capitals.)
 pub(super) fn headers_of_url(query: &Query<'_>, headers: &HeaderMap) -> Result<Option<HeaderMap>> {
     let mut all = None;
@@ -207,7 +207,7 @@ pub(super) fn headers_of_url(query: &Query<'_>, headers: &HeaderMap) -> Result<O
     Ok(all)
 }
 
-/// SigV2 keeps inner blanks as they are.
+/// Writes values without outer blanks; SigV2 keeps inner blanks.
 fn write_trimmed_values(headers: &HeaderMap, name: &str, out: &mut Vec<u8>) {
     for (index, value) in all_values(headers, name).enumerate() {
         if index > 0 {

@@ -24,10 +24,10 @@ use crate::split::{cut_once, pieces};
 use crate::time::{IsoBasic, parse_iso_basic};
 
 pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
-/// SigV4A's name for itself.
+/// The name of SigV4A.
 pub(super) const ALGORITHM_ECDSA: &str = "AWS4-ECDSA-P256-SHA256";
 
-/// A SigV4 signature as the client sent it: well formed and timely, but not yet verified.
+/// A SigV4 signature as the client sent it: well-formed and within its time, but not yet verified.
 #[derive(Debug, Clone)]
 pub struct SigV4Authorization {
     credential: Credential,
@@ -109,7 +109,7 @@ impl SigV4Authorization {
         })
     }
 
-    /// Who claims to have signed.
+    /// The access key of the claimed signer.
     pub fn access_key(&self) -> &str {
         self.credential.access_key()
     }
@@ -144,16 +144,16 @@ impl SigV4Authorization {
         Ok(mode.signed(ChunkSigner::new(key, self.time, seed)))
     }
 
-    /// True if the header is under the signature.
+    /// True if the header is signed.
     fn signs(&self, name: &str) -> bool {
         pieces(&self.signed_headers, b';').any(|signed| signed.eq_ignore_ascii_case(name))
     }
 
-    /// `host` and all that S3 gives a meaning to must be under the signature, or anyone on the way
-    /// could add it.
+    /// `host` and all headers with a meaning in S3 must be signed, or anyone on the way could add
+    /// them.
     ///
-    /// A list of many more names than there are headers repeats some, and what would be signed
-    /// could be made huge by it.
+    /// A list with many more names than there are headers repeats some, which could make the string
+    /// to sign very long.
     fn check_signed_headers(&self, headers: &HeaderMap) -> Result<()> {
         let names = self.signed_headers.bytes().filter(|byte| *byte == b';').count();
         if names > headers.len() + SIGNED_ABSENT_MAX {
@@ -178,7 +178,8 @@ impl SigV4Authorization {
         Err(error.detail("HeadersNotSigned", missing.join(", ")))
     }
 
-    /// The last line of the canonical request. A header must say it; a presigned URL need not.
+    /// The last line of the canonical request. It must be in a header; a presigned URL need not
+    /// have it.
     fn content_sha256<'a>(&self, request: &'a SignedRequest<'_>) -> Result<&'a str> {
         let header = content_sha256::of(request.headers)?;
         if self.presigned {
@@ -195,7 +196,8 @@ impl SigV4Authorization {
         }
     }
 
-    /// Compares the signature over the path as it was sent and, failing that, over its normal form.
+    /// Compares the signature with that for the path as it was sent and, if it differs, with that
+    /// for the path's normal form.
     fn check_signature(
         &self,
         request: &SignedRequest<'_>,
@@ -233,12 +235,12 @@ impl SigV4Authorization {
     }
 }
 
-/// The headers of a request whose URL SigV4 has presigned: those that were sent, and those that the
-/// URL names as signed and has as parameters. `None` if there are none of the latter.
+/// The headers of a request with a URL presigned by SigV4: those that were sent, and those that the
+/// URL names as signed and has as parameters. `None` if the URL has none.
 ///
-/// The JavaScript SDK v2 writes the `x-amz-*` headers that it signs into the query too, and S3
-/// takes them from there if they were not sent (aws-sdk-js-v3, issue 5414). Both are under the
-/// signature, so that they can't differ. A value with control characters is `InvalidArgument`.
+/// The JavaScript SDK v2 also writes the `x-amz-*` headers that it signs into the query, and S3
+/// takes them from there if they were not sent (aws-sdk-js-v3, issue 5414). Both are signed, so
+/// they can't differ. A value with control characters is `InvalidArgument`.
 pub(super) fn headers_of_url(query: &Query<'_>, headers: &HeaderMap) -> Result<Option<HeaderMap>> {
     let signed_headers = query.get("X-Amz-SignedHeaders").filter(|_| query.has("X-Amz-Signature"));
     let mut all = None;

@@ -1,4 +1,4 @@
-//! When a signature counts.
+//! Checks the time for which a signature is valid.
 
 use http::HeaderMap;
 use http::header::DATE;
@@ -23,7 +23,7 @@ pub(super) fn request_time(headers: &HeaderMap) -> Result<(Timestamp, &str)> {
     })
 }
 
-/// Refuses a time that is too far from ours.
+/// Refuses a time that is too far from the server's.
 pub(super) fn check_skew(time: Timestamp, sent: &str, now: Timestamp) -> Result<()> {
     if time.as_second().abs_diff(now.as_second()) <= CLOCK_SKEW_SECONDS_MAX.unsigned_abs() {
         return Ok(());
@@ -34,8 +34,8 @@ pub(super) fn check_skew(time: Timestamp, sent: &str, now: Timestamp) -> Result<
         .detail("MaxAllowedSkewMilliseconds", (CLOCK_SKEW_SECONDS_MAX * 1000).to_string()))
 }
 
-/// Refuses a presigned URL after its last second. `lifetime_seconds` is what SigV4 says beside the
-/// end.
+/// Refuses a presigned URL after its last second. `lifetime_seconds` is its lifetime, which SigV4
+/// has in addition to the end.
 pub(super) fn check_expiry(end_second: i64, lifetime_seconds: Option<i64>, now: Timestamp) -> Result<()> {
     if now.as_second() <= end_second {
         return Ok(());

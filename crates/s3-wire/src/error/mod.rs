@@ -64,7 +64,7 @@ impl S3Error {
         self
     }
 
-    /// Adds the cause, for the log alone.
+    /// Adds the cause, only for the log.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.inner.source = Some(source.into());
@@ -82,23 +82,24 @@ impl S3Error {
             .detail("ArgumentValue", value)
     }
 
-    /// `InvalidArgument` with the argument's name alone: of some, S3 does not repeat the value.
+    /// `InvalidArgument` with only the argument's name: for some arguments, S3 does not repeat the
+    /// value.
     pub fn argument_named(name: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
         Self::with_message(ErrorCode::InvalidArgument, message).detail("ArgumentName", name)
     }
 
-    /// `NotImplemented` for conditions (`headers`, joined by commas) that S3 does not take in this
-    /// place. `why` is its second sentence.
+    /// `NotImplemented` for conditions (`headers`, joined by commas) that S3 does not accept here.
+    /// `why` is its second sentence.
     pub fn condition_not_implemented(headers: &'static str, why: impl Into<String>) -> Self {
         Self::new(ErrorCode::NotImplemented).detail("Header", headers).detail("additionalMessage", why)
     }
 
-    /// `NotImplemented` for a header that has a meaning which this server lacks.
+    /// `NotImplemented` for a header with a meaning that this server does not implement.
     pub fn header_not_implemented(name: &str) -> Self {
         Self::new(ErrorCode::NotImplemented).detail("Header", name)
     }
 
-    /// `NotImplemented` for a parameter that means nothing to the operation.
+    /// `NotImplemented` for a parameter that has no meaning for the operation.
     pub fn parameter_not_implemented(name: &str) -> Self {
         let message = "A parameter you provided implies functionality that is not implemented.";
         Self::with_message(ErrorCode::NotImplemented, message).detail("Parameter", name)
@@ -115,7 +116,7 @@ impl S3Error {
         }
     }
 
-    /// `MethodNotAllowed` (405), with what S3 calls the resource (`OBJECT`, `BUCKET`, `SERVICE`,
+    /// `MethodNotAllowed` (405), with S3's word for the resource (`OBJECT`, `BUCKET`, `SERVICE`,
     /// ...).
     pub fn method_not_allowed(method: &http::Method, resource_type: &'static str, allow: &str) -> Self {
         let error = Self::new(ErrorCode::MethodNotAllowed)
@@ -132,7 +133,7 @@ impl S3Error {
         self.inner.code
     }
 
-    /// The status that goes with the code.
+    /// The HTTP status of the code.
     pub fn status(&self) -> StatusCode {
         self.inner.code.status()
     }
@@ -147,12 +148,13 @@ impl S3Error {
         &self.inner.details
     }
 
-    /// Headers to send along.
+    /// Headers to send with the error.
     pub fn headers(&self) -> &[(HeaderName, HeaderValue)] {
         &self.inner.headers
     }
 
-    /// The XML document. It has no `Resource`: the API reference shows one, Amazon S3 sends none.
+    /// The XML document, without `Resource`: the API reference shows that element, but Amazon S3
+    /// does not send it.
     pub fn render(&self, request_id: &str, host_id: &str) -> String {
         let mut xml = String::with_capacity(512);
         xml.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error>");

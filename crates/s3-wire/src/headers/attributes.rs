@@ -7,7 +7,7 @@ use crate::limits::LIST_ITEMS_MAX;
 
 const NAME: &str = "x-amz-object-attributes";
 
-/// What GetObjectAttributes asks for.
+/// The arguments of GetObjectAttributes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "a set of five names, each asked for or not")]
 pub struct AttributesRequest {
@@ -21,13 +21,13 @@ pub struct AttributesRequest {
     pub storage_class: bool,
     /// `ObjectSize`
     pub object_size: bool,
-    /// Parts on one page: 0 to 1000.
+    /// The most parts on a page: 0 to 1000.
     pub max_parts: usize,
-    /// Only parts with numbers above this.
+    /// Only parts with larger numbers.
     pub part_number_marker: u32,
 }
 
-/// What S3 says, once it has found the bucket, to whom asks for nothing.
+/// S3's error, after it has found the bucket, for a request without attributes.
 pub fn no_attributes() -> S3Error {
     S3Error::with_message(
         ErrorCode::InvalidRequest,
@@ -37,8 +37,8 @@ pub fn no_attributes() -> S3Error {
 
 impl AttributesRequest {
     /// Reads the headers; `None` if no attribute is asked for. S3 ignores `x-amz-max-parts` and
-    /// `x-amz-part-number-marker` where they are no numbers. Names are between commas; those at the
-    /// end may be missing, but not all else.
+    /// `x-amz-part-number-marker` that are not numbers. Names are separated by commas; trailing
+    /// ones may be empty, others may not.
     pub fn parse(headers: &HeaderMap) -> Result<Option<Self>> {
         let Some(names) = joined(headers, NAME) else { return Ok(None) };
         let asked = names.trim_end_matches(',');

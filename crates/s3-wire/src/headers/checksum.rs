@@ -8,21 +8,21 @@ use crate::error::{ErrorCode, Result, S3Error};
 
 const PREFIX: &str = "x-amz-checksum-";
 
-/// What a request says of the checksum of its body.
+/// What a request says about the checksum of its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ChecksumRequest {
     /// The algorithm of `value` or `trailer`; `None` if the client names neither.
     pub algorithm: Option<ChecksumAlgorithm>,
     /// The value, from `x-amz-checksum-*`.
     pub value: Option<ChecksumValue>,
-    /// The algorithm whose value will come behind the body (`x-amz-trailer`).
+    /// The algorithm whose value follows the body (`x-amz-trailer`).
     pub trailer: Option<ChecksumAlgorithm>,
     /// `Content-MD5`.
     pub content_md5: Option<[u8; 16]>,
 }
 
 impl ChecksumRequest {
-    /// Reads the headers of PutObject, UploadPart, or any request with an XML body but
+    /// Reads the headers of PutObject, UploadPart, or any request with an XML body except
     /// CompleteMultipartUpload.
     pub fn parse(headers: &HeaderMap) -> Result<Self> {
         let content_md5 = content_md5(headers)?;
@@ -47,14 +47,14 @@ impl ChecksumRequest {
         Ok(Self { algorithm, value, trailer, content_md5 })
     }
 
-    /// Reads `Content-MD5` alone. For CompleteMultipartUpload, whose `x-amz-checksum-*` are of the
-    /// object and not of the body; see [`complete_checksum`].
+    /// Reads only `Content-MD5`. For CompleteMultipartUpload, whose `x-amz-checksum-*` are the
+    /// object's, not the body's; see [`complete_checksum`].
     pub fn parse_content_md5(headers: &HeaderMap) -> Result<Self> {
         Ok(Self { content_md5: content_md5(headers)?, ..Self::default() })
     }
 }
 
-/// Algorithm and type that CreateMultipartUpload chooses (`x-amz-checksum-algorithm`,
+/// The algorithm and type that CreateMultipartUpload chooses (`x-amz-checksum-algorithm`,
 /// `x-amz-checksum-type`).
 pub fn upload_checksum(headers: &HeaderMap) -> Result<Option<(ChecksumAlgorithm, ChecksumType)>> {
     let checksum_type = type_header(headers)?;
@@ -76,10 +76,10 @@ pub fn copy_checksum(headers: &HeaderMap) -> Result<Option<ChecksumAlgorithm>> {
     algorithm_header(headers)
 }
 
-/// What CompleteMultipartUpload says of the whole object.
+/// What CompleteMultipartUpload says about the whole object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CompleteChecksum {
-    /// The value, from `x-amz-checksum-*`: composite where it ends in `-N` or the type says so.
+    /// The value, from `x-amz-checksum-*`: composite if it ends in `-N` or the type says so.
     pub checksum: Option<Checksum>,
     /// `x-amz-checksum-type`, which must be that of the upload.
     pub checksum_type: Option<ChecksumType>,
@@ -103,7 +103,7 @@ pub fn complete_checksum(headers: &HeaderMap) -> Result<CompleteChecksum> {
     Ok(CompleteChecksum { checksum, checksum_type, object_size_bytes })
 }
 
-/// True if the checksum is to be shown (`x-amz-checksum-mode: ENABLED`). Any other value is
+/// True if checksums are asked for (`x-amz-checksum-mode: ENABLED`). Any other value is
 /// `InvalidRequest`.
 pub fn checksum_mode_enabled(headers: &HeaderMap) -> Result<bool> {
     const NAME: &str = "x-amz-checksum-mode";
@@ -114,7 +114,7 @@ pub fn checksum_mode_enabled(headers: &HeaderMap) -> Result<bool> {
     }
 }
 
-/// What a body is, which decides how S3 words the error of its `Content-MD5`.
+/// The kind of a body, which decides how S3 words the error for its `Content-MD5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Md5Of {
     /// An object: `ExpectedDigest` is in hexadecimal digits.
@@ -123,7 +123,7 @@ pub enum Md5Of {
     Other,
 }
 
-/// Compares `Content-MD5` with what came: `BadDigest` where they differ.
+/// Compares `Content-MD5` with that of the body: `BadDigest` if they differ.
 pub fn verify_content_md5(expected: [u8; 16], calculated: [u8; 16], of: Md5Of) -> Result<()> {
     if expected == calculated {
         return Ok(());
@@ -137,8 +137,8 @@ pub fn verify_content_md5(expected: [u8; 16], calculated: [u8; 16], of: Md5Of) -
         .detail("ExpectedDigest", told))
 }
 
-/// Compares the value of an `x-amz-checksum-*` header or trailer with what came: `BadDigest` where
-/// they differ.
+/// Compares the value of an `x-amz-checksum-*` header or trailer with that of the body: `BadDigest`
+/// if they differ.
 pub fn verify_checksum(expected: &ChecksumValue, calculated: &ChecksumValue) -> Result<()> {
     if expected == calculated {
         return Ok(());
@@ -156,8 +156,8 @@ fn invalid_value(header: &str) -> S3Error {
     S3Error::with_message(ErrorCode::InvalidRequest, format!("Value for {header} header is invalid."))
 }
 
-/// The one `x-amz-checksum-<algorithm>` header, with its value. An algorithm that is not known may
-/// not be ignored: the client relies on the check.
+/// The only `x-amz-checksum-<algorithm>` header, with its value. An unknown algorithm must not be
+/// ignored: the client relies on the check.
 fn value_header(headers: &HeaderMap) -> Result<Option<(ChecksumAlgorithm, &str)>> {
     let mut found = None;
     for (name, value) in headers {
@@ -182,7 +182,7 @@ fn parse_value(algorithm: ChecksumAlgorithm, text: &str) -> Result<ChecksumValue
     ChecksumValue::from_base64(algorithm, text).ok_or_else(|| invalid_value(algorithm.header()))
 }
 
-/// `value` or `value-N`: a count of parts makes it composite.
+/// Reads `value` or `value-N`; with a number of parts it is composite.
 fn parse_whole(algorithm: ChecksumAlgorithm, text: &str, named: Option<ChecksumType>) -> Result<Checksum> {
     let (text, parts) = match text.trim().rsplit_once('-') {
         None => (text, None),
@@ -245,8 +245,8 @@ fn type_header(headers: &HeaderMap) -> Result<Option<ChecksumType>> {
     ChecksumType::from_name(&name).map(Some).ok_or_else(|| invalid_value("x-amz-checksum-type"))
 }
 
-/// Only a CRC of a whole object follows from those of its parts; S3 has CRC64NVME in that form
-/// alone.
+/// Refuses combinations that S3 does not have. Only a CRC of a whole object can be computed from
+/// those of its parts; CRC64NVME exists only in that form.
 fn check_combination(algorithm: ChecksumAlgorithm, checksum_type: ChecksumType) -> Result<()> {
     let possible = match checksum_type {
         ChecksumType::FullObject => algorithm.is_crc(),

@@ -11,10 +11,11 @@ pub fn read_conditions(headers: &HeaderMap, now: Timestamp) -> Conditions {
     Conditions { if_range: if_range(headers), ..conditions_named(&OF_READS, headers, now) }
 }
 
-/// `x-amz-copy-source-if-*`: the first four for the source of CopyObject and UploadPartCopy.
+/// `x-amz-copy-source-if-*`: the first four of these for the source of CopyObject and
+/// UploadPartCopy.
 ///
-/// What is no date or names no ETag is refused (`InvalidArgument`), though S3 ignores it: the copy
-/// would be made whether the condition holds or not.
+/// A value that is not a date, or names no ETag, is refused (`InvalidArgument`), although S3
+/// ignores it: otherwise the copy would be made whether the condition holds or not.
 pub fn copy_source_conditions(headers: &HeaderMap, now: Timestamp) -> Result<Conditions> {
     let names = &OF_COPY_SOURCES;
     for name in [names.modified_since, names.unmodified_since] {
@@ -27,7 +28,7 @@ pub fn copy_source_conditions(headers: &HeaderMap, now: Timestamp) -> Result<Con
     }
 }
 
-/// The names of the conditions on what is read.
+/// The names of the conditions on an object that is read.
 struct Names {
     matches: &'static str,
     none_match: &'static str,
@@ -64,8 +65,8 @@ fn conditions_named(names: &Names, headers: &HeaderMap, now: Timestamp) -> Condi
 /// `If-Match` and `If-None-Match` of PutObject, CompleteMultipartUpload and the target of
 /// CopyObject.
 ///
-/// S3 knows `If-None-Match` with `*` alone, `If-Match` with anything else, and not both headers at
-/// once; the conditions by date are of reads only. All else gives `NotImplemented`.
+/// S3 accepts `If-None-Match` only with `*`, `If-Match` only with other values, and not both
+/// headers at once; conditions by date are only for reads. Everything else is `NotImplemented`.
 pub fn write_conditions(headers: &HeaderMap) -> Result<Conditions> {
     refuse(headers, &["If-Modified-Since", "If-Unmodified-Since"])?;
     let conditions = Conditions {
@@ -90,8 +91,8 @@ fn value_not_implemented(header: &'static str) -> S3Error {
 }
 
 /// When the upload that AbortMultipartUpload ends must have been created
-/// (`x-amz-if-match-initiated-time`), to the second. What is no time is refused: to ignore it would
-/// end an upload that is to be kept.
+/// (`x-amz-if-match-initiated-time`), to the second. A value that is not a time is refused:
+/// ignoring it could end an upload that should be kept.
 pub fn if_match_initiated_time(headers: &HeaderMap) -> Result<Option<Timestamp>> {
     understood(headers, "x-amz-if-match-initiated-time", parse_time)
 }
@@ -109,9 +110,9 @@ fn not_understood(name: &'static str, value: &str) -> S3Error {
     S3Error::invalid_argument(name, value, format!("Value for {name} header is invalid."))
 }
 
-/// `If-Match` of DeleteObject. Other conditions are `NotImplemented`: to ignore one would delete
-/// what the client wants kept. Those that S3 has in directory buckets alone (`x-amz-if-match-size`,
-/// ...) are no header that is honoured ([`crate::honoured`]).
+/// `If-Match` of DeleteObject. Other conditions are `NotImplemented`: ignoring one could delete an
+/// object that should be kept. Those that S3 has only for directory buckets (`x-amz-if-match-size`,
+/// ...) are refused as headers that are not honoured ([`crate::honoured`]).
 pub fn delete_conditions(headers: &HeaderMap) -> Result<Conditions> {
     refuse(headers, &["If-None-Match", "If-Modified-Since", "If-Unmodified-Since"])?;
     Ok(Conditions { if_match: strict_etags(headers, "if-match"), ..Conditions::default() })
@@ -132,8 +133,8 @@ fn date(headers: &HeaderMap, name: &str) -> Option<Timestamp> {
     parse_http_date(ascii(headers, name)?)
 }
 
-/// What is neither a date nor a strong ETag matches nothing: all of the object is right for whoever
-/// sends it.
+/// `If-Range`. A value that is neither a date nor a strong ETag matches nothing: then the whole
+/// object is a correct answer.
 fn if_range(headers: &HeaderMap) -> Option<IfRange> {
     let text = lossless(headers, "if-range")?;
     Some(match parse_http_date(&text) {

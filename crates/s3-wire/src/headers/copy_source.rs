@@ -15,7 +15,7 @@ pub struct CopySourceRef {
     pub bucket: BucketName,
     /// Its key.
     pub key: ObjectKey,
-    /// Which version (`?versionId=`).
+    /// The version (`?versionId=`).
     pub version_id: Option<String>,
 }
 
@@ -49,7 +49,7 @@ pub fn copy_source(headers: &HeaderMap) -> Result<CopySourceRef> {
     Ok(CopySourceRef { bucket, key: checked_key(key)?, version_id })
 }
 
-/// `None` for a `%` that is not followed by two hex digits, and for what is not UTF-8.
+/// Decodes; `None` if a `%` is not followed by two hex digits, or the result is not UTF-8.
 fn decode(text: &str) -> Option<String> {
     let mut escapes = text.split('%');
     escapes.next();

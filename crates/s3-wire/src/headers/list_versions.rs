@@ -5,26 +5,26 @@ use crate::query::Query;
 
 const VERSION_MARKER: &str = "version-id-marker";
 
-/// What ListObjectVersions asks for.
+/// The arguments of ListObjectVersions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListVersions<'q> {
-    /// Only keys that start so; may be empty.
+    /// Only keys that start with this; may be empty.
     pub prefix: &'q str,
     /// As sent; an empty one is echoed, and groups nothing.
     pub delimiter: Option<&'q str>,
-    /// Only keys after this one, or equal to it where there is a `version_id_marker`; may be empty.
+    /// Only keys after this one, or also this one if there is a `version_id_marker`; may be empty.
     pub key_marker: &'q str,
     /// Only versions of the `key_marker` after this one.
     pub version_id_marker: Option<&'q str>,
-    /// As sent; [`super::page_items`] says what a page has.
+    /// As sent; [`super::page_items`] is the size of the page.
     pub max_keys: u32,
-    /// As sent: `url` in some case.
+    /// As sent: `url` in any case.
     pub encoding_type: Option<&'q str>,
 }
 
 impl<'q> ListVersions<'q> {
-    /// What S3 refuses before it looks for the bucket: a `max-keys` that is no number, then a
-    /// version without a key, then an empty version.
+    /// Refuses what S3 refuses before it looks for the bucket: a `max-keys` that is not a number,
+    /// then a version without a key, then an empty version.
     pub fn check(query: &Query<'_>) -> Result<()> {
         check_max_keys(query)?;
         let message = match query.get(VERSION_MARKER) {
@@ -38,8 +38,8 @@ impl<'q> ListVersions<'q> {
         Err(S3Error::invalid_argument(VERSION_MARKER, marker, message))
     }
 
-    /// Reads the query. What it refuses, S3 refuses once it has found the bucket. As there are no
-    /// versions yet, `null` is the only id there is.
+    /// Reads the query. S3 has found the bucket before it refuses what this refuses. There are no
+    /// versions yet, so `null` is the only id.
     pub fn parse(query: &'q Query<'_>) -> Result<Self> {
         let version_id_marker = query.get(VERSION_MARKER);
         if let Some(strange) = version_id_marker.filter(|id| *id != "null") {
@@ -56,12 +56,12 @@ impl<'q> ListVersions<'q> {
         })
     }
 
-    /// What groups keys; never empty.
+    /// The delimiter that groups keys; never empty.
     pub fn grouping(&self) -> Option<&'q str> {
         self.delimiter.filter(|delimiter| !delimiter.is_empty())
     }
 
-    /// True if nothing can follow: S3 answers an empty key with a version so.
+    /// True if nothing can follow: so S3 answers an empty key with a version.
     pub fn is_past_the_end(&self) -> bool {
         self.key_marker.is_empty() && self.version_id_marker.is_some()
     }

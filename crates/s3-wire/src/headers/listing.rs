@@ -11,7 +11,7 @@ use crate::regions::is_region;
 const MAX_KEYS: &str = "max-keys";
 const TOKEN: &str = "continuation-token";
 
-/// What ListObjects asks for.
+/// The arguments of ListObjects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListObjects<'q> {
     /// Only keys that start so; may be empty.
@@ -27,8 +27,8 @@ pub struct ListObjects<'q> {
 }
 
 impl<'q> ListObjects<'q> {
-    /// What S3 refuses before it looks for the bucket: a `max-keys` that is no number, then
-    /// arguments of the other form.
+    /// Refuses what S3 refuses before it looks for the bucket: a `max-keys` that is not a number,
+    /// then arguments of ListObjectsV2.
     pub fn check(query: &Query<'_>) -> Result<()> {
         const OTHERS: [(&str, &str); 2] = [
             (TOKEN, "continuation-token only supported in REST.GET.BUCKET with list-type=2"),
@@ -56,7 +56,7 @@ impl<'q> ListObjects<'q> {
     }
 }
 
-/// What ListObjectsV2 asks for.
+/// The arguments of ListObjectsV2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListObjectsV2<'q> {
     /// Only keys that start so; may be empty.
@@ -65,22 +65,22 @@ pub struct ListObjectsV2<'q> {
     pub delimiter: Option<&'q str>,
     /// As sent, to be echoed.
     pub continuation_token: Option<&'q str>,
-    /// What the token means.
+    /// The position that the token means.
     pub continuation: Option<ListStart>,
-    /// Only keys after this one; may be empty. `None` where there is a token, beside which it has
-    /// no meaning.
+    /// Only keys after this one; may be empty. `None` if there is a token, with which it has no
+    /// meaning.
     pub start_after: Option<&'q str>,
     /// As sent; [`page_items`] says what a page has.
     pub max_keys: u32,
     /// As sent: `url` in some case.
     pub encoding_type: Option<&'q str>,
-    /// Whether to show owners.
+    /// True if owners are shown.
     pub fetch_owner: bool,
 }
 
 impl<'q> ListObjectsV2<'q> {
-    /// What S3 refuses before it looks for the bucket: a `max-keys` that is no number, then an
-    /// argument of the other form.
+    /// Refuses what S3 refuses before it looks for the bucket: a `max-keys` that is not a number,
+    /// then an argument of ListObjects.
     pub fn check(query: &Query<'_>) -> Result<()> {
         check_max_keys(query)?;
         refuse(query, "marker", "Marker unsupported with REST.GET.BUCKET in list-type=2")
@@ -110,7 +110,7 @@ impl<'q> ListObjectsV2<'q> {
     }
 }
 
-/// What ListMultipartUploads asks for.
+/// The arguments of ListMultipartUploads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListUploads<'q> {
     /// Only keys that start so; may be empty.
@@ -119,7 +119,7 @@ pub struct ListUploads<'q> {
     pub delimiter: Option<&'q str>,
     /// Only keys after this one, or equal to it where there is an `upload_id_marker`; may be empty.
     pub key_marker: &'q str,
-    /// Only uploads of the `key_marker` after this one; may be empty, and is where that is.
+    /// Only uploads of the `key_marker` after this one; may be empty, and is if that is.
     pub upload_id_marker: &'q str,
     /// 0 to 1000.
     pub max_uploads: usize,
@@ -150,10 +150,10 @@ impl<'q> ListUploads<'q> {
     }
 }
 
-/// What ListParts asks for.
+/// The arguments of ListParts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListParts {
-    /// Only numbers above this.
+    /// Only parts with larger numbers.
     pub part_number_marker: u32,
     /// 0 to 1000.
     pub max_parts: usize,
@@ -167,22 +167,22 @@ impl ListParts {
     }
 }
 
-/// What ListBuckets asks for.
+/// The arguments of ListBuckets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListBuckets<'q> {
-    /// Only names that start so; may be empty.
+    /// Only names that start with this; may be empty.
     pub prefix: Option<&'q str>,
     /// Only names after this one, from the token.
     pub after: Option<BucketName>,
     /// 1 to 10,000.
     pub max_buckets: usize,
-    /// True if the request is a paged one, to which S3 answers with regions and prefix too.
+    /// True if the request is paged, in which case S3 also answers with regions and the prefix.
     pub is_paged: bool,
 }
 
 impl<'q> ListBuckets<'q> {
-    /// Reads the query. All buckets are in `region`: to ask for those of another is
-    /// `InvalidArgument`. An empty token is none.
+    /// Reads the query. All buckets are in `region`: asking for those of another one is
+    /// `InvalidArgument`. An empty token counts as missing.
     pub fn parse(query: &'q Query<'_>, region: &str) -> Result<Self> {
         const NAMES: [&str; 4] = ["prefix", TOKEN, "max-buckets", "bucket-region"];
         let max_buckets = max_buckets(query)?;
@@ -203,14 +203,14 @@ impl<'q> ListBuckets<'q> {
         .ok_or_else(ListStart::refusal)
     }
 
-    /// The token with which the next page begins after this bucket.
+    /// The token for the page after this bucket.
     pub fn token(last: &BucketName) -> String {
         ListStart::AfterKey(last.as_str().to_owned()).to_token()
     }
 }
 
-/// Checks `x-amz-optional-object-attributes`: `RestoreStatus` is all there is, and no object of
-/// ours has one.
+/// Checks `x-amz-optional-object-attributes`: only `RestoreStatus` exists, and no object here has
+/// one.
 pub fn check_optional_attributes(headers: &HeaderMap) -> Result<()> {
     const NAME: &str = "x-amz-optional-object-attributes";
     let Some(names) = joined(headers, NAME) else { return Ok(()) };
@@ -221,7 +221,7 @@ pub fn check_optional_attributes(headers: &HeaderMap) -> Result<()> {
     }
 }
 
-/// `encoding-type` as sent, if it is one.
+/// `encoding-type` as sent; an error if it is unknown.
 pub(super) fn encoding_type<'q>(query: &'q Query<'_>) -> Result<Option<&'q str>> {
     match query.get("encoding-type") {
         Some(text) if !text.eq_ignore_ascii_case("url") => Err(S3Error::invalid_argument(
@@ -233,7 +233,7 @@ pub(super) fn encoding_type<'q>(query: &'q Query<'_>) -> Result<Option<&'q str>>
     }
 }
 
-/// How many keys and common prefixes the page has at most for which so many were asked for.
+/// The most keys and common prefixes on a page for which `max_keys` were asked for.
 pub fn page_items(max_keys: u32) -> usize {
     usize::try_from(max_keys).unwrap_or(usize::MAX).min(LIST_ITEMS_MAX)
 }
@@ -241,17 +241,17 @@ pub fn page_items(max_keys: u32) -> usize {
 const DEFAULT_ITEMS: u32 = 1000;
 const _: () = assert!(DEFAULT_ITEMS as usize == LIST_ITEMS_MAX);
 
-/// Refuses a `max-keys` that is no number.
+/// Refuses a `max-keys` that is not a number.
 pub(super) fn check_max_keys(query: &Query<'_>) -> Result<()> {
     check_integer(query, MAX_KEYS)
 }
 
-/// S3 calls it `max-keys` where it is no number and `maxKeys` where it is negative.
+/// S3's error names it `max-keys` if it is not a number, and `maxKeys` if it is negative.
 fn max_keys(query: &Query<'_>) -> Result<u32> {
     Ok(integer(query, MAX_KEYS, "maxKeys")?.unwrap_or(DEFAULT_ITEMS))
 }
 
-/// `max-keys` of ListObjectVersions, which has a sentence of its own.
+/// `max-keys` of ListObjectVersions, for which S3 has another sentence.
 pub(super) fn max_versions(query: &Query<'_>) -> Result<u32> {
     let Some(text) = query.get_non_empty(MAX_KEYS) else { return Ok(DEFAULT_ITEMS) };
     u32::try_from(java_int(MAX_KEYS, text)?)
@@ -262,7 +262,7 @@ fn limit(query: &Query<'_>, name: &'static str) -> Result<usize> {
     Ok(integer(query, name, name)?.map_or(LIST_ITEMS_MAX, page_items))
 }
 
-/// A number that Java would call an `int`; missing or empty is `None`.
+/// A number that fits a Java `int`; `None` if missing or empty.
 fn integer(query: &Query<'_>, name: &'static str, name_of_negative: &'static str) -> Result<Option<u32>> {
     let Some(text) = query.get_non_empty(name) else { return Ok(None) };
     let number = java_int(name, text)?;
@@ -272,8 +272,8 @@ fn integer(query: &Query<'_>, name: &'static str, name_of_negative: &'static str
     })
 }
 
-/// Refuses a parameter that is no integer. S3 does so before it looks at the signature; the range
-/// comes later.
+/// Refuses a parameter that is not an integer. S3 does so before it checks the signature; the range
+/// is checked later.
 pub(crate) fn check_integer(query: &Query<'_>, name: &'static str) -> Result<()> {
     query.get_non_empty(name).map_or(Ok(()), |text| java_int(name, text).map(drop))
 }
