@@ -9,7 +9,7 @@ const DIGITS: usize = 12;
 const ID_FIRST: u64 = 100_000_000_000;
 const IDS_MADE: u64 = 900_000_000_000;
 
-/// A text is no account id.
+/// The error for a text that is not an account id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidAccountId;
 
@@ -21,13 +21,13 @@ impl fmt::Display for InvalidAccountId {
 
 impl std::error::Error for InvalidAccountId {}
 
-/// The id of an account: 12 decimal digits, as AWS's. What clients expect in
+/// The id of an account: 12 decimal digits, as AWS's. Clients send the one they expect in
 /// `x-amz-expected-bucket-owner`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountId(Box<str>);
 
 impl AccountId {
-    /// Checks length and digits. Zeros may lead.
+    /// Checks length and digits. Leading zeros are allowed.
     pub fn new(text: &str) -> Result<Self, InvalidAccountId> {
         if text.len() == DIGITS && text.bytes().all(|b| b.is_ascii_digit()) {
             Ok(Self(text.into()))
@@ -36,7 +36,7 @@ impl AccountId {
         }
     }
 
-    /// An id without a leading zero, which spreadsheets would lose, made of random bits.
+    /// An id made from random bits, without a leading zero, which spreadsheets would drop.
     pub fn from_random(bits: u64) -> Self {
         Self((ID_FIRST + bits % IDS_MADE).to_string().into())
     }
@@ -53,7 +53,7 @@ impl fmt::Display for AccountId {
     }
 }
 
-/// Whom buckets and objects belong to.
+/// The account that owns buckets and objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     id: AccountId,
@@ -61,8 +61,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account with this id. Its canonical id follows from it, so that only one of them has to
-    /// be kept and all gateways know both (docs/decisions/0016-the-trees-account.md).
+    /// The account with this id. Its canonical id is derived from the id, so that only one of them
+    /// has to be kept and all gateways know both (docs/decisions/0016-the-trees-account.md).
     pub fn new(id: AccountId) -> Self {
         let hash = digest(&SHA256, format!("slipway canonical user id {id}").as_bytes());
         let canonical_id = hash.as_ref().iter().fold(String::new(), |mut hex, byte| {

@@ -10,7 +10,7 @@ use crate::credential::Identity;
 pub enum Requester {
     /// No credentials were sent.
     Anonymous,
-    /// Somebody we know.
+    /// A known identity.
     Identity(Arc<Identity>),
 }
 
@@ -20,7 +20,7 @@ impl Requester {
         matches!(self, Self::Anonymous)
     }
 
-    /// What storages may know of them; `None` for strangers.
+    /// What storages may know about the requester; `None` for an anonymous one.
     pub fn facts(&self) -> Option<&Arc<RequesterFacts>> {
         match self {
             Self::Anonymous => None,
@@ -29,23 +29,23 @@ impl Requester {
     }
 }
 
-/// What a decision may depend on beside the action: the keys of policy conditions.
+/// The facts that a decision may depend on besides the action: the keys of policy conditions.
 #[derive(Clone)]
 pub struct RequestFacts<'a> {
     /// Who asks.
     pub requester: &'a Requester,
-    /// From where (`aws:SourceIp`); unknown on a unix socket.
+    /// The client's address (`aws:SourceIp`); unknown on a unix socket.
     pub source_ip: Option<IpAddr>,
-    /// Over TLS (`aws:SecureTransport`).
+    /// True for a request over TLS (`aws:SecureTransport`).
     pub secure_transport: bool,
-    /// When, in seconds since 1970 (`aws:CurrentTime`).
+    /// The time, in seconds since 1970 (`aws:CurrentTime`).
     pub time_second: i64,
-    /// What else the request says, by lower-case header or parameter name (`s3:prefix`,
+    /// Other values of the request, by lower-case name of a header or parameter (`s3:prefix`,
     /// `s3:x-amz-acl`, ...).
     pub values: &'a (dyn Fn(&str) -> Option<String> + Send + Sync),
 }
 
-/// An action on a resource, to be allowed before an operation is performed.
+/// An action on a resource, which must be allowed before an operation is performed.
 #[derive(Debug, Clone, Copy)]
 pub struct Permission<'a> {
     /// The action.
@@ -56,7 +56,7 @@ pub struct Permission<'a> {
     pub key: Option<&'a ObjectKey>,
 }
 
-/// May it?
+/// Whether a permission is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// Yes.
@@ -70,8 +70,8 @@ pub enum Decision {
 pub struct Authorizer;
 
 impl Authorizer {
-    /// Decides whether the requester has a permission. Without policies and ACLs, root may and
-    /// others may not. (It is asynchronous because a bucket's policy has to be read.)
+    /// Decides whether the requester has a permission. Without policies and ACLs, root has all and
+    /// others have none. (It is asynchronous because a bucket's policy has to be read.)
     #[allow(clippy::unused_async, reason = "see above: the callers must be able to wait")]
     pub async fn decide(&self, facts: &RequestFacts<'_>, _permission: &Permission<'_>) -> Decision {
         match facts.requester {

@@ -6,12 +6,12 @@ use zeroize::Zeroizing;
 
 use crate::account::Account;
 
-/// Shortest and longest access key id; AWS's are 16 to 128 characters, other servers allow 3.
+/// The shortest and longest access key id; AWS's have 16 to 128 characters, other servers allow 3.
 const ACCESS_KEY_LENGTHS: std::ops::RangeInclusive<usize> = 3..=128;
-/// Shortest and longest secret key.
+/// The shortest and longest secret key.
 const SECRET_KEY_LENGTHS: std::ops::RangeInclusive<usize> = 8..=128;
 
-/// Why a text is no access key id or secret key.
+/// Why a text is not an access key id or a secret key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvalidCredential {
     /// Not 3 to 128 letters, digits or `-._@+`.
@@ -93,19 +93,19 @@ pub struct Credential {
     pub secret_key: SecretKey,
 }
 
-/// Somebody who may sign requests.
+/// An identity that may sign requests.
 #[derive(Debug)]
 pub struct Identity {
-    /// What storages may know. Answers show the name beside the account's id where they tell who
-    /// began something; never an access key, which is half of a credential and may be changed.
+    /// What storages may know about it. Answers show the name, beside the account's id, as the
+    /// initiator; never an access key, which is half of a credential and may be changed.
     pub facts: Arc<RequesterFacts>,
-    /// Whether everything is allowed.
+    /// True if everything is allowed.
     pub is_root: bool,
-    /// What the identity signs with.
+    /// The credential that the identity signs with.
     pub credential: Credential,
 }
 
-/// Whose signatures are accepted, and the account that they all belong to.
+/// The identities whose signatures are accepted, and the account that they belong to.
 #[derive(Debug)]
 pub struct Identities {
     account: Account,
@@ -113,7 +113,7 @@ pub struct Identities {
 }
 
 impl Identities {
-    /// Only root, with its account in the file system.
+    /// Only root, with its account on the file system.
     pub fn root_only(account: Account, credential: Credential, unix_account: Option<UnixAccount>) -> Self {
         let canonical_id = account.canonical_id().into();
         let facts = Arc::new(RequesterFacts { canonical_id, name: "root".into(), unix_account });
@@ -125,12 +125,12 @@ impl Identities {
         (self.root.credential.access_key.as_str() == access_key).then_some(&self.root)
     }
 
-    /// Whom buckets and objects belong to.
+    /// The account that owns buckets and objects.
     pub const fn account(&self) -> &Account {
         &self.account
     }
 
-    /// Who began what an answer tells of: until there are others, root.
+    /// The initiator that answers show: root, until there are other identities.
     pub fn initiator(&self) -> &Identity {
         &self.root
     }
