@@ -1,4 +1,4 @@
-//! System calls that rustix lacks, behind safe functions. The only unsafe code of the storage.
+//! System calls that rustix lacks, as safe functions. This is the only unsafe code of the storage.
 
 use std::io;
 use std::ops::Range;
@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Writes a file's dirty pages to its device and waits for that (`sync_file_range`, all three of
 /// its flags).
 ///
-/// Neither metadata nor what the device itself caches is flushed: after a power cut the bytes are
-/// only there if a flush of the file system's journal came later.
+/// Flushes neither metadata nor the device's cache: after a power cut the bytes are there only if a
+/// flush of the file system's journal came later.
 pub fn write_out(file: impl AsFd) -> io::Result<()> {
     let flags =
         libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
@@ -22,8 +22,8 @@ pub fn write_out(file: impl AsFd) -> io::Result<()> {
     }
 }
 
-/// Has a write beyond the process's limit for the size of files (RLIMIT_FSIZE) fail with EFBIG, for
-/// good, instead of ending the process (SIGXFSZ).
+/// From now on, a write beyond the process's limit for file sizes (RLIMIT_FSIZE) fails with EFBIG
+/// instead of ending the process (SIGXFSZ).
 pub fn ignore_file_size_signal() {
     // SAFETY: SIG_IGN is no handler that could run.
     unsafe {
@@ -31,11 +31,10 @@ pub fn ignore_file_size_signal() {
     }
 }
 
-/// Takes over so many descriptors that the process was started with, from 3 on, as a service
-/// manager hands them over (sd_listen_fds(3)); only the first call gets any.
+/// Takes the descriptors, `count` of them from 3 on, that a service manager handed over to the
+/// process (sd_listen_fds(3)). Only the first call gets any.
 ///
-/// To be called before the process opens anything that it keeps, which might be given such a
-/// number.
+/// Has to be called before the process opens files that it keeps, which might get such a number.
 pub fn take_inherited(count: usize) -> io::Result<Vec<OwnedFd>> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     const FIRST: libc::c_int = 3;
@@ -54,14 +53,14 @@ pub fn take_inherited(count: usize) -> io::Result<Vec<OwnedFd>> {
     descriptors.collect()
 }
 
-/// True if someone has a file open for writing, or has it mapped so. `None` where that can't be
-/// known: of files of others without CAP_LEASE, and where there are no leases, as on most network
-/// file systems.
+/// True if another process has a file open for writing, or mapped for writing. `None` if that can't
+/// be known: for files of other users without CAP_LEASE, and on file systems without leases, as
+/// most network file systems are.
 ///
-/// `file` has to be open for reading only. It takes a read lease (`F_SETLEASE`), which the kernel
-/// grants if there is no writer, and gives it back at once. Who opens the file in that moment
-/// breaks the lease, of which the kernel tells by SIGIO: from the first use on, this process
-/// ignores that.
+/// `file` must be open for reading only. This takes a read lease (`F_SETLEASE`), which the kernel
+/// grants if there is no writer, and gives it back at once. A process that opens the file in that
+/// moment breaks the lease, which the kernel signals by SIGIO: from the first use on, this process
+/// ignores that signal.
 pub fn has_writer(file: impl AsFd) -> Option<bool> {
     static IGNORE_SIGIO: Once = Once::new();
     // SAFETY: SIG_IGN is no handler that could run.
@@ -81,9 +80,9 @@ pub fn has_writer(file: impl AsFd) -> Option<bool> {
     }
 }
 
-/// True if the page cache has all of a part of a file, or has asked the device for it already
-/// (`cachestat`, Linux 6.5). An error where the kernel does not tell, or not those who may not
-/// write to the file.
+/// True if a whole part of a file is in the page cache, or is being read into it (`cachestat`,
+/// Linux 6.5). An error if the kernel does not report that, or not to those who may not write to
+/// the file.
 pub fn is_cached(file: impl AsFd, part: &Range<u64>) -> io::Result<bool> {
     // From linux/mman.h, as are the arrays that stand for its structures.
     const CACHESTAT: libc::c_long = 451;
@@ -101,18 +100,19 @@ pub fn is_cached(file: impl AsFd, part: &Range<u64>) -> io::Result<bool> {
     Ok(range[1] == 0 || counts[0] >= pages)
 }
 
-/// What an ext4 file system was made with, as far as it matters to large directories.
+/// The features of an ext4 file system that matter to large directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ext4Features {
-    /// Directories have an index of hashes (`dir_index`).
+    /// Directories have a hash index (`dir_index`).
     pub index: bool,
-    /// That may have three levels (`large_dir`).
+    /// The index may have three levels (`large_dir`).
     pub large: bool,
 }
 
-/// Asks the ext4 that a file or directory is on (`EXT4_IOC_GET_TUNE_SB_PARAM`, Linux 6.18), which
-/// tells everyone. An error where the kernel does not know the question. Not to be asked of other
-/// file systems, to which the number may mean something else.
+/// The features of the ext4 file system that a file or directory is on
+/// (`EXT4_IOC_GET_TUNE_SB_PARAM`, Linux 6.18), which any user may ask for. An error if the kernel
+/// does not have this call. Must not be called on other file systems, for which the number may have
+/// another meaning.
 pub fn ext4_features(file: impl AsFd) -> io::Result<Ext4Features> {
     // From linux/ext4.h: `struct ext4_tune_sb_params` has 232 bytes, with `feature_compat` and
     // `feature_incompat` at 64 and 68.
