@@ -12,7 +12,7 @@ pub struct BucketAttributes {
 /// One page of buckets, sorted by name.
 #[derive(Debug, Clone, Default)]
 pub struct BucketPage {
-    /// At most as many as asked for.
+    /// At most as many as were asked for.
     pub buckets: Vec<BucketAttributes>,
     /// The last name of this page, if there are more.
     pub next: Option<BucketName>,
@@ -21,7 +21,7 @@ pub struct BucketPage {
 /// Which buckets to list.
 #[derive(Debug, Clone, Default)]
 pub struct ListBucketsQuery {
-    /// Only names that start so.
+    /// Only names that start with this.
     pub prefix: String,
     /// Only names after this one.
     pub after: Option<String>,

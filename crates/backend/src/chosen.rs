@@ -1,13 +1,13 @@
-//! What an upload's checksum asks of its parts and of its completion. Not about any storage: each
-//! calls these functions with what the upload was created with.
+//! The rules that an upload's checksum sets for its parts and its completion. They are the same for
+//! all storages, which call these functions with the checksum that the upload was created with.
 
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType};
 
 use crate::error::{BackendError, Result};
 use crate::upload::{ChosenChecksum, CompleteUpload};
 
-/// A part must have the checksum that its upload was created with; and a composite checksum needs
-/// one from each part. `given` is the algorithm of the one that comes with the part.
+/// Checks the algorithm of a part's checksum, `given`, which must be the upload's. An upload with a
+/// composite checksum needs one with each part.
 pub fn check_part_algorithm(chosen: ChosenChecksum, given: Option<ChecksumAlgorithm>) -> Result<()> {
     match (chosen, given) {
         (None, _) | (Some((_, ChecksumType::FullObject)), None) => Ok(()),
@@ -17,16 +17,17 @@ pub fn check_part_algorithm(chosen: ChosenChecksum, given: Option<ChecksumAlgori
 }
 
 impl CompleteUpload {
-    /// What S3 checks of a completion before it looks for the parts. Returns the checksum that the
-    /// object is to be compared with; `default` is the algorithm of those whose upload chose none.
+    /// Checks what S3 checks of a completion before it looks for the parts. Returns the checksum
+    /// that the object is compared with. `default` is the algorithm if the upload chose none.
     pub fn check(&self, chosen: ChosenChecksum, default: ChecksumAlgorithm) -> Result<Option<Checksum>> {
         let whole = self.whole_checksum(chosen, default)?;
         self.check_parts(chosen)?;
         Ok(whole)
     }
 
-    /// A value without a type has the type that its algorithm has by default. Where the upload
-    /// chose no algorithm S3 compares nothing; we do compare the one that the object gets anyway.
+    /// The checksum of the whole, with its algorithm's default type if the client gave none. If the
+    /// upload chose no algorithm, S3 compares nothing; this compares the one that the object gets
+    /// anyway.
     fn whole_checksum(&self, chosen: ChosenChecksum, default: ChecksumAlgorithm) -> Result<Option<Checksum>> {
         let expected = chosen.map(|(_, checksum_type)| checksum_type);
         if self.checksum_type.is_some() && self.checksum_type != expected {
@@ -45,9 +46,8 @@ impl CompleteUpload {
         Ok(Some(Checksum { checksum_type, ..given }))
     }
 
-    /// At least one part; none without a checksum where the whole is made of the parts' checksums,
-    /// none with one of another algorithm than the upload's, and none with any where the upload
-    /// chose none.
+    /// Requires at least one part. Their checksums must be there if the whole's is made from them,
+    /// must be of the upload's algorithm, and must not be there if the upload chose none.
     fn check_parts(&self, chosen: ChosenChecksum) -> Result<()> {
         if self.parts.is_empty() {
             return Err(BackendError::NoParts);

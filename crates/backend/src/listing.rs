@@ -1,11 +1,11 @@
 use s3_types::{BucketName, Checksum, ETag, ObjectKey, Timestamp};
 
-/// Where a listing goes on.
+/// The position at which a listing continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListPosition {
     /// After this key (which need not exist).
     AfterKey(String),
-    /// After all keys that start so: a common prefix that was listed already.
+    /// After all keys that start with this: a common prefix that was already listed.
     AfterPrefix(String),
 }
 
@@ -14,12 +14,12 @@ pub enum ListPosition {
 pub struct ListObjectsQuery<'a> {
     /// The bucket.
     pub bucket: &'a BucketName,
-    /// Only keys that start so; may be empty.
+    /// Only keys that start with this; may be empty.
     pub prefix: &'a str,
     /// Keys that share what lies between the prefix and the first of these become one common
     /// prefix. Any non-empty string.
     pub delimiter: Option<&'a str>,
-    /// Where to begin.
+    /// The position at which the listing begins.
     pub start: Option<&'a ListPosition>,
     /// At most this many keys and common prefixes together; at least 1.
     pub max_items: usize,
@@ -36,7 +36,7 @@ pub struct ObjectSummary {
     pub last_modified: Timestamp,
     /// Its ETag.
     pub etag: ETag,
-    /// Its checksum, where one is kept; listings show algorithm and type only.
+    /// Its checksum, if one is kept; listings show only algorithm and type.
     pub checksum: Option<Checksum>,
 }
 
@@ -45,7 +45,7 @@ pub struct ObjectSummary {
 pub enum ListItem {
     /// An object.
     Object(ObjectSummary),
-    /// A common prefix, delimiter included. At least one object lies below it.
+    /// A common prefix, including the delimiter. At least one object lies below it.
     CommonPrefix(String),
 }
 

@@ -4,24 +4,24 @@ use s3_types::BucketName;
 use crate::context::Context;
 use crate::error::Result;
 
-/// Looks after a storage. All of it is safe while the storage is in use.
+/// Maintains a storage. All calls are safe while the storage is in use.
 #[async_trait]
 pub trait Maintenance: Send + Sync + 'static {
-    /// Removes what crashes and time left behind in a bucket.
+    /// Removes leftovers of crashes, and what has expired, from a bucket.
     async fn sweep(&self, cx: &Context, bucket: &BucketName) -> Result<SweepReport>;
-    /// Cleans what belongs to no bucket any more.
+    /// Removes leftovers that no longer belong to a bucket.
     async fn sweep_orphans(&self, cx: &Context) -> Result<SweepReport>;
 }
 
-/// What a sweep removed.
+/// The numbers of things that a sweep removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SweepReport {
-    /// Writes that were never published, with what they had left.
+    /// Writes that were never published, with all that they left.
     pub staging: usize,
     /// Receipts of completed uploads, and completions that a crash had interrupted.
     pub completed: usize,
-    /// Uploads that were abandoned, or half removed, or whose bucket is gone.
+    /// Uploads that were abandoned or half removed, or whose bucket is gone.
     pub uploads: usize,
-    /// What could not be swept. Each is told in the log.
+    /// Things that could not be swept. The log names each.
     pub unswept: usize,
 }

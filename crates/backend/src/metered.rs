@@ -23,7 +23,7 @@ use crate::upload::{
 };
 use crate::writer::{ObjectWriter, PartWriter};
 
-/// Smaller pieces are gathered in memory, mostly: to time each would cost more than that.
+/// Smaller writes are not timed: mostly they are gathered in memory, which costs less than timing.
 const TIMED_WRITE_BYTES_MIN: usize = 16 << 10;
 
 macro_rules! calls {
@@ -68,23 +68,23 @@ calls! {
     Commit "commit"
 }
 
-/// What is told of calls.
+/// Is notified of calls.
 pub trait CallObserver: Send + Sync + 'static {
     /// A call has ended after `time`, with `error` if it failed.
     fn call_ended(&self, call: Call, time: Duration, error: Option<&BackendError>);
-    /// Bytes of objects went through a call: `get_object` will give them, `write` was given them,
-    /// `copy_object` has copied them.
+    /// Bytes of objects were moved by a call: those that `get_object` will return, that `write`
+    /// received, that `copy_object` has copied.
     fn bytes_moved(&self, call: Call, bytes: u64);
 }
 
-/// A backend around a backend that times its calls, and tells of each.
+/// A wrapper of a backend that times its calls, and notifies an observer of each.
 pub struct Metered<O> {
     inner: Arc<dyn Backend>,
     observer: Arc<O>,
 }
 
 impl<O: CallObserver> Metered<O> {
-    /// Tells `observer` of calls to `inner`.
+    /// Notifies `observer` of calls to `inner`.
     pub fn new(inner: Arc<dyn Backend>, observer: Arc<O>) -> Self {
         Self { inner, observer }
     }
@@ -112,7 +112,7 @@ struct MeteredWriter<O> {
 
 #[async_trait]
 impl<O: CallObserver> ObjectWriter for MeteredWriter<O> {
-    /// As `async_trait` has it, so that a small piece costs nothing more.
+    /// Has the form that `async_trait` makes, so that a small piece costs nothing extra.
     fn write<'w, 'f>(&'w mut self, chunk: Bytes) -> BoxFuture<'f, Result<()>>
     where
         'w: 'f,

@@ -5,13 +5,13 @@ use s3_types::{
     Timestamp, VersionId,
 };
 
-/// Which version of an object.
+/// A version of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum VersionRef<'a> {
-    /// The one that the key has now.
+    /// The current version.
     #[default]
     Current,
-    /// The one of this id.
+    /// The version with this id.
     Id(&'a VersionId),
 }
 
@@ -33,12 +33,12 @@ pub struct ObjectRef<'a> {
 }
 
 impl<'a> ObjectRef<'a> {
-    /// What the key has now.
+    /// The current version of a key.
     pub const fn current(bucket: &'a BucketName, key: &'a ObjectKey) -> Self {
         Self { bucket, key, version: VersionRef::Current }
     }
 
-    /// The same key, with the version of this id, or what it has now.
+    /// The same key, with the version of this id, or the current one.
     #[must_use]
     pub fn of(self, version: Option<&'a VersionId>) -> Self {
         Self { version: version.into(), ..self }
@@ -67,20 +67,20 @@ pub struct ObjectAttributes {
     pub etag: ETag,
     /// Its checksum, where one is kept.
     pub checksum: Option<Checksum>,
-    /// What the client attached, or what the file itself tells.
+    /// Metadata that the client sent, or that is derived from the file.
     pub metadata: ObjectMetadata,
-    /// Its parts in order, where it was uploaded in parts. Shared, since reads only look at it.
+    /// Its parts in order, if it was uploaded in parts. Shared, since reads do not change them.
     pub parts: Option<Arc<[ObjectPart]>>,
     /// Its version, where versions are kept.
     pub version: Option<VersionId>,
 }
 
-/// What a write starts with.
+/// The options of a write.
 #[derive(Debug, Clone, Default)]
 pub struct WriteOptions {
-    /// To be kept with the object.
+    /// The metadata to keep with the object.
     pub metadata: ObjectMetadata,
-    /// To be met.
+    /// Conditions on the object that is replaced.
     pub conditions: Conditions,
     /// How many bytes will come, if that is known.
     pub size_hint: Option<u64>,
@@ -91,11 +91,11 @@ pub struct WriteOptions {
 pub struct PutRequest<'a> {
     /// The object to be made or replaced.
     pub object: ObjectRef<'a>,
-    /// What it starts with.
+    /// The options.
     pub options: WriteOptions,
 }
 
-/// What a write made.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteReceipt {
     /// The object's ETag.
@@ -119,7 +119,7 @@ pub struct DeleteRequest<'a> {
     pub conditions: &'a Conditions,
 }
 
-/// What a delete did.
+/// The result of a delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeleteReceipt {
     /// True if there was an object.
@@ -131,7 +131,7 @@ pub struct DeleteReceipt {
     pub delete_marker: bool,
 }
 
-/// What to copy from.
+/// The source of a copy.
 #[derive(Debug, Clone)]
 pub struct CopySource<'a> {
     /// The object.
@@ -143,18 +143,17 @@ pub struct CopySource<'a> {
 /// A copy inside one backend.
 #[derive(Debug, Clone)]
 pub struct CopyRequest<'a> {
-    /// From here.
+    /// The source.
     pub source: CopySource<'a>,
-    /// To here; may be the source itself if something is replaced.
+    /// The target; may be the source itself if something is replaced.
     pub target: ObjectRef<'a>,
-    /// Metadata for the copy; `None` keeps the source's, but for `website_redirect_location`.
+    /// Metadata for the copy; `None` keeps the source's, except `website_redirect_location`.
     pub metadata: Option<ObjectMetadata>,
-    /// Where the copy leads if the source's metadata is kept: it is an object's own, and never
-    /// kept.
+    /// The copy's redirect location if the source's metadata is kept. It is never copied.
     pub website_redirect_location: Option<String>,
-    /// The checksum the copy is to have; `None` keeps the source's algorithm (a composite one
-    /// becomes one of the whole object), or takes the default where it had none.
+    /// The algorithm of the copy's checksum; `None` keeps the source's (a composite checksum
+    /// becomes one of the whole object), or takes the default if it had none.
     pub checksum_algorithm: Option<ChecksumAlgorithm>,
-    /// What the target must meet.
+    /// Conditions on the target.
     pub conditions: Conditions,
 }

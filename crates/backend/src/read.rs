@@ -10,16 +10,16 @@ use s3_types::{ByteRange, Conditions};
 use crate::error::Result;
 use crate::object::{ObjectAttributes, ObjectRef};
 
-/// Which bytes of an object are wanted.
+/// The bytes of an object to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReadSelector {
-    /// All.
+    /// All bytes.
     #[default]
     Whole,
-    /// A range; all, where [`Conditions::if_range`](s3_types::Conditions::if_range) does not hold,
-    /// or where some last bytes of none are wanted.
+    /// A range. All bytes if [`Conditions::if_range`](s3_types::Conditions::if_range) does not
+    /// hold, or if the last bytes of an empty object are asked for.
     Range(ByteRange),
-    /// One part by its number. An object that was not uploaded in parts is its own part 1.
+    /// One part, by its number. An object that was not uploaded in parts is its own part 1.
     Part(u32),
 }
 
@@ -28,27 +28,26 @@ pub enum ReadSelector {
 pub struct ReadRequest<'a> {
     /// The object.
     pub object: ObjectRef<'a>,
-    /// Which bytes of it.
+    /// The bytes to read.
     pub selector: ReadSelector,
-    /// What it must meet.
+    /// Conditions on the object.
     pub conditions: &'a Conditions,
 }
 
-/// Bytes of an object that lie in a file of the storage, to be read once, from the first to the
-/// last, in pieces of any length. The read that reaches the end fails with
-/// [`crate::BackendError::Changed`] if the file is no longer what it was: so bytes of two versions
-/// are never passed off as one.
+/// Bytes of an object in a file of the storage, which are read once, from the first to the last, in
+/// pieces of any length. The read that reaches the end fails with [`crate::BackendError::Changed`]
+/// if the file has changed. So bytes of two versions are never taken for one object.
 pub trait FileBody: Send + 'static {
-    /// How many bytes there are.
+    /// The number of bytes.
     fn length(&self) -> u64;
-    /// A file, and where in it `range` lies, if all of that can be sent from there without waiting
-    /// for a disk. To send it is no read, so that the end is not to be sent.
+    /// The file, and the place of `range` in it, if all of that can be sent without waiting for a
+    /// disk. Sending is not reading and detects no change, so the end must not be sent.
     fn sendable(&mut self, range: Range<u64>) -> Option<(Arc<File>, Range<u64>)>;
-    /// Reads from `offset` on what can be read without waiting, at most as much as there is room
-    /// for. Returns how much that is; 0 if reading might wait, or fails.
+    /// Reads bytes from `offset` on that can be read without waiting, at most as many as fit.
+    /// Returns how many; 0 if reading might wait, or fails.
     fn read_now(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize>;
-    /// Fills the buffer with what lies from `offset` on, within what the storage may have waiting
-    /// for disks at a time.
+    /// Fills the buffer with the bytes from `offset` on. The storage limits how many such reads
+    /// wait for disks at a time.
     fn read(&mut self, offset: u64, buffer: BytesMut) -> FileRead;
 }
 
@@ -57,28 +56,28 @@ pub type FileRead = BoxFuture<'static, Result<BytesMut>>;
 
 /// An object's bytes.
 pub enum ObjectBody {
-    /// None.
+    /// No bytes.
     Empty,
-    /// Small, and here already.
+    /// Bytes that are already in memory.
     Bytes(Bytes),
-    /// To be read from a file.
+    /// Bytes in a file.
     File(Box<dyn FileBody>),
-    /// From elsewhere.
+    /// Bytes from elsewhere.
     Stream(BoxStream<'static, Result<Bytes>>),
 }
 
 /// An object's attributes and bytes.
 pub struct ObjectRead {
-    /// Of the whole object.
+    /// The attributes of the whole object.
     pub attributes: ObjectAttributes,
-    /// The bytes chosen; `None` where the whole object was.
+    /// The range of the bytes; `None` for the whole object.
     pub range: Option<Range<u64>>,
     /// The bytes.
     pub body: ObjectBody,
 }
 
 impl ObjectRead {
-    /// How many bytes were chosen: of a read with a body, those that it has.
+    /// The number of bytes that were selected, which a body has if there is one.
     pub fn length(&self) -> u64 {
         self.range.as_ref().map_or(self.attributes.size_bytes, |range| range.end - range.start)
     }

@@ -19,8 +19,8 @@ use crate::upload::{
 };
 use crate::writer::{ObjectWriter, PartWriter};
 
-/// A backend around a backend that passes reads on, and refuses writes with
-/// [`BackendError::ReadOnly`] before it looks at what they ask for. Nothing is maintained.
+/// A wrapper of a backend that passes reads on and refuses writes with [`BackendError::ReadOnly`],
+/// without looking at what they ask for. Nothing is maintained.
 pub struct ReadOnly {
     inner: Arc<dyn Backend>,
 }

@@ -1,42 +1,43 @@
-/// What a storage tells of itself.
+/// Figures that a storage reports about itself.
 #[derive(Debug, Clone, Default)]
 pub struct Statistics {
-    /// What it keeps in memory.
+    /// Its caches in memory.
     pub caches: Vec<CacheStatistics>,
-    /// Where it keeps objects.
+    /// The volumes on which it keeps objects.
     pub volumes: Vec<VolumeStatistics>,
-    /// The names of volumes that did not tell of their room: they hang, or fail.
+    /// The names of volumes that did not report their space: they hang, or fail.
     pub silent_volumes: Vec<String>,
 }
 
-/// What a cache was asked for since the start, and holds.
+/// The figures of a cache since the start.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CacheStatistics {
-    /// Which.
+    /// The cache's name.
     pub name: &'static str,
-    /// What it had.
+    /// Look-ups that it could answer.
     pub hits: u64,
-    /// What it did not have.
+    /// Look-ups that it could not answer.
     pub misses: u64,
-    /// What it holds.
+    /// Bytes that it holds.
     pub bytes: u64,
-    /// What it may hold.
+    /// Bytes that it may hold.
     pub bytes_max: u64,
 }
 
-/// The room of a volume.
+/// The space of a volume.
 #[derive(Debug, Clone, Default)]
 pub struct VolumeStatistics {
-    /// Where it is, in the storage: `.` for all of it, or the bucket that is a volume of its own.
+    /// Its place in the storage: `.` for the whole storage, or the bucket that has a volume of its
+    /// own.
     pub name: String,
     /// Its size.
     pub bytes: u64,
-    /// What may still be written.
+    /// Bytes that may still be written.
     pub bytes_free: u64,
-    /// Files that it can hold; 0 where there is no such limit.
+    /// Files that it can hold; 0 if there is no such limit.
     pub files: u64,
-    /// How many more it can hold.
+    /// Files that it can still take.
     pub files_free: u64,
-    /// Nothing can be written there: it is mounted so, or its file system failed.
+    /// True if nothing can be written there: it is mounted read-only, or its file system failed.
     pub read_only: bool,
 }

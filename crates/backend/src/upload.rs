@@ -16,14 +16,14 @@ pub struct UploadRef<'a> {
     pub id: &'a UploadId,
 }
 
-/// Algorithm and type of an upload's checksum, where its client chose; else the object gets a
-/// full-object CRC of the default algorithm, and parts may carry any.
+/// Algorithm and type of an upload's checksum, if its client chose them. Otherwise the object gets
+/// a full-object CRC of the default algorithm, and parts may have any.
 pub type ChosenChecksum = Option<(ChecksumAlgorithm, ChecksumType)>;
 
-/// What an upload starts with.
+/// The options of an upload.
 #[derive(Debug, Clone, Default)]
 pub struct NewUpload {
-    /// For the object to be.
+    /// Metadata for the object.
     pub metadata: ObjectMetadata,
     /// Its checksum.
     pub checksum: ChosenChecksum,
@@ -38,14 +38,14 @@ pub struct CreateUploadRequest<'a> {
     pub upload: NewUpload,
 }
 
-/// What was made for an upload.
+/// The result of creating an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadReceipt {
     /// The id that names it from now on.
     pub id: UploadId,
 }
 
-/// A part that begins. It replaces an earlier one of its number when it commits.
+/// A part that begins. When it is committed, it replaces an earlier part of the same number.
 #[derive(Debug, Clone, Copy)]
 pub struct PutPartRequest<'a> {
     /// The upload.
@@ -54,44 +54,44 @@ pub struct PutPartRequest<'a> {
     pub part_number: u32,
     /// How many bytes will come, if that is known.
     pub size_hint: Option<u64>,
-    /// The algorithm of the checksum that comes with it; `None` if none does.
-    /// [`crate::BackendError::WrongPartAlgorithm`] if the upload was created with another.
+    /// The algorithm of the checksum that comes with the part; `None` if none does.
+    /// [`crate::BackendError::WrongPartAlgorithm`] if the upload was created with another one.
     pub checksum: Option<ChecksumAlgorithm>,
 }
 
-/// An upload to be dropped.
+/// A request to drop an upload.
 #[derive(Debug, Clone, Copy)]
 pub struct AbortRequest<'a> {
     /// The upload.
     pub upload: UploadRef<'a>,
-    /// When it must have been created, to the second; else
+    /// When the upload must have been created, to the second; otherwise
     /// [`Condition::InitiatedTime`](s3_types::Condition::InitiatedTime) fails.
     pub if_initiated: Option<Timestamp>,
 }
 
-/// What a part's upload or copy made.
+/// The result of uploading or copying a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartReceipt {
     /// The part's ETag.
     pub etag: ETag,
-    /// Its checksum. Where the upload chose no algorithm, what is kept is for the whole object's
-    /// alone, and not told.
+    /// Its checksum. If the upload chose no algorithm, the part's checksum is kept only to compute
+    /// the object's, and is not shown here.
     pub checksum: Option<ChecksumValue>,
     /// Its time.
     pub last_modified: Timestamp,
 }
 
-/// Makes a part from an object.
+/// A request to make a part from an object.
 #[derive(Debug, Clone)]
 pub struct CopyPartRequest<'a> {
-    /// From here.
+    /// The source.
     pub source: CopySource<'a>,
-    /// These bytes; `None` for all. [`crate::BackendError::InvalidRange`] if they reach beyond the
-    /// end.
+    /// The range to copy; `None` for all bytes. [`crate::BackendError::InvalidRange`] if it reaches
+    /// beyond the end.
     pub range: Option<Range<u64>>,
-    /// To this upload.
+    /// The upload.
     pub upload: UploadRef<'a>,
-    /// As this part.
+    /// The part's number.
     pub part_number: u32,
 }
 
@@ -102,11 +102,11 @@ pub struct CompletedPart {
     pub part_number: u32,
     /// Its ETag, which must match.
     pub etag: ETag,
-    /// Its checksum, which must match where given.
+    /// Its checksum, which must match if it is given.
     pub checksum: Option<ChecksumValue>,
 }
 
-/// What to complete an upload with.
+/// The contents of a completion.
 #[derive(Debug, Clone, Default)]
 pub struct CompleteUpload {
     /// The parts of the object. Checked by the backend: checksums ([`CompleteUpload::check`]),
@@ -114,34 +114,34 @@ pub struct CompleteUpload {
     /// ([`crate::BackendError::InvalidPart`]), size of all but the last
     /// ([`crate::BackendError::PartTooSmall`]).
     pub parts: Vec<CompletedPart>,
-    /// What the object to be replaced must meet. It must be the very one, too, that the key had
-    /// when the upload was created ([`crate::BackendError::ChangedSinceCreation`]).
+    /// Conditions on the object to be replaced. It must also be the one that the key had when the
+    /// upload was created ([`crate::BackendError::ChangedSinceCreation`]).
     pub conditions: Conditions,
-    /// The checksum the whole must have, as the client gave it; what it is compared with is
-    /// [`CompleteUpload::check`]'s to say ([`crate::BackendError::WrongChecksum`]).
+    /// The checksum that the object must have, as the client gave it. [`CompleteUpload::check`]
+    /// decides what is compared ([`crate::BackendError::WrongChecksum`]).
     pub checksum: Option<Checksum>,
-    /// The type of that checksum, where the client named one.
+    /// The type of that checksum, if the client named one.
     pub checksum_type: Option<ChecksumType>,
-    /// The size the whole must have, where the client gave one
+    /// The size that the object must have, if the client gave one
     /// ([`crate::BackendError::WrongSize`]).
     pub size_bytes: Option<u64>,
 }
 
-/// The end of an upload.
+/// A request to complete an upload.
 #[derive(Debug, Clone)]
 pub struct CompleteRequest<'a> {
     /// The upload.
     pub upload: UploadRef<'a>,
-    /// What to make of it.
+    /// The contents of the completion.
     pub complete: CompleteUpload,
 }
 
 /// Which parts to list.
 #[derive(Debug, Clone, Copy)]
 pub struct ListPartsQuery<'a> {
-    /// Of this upload.
+    /// The upload.
     pub upload: UploadRef<'a>,
-    /// Only numbers above this.
+    /// Only parts with larger numbers.
     pub after: u32,
     /// At most this many; at least 1.
     pub max_parts: usize,
@@ -165,7 +165,7 @@ pub struct PartSummary {
 /// One page of parts.
 #[derive(Debug, Clone, Default)]
 pub struct PartPage {
-    /// By number.
+    /// Sorted by number.
     pub parts: Vec<PartSummary>,
     /// True if there are more.
     pub truncated: bool,
@@ -173,21 +173,21 @@ pub struct PartPage {
     pub chosen: ChosenChecksum,
 }
 
-/// Where a listing of uploads goes on.
+/// The position at which a listing of uploads continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UploadPosition {
     /// After all uploads of this key.
     AfterKey(String),
     /// After this upload of this key (by time of creation).
-    /// [`crate::BackendError::InvalidUploadMarker`] if the id is none that this backend makes, or
-    /// an upload of another key.
+    /// [`crate::BackendError::InvalidUploadMarker`] if this backend cannot have made the id, or if
+    /// the id is that of an upload of another key.
     AfterUpload {
         /// The key.
         key: String,
-        /// The upload; where it no longer exists, order is by id.
+        /// The upload; if it no longer exists, the listing continues by the order of ids.
         id: UploadId,
     },
-    /// After all keys that start so.
+    /// After all keys that start with this.
     AfterPrefix(String),
 }
 
@@ -196,11 +196,11 @@ pub enum UploadPosition {
 pub struct ListUploadsQuery<'a> {
     /// The bucket.
     pub bucket: &'a BucketName,
-    /// Only keys that start so; may be empty.
+    /// Only keys that start with this; may be empty.
     pub prefix: &'a str,
     /// As in [`crate::ListObjectsQuery::delimiter`].
     pub delimiter: Option<&'a str>,
-    /// Where to begin.
+    /// The position at which the listing begins.
     pub start: Option<&'a UploadPosition>,
     /// At most this many uploads and common prefixes together; at least 1.
     pub max_items: usize,
@@ -209,7 +209,7 @@ pub struct ListUploadsQuery<'a> {
 /// An upload in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadSummary {
-    /// The key it will make.
+    /// The key of the object that it will make.
     pub key: ObjectKey,
     /// Its id.
     pub id: UploadId,
@@ -222,9 +222,9 @@ pub struct UploadSummary {
 /// One page of uploads.
 #[derive(Debug, Clone, Default)]
 pub struct UploadPage {
-    /// By key, then by time.
+    /// Sorted by key, then by time.
     pub uploads: Vec<UploadSummary>,
-    /// In order.
+    /// Sorted.
     pub common_prefixes: Vec<String>,
     /// Where the next page begins; `None` if this was the last.
     pub next: Option<UploadPosition>,

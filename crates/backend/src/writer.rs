@@ -11,14 +11,14 @@ use crate::upload::ChosenChecksum;
 pub trait ObjectWriter: Send {
     /// Adds bytes; they are not visible to anyone yet.
     async fn write(&mut self, chunk: Bytes) -> Result<()>;
-    /// Publishes all that was written, with `digests`, in one atomic step. The only way for bytes
-    /// to become visible.
+    /// Publishes everything that was written, with `digests`, in one atomic step. Bytes become
+    /// visible only by this.
     async fn commit(self: Box<Self>, digests: Digests) -> Result<WriteReceipt>;
 }
 
-/// A part in progress.
+/// A part that is being written.
 pub struct PartWriter {
-    /// What takes its bytes.
+    /// The writer for its bytes.
     pub writer: Box<dyn ObjectWriter>,
     /// The checksum that the upload was created with.
     pub chosen: ChosenChecksum,
