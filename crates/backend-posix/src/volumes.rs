@@ -1,9 +1,9 @@
-//! The room on the file systems that a tree is on: DIR's own, and those that are mounted as
-//! buckets.
+//! The space on a tree's file systems: DIR's own, and those that are mounted as buckets.
 //!
-//! A file system that hangs never answers, and the thread that asked it is lost until it does. So
-//! each is asked by one thread at a time, whoever wants to know, and who waits for it too long goes
-//! away. What one of them does keeps none of the others from being asked.
+//! A file system that hangs never answers, and the thread that asked it is blocked until it does.
+//! So each file system is asked by only one thread at a time, whoever wants to know, and callers
+//! stop waiting after a time limit. A file system that hangs does not keep the others from being
+//! asked.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -24,27 +24,27 @@ use crate::limits::{VOLUMES_THREADS_MAX, VOLUMES_WAIT_MAX};
 use crate::tree::presence::mount_points;
 use crate::tree::store::Store;
 
-/// DIR's own.
+/// The name of DIR's own volume.
 const OWN: &str = ".";
 
-/// What a volume said; `None` if it did not answer in time.
+/// A volume's answer; `None` if it did not come in time.
 type Answer = Option<Io<VolumeStatistics>>;
 
-/// What is known of the volumes, and who is being asked.
+/// The volumes' answers, and the volumes that are being asked.
 #[derive(Debug)]
 pub(crate) struct Volumes {
     store: Arc<Store>,
     own: Shared<Answer>,
-    /// Those of buckets, by their names.
+    /// The volumes of buckets, by name.
     others: Shared<Vec<(String, Answer)>>,
-    /// The volumes that have a thread which has not come back.
+    /// The volumes whose thread has not returned.
     asked: Mutex<BTreeSet<String>>,
-    /// For those of buckets: DIR's is asked in any case.
+    /// Permits for threads that ask buckets' volumes; DIR's is always asked.
     threads: Arc<Semaphore>,
 }
 
 impl Volumes {
-    /// Of a tree.
+    /// The volumes of a tree.
     pub fn new(store: Arc<Store>) -> Self {
         Self {
             store,
@@ -60,7 +60,7 @@ impl Volumes {
     }
 }
 
-/// A look that all take part in who wanted one before it began.
+/// A query whose result is shared by all callers that came before it began.
 #[derive(Debug)]
 struct Shared<T>(tokio::sync::Mutex<Option<(Instant, T)>>);
 
@@ -84,7 +84,7 @@ impl<T: Clone> Shared<T> {
     }
 }
 
-/// A volume that is being asked, as long as the thread lasts that asks it.
+/// A volume that is being asked. Exists as long as its thread.
 struct Asked {
     volumes: Arc<Volumes>,
     name: String,
@@ -97,8 +97,8 @@ impl Drop for Asked {
     }
 }
 
-/// Whether DIR's volume answers, and has the room that the options want; the reason if not. Those
-/// of buckets are no reason to serve none of the others.
+/// Whether DIR's volume answers, and has the space that the options require; the reason if not.
+/// Buckets' own volumes don't matter, since other buckets can still be served.
 pub(crate) async fn ready(volumes: &Arc<Volumes>) -> Result<(), String> {
     let wanted = volumes.store.options.ready_free_bytes;
     match own(volumes).await {
@@ -112,7 +112,7 @@ pub(crate) async fn ready(volumes: &Arc<Volumes>) -> Result<(), String> {
     }
 }
 
-/// Fills in what each volume has, and which don't tell.
+/// Adds the figures of each volume, and the names of those that don't answer.
 pub(crate) async fn tell(volumes: &Arc<Volumes>, statistics: &mut Statistics) {
     let (own, others) = tokio::join!(own(volumes), others(volumes));
     for (name, answer) in [(OWN.to_owned(), own)].into_iter().chain(others) {
@@ -137,7 +137,7 @@ async fn others(volumes: &Arc<Volumes>) -> Vec<(String, Answer)> {
     look.await.unwrap_or_default()
 }
 
-/// All of buckets at once.
+/// Asks all buckets' volumes at the same time.
 async fn look(volumes: &Arc<Volumes>) -> Vec<(String, Answer)> {
     let of = Arc::clone(&volumes.store);
     let names = blocking::join(&mut blocking::spawn(move || Ok(mounted_in(&of)))).await;
@@ -161,7 +161,7 @@ async fn look(volumes: &Arc<Volumes>) -> Vec<(String, Answer)> {
     answers
 }
 
-/// On a thread of its own, unless one that asked before has not come back.
+/// Asks a volume on a thread of its own, unless a thread that asked before has not returned.
 async fn ask(volumes: &Arc<Volumes>, name: &str, thread: Option<OwnedSemaphorePermit>) -> Answer {
     if !volumes.asked().insert(name.to_owned()) {
         return None;
@@ -171,14 +171,13 @@ async fn ask(volumes: &Arc<Volumes>, name: &str, thread: Option<OwnedSemaphorePe
     timeout(VOLUMES_WAIT_MAX, blocking::join(&mut answer)).await.ok()?.ok()
 }
 
-/// True if what is mounted at a bucket's name is no bucket that this server could serve: what it
-/// may not enter (FUSE of any user is closed to all others), a file, or what has been unmounted by
-/// now.
+/// True if what is mounted at a bucket's name can't be a bucket of this server: a mount that it may
+/// not enter (another user's FUSE mount), a file, or something that was unmounted by now.
 fn is_none_of_ours(errno: Errno) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
 }
 
-/// The names of buckets that something is mounted at.
+/// The names of buckets that are mount points.
 fn mounted_in(store: &Store) -> Vec<String> {
     let points = mount_points();
     let inside = |point: &PathBuf| {

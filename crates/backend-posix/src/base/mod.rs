@@ -1,4 +1,4 @@
-//! Options, unique names, and log lines that are limited in rate: for all other modules.
+//! Options, unique names, and rate limits for log lines: for all other modules.
 
 pub(crate) mod options;
 pub(crate) mod unique;

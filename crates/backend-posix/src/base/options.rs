@@ -7,7 +7,7 @@ use s3_types::{ChecksumAlgorithm, ETagSource};
 
 use crate::limits::STREAM_BYTES_MIN;
 
-/// S3's own choice for writes whose client makes none.
+/// The checksum of S3 for writes whose client chooses none.
 pub(crate) const DEFAULT_CHECKSUM: ChecksumAlgorithm = ChecksumAlgorithm::Crc64Nvme;
 
 /// What is on disk before a write is acknowledged.
@@ -38,14 +38,14 @@ pub enum Symlinks {
     /// Followed as long as they stay in their bucket.
     #[default]
     FollowWithin,
-    /// As if they were not there.
+    /// Treated as if they did not exist.
     Refuse,
 }
 
 /// How files are mostly read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AccessPattern {
-    /// The kernel sees for itself, and reads further ahead where much is read.
+    /// The kernel decides, and reads further ahead where much is read.
     #[default]
     Automatic,
     /// From the beginning to the end.
@@ -55,7 +55,7 @@ pub enum AccessPattern {
 }
 
 impl AccessPattern {
-    /// What the kernel is told of a file of which `bytes` are read from one end to the other.
+    /// The advice for the kernel on a file of which `bytes` are read sequentially.
     pub(crate) const fn advice(self, bytes: u64) -> Option<Advice> {
         match self {
             Self::Automatic if bytes < STREAM_BYTES_MIN => None,
@@ -78,23 +78,23 @@ pub enum Metadata {
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Options {
-    /// Where records are kept; `None` for what the tree says, which is attributes where it says
-    /// nothing.
+    /// Where records are kept; `None` for where the tree says, or in attributes if it does not.
     pub metadata: Option<Metadata>,
-    /// The directory is to be where something is mounted, or it is not served.
+    /// The directory must be a mount point to be served.
     pub require_mount: bool,
-    /// A tree is served although its file system takes different names for one (`KEY` and `key`).
+    /// A tree is served although its file system takes different names for the same one (`KEY` and
+    /// `key`).
     pub allow_same_names: bool,
     /// What is on disk before a write is acknowledged.
     pub durability: Durability,
-    /// What becomes of symbolic links.
+    /// How symbolic links are treated.
     pub symlinks: Symlinks,
-    /// Mode of new files, less the process's umask.
+    /// Mode of new files, minus the process's umask.
     pub file_mode: u32,
-    /// Mode of new directories, less the process's umask.
+    /// Mode of new directories, minus the process's umask.
     pub directory_mode: u32,
-    /// New files and directories are given to their requesters, as far as it is known who they are
-    /// to the file system.
+    /// New files and directories are given to their requesters, if their accounts on the file
+    /// system are known.
     pub chown: bool,
     /// Foreign files that are read whole get real records, in the background.
     pub rehash_on_read: bool,
@@ -102,16 +102,16 @@ pub struct Options {
     pub sweep: SweepOptions,
     /// Memory for the indexes that listings keep, in bytes.
     pub index_cache_bytes: usize,
-    /// Memory for small objects that are read again and again, in bytes.
+    /// Memory for small objects that are read repeatedly, in bytes.
     pub object_cache_bytes: usize,
-    /// So much room each volume must have for the storage to say that it is ready, in bytes.
+    /// The free space that each volume must have for the storage to be ready, in bytes.
     pub ready_free_bytes: u64,
     /// How files are mostly read.
     pub access_pattern: AccessPattern,
-    /// What the ETags of bodies are made of.
+    /// The source of the ETags of bodies.
     pub etag: ETagSource,
-    /// A file without a record has the ETag and parts that versitygw noted, although nothing tells
-    /// whether it was changed since.
+    /// A file without a record has the ETag and parts that versitygw stored, although it is not
+    /// known whether the file was changed since.
     pub trust_versitygw: bool,
 }
 
@@ -141,12 +141,12 @@ impl Default for Options {
 /// What a sweep may remove.
 #[derive(Debug, Clone)]
 pub struct SweepOptions {
-    /// Staging files that no process holds and that have not changed for so long. Long enough for a
-    /// crashed gateway's own restart, short enough to give the space back.
+    /// Staging files that no process holds and that have not changed for this long. Long enough for
+    /// a crashed gateway's own restart, short enough to free the space soon.
     pub staging_age: Duration,
-    /// Receipts of completed uploads. A client may repeat its Complete until then.
+    /// Receipts of completed uploads. A client can repeat its Complete for this long.
     pub completed_age: Duration,
-    /// Uploads in progress whose last part is so old; `None` keeps them, as S3 does.
+    /// Uploads in progress whose last part is older than this; `None` keeps them, as S3 does.
     pub upload_age: Option<Duration>,
 }
 

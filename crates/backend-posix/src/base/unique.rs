@@ -1,4 +1,4 @@
-//! Names that no one else makes.
+//! Names that nobody else makes.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ pub(crate) fn fraction() -> f64 {
     f64::from(random().to_ne_bytes()[0]) / 255.0
 }
 
-/// Unique among all gateways: random bits of this process, and a count.
+/// A number that is unique among all gateways: random bits of this process, and a counter.
 pub(crate) fn id() -> u128 {
     static PROCESS: OnceLock<u64> = OnceLock::new();
     static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -26,7 +26,7 @@ pub(crate) fn id() -> u128 {
     u128::from(process) << 64 | u128::from(COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// True for what [`name`] gives.
+/// True for names that [`name`] makes.
 pub(crate) fn is_name(name: &str) -> bool {
     name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit())
 }

@@ -11,33 +11,33 @@ use crate::record::{self, ObjectRecord};
 
 const ETAG_PREFIX: &str = "foreign-";
 
-/// What of versitygw's attributes a file without a record is served with.
+/// Which of versitygw's attributes a file without a record is served with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// Nothing: they are not even looked for.
+    /// None: they are not even read.
     Ignored,
-    /// Content headers and user metadata. They may be of older bytes, but they claim nothing about
+    /// Content headers and user metadata. They may belong to older bytes, but claim nothing about
     /// bytes.
     Metadata,
-    /// The ETag and the parts too. Not the checksum: an SDK that compares it could never read a
+    /// Also the ETag and the parts. Not the checksum: an SDK that compares it could never read a
     /// file that was changed.
     ETag,
 }
 
 impl Peer {
-    /// For those who want all attributes.
+    /// For callers that need all attributes.
     pub const fn for_reads(options: &Options) -> Self {
         if options.trust_versitygw { Self::ETag } else { Self::Metadata }
     }
 
-    /// For those who want only ETag and size.
+    /// For callers that need only ETag and size.
     pub const fn for_etags(options: &Options) -> Self {
         if options.trust_versitygw { Self::ETag } else { Self::Ignored }
     }
 }
 
-/// The attributes of an open file: from its record if that describes the file as it is now, else
-/// from what the file itself tells.
+/// The attributes of an open file: from its record if that describes the present file, otherwise
+/// from the file itself.
 pub(crate) fn attributes_of(
     file: impl AsFd,
     record: Option<ObjectRecord>,

@@ -1,7 +1,8 @@
-//! Where an object's file is, and what is there now.
+//! Finds where an object's file is, and what is there now.
 //!
-//! The object `a` is the file `a`, or, where `a` is a directory (of keys `a/…`, or one that a
-//! person made), the file `a/.slipway,self`. The two never exist together, since a name is either.
+//! The object `a` is the file `a`; or, if `a` is a directory (of keys `a/…`, or made by a person),
+//! the file `a/.slipway,self`. Both never exist together, since a name is either a file or a
+//! directory.
 
 use backend::{BackendError, Result};
 use rustix::fd::AsFd;
@@ -20,22 +21,22 @@ use crate::record::{DirectoryRecord, ObjectRecord, Reading};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 
-/// An object that is to be replaced or deleted.
+/// The object at a place, which is to be replaced or deleted.
 #[derive(Debug, Default)]
 pub(crate) struct Current {
-    /// What conditions are about, where it was asked for.
+    /// The facts that conditions compare, if they were asked for.
     pub facts: Option<Facts>,
-    /// Its companion, which goes with it.
+    /// Its companion, which is removed with it.
     pub overflow: Option<OverflowId>,
 }
 
-/// What conditions are about.
+/// The facts that conditions compare.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub etag: ETag,
     pub last_modified: Timestamp,
     pub size_bytes: u64,
-    /// Its file's inode, where these last.
+    /// Its file's inode number, if such numbers last.
     pub inode: Option<u64>,
 }
 
@@ -47,17 +48,17 @@ pub(crate) struct Spot {
     pub current: Option<Current>,
 }
 
-/// What a name stands for.
+/// What a name is.
 pub(crate) enum Found {
     Nothing,
     Object(Current),
     Directory,
-    /// Neither an object nor in the way of being one: a FIFO, a device, a link that leads nowhere.
+    /// Something that is not an object and blocks the name: a FIFO, a device, a broken link.
     Obstacle,
 }
 
-/// Finds the place of the object `name` in `parent`; `None` if something that is no object stands
-/// there. Conditions need the `facts` of the object that is there.
+/// Finds the place of the object `name` in `parent`; `None` if something that is not an object is
+/// there. `facts` asks for those of the object there, for conditions.
 pub(crate) fn find(
     bucket: &Bucket<'_>,
     parent: &Directory,
@@ -87,8 +88,8 @@ pub(crate) fn find(
     }
 }
 
-/// Finds out about a file of our own name ([`SELF`], `.slipway,dir`) in `directory`. We make no
-/// links there, so that one is an obstacle wherever it leads.
+/// Looks at a file with one of our own names ([`SELF`], `.slipway,dir`) in `directory`. The backend
+/// makes no links there, so a link is an obstacle, wherever it leads.
 pub(crate) fn find_reserved(
     bucket: &Bucket<'_>,
     directory: &Directory,
@@ -98,10 +99,10 @@ pub(crate) fn find_reserved(
     look(bucket, directory, name, facts, Links::Refused)
 }
 
-/// What a symbolic link is.
+/// How a symbolic link is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Links {
-    /// What it leads to.
+    /// As the file that it leads to.
     Followed,
     Refused,
 }
@@ -156,7 +157,7 @@ fn look(
     }
 }
 
-/// What is known of the open file at `path`.
+/// The object that is the open file at `path`.
 fn current(
     bucket: &Bucket<'_>,
     path: &str,
@@ -183,7 +184,7 @@ fn current(
     Ok(Current { facts, overflow })
 }
 
-/// Decides the conditions of a write or delete against what is there.
+/// Decides the conditions of a write or delete, against the present object.
 pub(crate) fn check(conditions: &Conditions, current: Option<&Current>) -> Result<()> {
     match current {
         None if conditions.need_existing() => Err(BackendError::NoSuchKey),
@@ -195,8 +196,7 @@ pub(crate) fn check(conditions: &Conditions, current: Option<&Current>) -> Resul
     }
 }
 
-/// Opens the directory that holds a path's last name; `None` if there is none, or a file in its
-/// stead.
+/// Opens the directory above a path's last name; `None` if it does not exist, or is a file.
 pub(crate) fn existing_directory(bucket: &Bucket<'_>, path: &str) -> Result<Option<Directory>> {
     match bucket.directory(path) {
         Ok(directory) => Ok(Some(directory)),

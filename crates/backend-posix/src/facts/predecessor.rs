@@ -1,8 +1,8 @@
 //! The object that a key had when an upload of it was created.
 //!
-//! A conditional CompleteMultipartUpload fails if the object that its condition is about is not the
-//! one of then, even if its ETag is the same. So the upload's description holds what tells that
-//! object from any other.
+//! A conditional CompleteMultipartUpload fails if the object that its condition is about is another
+//! one than then, even with the same ETag. So the upload's record holds what distinguishes that
+//! object from others.
 
 use backend::ObjectAttributes;
 
@@ -10,7 +10,7 @@ use super::foreign;
 use super::place::Facts;
 use crate::record::{ObjectIdentity, Predecessor};
 
-/// Identifies an object with these attributes.
+/// The identity of an object with these attributes.
 pub(crate) fn identity_of(attributes: &ObjectAttributes, inode: Option<u64>) -> ObjectIdentity {
     ObjectIdentity {
         modified_ns: i64::try_from(attributes.last_modified.as_nanosecond()).unwrap_or(i64::MAX),
@@ -20,7 +20,7 @@ pub(crate) fn identity_of(attributes: &ObjectAttributes, inode: Option<u64>) -> 
     }
 }
 
-/// True if these are the facts of the same object, as far as they tell.
+/// True if these are the facts of the same object, as far as they show.
 fn is_of(identity: &ObjectIdentity, facts: &Facts) -> bool {
     let same_inode = identity.inode.zip(facts.inode).is_none_or(|(then, now)| then == now);
     same_inode
@@ -29,7 +29,7 @@ fn is_of(identity: &ObjectIdentity, facts: &Facts) -> bool {
         && identity.etag.as_ref().is_none_or(|etag| *etag == facts.etag)
 }
 
-/// True if the key has now what it had then.
+/// True if the key still has the object, or no object, that it had then.
 pub(crate) fn is_still(predecessor: &Predecessor, current: Option<&Facts>) -> bool {
     match (predecessor, current) {
         (Predecessor::Nothing, None) => true,

@@ -1,11 +1,11 @@
-//! What Versity S3 Gateway keeps of an object: extended attributes, or files in a sidecar
-//! directory.
+//! The attributes that Versity S3 Gateway keeps of an object: extended attributes, or files in a
+//! sidecar directory.
 //!
 //! Each attribute is one of `user.etag` (quoted), `user.checksums` (JSON), `user.metadata` (JSON
-//! map; before that, one `user.X-Amz-Meta.NAME` each), `user.content-type` and its like (text),
+//! map; formerly one `user.X-Amz-Meta.NAME` each), `user.content-type` and similar ones (text),
 //! `user.mp-metadata` (gzip of JSON: cumulative sizes of parts), and some that have no place here
-//! yet. There is no stamp: nothing tells whether the file is still what they were written for.
-//! Whoever can write the file can write them, so that no value is believed to be well-formed.
+//! yet. There is no stamp: nothing shows whether the file has changed since they were written.
+//! Whoever can write the file can write them, so no value is trusted to be well-formed.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ const CACHE_CONTROL: &str = "cache-control";
 const EXPIRES: &str = "expires";
 const REDIRECT: &str = "website-redirect-location";
 
-/// What a record of ours has a place for.
+/// The attributes that have a place in our records.
 const CARRIED: [&str; 11] = [
     ETAG,
     CHECKSUMS,
@@ -52,7 +52,7 @@ const CARRIED: [&str; 11] = [
     EXPIRES,
     REDIRECT,
 ];
-/// What it has none for yet, and what that is.
+/// The attributes that have none yet, and their meaning.
 const NOT_CARRIED: [(&str, &str); 13] = [
     ("X-Amz-Tagging", "tags"),
     ("object-retention", "retention"),
@@ -78,7 +78,7 @@ pub(crate) enum Source<'f> {
 }
 
 impl Source<'_> {
-    /// The attributes that there are.
+    /// The names of the existing attributes.
     pub fn names(&self) -> Io<Vec<String>> {
         match self {
             Self::File(file) => attribute_names(*file),
@@ -130,7 +130,7 @@ fn attribute_names(file: BorrowedFd<'_>) -> Io<Vec<String>> {
     Ok(names.filter_map(|name| name.strip_prefix(PREFIX)).map(str::to_owned).collect())
 }
 
-/// What versitygw says of an object.
+/// The contents of versitygw's attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Attributes {
     pub etag: ETag,
@@ -140,8 +140,8 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// Reads them; `None` if there is no ETag, which versitygw gives to all of its objects. What is
-    /// not well-formed is left out.
+    /// Reads them; `None` if there is no ETag, which versitygw gives to all of its objects.
+    /// Malformed values are left out.
     pub fn read(source: &Source<'_>) -> Io<Option<Self>> {
         let names = source.names()?;
         if !names.iter().any(|name| name == ETAG) {
@@ -180,8 +180,7 @@ impl Attributes {
         }))
     }
 
-    /// True if a record has all that they say, but for the checksum, for which a record may have
-    /// another.
+    /// True if a record has all of this, except for the checksum: a record may have another one.
     pub fn are_in(
         &self,
         etag: Option<&ETag>,
@@ -195,7 +194,7 @@ impl Attributes {
             && self.metadata.user.iter().all(|pair| metadata.user.contains(pair))
     }
 
-    /// False if the sizes alone tell that the ETag is not that of `size_bytes` bytes.
+    /// False if the sizes alone show that the ETag can't be that of `size_bytes` bytes.
     pub fn is_possible(&self, size_bytes: u64) -> bool {
         let Some(parts) = &self.parts else { return true };
         let total = parts.iter().try_fold(0u64, |sum, part| sum.checked_add(part.size_bytes));
@@ -207,8 +206,8 @@ impl Attributes {
     }
 }
 
-/// The names of attributes that a record of ours makes needless. The ETag's is the last: as long as
-/// any other is there, so is it, by which what an interrupted import left is known.
+/// The names of attributes that our record replaces. The ETag's is the last one: it shows that an
+/// interrupted import left attributes, as long as any are there.
 pub(crate) fn carried(names: &[String]) -> impl Iterator<Item = &String> {
     let mut carried: Vec<_> = names
         .iter()
@@ -218,7 +217,7 @@ pub(crate) fn carried(names: &[String]) -> impl Iterator<Item = &String> {
     carried.into_iter()
 }
 
-/// What it says that we have no place for.
+/// What the attributes hold that has no place here.
 pub(crate) fn not_carried(names: &[String]) -> Vec<&'static str> {
     let has = |name: &str| names.iter().any(|found| found == name);
     NOT_CARRIED.into_iter().filter(|(name, _)| has(name)).map(|(_, what)| what).collect()
@@ -232,12 +231,12 @@ pub(crate) fn remove(file: impl AsFd, name: &str) -> Io<()> {
     }
 }
 
-/// A header's value.
+/// A text that can be a header's value.
 fn text(bytes: Vec<u8>) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|text| !text.chars().any(char::is_control))
 }
 
-/// True for what may be part of a header's name.
+/// True for a text that can be part of a header's name.
 pub(crate) fn is_token(name: &str) -> bool {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     !name.is_empty() && name.bytes().all(token)

@@ -1,4 +1,4 @@
-//! What the kernel tells of a file, in the types used here.
+//! The kernel's attributes of a file, in the types used here.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::limits::{SETTLED_COARSE, TIMES_SETTLE};
 
 pub(crate) use self::FileStamp as Stamp;
 
-/// Size and time of a file when it was looked at: what tells that it was written to since.
+/// Size and time of a file when it was looked at. They show whether it was written to since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {
     /// `st_size`.
@@ -23,7 +23,7 @@ pub struct FileStamp {
     pub modified_ns: i128,
 }
 
-/// The part of `struct stat` that is used here.
+/// The fields of `struct stat` that are used here.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileInfo {
     pub kind: FileType,
@@ -45,7 +45,7 @@ impl FileInfo {
         (self.device, self.inode)
     }
 
-    /// How long after a change the next one is sure to have another time, on a local file system:
+    /// How long after a change the next one certainly gets another time, on a local file system:
     /// some ticks of a clock, which are seconds where times have no fractions.
     pub fn settling_time(&self) -> Duration {
         if self.changed_ns % 1_000_000_000 == 0 { SETTLED_COARSE } else { TIMES_SETTLE }
@@ -56,7 +56,7 @@ impl FileInfo {
     }
 }
 
-/// Identifies a file among those that had its name, or have it now.
+/// Distinguishes a file from others that had its name, or have it now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileIdentity {
     pub stamp: Stamp,
@@ -92,13 +92,13 @@ pub(crate) fn of_path(path: &Path) -> Io<FileInfo> {
     rustix::fs::stat(path).map(|stat| file_info(&stat))
 }
 
-/// `fstat` past what a network file system or FUSE has cached.
+/// `fstat`, not from the cache of a network file system or FUSE.
 pub(crate) fn fresh(file: impl AsFd) -> Io<FileInfo> {
     fresh_by(file, "", AtFlags::EMPTY_PATH)
 }
 
-/// [`at`] past what a network file system or FUSE has cached: it may keep the number of links for
-/// each name of a file.
+/// [`at`], not from the cache of a network file system or FUSE, which may keep the number of links
+/// for each name of a file.
 pub(crate) fn fresh_at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
     fresh_by(directory, name, AtFlags::SYMLINK_NOFOLLOW)
 }
@@ -118,19 +118,20 @@ fn fresh_by(directory: impl AsFd, name: &str, flags: AtFlags) -> Io<FileInfo> {
     })
 }
 
-/// `fstatat` of the name itself, not of what a symbolic link points to. Of one name: a path would
+/// `fstatat` of the name itself, not of a symbolic link's target. Takes a single name: a path would
 /// be followed through links, and whoever may write in a directory can put one in the place of any
-/// in it. See [`resolve::at_path`](crate::fs::resolve::at_path).
+/// of its names. See [`resolve::at_path`](crate::fs::resolve::at_path).
 pub(crate) fn at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
     one_name(name).and_then(|name| at_following(directory, name))
 }
 
-/// EINVAL if it is no single name.
+/// The name; EINVAL if it is not a single one.
 pub(crate) fn one_name(name: &str) -> Io<&str> {
     if name.contains('/') { Err(Errno::INVAL) } else { Ok(name) }
 }
 
-/// [`at`] for a path that may lead through links: only to compare with what was opened without.
+/// [`at`] for a path that may lead through links: only for comparison with a file that was opened
+/// without following any.
 pub(crate) fn at_following(directory: impl AsFd, path: &str) -> Io<FileInfo> {
     let look = || rustix::fs::statat(&directory, path, AtFlags::SYMLINK_NOFOLLOW);
     let stat = match look() {
@@ -141,14 +142,14 @@ pub(crate) fn at_following(directory: impl AsFd, path: &str) -> Io<FileInfo> {
     stat.map(|stat| file_info(&stat))
 }
 
-/// When a file or directory was made, in ns; `None` where the file system does not tell.
+/// When a file or directory was made, in ns; `None` if the file system does not keep that.
 pub(crate) fn born_ns(file: impl AsFd) -> Option<i128> {
     let stat = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
     let known = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
     known.then(|| nanoseconds(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec.into()))
 }
 
-/// `fstat`, for a caller that has no use for the errno.
+/// `fstat`, for callers that don't need the errno.
 pub(crate) fn stat(file: impl AsFd) -> Result<FileInfo, BackendError> {
     of(file).op("stat a file")
 }

@@ -1,4 +1,4 @@
-//! Reading and writing open files in full.
+//! Reads and writes open files in full.
 
 use std::fs::File;
 use std::io::IoSlice;
@@ -16,7 +16,7 @@ use super::resolve;
 use crate::error::Io;
 use crate::limits::{COPY_BUFFER_BYTES, OWN_FILE_BYTES_MAX, SLICES_MAX};
 
-/// Gives a new file or directory to its owner, if that is not the gateway.
+/// Gives a new file or directory to `owner`, if there is one.
 pub(crate) fn give(file: impl AsFd, owner: Option<UnixAccount>) -> Io<()> {
     let Some(owner) = owner else { return Ok(()) };
     rustix::fs::fchown(file, Some(Uid::from_raw(owner.uid())), Some(Gid::from_raw(owner.gid())))
@@ -79,7 +79,7 @@ pub(crate) fn read_at(file: impl AsFd, offset: u64, length: usize) -> Io<Vec<u8>
     Ok(bytes)
 }
 
-/// Fills `buffer` from `offset` on; returns how much there was.
+/// Fills `buffer` from `offset` on; returns how many bytes were read.
 pub(crate) fn read_into(file: impl AsFd, buffer: &mut [u8], offset: u64) -> Io<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -93,8 +93,8 @@ pub(crate) fn read_into(file: impl AsFd, buffer: &mut [u8], offset: u64) -> Io<u
     Ok(filled)
 }
 
-/// Calls `each` with the first `length` bytes of a file, piece by piece; fewer only if the file
-/// ends before.
+/// Calls `each` with the first `length` bytes of a file, piece by piece; with fewer only if the
+/// file is shorter.
 pub(crate) fn read_through(file: impl AsFd, length: u64, mut each: impl FnMut(&[u8])) -> Io<()> {
     let size = |bytes: u64| usize::try_from(bytes).map_or(COPY_BUFFER_BYTES, |n| n.min(COPY_BUFFER_BYTES));
     let mut buffer = vec![0; size(length)];
@@ -110,12 +110,12 @@ pub(crate) fn read_through(file: impl AsFd, length: u64, mut each: impl FnMut(&[
     Ok(())
 }
 
-/// Where an open file or directory is, for the log.
+/// The path of an open file or directory, for the log.
 pub(crate) fn path_of(opened: impl AsFd) -> PathBuf {
     std::fs::read_link(format!("/proc/self/fd/{}", opened.as_fd().as_raw_fd())).unwrap_or_default()
 }
 
-/// Goes to the beginning of a directory, if it has not been read yet or its file system can.
+/// Rewinds a directory. Does nothing if its file system can't.
 pub(crate) fn rewind(directory: impl AsFd) -> Io<()> {
     match rustix::fs::seek(directory, SeekFrom::Start(0)) {
         Err(Errno::SPIPE) => Ok(()),
@@ -123,8 +123,8 @@ pub(crate) fn rewind(directory: impl AsFd) -> Io<()> {
     }
 }
 
-/// Opens a regular file below a directory, neither following a link on the way nor opening anything
-/// else; `None` if nothing is there.
+/// Opens a regular file below a directory, without following links or opening anything else; `None`
+/// if nothing exists there.
 pub fn open_plain_file(directory: &Path, path: &str) -> std::io::Result<Option<File>> {
     let not_plain = || std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a plain file");
     let open = || {
@@ -141,17 +141,17 @@ pub fn open_plain_file(directory: &Path, path: &str) -> std::io::Result<Option<F
     }
 }
 
-/// Reads a file of our own, or the first 4 MiB of it. Of anything else in its place, nothing.
+/// Reads a file of our own, at most 4 MiB of it. Anything but a regular file reads as empty.
 pub(crate) fn read_own(directory: impl AsFd, path: &str) -> Io<Vec<u8>> {
     read_own_up_to(directory, path, OWN_FILE_BYTES_MAX)
 }
 
-/// [`read_own`], up to another length.
+/// [`read_own`], with another limit.
 pub(crate) fn read_own_up_to(directory: impl AsFd, path: &str, most: usize) -> Io<Vec<u8>> {
     read_own_and(directory, path, most).map(|(bytes, _)| bytes)
 }
 
-/// [`read_own`]; also tells the file's inode number.
+/// [`read_own`]; also returns the file's inode number.
 pub(crate) fn read_own_and_inode(directory: impl AsFd, path: &str) -> Io<(Vec<u8>, u64)> {
     read_own_and(directory, path, OWN_FILE_BYTES_MAX)
 }

@@ -1,8 +1,8 @@
-//! Directories with more names than their file system has an index for (decision 0026).
+//! Directories with more names than their file system can index (decision 0026).
 //!
-//! ext4 finds a name by its hash in an index of two levels, or three with `large_dir`. Where the
-//! part of it that a new name belongs to is full, and all above it, the name is refused with
-//! ENOSPC, however much space there is; names of other hashes may still fit.
+//! ext4 indexes names by their hash, in two levels, or three with `large_dir`. If the part of the
+//! index for a new name is full, and all levels above, the name is refused with ENOSPC, however
+//! much space there is. Names with other hashes may still fit.
 
 use backend::BackendError;
 use rustix::fd::AsFd;
@@ -16,10 +16,10 @@ use crate::limits::{FLAT_BYTES_MIN, FLAT_LOOKS_EVERY, FLAT_TOLD_EVERY};
 
 const EXT4: u32 = 0xef53;
 
-/// What a call says that was to give a name in a directory.
+/// The result of a call that gives a name in a directory.
 pub(crate) trait Naming<T> {
-    /// [`Op::attempt`]; but that the directory is full is told from a full file system, and told in
-    /// the log.
+    /// [`Op::attempt`], which also distinguishes a full directory from a full file system, and logs
+    /// it.
     fn naming(self, directory: impl AsFd, operation: &'static str) -> Result<T, Fail>;
 }
 
@@ -32,8 +32,8 @@ impl<T> Naming<T> for Io<T> {
     }
 }
 
-/// True if what refused a name in `directory` with this errno is the index of the directory. Then
-/// the log says so.
+/// True if a name in `directory` was refused with this errno because the directory's index is full.
+/// Logs that.
 pub(crate) fn is_full(errno: Errno, directory: impl AsFd) -> bool {
     static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every(FLAT_TOLD_EVERY);
     if errno != Errno::NOSPC || !has_room(&directory) {
@@ -53,8 +53,8 @@ pub(crate) fn is_full(errno: Errno, directory: impl AsFd) -> bool {
     true
 }
 
-/// Looks now and then whether the directory that a name was given in comes near its limit, and
-/// warns of it.
+/// Sometimes checks whether the directory in which a name was given is near its limit, and logs
+/// that.
 pub(crate) fn look_now_and_then(directory: impl AsFd) {
     static NAMES: AtomicU32 = AtomicU32::new(0);
     static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every(FLAT_TOLD_EVERY);
@@ -75,7 +75,7 @@ pub(crate) fn look_now_and_then(directory: impl AsFd) {
     }
 }
 
-/// What is to be said of a directory that is near its limit, or may be full, and the cure.
+/// A description of a directory that is near its limit, or may be full, with the cure.
 pub(crate) fn remark(directory: impl AsFd) -> Option<String> {
     let index = Index::of(directory).filter(Index::is_near)?;
     let (size, limit) = (index.size_bytes, index.limit_bytes());
@@ -87,11 +87,11 @@ fn has_room(directory: impl AsFd) -> bool {
     rustix::fs::fstatvfs(directory).is_ok_and(|room| room.f_bavail > 0 && room.f_favail > 0)
 }
 
-/// How high the index of a directory may become.
+/// How many levels the index of a directory may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Levels {
     Two,
-    /// Two, if the file system lacks `large_dir`, which this kernel does not tell.
+    /// Two if the file system lacks `large_dir`, which this kernel does not report.
     TwoPerhaps,
     Three,
 }
@@ -112,7 +112,7 @@ impl Levels {
     }
 }
 
-/// The index of a directory of ext4.
+/// The index of a directory on ext4.
 #[derive(Debug, Clone, Copy)]
 struct Index {
     /// Device and inode.
@@ -123,7 +123,7 @@ struct Index {
 }
 
 impl Index {
-    /// `None` for one that is small, or on another file system.
+    /// `None` for a small directory, or one on another file system.
     fn of(directory: impl AsFd) -> Option<Self> {
         let info = file_info::of(&directory).ok()?;
         let size_bytes = info.stamp.size_bytes;
@@ -151,14 +151,14 @@ impl Index {
         limit_bytes(self.block_bytes, if self.levels == Levels::Three { 3 } else { 2 })
     }
 
-    /// From half of its limit on. Hashes spread evenly, so that all blocks below the root are split
-    /// at about the same time; and where the root has room for a bit less than another doubling,
-    /// those that come last find none. Measured: 56 to 66 %.
+    /// True from half of its limit on. Hashes are spread evenly, so that all blocks below the root
+    /// are split at about the same time. If the root has not quite room for another doubling, the
+    /// last ones to be split find none. Measured: 56 to 66 %.
     fn may_be_full(&self) -> bool {
         self.size_bytes >= self.limit_bytes() / 2
     }
 
-    /// From 80 % of that on.
+    /// True from 80 % of that on.
     fn is_near(&self) -> bool {
         self.size_bytes >= self.limit_bytes() / 10 * 4
     }
@@ -174,8 +174,8 @@ impl Index {
     }
 }
 
-/// Most bytes of a directory whose index has so many levels: the root, the blocks of the index, and
-/// the blocks with names, each of which has an entry of 8 bytes (linux/fs/ext4/namei.c).
+/// The most bytes of a directory whose index has this many levels: the root, the blocks of the
+/// index, and the blocks with names, each of which has an entry of 8 bytes (linux/fs/ext4/namei.c).
 fn limit_bytes(block_bytes: u64, levels: u32) -> u64 {
     let (root, node) = ((block_bytes - 32) / 8, (block_bytes - 8) / 8);
     let mut blocks: u64 = 1;

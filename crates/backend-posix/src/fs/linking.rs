@@ -1,4 +1,4 @@
-//! Giving files names.
+//! Gives files names.
 
 use std::borrow::Cow;
 use std::os::fd::AsRawFd as _;
@@ -23,7 +23,7 @@ pub(crate) fn link_unnamed(file: &OwnedFd, directory: impl AsFd, name: &str) -> 
     }
 }
 
-/// Moves a file or directory to a name that is free; EEXIST if it is not.
+/// Moves a file or directory to a free name; EEXIST if the name is taken.
 pub(crate) fn move_to_free(from: impl AsFd, from_name: &str, to: impl AsFd, name: &str) -> Io<()> {
     match rustix::fs::renameat_with(&from, from_name, &to, name, RenameFlags::NOREPLACE) {
         // Where a file system lacks that, all who make objects have the lock of the key
@@ -42,14 +42,14 @@ pub(crate) fn move_to_free(from: impl AsFd, from_name: &str, to: impl AsFd, name
     }
 }
 
-/// Writes a small file of our own under a name that is free.
+/// Writes a small file of our own under a free name.
 pub(crate) fn write_whole(directory: impl AsFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fail> {
     create_whole(directory, name, 0o600, sync, |_| Ok(Cow::Borrowed(bytes)))
 }
 
-/// [`write_whole`] for what must never be seen half written, after a power cut neither: under a
-/// name of its own first, and on disk before it has this one. EEXIST if that is not free, unless
-/// the file there is to be replaced.
+/// [`write_whole`] for a file that must never be seen half written, not even after a power cut: it
+/// is written under a temporary name, and is on disk before it gets this one. EEXIST if the name is
+/// taken, unless the file there is to be replaced.
 pub(crate) fn place_whole(directory: impl AsFd, name: &str, bytes: &[u8], replace: bool) -> Result<(), Fail> {
     let staged = format!("{name}.{}.tmp", unique::name());
     write_whole(&directory, &staged, bytes, true)?;
@@ -69,7 +69,7 @@ pub(crate) fn place_whole(directory: impl AsFd, name: &str, bytes: &[u8], replac
     placed.and_then(|()| rustix::fs::fsync(&directory)).attempt("place a file")
 }
 
-/// [`write_whole`], with the file's mode. `content` is asked once the file is there.
+/// [`write_whole`], with the file's mode. `content` is called once the file exists.
 pub(crate) fn create_whole<'c>(
     directory: impl AsFd,
     name: &str,

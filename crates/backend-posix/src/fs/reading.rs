@@ -1,4 +1,4 @@
-//! Reading directories.
+//! Reads directories.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -14,9 +14,9 @@ use crate::error::{Io, is_of_one_file};
 use crate::layout::keymap::{self, RECORDS};
 use crate::limits::{DIRECTORY_READS_MAX, ENTRIES_READ_BYTES, LISTING_READ_BYTES};
 
-/// Calls `each` with every name and its type until it says false. From the beginning, on what was
-/// there when it began: btrfs reads up to the entry that was last when the directory was opened, or
-/// rewound, and a name that was replaced since is behind that.
+/// Calls `each` with every name and its type until it returns false. Reads from the beginning what
+/// the directory had when reading began: btrfs reads up to the entry that was last when the
+/// directory was opened or rewound, and a name that was replaced since is behind that.
 pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileType) -> Io<bool>) -> Io<()> {
     rewind(&directory)?;
     let mut buffer = Vec::with_capacity(LISTING_READ_BYTES);
@@ -34,7 +34,7 @@ pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileT
     Ok(())
 }
 
-/// The type of a name where the directory does not tell it; `None` if it is gone.
+/// The type of a name, if the directory does not have it; `None` if the name is gone.
 pub(crate) fn known_type(directory: impl AsFd, name: &CStr, kind: FileType) -> Io<Option<FileType>> {
     let Ok(name) = name.to_str() else { return Ok(None) };
     if kind != FileType::Unknown {
@@ -49,9 +49,9 @@ pub(crate) fn known_type(directory: impl AsFd, name: &CStr, kind: FileType) -> I
     }
 }
 
-/// The names in a directory and their types, where they are text. Read again if it changed
-/// meanwhile; if it changes all the while, what was there at any time, since a name that is
-/// replaced may be missing in each reading (see [`IndexCache`](crate::listing)).
+/// The names in a directory that are UTF-8, with their types. The directory is read again if it
+/// changed meanwhile. If it keeps changing, the result has the names of all readings, since a name
+/// that is replaced may be missing in each of them (see [`IndexCache`](crate::listing)).
 pub(crate) fn entries(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
     let mut before = file_info::of(directory)?.changed_ns;
     let mut found = entries_once(directory)?;
@@ -94,13 +94,13 @@ pub(crate) fn entries_once(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
     Ok(found)
 }
 
-/// True if a directory, just opened, has no entries but its folder of records, and files that were
-/// removed while someone had them open.
+/// True if a directory, just opened, has no entries except its folder of records, and files that
+/// were removed while they were open.
 pub(crate) fn is_empty(directory: impl AsFd) -> Io<bool> {
     has_at_most(0, directory)
 }
 
-/// The same for no more than so many entries.
+/// [`is_empty`], which also allows `most` other entries.
 pub(crate) fn has_at_most(most: usize, directory: impl AsFd) -> Io<bool> {
     let mut count = 0;
     has_only(directory, |name| {
@@ -110,7 +110,8 @@ pub(crate) fn has_at_most(most: usize, directory: impl AsFd) -> Io<bool> {
     })
 }
 
-/// True if `expected` is of all entries of a directory, just opened. Stops at the first other one.
+/// True if `expected` holds for all entries of a directory, just opened. Stops at the first other
+/// one.
 pub(crate) fn has_only(directory: impl AsFd, mut expected: impl FnMut(&CStr) -> bool) -> Io<bool> {
     let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
     let mut entries = RawDir::new(directory, &mut buffer);
@@ -124,13 +125,13 @@ pub(crate) fn has_only(directory: impl AsFd, mut expected: impl FnMut(&CStr) -> 
     Ok(true)
 }
 
-/// True if what is made in a directory gets more from it than its place: its group, or an ACL.
+/// True if files in a directory inherit attributes from it: its group, or an ACL.
 pub(crate) fn leaves_traits(directory: impl AsFd) -> bool {
     rustix::fs::fstat(&directory).is_ok_and(|info| Mode::from_raw_mode(info.st_mode).contains(Mode::SGID))
         || rustix::fs::fgetxattr(directory, "system.posix_acl_default", &mut [0u8; 0]).is_ok()
 }
 
-/// True if a directory has names that are no text, which [`entries`] leaves out.
+/// True if a directory has names that are not UTF-8, which [`entries`] leaves out.
 pub(crate) fn has_other_names(directory: &OwnedFd) -> Io<bool> {
     rustix::fs::seek(directory, SeekFrom::Start(0))?;
     let mut buffer = Vec::with_capacity(ENTRIES_READ_BYTES);

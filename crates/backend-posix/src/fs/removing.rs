@@ -1,4 +1,4 @@
-//! Removing directories with what is in them.
+//! Removes directories with their contents.
 
 use std::ffi::CStr;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::base::unique;
 use crate::error::Io;
 use crate::layout::keymap;
 
-/// True if nothing about a name has changed for `age`.
+/// True if nothing about the file of a name has changed for `age`.
 pub(crate) fn is_older(directory: impl AsFd, name: &str, age: Duration) -> bool {
     let before = i128::from(file_info::now_ns()) - i128::try_from(age.as_nanos()).unwrap_or(i128::MAX);
     file_info::at(directory, name).is_ok_and(|FileInfo { changed_ns, .. }| changed_ns < before)
 }
 
-/// Removes a directory of our own with all that is in it. Best effort: what remains is swept
-/// another time. `name` is a single name. What is deep in the tree is moved up to its top first, so
-/// that neither time nor memory depends on how deep.
+/// Removes a directory of our own with all its contents, as far as possible: what remains is swept
+/// later. `name` is a single name. Deep directories are moved up to the top first, so that neither
+/// time nor memory depends on the depth.
 pub(crate) fn remove_tree(above: &OwnedFd, name: &str) -> bool {
     if let Ok(top) = resolve::plain(above, name, DIRECTORY) {
         // Each pass leaves directories that were one level lower before.
@@ -32,8 +32,8 @@ pub(crate) fn remove_tree(above: &OwnedFd, name: &str) -> bool {
     matches!(rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR), Ok(()) | Err(Errno::NOENT))
 }
 
-/// Removes a directory in `top`. The directories in it that are not empty come to `top`. True if
-/// that changed anything.
+/// Removes a directory in `top`, after moving the non-empty directories in it to `top`. True if
+/// anything changed.
 pub(crate) fn flatten(top: &OwnedFd, name: &CStr) -> bool {
     let Ok(directory) =
         name.to_str().map_err(|_| Errno::ILSEQ).and_then(|name| resolve::plain(top, name, DIRECTORY))
@@ -46,8 +46,8 @@ pub(crate) fn flatten(top: &OwnedFd, name: &CStr) -> bool {
     rustix::fs::unlinkat(top, name, AtFlags::REMOVEDIR).is_ok() || changed == Ok(true)
 }
 
-/// Removes what is in a directory, and calls `full` with each directory that is not empty. True if
-/// that, or it, changed anything.
+/// Removes the entries of a directory, calling `full` with each directory that is not empty. True
+/// if anything changed.
 pub(crate) fn remove_entries(directory: &OwnedFd, mut full: impl FnMut(&CStr) -> bool) -> Io<bool> {
     let mut changed = false;
     rustix::fs::seek(directory, SeekFrom::Start(0))?;
@@ -68,8 +68,8 @@ pub(crate) fn remove_entries(directory: &OwnedFd, mut full: impl FnMut(&CStr) ->
     Ok(changed)
 }
 
-/// `rmdir`. A server may only say that it failed, which sshfs takes for EPERM: then a look tells
-/// whether it did since something is in there (NOTEMPTY).
+/// `rmdir`. A server may only report a failure, which sshfs turns into EPERM: then this checks
+/// whether the directory is not empty (NOTEMPTY).
 pub(crate) fn remove_directory(parent: impl AsFd, name: &str) -> Io<()> {
     let remove = || rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR);
     match remove() {

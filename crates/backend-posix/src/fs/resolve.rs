@@ -1,9 +1,9 @@
-//! Opening paths without being led astray.
+//! Opens paths safely.
 //!
-//! Everything is opened by `openat2`, beneath a directory that is open already. The common case
-//! forbids symbolic links altogether, which one call decides. Only a path that has one takes the
-//! slow way: resolved beneath the bucket, and then asked of /proc where it led, so that a link
-//! can't lead into `.slipway`, nor into snapshots.
+//! Everything is opened by `openat2`, beneath a directory that is already open. In the common case
+//! symbolic links are forbidden altogether, and one call decides. Only a path with a link takes the
+//! slow way: it is resolved beneath the bucket, and /proc then shows where it led, so that a link
+//! can't lead into `.slipway` or into snapshots.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
@@ -17,13 +17,13 @@ use crate::error::Io;
 use crate::layout::keymap::{self, OWN_DIRECTORY, RECORDS};
 use crate::limits::{PATH_BYTES_MAX, UNSURE_PAUSE, UNSURE_TRIES};
 
-/// How files are opened for reading: never waiting, should it be a FIFO after all, never becoming
-/// the terminal's owner.
+/// The flags with which files are opened for reading: without waiting, if it is a FIFO after all,
+/// and without becoming a controlling terminal.
 pub(crate) const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-/// How a name is held without opening what it stands for.
+/// The flags with which a name is held without opening its file.
 pub(crate) const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
-/// How directories are opened.
+/// The flags with which directories are opened.
 pub(crate) const DIRECTORY: OFlags = READ.union(OFlags::DIRECTORY);
 
 /// From linux/magic.h.
@@ -32,7 +32,7 @@ const FUSE: rustix::fs::FsWord = 0x6573_5546;
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 const PLAIN: ResolveFlags = BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
-/// Opens a path that has no symbolic links; ELOOP if it has one.
+/// Opens a path without symbolic links; ELOOP if it has one.
 pub(crate) fn plain(directory: impl AsFd, path: &str, flags: OFlags) -> Io<OwnedFd> {
     create(directory, path, flags, Mode::empty())
 }
@@ -42,20 +42,21 @@ pub(crate) fn create(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode
     by_pieces(directory, path, flags, mode, PLAIN)
 }
 
-/// [`create`], without crossing into what is mounted on the way; EXDEV if that is so.
+/// [`create`], without crossing a mount point; EXDEV if there is one on the way.
 pub(crate) fn create_here(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Io<OwnedFd> {
     by_pieces(directory, path, flags, mode, PLAIN | ResolveFlags::NO_XDEV)
 }
 
 /// [`plain`], if that is possible without waiting for a disk and without leaving the file system;
-/// an error otherwise.
+/// otherwise an error.
 pub(crate) fn cached(directory: impl AsFd, path: &str, flags: OFlags) -> Io<OwnedFd> {
     let resolve = PLAIN | ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
     rustix::fs::openat2(directory, path, flags, Mode::empty(), resolve)
 }
 
-/// Opens a path that may have symbolic links, as long as they stay in `directory` and out of its
-/// own `.slipway` and of what no key leads to. Also tells where it led, relative to `directory`.
+/// Opens a path that may have symbolic links, as long as they stay in `directory`, and out of its
+/// own `.slipway` and of directories that no key leads to. Also returns where it led, relative to
+/// `directory`.
 pub(crate) fn following(directory: impl AsFd, path: &str, flags: OFlags) -> Io<(OwnedFd, String)> {
     let directory = directory.as_fd();
     let opened = by_pieces(directory, path, flags, Mode::empty(), BENEATH)?;
@@ -73,13 +74,13 @@ pub(crate) fn following(directory: impl AsFd, path: &str, flags: OFlags) -> Io<(
     Ok((opened, String::from_utf8_lossy(inside.as_os_str().as_bytes()).into_owned()))
 }
 
-/// Opens the file or directory at a path that has no symbolic links; ENXIO if it is anything else.
-/// See [`reopen`].
+/// Opens the file or directory at a path without symbolic links; ENXIO for anything else. See
+/// [`reopen`].
 pub(crate) fn content(directory: impl AsFd, path: &str) -> Io<OwnedFd> {
     content_after(directory, path, |_| ()).map(|(file, ())| file)
 }
 
-/// [`content`], after a `look` at the place, whose outcome is returned too.
+/// [`content`], after `look` at the entry, whose result is returned too.
 pub(crate) fn content_after<T>(
     directory: impl AsFd,
     path: &str,
@@ -104,15 +105,15 @@ pub(crate) fn content_after<T>(
     open()?.ok_or(Errno::NOENT)
 }
 
-/// Lets those come on who are in the middle of replacing a name; longer each time, about 25 ms in
-/// all.
+/// Gives those who are just replacing a name time to finish; longer with each try, about 25 ms in
+/// total.
 pub(crate) fn pause(tries: usize) {
     std::thread::sleep(UNSURE_PAUSE.saturating_mul(u32::try_from(tries).unwrap_or(u32::MAX)));
 }
 
-/// Opens what a [`PLACE`] holds, if it is a file or directory; ENXIO if not. Anything else is never
-/// opened: that would wake who waits to write to a FIFO, and may set a device in motion.
-/// `otherwise` opens it where there is no /proc.
+/// Opens the file or directory that a [`PLACE`] holds; ENXIO for anything else, which is never
+/// opened: that would wake a process that waits to write to a FIFO, and may trigger a device.
+/// `otherwise` opens it if there is no /proc.
 pub(crate) fn reopen(place: &OwnedFd, otherwise: impl FnOnce() -> Io<OwnedFd>) -> Io<OwnedFd> {
     let info = file_info::of(place)?;
     if !info.is_file() && !info.is_directory() {
@@ -125,8 +126,8 @@ pub(crate) fn reopen(place: &OwnedFd, otherwise: impl FnOnce() -> Io<OwnedFd>) -
     }
 }
 
-/// True for what is said of a path below `directory` that is too long for its file system. sshfs
-/// says EBADMSG, which elsewhere tells of damage.
+/// True for the errors of a path below `directory` that is too long for its file system. sshfs
+/// returns EBADMSG, which elsewhere means damage.
 pub(crate) fn is_too_long(directory: impl AsFd, errno: Errno) -> bool {
     match errno {
         Errno::NAMETOOLONG => true,
@@ -141,7 +142,8 @@ fn place_of(file: impl AsFd) -> Io<std::path::PathBuf> {
     Ok(std::ffi::OsStr::from_bytes(place.as_bytes()).into())
 }
 
-/// A key of 1,024 bytes may have a path of 15 KiB, which the kernel takes only in pieces.
+/// Opens a path in pieces: a key of 1,024 bytes may have one of 15 KiB, which the kernel does not
+/// take as a whole.
 fn by_pieces(
     directory: impl AsFd,
     path: &str,
@@ -184,8 +186,7 @@ fn sure(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode, resolve: Re
     rustix::fs::openat2(directory, path, flags, mode, resolve)
 }
 
-/// [`file_info::at`] for a path, none of whose names is followed: ELOOP if a symbolic link is on
-/// the way.
+/// [`file_info::at`] for a path in which no link is followed: ELOOP if there is one on the way.
 pub(crate) fn at_path(directory: impl AsFd, path: &str) -> Io<FileInfo> {
     let look = || file_info::of(plain(&directory, path, PLACE | OFlags::NOFOLLOW)?);
     match look() {

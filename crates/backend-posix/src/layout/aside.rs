@@ -1,24 +1,24 @@
-//! Names in the root of what waits to be removed.
+//! Names in the root of directories that wait to be removed.
 
 use s3_types::BucketName;
 
 use crate::base::unique;
 
-/// Prefix of the name of a directory in the root that waits to be removed. The bucket, the time of
-/// its creation and a unique part follow. A name without a bucket is of a directory in which a file
-/// system is tried, or of a `.slipway` that is being made.
+/// The prefix of the name of a directory in the root that waits to be removed. The bucket, the time
+/// of its creation and a unique part follow. Names without a bucket are those of directories in
+/// which a file system is tested, and of a `.slipway` that is being made.
 pub(crate) const PREFIX: &str = ".slipway,deleting,";
 
 pub(crate) fn prefix_of(name: &BucketName, identity: &str) -> String {
     format!("{PREFIX}{name},{identity},")
 }
 
-/// A name in the root for what gets another one or is removed at once, or by the sweep.
+/// A name in the root for a directory that is soon renamed or removed, or else swept.
 pub(crate) fn aside_of_nothing() -> String {
     format!("{PREFIX},{}", unique::name())
 }
 
-/// True for such a name.
+/// True for a name as [`aside_of_nothing`] makes it.
 pub(crate) fn is_of_nothing(aside: &str) -> bool {
     aside.strip_prefix(PREFIX).is_some_and(|rest| rest.starts_with(','))
 }

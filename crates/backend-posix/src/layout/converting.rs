@@ -1,8 +1,8 @@
-//! Names of what becomes a directory by steps ([`conversion`](crate::write::conversion)).
+//! Names of files that become directories in several steps
+//! ([`conversion`](crate::write::conversion)).
 
 /// The note of a conversion, in `.slipway`.
 pub(crate) const ANNOUNCEMENT: &str = "converting";
 
-/// The place of the file in the directory that was prepared, until it is known to be the one that
-/// was expected.
+/// The name of the file in the prepared directory, until it is known to be the expected one.
 pub(crate) const OUT: &str = ".slipway,out";

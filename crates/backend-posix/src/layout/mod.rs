@@ -1,4 +1,4 @@
-//! The names that we give on disk; those of keys are in [`keymap`].
+//! The names that the backend gives on disk; those of keys are in [`keymap`].
 
 pub(crate) mod aside;
 pub(crate) mod converting;

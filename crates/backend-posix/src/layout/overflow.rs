@@ -1,9 +1,9 @@
-//! Names of long records' second parts.
+//! Names of companions, which hold the rest of long records.
 
 /// Directory of companions, in `.slipway`.
 pub(crate) const OVERFLOW: &str = "overflow";
 
-/// Names a companion file.
+/// The id of a companion.
 pub(crate) type OverflowId = u128;
 
 /// Returns the path of a companion, relative to its bucket.

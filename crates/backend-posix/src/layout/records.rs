@@ -3,6 +3,5 @@
 /// The attribute that holds a record.
 pub(crate) const ATTRIBUTE: &str = "user.slipway";
 
-/// The record of a directory itself, in its folder of records. No key's component maps to this
-/// name.
+/// The record of a directory itself, in its folder of records. No key maps to this name.
 pub(crate) const OF_DIRECTORY: &str = ".slipway,directory";

@@ -1,11 +1,11 @@
-//! Names of what is staged in a directory of keys.
+//! Names of files staged in a directory of keys.
 
 use crate::base::unique;
 
-/// Has a note for each directory that something was ever staged in.
+/// The directory with a note for each directory in which something was ever staged.
 pub(crate) const SCATTERED: &str = "scattered";
 
-/// Prefix of these names.
+/// The prefix of these names.
 pub(crate) const SCATTERED_PREFIX: &str = ".slipway,t";
 
 /// The unique part of the name of a file that is staged in a directory of keys; `None` for other
@@ -14,12 +14,12 @@ pub(crate) fn id_of_scattered(name: &str) -> Option<&str> {
     name.strip_prefix(SCATTERED_PREFIX).filter(|id| unique::is_name(id))
 }
 
-/// A name for something staged in a directory of keys.
+/// A name for a file or directory staged in a directory of keys.
 pub(crate) fn scattered_name() -> String {
     format!("{SCATTERED_PREFIX}{}", unique::name())
 }
 
-/// The name of the note.
+/// The name of the note for the directory `path`.
 pub(crate) fn scattered_note(path: &str) -> String {
     format!("{:016x}", unique::hash(path.as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! Names of what is on its way to another one.
+//! Names of files that are staged.
 
 use super::keymap::RESERVED;
 use super::scattered::id_of_scattered;
@@ -7,13 +7,13 @@ use crate::base::unique;
 
 pub(crate) const STAGING: &str = "staging";
 
-/// True for the name of something staged in a directory of keys, but not for one that a person
-/// might think of.
+/// True for the name of something staged in a directory of keys; a person is unlikely to choose
+/// such a name.
 pub(crate) fn is_scattered(name: &str) -> bool {
     id_of_scattered(name).is_some() || (exchanged::id_of(name).is_some() && name.starts_with(RESERVED))
 }
 
-/// True for a name that we give in `.slipway/staging`.
+/// True for the names that the backend gives in `.slipway/staging`.
 pub(crate) fn is_staged_name(name: &str) -> bool {
     unique::is_name(name) || exchanged::is_own_name(name) || given::is_name_of_given(name)
 }

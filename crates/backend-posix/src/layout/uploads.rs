@@ -1,4 +1,4 @@
-//! Names of uploads, of what is in them, and of what is left of them.
+//! Names of uploads, of their files, and of their receipts.
 
 use super::keymap::RECORDS;
 
@@ -11,25 +11,25 @@ pub(crate) const COMPLETED: &str = "completed";
 /// Length of an upload's id, in characters.
 pub(crate) const ID_LENGTH: usize = 48;
 
-/// True for what could be the id of an upload.
+/// True for a text that can be the id of an upload.
 pub(crate) fn is_id(id: &str) -> bool {
     id.len() == ID_LENGTH && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The file that makes a directory an upload.
+/// The file with the record of an upload, without which a directory is not an upload.
 pub(crate) const DESCRIPTION: &str = "upload";
 
 /// The journal of a Complete, in the upload.
 pub(crate) const JOURNAL: &str = "completing";
 
-/// Assemblies of an upload. It has up to two: a short last part that came first fixes the size of
-/// the first's slots, the others that of the second's.
+/// The assemblies of an upload. It has up to two: if a short last part came first, it fixed the
+/// slot size of the first assembly, and the other parts that of the second.
 pub(crate) const ASSEMBLIES: [u8; 2] = [1, 2];
 
-/// In a journal, in the place of an assembly's number: the object's file is a copy of all parts.
+/// In a journal, in place of an assembly's number: the object's file is a copy of all parts.
 pub(crate) const WHOLE: u8 = 0;
 
-/// The name of that file, from when it is whole until it is published.
+/// The name of that file, from when it is complete until it is published.
 pub(crate) const WHOLE_NAME: &str = "whole";
 
 /// The name of an assembly's file.
@@ -52,7 +52,7 @@ pub(crate) fn part_number(name: &str) -> Option<u32> {
     name.parse().ok().filter(|number| part_name(*number) == name)
 }
 
-/// The name of the claim on a part's slot.
+/// The name of the claim to a part's slot.
 pub(crate) fn claim_name(part_number: u32, assembly: u8) -> String {
     format!("{part_number:05}.{assembly}")
 }
@@ -63,7 +63,7 @@ fn is_claim(name: &str) -> bool {
     part_number(number).is_some() && ASSEMBLIES.into_iter().any(|known| assembly == known.to_string())
 }
 
-/// True for what an upload holds besides its parts.
+/// True for the files of an upload other than its parts.
 pub(crate) fn is_own(name: &str) -> bool {
     matches!(name, RECORDS | DESCRIPTION | JOURNAL | WHOLE_NAME)
         || ASSEMBLIES

@@ -1,4 +1,4 @@
-//! What a page shows of the objects on it.
+//! Reads the attributes of objects that a page shows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -28,29 +28,30 @@ use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::unchanged::State;
 use crate::write::key_lock;
 
-/// Threads that read attributes besides those of the listings.
+/// The number of threads that read attributes in addition to the listings' own.
 static HELPERS: AtomicUsize = AtomicUsize::new(0);
 
-/// What was found, on a second look.
+/// The outcome of reading an object's attributes.
 #[derive(Debug)]
 pub(crate) enum Seen {
     Object(ObjectSummary),
-    /// It seems to be gone; [`settle`] tells. Only where names may be missing for a moment.
+    /// The object seems to be gone; [`settle`] decides. Only where names may be missing for a
+    /// moment.
     Doubtful(Doubt),
 }
 
-/// What may be an object still.
+/// An object that may still exist.
 #[derive(Debug)]
 pub(crate) struct Doubt {
     pub key: String,
-    /// The directory's path: there may be more doubts than directories can be open.
+    /// The directory's path: there may be more of these than directories can be open.
     directory: String,
     source: Source,
 }
 
-/// Summaries of what was found, in that order, without what is gone meanwhile. Read by several
-/// threads at once where each file is a wait for a network. On a local file system they were in
-/// each other's way: twice the time for inodes that come from the disk, and no less for those in
+/// Summaries of the found objects in their order, without those that are gone by now. Several
+/// threads read them where each file is a wait for a network. On a local file system threads would
+/// hinder each other: that took twice the time for inodes on the disk, and no less for those in
 /// memory.
 pub(super) fn summaries(bucket: &Bucket<'_>, known: &KnownRecords, found: &[Found]) -> Result<Vec<Seen>> {
     let remote = !bucket.store.reads_inline();
@@ -76,7 +77,7 @@ pub(super) fn summaries(bucket: &Bucket<'_>, known: &KnownRecords, found: &[Foun
     })
 }
 
-/// A share of the threads that all listings together may have.
+/// A number of the threads that all listings share.
 struct Helpers(usize);
 
 impl Helpers {
@@ -114,9 +115,9 @@ fn summary(bucket: &Bucket<'_>, known: &KnownRecords, found: &Found, begun_ns: i
     Ok(summarized(bucket, found, attributes)?.map(Seen::Object))
 }
 
-/// FUSE says ENOENT or ESTALE also of a file that was replaced since its name was looked up, and
-/// for as long as the call that replaced it has yet to return, on a busy machine many ms; EIO, of
-/// one that became a directory by another mount.
+/// True if the object seems to be gone. FUSE returns ENOENT or ESTALE also for a file that was
+/// replaced after its name was looked up, until the call that replaced it returns, which on a busy
+/// machine takes many ms; and EIO for one that became a directory through another mount.
 fn seems_gone(attributes: &Io<Option<Shown>>) -> bool {
     match attributes {
         Ok(attributes) => attributes.is_none(),
@@ -140,8 +141,8 @@ fn summarized(
     Ok(Some(ObjectSummary { key, size_bytes, last_modified, etag, checksum }))
 }
 
-/// What tells of an object whose record can't be read, as if it had none; `None` if not even that
-/// can be read. The operator is told which.
+/// The attributes of an object whose record can't be read, as if it had none; `None` if not even
+/// its file can be read. Logs the object.
 fn unread(bucket: &Bucket<'_>, found: &Found, errno: Errno) -> Option<Shown> {
     static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
     let Found { key, directory, source } = found;
@@ -160,8 +161,9 @@ fn unread(bucket: &Bucket<'_>, found: &Found, errno: Errno) -> Option<Shown> {
     info.map(|info| foreign::attributes(&bucket.store.lasting(directory, &info), key).into())
 }
 
-/// Looks again with the key's lock, which whoever replaces the object or makes a directory of it
-/// has until its name is there again. `None` if it is gone. The caller has no lock.
+/// Looks again under the key's lock, which is held by whoever replaces the object or makes a
+/// directory of it until its name exists again. `None` if the object is gone. The caller must hold
+/// no lock.
 pub(super) fn settle(
     bucket: &Bucket<'_>,
     known: &KnownRecords,
@@ -234,7 +236,8 @@ fn attributes(
     }
 }
 
-/// Of a directory object. What else stands in the place of its bytes is as if there were none.
+/// The attributes of a directory object. If something other than a file is in the place of its
+/// bytes, it has none.
 fn directory_attributes(bucket: &Bucket<'_>, directory: &Directory, key: &str) -> Io<Option<Shown>> {
     let shown = match open(bucket, directory, DIRECTORY_DATA) {
         Err(errno) if leads_nowhere(errno) => None,
@@ -249,8 +252,8 @@ fn directory_attributes(bucket: &Bucket<'_>, directory: &Directory, key: &str) -
     }
 }
 
-/// Attributes of a regular file without opening it, half as many calls; `None` where that leaves a
-/// doubt.
+/// Attributes of a regular file without opening it, which takes half as many calls; `None` if they
+/// are not certain.
 fn by_name(
     (bucket, known): (&Bucket<'_>, &KnownRecords),
     directory: &Directory,
@@ -281,7 +284,7 @@ fn by_name(
 
 struct Opened {
     file: OwnedFd,
-    /// Relative to the bucket, links resolved.
+    /// Relative to the bucket, with links resolved.
     path: String,
     info: FileInfo,
 }
@@ -297,7 +300,7 @@ fn open(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<Opened> {
     Ok(Opened { file, path, info })
 }
 
-/// `None` for what is no file.
+/// The attributes of an open file; `None` if it is not a regular file.
 fn attributes_of(bucket: &Bucket<'_>, opened: &Opened, key: &str) -> Io<Option<Shown>> {
     let Opened { file, path, info } = opened;
     if !info.is_file() {

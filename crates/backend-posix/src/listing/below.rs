@@ -1,4 +1,5 @@
-//! Whether there is an object anywhere below a directory, by looking at as little as possible.
+//! Finds out whether there is an object anywhere below a directory, with as few look-ups as
+//! possible.
 
 use std::sync::Arc;
 
@@ -20,25 +21,25 @@ use crate::tree::bucket::{Bucket, Directory};
 /// A search through the directories below one.
 pub(super) struct Below<'a, 'b> {
     pub bucket: &'a Bucket<'a>,
-    /// Device and inode of the directories above, so that a link to one of them ends there.
+    /// Device and inode of the directories above: a link to one of them is not followed.
     pub above: Vec<Id>,
     pub budget: &'b mut Budget<'a>,
     pub barren: &'b mut Barren,
 }
 
-/// What a search finds.
+/// The result of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Object,
     Nothing,
-    /// The page may look no further, and should end where it is.
+    /// The page's budget is used up, and the page should end here.
     Unknown,
 }
 
-/// A directory that the search is in, with the children it has yet to look into.
+/// A directory that the search is in, with the children that are still to be searched.
 struct Frame {
     place: String,
-    /// Open in the top few frames only.
+    /// Open only in the top few frames.
     directory: Option<Arc<Directory>>,
     children: std::vec::IntoIter<(String, Kind)>,
     prefix_bytes: usize,
@@ -46,9 +47,9 @@ struct Frame {
 }
 
 impl Below<'_, '_> {
-    /// Looks for an object whose key starts with the `prefix_bytes` bytes of the directory's own
-    /// prefix. The directory's own [`keymap::SELF`] counts only if `own` (it belongs to the key
-    /// without the `/`).
+    /// Searches for an object whose key starts with the `prefix_bytes` bytes of the directory's own
+    /// prefix. The directory's own [`keymap::SELF`] counts only if `own` is true (it belongs to the
+    /// key without the `/`).
     pub fn has_object(&mut self, directory: Directory, prefix_bytes: usize, own: bool) -> Io<Outcome> {
         let depth = self.above.len();
         let result = self.search(directory, prefix_bytes, own);
@@ -56,7 +57,7 @@ impl Below<'_, '_> {
         result
     }
 
-    /// Not recursive: a tree may be deeper than a stack.
+    /// Searches without recursion: a tree may be deeper than a stack.
     fn search(&mut self, directory: Directory, prefix_bytes: usize, own: bool) -> Io<Outcome> {
         let Some(frame) = self.look(directory, prefix_bytes, own)? else { return Ok(Outcome::Object) };
         let mut frames = vec![frame];
@@ -108,15 +109,15 @@ impl Below<'_, '_> {
         child(self.bucket, directory, &keymap::component_path(component))
     }
 
-    /// Leaves a directory in which there was nothing.
+    /// Leaves a directory without objects.
     fn leave(&mut self, cut: Cut) {
         if let Some(id) = self.above.pop() {
             self.barren.add(id, self.above.len(), cut);
         }
     }
 
-    /// Looks at what is in one directory: `None` if there is an object. As in
-    /// [`IndexCache`](super::cache), what changes meanwhile must not hide one.
+    /// Reads one directory; `None` if it has an object. As in [`IndexCache`](super::cache),
+    /// concurrent changes must not hide one.
     fn look(&mut self, directory: Directory, prefix_bytes: usize, own: bool) -> Io<Option<Frame>> {
         let mut directory = Arc::new(directory);
         let changed = |directory: &Directory| {
@@ -187,8 +188,8 @@ impl Below<'_, '_> {
         Ok(Some(Frame { place, directory: Some(Arc::clone(directory)), children, prefix_bytes, cut }))
     }
 
-    /// False if a directory that a link leads to is one of those the search is in, or had no object
-    /// before.
+    /// False if a directory that a link leads to is one of those the search is in, or is known to
+    /// have no object.
     pub fn is_new(&mut self, directory: impl AsFd, cut: &mut Cut) -> Io<bool> {
         self.budget.link();
         let info = file_info::of(directory)?;
@@ -201,7 +202,7 @@ impl Below<'_, '_> {
     }
 }
 
-/// True if the component is an object; a directory is kept for later.
+/// Keeps a directory for later. True if the component is an object.
 fn note(
     component: String,
     kind: Option<Kind>,

@@ -1,22 +1,22 @@
-//! How much a page may look at.
+//! Limits how much a page may look at.
 //!
 //! Symbolic links make more paths than there are directories: 41 directories, each with two links
-//! to the next, have 2^41 ways through them. And someone may have made ever so many directories
-//! with no object in them. So a page that has looked at so much ends early, and the next one goes
-//! on from there.
+//! to the next, have 2^41 paths through them. And anyone may have made any number of directories
+//! without objects. So a page that has used up its budget ends early, and the next one continues
+//! from there.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::limits::{LISTING_LINK_STEPS, LISTING_STEPS_MAX};
 
-/// Device and inode.
+/// Device and inode of a directory.
 pub(super) type Id = (u64, u64);
 
 /// What a page may still look at.
 pub(super) struct Budget<'a> {
     steps: usize,
-    /// Set when no one waits for the page any more.
+    /// Set when nobody waits for the page any more.
     abandoned: &'a AtomicBool,
 }
 
@@ -25,12 +25,12 @@ impl<'a> Budget<'a> {
         Self { steps: LISTING_STEPS_MAX, abandoned }
     }
 
-    /// To be called for each entry.
+    /// Has to be called for each entry.
     pub fn step(&mut self) {
         self.steps = self.steps.saturating_sub(1);
     }
 
-    /// To be called for each directory that a link leads to.
+    /// Has to be called for each directory that a link leads to.
     pub fn link(&mut self) {
         self.steps = self.steps.saturating_sub(LISTING_LINK_STEPS);
     }
@@ -40,7 +40,7 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// The directories in which a page found no object, whatever the way to them.
+/// The directories in which a page found no object, by any path to them.
 #[derive(Default)]
 pub(super) struct Barren(HashSet<Id>);
 
@@ -49,7 +49,7 @@ impl Barren {
         self.0.contains(&id)
     }
 
-    /// Notes a directory of this depth that was looked through and had no object.
+    /// Adds a directory of this depth that was searched completely and had no object.
     pub fn add(&mut self, id: Id, depth: usize, cut: Cut) {
         if cut.0.is_none_or(|above| above >= depth) {
             self.0.insert(id);
@@ -57,13 +57,13 @@ impl Barren {
     }
 }
 
-/// The highest place by whose account something below a directory was passed over. By another way
-/// it may have to be looked at.
+/// The highest directory because of which something below a directory was skipped. On another path
+/// it may have to be searched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Cut(Option<usize>);
 
 impl Cut {
-    /// A link led to the directory of this depth, which was above.
+    /// A link led to the directory of this depth, which the search is in.
     pub fn cycle(&mut self, depth: usize) {
         self.merge(Self(Some(depth)));
     }

@@ -1,27 +1,26 @@
-//! From names in any order to a sorted index, in bounded memory.
+//! Sorts names into an index, in bounded memory.
 
 use std::mem::size_of;
 
 use super::index::DirectoryIndex;
 use super::names::Kind;
 
-/// Gathers the entries of a directory. Where they become too many, those that come last are given
-/// up.
+/// Collects the entries of a directory. If they are too many, those that sort last are dropped.
 pub(super) struct Builder<'a> {
     from: &'a [u8],
     bytes_max: usize,
     texts: String,
     entries: Vec<Raw>,
-    /// Entries behind this one have been given up.
+    /// Entries after this one were dropped.
     limit: Option<String>,
-    /// True once those before `from` have been given up.
+    /// True once the entries before `from` were dropped.
     narrowed: bool,
 }
 
 #[derive(Clone, Copy)]
 struct Raw {
-    /// The first bytes behind what all texts begin with, so that sorting mostly need not look at
-    /// the texts.
+    /// The first bytes after the common prefix of all texts, so that sorting mostly need not look
+    /// at the texts.
     key: u64,
     start: u32,
     length: u16,
@@ -35,7 +34,7 @@ impl<'a> Builder<'a> {
         Self { from, bytes_max, texts: String::new(), entries: Vec::new(), limit: None, narrowed: false }
     }
 
-    /// Adds the entry whose text is `component` and `slash`.
+    /// Adds an entry with the text `component` followed by `slash`.
     pub fn add(&mut self, component: &str, slash: &str, kind: Kind) {
         if self.narrowed && !self.is_in_window(component, slash, kind) {
             return;
@@ -67,7 +66,7 @@ impl<'a> Builder<'a> {
         text_of(&self.texts, entry)
     }
 
-    /// Gives up what is before the window, and then half of the rest.
+    /// Drops the entries before the window, and then half of the rest.
     fn narrow(&mut self) {
         self.narrowed = true;
         self.sort();
@@ -118,7 +117,7 @@ fn text_of<'t>(texts: &'t str, raw: &Raw) -> &'t str {
     &texts[start..start + usize::from(raw.length)]
 }
 
-/// How many bytes all texts begin with in common.
+/// The length of the common prefix of all texts.
 fn common_bytes(texts: &str, entries: &[Raw]) -> usize {
     let Some((first, rest)) = entries.split_first() else { return 0 };
     let first = text_of(texts, first).as_bytes();
@@ -128,7 +127,7 @@ fn common_bytes(texts: &str, entries: &[Raw]) -> usize {
     })
 }
 
-/// True if a key of at least `from` may begin with `text`.
+/// True if a key of at least `from` can begin with `text`.
 pub(super) fn reaches(text: impl Iterator<Item = u8>, kind: Kind, from: &[u8]) -> bool {
     let last = kind.is_directory().then_some(0xff);
     text.chain(last).ge(from.iter().copied())

@@ -1,4 +1,4 @@
-//! What is kept between pages: above all, indexes.
+//! The caches that listings keep between pages, mainly of indexes.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
@@ -21,7 +21,7 @@ use crate::limits::{
 use crate::tree::bucket::{Bucket, Directory};
 use crate::volume::kind::FileSystem;
 
-/// What listings of a tree keep in memory.
+/// The caches of a tree's listings.
 #[derive(Debug)]
 pub(crate) struct Caches {
     pub(super) indexes: IndexCache,
@@ -29,7 +29,8 @@ pub(crate) struct Caches {
 }
 
 impl Caches {
-    /// At most so many bytes of indexes, and a share of that besides for records; none for 0.
+    /// Caches of at most `index_bytes` for indexes, and a share of that in addition for records;
+    /// none for 0.
     pub fn new(index_bytes: usize) -> Self {
         Self {
             indexes: IndexCache::new(index_bytes),
@@ -37,25 +38,24 @@ impl Caches {
         }
     }
 
-    /// What of the indexes was asked for, and is held.
+    /// The figures of the cache of indexes.
     pub fn statistics(&self) -> CacheStatistics {
         self.indexes.statistics()
     }
 }
 
-/// Indexes of directories, the least recently used of which are forgotten where they become too
-/// many.
+/// Indexes of directories. If they become too many, the least recently used ones are dropped.
 #[derive(Debug)]
 pub(super) struct IndexCache {
     kept: Mutex<Kept>,
-    /// One directory is read by one listing at a time; the others wait for what it finds.
+    /// One listing at a time reads a directory; the others wait for its result.
     building: [Mutex<()>; INDEX_BUILD_LOCKS],
     bytes_max: usize,
 }
 
 #[derive(Debug)]
 struct Kept {
-    /// By device and inode.
+    /// By device and inode of the directory.
     indexes: HashMap<(u64, u64), KeptIndex>,
     watches: Option<Watches>,
     bytes: usize,
@@ -72,12 +72,12 @@ struct KeptIndex {
     used: u64,
 }
 
-/// What says that an index is still true.
+/// How it is known that an index is still correct.
 #[derive(Debug, Clone, Copy)]
 enum Vouched {
     /// The directory last changed at this time.
     ChangedAt(i128),
-    /// All that changes is heard of.
+    /// All changes are reported.
     Watched(Watch),
 }
 
@@ -99,7 +99,7 @@ impl IndexCache {
         }
     }
 
-    /// The index of a directory, with what keys from `from` on (relative to it) need.
+    /// The index of a directory, with the entries that keys from `from` on (relative to it) need.
     pub fn get(&self, bucket: &Bucket<'_>, directory: &Directory, from: &[u8]) -> Io<Arc<DirectoryIndex>> {
         let info = file_info::fresh(directory)?;
         if let Some(index) = self.kept().find_counted(directory, &info, from) {
@@ -115,9 +115,9 @@ impl IndexCache {
         self.build(bucket, directory, &info, from)
     }
 
-    /// Reads a directory. What changes in it meanwhile must not hide what is there before and
-    /// after: a file that is replaced may get another place in its directory, one that a reader has
-    /// passed already or does not come to any more (btrfs).
+    /// Reads a directory. Concurrent changes must not hide what exists before and after them: a
+    /// file that is replaced may move to a place in its directory that the reader has already
+    /// passed, or never reaches (btrfs).
     fn build(
         &self,
         bucket: &Bucket<'_>,
@@ -154,9 +154,9 @@ impl IndexCache {
         Ok(index.unwrap_or(last))
     }
 
-    /// Reads a directory with a watch on it, if there can be one, and keeps what it read if that
-    /// can be told to be true later. The first is missing if something may be missing in it; the
-    /// second is there in any case.
+    /// Reads a directory with a watch on it, if possible, and keeps the index if later changes will
+    /// be noticed. The first result is `None` if the index may lack something; the second is always
+    /// there.
     fn read_watched(
         &self,
         bucket: &Bucket<'_>,
@@ -272,7 +272,7 @@ impl Kept {
 }
 
 impl KeptIndex {
-    /// Looks at names again that have changed; false if that does not do.
+    /// Updates the entries of changed names; false if that is not enough.
     fn update(&mut self, directory: impl AsFd, names: HashSet<CString>, all_bytes: &mut usize) -> Io<bool> {
         if names.is_empty() {
             return Ok(true);

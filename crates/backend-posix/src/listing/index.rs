@@ -1,4 +1,4 @@
-//! One directory, sorted.
+//! The sorted index of one directory.
 
 use std::ffi::CStr;
 use std::mem::size_of;
@@ -10,29 +10,30 @@ use super::names::Kind;
 use crate::layout::keymap::{self, Name};
 use crate::limits::{INDEX_CHUNK_ENTRIES, INDEX_SLACK};
 
-/// The components in a directory in the order of the keys they lead to. A directory's text ends in
-/// `/`, which is how it sorts; what is in chains of long components stands beside the rest.
+/// The components in a directory, in the order of the keys they lead to. A directory's text ends in
+/// `/`, as it sorts; components in chains for long ones are merged in.
 ///
-/// Cheap to clone: the chunks are shared until one is changed.
+/// Cheap to clone: chunks are shared until one is changed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DirectoryIndex {
     chunks: Vec<Arc<Chunk>>,
     /// True if the directory holds the bytes of a directory object.
     pub has_data: bool,
-    /// True if components are in chains, so that the directory alone does not tell all.
+    /// True if components are in chains, so that the directory's own time does not show all
+    /// changes.
     pub has_chains: bool,
     /// Entries that no key from here on needs are left out.
     pub(super) lower: Vec<u8>,
-    /// Where it ends if that is before the directory does.
+    /// Where the index ends, if it ends before the directory.
     pub(super) limit: Option<String>,
 }
 
-/// Some entries in a row, never none.
+/// Some consecutive entries; never empty.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chunk {
     texts: String,
     entries: Vec<Entry>,
-    /// Bytes of `texts` whose entries are gone.
+    /// Bytes of `texts` whose entries were removed.
     garbage_bytes: usize,
 }
 
@@ -43,7 +44,7 @@ struct Entry {
     kind: Kind,
 }
 
-/// Where an entry is in one index.
+/// The position of an entry in one index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     chunk: usize,
@@ -65,7 +66,8 @@ impl Chunk {
         self.entries.last().map_or("", |entry| self.text(*entry))
     }
 
-    /// Adds an entry at `position`. Texts are no longer than keys, and a chunk holds few of them.
+    /// Adds an entry at `position`. Texts are at most as long as keys, and a chunk holds few of
+    /// them.
     fn insert(&mut self, position: usize, text: &str, kind: Kind) {
         let (Ok(start), Ok(length)) = (u32::try_from(self.texts.len()), u16::try_from(text.len())) else {
             return;
@@ -74,8 +76,8 @@ impl Chunk {
         self.entries.insert(position, Entry { start, length, kind });
     }
 
-    /// Before an insertion into a chunk that is kept: there are many, and room for twice as much in
-    /// each would be most of what they take.
+    /// Reserves room before an insertion into a chunk of the cache: there are many chunks, and
+    /// capacity for twice as much in each would be most of their memory.
     fn make_room(&mut self, text: &str) {
         if self.texts.capacity() - self.texts.len() < text.len() {
             self.texts.reserve_exact(text.len() + self.texts.len() / INDEX_SLACK);
@@ -139,7 +141,7 @@ impl DirectoryIndex {
         self.chunks.get(position.chunk)?.get(position.entry)
     }
 
-    /// The position behind one that has an entry.
+    /// The position after one that has an entry.
     pub fn after(&self, position: Position) -> Position {
         let Position { chunk, entry } = position;
         let length = self.chunks.get(chunk).map_or(0, |chunk| chunk.entries.len());
@@ -150,8 +152,8 @@ impl DirectoryIndex {
         }
     }
 
-    /// The first position from `from` on whose entry satisfies `wanted`, which holds for all after
-    /// the first that it holds for.
+    /// The first position from `from` on whose entry satisfies `wanted`, which must hold for all
+    /// entries after the first one for which it holds.
     pub fn seek(&self, from: Position, wanted: impl Fn(&str, Kind) -> bool) -> Position {
         let rest = self.chunks.get(from.chunk..).unwrap_or_default();
         let unwanted = |chunk: &Chunk, entry: Entry| !wanted(chunk.text(entry), entry.kind);
@@ -175,24 +177,23 @@ impl DirectoryIndex {
         self.lower.is_empty() && self.limit.is_none()
     }
 
-    /// True if each name in the directory has its entry here, and nothing else has.
+    /// True if the index has exactly one entry for each name in the directory.
     pub fn is_plain(&self) -> bool {
         self.is_whole() && !self.has_chains
     }
 
-    /// Where the next window begins, if this one ends before its directory does.
+    /// Where the next window begins, if this one ends before its directory.
     pub fn rest(&self) -> Option<Vec<u8>> {
         self.limit.as_ref().map(|limit| [limit.as_bytes(), &[0]].concat())
     }
 
-    /// What it takes in memory.
+    /// Its size in memory.
     pub fn bytes(&self) -> usize {
         let chunks: usize = self.chunks.iter().map(|chunk| chunk.bytes() + size_of::<Arc<Chunk>>()).sum();
         size_of::<Self>() + chunks
     }
 
-    /// Takes note of what a name is now, `None` for nothing. False if the directory has to be read
-    /// again.
+    /// Sets what a name is now, `None` for nothing. False if the directory has to be read again.
     pub fn set(&mut self, name: &CStr, kind: Option<FileType>) -> bool {
         match keymap::classify(name.to_bytes()) {
             Name::Component(component) => {
@@ -242,7 +243,8 @@ impl DirectoryIndex {
     }
 }
 
-/// The entries that a component makes: what follows it in the entry's text, and what it may be.
+/// The entries that a component makes: what follows it in the entry's text, and what the entry may
+/// be.
 pub(super) fn kinds(component: &str, kind: FileType) -> impl Iterator<Item = (&'static str, Kind)> + use<> {
     let (object, directory) = match kind {
         FileType::RegularFile => (Some(Kind::File), None),

@@ -1,5 +1,4 @@
-//! What records said of files that did not change since, so that a page that is listed again takes
-//! one call a key.
+//! Keeps what records of unchanged files said, so that listing a page again takes one call per key.
 
 use backend::ObjectAttributes;
 use quick_cache::sync::Cache;
@@ -9,7 +8,7 @@ use crate::fs::file_info::FileInfo;
 use crate::limits::KNOWN_RECORD_BYTES;
 use crate::tree::unchanged::State;
 
-/// What listings show of an object besides its key.
+/// The attributes of an object that listings show.
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
     pub size_bytes: u64,
@@ -25,25 +24,25 @@ impl From<ObjectAttributes> for Shown {
     }
 }
 
-/// That of a file in one state.
+/// The attributes of a file's object, for one state of the file.
 #[derive(Debug, Clone)]
 struct Known {
     state: State,
     shown: Shown,
 }
 
-/// Records by device and inode, in bounded memory.
+/// Attributes by device and inode of the file, in bounded memory.
 #[derive(Debug)]
 pub(super) struct KnownRecords(Option<Cache<(u64, u64), Known>>);
 
 impl KnownRecords {
-    /// At most about so many bytes; none for 0.
+    /// A cache of at most about `bytes`; none for 0.
     pub fn new(bytes: usize) -> Self {
         let items = bytes / KNOWN_RECORD_BYTES;
         Self((items > 0).then(|| Cache::new(items)))
     }
 
-    /// What listings show of the object of a file, if that is as it was.
+    /// The attributes of a file's object, if the file has not changed.
     pub(super) fn get(&self, info: &FileInfo) -> Option<Shown> {
         let known = self.0.as_ref()?.get(&info.id())?;
         known.state.is(info).then_some(known.shown)

@@ -1,10 +1,11 @@
-//! ListObjectsV2 and its kin: keys in the order of their bytes, from directories in whatever order.
+//! Lists keys in the order of their bytes, from directories in any order (ListObjectsV2 and
+//! others).
 //!
-//! [`mod@read`] reads a directory, in which [`names`] tells what is what, [`build`] sorts that
-//! into an [`index`], and [`cache`] keeps it as long as it is true. [`walk`] goes through the
-//! directories' indexes in the order of keys, entering only those that a page needs. [`page`]
-//! fills pages from a walk, within a [`budget`], with [`attributes`] read by several threads.
-//! See `docs/decisions/0008-listing-index.md`.
+//! [`mod@read`] reads a directory, in which [`names`] decides what each name is, [`build`] sorts
+//! that into an [`index`], and [`cache`] keeps it as long as it is correct. [`walk`] goes through
+//! the directories' indexes in the order of keys, entering only those that a page needs. [`page`]
+//! fills pages from a walk, within a [`budget`], with [`attributes`] read by several threads. See
+//! `docs/decisions/0008-listing-index.md`.
 
 mod attributes;
 mod below;

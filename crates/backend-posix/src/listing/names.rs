@@ -1,4 +1,4 @@
-//! The names in a directory, and what they are to a listing.
+//! Decides what the names in a directory are to a listing.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::layout::keymap::{self, Name, join};
 use crate::tree::bucket::{Bucket, Directory};
 
-/// What an entry of a listing may be. Only a file is certain; of the rest a page finds out.
+/// What an entry of a listing may be. Only a file is certain; a page checks the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// An object.
@@ -23,9 +23,9 @@ pub(crate) enum Kind {
     SelfFile,
     /// A directory of keys.
     Directory,
-    /// An object by way of a symbolic link, if it leads to one.
+    /// An object through a symbolic link, if the link leads to one.
     FileLink,
-    /// A directory by way of a symbolic link, if it leads to one.
+    /// A directory through a symbolic link, if the link leads to one.
     DirectoryLink,
 }
 
@@ -35,7 +35,7 @@ impl Kind {
     }
 }
 
-/// What a name is to a listing, links followed; `None` if it is nothing.
+/// What a name is to a listing, with links followed; `None` if it is nothing.
 pub(crate) fn kind_of(
     bucket: &Bucket<'_>,
     directory: impl AsFd,
@@ -61,7 +61,7 @@ pub(crate) fn kind_of(
     })
 }
 
-/// Opens a directory in an open one, which does not depend on how deep that is. Links are followed.
+/// Opens a directory in an open one, however deep that is. Links are followed.
 pub(crate) fn child(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<Directory> {
     let path = join(&directory.path, name);
     match resolve::plain(directory, name, DIRECTORY) {

@@ -1,14 +1,14 @@
-//! Where keys are in their order: bounds of a listing, and what it rolls up.
+//! The order of keys: bounds of a listing, and common prefixes.
 
 use backend::ListPosition;
 
-/// The least string that comes after all that start with `prefix`. Not UTF-8, so that no key equals
+/// The smallest string after all that start with `prefix`. It is not UTF-8, so that no key equals
 /// it.
 pub(crate) fn after_all(prefix: &str) -> Vec<u8> {
     [prefix.as_bytes(), &[0xff]].concat()
 }
 
-/// The least string that a listing which goes on at `start` may show.
+/// The smallest string that a listing which continues at `start` may show.
 pub(crate) fn lower_bound(start: Option<&ListPosition>) -> Vec<u8> {
     match start {
         None => Vec::new(),
@@ -17,12 +17,13 @@ pub(crate) fn lower_bound(start: Option<&ListPosition>) -> Vec<u8> {
     }
 }
 
-/// A position behind all that starts with `prefix`, as a text that may be a marker.
+/// A position after all keys that start with `prefix`, as a text that can be a marker.
 pub(super) fn behind_all(prefix: &str) -> String {
     format!("{prefix}{}", char::MAX)
 }
 
-/// What a key is rolled up to: the prefix asked for, and on up to and with the next delimiter.
+/// The common prefix that a key is rolled up to: the requested prefix, and the text up to and
+/// including the next delimiter.
 pub(crate) fn common_prefix<'k>(key: &'k str, prefix: &str, delimiter: &str) -> Option<&'k str> {
     let at = key.strip_prefix(prefix)?.find(delimiter)?;
     Some(&key[..prefix.len() + at + delimiter.len()])

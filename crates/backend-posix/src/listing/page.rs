@@ -26,7 +26,7 @@ pub(crate) struct Query {
     pub max_items: usize,
 }
 
-/// A page before all that seems to be gone was looked at again.
+/// A page before the objects that seem to be gone were looked at again.
 struct Draft {
     items: Vec<Item>,
     next: Option<ListPosition>,
@@ -37,7 +37,7 @@ enum Item {
     CommonPrefix(String),
 }
 
-/// One page of keys, unless it is `abandoned` meanwhile: then whatever there is.
+/// One page of keys. If it is `abandoned` meanwhile, it may be incomplete.
 pub(crate) fn list_unless(
     store: &Store,
     caches: &Caches,
@@ -108,9 +108,9 @@ struct Page<'a> {
     bucket: &'a Bucket<'a>,
     known: &'a KnownRecords,
     items: Vec<Item>,
-    /// Comes behind the items; attributes are still to be read.
+    /// Objects after `items`, whose attributes are still to be read.
     found: Vec<Found>,
-    /// How many directories these keep open.
+    /// How many directories `found` keeps open.
     directories: usize,
 }
 

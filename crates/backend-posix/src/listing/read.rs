@@ -1,4 +1,4 @@
-//! From a directory to its index.
+//! Reads a directory into its index.
 
 use rustix::fd::AsFd;
 use rustix::fs::FileType;
@@ -13,9 +13,9 @@ use crate::layout::keymap::{self, Name};
 use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE};
 use crate::tree::bucket::{Bucket, Directory};
 
-/// Reads a directory, `times` over, with all that any time shows. An index that would take more
-/// than `bytes_max` begins with the entries that keys from `from` on (relative to the
-/// directory) need, and ends early. `None` for a directory of more than `entries_max` entries.
+/// Reads a directory `times` times, and combines what each reading shows. An index that would take
+/// more than `bytes_max` begins with the entries that keys from `from` on (relative to the
+/// directory) need, and ends early. `None` for a directory with more than `entries_max` entries.
 pub(super) fn read(
     bucket: &Bucket<'_>,
     directory: &Directory,
@@ -46,7 +46,7 @@ pub(super) fn read(
     Ok(Some(index))
 }
 
-/// What a directory has besides components.
+/// What a directory has in addition to components.
 #[derive(Default)]
 struct Notes {
     has_data: bool,

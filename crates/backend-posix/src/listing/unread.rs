@@ -1,4 +1,4 @@
-//! What can't be read of a directory, and what a listing makes of it.
+//! How a listing treats directories that can't be read.
 
 use rustix::io::Errno;
 
@@ -9,14 +9,14 @@ use crate::fs::resolve;
 use crate::limits::LISTING_UNREAD_TOLD;
 use crate::tree::bucket::{Bucket, Directory};
 
-/// True for what says that a directory can't be read: private to someone (`lost+found`), damaged,
-/// or too deep. A listing of what is above it does without it.
+/// True for errors of directories that can't be read: private ones (`lost+found`), damaged ones,
+/// ones that are too deep. A listing of the directory above leaves them out.
 pub(super) fn leaves_out(bucket: &Bucket<'_>, errno: Errno) -> bool {
     is_of_one_file(errno) || resolve::is_too_long(&bucket.fd, errno)
 }
 
-/// True if a directory is known to be an object by its record. One whose record can't be read is
-/// none to a listing, which shows what is below it all the same; the operator is told.
+/// True if a directory's record says that it is an object. If the record can't be read, that is
+/// logged, and a listing shows only what is below the directory.
 pub(super) fn is_object(bucket: &Bucket<'_>, directory: &Directory) -> Io<bool> {
     static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
     match directory_record(bucket, directory) {
@@ -31,8 +31,8 @@ pub(super) fn is_object(bucket: &Bucket<'_>, directory: &Directory) -> Io<bool> 
     }
 }
 
-/// What FUSE and network file systems say of a directory that was removed after it was opened: it
-/// was empty.
+/// `None` for the errors of FUSE and network file systems for a directory that was removed after it
+/// was opened: it was empty.
 pub(super) fn unless_removed<T>(result: Io<T>) -> Io<Option<T>> {
     match result {
         Err(Errno::NOENT | Errno::STALE) => Ok(None),

@@ -1,4 +1,4 @@
-//! Going through the objects of a bucket in the order of their keys.
+//! Walks the objects of a bucket in the order of their keys.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,14 +23,14 @@ use crate::layout::keymap::{self, SELF, join};
 use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX, LISTING_UNREAD_TOLD, READ_CHANGES_MAX};
 use crate::tree::bucket::{Bucket, Directory};
 
-/// What a walk comes upon.
+/// A result of a walk.
 #[derive(Debug)]
 pub(crate) enum Hit {
-    /// An object; [`summaries`](super::attributes::summaries) tell more.
+    /// An object, without its attributes ([`summaries`](super::attributes::summaries)).
     Object(Found),
-    /// Keys that have this prefix up to the delimiter. The walk has gone past them.
+    /// Keys with this prefix, which ends with the delimiter. The walk has skipped them.
     CommonPrefix(String),
-    /// The page has looked at as much as it may. To be gone on with after this.
+    /// The page's budget is used up. The listing continues after this position.
     Pause(ListPosition),
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Found {
     pub source: Source,
 }
 
-/// Where the attributes of an object are, relative to its directory.
+/// Where an object's attributes are, relative to its directory.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     /// At a path below it.
@@ -57,41 +57,41 @@ pub(super) struct Walk<'a> {
     indexes: &'a IndexCache,
     prefix: &'a str,
     delimiter: Option<&'a str>,
-    /// Keys less than this are passed over.
+    /// Keys before this are skipped.
     from: Vec<u8>,
-    /// What the keys in the top frame start with.
+    /// The common beginning of the keys in the top frame.
     path: String,
     frames: Vec<Frame>,
     /// An object that was found by entering its directory.
     pending: Option<Hit>,
     budget: Budget<'a>,
-    /// For the directories below common prefixes.
+    /// The budget for searches below common prefixes.
     search_budget: Budget<'a>,
     barren: Barren,
     /// How many objects and common prefixes were found.
     hits: usize,
-    /// All up to here has been dealt with.
+    /// Everything up to here was handled.
     passed: String,
 }
 
 struct Frame {
-    /// Where it is, relative to the bucket.
+    /// Its path, relative to the bucket.
     place: String,
-    /// Open in the top few frames only, since a key may have a thousand levels.
+    /// Open only in the top few frames, since a key may have a thousand levels.
     directory: Option<Arc<Directory>>,
     index: Arc<DirectoryIndex>,
     position: Position,
-    /// How much of [`Walk::path`] is this frame's.
+    /// The length of [`Walk::path`] up to this frame.
     path_bytes: usize,
     /// Device and inode.
     id: Id,
     cut: Cut,
-    /// [`Walk::hits`] when it was entered, if all of it is walked through.
+    /// [`Walk::hits`] when the frame was entered, if the walk goes through all of it.
     hits_before: Option<usize>,
 }
 
 impl<'a> Walk<'a> {
-    /// Begins at `from`, in the directory that `prefix` leads to.
+    /// A walk from `from` on, in the directory that `prefix` leads to.
     pub fn new(
         (bucket, indexes): (&'a Bucket<'a>, &'a IndexCache),
         prefix: &'a str,
@@ -174,7 +174,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What an entry of the directory that the walk is in comes to, if anything.
+    /// The result for an entry of the walk's directory, if there is one.
     fn look(&mut self, key: String, text: &str, kind: Kind) -> Io<Option<Hit>> {
         if kind.is_directory() {
             return self.enter_child(&key, text, kind);
@@ -191,7 +191,7 @@ impl<'a> Walk<'a> {
         Ok(None)
     }
 
-    /// Opens the directory that the walk is in, if it is not; false if it is gone.
+    /// Opens the walk's directory, if it is not open; false if it is gone.
     fn reopen(&mut self) -> Io<bool> {
         let Some(frame) = self.frames.last_mut() else { return Ok(false) };
         if frame.directory.is_none() {
@@ -208,7 +208,7 @@ impl<'a> Walk<'a> {
         Ok(true)
     }
 
-    /// [`Walk::refill`]; false too if the directory is gone, or what is left of it can't be read.
+    /// [`Walk::refill`]; also false if the directory is gone, or the rest of it can't be read.
     /// Where the listing begins, that is an error.
     fn refill_readable(&mut self, index: &DirectoryIndex) -> Io<bool> {
         match unless_removed(self.refill(index)) {
@@ -236,8 +236,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Where the object of an entry is, relative to the directory the walk is in; `None` if there
-    /// is none after all.
+    /// The place of an entry's object, relative to the walk's directory; `None` if it has none.
     fn object(&self, text: &str, kind: Kind) -> Option<String> {
         let name = keymap::component_path(text);
         let own = || format!("{name}/{SELF}");
@@ -264,8 +263,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes on with the next window of a directory whose index has come to its end before it; false
-    /// if there is none.
+    /// Continues with the next window of a directory whose index ends before it; false if there is
+    /// none.
     fn refill(&mut self, index: &DirectoryIndex) -> Io<bool> {
         let Some(from) = index.rest() else { return Ok(false) };
         let Some(frame) = self.frames.last_mut() else { return Ok(false) };
@@ -308,7 +307,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Enters a directory, or finds out that all in it comes down to one common prefix.
+    /// Enters a directory, or finds that everything in it has one common prefix.
     fn enter_child(&mut self, key: &str, text: &str, kind: Kind) -> Io<Option<Hit>> {
         let Some(frame) = self.frames.last() else { return Ok(None) };
         if key.len() > KEY_BYTES_MAX {
@@ -371,8 +370,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// FUSE also says that something is gone that was replaced, such as the directory's record:
-    /// then the directory is there.
+    /// Enters a directory, unless it was removed. FUSE also reports a replaced file, such as the
+    /// directory's record, as gone: then the directory still exists.
     fn enter_unless_removed(&mut self, mut directory: Directory, key: &str) -> Io<()> {
         for _ in 1..DIRECTORY_READS_MAX {
             let place = directory.path.clone();
@@ -421,8 +420,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Opens a directory in another. FUSE says EIO for a moment of one that was a file until just now,
-/// by another mount.
+/// Opens a directory in another. FUSE returns EIO for a moment for one that was a file until just
+/// now, through another mount.
 fn persistently(bucket: &Bucket<'_>, above: &Directory, name: &str) -> Io<Directory> {
     for tries in 1..READ_CHANGES_MAX {
         match names::child(bucket, above, name) {
@@ -433,7 +432,7 @@ fn persistently(bucket: &Bucket<'_>, above: &Directory, name: &str) -> Io<Direct
     names::child(bucket, above, name)
 }
 
-/// Tells the operator of a directory that is left out.
+/// Logs a directory that is left out.
 fn left_out(key: &str, errno: Errno) -> Option<Hit> {
     static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
     if TOLD.is_due() {
@@ -452,7 +451,7 @@ fn below<'a, 'b>(
     Below { bucket, above: frames.iter().map(|frame| frame.id).collect(), budget, barren }
 }
 
-/// The first position in a directory whose keys start with `path` that may have a key of at least
+/// The first position in a directory, whose keys start with `path`, that may have a key of at least
 /// `from`.
 fn seek(index: &DirectoryIndex, position: Position, path: &str, from: &[u8]) -> Position {
     index.seek(position, |text, kind| reaches(path.bytes().chain(text.bytes()), kind, from))

@@ -1,4 +1,4 @@
-//! Which names changed in directories that are watched (inotify).
+//! Watches directories for changed names (inotify).
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
@@ -9,8 +9,8 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 
 use crate::limits::{WATCH_NAMES_MAX, WATCH_READ_BYTES};
 
-/// Watches on directories of this machine. The kernel queues what happens in them before the call
-/// that did it returns, whichever process made it.
+/// Watches on directories of this machine. The kernel queues each change before the call that made
+/// it returns, whichever process made it.
 #[derive(Debug)]
 pub(super) struct Watches {
     queue: OwnedFd,
@@ -25,18 +25,19 @@ pub(super) struct Watch(i32);
 enum Watched {
     /// The names to look at again.
     Names(HashSet<CString>),
-    /// More happened than is known.
+    /// More has changed than is known.
     Lost,
 }
 
 impl Watches {
-    /// None where the kernel gives no queue.
+    /// `None` if the kernel provides no queue.
     pub fn new() -> Option<Self> {
         let queue = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
         Some(Self { queue, watched: HashMap::new() })
     }
 
-    /// Watches a directory, from before it is read. One that is watched already has the same watch.
+    /// Watches a directory, which is read afterwards. A directory that is already watched keeps its
+    /// watch.
     pub fn add(&mut self, directory: impl AsFd) -> Option<Watch> {
         let path = format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd());
         let what = WatchFlags::CREATE
@@ -58,8 +59,8 @@ impl Watches {
         }
     }
 
-    /// The names that have changed since they were last taken; `None` if the directory has to be
-    /// read again.
+    /// The names that changed since this was last called; `None` if the directory has to be read
+    /// again.
     pub fn take(&mut self, watch: Watch) -> Option<HashSet<CString>> {
         self.receive();
         match self.watched.get_mut(&watch)? {

@@ -1,4 +1,4 @@
-//! Finding companions of records whose object is gone.
+//! Finds companions of records whose object is gone.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -20,11 +20,12 @@ use crate::records;
 use crate::tree::bucket::Bucket;
 use crate::write::key_lock;
 
-/// Removes companions that no object mentions, and returns how many.
+/// Removes companions that no object's record names, and returns how many.
 ///
-/// A companion tells whose it is. One that is not mentioned there was left by a crash, or its
-/// object was moved by a person, who took the attribute along: then the whole bucket is searched.
-/// That is once for each crash or move, since a companion is told where its object was found.
+/// A companion says which object it belongs to. If that object's record does not name it, a crash
+/// left it, or a person moved the object together with its attribute: then the whole bucket is
+/// searched. That happens once for each crash or move, since the companion is then updated with the
+/// place where its object was found.
 pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
     let directory = match bucket.open_for_removal(OVERFLOW) {
         Err(Errno::NOENT) => return Ok(0),
@@ -64,8 +65,8 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
     Ok(removed)
 }
 
-/// Whether the object that a companion was written for, or its directory, has its id. One of a
-/// newer version counts as if it were so: what mentions it can't be understood either.
+/// True if the record of the object or directory that a companion was written for names it. Also
+/// true if that record is of a newer version, which can't be read.
 fn is_mentioned(bucket: &Bucket<'_>, id: OverflowId) -> Result<bool, Fail> {
     let bytes = match records::read_companion(bucket, id) {
         Err(Errno::NOENT) => return Ok(false),
@@ -108,8 +109,9 @@ fn mentions(bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> Result<Opt
     }
 }
 
-/// Takes those out of `lost` that some object has, and tells them where it is. What can't be read
-/// may have one, and so may what has a name that is no text: then nothing counts as lost.
+/// Removes those from `lost` that some record names, and writes their object's place to them.
+/// Records that can't be read may name one, and so may those of files whose names are not UTF-8:
+/// then none counts as lost.
 fn find_moved(bucket: &Bucket<'_>, lost: &mut HashMap<OverflowId, String>) -> Result<(), Fail> {
     let mut paths = vec![String::new()];
     let mut all_seen = true;

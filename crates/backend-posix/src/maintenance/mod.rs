@@ -1,4 +1,4 @@
-//! What is done for a bucket now and then: what crashes and time left behind is removed.
+//! Regular maintenance of a bucket: removes leftovers of crashes, and what has expired.
 
 pub(crate) mod companions;
 pub(crate) mod sweep;

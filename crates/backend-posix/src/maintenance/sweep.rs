@@ -1,4 +1,4 @@
-//! Removing what crashes and time left behind.
+//! Removes leftovers of crashes, and what has expired.
 
 use backend::{Result, SweepReport};
 use rustix::fd::OwnedFd;
@@ -24,8 +24,8 @@ use crate::write::conversion;
 use crate::write::recovery::{may_be_removed, remove_staged};
 use crate::write::staging::note_scattered;
 
-/// Sweeps one bucket. What can't be swept, since someone put a thing of theirs in the place of one
-/// of ours, keeps nothing else from it: it is told and counted.
+/// Sweeps one bucket. If something can't be swept, because another user put an entry in the place
+/// of one of ours, the rest still is; that entry is logged and counted.
 pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOptions) -> Result<SweepReport> {
     let _hurry = Hurry::begin();
     let bucket = store.bucket(bucket_name)?;
@@ -59,7 +59,8 @@ fn sweep_staging_directory(
     sweep_staging(bucket, &staging, may_be_removed, options, report)
 }
 
-/// Removes old entries whose names are `wanted`. One that resists does not keep the rest.
+/// Removes old entries whose names are `wanted`. An entry that can't be removed does not stop the
+/// others.
 fn sweep_staging(
     bucket: &Bucket<'_>,
     staging: &OwnedFd,
@@ -77,7 +78,7 @@ fn sweep_staging(
     Ok(())
 }
 
-/// Sweeps the directories that things were staged in themselves.
+/// Sweeps the directories of keys in which files were staged.
 fn sweep_scattered(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut SweepReport) -> Result<()> {
     let Some(notes) = bucket.find_for_removal(SCATTERED)? else { return Ok(()) };
     for (name, _) in entries(&notes).op("read notes")? {
@@ -97,7 +98,7 @@ fn sweep_scattered(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut Swe
     Ok(())
 }
 
-/// The directory that a note tells of. What others may have put there is of any size and number.
+/// The directory that a note names. Others may have put files of any size and number there.
 fn scattered_path(notes: &OwnedFd, name: &str) -> Option<String> {
     if name.len() != 16 || !name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
         return None;

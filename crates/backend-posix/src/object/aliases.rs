@@ -1,11 +1,11 @@
-//! Keys that lead through symbolic links to directories: other names of objects that have their
-//! own.
+//! Keys that lead through symbolic links to directories: other names of objects that also have
+//! their own.
 //!
-//! Reading and writing by such a name does what it says. Whoever moves or mirrors objects by S3
-//! takes two keys for two objects, though: a copy from one name to the other, or none since they
-//! are alike already, and then the removal of "the source" would leave nothing. So nothing is
-//! deleted by such a key, and nothing is copied onto itself by it. A key whose last name is such a
-//! link is not written to either ([`find`](crate::facts::place::find)).
+//! Reading and writing by such a name works. But clients that move or mirror objects through S3
+//! take two keys for two objects: a copy from one name to the other, or no copy since both are
+//! equal already, followed by the removal of "the source" would leave nothing. So nothing is
+//! deleted by such a key, and nothing is copied onto itself by it. Nor is anything written to a key
+//! whose last name is such a link ([`find`](crate::facts::place::find)).
 
 use backend::{BackendError, CopySide, Result};
 use s3_types::BucketName;
@@ -17,13 +17,13 @@ use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF};
 use crate::tree::bucket::Directory;
 use crate::tree::store::Store;
 
-/// Refuses to delete what is in `opened`, if `path`, as the key has it, led there through a link.
+/// Refuses a delete in `opened` if `path`, the key's directory, leads there through a link.
 pub(crate) fn refuse_delete(opened: &Directory, path: &str) -> Result<()> {
     if opened.path == path { Ok(()) } else { Err(BackendError::OtherName) }
 }
 
-/// Refuses to copy an object onto itself by two different keys. Directories that are mounted in a
-/// second place are found by this, too.
+/// Refuses to copy an object onto itself by two different keys. This also finds directories that
+/// are mounted a second time.
 pub(crate) fn refuse_copy(store: &Store, from: (&BucketName, &str), to: (&BucketName, &str)) -> Result<()> {
     if from == to {
         return Ok(());
@@ -36,7 +36,7 @@ pub(crate) fn refuse_copy(store: &Store, from: (&BucketName, &str), to: (&Bucket
 }
 
 /// Device and inode of the directory that has a key's file, or would have it, and the file's name.
-/// `None` if there is no such directory.
+/// `None` if the directory does not exist.
 fn whereabouts(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<((u64, u64), String)>> {
     let bucket = store.bucket(bucket)?;
     let place = ObjectPath::of(key);

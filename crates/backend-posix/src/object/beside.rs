@@ -1,8 +1,8 @@
-//! Opening an object whose record is in a file beside it.
+//! Opens an object whose record is in a file beside it.
 //!
 //! The sidecar is read before the file is opened and again after it. If it is the same, no writer
-//! came through in between, so that the file is one of those that it tells of, and the file's stamp
-//! says which (decision 0009).
+//! came in between. So the file is one of those that the sidecar describes, and the file's stamp
+//! shows which (decision 0009).
 
 use backend::Result;
 use rustix::fd::OwnedFd;
@@ -45,7 +45,8 @@ fn find_file(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail> {
     Ok(Some(Found::File { file, info, record }))
 }
 
-/// Finds the file of one of our own names. Anything else there is nothing, a symbolic link too.
+/// Finds the file with one of our own names. Anything else there, including a symbolic link, counts
+/// as nothing.
 fn find_reserved(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail> {
     let before = read(bucket, path)?;
     let Some(file) = found(resolve::content(&bucket.fd, path))? else { return Ok(None) };
@@ -63,8 +64,8 @@ fn read(bucket: &Bucket<'_>, path: &str) -> Result<Option<Sidecar>, Fail> {
     Sidecar::read(&bucket.fd, path).attempt("read a record")
 }
 
-/// Opens what is at `path`; also tells where that really is, and what the sidecar there has been
-/// all the while.
+/// Opens the file at `path`; also returns its path without links, and the sidecar there, which did
+/// not change meanwhile.
 fn open(bucket: &Bucket<'_>, path: &str) -> Result<Option<(OwnedFd, String, Option<Sidecar>)>, Fail> {
     let before = read(bucket, path)?;
     match resolve::content(&bucket.fd, path) {

@@ -1,4 +1,4 @@
-//! The bytes of an object that are more than is read at once (decision 0015).
+//! The bytes of an object that is too large to be read at once (decision 0015).
 
 use std::fs::File;
 use std::io::IoSliceMut;
@@ -17,35 +17,35 @@ use crate::blocking;
 use crate::error::Op;
 use crate::fs::file_info::{self, Stamp};
 
-/// What statfs(2) calls tmpfs.
+/// The number of tmpfs in statfs(2).
 const TMPFS: i64 = 0x0102_1994;
 
-/// A range of a file, which must look as it did when its attributes were read once its last bytes
-/// are read: so a client never takes a mixture of two versions for a whole object.
+/// A range of a file. When its last bytes are read, the file must be as it was when its attributes
+/// were read: so a client never takes a mixture of two versions for a whole object.
 pub(super) struct Body {
     file: Arc<File>,
     range: Range<u64>,
     stamp: Stamp,
-    /// Of which a read that may wait for a disk takes one while it does.
+    /// Permits for reads that may wait for a disk.
     turns: Arc<Semaphore>,
     in_memory: InMemory,
-    /// The kernel tells whether all of a range is in memory (`cachestat`).
+    /// The kernel reports whether a whole range is in memory (`cachestat`).
     tells_ranges: bool,
 }
 
-/// What is known of which bytes can be read without waiting.
+/// How it is known which bytes can be read without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InMemory {
-    /// The kernel says so (`RWF_NOWAIT`).
+    /// The kernel reports it (`RWF_NOWAIT`).
     Asked,
-    /// All can, on a file system that has nothing elsewhere.
+    /// All can, since the file system keeps everything in memory.
     All,
-    /// Nobody knows.
+    /// It is not known.
     Unknown,
 }
 
 impl Body {
-    /// `range` of `file`, which had `stamp`. The kernel is told how it will be read.
+    /// `range` of `file`, which had `stamp`. Tells the kernel how the range will be read.
     pub fn new(
         file: OwnedFd,
         range: Range<u64>,
@@ -74,7 +74,7 @@ impl Body {
         }
     }
 
-    /// Reads at a place of the file what is in memory, if that is known; EAGAIN if not.
+    /// Reads bytes that are in memory, if that is known; otherwise EAGAIN.
     fn try_read(&mut self, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
         if self.in_memory == InMemory::Asked {
             let into = &mut [IoSliceMut::new(buffer)];

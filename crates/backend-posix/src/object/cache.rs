@@ -1,7 +1,7 @@
 //! Small objects that were read before, in memory.
 //!
-//! An entry serves as long as its path leads to the file that it was made of, in the same state,
-//! which every read asks for anew (decision 0013).
+//! An entry is valid as long as its path leads to the file it was made from, in the same state.
+//! Each read checks that (decision 0013).
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use crate::tree::unchanged::State;
 pub(crate) struct Entry {
     state: State,
     pub attributes: ObjectAttributes,
-    /// All of it, if it was read.
+    /// All its bytes, if they were read.
     pub bytes: Option<Bytes>,
 }
 
 impl Entry {
-    /// True if `info` is of the file as it was.
+    /// True if `info` is that of the file in the same state.
     pub fn is_of(&self, info: &FileInfo) -> bool {
         self.state.is(info)
     }
@@ -37,7 +37,7 @@ impl Entry {
     }
 }
 
-/// What metadata take beside the structure itself, an allocation for each text included.
+/// The memory of metadata besides the structure itself, including an allocation for each text.
 fn metadata_bytes(metadata: &ObjectMetadata) -> usize {
     let headers: usize = metadata.headers().into_iter().flatten().map(|text| text.len() + 16).sum();
     headers + metadata.user.iter().map(|(name, value)| name.len() + value.len() + 80).sum::<usize>()
@@ -57,13 +57,13 @@ impl quick_cache::Weighter<Box<str>, Arc<Entry>> for Weighter {
 pub(crate) struct ObjectCache(Option<Cache<Box<str>, Arc<Entry>, Weighter>>);
 
 impl ObjectCache {
-    /// At most so many bytes; none for 0.
+    /// A cache of at most `bytes`; none for 0.
     pub fn new(bytes: usize) -> Self {
         let items = bytes / CACHED_OBJECT_OVERHEAD_BYTES / 8;
         Self((bytes > 0).then(|| Cache::with_weighter(items, bytes as u64, Weighter)))
     }
 
-    /// What it was asked for, and holds. What it had may turn out to be of a file that has changed.
+    /// The figures of the cache. An entry that was found may turn out to be outdated.
     pub fn statistics(&self) -> CacheStatistics {
         let name = "objects";
         self.0.as_ref().map_or(CacheStatistics { name, ..CacheStatistics::default() }, |cache| {
@@ -77,7 +77,7 @@ impl ObjectCache {
         })
     }
 
-    /// What was at `path`, bucket included, when it was read last.
+    /// The entry for `path`, which begins with the bucket.
     pub fn get(&self, path: &str) -> Option<Arc<Entry>> {
         self.0.as_ref()?.get(path)
     }

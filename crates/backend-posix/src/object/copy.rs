@@ -1,8 +1,7 @@
 //! CopyObject, and copying bytes for UploadPartCopy and CompleteMultipartUpload.
 //!
-//! Bytes are shared where the file system can (`FICLONE`, or what `copy_file_range` does by
-//! itself), copied by the kernel where it can't, and only read when something must be computed of
-//! them.
+//! Blocks are shared if the file system can do that (`FICLONE`, or `copy_file_range`), otherwise
+//! the kernel copies bytes. They are read only if a digest must be computed.
 
 use std::ops::Range;
 
@@ -25,7 +24,7 @@ use crate::tree::store::Store;
 use crate::write::publish::{Stage, Target};
 use crate::write::staging::Staged;
 
-/// What to copy from.
+/// The source of a copy.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     pub bucket: BucketName,
@@ -34,12 +33,12 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Its bucket and key.
+    /// The bucket and key.
     pub fn name(&self) -> (&BucketName, &str) {
         (&self.bucket, &self.key)
     }
 
-    /// Opens it, if its conditions hold. Errors are of the source of a copy.
+    /// Opens the source, if its conditions hold. Errors say that they are about the source.
     pub fn open(&self, store: &Store) -> Result<Opened> {
         self.find(store).map_err(|error| error.on(CopySide::Source))
     }
@@ -66,7 +65,7 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// What the copy gets, of a source that has `source`.
+    /// The metadata of the copy, of a source with the metadata `source`.
     fn metadata(&self, source: &ObjectMetadata) -> ObjectMetadata {
         let kept = || {
             let website_redirect_location = self.website_redirect_location.clone();
@@ -118,8 +117,9 @@ fn receipt(digests: Digests, size_bytes: u64, modified_ns: i128) -> WriteReceipt
     WriteReceipt { etag: digests.etag, checksum: digests.checksum, last_modified, size_bytes, version: None }
 }
 
-/// The digests of a range of the source, where they are known without reading it: it is the whole,
-/// its ETag is made of its bytes, and its checksum is of its bytes too and by the algorithm wanted.
+/// The digests of a range of the source, if they are known without reading it: if the range is the
+/// whole object, its ETag is computed from its bytes, and its checksum is of the whole by the
+/// wanted algorithm.
 pub(crate) fn known_digests(
     source: &Opened,
     range: Range<u64>,
@@ -139,8 +139,8 @@ pub(crate) fn known_digests(
     }
 }
 
-/// Copies a range of the source to the end of a staged file, and tells its digests: those `known`,
-/// or those that `digester` computes.
+/// Copies a range of the source to the end of a staged file. Returns its digests: those `known`, or
+/// those that `digester` computes.
 pub(crate) fn copy_range(
     source: &Opened,
     range: Range<u64>,
@@ -176,7 +176,7 @@ pub(crate) fn copy_range(
     Ok(digester.finish())
 }
 
-/// Copies a range of a file to the end of a staged file without looking at it.
+/// Copies a range of a file to the end of a staged file without reading it.
 pub(crate) fn append_range(file: &OwnedFd, range: Range<u64>, staged: &mut Staged) -> Result<()> {
     let length = range.end - range.start;
     let shared = range.start == 0 && share_whole(file, staged);
@@ -200,8 +200,8 @@ pub(crate) fn copy_bytes(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64,
     copy_by_hand(from, from_at + done, to, to_at + done, length - done)
 }
 
-/// Copies as much as the kernel will by itself, sharing blocks where it can. Less than `length`
-/// where it can't.
+/// Copies as much as the kernel can, which shares blocks if possible. Returns the number of bytes,
+/// which may be less than `length`.
 fn copy_in_kernel(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Io<u64> {
     let mut done = 0;
     while done < length {

@@ -18,7 +18,7 @@ use crate::write::note::Note;
 use crate::write::publish::{DirectoryObject, Target, sync_names};
 use crate::write::{directories, key_lock};
 
-/// Removes the object, and the directories that PUTs made for it if they are empty now.
+/// Removes the object, and directories that PUTs made for it if they are empty now.
 pub(crate) fn delete(store: &Store, target: &Target) -> Result<DeleteReceipt> {
     retrying(|| {
         let bucket = store.bucket(&target.bucket)?;
@@ -38,7 +38,7 @@ pub(crate) fn delete(store: &Store, target: &Target) -> Result<DeleteReceipt> {
     })
 }
 
-/// A directory that an object was removed from.
+/// The directory of an object that was removed.
 struct Emptied {
     path: String,
     note: Option<Note>,
@@ -49,9 +49,9 @@ fn absent(target: &Target) -> Result<Option<Emptied>, Fail> {
     Ok(None)
 }
 
-/// A full disk must not keep anyone from deleting. A lock file that can't be made is one that no
-/// one holds, and a delete without conditions can't undo anyone's decision but those under that
-/// lock.
+/// Tolerates that a lock file can't be made on a full disk, which must not prevent deletes. Nobody
+/// holds such a lock, and a delete without conditions can only undo decisions that are made under
+/// the lock.
 fn lock(target: &Target, lock: Result<Lock, Fail>) -> Result<Option<Lock>, Fail> {
     match lock {
         Err(Fail::Storage(BackendError::OutOfSpace)) if target.conditions.is_empty() => Ok(None),
@@ -59,8 +59,8 @@ fn lock(target: &Target, lock: Result<Lock, Fail>) -> Result<Option<Lock>, Fail>
     }
 }
 
-/// Removes something from a directory. If that has no more than so many entries, and so may be
-/// empty afterwards, there is a note of it.
+/// Removes something from a directory. If the directory has at most `entries` entries, and so may
+/// be empty afterwards, writes a note of it first.
 fn noted(
     bucket: &Bucket<'_>,
     directory: &Directory,
@@ -80,7 +80,7 @@ fn noted(
     }
 }
 
-/// True if a name that seemed to be missing is there for whoever has its lock.
+/// True if a name that seemed to be missing exists when looked at under its lock.
 fn blinks(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<bool, Fail> {
     if !bucket.store.names_may_blink(parent) {
         return Ok(false);
@@ -89,7 +89,7 @@ fn blinks(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<bool, F
     Ok(place::find(bucket, parent, name, false)?.is_some_and(|spot| spot.current.is_some()))
 }
 
-/// Returns the directory that held the object, if there was one.
+/// Returns the directory of the object, if the object existed.
 fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, Fail> {
     let (above, name) = keymap::split(&target.place.path);
     let Some(parent) = place::existing_directory(bucket, above)? else { return absent(target) };
@@ -125,8 +125,9 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
     Ok(Some(Emptied { path: spot.directory.path, note }))
 }
 
-/// Leaves a directory nothing but its mark. On a full disk the record goes all the same: that makes
-/// room for the mark, and where someone else takes that, a note lets the sweep make it.
+/// Replaces a directory's record by its mark. On a full disk the record is still removed: that
+/// makes room for the mark, and if another program takes the room, the sweep writes the mark from a
+/// note.
 fn put_mark(bucket: &Bucket<'_>, directory: &Directory, mark: &DirectoryRecord) -> Result<(), Fail> {
     match records::put_of_directory(bucket, directory, mark) {
         Err(Fail::Storage(BackendError::OutOfSpace)) => {}

@@ -1,4 +1,4 @@
-//! What is found in an object's place.
+//! The results of looking for an object.
 
 use rustix::fd::OwnedFd;
 
@@ -6,15 +6,15 @@ use crate::error::{Fail, Io, Op, leads_nowhere};
 use crate::fs::file_info::FileInfo;
 use crate::record::{DirectoryRecord, ObjectRecord, Reading};
 
-/// What an object's place has.
+/// What is at an object's place.
 pub(super) enum Found {
-    /// A file, unless it is a directory.
+    /// A file; or a directory in its place.
     File { file: OwnedFd, info: FileInfo, record: Reading<ObjectRecord> },
     /// The directory of an object that has no file.
     Bare(Reading<DirectoryRecord>),
 }
 
-/// `None` for what leads to no object.
+/// `None` for errors that mean that there is no object.
 pub(super) fn found<T>(opened: Io<T>) -> Result<Option<T>, Fail> {
     match opened {
         Ok(file) => Ok(Some(file)),

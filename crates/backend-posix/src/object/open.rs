@@ -1,4 +1,4 @@
-//! Opening an object for reading.
+//! Opens objects for reading.
 
 use std::path::Path;
 
@@ -24,20 +24,20 @@ use crate::tree::lock::Lock;
 use crate::tree::store::Store;
 use crate::write::key_lock;
 
-/// An object, open.
+/// An open object.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub attributes: ObjectAttributes,
-    /// Its bytes; none for a directory object that is only a record.
+    /// Its file; `None` for a directory object that is only a record.
     pub file: Option<OwnedFd>,
-    /// What the attributes belong to.
+    /// The stamp of the file that the attributes describe.
     pub stamp: Stamp,
     /// The upload that made it, if one did.
     pub upload_id: Option<String>,
 }
 
 impl Opened {
-    /// True if the file is still what the attributes tell of.
+    /// True if the file is still the one that the attributes describe.
     pub fn is_unchanged(&self) -> Result<bool> {
         match &self.file {
             Some(file) => match file_info::of(file) {
@@ -76,7 +76,7 @@ pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &Object
     })
 }
 
-/// The lock under which an object's name is missing only if it is none.
+/// The lock under which an object's name is missing only if there is no object.
 fn lock_of(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<Lock>, Fail> {
     let (above, name) = keymap::split(&place.path);
     let Some(parent) = existing_directory(bucket, above)? else { return Ok(None) };
@@ -134,13 +134,13 @@ fn try_open(
     Ok(Opened { attributes, file: Some(file), stamp: info.stamp, upload_id })
 }
 
-/// A record with what is in its companion, or without, if that was lost.
+/// A record with the contents of its companion, or without them if they are lost.
 enum Whole<R> {
     All(R),
     Short(R),
 }
 
-/// Adds to a record what is in its companion.
+/// Adds the contents of the companion to a record.
 fn whole<R: Divided + Clone>(
     store: &Store,
     (bucket, path): (&BucketName, &str),
@@ -166,17 +166,16 @@ fn whole<R: Divided + Clone>(
     }
 }
 
-/// A file or directory that was opened, and its record as it was before that, where that has to be
-/// known.
+/// An open file or directory and, where needed, its record as it was before the opening.
 struct Held {
     file: OwnedFd,
     before: Option<Io<Option<Vec<u8>>>>,
 }
 
 impl Held {
-    /// The record. On FUSE, an open file may be asked for attributes by its name, which has another
-    /// file by now. As with sidecars ([`beside`]), a record that was the same before the file was
-    /// opened and is so after it is the file's.
+    /// The record. On FUSE, attributes of an open file may be read by its name, which by now may be
+    /// another file's. As with sidecars ([`beside`]), a record that is the same before and after
+    /// the opening is the file's.
     fn record<R: Kind>(&self) -> Result<Reading<R>, Fail> {
         match &self.before {
             None => record::peek(&self.file).attempt("read a record"),
@@ -196,7 +195,7 @@ impl Held {
     }
 }
 
-/// Finds an object's file, and its record in the file's attribute.
+/// Finds an object's file, and the record in the file's attribute.
 fn find(store: &Store, bucket: &BucketName, place: &ObjectPath) -> Result<Found, Fail> {
     let (mut held, bare) = open_place(store, bucket, place)?;
     let mut info = file_info::of(&held.file).attempt("stat a file")?;
@@ -211,8 +210,8 @@ fn find(store: &Store, bucket: &BucketName, place: &ObjectPath) -> Result<Found,
     Ok(Found::File { file: held.file, info, record })
 }
 
-/// Opens the object's file; or its directory, and then says so, if it is a directory object without
-/// bytes.
+/// Opens the object's file; or its directory, if it is a directory object without bytes, and then
+/// returns true.
 fn open_place(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<(Held, bool), Fail> {
     let Some(opened) = open_path(store, name, place)? else {
         // What is missing may be the bucket.
@@ -228,7 +227,8 @@ fn open_place(store: &Store, name: &BucketName, place: &ObjectPath) -> Result<(H
     Ok((opened, false))
 }
 
-/// Opens the file of one of our own names. Anything else there is nothing, a symbolic link too.
+/// Opens the file with one of our own names. Anything else there, including a symbolic link, counts
+/// as nothing.
 fn inside(store: &Store, directory: &OwnedFd, name: &str) -> Result<Option<Held>, Fail> {
     let opened = resolve::content_after(directory, name, |place| before(store, place));
     let Some((file, before)) = found(opened)? else { return Ok(None) };
@@ -236,13 +236,13 @@ fn inside(store: &Store, directory: &OwnedFd, name: &str) -> Result<Option<Held>
     Ok(is_file.then_some(Held { file, before }))
 }
 
-/// The record of what is about to be opened, where an open file may be another than the one that is
-/// asked for it.
+/// The record of a file that is about to be opened, on file systems where attributes of an open
+/// file may be another file's.
 fn before(store: &Store, place: &OwnedFd) -> Option<Io<Option<Vec<u8>>>> {
     store.names_may_blink(place).then(|| record::raw_of_place(place))
 }
 
-/// By way of the root, so that the bucket need not be opened for itself.
+/// Opens a path from the root, so that the bucket need not be opened by itself.
 fn open_path(store: &Store, bucket: &BucketName, place: &ObjectPath) -> Result<Option<Held>, Fail> {
     let (path, whole) = (&*place.path, format!("{bucket}/{}", place.path));
     if place.directory {

@@ -23,7 +23,7 @@ use crate::record::{self, ObjectRecord, Reading};
 use crate::tree::store::Store;
 use crate::tree::unchanged::State;
 
-/// What is wanted.
+/// A request for an object.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadRequest {
     pub bucket: BucketName,
@@ -56,8 +56,8 @@ pub(crate) fn read(store: &Store, request: &ReadRequest) -> Result<ObjectRead> {
     Err(BackendError::Changed)
 }
 
-/// Reads an object if that takes no waiting; `None` if it might, or if there is anything unusual
-/// about it.
+/// Reads an object without waiting; `None` if that might need waiting, or if anything about the
+/// object is unusual.
 pub(crate) fn read_inline(
     store: &Store,
     cache: &ObjectCache,
@@ -79,7 +79,7 @@ pub(crate) fn read_inline(
     read((store, cache), request, path, begun_ns, &place)
 }
 
-/// HEAD never opens the file.
+/// Answers HEAD, without opening the file.
 fn head_inline(
     (store, cache): (&Store, &ObjectCache),
     request: &ReadRequest,
@@ -95,7 +95,7 @@ fn head_inline(
     Some(range.map(|range| answer(store, request, attributes, range, Bytes::new(), None, stamp)))
 }
 
-/// Answers with what was read before.
+/// Answers from the cache.
 fn answer_again(request: &ReadRequest, entry: &Entry) -> Result<ObjectRead> {
     let range = select(&entry.attributes, request)?;
     let body = match (&entry.bytes, &range) {
@@ -109,11 +109,11 @@ fn answer_again(request: &ReadRequest, entry: &Entry) -> Result<ObjectRead> {
     Ok(ObjectRead { attributes: entry.attributes.clone(), range, body })
 }
 
-/// GET looks for a record before it opens anything, by which it knows that it opens no FIFO and no
-/// device (decision 0010).
+/// Answers GET. Looks for a record before it opens anything, so that it opens no FIFO and no device
+/// (decision 0010).
 ///
-/// The bytes are read before the one `fstat`, which then vouches for both record and bytes: the
-/// record's stamp is that of the file as it is after the read, and since it has had its name for a
+/// The bytes are read before the one `fstat`, which then confirms both record and bytes: the
+/// record's stamp is that of the file after the read, and since the file has had its name for a
 /// while, the record was this file's.
 fn get_inline(
     (store, cache): (&Store, &ObjectCache),
@@ -144,7 +144,7 @@ fn get_inline(
     Some(range.map(|range| answer(store, request, attributes, range, bytes, Some(file), stamp)))
 }
 
-/// The attributes in a record that is all there, with their stamp.
+/// The attributes in a complete record, with their stamp.
 fn ordinary(record: Io<Reading<ObjectRecord>>) -> Option<(ObjectAttributes, Stamp)> {
     let record = record.ok()?.known().filter(|record| record.overflow.is_none())?;
     let stamp = record.stamp?;
@@ -177,7 +177,7 @@ fn small(
     (request.body && length > 0 && length <= READ_INLINE_BYTES_MAX).then_some(wanted)
 }
 
-/// Decides the conditions, and which bytes are meant: `None` for all.
+/// Checks the conditions and returns the selected bytes, `None` for all.
 fn select(attributes: &ObjectAttributes, request: &ReadRequest) -> Result<Option<Range<u64>>> {
     match request.conditions.evaluate_read(&attributes.etag, attributes.last_modified) {
         ReadVerdict::Proceed => {}
@@ -206,7 +206,7 @@ fn select(attributes: &ObjectAttributes, request: &ReadRequest) -> Result<Option
     }
 }
 
-/// Where a part lies.
+/// The range of a part.
 fn part_of(attributes: &ObjectAttributes, number: u32) -> Option<Range<u64>> {
     let Some(parts) = &attributes.parts else { return (number == 1).then_some(0..attributes.size_bytes) };
     let index = parts.binary_search_by_key(&number, |part| part.part_number).ok()?;

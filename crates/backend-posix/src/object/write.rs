@@ -1,7 +1,8 @@
 //! PutObject and UploadPart.
 //!
-//! A small body is kept in memory and takes one hop to the blocking pool, at the commit. A larger
-//! one goes to its staged file in hops of about 1 MiB, while the next bytes arrive; in smaller ones
+//! A small body is kept in memory and written in one hop to the blocking pool, at the commit. A
+//! larger one is written to its staged file in hops of about 1 MiB, while the next bytes arrive; in
+//! smaller ones while all bodies together hold much memory.
 //! while all bodies together hold much memory.
 
 use std::sync::Arc;
@@ -27,29 +28,29 @@ use crate::tree::store::Store;
 use crate::write::publish::{Stage, Target};
 use crate::write::staging::Staged;
 
-/// What a body becomes.
+/// The object or part that a body becomes.
 pub(crate) trait Destination: Send + Sync {
     /// The bucket that it is in.
     fn bucket(&self) -> &BucketName;
 
-    /// Opens a file for the bytes.
+    /// Opens a staged file for the bytes.
     fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>>;
 
-    /// True if an empty body takes no file.
+    /// True if an empty body needs no file.
     fn is_directory(&self) -> bool {
         false
     }
 
-    /// Publishes what was staged, and tells its stamp; `None` stands for no bytes.
+    /// Publishes the staged file, and returns its stamp; `None` stands for no bytes.
     fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Stamp>;
 
-    /// The error as the caller is to see it.
+    /// The error that the caller gets.
     fn told(&self, error: BackendError) -> BackendError {
         error
     }
 }
 
-/// An object that is to be.
+/// An object that is being written.
 pub(crate) struct NewObject {
     pub target: Target,
     pub metadata: ObjectMetadata,
@@ -84,13 +85,13 @@ impl Destination for NewObject {
     }
 }
 
-/// Goes on with a file that was staged before.
+/// Continues with a file that was staged before.
 fn reopen<'s>(store: &'s Store, bucket: &BucketName, staged: Staged) -> Result<Stage<'s>> {
     let bucket = store.bucket(bucket)?;
     Ok(Stage { bucket, directory: None, staged })
 }
 
-/// Publishes what was staged, with what is known of its bytes.
+/// Publishes the staged file, with the digests of its bytes.
 fn finish<'s>(
     destination: &dyn Destination,
     store: &'s Store,
@@ -120,7 +121,7 @@ impl Held {
         HELD_BYTES.load(Relaxed) > HELD_BYTES_MAX
     }
 
-    /// How much one body may gather before it is written.
+    /// How many bytes one body may gather before they are written.
     fn limit(hop: bool) -> usize {
         match hop {
             _ if Self::is_much() => HOP_BYTES_MIN,
@@ -142,16 +143,16 @@ pub(crate) struct Writer {
     destination: Arc<dyn Destination>,
     size_hint: Option<u64>,
     chunks: Vec<Bytes>,
-    /// Small chunks, put together.
+    /// Small chunks, gathered.
     small: BytesMut,
     buffered: Held,
     written_bytes: u64,
     hop: Option<Hop>,
 }
 
-/// The staged file.
+/// The staged file, and whether it is being written.
 enum Hop {
-    /// Someone writes to it.
+    /// A thread writes to it.
     Under(JoinHandle<Result<Staged>>),
     Done(Staged),
 }
@@ -183,7 +184,7 @@ impl Writer {
         }
     }
 
-    /// What was gathered. It is held until the second of the pair is dropped.
+    /// The gathered bytes. They count as held until the second value is dropped.
     fn take_chunks(&mut self) -> (Vec<Bytes>, Held) {
         if !self.small.is_empty() {
             self.chunks.push(self.small.split().freeze());
@@ -191,8 +192,7 @@ impl Writer {
         (std::mem::take(&mut self.chunks), std::mem::take(&mut self.buffered))
     }
 
-    /// The staged file, once the hop that has it is done. A caller that stops waiting loses
-    /// nothing.
+    /// The staged file, after the hop that has it. A caller that stops waiting loses nothing.
     async fn staged(&mut self) -> Result<Option<Staged>> {
         self.settle().await?;
         Ok(match self.hop.take() {
@@ -201,7 +201,7 @@ impl Writer {
         })
     }
 
-    /// Waits for the hop under way.
+    /// Waits until the running hop has ended.
     async fn settle(&mut self) -> Result<()> {
         if let Some(Hop::Under(handle)) = &mut self.hop {
             let result = blocking::join(handle).await;
@@ -275,8 +275,8 @@ impl ObjectWriter for Writer {
     }
 }
 
-/// Refuses a body that can't fit the free space: a full disk is told before the bytes come. What
-/// many announce at once may still be more than there is.
+/// Refuses a body that can't fit the free space, so that a full disk is reported before the bytes
+/// are sent. Bodies that are announced at the same time may together still be too large.
 pub(crate) fn check_space(directory: impl AsFd, announced: Option<u64>) -> Result<()> {
     let Some(announced) = announced.filter(|bytes| is_much(*bytes)) else { return Ok(()) };
     let space = rustix::fs::fstatvfs(directory).op("ask for free space")?;
@@ -288,12 +288,12 @@ pub(crate) fn check_space(directory: impl AsFd, announced: Option<u64>) -> Resul
     if announced > free { Err(BackendError::OutOfSpace) } else { Ok(()) }
 }
 
-/// True for a body that free space is asked for, which may wait for a server.
+/// True for a body for which the free space is checked, which may wait for a server.
 pub(crate) fn is_much(announced: u64) -> bool {
     announced >= ANNOUNCED_BYTES_MIN
 }
 
-/// Reports what fails already, before a body is received.
+/// Reports errors that are known before the body is received.
 pub(crate) fn begin(store: &Store, target: &Target, key: &str, announced: Option<u64>) -> Result<()> {
     let bucket = store.bucket(&target.bucket)?;
     check_space(&bucket.fd, announced)?;
@@ -303,7 +303,7 @@ pub(crate) fn begin(store: &Store, target: &Target, key: &str, announced: Option
     Ok(())
 }
 
-/// Reports conditions that fail already, before a body is received.
+/// Reports conditions that fail before the body is received.
 pub(crate) fn check_early(store: &Store, target: &Target, key: &str) -> Result<()> {
     let current = match open(store, &target.bucket, key, &target.place) {
         Ok(Opened { attributes, .. }) => Some(Current {

@@ -13,7 +13,7 @@ use crate::fs::file_info;
 use crate::layout::records::ATTRIBUTE;
 use crate::limits::{PARTS_AT_ONCE_MAX, RECORD_BYTES_MAX, RECORD_SHORT_BYTES};
 
-/// Reads the attribute of an open file.
+/// Reads the record in the attribute of an open file.
 pub(crate) fn peek<R: Kind>(file: impl AsFd) -> Io<Reading<R>> {
     let file = file.as_fd();
     match peek_short(file) {
@@ -25,7 +25,7 @@ pub(crate) fn peek<R: Kind>(file: impl AsFd) -> Io<Reading<R>> {
     }
 }
 
-/// Reads the attribute of an open file as it is; `None` where there is none.
+/// Reads the raw attribute of an open file; `None` if there is none.
 pub(crate) fn raw(file: impl AsFd) -> Io<Option<Vec<u8>>> {
     whole(|buffer| rustix::fs::fgetxattr(file, ATTRIBUTE, buffer))
 }
@@ -38,7 +38,7 @@ pub(crate) fn remove(file: impl AsFd) -> Io<()> {
     }
 }
 
-/// [`raw`] of what an `O_PATH` descriptor holds. Needs /proc.
+/// [`raw`] for the file that an `O_PATH` descriptor holds. Needs /proc.
 pub(crate) fn raw_of_place(place: impl AsFd) -> Io<Option<Vec<u8>>> {
     let path = format!("/proc/self/fd/{}", place.as_fd().as_raw_fd());
     whole(|buffer| rustix::fs::getxattr(&*path, ATTRIBUTE, buffer))
@@ -56,15 +56,14 @@ fn whole(get: impl FnOnce(&mut [u8]) -> Io<usize>) -> Io<Option<Vec<u8>>> {
     }
 }
 
-/// [`peek`], but ERANGE for a record that takes a while to unpack: a long one, or one with many
-/// parts.
+/// [`peek`], but ERANGE for a record that takes long to unpack: a long one, or one with many parts.
 pub(crate) fn peek_short<R: Kind>(file: impl AsFd) -> Io<Reading<R>> {
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
     unpack(rustix::fs::fgetxattr(file, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read), at_once)
 }
 
-/// Reads the attribute of a name in a directory, in one call and without opening it. Leaves the
-/// parts out. Needs /proc.
+/// Reads the attribute of a name in a directory, in one call and without opening the file. Leaves
+/// out the parts. Needs /proc.
 pub(crate) fn read<R: Kind>(directory: impl AsFd, name: &str) -> Io<Reading<R>> {
     let name = file_info::one_name(name)?;
     let path = format!("/proc/self/fd/{}/{name}", directory.as_fd().as_raw_fd());
@@ -76,7 +75,7 @@ pub(crate) fn read<R: Kind>(directory: impl AsFd, name: &str) -> Io<Reading<R>> 
     }
 }
 
-/// [`peek_short`] of what an `O_PATH` descriptor holds. Needs /proc.
+/// [`peek_short`] for the file that an `O_PATH` descriptor holds. Needs /proc.
 pub(crate) fn peek_place<R: Kind>(place: impl AsFd) -> Io<Reading<R>> {
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
     let path = format!("/proc/self/fd/{}", place.as_fd().as_raw_fd());
@@ -114,7 +113,7 @@ pub(crate) fn set(file: impl AsFd, record: &Encoded) -> Io<bool> {
     }
 }
 
-/// Writes the attribute where there is none; leaves one that is there.
+/// Writes the attribute if there is none; leaves an existing one.
 pub(crate) fn mark<R: Kind>(file: impl AsFd, record: &R) -> Io<()> {
     match rustix::fs::fsetxattr(file, ATTRIBUTE, &codec::encode(record), XattrFlags::CREATE) {
         Err(Errno::EXIST) => Ok(()),

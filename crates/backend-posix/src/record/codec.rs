@@ -1,16 +1,16 @@
 //! The packed form of a record: a version byte, then `tag (1 byte), length (varint), value` for
 //! each field.
 //!
-//! Numbers are LEB128 varints unless said otherwise. Each field is there once at most. A reader
-//! skips tags it does not know and keeps them, so that an older gateway does not lose what a newer
-//! one wrote. Without a critical field ([`tag::CRITICAL`]), an older one would serve something
-//! wrong, or replace or delete what has to stay. A record with one that is not understood closes
-//! its object: a gateway lists the file, and refuses all else of it. So does a record of a later
-//! version, and one that has such a field and is damaged. A damaged one of version 1 can't have
-//! held anything of that kind: its file counts as a foreign one.
+//! Numbers are LEB128 varints unless said otherwise. Each field occurs at most once. A reader skips
+//! tags that it does not know and keeps them, so that an older gateway does not lose what a newer
+//! one wrote. A critical field ([`tag::CRITICAL`]) is one without which an older gateway would
+//! serve something wrong, or replace or delete what must stay. A record with one that is not known
+//! closes its object: a gateway lists the file, and refuses every other request for it. So does a
+//! record of a later version, and a damaged one that has a critical field. A damaged record of
+//! version 1 can't have had one: its file counts as foreign.
 //!
-//! Whoever can write a file can write its record. What a short one makes of itself is bounded
-//! (`limits`), and one beyond that is damaged.
+//! Whoever can write a file can write its record. What a short record can expand to is limited
+//! (`limits`), and a record beyond that is damaged.
 
 use std::path::PathBuf;
 
@@ -25,20 +25,20 @@ use crate::base::seldom::Seldom;
 use crate::fs::file_info::Stamp;
 use crate::limits::{CLOSED_TOLD, RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
 
-/// Why a record is not read.
+/// Why a record can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unread {
     /// It is damaged.
     Damaged,
-    /// It is of a newer version, or has a critical field that is not understood: it may keep its
-    /// object from being read, replaced or deleted.
+    /// It is of a newer version, or has a critical field that is not known: it may forbid that its
+    /// object is read, replaced or deleted.
     Closed,
 }
 
-/// What a place has of a record.
+/// The result of reading a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reading<R> {
-    /// Nothing, or what is damaged.
+    /// No record, or a damaged one.
     Nothing,
     /// See [`Unread::Closed`].
     Closed,
@@ -46,7 +46,7 @@ pub(crate) enum Reading<R> {
 }
 
 impl<R> Reading<R> {
-    /// The record; of one that closes its object, nothing.
+    /// The record; `None` also for one that closes its object.
     pub fn known(self) -> Option<R> {
         match self {
             Self::Known(record) => Some(record),
@@ -54,8 +54,8 @@ impl<R> Reading<R> {
         }
     }
 
-    /// The record, for who is to read or change the object. The operator is told of one that is
-    /// closed, and where it is.
+    /// The record, for a caller that will read or change the object. An error for a record that
+    /// closes its object, which is logged with its place.
     pub fn opened(self, place: impl FnOnce() -> PathBuf) -> Result<Option<R>, BackendError> {
         static TOLD: Seldom = Seldom::new(CLOSED_TOLD);
         match self {
@@ -74,7 +74,7 @@ impl<R> Reading<R> {
         }
     }
 
-    /// Takes the record that [`Reading::Known`] has for another, or for nothing.
+    /// Maps the record of [`Reading::Known`], to another one or to nothing.
     pub fn and_then<S>(self, f: impl FnOnce(R) -> Option<S>) -> Reading<S> {
         match self {
             Self::Known(record) => f(record).map_or(Reading::Nothing, Reading::Known),
@@ -105,7 +105,7 @@ pub(crate) fn encode<R: Kind>(record: &R) -> Vec<u8> {
     out
 }
 
-/// True of a record without fields.
+/// True for a record without fields.
 pub(crate) fn is_empty<R: Kind>(record: &R) -> bool {
     encode(record).len() == 1
 }
@@ -119,18 +119,18 @@ pub(crate) fn decode<R: Kind>(bytes: &[u8]) -> Result<R, Unread> {
     Ok(record)
 }
 
-/// [`decode`] without the list of parts, which may be by far the most of it.
+/// [`decode`] without the list of parts, which may be most of it.
 pub(crate) fn decode_brief<R: Kind>(bytes: &[u8]) -> Result<R, Unread> {
     let mut record = R::blank();
     fill(&mut record, bytes)?;
     Ok(record)
 }
 
-/// There are more parts than are to be unpacked.
+/// There are more parts than the caller unpacks.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooManyParts;
 
-/// [`decode`] for a thread that must not be held up.
+/// [`decode`] for a thread that must not be delayed.
 pub(super) fn decode_at_once<R: Kind>(bytes: &[u8], parts_max: usize) -> Result<Reading<R>, TooManyParts> {
     let mut record = R::blank();
     match fill(&mut record, bytes) {
@@ -145,8 +145,8 @@ pub(super) fn decode_at_once<R: Kind>(bytes: &[u8], parts_max: usize) -> Result<
     Ok(Reading::Known(record))
 }
 
-/// Unpacks all but the parts, which are only looked through. In place: most of what decoding takes
-/// would be moving the record.
+/// Unpacks everything except the parts, which are only checked. Works in place: moving the record
+/// would take most of the time.
 fn fill<'b, R: Kind>(record: &mut R, bytes: &'b [u8]) -> Result<Option<Packed<'b>>, Unread> {
     let fields = Fields::of(bytes)?;
     let (is_critical, damaged) = (fields.is_critical, fields.damaged());
@@ -180,12 +180,12 @@ fn fill<'b, R: Kind>(record: &mut R, bytes: &'b [u8]) -> Result<Option<Packed<'b
     if adds_up && record.is_within_limits() { Ok(parts) } else { Err(damaged) }
 }
 
-/// The fields of a record, whatever its kind.
+/// The fields of a record of any kind.
 struct Fields<'b> {
     input: Input<'b>,
-    /// A bit for each tag.
+    /// The tags that occurred, one bit each.
     met: [u64; 4],
-    /// There is a critical one.
+    /// A critical field occurred.
     is_critical: bool,
 }
 
@@ -201,12 +201,13 @@ impl<'b> Fields<'b> {
         Ok(Self { input: Input(fields), met: [0; 4], is_critical })
     }
 
-    /// What a damaged one is: what closes its object may be there, and not be read.
+    /// The error for a damaged record: with a critical field it closes its object, since another
+    /// one may be unreadable.
     fn damaged(&self) -> Unread {
         if self.is_critical { Unread::Closed } else { Unread::Damaged }
     }
 
-    /// The next field; `None` if it is damaged, or of a tag that was met.
+    /// The next field; `None` if it is damaged, or if its tag has already occurred.
     fn read(&mut self) -> Option<(u8, &'b [u8])> {
         let tag = self.input.byte()?;
         let (bits, bit) = (&mut self.met[usize::from(tag >> 6)], 1 << (tag & 63));
@@ -217,7 +218,7 @@ impl<'b> Fields<'b> {
         Some((tag, self.input.bytes()?))
     }
 
-    /// The value of one field, if it is there and all others are well-formed.
+    /// The value of a field, if the field exists and all others are well-formed.
     fn find(self, wanted: u8) -> Result<Option<&'b [u8]>, Unread> {
         let mut found = None;
         for field in self {
@@ -241,7 +242,7 @@ impl<'b> Iterator for Fields<'b> {
     }
 }
 
-/// A record as it is to be stored.
+/// A packed record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Encoded(pub Vec<u8>);
 
@@ -251,7 +252,7 @@ impl Encoded {
         Self(encode(record))
     }
 
-    /// With the stamp of another file.
+    /// The record with the stamp of another file.
     pub fn with_stamp(&self, stamp: Stamp) -> Result<Self, Unread> {
         replaced(&self.0, tag::STAMP, pack_stamp(stamp).as_deref()).map(Self)
     }
@@ -263,8 +264,8 @@ pub(crate) fn stamp_of(bytes: &[u8]) -> Result<Option<Stamp>, Unread> {
     value.map(|value| get_stamp(value).ok_or(Unread::Damaged)).transpose()
 }
 
-/// The path in an overflow file, of the file or directory whose record it is. Not of one with a
-/// critical field: the record that names it has that too.
+/// The path in an overflow file, of the file or directory that it was written for. `None` for a
+/// record with a critical field: the record that names it has that, too.
 pub(crate) fn path_of(bytes: &[u8]) -> Result<Option<String>, Unread> {
     let fields = Fields::of(bytes)?;
     if fields.is_critical {
@@ -273,13 +274,14 @@ pub(crate) fn path_of(bytes: &[u8]) -> Result<Option<String>, Unread> {
     fields.find(tag::KEY)?.map(|value| text(value).ok_or(Unread::Damaged)).transpose()
 }
 
-/// What an overflow file has for the file or directory at a path; what is read of it without one.
+/// The contents of an overflow file for the file or directory at `path`; without a path, the record
+/// as it is read.
 pub(crate) fn with_path(bytes: &[u8], path: Option<&str>) -> Result<Encoded, Unread> {
     replaced(bytes, tag::KEY, path.map(str::as_bytes)).map(Encoded)
 }
 
-/// A record with another value for a field, which stands before those with higher tags. All others
-/// are as they were, understood or not.
+/// The record with another value for a field, which is placed before the fields with higher tags.
+/// All others are kept, known or not.
 fn replaced(bytes: &[u8], wanted: u8, value: Option<&[u8]>) -> Result<Vec<u8>, Unread> {
     let mut value = value;
     let mut out = vec![VERSION];

@@ -1,4 +1,4 @@
-//! The records of directories: of keys, and of buckets.
+//! The records of directories of keys, and of buckets.
 
 use backend::ObjectAttributes;
 use s3_types::{Checksum, Digests, ETag, ObjectMetadata};
@@ -13,16 +13,16 @@ use super::values::{
 use crate::fs::file_info;
 use crate::layout::overflow::OverflowId;
 
-/// What is known of a directory of keys.
+/// The record of a directory of keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DirectoryRecord {
-    /// A PUT made it, so that it goes with its last object.
+    /// A PUT made it, so it is removed with its last object.
     pub made: bool,
-    /// It is a directory object, without bytes unless there is a file with them.
+    /// It is a directory object; without bytes, unless there is a file with them.
     pub object: bool,
     /// When the object was made, in ns.
     pub time_ns: Option<i64>,
-    /// The object's, as are those that follow.
+    /// The object's ETag; the fields below are the object's, too.
     pub etag: Option<ETag>,
     pub checksum: Option<Checksum>,
     pub metadata: ObjectMetadata,
@@ -32,7 +32,7 @@ pub(crate) struct DirectoryRecord {
 }
 
 impl DirectoryRecord {
-    /// Of a directory that is no object, whether a PUT made it or a person.
+    /// The record of a directory that is not an object; `made` if a PUT made it.
     pub fn mark(made: bool) -> Self {
         let mut mark = Self::blank();
         mark.made = made;
@@ -44,7 +44,7 @@ impl DirectoryRecord {
         Self::mark(true)
     }
 
-    /// Of a directory object without bytes.
+    /// The record of a directory object without bytes.
     pub fn of_object(made: bool, time_ns: Option<i64>, digests: Digests, metadata: ObjectMetadata) -> Self {
         let Digests { etag, checksum } = digests;
         Self {
@@ -59,7 +59,7 @@ impl DirectoryRecord {
         }
     }
 
-    /// The attributes of the directory object that it describes, if it does.
+    /// The attributes of the directory object, if it is one.
     pub fn attributes(&self) -> Option<ObjectAttributes> {
         let Self { made: _, object, time_ns, etag, checksum, metadata, overflow: _, unknown: _ } = self;
         let time_ns = time_ns.filter(|_| *object)?;
@@ -76,7 +76,7 @@ impl DirectoryRecord {
 }
 
 impl Reading<DirectoryRecord> {
-    /// True if the directory is an object, or if that can't be known.
+    /// True if the directory is an object, or may be one.
     pub fn may_be_object(&self) -> bool {
         match self {
             Self::Known(record) => record.object,
@@ -85,7 +85,7 @@ impl Reading<DirectoryRecord> {
         }
     }
 
-    /// True if the directory is known to be a PUT's, and no object.
+    /// True if the directory is known to be made by a PUT, and not an object.
     pub fn is_only_made(&self) -> bool {
         matches!(self, Self::Known(record) if record.made && !record.object)
     }
@@ -176,7 +176,7 @@ impl Divided for DirectoryRecord {
     }
 }
 
-/// What is known of a bucket.
+/// The record of a bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BucketRecord {
     /// When it was created, in ns.

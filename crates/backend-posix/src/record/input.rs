@@ -1,4 +1,4 @@
-//! Numbers and texts of a record, one after the other.
+//! Reads the numbers and texts of a record, one after the other.
 
 /// Packs a number (LEB128).
 pub(super) fn varint(mut n: u64) -> Vec<u8> {
@@ -11,7 +11,7 @@ pub(super) fn varint(mut n: u64) -> Vec<u8> {
     out
 }
 
-/// What is yet to be read.
+/// The bytes that are still to be read.
 pub(super) struct Input<'b>(pub &'b [u8]);
 
 impl<'b> Input<'b> {

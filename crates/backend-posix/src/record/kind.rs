@@ -8,43 +8,45 @@ use super::tag;
 use crate::fs::file_info::Stamp;
 use crate::layout::overflow::OverflowId;
 
-/// A kind of record. What is read at one place is of one kind: nothing in a record says which.
+/// A kind of record. Nothing in a record says its kind: it is known from the place it is read from.
 pub(crate) trait Kind: Sized {
-    /// True if PARTS is a field of it.
+    /// True if PARTS is one of its fields.
     const HAS_PARTS: bool = false;
 
-    /// One without fields, to be filled by the codec. Whoever makes a record names all its fields.
+    /// A record without fields, which the codec fills. Code that makes a record names all its
+    /// fields.
     fn blank() -> Self;
 
-    /// Takes a field in, but for PARTS; `None` if it can't be.
+    /// Takes a field, except PARTS; `None` if the value is malformed.
     fn take(&mut self, tag: u8, value: &[u8]) -> Option<Taken>;
 
-    /// Appends all fields that it understands, in the order of their tags.
+    /// Appends all known fields, in the order of their tags.
     fn put(&self, out: &mut Vec<u8>);
 
-    /// The fields that it does not understand.
+    /// The unknown fields.
     fn unknown(&self) -> &Unknown;
 
-    /// The same, to add one.
+    /// The unknown fields, to add one.
     fn unknown_mut(&mut self) -> &mut Unknown;
 
-    /// What it says of the file that it describes.
+    /// The stamp of the file that the record describes.
     fn stamp(&self) -> Option<Stamp> {
         None
     }
 
-    /// Leaves that open.
+    /// Removes the stamp.
     fn clear_stamp(&mut self) {}
 
-    /// Takes PARTS in.
+    /// Takes the parts.
     fn take_parts(&mut self, _parts: Arc<[ObjectPart]>) {}
 
-    /// False if its fields are more than it may have.
+    /// False if its fields exceed the limits.
     fn is_within_limits(&self) -> bool {
         true
     }
 
-    /// What its attribute has where the whole is too large for one, if that may be.
+    /// The part of the record that its attribute holds if the whole does not fit; `None` for a kind
+    /// that always fits.
     fn shortened(&self, _id: OverflowId) -> Option<Self> {
         None
     }
@@ -52,16 +54,16 @@ pub(crate) trait Kind: Sized {
 
 /// A record of a file's bytes.
 pub(crate) trait OfFile: Kind {
-    /// Says which file it describes.
+    /// Sets the file that the record describes.
     fn set_stamp(&mut self, stamp: Stamp);
 }
 
-/// A record that may be in an overflow file, but for what its attribute says.
+/// A record that may be in an overflow file, with its attribute holding only a part.
 pub(crate) trait Divided: Kind {
-    /// The overflow file, of what was read from an attribute.
+    /// The overflow file that a record from an attribute names.
     fn overflow(&self) -> Option<OverflowId>;
 
-    /// The whole, which is in the overflow file that `short` names; `None` if it is not of the same
+    /// The whole record, from the overflow file that `short` names; `None` if it is not of the same
     /// bytes.
     fn rejoined(whole: Self, short: &Self) -> Option<Self>;
 }
@@ -70,23 +72,24 @@ pub(crate) trait Divided: Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     Yes,
-    /// It is another kind's, or a newer version's.
+    /// It belongs to another kind, or to a newer version.
     No,
-    /// It is its own, of a newer version, and nothing is right without it.
+    /// It belongs to this kind, in a newer version, and without it the record means something
+    /// wrong.
     Closing,
 }
 
-/// Fields that are not understood, in the order in which they were read: kept as they are.
+/// Unknown fields, in the order in which they were read; they are kept unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unknown(pub Vec<(u8, Box<[u8]>)>);
 
 impl Unknown {
-    /// None of them.
+    /// No unknown fields.
     pub const fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// Those that stay when the bytes become others.
+    /// The unknown fields that stay when the bytes change.
     pub fn attached(mut self) -> Self {
         self.0.retain(|(tag, _)| tag & tag::ATTACHED != 0);
         self

@@ -1,14 +1,14 @@
-//! Records: all that S3 knows of a thing beyond its bytes, in one extended attribute, or in a file
-//! beside it ([`records`](crate::records)).
+//! Records: what S3 knows of a file or directory beyond its bytes, in one extended attribute, or in
+//! a file beside it ([`records`](crate::records)).
 //!
 //! `user.slipway` holds a version byte and then fields of the form `tag, length, value`
 //! ([`codec`]). An ordinary object's record (stamp, MD5, CRC64NVME, a common content type) takes 45
-//! to 50 bytes, which a 256-byte ext4 inode has room for. A record that the file system refuses as
-//! too large is split ([`records`](crate::records)).
+//! to 50 bytes, which fit a 256-byte ext4 inode. A record that the file system refuses as too large
+//! is split ([`records`](crate::records)).
 //!
-//! Each kind of thing has a type, which names the fields that it has ([`kind`]). Whoever makes one
-//! record of another takes that apart in full, so that no field is forgotten which is added (a test
-//! of `xtask` looks).
+//! Each kind of record has a type, which names its fields ([`kind`]). Code that makes one record
+//! from another destructures that completely, so that no new field is forgotten (a test of `xtask`
+//! checks that).
 
 pub(crate) mod attribute;
 mod codec;

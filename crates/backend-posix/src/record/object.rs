@@ -1,4 +1,4 @@
-//! The record of an object that is a file.
+//! The record of an object with a file.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use super::{parts, tag};
 use crate::fs::file_info::{self, Stamp};
 use crate::layout::overflow::OverflowId;
 
-/// What is known of an object beyond its bytes.
+/// The record of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObjectRecord {
     /// The file that it describes. A record whose stamp does not match its file says nothing about
-    /// that file.
+    /// it.
     pub stamp: Option<Stamp>,
     pub etag: Option<ETag>,
     pub checksum: Option<Checksum>,
-    /// What the client attached.
+    /// The metadata that the client sent.
     pub metadata: ObjectMetadata,
-    /// Those of a multipart object.
+    /// The parts of a multipart object.
     pub parts: Option<Arc<[ObjectPart]>>,
     /// The upload that made it.
     pub upload_id: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) struct ObjectRecord {
 }
 
 impl ObjectRecord {
-    /// Of bytes that came in one piece.
+    /// The record of an object whose bytes came in one piece.
     pub fn of_bytes(digests: Digests, metadata: ObjectMetadata) -> Self {
         let Digests { etag, checksum } = digests;
         Self {
@@ -49,7 +49,7 @@ impl ObjectRecord {
         }
     }
 
-    /// Of a file that is no object yet.
+    /// The record of a file that is not yet an object.
     pub fn of_assembly() -> Self {
         Self::blank()
     }

@@ -1,4 +1,4 @@
-//! The records of the parts of an upload, and of the files that they share.
+//! The records of an upload's parts, and of the files that they share.
 
 use s3_types::{Checksum, Digests, ETag};
 
@@ -9,24 +9,24 @@ use super::values::{field, get_etag, get_stamp, put_checksum, put_etag, put_stam
 use crate::fs::file_info::Stamp;
 use crate::layout::overflow::OverflowId;
 
-/// What is known of a part.
+/// The record of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PartRecord {
     /// The file that it describes: the part's own, which is empty if the part is in an assembly.
     pub stamp: Option<Stamp>,
     pub etag: Option<ETag>,
     pub checksum: Option<Checksum>,
-    /// Of a part in an assembly, its size.
+    /// The size of a part in an assembly.
     pub size_bytes: Option<u64>,
-    /// The rest of the record is in this companion file, as it may be of an earlier build.
+    /// The rest of the record is in this companion file; only in records of earlier builds.
     pub overflow: Option<OverflowId>,
-    /// Its bytes are in its slot of this assembly.
+    /// The assembly that has the part's bytes, in its slot.
     pub assembly: Option<u8>,
     pub unknown: Unknown,
 }
 
 impl PartRecord {
-    /// Of a part with a file of its own.
+    /// The record of a part with a file of its own.
     pub fn of_bytes(digests: Digests) -> Self {
         let Digests { etag, checksum } = digests;
         Self {
@@ -106,22 +106,22 @@ impl OfFile for PartRecord {
     }
 }
 
-/// What is known of an assembly.
+/// The record of an assembly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LayoutRecord {
-    /// The layout's own file.
+    /// The stamp of the layout's own file.
     pub stamp: Option<Stamp>,
     /// The size of a slot.
     pub slot_bytes: Option<u64>,
     /// The assembly's number.
     pub assembly: Option<u8>,
-    /// No one writes to the assembly any more.
+    /// Nobody writes to the assembly any more.
     pub sealed: bool,
     pub unknown: Unknown,
 }
 
 impl LayoutRecord {
-    /// Of an assembly with slots of this size.
+    /// The record of an assembly with slots of this size.
     pub fn of(slot_bytes: u64, assembly: u8, sealed: bool) -> Self {
         Self {
             stamp: None,

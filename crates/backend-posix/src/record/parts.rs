@@ -1,9 +1,8 @@
-//! The list of an object's parts, packed: their number, then runs of `skipped part numbers, count,
-//! size` until all parts are told, then the algorithm (1 byte, 0 for none, [`MIXED`]) and the
-//! checksums.
+//! The packed list of an object's parts: their number, then runs of `skipped part numbers, count,
+//! size` for all parts, then the algorithm (1 byte, 0 for none, [`MIXED`]) and the checksums.
 //!
-//! A few bytes may stand for 10,000 parts. So a list is looked through first, in as much time as it
-//! is long, and unpacked only where someone wants the parts.
+//! A few bytes may stand for 10,000 parts. So a list is first checked, in time proportional to its
+//! length, and unpacked only if the parts are needed.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use s3_types::{ChecksumAlgorithm, ChecksumValue};
 
 use super::input::{Input, varint};
 
-/// Marks that each part names its own algorithm (0 for none).
+/// The algorithm's byte if each part names its own algorithm (0 for none).
 const MIXED: u8 = 0xff;
 
 /// Packs a list.
@@ -40,23 +39,23 @@ pub(super) fn pack(parts: &[ObjectPart]) -> Vec<u8> {
     out
 }
 
-/// What a list is before it is unpacked.
+/// A list that is not yet unpacked.
 pub(super) enum List<'b> {
     Known(Packed<'b>),
-    /// It has checksums by an algorithm that is not known.
+    /// It has checksums of an unknown algorithm.
     NotUnderstood,
 }
 
-/// A list that is well-formed, as it is.
+/// A well-formed list, still packed.
 pub(super) struct Packed<'b> {
     bytes: &'b [u8],
-    /// How many parts there are.
+    /// The number of parts.
     pub count: usize,
-    /// All of them together.
+    /// Their total size.
     pub total_bytes: u64,
 }
 
-/// Parts that follow each other and have one size.
+/// Consecutive parts of the same size.
 struct Run {
     skipped: u32,
     count: usize,
@@ -64,7 +63,7 @@ struct Run {
 }
 
 impl<'b> List<'b> {
-    /// Looks through it; `None` if it is damaged.
+    /// Checks the list; `None` if it is damaged.
     pub fn of(bytes: &'b [u8]) -> Option<Self> {
         let mut input = Input(bytes);
         let count = usize::try_from(input.varint()?).ok()?;
@@ -103,7 +102,7 @@ impl<'b> List<'b> {
 }
 
 impl Packed<'_> {
-    /// The parts.
+    /// Unpacks the parts.
     pub fn unpack(&self) -> Option<Arc<[ObjectPart]>> {
         let mut input = Input(self.bytes);
         input.varint()?;

@@ -1,4 +1,4 @@
-//! What the description of an upload says of what its key had when it was created.
+//! The object that a key had when an upload was created, in the upload's record.
 
 use s3_types::ETag;
 
@@ -11,21 +11,21 @@ pub(crate) enum Predecessor {
     Object(ObjectIdentity),
 }
 
-/// Tells an object from others that have its key before or after.
+/// Distinguishes an object from others that have its key before or after it.
 ///
 /// A write through S3 makes a new file. Two files that exist at the same time differ in their
 /// inode; a file that got the inode of a removed one differs in its time, unless both were made
-/// within one tick of the file system's clock. Where inode numbers do not last there are time, size
-/// and ETag: what was replaced by the same bytes in the same tick (a second, on some) is taken for
-/// what it was.
+/// within one tick of the file system's clock. If inode numbers do not last, time, size and ETag
+/// are compared: an object that was replaced by the same bytes in the same tick (a second, on some)
+/// is then taken for the old one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObjectIdentity {
     /// The object's time, in ns.
     pub modified_ns: i64,
     /// Its size.
     pub size_bytes: u64,
-    /// Its file's inode, where these last.
+    /// Its file's inode number, if such numbers last.
     pub inode: Option<u64>,
-    /// Its ETag, unless it is a file without a record: such a one gets another when it is rehashed.
+    /// Its ETag; `None` for a file without a record, whose ETag changes when it is rehashed.
     pub etag: Option<ETag>,
 }

@@ -1,24 +1,24 @@
-//! A record as it is stored, for the tools: they must not take one that they can't understand for
-//! none.
+//! A record as it is stored, for the tools: they must not take one that they can't understand for a
+//! missing one.
 
 use super::codec::{self, Unread};
 use super::kind::Kind;
 
-/// A record as it is stored, wherever that is.
+/// A record as it is stored, in an attribute or a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Raw<R> {
     /// There is none.
     Absent,
-    /// It is of a newer version, and not to be touched.
+    /// It is of a newer version, and must not be changed.
     Newer(Vec<u8>),
     /// It can't be read.
     Damaged(Vec<u8>),
-    /// It can.
+    /// It can be read.
     Known(Vec<u8>, Box<R>),
 }
 
 impl<R: Kind> Raw<R> {
-    /// Tells by the bytes of a record.
+    /// Reads the bytes of a record.
     pub fn of(bytes: Vec<u8>) -> Self {
         match codec::decode(&bytes) {
             Ok(record) => Self::Known(bytes, Box::new(record)),
@@ -27,7 +27,7 @@ impl<R: Kind> Raw<R> {
         }
     }
 
-    /// What is stored, if anything is.
+    /// The bytes that are stored, if there are any.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Absent => None,

@@ -1,11 +1,12 @@
-//! Numbers of fields. They are on disk: never change or reuse one. Each kind of record has some of
-//! them (docs/FORMAT.md).
+//! The numbers of fields. They are on disk: never change or reuse one. Each kind of record has some
+//! of them (docs/FORMAT.md).
 //!
-//! The upper three bits say what becomes of a field, whoever understands it.
+//! The upper three bits say how to treat a field, also if it is not known.
 
-/// A field that must be understood: whoever does not may neither serve nor change the object.
+/// A field that must be known: a gateway that does not know it may neither serve nor change the
+/// object.
 pub const CRITICAL: u8 = 0x80;
-/// A field of the object, not of its bytes: it stays when these become others.
+/// A field of the object, not of its bytes: it stays when the bytes change.
 pub const ATTACHED: u8 = 0x40;
 // 0x20 is kept for fields that are sealed.
 
@@ -50,6 +51,6 @@ pub const OVERFLOW: u8 = 23;
 pub const ASSEMBLY: u8 = 24;
 /// Empty.
 pub const SEALED: u8 = 25;
-/// Nothing where the key had no object. Else its time in ns (8 bytes, little-endian, signed), size,
-/// 1 if an inode follows or 0 (1 byte), inode, and an ETag's text or nothing.
+/// Empty if the key had no object. Otherwise its time in ns (8 bytes, little-endian, signed), size,
+/// 1 if an inode follows or 0 (1 byte), inode, and the ETag's text or nothing.
 pub const PREDECESSOR: u8 = 26;

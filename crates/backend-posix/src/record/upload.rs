@@ -1,4 +1,4 @@
-//! The records of an upload as a whole: its description, and what a Complete leaves.
+//! The records of a whole upload: its creation and its completion.
 
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ETag, ObjectMetadata};
 
@@ -10,18 +10,18 @@ use super::values::{
     field, fits, get_etag, get_metadata, put_checksum, put_etag, put_metadata, take_checksum, text,
 };
 
-/// What was asked for when an upload was created.
+/// What the client asked for when it created an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UploadRecord {
     /// The object's key.
     pub key: Option<String>,
     /// When it was created, in ns.
     pub time_ns: Option<i64>,
-    /// Algorithm and type, if they were chosen.
+    /// Algorithm and type of its checksum, if they were chosen.
     pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
-    /// What the client attached.
+    /// The metadata that the client sent.
     pub metadata: ObjectMetadata,
-    /// What its key had, where that could be looked at.
+    /// What its key had then, if that could be found out.
     pub predecessor: Option<Predecessor>,
     pub unknown: Unknown,
 }
@@ -117,7 +117,7 @@ fn get_predecessor(bytes: &[u8]) -> Option<Predecessor> {
     Some(Predecessor::Object(ObjectIdentity { modified_ns, size_bytes, inode, etag }))
 }
 
-/// The answer of a Complete: before the object is published its journal, then its receipt.
+/// The answer of a Complete: its journal before the object is published, its receipt afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CompletionRecord {
     /// The object's key.
@@ -127,7 +127,7 @@ pub(crate) struct CompletionRecord {
     pub size_bytes: Option<u64>,
     /// The object's time, in ns.
     pub time_ns: Option<i64>,
-    /// Which file of the upload becomes the object.
+    /// The file of the upload that becomes the object.
     pub assembly: Option<u8>,
     pub unknown: Unknown,
 }

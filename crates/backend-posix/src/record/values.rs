@@ -1,4 +1,4 @@
-//! The values of fields that several kinds of record have.
+//! The values of fields that several kinds of records have.
 
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, ObjectMetadata};
 
@@ -8,9 +8,10 @@ use super::{content_types, tag};
 use crate::fs::file_info::Stamp;
 use crate::limits::{ETAG_BYTES_MAX, METADATA_BYTES_MAX, METADATA_ENTRIES_MAX};
 
-/// The version of records, but for those with a critical field.
+/// The version of records without a critical field.
 pub(super) const VERSION: u8 = 1;
-/// That of records with one, which builds before it refuse whole.
+/// The version of records with a critical field, which builds that know only the first version
+/// refuse.
 pub(super) const CRITICAL_VERSION: u8 = 2;
 
 /// Appends a field to a record, which begins with its version.
@@ -35,7 +36,8 @@ pub(super) fn put_stamp(out: &mut Vec<u8>, stamp: Option<Stamp>) {
     }
 }
 
-/// `None` for a time beyond the years 1677 to 2262; the record then counts as stale.
+/// Packs a stamp; `None` for a time outside the years 1677 to 2262, with which a record counts as
+/// stale.
 pub(super) fn pack_stamp(stamp: Stamp) -> Option<Vec<u8>> {
     let modified = i64::try_from(stamp.modified_ns).ok()?;
     Some([&modified.to_le_bytes()[..], &varint(stamp.size_bytes)].concat())
@@ -59,7 +61,7 @@ pub(super) fn put_etag(out: &mut Vec<u8>, etag: Option<&ETag>) {
     }
 }
 
-/// An ETag, by one of its three tags.
+/// Reads an ETag, by one of its three tags.
 #[inline]
 pub(super) fn get_etag(tag: u8, bytes: &[u8]) -> Option<ETag> {
     match tag {
@@ -85,7 +87,7 @@ pub(super) fn put_checksum(out: &mut Vec<u8>, checksum: Option<&Checksum>) {
     }
 }
 
-/// Takes in a checksum, by one of its two tags; not one by an algorithm that is not known.
+/// Reads a checksum, by one of its two tags, unless its algorithm is not known.
 #[inline]
 pub(super) fn take_checksum(checksum: &mut Option<Checksum>, tag: u8, bytes: &[u8]) -> Option<Taken> {
     let mut value = Input(bytes);
@@ -127,7 +129,7 @@ pub(super) fn put_metadata(out: &mut Vec<u8>, metadata: &ObjectMetadata) {
     }
 }
 
-/// Takes in one of the fields from [`tag::CONTENT_TYPE_COMMON`] to [`tag::USER_METADATA`].
+/// Reads one of the fields from [`tag::CONTENT_TYPE_COMMON`] to [`tag::USER_METADATA`].
 pub(super) fn get_metadata(metadata: &mut ObjectMetadata, tag: u8, bytes: &[u8]) -> Option<()> {
     let mut value = Input(bytes);
     match tag {

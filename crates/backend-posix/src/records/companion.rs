@@ -1,10 +1,10 @@
 //! Records that are too large for an attribute.
 //!
-//! A record that the file system refuses (over some 4 KB on ext4, see `docs/SEMANTICS.md`) is
+//! A record that the file system refuses (over about 4 KB on ext4, see `docs/SEMANTICS.md`) is
 //! split. The attribute keeps the stamp, the ETag, the checksum and a random id; the file
-//! `.slipway/overflow/<id>` has the whole record. It is written before the object is published and
-//! removed once the object is replaced or deleted, so that a reader who finds no companion has
-//! opened an object that is gone, and looks again.
+//! `.slipway/overflow/<id>` has the whole record. It is written before the object is published, and
+//! removed after the object is replaced or deleted. So a reader that finds no companion has opened
+//! an object that is gone, and looks again.
 
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -25,16 +25,16 @@ pub(crate) struct Companion {
     record: Encoded,
 }
 
-/// What of a record its attribute takes, and the companion that must be there first; `None` for one
-/// of a kind that is never so large.
+/// The part of a record for its attribute, and the companion that must be written before it; `None`
+/// for a kind that always fits.
 pub(super) fn split<R: Kind>(record: &R, encoded: Encoded) -> Option<(R, Companion)> {
     let id = unique::id();
     Some((record.shortened(id)?, Companion { id, record: encoded }))
 }
 
-/// Puts a companion in its place, on disk before it returns if the durability level says so, and
-/// notes in it which file or directory it is for. Only under the lock of the object's key, which
-/// keeps DeleteBucket and the sweep from taking it for a leftover.
+/// Writes a companion, with the path of its file or directory; flushes it to disk if the durability
+/// level says so. Only under the lock of the object's key, which keeps DeleteBucket and the sweep
+/// from taking it for a leftover.
 pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: &str) -> Result<(), Fail> {
     let durability = bucket.store.options.durability;
     let directory = bucket.own_directory(OVERFLOW)?;
@@ -50,7 +50,7 @@ pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: 
     synced.attempt("sync a directory")
 }
 
-/// What a companion holds.
+/// Reads a companion.
 pub(crate) fn read(bucket: &Bucket<'_>, id: OverflowId) -> Io<Vec<u8>> {
     files::read_own(bucket.own_existing(OVERFLOW)?, &companion_name(id))
 }
@@ -64,7 +64,7 @@ pub(crate) fn companion_owner(bucket: &Bucket<'_>, id: OverflowId) -> Io<Option<
     }
 }
 
-/// Notes in a companion that its object was moved to `path`.
+/// Writes to a companion that its object was moved to `path`.
 pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) -> Result<(), Fail> {
     let bytes = read(bucket, id).attempt("read a companion")?;
     let Ok(record) = record::with_path(&bytes, Some(path)) else { return Ok(()) };
@@ -77,9 +77,9 @@ pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) ->
     rustix::fs::renameat(&directory, &*new, &directory, &*old).attempt("replace a companion")
 }
 
-/// Removes the companion of an object that is gone from `path`. If it was written for another path,
-/// another object may have it too (`cp -a` takes the attribute along): then it is left to the
-/// sweep, which looks for one.
+/// Removes the companion of an object that was removed from `path`. If it was written for another
+/// path, another object may have it too (`cp -a` copies the attribute): then it is left to the
+/// sweep, which searches for such an object.
 pub(crate) fn release_companion(bucket: &Bucket<'_>, id: Option<OverflowId>, path: &str) {
     let Some(id) = id else { return };
     let Ok(Some(owner)) = companion_owner(bucket, id) else { return };
@@ -89,8 +89,8 @@ pub(crate) fn release_companion(bucket: &Bucket<'_>, id: Option<OverflowId>, pat
     }
 }
 
-/// Removes a companion that no object has, or no longer. A leftover only costs space, and the sweep
-/// finds it.
+/// Removes a companion that no object has. If that fails, it only costs space, and the sweep finds
+/// it.
 pub(crate) fn remove_companion(bucket: &Bucket<'_>, id: Option<OverflowId>) {
     if let Some(id) = id
         && let Ok(directory) = bucket.own_existing(OVERFLOW)

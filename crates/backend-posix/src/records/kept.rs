@@ -1,8 +1,10 @@
-//! Where records are kept: in extended attributes, or beside the files.
+//! Reads and writes records where they are kept: in extended attributes, or in files beside the
+//! objects'.
 //!
-//! All but a few places (assemblies, which only exist where there are attributes) ask here, and
-//! need not know which. A file is named by an open directory and a path below it, since a record
-//! beside a file is found by the name; where the file is open, its attribute is read through that.
+//! All but a few callers (assemblies, which only exist where there are attributes) use this, and
+//! need not know where. A file is named by an open directory and a path below it, since a record
+//! beside a file is found by the name. If the file is open, its attribute is read through its
+//! descriptor.
 
 use rustix::fd::AsFd;
 
@@ -16,8 +18,8 @@ use crate::record::{self, Encoded, Kind, OfFile, Raw, Reading, attribute};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
-/// The record of a name in a directory (one name, no path), without opening the file, and without
-/// its parts. An error (NOENT) if there is no file.
+/// Reads the record of a name in a directory (a single name, not a path), without opening the file,
+/// and without its parts. NOENT if there is no file.
 pub(crate) fn read<R: Kind>(store: &Store, directory: impl AsFd, name: &str) -> Io<Reading<R>> {
     if !store.sidecars() {
         return attribute::read(directory, name);
@@ -45,7 +47,7 @@ pub(crate) fn of<R: Kind>(
     Ok(sidecar.record(Some(store.identity(file, &info))))
 }
 
-/// [`of`], as it is.
+/// [`of`], as it is stored.
 pub(crate) fn raw_of<R: Kind>(
     store: &Store,
     directory: impl AsFd,
@@ -69,7 +71,7 @@ pub(crate) fn of_directory<R: Kind>(store: &Store, directory: impl AsFd) -> Io<R
     }
 }
 
-/// [`of_directory`], as it is.
+/// [`of_directory`], as it is stored.
 pub(crate) fn raw_of_directory<R: Kind>(store: &Store, directory: impl AsFd) -> Io<Raw<R>> {
     if !store.sidecars() {
         return attribute::raw(directory).map(Raw::from);
@@ -77,7 +79,7 @@ pub(crate) fn raw_of_directory<R: Kind>(store: &Store, directory: impl AsFd) -> 
     Ok(Sidecar::read(directory, OF_DIRECTORY)?.map_or(Raw::Absent, |sidecar| sidecar.raw(None)))
 }
 
-/// Gives a file that has its name already its record; the caller holds the key's lock.
+/// Writes the record of a file that already has its name; the caller holds the key's lock.
 pub(crate) fn put<R: Kind>(
     bucket: &Bucket<'_>,
     directory: &Directory,
@@ -93,7 +95,8 @@ pub(crate) fn put<R: Kind>(
     put_attribute(bucket, &join(&directory.path, name), file, record)
 }
 
-/// Gives a directory its record, an empty one being none; the caller holds the directory's lock.
+/// Writes the record of a directory, or removes it if `record` is empty; the caller holds the
+/// directory's lock.
 pub(crate) fn put_of_directory<R: Kind>(
     bucket: &Bucket<'_>,
     directory: &Directory,
@@ -124,7 +127,7 @@ fn put_attribute<R: Kind>(bucket: &Bucket<'_>, path: &str, file: impl AsFd, reco
     written.attempt("write a record")
 }
 
-/// Gives a directory a record if it has none.
+/// Writes the record of a directory that has none.
 pub(crate) fn mark<R: Kind>(bucket: &Bucket<'_>, directory: impl AsFd, record: &R) -> Result<(), Fail> {
     if !bucket.store.sidecars() {
         return attribute::mark(directory, record).attempt("mark a directory");
@@ -140,14 +143,14 @@ pub(crate) fn remove(store: &Store, directory: impl AsFd, name: &str, file: impl
     if store.sidecars() { sidecar::remove(store, directory, name) } else { attribute::remove(file) }
 }
 
-/// Forgets the record of a name that no file has any more; the caller holds the key's lock. An
-/// attribute went with its file. Returns false if it stays: then it is of nothing, and no one
-/// serves it.
+/// Removes the record of a name whose file is gone; the caller holds the key's lock. An attribute
+/// went with its file. False if the record stays: then it belongs to no file, and is never served.
 pub(crate) fn forget(store: &Store, directory: impl AsFd, name: &str) -> bool {
     !store.sidecars() || sidecar::remove(store, directory, name).is_ok()
 }
 
-/// Prepares for a file to have another name as well, in a directory that no one sees yet.
+/// Prepares a record for a file that will also have another name, in a directory that nobody sees
+/// yet.
 pub(crate) fn take_along(
     bucket: &Bucket<'_>,
     from: (impl AsFd, &str),
@@ -156,22 +159,22 @@ pub(crate) fn take_along(
     if bucket.store.sidecars() { sidecar::take_along(bucket, from, to) } else { Ok(()) }
 }
 
-/// Removes what a directory that is to go has in it of its own record; ENOTEMPTY if there are
-/// records of others.
+/// Removes the records in a directory that will be removed; ENOTEMPTY if there are records of
+/// files.
 pub(crate) fn clear(store: &Store, directory: impl AsFd) -> Io<()> {
     if store.sidecars() { sidecar::remove_folder(store, directory) } else { Ok(()) }
 }
 
-/// What of a staged file's record is still to be written when it is published.
+/// The part of a staged file's record that is written when the file is published.
 #[derive(Debug)]
 pub(crate) enum Rest {
-    /// What does not fit its attribute.
+    /// The part that does not fit its attribute.
     Companion(Companion),
-    /// All of it.
+    /// The whole record.
     Sidecar(Encoded),
 }
 
-/// Gives a staged file as much of its record as can be.
+/// Writes as much of a staged file's record as possible.
 pub(crate) fn put_staged<R: OfFile>(store: &Store, file: impl AsFd, record: &R) -> Io<Option<Rest>> {
     let encoded = Encoded::of(record);
     if store.sidecars() {

@@ -1,4 +1,4 @@
-//! Where records are kept: in attributes, in files beside the objects', and what is too long for an
+//! Where records are kept: in attributes, or in files beside the objects'; what is too long for an
 //! attribute in a file of its own.
 
 mod companion;

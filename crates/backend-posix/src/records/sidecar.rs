@@ -2,17 +2,17 @@
 //! 0009).
 //!
 //! `.slipway,records/NAME` in a directory has the records of the file NAME there: a version byte,
-//! 16 bytes that are never the same twice, the sidecar's own inode number, and then one or two
-//! records, each after its file's inode number (8 bytes) and its length (4 bytes; all
-//! little-endian). The first is of the file that was last written through us, the second of the one
-//! that it replaces: a crash in between leaves that one in place. Which one counts is told by its
-//! stamp, and by the inode.
+//! 16 bytes that never repeat, the sidecar's own inode number, and then one or two records, each
+//! after its file's inode number (8 bytes) and its length (4 bytes; all little-endian). The first
+//! is that of the file that was last written by a gateway, the second that of the file it replaces:
+//! a crash in between leaves that one in place. The stamp and the inode show which record is the
+//! file's.
 //!
-//! A stamp alone does not tell two files apart that were written at the same moment, which may be a
-//! second long: of `mv a b`, `b` would have the bytes of the one and the record of the other. Inode
-//! numbers do, where they last; they are 0 where they don't, and then the stamp has to do. A
-//! sidecar whose own number is another was copied, or restored from a backup, together with its
-//! file: there the numbers in it mean nothing, and again the stamp has to do.
+//! A stamp alone does not distinguish two files that were written at the same moment, which may be
+//! a second long: after `mv a b`, `b` would have the bytes of one file and the record of the other.
+//! Inode numbers do, if they last; they are 0 if they don't, and then only the stamp is compared. A
+//! sidecar whose own number is another one was copied, or restored from a backup, together with its
+//! file: then its numbers mean nothing, and again only the stamp is compared.
 
 use std::borrow::Cow;
 
@@ -41,7 +41,7 @@ use crate::tree::{made, ours, trust};
 
 const VERSION: u8 = 2;
 const HEAD_BYTES: usize = 25;
-/// Without inode numbers.
+/// The version without inode numbers.
 const FIRST_VERSION: u8 = 1;
 const FIRST_HEAD_BYTES: usize = 17;
 const RECORDS_MAX: usize = 2;
@@ -53,15 +53,15 @@ struct Entry<'s> {
     record: &'s [u8],
 }
 
-/// What a sidecar holds.
+/// The contents of a sidecar.
 #[derive(Debug, Clone)]
 pub(crate) struct Sidecar {
     bytes: Vec<u8>,
-    /// Its own, as it is; not what it says.
+    /// The file's inode number, not the one in the contents.
     inode: u64,
 }
 
-/// Numbers may be made up anew at each look.
+/// Inode numbers are not compared: they may change with each look.
 impl PartialEq for Sidecar {
     fn eq(&self, other: &Self) -> bool {
         self.bytes == other.bytes
@@ -85,7 +85,7 @@ impl Sidecar {
         }
     }
 
-    /// What a sidecar holds whose own inode number is `inode`.
+    /// The contents of a sidecar with the inode number `inode`.
     fn pack<'r>(inode: u64, entries: impl Iterator<Item = Entry<'r>>) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         bytes.extend_from_slice(&unique::id().to_le_bytes());
@@ -102,7 +102,7 @@ impl Sidecar {
         self.bytes.first() == Some(&VERSION)
     }
 
-    /// True if the inode numbers in it are of the files that were there when it was written.
+    /// True if the inode numbers in it belong to the present files: it was not copied.
     fn is_original(&self) -> bool {
         let own = self.bytes.get(HEAD_BYTES - 8..HEAD_BYTES).and_then(|own| own.try_into().ok());
         self.has_inodes() && self.inode != 0 && own.map(u64::from_le_bytes) == Some(self.inode)
@@ -133,15 +133,16 @@ impl Sidecar {
         std::iter::from_fn(next).take(RECORDS_MAX)
     }
 
-    /// True if it holds records and nothing else.
+    /// True if it contains records and nothing else.
     fn is_whole(&self) -> bool {
         let (head, each) = if self.has_inodes() { (HEAD_BYTES, 12) } else { (FIRST_HEAD_BYTES, 4) };
         let records = self.entries().map(|entry| each + entry.record.len());
         self.entries().next().is_some() && head + records.sum::<usize>() == self.bytes.len()
     }
 
-    /// True if `name` in a folder of records is by its name and its form one that this program
-    /// wrote. One that is torn, or of a newer version, can't be told from what a person made.
+    /// True if `name` in a folder of records has the name and the form of a sidecar that this
+    /// program wrote. One that is torn, or of a newer version, can't be distinguished from another
+    /// program's file.
     pub fn is_known(folder: &OwnedFd, name: &str) -> Io<bool> {
         if name != OF_DIRECTORY && keymap::classify(name.as_bytes()) == keymap::Name::Hidden {
             return Ok(false);
@@ -161,8 +162,8 @@ impl Sidecar {
         Ok(sidecar.is_whole() && sidecar.entries().all(is_read))
     }
 
-    /// What a file in a folder of records holds; `None` of what is none, or larger than a sidecar
-    /// can be.
+    /// Reads a file in a folder of records; `None` if it is not a regular file, or larger than a
+    /// sidecar can be.
     fn read_in(folder: &OwnedFd, name: &str, info: &FileInfo) -> Io<Option<Self>> {
         if !info.is_file() || info.stamp.size_bytes > OWN_FILE_BYTES_MAX as u64 {
             return Ok(None);
@@ -174,10 +175,10 @@ impl Sidecar {
         }
     }
 
-    /// True if nothing of worth is lost with `name` in a folder of records: it is free, or has the
-    /// owner and the form of what we write, though the records in it may be damaged. Someone may
-    /// have given the folder's name to a directory with files of any kind, so that all else is
-    /// kept, but for what a power cut left ([`Sidecar::is_torn`]).
+    /// True if `name` in a folder of records can be replaced without loss: it is free, or has the
+    /// owner and the form of our sidecars, even with damaged records. Another user may have given
+    /// the folder's name to a directory with other files, so everything else is kept, except what a
+    /// power cut left ([`Sidecar::is_torn`]).
     fn may_go(store: &Store, folder: &OwnedFd, name: &str) -> Io<bool> {
         let info = match file_info::at(folder, name) {
             Err(Errno::NOENT) => return Ok(true),
@@ -188,9 +189,9 @@ impl Sidecar {
         Ok(form && trust::is_written_by_us(store, folder, name)?)
     }
 
-    /// True of what a power cut leaves of a sidecar that was not flushed: its beginning, which has
-    /// its own inode number, or, where sidecars are `unflushed`, nothing or zeros. No one else
-    /// leaves the former; the latter may as well be a file of somebody's.
+    /// True for what a power cut leaves of a sidecar that was not flushed: its beginning, with its
+    /// own inode number; or, if sidecars are `unflushed`, nothing or zeros. The former can only be
+    /// ours; the latter may also be another user's file.
     fn is_torn(&self, unflushed: bool) -> bool {
         self.is_original() || (unflushed && self.bytes.iter().all(|byte| *byte == 0))
     }
@@ -205,7 +206,7 @@ impl Sidecar {
         })
     }
 
-    /// The record of this file, or else the newest, as it is.
+    /// The record of this file, or else the newest, as it is stored.
     pub fn raw<R: Kind>(&self, file: Option<FileIdentity>) -> Raw<R> {
         if let Some(entry) = self.of(file) {
             return Raw::of(entry.record.to_vec());
@@ -222,7 +223,7 @@ impl Sidecar {
         }
     }
 
-    /// True if something in it is not understood. That may be of any file.
+    /// True if a record in it is not understood; that may be the record of any file.
     fn has_newer<R: Kind>(&self) -> bool {
         self.bytes.first().is_some_and(|version| *version > VERSION)
             || self
@@ -256,7 +257,7 @@ impl Sidecar {
     }
 }
 
-/// A record that is none of this file's, though it may have its stamp.
+/// Clears the stamp of a record that belongs to another file, if it equals that of this file.
 fn of_another<R: Kind>(mut record: R, file: Option<FileIdentity>) -> R {
     if file.is_some_and(|file| record.stamp() == Some(file.stamp)) {
         record.clear_stamp();
@@ -264,9 +265,9 @@ fn of_another<R: Kind>(mut record: R, file: Option<FileIdentity>) -> R {
     record
 }
 
-/// Writes the sidecar of `name` in `directory`: with the record that is to come, of the file with
-/// inode number `inode` (0 where numbers don't last), and that of the file `current`, which is
-/// still there. Only under the lock of the file's key.
+/// Writes the sidecar of `name` in `directory`: the record of the new file, whose inode number is
+/// `inode` (0 if such numbers don't last), and that of the file `current`, which still has the
+/// name. Only under the lock of the file's key.
 pub(crate) fn write(
     bucket: &Bucket<'_>,
     directory: impl AsFd,
@@ -285,7 +286,7 @@ pub(crate) fn write(
     replace(bucket, directory, name, |own| Sidecar::pack(own, [new].into_iter().chain(old)))
 }
 
-/// The same for a directory's own record.
+/// [`write`] for a directory's own record.
 pub(super) fn write_of_directory<R: Kind>(
     bucket: &Bucket<'_>,
     directory: impl AsFd,
@@ -297,8 +298,8 @@ pub(super) fn write_of_directory<R: Kind>(
     write(bucket, directory, OF_DIRECTORY, (&record::to_bytes(record), 0), None)
 }
 
-/// Removes the sidecar of a file that is gone. Only under the lock of the file's key. EPERM if what
-/// has its name is no record; a folder that is not ours has none.
+/// Removes the sidecar of a file that is gone. Only under the lock of the file's key. EPERM if the
+/// file with its name is not a record; a folder that is not ours has none.
 pub(crate) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> {
     let folder = match resolve::plain(&directory, RECORDS, DIRECTORY) {
         // A link that someone put there is no folder of ours.
@@ -321,7 +322,7 @@ pub(crate) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> 
     }
 }
 
-/// Gives the sidecar of a file to another name that it has, in another directory.
+/// Copies the sidecar of a file for another name that the file has, in another directory.
 pub(super) fn take_along(
     bucket: &Bucket<'_>,
     from: (impl AsFd, &str),
@@ -336,8 +337,8 @@ pub(super) fn take_along(
     }
 }
 
-/// Removes the folder of records of a directory that is to go, if it holds nothing but the
-/// directory's own.
+/// Removes the folder of records of a directory that will be removed, if it contains only the
+/// directory's own record.
 pub(super) fn remove_folder(store: &Store, directory: impl AsFd) -> Io<()> {
     remove(store, &directory, OF_DIRECTORY)?;
     match removing::remove_directory(directory, RECORDS) {
@@ -346,8 +347,8 @@ pub(super) fn remove_folder(store: &Store, directory: impl AsFd) -> Io<()> {
     }
 }
 
-/// Puts a sidecar in its place, whole and, if the durability level says so, on disk. `pack` makes
-/// it, for the inode number that it has (0 where numbers don't last).
+/// Writes a sidecar, whole and, if the durability level says so, flushed to disk. `pack` makes its
+/// contents for the inode number that it has (0 if such numbers don't last).
 fn replace(
     bucket: &Bucket<'_>,
     directory: impl AsFd,
@@ -418,7 +419,7 @@ fn folder(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<OwnedFd, Fail> {
     Ok(folder)
 }
 
-/// What root makes on behalf of someone else goes to the owner of the directory that it is in.
+/// Gives a file that root made for another user to the owner of its directory.
 fn give_away(bucket: &Bucket<'_>, directory: impl AsFd, made: impl AsFd) -> Io<()> {
     if !bucket.store.hands_over {
         return Ok(());

@@ -1,14 +1,14 @@
 //! A file that may get a record.
 //!
-//! The record must tell of the file's bytes as they are, and the name must still be that file's.
-//! So: the file's times are old enough that a write from now on would change them (git's
-//! racily-clean rule); then it is read; then, under the lock that all who replace the name take,
-//! nothing about it has changed since; and should a write come right then, its new mtime makes the
-//! record stale at once.
+//! The record must describe the file's present bytes, and the name must still be that file's. To
+//! make sure of that, the file is read only when its times are old enough that a later write would
+//! change them (git's racily-clean rule). Then, under the lock that everyone who replaces the name
+//! takes, nothing about it may have changed since. If a write comes right then, its new mtime makes
+//! the record stale at once.
 //!
-//! A write sets the times when it begins, and may put its bytes there much later. So no one may
-//! have the file open for writing when it is begun to be read, nor when it gets its record, as far
-//! as that can be known.
+//! A write sets the times when it begins, and may store its bytes much later. So nobody may have
+//! the file open for writing when reading begins, nor when it gets its record, as far as that can
+//! be known.
 
 use std::time::Duration;
 
@@ -28,19 +28,19 @@ use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::write::key_lock;
 
-/// A regular file, open, as it was when it was opened.
+/// An open regular file, as it was when it was opened.
 pub(crate) struct Candidate<'b> {
     pub file: OwnedFd,
     pub info: FileInfo,
     bucket: &'b Bucket<'b>,
     directory: Directory,
     name: String,
-    /// Someone had it open for writing before it was read.
+    /// Another program had it open for writing before it was read.
     written: bool,
 }
 
 impl<'b> Candidate<'b> {
-    /// Opens the file; `None` if there is none, or something else.
+    /// Opens the file; `None` if it does not exist, or is not a regular file.
     pub fn open(bucket: &'b Bucket<'b>, directory: &Directory, name: &str) -> Result<Option<Self>> {
         let file = match resolve::content(directory, name) {
             Err(errno) if leads_nowhere(errno) => return Ok(None),
@@ -51,8 +51,8 @@ impl<'b> Candidate<'b> {
         Ok(info.is_file().then_some(Self { file, info, bucket, directory, name, written: false }))
     }
 
-    /// The ETag of its bytes and their checksum by `algorithm`, which `each` sees too. Waits first,
-    /// if it was written only just now.
+    /// Reads the file, and returns its ETag and its checksum by `algorithm`; `each` gets the bytes,
+    /// too. Waits first if the file was written only just now.
     pub fn digest(
         &mut self,
         algorithm: ChecksumAlgorithm,
@@ -75,8 +75,8 @@ impl<'b> Candidate<'b> {
         self.digest(DEFAULT_CHECKSUM, progress, |_| {})
     }
 
-    /// Waits until a write would show in the file's times, however coarse they are. The ctime
-    /// decides, since no one can set it.
+    /// Waits until another write would show in the file's times, however coarse they are. The ctime
+    /// decides, since no program can set it.
     pub fn settle(&mut self) -> Result<()> {
         self.written = kernel_calls::has_writer(&self.file) == Some(true);
         let local = self.bucket.store.times_are_final(self.info.device);
@@ -91,8 +91,8 @@ impl<'b> Candidate<'b> {
         Ok(())
     }
 
-    /// Gives the file its record, if it is as it was when it was last looked at; false if it is
-    /// not, or may be about to be.
+    /// Gives the file its record, if it has not changed since it was last looked at. False if it
+    /// has, or is open for writing.
     pub fn adopt(&self, mut record: ObjectRecord) -> Result<bool> {
         record.set_stamp(self.info.stamp);
         // Bytes that a power cut could still take must not be vouched for.
@@ -108,13 +108,13 @@ impl<'b> Candidate<'b> {
         Ok(same && quiet)
     }
 
-    /// Its record, as it is.
+    /// Its record, unparsed if that fails.
     pub fn raw_record(&self) -> Result<Raw<ObjectRecord>> {
         let raw = records::raw_of(self.bucket.store, &self.directory, &self.name, &self.file);
         raw.op("read a record")
     }
 
-    /// Removes a record that is damaged; false if the file or its record is not as it was.
+    /// Removes a damaged record. False if the file or its record has changed.
     pub fn remove_damaged_record(&self) -> Result<bool> {
         let mut removed = false;
         self.under_lock(|| {
@@ -129,8 +129,8 @@ impl<'b> Candidate<'b> {
         Ok(removed)
     }
 
-    /// Does `work` under the lock of the file's key, if the file is as it was when it was last
-    /// looked at; false if it is not.
+    /// Does `work` under the lock of the file's key, if the file has not changed since it was last
+    /// looked at; false if it has.
     pub fn under_lock(&self, mut work: impl FnMut() -> Result<(), Fail>) -> Result<bool> {
         retrying(|| {
             let _lock = key_lock::take_name(self.bucket, &self.directory.path, &self.name)?;
@@ -142,7 +142,7 @@ impl<'b> Candidate<'b> {
         })
     }
 
-    /// True if its name still leads to it, and nothing about it has changed.
+    /// True if its name still leads to it, and it has not changed.
     pub fn is_as_it_was(&self) -> Result<bool, Fail> {
         let same = |info: &FileInfo| {
             (info.inode, info.device, info.stamp, info.changed_ns)

@@ -1,7 +1,7 @@
-//! Real records for foreign files that are read, in the background.
+//! Gives foreign files that are read real records, in the background.
 //!
-//! One thread does what `rehash` does, to files that a GET has met. Requests only leave a note,
-//! which is dropped if there are too many: the file is met again.
+//! One thread does what `rehash` does, for files that a GET has read. Requests only queue a note,
+//! which is dropped if there are too many: the file will be read again.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::limits::{LAZY_AGE_MIN, LAZY_QUEUE_LENGTH, LAZY_SMALL_BYTES};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
-/// The way to the thread, which ends with it.
+/// The queue of the thread, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct LazyRehash {
     queue: Arc<Queue>,
@@ -34,7 +34,7 @@ struct Queue {
 
 #[derive(Debug, Default)]
 struct Notes {
-    /// Those of small files come first: they cost little, and there are many.
+    /// Notes of small files, which come first: they cost little, and there are many.
     small: VecDeque<Note>,
     large: VecDeque<Note>,
     known: HashSet<Note>,

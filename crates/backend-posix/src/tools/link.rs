@@ -12,27 +12,27 @@ use crate::fs::resolve::{self, PLACE};
 use crate::layout::keymap::{self, DIRECTORY_DATA, RECORDS, SELF, join};
 use crate::tree::store::Store;
 
-/// A symbolic link, and what S3 makes of it with the default of `--symlinks`.
+/// A symbolic link, and how S3 treats it with the default of `--symlinks`.
 #[derive(Debug, Clone)]
 pub struct Link {
-    /// Where it is, as it was asked for.
+    /// The path that was asked for.
     pub path: PathBuf,
-    /// What it says.
+    /// Its target, as the link has it.
     pub target: PathBuf,
     /// Why S3 does not follow it; `None` if it does.
     pub refused: Option<&'static str>,
-    /// It leads to a directory that it is in itself, where listings end.
+    /// It leads to a directory that contains it, so that listings do not go into it.
     pub leads_up: bool,
 }
 
-/// The link, and where it and what it leads to are: the latter only if S3 follows it.
+/// A link, its place, and the place of its target if S3 follows the link.
 pub(super) struct Found {
     pub link: Link,
     pub at: Located,
     pub leads_to: Option<Located>,
 }
 
-/// The link at `path`, if there is one there that stands in a tree.
+/// The link at `path`, if there is one, in a tree.
 pub(super) fn find(path: &Path, tree: Option<&Path>) -> Result<Option<Found>, String> {
     let Some((parent, name)) = parent_and_name(path) else { return Ok(None) };
     let Ok(target) = std::fs::read_link(parent.join(name)) else { return Ok(None) };
@@ -73,7 +73,7 @@ pub(super) fn find(path: &Path, tree: Option<&Path>) -> Result<Option<Found>, St
     }
 }
 
-/// Links on the way to `path` that S3 does not follow; the first of them.
+/// The first link on the way to `path` that S3 does not follow.
 pub(super) fn refused_on_the_way(path: &Path, tree: Option<&Path>) -> Result<Option<Found>, String> {
     let mut above: Vec<_> = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
     above.reverse();
@@ -93,8 +93,8 @@ fn parent_and_name(path: &Path) -> Option<(&Path, &str)> {
     Some((parent, path.file_name()?.to_str()?))
 }
 
-/// Why the kernel did not follow a link beneath its bucket; `None` for what says nothing of the
-/// link.
+/// Why the kernel did not follow a link beneath its bucket; `None` for errors that are not about
+/// the link.
 fn refusal(path: &Path, at: &Located, target: &Path, errno: Errno) -> Option<&'static str> {
     match errno {
         Errno::NOENT | Errno::NOTDIR => Some("it leads to nothing"),

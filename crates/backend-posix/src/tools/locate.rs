@@ -1,9 +1,9 @@
 //! Which tree and bucket a path belongs to.
 //!
-//! Nothing marks a directory as one that is served: that is the point of it. But nearly every tree
-//! has a trace of a gateway. A bucket that was created or written to through S3 has a record or a
-//! `.slipway`, and a root that was served has an account. Where there is no trace, we ask rather
-//! than guess: a lock in the wrong bucket would exclude no one.
+//! Nothing marks a directory as one that is served; that is intended. But nearly every tree has a
+//! trace of a gateway: a bucket that was created or written to through S3 has a record or a
+//! `.slipway`, and a root that was served has an account. Where there is no trace, the user is
+//! asked: with a wrong guess, a lock in the wrong bucket would exclude nobody.
 
 use std::ffi::OsStr;
 use std::io;
@@ -40,7 +40,7 @@ pub enum LocateError {
         /// Why not.
         source: io::Error,
     },
-    /// No key has it.
+    /// Its name is not UTF-8, so that no key has it.
     #[error("{}: its name is not UTF-8, so no key leads there", .0.display())]
     NotText(PathBuf),
     /// There is no trace of a gateway.
@@ -54,7 +54,7 @@ pub enum LocateError {
         /// The tree.
         root: PathBuf,
     },
-    /// It is in the tree, but in no bucket.
+    /// It is in the tree, but not in a bucket.
     #[error("{}: in no bucket: {name:?} is no bucket's name", path.display())]
     NoBucket {
         /// What was asked for.
@@ -64,7 +64,7 @@ pub enum LocateError {
     },
 }
 
-/// Places `path`, in the tree at `tree` if that is given. Symbolic links are resolved.
+/// Finds the place of `path`, in the tree at `tree` if that is given. Symbolic links are resolved.
 pub fn locate(path: &Path, tree: Option<&Path>) -> Result<Located, LocateError> {
     let real =
         |path: &Path| path.canonicalize().map_err(|source| LocateError::Io { path: path.to_owned(), source });
@@ -90,8 +90,8 @@ pub fn locate(path: &Path, tree: Option<&Path>) -> Result<Located, LocateError> 
     Ok(Located { path: path.ok_or_else(not_text)?, root, bucket })
 }
 
-/// Fails with a sentence if `directory` is a part of a tree: a tool that takes it for a root finds
-/// nothing there, whatever is wrong. One that was served is a tree of its own, wherever it is.
+/// Fails with a sentence if `directory` is inside a tree: a tool that takes it for a root would
+/// find nothing there. A directory that was served is a tree of its own, wherever it is.
 pub fn refuse_part_of_tree(directory: &Path) -> Result<(), String> {
     let Ok(place) = directory.canonicalize() else { return Ok(()) };
     let Some(root) = find_root(&place).filter(|root| *root != place && !was_served(&place)) else {
@@ -106,17 +106,17 @@ pub fn refuse_part_of_tree(directory: &Path) -> Result<(), String> {
     ))
 }
 
-/// False if there are directories in `root` of which none has a trace of a gateway: nothing else
-/// tells a tree that is served from any other directory.
+/// False if `root` has directories, none of which has a trace of a gateway: nothing else
+/// distinguishes a tree that is served from other directories.
 pub fn may_be_served(root: &Path) -> bool {
     let Ok(children) = std::fs::read_dir(root) else { return true };
     let paths: Vec<_> = children.flatten().map(|child| child.path()).filter(|path| path.is_dir()).collect();
     paths.is_empty() || paths.iter().any(|path| path.ends_with(OWN_DIRECTORY) || is_bucket(path))
 }
 
-/// The outermost directory above `place`, or itself, that is a tree's root or has a bucket. What is
-/// below it may be anyone's who may write to a bucket, traces of a gateway too; what is above it is
-/// not.
+/// The outermost directory above `place`, or `place` itself, that is a tree's root or has a bucket.
+/// Whoever may write to a bucket can make anything below it, also traces of a gateway, but nothing
+/// above it.
 fn find_root(place: &Path) -> Option<PathBuf> {
     let root_at = |directory: &Path| {
         let above = directory.parent();
@@ -142,7 +142,7 @@ fn was_served(directory: &Path) -> bool {
     names.map(|name| own.join(name)).iter().any(|path| path.exists() && is_credible(directory, path))
 }
 
-/// False if anyone can have made a trace in what would be the root (`/tmp`), and someone else has.
+/// False if anyone could have made a trace in the possible root (`/tmp`), and another user did.
 fn is_credible(root: &Path, trace: &Path) -> bool {
     let open_to_all = std::fs::metadata(root).is_ok_and(|root| root.mode() & 0o002 != 0);
     let own = |uid| uid == 0 || uid == rustix::process::geteuid().as_raw();

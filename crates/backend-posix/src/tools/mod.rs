@@ -1,9 +1,9 @@
-//! What an operator does to a tree besides serving it: look, repair, convert. All of it is safe
-//! while gateways serve the tree.
+//! The operator's tools for a tree: inspect, repair, convert. All of them are safe while gateways
+//! serve the tree.
 //!
-//! [`locate`] finds the tree and the bucket that a path is in. [`tree`] walks all of a bucket, also
-//! what no key reaches. [`candidate`] is the one way by which a file that is there already gets a
-//! record; [`lazy`] goes it while a tree is served.
+//! [`locate`] finds the tree and the bucket that a path is in. [`tree`] walks everything in a
+//! bucket, also what no key reaches. [`candidate`] is the only way in which an existing file gets a
+//! record; [`lazy`] uses it while a tree is served.
 
 mod candidate;
 mod fsck;

@@ -1,4 +1,4 @@
-//! Opening what a tool works on.
+//! Opens the trees that tools work on.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ use crate::fs::reading::entries;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::tree::store::Store;
 
-/// For a tool that only adds: what it makes and a power cut undoes is made again by running it
-/// again.
+/// The durability for a tool that only adds: what a power cut undoes is done again by running the
+/// tool again.
 pub(crate) const CAN_BE_REPEATED: Durability = Durability::None;
 
-/// Opens a tree; one that will only be looked at is not written to, not even for a moment.
+/// Opens a tree; one that is only looked at is never written to.
 pub(crate) fn open(root: &Path, only_look: bool, durability: Durability) -> Result<Store, String> {
     let options = Options { durability, ..Options::default() };
     let opened = if only_look {
@@ -26,8 +26,8 @@ pub(crate) fn open(root: &Path, only_look: bool, durability: Durability) -> Resu
     opened.map_err(|e| e.to_string())
 }
 
-/// Does `work` with each bucket of a tree, and tells `failed` of those where it failed. Fails with
-/// a sentence if the buckets can't be told.
+/// Does `work` with each bucket of a tree, and calls `failed` for those where it failed. Fails with
+/// a sentence if the buckets can't be listed.
 pub(crate) fn for_each_bucket(
     store: &Store,
     root: &Path,

@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far a tool has come, for someone who watches.
+/// The progress of a tool, to be shown while it works.
 #[derive(Debug, Default)]
 pub struct Progress {
     entries: AtomicU64,

@@ -1,4 +1,4 @@
-//! All that is in a bucket, in whatever order: also what no key reaches.
+//! Walks everything in a bucket, in any order: also what no key reaches.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -19,21 +19,21 @@ use crate::layout::keymap::{self, Name, join};
 use crate::limits::TOOL_QUEUE_LENGTH;
 use crate::tree::bucket::{Bucket, Directory};
 
-/// What a walk comes upon.
+/// An entry that a walk finds.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// A directory, before what is in it.
+    /// A directory, before its entries.
     Directory(Directory),
     /// Anything but a directory that the walk enters.
     Entry { directory: Directory, name: String, kind: FileType },
-    /// What has a name that no key has, for the reason that it is not UTF-8.
+    /// An entry whose name is not UTF-8, so that no key has it.
     NotText(PathBuf),
-    /// What can't be read, or even looked at.
+    /// A directory or entry that can't be read.
     Unreadable(String, BackendError),
 }
 
-/// A walk through a directory of a bucket and those below it. Symbolic links are not followed, and
-/// neither `.slipway` nor any other directory that no key leads into is entered. One directory is
+/// A walk through a directory of a bucket and those below it. Symbolic links are not followed;
+/// `.slipway` and other directories that no key leads into are not entered. Only one directory is
 /// open at a time.
 pub(crate) struct Tree<'b> {
     bucket: &'b Bucket<'b>,
@@ -42,7 +42,7 @@ pub(crate) struct Tree<'b> {
 }
 
 impl<'b> Tree<'b> {
-    /// Begins at the directory `start` of the bucket.
+    /// A walk from the directory `start` of the bucket.
     pub fn new(bucket: &'b Bucket<'b>, start: &str) -> Self {
         Self { bucket, pending: vec![start.to_owned()], current: None }
     }
@@ -115,7 +115,7 @@ impl Iterator for Tree<'_> {
     }
 }
 
-/// Calls `work` with all that is at `start` and below, from `jobs` threads.
+/// Calls `work` with everything at and below `start`, from `jobs` threads.
 pub(crate) fn for_each(
     bucket: &Bucket<'_>,
     start: &str,

@@ -13,9 +13,9 @@ use crate::base::options::Symlinks;
 use crate::error::{Io, Op};
 use crate::fs::resolve::{self, DIRECTORY, PLACE, READ};
 
-/// A bucket's directory. Opened anew by each operation, and once more after a body has come, so
-/// that a bucket which was renamed, deleted or mounted over meanwhile is not written to by its old
-/// name.
+/// A bucket's directory. Each operation opens it anew, and again after a request's body has
+/// arrived, so that a bucket that was renamed, deleted or mounted over meanwhile is not written to
+/// by its old name.
 pub(crate) struct Bucket<'s> {
     pub store: &'s Store,
     pub fd: Arc<OwnedFd>,
@@ -25,8 +25,9 @@ pub(crate) struct Bucket<'s> {
 #[derive(Debug, Clone)]
 pub(crate) struct Directory {
     pub fd: Arc<OwnedFd>,
-    /// Relative to the bucket, with symbolic links resolved: two keys that reach one directory
-    /// agree on it, and so on the lock of what is in it. The bucket itself is "".
+    /// Relative to the bucket, with symbolic links resolved, so that two keys that reach one
+    /// directory have the same path here, and the same locks for its entries. "" is the bucket
+    /// itself.
     pub path: String,
 }
 
@@ -46,7 +47,7 @@ impl Store {
         }
     }
 
-    /// True if a bucket is known to be there without any waiting.
+    /// True if it is known without waiting that a bucket exists.
     pub fn has_bucket_inline(&self, name: &BucketName) -> bool {
         self.reads_inline()
             && resolve::cached(&self.root, name.as_str(), PLACE.union(OFlags::DIRECTORY)).is_ok()
@@ -54,8 +55,8 @@ impl Store {
 }
 
 impl Bucket<'_> {
-    /// Opens a path of the bucket, by the policy for symbolic links. A link that leads out gives
-    /// EXDEV, as does one that is refused.
+    /// Opens a path of the bucket, following symbolic links as the options say. EXDEV for a link
+    /// that leads out of the bucket, or is refused.
     pub fn open(&self, path: &str, flags: OFlags) -> Io<OwnedFd> {
         match resolve::plain(&self.fd, path, flags) {
             Err(Errno::LOOP) => self.follow(path, flags).map(|(fd, _)| fd),
@@ -63,13 +64,13 @@ impl Bucket<'_> {
         }
     }
 
-    /// [`Bucket::open`] for reading, if it is a file or directory; ENXIO if not. Also tells where
-    /// links led.
+    /// [`Bucket::open`] for reading a file or directory; ENXIO for anything else. Also returns the
+    /// path without links.
     pub fn content_at(&self, path: &str) -> Io<(OwnedFd, String)> {
         self.content_after(path, |_| ()).map(|(file, path, ())| (file, path))
     }
 
-    /// [`Bucket::content_at`], after a `look` at the place, whose outcome is returned too.
+    /// [`Bucket::content_at`], after `look` at the entry, whose result is returned too.
     pub fn content_after<T>(&self, path: &str, look: impl FnOnce(&OwnedFd) -> T) -> Io<(OwnedFd, String, T)> {
         let (place, path) = match resolve::plain(&self.fd, path, PLACE) {
             Err(Errno::LOOP) => self.follow(path, PLACE)?,
@@ -80,7 +81,7 @@ impl Bucket<'_> {
         Ok((file, path, seen))
     }
 
-    /// Opens a directory of the bucket; "" is the bucket.
+    /// Opens a directory of the bucket; "" is the bucket itself.
     pub fn directory(&self, path: &str) -> Io<Directory> {
         if path.is_empty() {
             return Ok(Directory { fd: Arc::clone(&self.fd), path: String::new() });
@@ -93,7 +94,7 @@ impl Bucket<'_> {
         Ok(Directory { fd: Arc::new(fd), path })
     }
 
-    /// Opens a path that is known to have a symbolic link.
+    /// Opens a path that is known to contain a symbolic link.
     pub fn follow(&self, path: &str, flags: OFlags) -> Io<(OwnedFd, String)> {
         match self.store.options.symlinks {
             Symlinks::FollowWithin => match resolve::following(&self.fd, path, flags) {

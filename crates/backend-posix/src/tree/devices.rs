@@ -1,4 +1,4 @@
-//! What is tried of the devices that buckets are on, if these are not the root's.
+//! Tests the devices of buckets that are on other devices than the root.
 
 use std::sync::PoisonError;
 
@@ -13,8 +13,7 @@ use crate::fs::file_info;
 use crate::volume::trials::{self, Needs, Tried};
 
 impl Bucket<'_> {
-    /// An error if the bucket's file system lacks what nobody can do without
-    /// ([`Store::try_device`]).
+    /// An error if the bucket's file system lacks something required ([`Store::try_device`]).
     pub fn try_device(&self) -> Result<(), Fail> {
         let device = file_info::of(&self.fd).attempt("stat a bucket")?.device;
         self.store.try_device(self, device)
@@ -22,8 +21,8 @@ impl Bucket<'_> {
 }
 
 impl Store {
-    /// Finds out whether the file system on the device that a bucket is on can do what is asked of
-    /// it, before something is written there for the first time. Costs nothing on the root's.
+    /// Tests whether the file system of a bucket has what is required, before anything is written
+    /// there for the first time. Costs nothing on the root's device.
     pub fn try_device(&self, bucket: &Bucket<'_>, device: u64) -> Result<(), Fail> {
         if device == self.device {
             return Ok(());
@@ -40,8 +39,8 @@ impl Store {
         }
     }
 
-    /// Has what is not the root's tried anew: when it is unmounted, its device number is given to
-    /// the next.
+    /// Makes the devices other than the root's be tested again: the number of a device that is
+    /// unmounted is given to another one.
     pub fn forget_tried(&self) {
         self.tried.lock().unwrap_or_else(PoisonError::into_inner).clear();
         if let Some(known) = &self.modeless {

@@ -1,11 +1,11 @@
-//! Which format a tree has: how its files, records and names are to be read (docs/FORMAT.md).
+//! The format of a tree: how its files, records and names are to be read (docs/FORMAT.md).
 //!
-//! The first gateway notes it in [`FILE`], beside what else gateways have to agree on. Whoever
-//! opens a tree, to serve it or as a tool, asks before anything is written.
+//! The first gateway writes it to [`FILE`], beside the options on which gateways have to agree.
+//! Every program that opens a tree, to serve it or as a tool, checks it before anything is written.
 //!
-//! A tree of format 2 uses features, which are named in [`FEATURES_FILE`]. Who does not know one of
-//! them could not read what is there, or would harm it. The number stops builds that do not look
-//! for that file.
+//! A tree of format 2 uses features, which are named in [`FEATURES_FILE`]. A program that does not
+//! know one of them could not read the tree, or would damage it. The number stops builds that do
+//! not look for that file.
 
 use rustix::fd::AsFd;
 use rustix::io::Errno;
@@ -15,29 +15,29 @@ use crate::error::Io;
 use crate::fs::files;
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 
-/// The file in `DIR/.slipway`.
+/// The file in `DIR/.slipway` with the format.
 pub const FILE: &str = "tree.toml";
-/// A file in `DIR/.slipway` that is longer is none of a gateway's.
+/// The length of the largest file in `DIR/.slipway` that a gateway writes.
 pub const FILE_BYTES_MAX: usize = 64 * 1024;
 /// The format that a start gives to a tree which has none.
 pub const FORMAT: u32 = 1;
-/// That of a tree which uses features.
+/// The format of a tree that uses features.
 pub const FORMAT_OF_FEATURES: u32 = 2;
-/// The file in `DIR/.slipway` that names these, one on each line.
+/// The file in `DIR/.slipway` that names the features, one on each line.
 pub const FEATURES_FILE: &str = "format";
-/// Those that this program knows.
+/// The features that this program knows.
 const KNOWN: &[&str] = &[];
 
 /// Why a tree is not opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// It is a newer slipway's.
+    /// A newer slipway's format.
     #[error(
         "the directory has format {0}, and this slipway knows {FORMAT} and {FORMAT_OF_FEATURES} only: a newer one served it, and has \
          to go on to"
     )]
     Newer(u32),
-    /// It can't be told.
+    /// The format can't be read.
     #[error("expected format = 1, and texts; remove it, and the next start makes it anew")]
     Unreadable,
     /// It uses a feature of a newer slipway.
@@ -45,10 +45,10 @@ pub enum FormatError {
         "the directory uses the feature {0:?}, which this slipway does not know: a newer one served it, and has to go on to"
     )]
     UnknownFeature(String),
-    /// What it uses can't be told.
+    /// The names of its features can't be read.
     #[error("expected names of features, one on each line; it has to come from a backup")]
     UnreadableFeatures,
-    /// What says that there are features, and what names them, are not both there.
+    /// The file that says that there are features, or the file that names them, is missing.
     #[error(
         "expected format = {FORMAT_OF_FEATURES} in {FILE} where {FEATURES_FILE} names features, and that file where it is: one of \
          both was lost, and has to come from a backup"
@@ -62,7 +62,7 @@ struct Noted {
     format: u32,
 }
 
-/// Fails unless a text that is the whole of [`FILE`] tells of a format that is known.
+/// Fails unless `text`, the contents of [`FILE`], has a known format.
 pub fn check(text: &str) -> Result<(), FormatError> {
     number(text).map(|_| ())
 }
@@ -75,7 +75,7 @@ fn number(text: &str) -> Result<u32, FormatError> {
     }
 }
 
-/// Fails unless a text that is the whole of [`FEATURES_FILE`] names none but what is known.
+/// Fails if `text`, the contents of [`FEATURES_FILE`], names a feature that is not in `known`.
 fn check_features(text: &str, known: &[&str]) -> Result<(), FormatError> {
     let mut named = text.lines().map(str::trim).filter(|name| !name.is_empty());
     named
@@ -83,8 +83,8 @@ fn check_features(text: &str, known: &[&str]) -> Result<(), FormatError> {
         .map_or(Ok(()), |name| Err(FormatError::UnknownFeature(name.to_owned())))
 }
 
-/// Looks at the tree at an open root; a failure is of a file in `DIR/.slipway`. A tree without
-/// these files may be opened.
+/// Checks the format of the tree at an open root. A failure comes with the name of its file in
+/// `DIR/.slipway`. A tree without these files may be opened.
 pub(crate) fn check_at(root: impl AsFd) -> Io<Result<(), (&'static str, FormatError)>> {
     let features = read(&root, FEATURES_FILE)?;
     let noted = read(&root, FILE)?;
@@ -107,14 +107,14 @@ fn check_both(features: Option<Text>, noted: Option<Text>) -> Result<(), (&'stat
     if has_features == (number == FORMAT_OF_FEATURES) { Ok(()) } else { Err((FILE, FormatError::Incomplete)) }
 }
 
-/// What a file has.
+/// The contents of a file.
 type Text = Result<String, NoText>;
 
-/// It is no text of a gateway's.
+/// The file is not a text that a gateway wrote.
 #[derive(Debug)]
 struct NoText;
 
-/// Reads a file in `DIR/.slipway`, if it is there.
+/// Reads a file in `DIR/.slipway`, if it exists.
 fn read(root: impl AsFd, name: &str) -> Io<Option<Text>> {
     match files::read_own_up_to(root, &join(OWN_DIRECTORY, name), FILE_BYTES_MAX + 1) {
         Ok(bytes) if bytes.len() > FILE_BYTES_MAX => Ok(Some(Err(NoText))),

@@ -1,25 +1,25 @@
 //! Locks on keys that hold across threads, processes and, on a shared file system, gateways.
 //!
 //! A key's lock is an exclusive `flock` on one of 64 files in `.slipway/locks`, chosen by a hash of
-//! its path. Each holder opens the file for itself, so that threads of one process exclude each
-//! other in the same way as processes do, and a crash releases all. No operation ever holds two of
-//! them (DeleteBucket and the search for lost companions take all, in order), so that keys which
-//! share a file can't deadlock.
+//! its path. Each holder opens the file itself, so that threads of one process exclude each other
+//! just as processes do, and a crash releases all. No operation holds two of them (DeleteBucket and
+//! the search for lost companions take all, in order), so that keys which share a file can't
+//! deadlock.
 //!
-//! One more file, `40`, is for the few moments in which a file becomes a directory where that takes
+//! One more file, `40`, is for the short time in which a file becomes a directory where that takes
 //! two steps ([`conversion`](crate::write::conversion)). It is taken last, by those who convert
-//! with the key's lock, and by listings and the sweep with none.
+//! with the key's lock, and by listings and the sweep without one.
 //!
-//! Chosen by path, not by the directory's device and inode: machines number devices as they like,
-//! and FUSE inodes, so that two gateways would take different locks for one key. So a directory
-//! that a person renames (or mounts a second time inside the bucket) between being opened and the
-//! lock lets two writers of one file go on side by side. Neither object is torn by that, but of two
-//! conditional writes both may succeed.
+//! The file is chosen by path, not by the directory's device and inode: machines number devices
+//! differently, and so does FUSE inodes, so that two gateways would take different locks for one
+//! key. As a consequence, if a person renames a directory (or mounts it a second time inside the
+//! bucket) between its opening and the lock, two writers of one file can go on side by side.
+//! Neither object is torn by that, but of two conditional writes both may succeed.
 //!
-//! Taken by whatever removes or replaces a name, and by conditional writes. A plain create of a new
-//! key needs none: `link` either makes the name or finds it taken. It takes the lock all the same
-//! where records are in files, which are written before the name, and where a name may be missing
-//! for a moment. Who takes one of a key does so by [`key_lock`](crate::write::key_lock).
+//! The lock is taken by whatever removes or replaces a name, and by conditional writes. A plain
+//! create of a new key needs none: `link` either makes the name or finds it taken. It still takes
+//! the lock where records are in files, which are written before the name, and where a name may be
+//! missing for a moment. Locks of keys are taken through [`key_lock`](crate::write::key_lock).
 
 use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
@@ -37,25 +37,24 @@ use crate::layout::keymap::OWN_DIRECTORY;
 use crate::layout::locks::{LOCK_FILES, name_of, path_of};
 use crate::limits::LOCKS;
 
-/// Held until dropped.
+/// A lock, held until it is dropped.
 #[must_use = "the lock is released when it is dropped"]
 pub(crate) struct Lock {
     #[expect(dead_code, reason = "closing it releases the lock")]
     file: OwnedFd,
-    /// Dropping it wakes who waits for the lock: behind the file, since fields are dropped in
-    /// order.
+    /// Dropping it wakes the next waiter. After the file, since fields are dropped in order.
     released: Released,
 }
 
 impl Lock {
-    /// Device of its file, which is that of the bucket.
+    /// The device of the lock's file, which is that of the bucket.
     pub fn device(&self) -> u64 {
         let Released((device, _)) = self.released;
         device
     }
 
-    /// Of an open file that is locked. Another try if it no longer has the name by which it was
-    /// opened.
+    /// The lock on an open file that is locked. An error to try again after if the file no longer
+    /// has the name by which it was opened.
     pub fn of(file: OwnedFd, directory: impl AsFd, path: &str) -> Result<Self, Fail> {
         let id = named(&file, directory, path)
             .attempt("stat a lock")?
@@ -75,8 +74,8 @@ impl Bucket<'_> {
         self.lock_number(LOCKS)
     }
 
-    /// Takes a lock without waiting, for who has another already, which may be the same file;
-    /// `None` if someone has it.
+    /// Takes a lock without waiting, for callers that hold another one, which may be the same file;
+    /// `None` if it is held.
     pub fn try_lock_number(&self, number: u64) -> Result<Option<Lock>, Fail> {
         let (file, path) = self.open_lock(number)?;
         let free = try_lock_file(&file).attempt("lock")?;
@@ -121,8 +120,8 @@ impl Bucket<'_> {
 }
 
 /// Moves the lock files, all of which the caller holds, from an open `.slipway` to `aside`, a
-/// directory in the root. Those who wait for one find that its name is gone and start over.
-/// Removed here, files that are open would keep other names on FUSE and NFS, and so their
+/// directory in the root. Those who wait for one find that its name is gone, and start over. If
+/// they were removed here, FUSE and NFS would keep open files under other names, and so their
 /// directory.
 pub(crate) fn remove_all(own: &OwnedFd, aside: &OwnedFd) -> Result<(), Fail> {
     match rustix::fs::renameat(own, LOCK_FILES, aside, LOCK_FILES) {
@@ -138,8 +137,8 @@ pub(crate) fn remove_all(own: &OwnedFd, aside: &OwnedFd) -> Result<(), Fail> {
     remove(own, LOCK_FILES, rustix::fs::AtFlags::REMOVEDIR)
 }
 
-/// Tells the operator of a lock, or of a directory on the way there, that belongs to another user,
-/// if one does: no one else can mend that.
+/// Logs if a lock, or a directory on the way to it, belongs to another user: only the operator can
+/// change that.
 fn tell_whose(bucket: &Bucket<'_>, path: &str) {
     static TOLD: Seldom = Seldom::new(4);
     let ours = rustix::process::geteuid().as_raw();
@@ -158,8 +157,8 @@ fn tell_whose(bucket: &Bucket<'_>, path: &str) {
     );
 }
 
-/// Device and inode of an open file that still has the name by which it was opened. Its links do
-/// not tell: FUSE and NFS let a file that is open only seem to be removed.
+/// Device and inode of an open file, if it still has the name by which it was opened. Its number of
+/// links does not show that: FUSE and NFS only hide an open file that is removed.
 fn named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<Option<(u64, u64)>> {
     let info = file_info::of(file)?;
     let id = info.id();
@@ -170,7 +169,7 @@ fn named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<Option<(u64, u
     }
 }
 
-/// Takes the exclusive lock of an open file of a bucket, and waits for it a while; see
+/// Takes the exclusive lock of an open file of a bucket, waiting for it for a limited time; see
 /// [`lock_wait`].
 pub(crate) fn lock_file(bucket: &Bucket<'_>, file: &OwnedFd) -> Result<(), Fail> {
     if try_lock_file(file).attempt("lock")? {

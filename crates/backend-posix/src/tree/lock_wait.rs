@@ -1,10 +1,10 @@
-//! Waiting for a `flock` that someone else has, for as long as is good for the rest.
+//! Waits for a `flock` that is held, within limits.
 //!
-//! Whoever may write to a bucket's directory can hold its locks for ever, so that no thread may
-//! wait for one without end, and only so many may wait at all: they are what everyone's requests
-//! run on. The kernel's own waiting can't be ended without a signal. So waiters line up in the
-//! process: the first of each line tries again and again, with growing pauses, and is woken at once
-//! by a holder of the same process.
+//! Whoever may write to a bucket's directory can hold its locks forever. So no thread may wait for
+//! one without a limit, and only a limited number may wait at all: all requests need these threads.
+//! The kernel's own waiting can't be ended without a signal. So waiters line up in the process: the
+//! first of each line tries again and again, with growing pauses, and a holder in the same process
+//! wakes it at once.
 
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -22,13 +22,13 @@ use crate::limits::{
     LOCK_PAUSE_MAX, LOCK_PAUSE_MIN, LOCK_SWEEP_WAIT_MAX, LOCK_WAIT_MAX, LOCK_WAITERS_MAX, LOCK_WAITERS_OF_ALL,
 };
 
-/// Device and inode.
+/// Device and inode of a file.
 type Id = (u64, u64);
 
 const BUSY: BackendError = BackendError::OutOf("patience with a lock that is held");
 
-/// Tries until it succeeds, for a lock file that someone has. [`BackendError::Busy`] if that takes
-/// too long, or if too many wait for locks of the same bucket.
+/// Tries to take the lock of a file until it succeeds. [`BackendError::Busy`] if that takes too
+/// long, or if too many wait for locks of the same bucket.
 pub(crate) fn wait(
     bucket: impl AsFd,
     file: impl AsFd,
@@ -65,8 +65,8 @@ thread_local! {
     static BUDGET: Cell<Option<Duration>> = const { Cell::new(None) };
 }
 
-/// Until it is dropped, its thread waits for locks a few seconds in all: for work on many things,
-/// some of which go by without a lock.
+/// While this exists, its thread waits for locks at most a few seconds in total: for work on many
+/// things, some of which need no lock.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Hurry(());
@@ -77,7 +77,7 @@ impl Hurry {
         Self(())
     }
 
-    /// True if this thread is in a hurry and may wait no longer.
+    /// True if this thread is in a hurry and may no longer wait.
     pub fn is_over() -> bool {
         BUDGET.get().is_some_and(|left| left.is_zero())
     }
@@ -89,7 +89,7 @@ impl Drop for Hurry {
     }
 }
 
-/// Wakes who waits for a lock when it is dropped. To be dropped after the lock is.
+/// Wakes the first waiter for a lock when it is dropped, which must be after the lock.
 #[derive(Debug)]
 pub(crate) struct Released(pub Id);
 
@@ -103,14 +103,14 @@ impl Drop for Released {
     }
 }
 
-/// How many wait, so that a lock no one waits for is released without a look at the lines.
+/// The number of waiters, so that a lock without waiters is released without looking at the lines.
 static WAITERS: AtomicUsize = AtomicUsize::new(0);
 static LINES: LazyLock<Mutex<Lines>> = LazyLock::new(Mutex::default);
 
 #[derive(Debug, Default)]
 struct Lines {
     of_file: HashMap<Id, VecDeque<Thread>>,
-    /// How many wait for locks of each bucket.
+    /// The number of waiters for locks of each bucket.
     of_bucket: HashMap<Id, usize>,
 }
 

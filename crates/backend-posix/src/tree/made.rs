@@ -1,4 +1,4 @@
-//! Opening a directory that was made just now, and not another that someone gave its name.
+//! Opens directories that were made just now, and detects others that were given their names.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::Mode;
@@ -11,19 +11,22 @@ use crate::fs::reading::is_empty;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::volume::kind::FileSystem;
 
-/// A moment right before a directory is made. What is older is another, that someone gave its name.
+/// A moment right before a directory is made. An older directory is another one that was given its
+/// name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Before(i128);
 
 impl Before {
-    /// By the clock that the kernel sets times of files by, which lags behind the others.
+    /// The present, by the clock from which the kernel sets files' times, which lags behind the
+    /// others.
     pub fn making() -> Self {
         let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
         Self(file_info::nanoseconds(now.tv_sec, now.tv_nsec.unsigned_abs()))
     }
 
-    /// Another try if an open directory was there already. Elsewhere than on this machine's file
-    /// systems it can't be told: another clock says when things are made there, if anything does.
+    /// An error to try again after if an open directory already existed before. Unknown, and so
+    /// accepted, on file systems that are not local: their times come from another clock, if they
+    /// have any.
     pub fn check(self, opened: &OwnedFd) -> Result<(), Fail> {
         let older = FileSystem::of(opened).is_ok_and(FileSystem::is_local)
             && file_info::born_ns(opened).is_some_and(|born| born < self.0);
@@ -31,8 +34,8 @@ impl Before {
     }
 }
 
-/// Opens what was made after `before` under a name in `above`. AGAIN if another is in its place, as
-/// far as that can be told.
+/// Opens the directory that was made after `before` under a name in `above`. AGAIN if another one
+/// is in its place, as far as that can be known.
 pub(crate) fn open_made(above: impl AsFd, made: &str, before: Before) -> Io<OwnedFd> {
     let opened = resolve::create_here(above, made, DIRECTORY, Mode::empty())?;
     let entries = resolve::plain(&opened, "", DIRECTORY)?;

@@ -1,9 +1,9 @@
 //! The mark of a `.slipway` that the server made.
 //!
 //! Whoever may write in a bucket's directory can rename a directory in it to `.slipway`: one that
-//! belongs to the server's user, or to the bucket's owner, and that is closed to all others looks
-//! like ours by owner and mode. So what is ours has a mark that nobody can set who may not write
-//! in the directory itself, and without it nothing in there is removed.
+//! belongs to the server's user, or to the bucket's owner, and is closed to others looks like ours
+//! by owner and mode. So the server's own has a mark, which nobody can set who may not write in the
+//! directory itself. Without the mark, nothing in it is removed.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, XattrFlags};
@@ -15,10 +15,10 @@ use crate::error::Io;
 use crate::fs::files;
 use crate::layout::mark::{ATTRIBUTE, FILE};
 
-/// No name is longer.
+/// The length of the longest name.
 const NAME_BYTES_MAX: usize = 255;
 
-/// True if an open `.slipway`, which others may not write in, has its mark.
+/// True if an open `.slipway` that others may not write in has its mark.
 pub(crate) fn is_set(own: &OwnedFd, stat: &Stat) -> Io<bool> {
     match rustix::fs::fgetxattr(own, ATTRIBUTE, &mut [0u8; 16]) {
         Ok(_) => return Ok(true),
@@ -34,7 +34,7 @@ pub(crate) fn is_set(own: &OwnedFd, stat: &Stat) -> Io<bool> {
     }
 }
 
-/// True if the mark of an open directory says that it is the one of this name ([`set_for`]).
+/// True if an open directory has the mark for this name ([`set_for`]).
 pub(crate) fn is_set_for(name: &str, own: &OwnedFd, stat: &Stat) -> Io<bool> {
     let mut text = [0u8; NAME_BYTES_MAX];
     match rustix::fs::fgetxattr(own, ATTRIBUTE, &mut text) {
@@ -51,7 +51,7 @@ pub(crate) fn set(store: &Store, own: &OwnedFd) -> Io<()> {
     set_text(store, own, b"1", b"")
 }
 
-/// Gives an open directory a mark that is good for one name only.
+/// Gives an open directory a mark that is valid for one name only.
 pub(crate) fn set_for(name: &str, store: &Store, own: &OwnedFd) -> Io<()> {
     set_text(store, own, name.as_bytes(), name.as_bytes())
 }
@@ -72,7 +72,7 @@ fn set_text(store: &Store, own: &OwnedFd, in_attribute: &[u8], in_file: &[u8]) -
     if store.hands_over { give_to_owner_of(own, file) } else { Ok(()) }
 }
 
-/// Gives what was made to the owner of a directory.
+/// Gives a new file or directory to the owner of a directory.
 pub(crate) fn give_to_owner_of(directory: impl AsFd, made: impl AsFd) -> Io<()> {
     let owner = rustix::fs::fstat(directory)?;
     rustix::fs::fchown(made, Some(Uid::from_raw(owner.st_uid)), Some(Gid::from_raw(owner.st_gid)))

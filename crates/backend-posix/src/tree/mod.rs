@@ -1,4 +1,4 @@
-//! A tree and its buckets, open: marks, trust, locks, and what is made of the gateway's own.
+//! An open tree and its buckets: marks, trust, locks, and making the gateway's own files.
 
 pub(crate) mod bucket;
 pub(crate) mod devices;

@@ -1,8 +1,8 @@
-//! What is ours in a directory of keys.
+//! Recognizes files of the gateway in a directory of keys.
 //!
-//! Others may write there too, and may rename what belongs to somebody else to a name as we give
-//! it: a name proves nothing. What is made there is only given away, or written in, if it still is
-//! what was made.
+//! Others may write there too, and may rename another user's files to names that the gateway uses:
+//! a name proves nothing. A new file there is given away or written to only if it still is the one
+//! that was made.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::AtFlags;
@@ -15,21 +15,21 @@ use crate::fs::file_info;
 use crate::fs::reading::is_empty;
 use crate::fs::resolve::{self, DIRECTORY};
 
-/// True for the account of this program, or that of the gateway that made `.slipway`: root may
-/// sweep for another, and a file system may have another number for us.
+/// True for the account of this program, or of the gateway that made `.slipway`: root may sweep for
+/// another user, and a file system may show our account under another number.
 pub(crate) fn is_our_account(bucket: &Bucket<'_>, uid: u32) -> Io<bool> {
     Ok(uid == rustix::process::geteuid().as_raw() || uid == rustix::fs::fstat(bucket.own()?)?.st_uid)
 }
 
-/// True if a name is that of something that belongs to us.
+/// True if the file with this name belongs to us.
 pub(crate) fn is_at(bucket: &Bucket<'_>, above: impl AsFd, name: &str) -> Result<bool, Fail> {
     let name = file_info::one_name(name).attempt("look up a name")?;
     let stat = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW).attempt("look up a name")?;
     is_our_account(bucket, stat.st_uid).attempt("look for the owner")
 }
 
-/// Opens a directory that was made after `before`, to be given to `owner`. An error if another is
-/// in its place: theirs must not be given away.
+/// Opens a directory that was made after `before`, to give it to `owner`. An error if another one
+/// is in its place: that must not be given away.
 pub(crate) fn open_new(
     bucket: &Bucket<'_>,
     above: impl AsFd,

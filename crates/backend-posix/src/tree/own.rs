@@ -1,9 +1,9 @@
-//! `.slipway`: what is the bucket's own, opened and made.
+//! Opens and makes `.slipway`, and the bucket's own directories in it.
 //!
-//! Its mark ([`marks`]) is set before the directory has its name, in DIR if that is possible: there
-//! the sweep finds what a crash leaves. (In the bucket, `fsck` does.) One that has the name already
-//! never gets it from us, not even if nothing is in it: it could be renamed back, be filled by its
-//! owner, and come here once more.
+//! Its mark ([`marks`]) is set before the directory has its name, in DIR if that is possible: the
+//! sweep finds there what a crash leaves. (In the bucket, `fsck` does.) A directory that already
+//! has the name never gets the mark, not even if it is empty: it could be renamed back, filled by
+//! its owner, and come here once more.
 
 use std::borrow::Cow;
 
@@ -28,9 +28,9 @@ use crate::layout::scattered::scattered_name;
 use crate::layout::staged::STAGING;
 
 impl Bucket<'_> {
-    /// Opens `.slipway`; NOENT if there is none. Names in it are changed by way of this: whoever
-    /// may write in the bucket can put a link in its place, which a path of several names would
-    /// follow. EPERM if it is not as we make it ([`Bucket::vouch`]).
+    /// Opens `.slipway`; NOENT if there is none. Names in it are changed through this descriptor:
+    /// whoever may write in the bucket can put a link in its place, which a path of several names
+    /// would follow. EPERM if it is not as we make it ([`Bucket::vouch`]).
     pub fn own(&self) -> Io<OwnedFd> {
         self.own_for(Purpose::Work)
     }
@@ -42,13 +42,13 @@ impl Bucket<'_> {
         Ok(own)
     }
 
-    /// Opens a directory of the bucket's own at a path, whatever it looks like; EPERM, which the
-    /// operator is told, if something else stands there or is mounted there.
+    /// Opens one of the bucket's own directories, without checking what it looks like. If something
+    /// else is in its place or mounted there, logs that and returns EPERM.
     pub fn open_own(&self, path: &str) -> Io<OwnedFd> {
         self.create_own(path, DIRECTORY)
     }
 
-    /// [`Bucket::open_own`] of a file, which `flags` may create.
+    /// [`Bucket::open_own`] for a file, which `flags` may create.
     pub fn create_own(&self, path: &str, flags: OFlags) -> Io<OwnedFd> {
         // The kernel takes no mode of what is not made.
         let mode = if flags.contains(OFlags::CREATE) { 0o600 } else { 0 };
@@ -56,7 +56,7 @@ impl Bucket<'_> {
             .map_err(|errno| self.obstacle(path, errno))
     }
 
-    /// EPERM if an error comes from what stands in the place of `.slipway` or of a directory in it.
+    /// EPERM if an error is caused by something in the place of `.slipway` or of a directory in it.
     fn obstacle(&self, path: &str, errno: Errno) -> Errno {
         if !matches!(errno, Errno::LOOP | Errno::NOTDIR | Errno::XDEV) {
             return errno;
@@ -76,8 +76,8 @@ impl Bucket<'_> {
         Errno::PERM
     }
 
-    /// Opens `.slipway/NAME`, or what is deeper in there; NOENT if there is none, EPERM if it is
-    /// not as we make it.
+    /// Opens `.slipway/NAME`, or a directory below; NOENT if it does not exist, EPERM if it is not
+    /// as we make it.
     pub fn own_existing(&self, name: &str) -> Io<OwnedFd> {
         let path = join(OWN_DIRECTORY, name);
         let directory = self.open_own(&path)?;
@@ -100,8 +100,8 @@ impl Bucket<'_> {
         self.own_directory(STAGING)
     }
 
-    /// Opens `.slipway/NAME`, in which things may be removed; NOENT if there is none, EPERM if it
-    /// is not as we make it.
+    /// Opens `.slipway/NAME`, from which files may be removed; NOENT if it does not exist, EPERM if
+    /// it is not as we make it.
     pub fn open_for_removal(&self, name: &str) -> Io<OwnedFd> {
         let own = self.own_for(Purpose::Removal)?;
         let directory = resolve::create_here(own, name, DIRECTORY, Mode::empty())?;
@@ -109,7 +109,7 @@ impl Bucket<'_> {
         Ok(directory)
     }
 
-    /// [`Bucket::open_for_removal`]; `None` if the bucket never had any.
+    /// [`Bucket::open_for_removal`]; `None` if it does not exist.
     pub fn find_for_removal(&self, name: &str) -> backend::Result<Option<OwnedFd>> {
         match self.open_for_removal(name) {
             Err(Errno::NOENT) => Ok(None),
@@ -133,7 +133,8 @@ impl Bucket<'_> {
         Ok(directory)
     }
 
-    /// Puts on disk what was made in a directory just now, if the durability level says so.
+    /// Flushes a directory in which something was just made to disk, if the durability level says
+    /// so.
     pub fn sync_made(&self, directory: impl AsFd) -> Result<(), Fail> {
         if self.store.options.durability.syncs_names()
             && let Err(errno) = rustix::fs::fsync(directory)
@@ -146,8 +147,8 @@ impl Bucket<'_> {
         Ok(())
     }
 
-    /// Gives an open file or directory that was made in `.slipway` just now to the owner of that,
-    /// if this is root on behalf of another.
+    /// Gives an open file or directory that was just made in `.slipway` to the owner of `.slipway`,
+    /// if this is root working for another user.
     pub fn hand_over(&self, made: impl AsFd) -> Io<()> {
         if !self.store.hands_over {
             return Ok(());
@@ -156,15 +157,15 @@ impl Bucket<'_> {
         rustix::fs::fchown(made, Some(Uid::from_raw(owner.st_uid)), Some(Gid::from_raw(owner.st_gid)))
     }
 
-    /// [`write_whole`](crate::fs::linking::write_whole) in `.slipway`. It belongs to the owner of
-    /// that, also if this is root on behalf of another.
+    /// [`write_whole`](crate::fs::linking::write_whole) in `.slipway`. The file belongs to the
+    /// owner of `.slipway`, also if this is root working for another user.
     pub fn write_own(&self, directory: impl AsFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fail> {
         let content = |file: &OwnedFd| self.hand_over(file).map(|()| Cow::Borrowed(bytes));
         create_whole(directory, name, 0o600, sync, content)
     }
 
-    /// [`Bucket::hand_over`] of what may have been made just now, if it is as it would be then:
-    /// someone may have put another thing there.
+    /// [`Bucket::hand_over`] for an entry that may have just been made, if it looks so: another
+    /// user may have put something else there.
     pub fn hand_over_if_new(&self, opened: impl AsFd) -> Io<()> {
         if !self.store.hands_over {
             return Ok(());
@@ -180,7 +181,8 @@ impl Bucket<'_> {
     }
 }
 
-/// Removes an open, empty `.slipway` of a bucket, and its mark. That stays if the directory does.
+/// Removes an open, empty `.slipway` of a bucket, and its mark. The mark stays if the directory
+/// does.
 pub(crate) fn remove_marked(bucket: &Bucket<'_>, own: &OwnedFd) -> Io<()> {
     let unmarked = rustix::fs::unlinkat(own, FILE, AtFlags::empty());
     let removed = removing::remove_directory(&bucket.fd, OWN_DIRECTORY);
@@ -213,7 +215,7 @@ pub(crate) fn open_or_make(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
     bucket.own().attempt("open a directory of the bucket's own")
 }
 
-/// Makes `.slipway`. False if someone else was faster.
+/// Makes `.slipway`. False if it exists by then.
 fn make(bucket: &Bucket<'_>) -> Result<bool, Fail> {
     let root = &bucket.store.root;
     // In DIR the sweep finds what a crash leaves, without reading all of the bucket. Not where that
@@ -228,7 +230,7 @@ fn make(bucket: &Bucket<'_>) -> Result<bool, Fail> {
     make_in(bucket, &bucket.fd, &scattered_name())?.attempt("name a directory of the bucket's own")
 }
 
-/// Makes `.slipway` under a name in `above`, and moves it to its place.
+/// Makes `.slipway` under another name in `above`, and moves it to its place.
 fn make_in(bucket: &Bucket<'_>, above: &OwnedFd, prepared: &str) -> Result<Io<bool>, Fail> {
     let before = Before::making();
     if let Err(errno) = rustix::fs::mkdirat(above, prepared, Mode::from_raw_mode(0o700)) {
@@ -257,7 +259,8 @@ fn make_in(bucket: &Bucket<'_>, above: &OwnedFd, prepared: &str) -> Result<Io<bo
     Ok(moved)
 }
 
-/// Gives what was made after `before` its owner and the mark. An error if another is in its place.
+/// Gives a directory that was made after `before` its owner and the mark. An error if another one
+/// is in its place.
 pub(crate) fn prepare(
     bucket: &Bucket<'_>,
     above: impl AsFd,

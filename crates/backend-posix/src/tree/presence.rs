@@ -1,14 +1,14 @@
-//! Whether the directory that is served is still where its path leads.
+//! Watches whether the path of the tree still leads to the directory that is served.
 //!
-//! It is opened once. A file system that is mounted over it later (a volume that comes late at
-//! boot), or unmounted from it lazily, leaves the gateway with a directory that no one else
-//! reaches: what it writes there is lost to all, and was acknowledged. So as long as the path leads
+//! The directory is opened once. A file system that is mounted over it later (a volume that comes
+//! late at boot), or lazily unmounted from it, leaves the gateway with a directory that nobody else
+//! reaches: what it writes there is lost, though it was acknowledged. So while the path leads
 //! elsewhere, nothing is served ([`BackendError::Unavailable`]).
 //!
-//! The kernel tells of each change of the mount table (`poll` of `/proc/self/mountinfo`), upon
-//! which the path is looked at; it is looked at each second besides, for the directory may be
-//! renamed, too. No request makes a call for it. Buckets need nothing of the kind: they are opened
-//! by their names each time, and so by way of what is mounted over them.
+//! The kernel reports each change of the mount table (`poll` of `/proc/self/mountinfo`), and then
+//! the path is checked. It is also checked each second, since the directory may be renamed. No
+//! request makes a call for this. Buckets need no such watch: they are opened by name each time,
+//! and so through whatever is mounted over them.
 
 use std::ffi::OsString;
 use std::io;
@@ -28,19 +28,19 @@ use rustix::io::Errno;
 use crate::error::Io;
 use crate::fs::file_info::{self, FileInfo};
 
-/// How often the path is looked at, whatever the kernel tells.
+/// How often the path is checked, independently of the kernel's reports.
 const INTERVAL: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-/// So long after a change of the mount table the next one is waited for: where there are many, that
-/// is how often.
+/// The pause between a change of the mount table and waiting for the next one, which limits the
+/// checks if there are many.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Where the tree is, and whether it is still there.
+/// The path of the tree, and whether it still leads there.
 #[derive(Debug)]
 pub(crate) struct Presence {
     path: PathBuf,
-    /// The same without links and `..`, as the mount table names it.
+    /// The path without links and `..`, as the mount table has it.
     place: PathBuf,
-    /// Inode numbers tell directories of its file system apart.
+    /// Inode numbers distinguish the directories of its file system.
     by_inode: bool,
     gone: AtomicBool,
 }
@@ -53,7 +53,7 @@ impl Presence {
         Self { path, place, by_inode, gone: AtomicBool::new(false) }
     }
 
-    /// Where the tree is, without links and `..`.
+    /// The path of the tree, without links and `..`.
     pub fn place(&self) -> &Path {
         &self.place
     }
@@ -68,7 +68,7 @@ impl Presence {
         Ok(())
     }
 
-    /// Looks where the path leads, and tells the operator if that has changed.
+    /// Checks where the path leads, and logs a change.
     pub fn look(&self, root: impl AsFd) {
         let there = file_info::of_path(&self.path);
         let Some(gone) = self.is_gone(file_info::of(root), there) else { return };
@@ -89,7 +89,7 @@ impl Presence {
         }
     }
 
-    /// `None` if it can't be told.
+    /// `None` if it can't be known.
     fn is_gone(&self, opened: Io<FileInfo>, there: Io<FileInfo>) -> Option<bool> {
         match (opened, there) {
             (Ok(opened), Ok(there)) => {
@@ -106,15 +106,15 @@ impl Presence {
     }
 }
 
-/// The work of a thread that watches a tree until it is dropped.
+/// The work of a thread that watches a tree until the tree is dropped.
 pub(crate) struct Watch<T> {
-    /// At each change of the mount table.
+    /// Called at each change of the mount table.
     pub look: fn(&T),
-    /// At each interval.
+    /// Called at each interval.
     pub look_after: fn(&T),
 }
 
-/// Watches from now on.
+/// Starts watching.
 pub(crate) fn watch<T: Send + Sync + 'static>(tree: &Arc<T>, watch: Watch<T>) -> io::Result<()> {
     let tree = Arc::downgrade(tree);
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
@@ -145,7 +145,7 @@ fn run<T>(tree: &Weak<T>, watch: &Watch<T>, mounts: Option<&OwnedFd>) {
     }
 }
 
-/// Where something is mounted, as far as this process sees. Nothing without /proc.
+/// The mount points that this process sees. None without /proc.
 pub(crate) fn mount_points() -> Vec<PathBuf> {
     let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     let points =
@@ -153,7 +153,7 @@ pub(crate) fn mount_points() -> Vec<PathBuf> {
     points.map(|point| PathBuf::from(OsString::from_vec(unescaped(point)))).collect()
 }
 
-/// The kernel writes white space and backslashes as `\040`.
+/// Decodes white space and backslashes, which the kernel writes as `\040`.
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -166,7 +166,7 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// True if a directory is where something is mounted.
+/// True if a directory is a mount point.
 pub(crate) fn is_mount_point(directory: impl AsFd) -> Io<bool> {
     let stat = rustix::fs::statx(&directory, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?;
     if stat.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) {

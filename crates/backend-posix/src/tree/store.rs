@@ -1,4 +1,4 @@
-//! The tree as a whole: its root, and what its file system can do.
+//! A tree: its root, and what its file system can do.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -76,17 +76,17 @@ enum OpenReason {
 }
 
 impl OpenError {
-    /// Where the file system can't do what is asked of it.
+    /// An error for a file system that lacks something required.
     pub(crate) fn lacking(root: &Path, lack: Lack) -> Self {
         Self { path: root.to_owned(), reason: OpenReason::Lacks(lack) }
     }
 
-    /// Where that can't be found out.
+    /// An error for a file system that cannot be tested.
     pub(crate) fn no_trial(root: &Path, errno: Errno) -> Self {
         Self { path: root.to_owned(), reason: OpenReason::Trial(errno) }
     }
 
-    /// Where there is no thread to be had.
+    /// An error for a thread that cannot be started.
     pub(crate) fn no_thread(root: &Path, error: std::io::Error) -> Self {
         Self { path: root.to_owned(), reason: OpenReason::NoThread(error) }
     }
@@ -104,18 +104,18 @@ pub(crate) struct Store {
     ordered: bool,
     clocks: Clocks,
     sidecars: bool,
-    /// What is made in `.slipway` goes to the owner of the tree: for tools, which root runs on
-    /// trees that someone else serves.
+    /// Files made in `.slipway` are given to the owner of the tree: for tools, which root runs on
+    /// trees that another user serves.
     pub hands_over: bool,
     pub presence: Presence,
-    /// What was found out about devices that are not the root's.
+    /// The results of tests of devices other than the root's.
     pub tried: Mutex<HashMap<u64, Tried>>,
-    /// Devices that keep no modes; `None` where that can't be tried, since nothing may be written.
+    /// Devices that keep no modes; `None` if that can't be tested, since nothing may be written.
     pub modeless: Option<Mutex<HashSet<u64>>>,
 }
 
 impl Store {
-    /// Opens the tree at `root` and checks that objects can be kept there.
+    /// Opens the tree at `root`, and checks that objects can be stored there.
     pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
         if options.chown && !may_chown() {
             return Err(OpenError { path: root.to_owned(), reason: OpenReason::NoChown });
@@ -128,7 +128,7 @@ impl Store {
     }
 
     /// Compares this machine's clock with the one that sets times in the tree, if that may be
-    /// another. What was known counts until then.
+    /// another clock. Until this is done, the last comparison counts.
     pub fn measure_clocks(&self) {
         if self.volume.kind.is_local() || self.is_only_read() {
             return;
@@ -144,7 +144,7 @@ impl Store {
         });
     }
 
-    /// What is to be looked at now and then, while the tree is served.
+    /// Checks that are repeated while the tree is served.
     pub fn look_after(&self) {
         self.presence.look(&self.root);
         if self.clocks.was_set() {
@@ -152,17 +152,17 @@ impl Store {
         }
     }
 
-    /// [`Store::open`] for a command that root may run on a tree which another user serves.
+    /// [`Store::open`] for a command that root may run on a tree that another user serves.
     pub fn open_as_tool(root: &Path, options: Options) -> Result<Self, OpenError> {
         Self::open(root, options).map(Self::handing_over)
     }
 
-    /// Whatever is made in `.slipway` goes to its owner from now on, if this is root.
+    /// From now on, gives everything made in `.slipway` to its owner, if this process is root's.
     pub fn handing_over(self) -> Self {
         Self { hands_over: rustix::process::geteuid().is_root(), ..self }
     }
 
-    /// [`Store::open`] for those who may only look: without the check, which writes.
+    /// [`Store::open`] for tools that only read: without the check, which writes.
     pub fn attach(root: &Path, options: Options) -> Result<Self, OpenError> {
         let fail = |reason| OpenError { path: root.to_owned(), reason };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -207,12 +207,12 @@ impl Store {
         })
     }
 
-    /// True if nothing may be written, be it only to find something out.
+    /// True if nothing may be written, not even to test something.
     pub fn is_only_read(&self) -> bool {
         self.modeless.is_none()
     }
 
-    /// What an error means on this file system.
+    /// The meaning of an error on this file system.
     pub fn explain(&self, error: BackendError) -> BackendError {
         match error {
             // Of a path that is too long, by sshfs. Elsewhere, of blocks whose checksum is wrong.
@@ -236,8 +236,8 @@ impl Store {
         self.file_system_of(directory, info).is_some_and(|kind| self.clocks.is_settled(kind, info, began_ns))
     }
 
-    /// True if a directory that still has the time of `info` did not change while it was read from
-    /// `began_ns` on, as far as can be known where nothing else tells.
+    /// True if a directory that still has the time in `info` did not change while it was read from
+    /// `began_ns` on, as far as its time alone can show that.
     pub fn shows_changes(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
         let kind = self.file_system_of(directory, info).unwrap_or(FileSystem::Other);
         !kind.is_local() || self.clocks.is_settled(kind, info, began_ns)
@@ -248,20 +248,20 @@ impl Store {
         if info.device == self.device { Some(self.volume.kind) } else { FileSystem::of(directory).ok() }
     }
 
-    /// Puts the names in a directory on disk, if the durability level says so.
+    /// Flushes the names in a directory to disk, if the durability level says so.
     pub fn sync_names(&self, directory: impl AsFd) -> Io<()> {
         if self.options.durability.syncs_names() { rustix::fs::fsync(directory) } else { Ok(()) }
     }
 
-    /// True if what happens to names and files on `device` is on disk in the order in which it
-    /// happened: whatever is flushed has all that came before it on disk too, but for bytes that
-    /// were not written out.
+    /// True if changes of names and files on `device` reach the disk in the order in which they
+    /// were made: then a flush of one covers all earlier ones, except for file contents that were
+    /// not written out.
     pub fn keeps_order(&self, device: u64) -> bool {
         self.ordered && device == self.device
     }
 
-    /// A file's inode number, if it stays the same for as long as the file is there; `file` is it,
-    /// or its directory. Asks only for what is on another device than the root.
+    /// A file's inode number, if it never changes while the file exists. `file` is the file or its
+    /// directory, and is queried only if it is on another device than the root.
     pub fn lasting_inode(&self, file: impl AsFd, info: &FileInfo) -> Option<u64> {
         let last = if info.device == self.device {
             self.volume.inodes_last
@@ -277,7 +277,7 @@ impl Store {
         FileInfo { inode: self.lasting_inode(file, info).unwrap_or(0), ..*info }
     }
 
-    /// What tells a file from others; `file` is as for [`Store::lasting_inode`].
+    /// What distinguishes a file from others; `file` is as for [`Store::lasting_inode`].
     pub fn identity(&self, file: impl AsFd, info: &FileInfo) -> FileIdentity {
         FileIdentity { stamp: info.stamp, inode: self.lasting_inode(file, info).unwrap_or(0) }
     }
@@ -296,7 +296,7 @@ impl Store {
         self.volume.kind != FileSystem::Other && !self.sidecars
     }
 
-    /// True if cached reads of the root's file system never wait, so that they need no `RWF_NOWAIT`
+    /// True if cached reads on the root's file system never wait, and so don't need `RWF_NOWAIT`
     /// (which it refuses).
     pub fn reads_never_wait(&self) -> bool {
         self.volume.kind == FileSystem::Memory
@@ -308,7 +308,7 @@ impl Store {
         device == self.device && self.volume.kind != FileSystem::Other
     }
 
-    /// True if a file on `device` that gets a name, or another one, gets the present as its ctime.
+    /// True if giving a file on `device` a name, or renaming it, sets its ctime to the present.
     pub fn names_show_on(&self, device: u64) -> bool {
         device == self.device && matches!(self.volume.kind, FileSystem::Multigrain | FileSystem::Memory)
     }
@@ -338,7 +338,7 @@ impl Store {
         known.map_or(true, |device| self.names_may_blink_on(device, directory))
     }
 
-    /// [`Store::names_may_blink`] for who knows the directory's device already.
+    /// [`Store::names_may_blink`], if the directory's device is already known.
     pub fn names_may_blink_on(&self, device: u64, directory: impl AsFd) -> bool {
         let may = |kind| matches!(kind, FileSystem::Other | FileSystem::Swapless);
         // Another one may be mounted in a bucket, or as one.
@@ -353,20 +353,20 @@ fn may_chown() -> bool {
 
 const SIDECAR: &str = "sidecar";
 const ATTRIBUTES: &str = "xattr";
-/// Stands behind these where the tree has a format that the first builds must not open: they know
-/// [`SIDECAR`] alone, and look at nothing else.
+/// Follows one of these words in a tree with a format that the first builds must not open: they
+/// know only [`SIDECAR`] alone, and look at nothing else.
 const STOP: &str = "format-2";
 
-/// What a tree has noted of its records: that they are in files, or nothing.
+/// What the tree's file says of where its records are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Note {
     None,
     Whole,
-    /// That they are in attributes: only beside [`STOP`].
+    /// Records are in attributes; only with [`STOP`].
     Attributes,
-    /// Empty, or zeros: what a power cut may have left of one at the first start, of a build that
-    /// wrote it in place. Only a start with records in files wrote it, and none without has opened
-    /// the tree since.
+    /// Empty, or zeros: a power cut may have left that at the first start, with a build that wrote
+    /// the file in place. Only a start with records in files wrote it, and no start without has
+    /// opened the tree since.
     Torn,
 }
 
@@ -391,8 +391,8 @@ fn is_note(text: &[u8], words: [&str; 2]) -> bool {
     str::from_utf8(text).is_ok_and(|text| text.split_ascii_whitespace().eq(words))
 }
 
-/// Something at the top of a bucket that has its record in an attribute, among the first that are
-/// met.
+/// The path of an entry at the top of a bucket that has its record in an attribute, if one is among
+/// the first entries.
 fn has_attributes(root: &OwnedFd) -> Io<Option<String>> {
     for bucket in names(root)? {
         let Ok(directory) = resolve::plain(root, &bucket, DIRECTORY) else { continue };
@@ -427,7 +427,7 @@ fn names(directory: &OwnedFd) -> Io<Vec<String>> {
     Ok(names)
 }
 
-/// Sees to it that no one looks for records in attributes from now on.
+/// Writes the file that keeps gateways from looking for records in attributes.
 fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
     let found = note_of_sidecars(root)?;
     if found == Note::Whole {
@@ -453,7 +453,7 @@ fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
     }
 }
 
-/// What time a new file in `.slipway` gets.
+/// The time that a new file in `.slipway` gets.
 fn time_of_new_file(root: &OwnedFd) -> Io<i128> {
     let own = resolve::plain(root, OWN_DIRECTORY, DIRECTORY)?;
     let name = unique::name();

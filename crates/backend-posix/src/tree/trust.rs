@@ -1,9 +1,10 @@
-//! Whether something that has a name of ours may be taken for what the server made.
+//! Decides whether a file or directory with one of our names may be trusted to be one that the
+//! server made.
 //!
 //! Whoever may write in a directory can give any name in it to another directory: one of their own,
-//! or somebody else's. What is read in `.slipway` is obeyed (notes, announcements, receipts), and
-//! what is found there is removed, by root if root serves. So it counts only if it looks like what
-//! the server makes. The open directory that is then used is asked, not its name.
+//! or another user's. What is read in `.slipway` is obeyed (notes, announcements, receipts), and
+//! what is found there is removed, by root if root serves. So it is trusted only if it looks like
+//! what the server makes. That is checked on the open directory that is then used, not on its name.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -24,28 +25,28 @@ use crate::fs::{file_info, files};
 use crate::layout::keymap::OWN_DIRECTORY;
 use crate::layout::mark;
 
-/// Asking the kernel each time would be one more call of each write.
+/// This process's account. Asking the kernel each time would add a call to each write.
 static ACCOUNT: LazyLock<u32> = LazyLock::new(|| rustix::process::geteuid().as_raw());
 
-/// The bits of a mode that let others write, and those that give them any right.
+/// The bits of a mode that let others write, and those that give others any right.
 const WRITABLE: u32 = 0o022;
 const ANY: u32 = 0o077;
 
-/// What an open directory is wanted for.
+/// The purpose for which a directory is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To make things in it, or read them.
+    /// To make entries in it, or read them.
     Work,
-    /// To remove what is in `.slipway`, which has to have its mark ([`marks`]). Others may not
-    /// even enter the real one.
+    /// To remove entries of `.slipway`, which must have its mark ([`marks`]). Others may not even
+    /// enter the real one.
     Removal,
 }
 
 impl Bucket<'_> {
-    /// EPERM unless an open directory, which has the name `path` in the bucket, looks like what the
-    /// server makes in `.slipway`: it belongs to the server's account, the owner of the bucket or
-    /// that of `DIR/.slipway`, and others may not write there, as far as its file system keeps
-    /// modes. For [`Purpose::Removal`] `.slipway` has its mark. Tells the operator.
+    /// EPERM, and a log line, unless an open directory with the name `path` in the bucket looks
+    /// like one that the server makes in `.slipway`: it must belong to the server's account, the
+    /// owner of the bucket or that of `DIR/.slipway`, and others may not write there, as far as its
+    /// file system keeps modes. For [`Purpose::Removal`], `.slipway` must have its mark.
     pub fn vouch(&self, opened: &OwnedFd, path: &str, purpose: Purpose) -> Io<()> {
         let stat = rustix::fs::fstat(opened)?;
         let ours = stat.st_uid == *ACCOUNT
@@ -63,7 +64,7 @@ impl Bucket<'_> {
         Ok(())
     }
 
-    /// Tells the operator of a `.slipway` that is used, and in which nothing is removed.
+    /// Logs a `.slipway` that is used, but in which nothing is removed.
     fn tell_kept(&self, path: &str, stat: &Stat) {
         static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
         if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
@@ -79,7 +80,7 @@ impl Bucket<'_> {
         }
     }
 
-    /// Tells the operator what stands in the place of a directory of the bucket's own.
+    /// Logs that something else is in the place of one of the bucket's own directories.
     pub fn tell_of_obstacle(&self, path: &str) {
         static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
         if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
@@ -93,8 +94,8 @@ impl Bucket<'_> {
     }
 
     /// EPERM unless an open folder of records in `directory` may be one that the server made. Its
-    /// mode says nothing, being that of directories of keys: of what is in it only records are
-    /// replaced or removed.
+    /// mode does not matter, as it is that of directories of keys: in it, only records are replaced
+    /// or removed.
     pub fn vouch_for_records(&self, directory: impl AsFd, folder: &OwnedFd, path: &str) -> Io<()> {
         match stranger_in(self.store, directory, folder)? {
             None => Ok(()),
@@ -121,15 +122,15 @@ impl Bucket<'_> {
         }
     }
 
-    /// Where the bucket is, for the operator.
+    /// The path of the bucket, for the operator.
     pub fn place(&self) -> PathBuf {
         files::path_of(&*self.fd)
     }
 }
 
-/// What a folder of records that is not ours is like; `None` if it may be one of ours. That is one
-/// which belongs to this program's account, to the gateway's, or to the owner of the directory it
-/// is in: root's tools give it to that one.
+/// The attributes of a folder of records that is not ours; `None` if it may be ours. It is if it
+/// belongs to this program's account, to the gateway's, or to the owner of the directory that
+/// contains it, to whom root's tools give it.
 pub(crate) fn stranger_in(store: &Store, directory: impl AsFd, folder: &OwnedFd) -> Io<Option<Stat>> {
     let stat = rustix::fs::fstat(folder)?;
     let ours = stat.st_uid == *ACCOUNT
@@ -138,15 +139,16 @@ pub(crate) fn stranger_in(store: &Store, directory: impl AsFd, folder: &OwnedFd)
     Ok((!ours).then_some(stat))
 }
 
-/// True if a name in a folder of records has an owner as what we write there: that of the folder,
-/// this program's account, or the gateway's. Not by its mode, since options change that.
+/// True if the owner of a file in a folder of records is one with which we write there: the owner
+/// of the folder, this program's account, or the gateway's. The mode is not compared, since options
+/// change it.
 pub(crate) fn is_written_by_us(store: &Store, folder: &OwnedFd, name: &str) -> Io<bool> {
     let name = file_info::one_name(name)?;
     let uid = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid;
     Ok(uid == *ACCOUNT || uid == rustix::fs::fstat(folder)?.st_uid || keeper(store) == Some(uid))
 }
 
-/// The owner of `DIR/.slipway`, if others can't have made that.
+/// The owner of `DIR/.slipway`, if others can't have made it.
 fn keeper(store: &Store) -> Option<u32> {
     let root = rustix::fs::fstat(&store.root).ok()?;
     let own = state(store)?;
@@ -159,8 +161,8 @@ fn state(store: &Store) -> Option<Stat> {
 }
 
 impl Store {
-    /// True if an open directory that is directly in DIR belongs to the server, and no one else has
-    /// rights in it, as far as its file system keeps modes.
+    /// True if an open directory directly in DIR belongs to the server, and others have no rights
+    /// in it, as far as its file system keeps modes.
     pub fn is_closed_and_ours(&self, opened: &OwnedFd) -> Io<bool> {
         let stat = rustix::fs::fstat(opened)?;
         let owner = match state(self) {
@@ -172,15 +174,15 @@ impl Store {
         Ok(ours && self.is_closed(opened)?)
     }
 
-    /// True if no one else has rights in an open directory, as far as its file system keeps modes.
+    /// True if others have no rights in an open directory, as far as its file system keeps modes.
     pub fn is_closed(&self, opened: &OwnedFd) -> Io<bool> {
         let stat = rustix::fs::fstat(opened)?;
         Ok(stat.st_mode & ANY == 0 || self.keeps_no_modes(opened, &stat))
     }
 
-    /// True if the file system of a directory keeps no modes (exFAT, NTFS, some of FUSE): then that
-    /// of the directory, which others seem to have rights in, tells nothing. Tried once for each
-    /// device.
+    /// True if the file system of a directory keeps no modes (exFAT, NTFS, some of FUSE): then the
+    /// mode of the directory, which seems to give others rights, means nothing. Tested once for
+    /// each device.
     fn keeps_no_modes(&self, directory: impl AsFd, stat: &Stat) -> bool {
         let Some(known) = &self.modeless else {
             // Nothing may be written to try it. `DIR/.slipway`, made closed to others, shows it for
@@ -203,7 +205,7 @@ impl Store {
     }
 }
 
-/// An empty file that no one else may write to, which is gone when it is closed.
+/// An empty file that others may not write to, which disappears when it is closed.
 fn new_file(directory: impl AsFd) -> Io<OwnedFd> {
     let (flags, mode) = (OFlags::RDWR | OFlags::CLOEXEC, Mode::from_raw_mode(0o600));
     match rustix::fs::openat(&directory, ".", flags | OFlags::TMPFILE, mode) {
@@ -217,8 +219,8 @@ fn new_file(directory: impl AsFd) -> Io<OwnedFd> {
     Ok(file)
 }
 
-/// True if others have rights in a new file which can't be taken from them. It may have got them
-/// from its directory.
+/// True if others have rights in a new file that can't be taken from them. The file may have got
+/// them from its directory.
 fn is_open_for_ever(file: OwnedFd) -> bool {
     let is_open = |file: &OwnedFd| rustix::fs::fstat(file).is_ok_and(|stat| stat.st_mode & ANY != 0);
     if !is_open(&file) {

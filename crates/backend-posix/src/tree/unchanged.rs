@@ -1,13 +1,13 @@
-//! What tells that a file is as it was.
+//! Shows that a file has not changed.
 //!
-//! Every change of a file, its attributes or its names gives it the present as its ctime, which
-//! nobody can set. Times come in ticks: of two changes in one, the second does not show. So what
-//! was read of a file is only good for later if its ctime was some ticks old when the reading
-//! began; then nothing changed while it went on, and whatever changes later shows (git's rule for
-//! its index). Ticks are of some milliseconds, or of a second where inodes have no room for more
-//! (ext4 with inodes of 128 bytes). That holds where the kernel that serves makes the times, and
-//! renames show in them ([`Store::names_show_on`]), and where a record belongs to a file and not to
-//! one of its names.
+//! Every change of a file, its attributes or its names sets its ctime to the present, which nobody
+//! can set otherwise. Times come in ticks: of two changes in one tick, the second does not show. So
+//! what was read of a file is valid for later only if its ctime was some ticks old when reading
+//! began: then nothing changed during the reading, and any later change shows (git's rule for its
+//! index). Ticks take some milliseconds, or a second where inodes have no room for more (ext4 with
+//! inodes of 128 bytes). This holds where the serving kernel makes the times, where renames show in
+//! them ([`Store::names_show_on`]), and where a record belongs to a file and not to one of its
+//! names.
 
 use super::store::Store;
 use crate::fs::file_info::{FileInfo, Stamp};
@@ -22,8 +22,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// That of `info`, for what was read of the file since `begun_ns`; `None` if a change might not
-    /// show.
+    /// The state in `info`, if what was read of the file since `begun_ns` is valid for it; `None`
+    /// if a change might not show.
     pub fn settled(store: &Store, begun_ns: i128, info: &FileInfo) -> Option<Self> {
         let FileInfo { device, inode, stamp, changed_ns, .. } = *info;
         let age_ns = u128::try_from(begun_ns - changed_ns).unwrap_or(0);
@@ -32,7 +32,7 @@ impl State {
         settled.then_some(Self { device, inode, stamp, changed_ns })
     }
 
-    /// True if `info` is of the same file in the same state.
+    /// True if `info` is that of the same file in the same state.
     pub fn is(&self, info: &FileInfo) -> bool {
         let FileInfo { device, inode, stamp, changed_ns, .. } = *info;
         *self == Self { device, inode, stamp, changed_ns }

@@ -1,9 +1,10 @@
 //! The files in which parts are put together, and who may write to them.
 //!
 //! An assembly is one sparse file, in which part *n* has the slot that begins at `(n - 1) *
-//! slot_bytes`. Its layout is an empty file with the size of its slots, fixed by the first who
-//! wanted one. Writers hold a shared lock on the layout, and look at its seal once they have that;
-//! who sets the seal holds the exclusive one. So no one writes to an assembly that is sealed.
+//! slot_bytes`. Its layout is an empty file whose record has the size of its slots, fixed by the
+//! first part that needed one. Writers hold a shared lock on the layout, and check its seal once
+//! they have the lock; the seal is set under the exclusive lock. So nobody writes to a sealed
+//! assembly.
 
 use std::time::Instant;
 
@@ -28,7 +29,7 @@ use crate::write::staging::Staged;
 
 const OPEN: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// The layout of an assembly, open.
+/// The open layout of an assembly.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub assembly: u8,
@@ -37,7 +38,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Opens it; `None` if there is no such assembly.
+    /// Opens a layout; `None` if there is no such assembly.
     pub fn open(directory: &Directory, assembly: u8) -> Io<Option<Self>> {
         let fd = match resolve::plain(directory, &layout_name(assembly), OPEN) {
             Err(Errno::NOENT) => return Ok(None),
@@ -48,8 +49,8 @@ impl Layout {
         Ok(slot_bytes.map(|slot_bytes| Self { assembly, slot_bytes, fd }))
     }
 
-    /// Makes an assembly with slots of this size, unless someone else is faster. `None` if the
-    /// upload can't have one.
+    /// Makes an assembly with slots of this size, unless it exists by then. `None` if the upload
+    /// can't have one.
     pub fn found(
         bucket: &Bucket<'_>,
         part: &PartTarget,
@@ -89,7 +90,7 @@ impl Layout {
         Self::open(directory, assembly).op("open a layout")
     }
 
-    /// Opens the assembly, unless it is an object already: then it has lost its name.
+    /// Opens the assembly, unless it has become an object: then it no longer has its name.
     pub fn file(&self, directory: &Directory) -> Io<Option<OwnedFd>> {
         match resolve::plain(directory, &assembly_name(self.assembly), OPEN) {
             Err(Errno::NOENT) => Ok(None),
@@ -97,13 +98,13 @@ impl Layout {
         }
     }
 
-    /// Where a part begins.
+    /// The position at which a part begins.
     pub fn start(&self, part_number: u32) -> u64 {
         u64::from(part_number).saturating_sub(1).saturating_mul(self.slot_bytes)
     }
 
-    /// True if a part fits its slot and ends within the assembly, which has `assembly_bytes`. Sizes
-    /// may be anything: they come from records.
+    /// True if a part fits its slot and ends within the assembly, whose size is `assembly_bytes`.
+    /// Sizes may be anything: they come from records.
     pub fn has(&self, part_number: u32, size_bytes: u64, assembly_bytes: u64) -> bool {
         // An empty part's place may be beyond the end.
         size_bytes == 0
@@ -111,8 +112,8 @@ impl Layout {
                 && self.start(part_number).checked_add(size_bytes).is_some_and(|end| end <= assembly_bytes)
     }
 
-    /// Takes the right to write to the assembly until [`Layout::release`], with others who do.
-    /// False if it is sealed, or is about to be.
+    /// Takes the shared right to write to the assembly until [`Layout::release`]. False if the
+    /// assembly is sealed, or is about to be.
     pub fn share(&self) -> bool {
         let locked = flock(&self.fd, FlockOperation::NonBlockingLockShared).is_ok();
         if locked && !self.is_sealed().unwrap_or(true) {
@@ -122,7 +123,7 @@ impl Layout {
         false
     }
 
-    /// Gives up any lock.
+    /// Releases any lock.
     pub fn release(&self) {
         let _ = flock(&self.fd, FlockOperation::Unlock);
     }
@@ -135,11 +136,10 @@ impl Layout {
         })
     }
 
-    /// Ends all writing to the assembly, for good. False if someone is writing and does not stop. A
-    /// power cut may undo it: no one who writes then lives on, and whoever comes after it finds by
-    /// its name whether the assembly is an object. Keeps the exclusive lock as long as the layout
-    /// is open: on a file system that shows another machine's seal late, that machine has to find
-    /// the assembly gone.
+    /// Ends all writing to the assembly permanently. False if someone keeps writing. A power cut
+    /// may undo the seal: no writer survives that, and later ones find by its name whether the
+    /// assembly is an object. The exclusive lock is kept as long as the layout is open: on a file
+    /// system that shows another machine's seal late, that machine must find the assembly gone.
     pub fn seal(&self) -> Result<bool> {
         let begun = Instant::now();
         while flock(&self.fd, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -153,16 +153,15 @@ impl Layout {
     }
 }
 
-/// Cuts an assembly that is sealed to its final length. Its time becomes the present, as if it were
-/// new.
+/// Cuts a sealed assembly to its final length. Its time becomes the present, as that of a new file.
 pub(super) fn finish(file: &OwnedFd, size_bytes: u64) -> Result<()> {
     rustix::fs::ftruncate(file, size_bytes).op("cut an assembly")?;
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     rustix::fs::futimens(file, &Timestamps { last_access: now, last_modification: now }).op("set a time")
 }
 
-/// True if an assembly has names elsewhere, such as one in a snapshot by hard links, for whose sake
-/// it is not written to any more.
+/// True if an assembly has other names, such as one in a snapshot by hard links. Then it must not
+/// be written to any more.
 pub(super) fn is_shared(file: &OwnedFd) -> Io<bool> {
     // Network file systems and FUSE may keep the number of links for each name.
     Ok(file_info::fresh(file)?.links > 1)
@@ -179,9 +178,9 @@ pub(crate) fn holds(directory: &Directory, part_number: u32, record: &PartRecord
     }
 }
 
-/// True if the object was published: its file, which the journal names, has lost its name here in
-/// the same step. Nothing else takes it away. Where a power cut took the journal, any assembly that
-/// is gone tells the same.
+/// True if the object was published: its file, which the journal names, lost its name here in the
+/// same step. Nothing else removes that name. If a power cut took the journal, any assembly that is
+/// gone shows the same.
 pub(super) fn is_published(directory: &Directory, journal: Option<&CompletionRecord>) -> Result<bool, Fail> {
     let file = journal.and_then(|journal| journal.assembly);
     if let Some(file) = file.filter(|file| *file == WHOLE || ASSEMBLIES.contains(file)) {
@@ -203,7 +202,7 @@ fn is_gone(directory: &Directory, assembly: u8) -> Result<bool, Fail> {
     }
 }
 
-/// Removes a name that is no longer needed; that it is there costs nothing but space.
+/// Removes a name that is no longer needed. If that fails, it only costs space.
 pub(super) fn remove(directory: &Directory, name: &str) {
     let _ = remove_if_there(directory, name);
 }

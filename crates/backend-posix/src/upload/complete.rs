@@ -19,7 +19,7 @@ use crate::tree::store::Store;
 use crate::write::publish::Target;
 use crate::write::staging::Staged;
 
-/// [`CompleteUpload`] and what it is about.
+/// A [`CompleteUpload`], with its upload and target.
 pub(crate) struct Complete {
     pub upload: UploadName,
     pub target: Target,
@@ -28,7 +28,7 @@ pub(crate) struct Complete {
     pub default: ChecksumAlgorithm,
 }
 
-/// Makes the object from its parts. Asked again with the same parts, it answers the same.
+/// Makes the object from its parts. Repeated with the same parts, it returns the same receipt.
 pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceipt> {
     let name = &complete.upload;
     retrying_times(COPY_ATTEMPTS, || {
@@ -54,9 +54,9 @@ pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceip
     })
 }
 
-/// The answer of an earlier completion, for a request that could have been that one. Another list
-/// of parts, or another size, is not the object that was made, and there is no upload any more to
-/// make one of it.
+/// The receipt of an earlier completion, for a request that could be a repetition of it. Another
+/// list of parts, or another size, is not that of the object, and the upload no longer exists to
+/// make one from it.
 fn repeated(request: &CompleteUpload, receipt: WriteReceipt) -> Result<WriteReceipt> {
     let same_parts = multipart_etag(request.parts.iter().map(|part| &part.etag)) == receipt.etag;
     let same_size = request.size_bytes.is_none_or(|given| given == receipt.size_bytes);
@@ -64,7 +64,7 @@ fn repeated(request: &CompleteUpload, receipt: WriteReceipt) -> Result<WriteRece
     if same_parts && same_size && in_order { Ok(receipt) } else { Err(BackendError::NoSuchUpload) }
 }
 
-/// What the upload came to, if it was completed before.
+/// The receipt of the upload, if it was completed before.
 fn earlier_receipt(bucket: &Bucket<'_>, name: &UploadName) -> Result<WriteReceipt> {
     let receipt = receipt::receipt(bucket, name.id.as_str())?
         .filter(|record| record.key.as_deref() == Some(&name.key))
@@ -75,7 +75,7 @@ fn earlier_receipt(bucket: &Bucket<'_>, name: &UploadName) -> Result<WriteReceip
     }
 }
 
-/// Makes the object. `given` is the checksum that it is compared with.
+/// Makes the object. `given` is the checksum it is compared with.
 fn publish(
     store: &Store,
     complete: &Complete,
@@ -131,7 +131,7 @@ fn publish(
     Ok(receipt)
 }
 
-/// The record of the object, of that of the upload.
+/// The record of the object, made from that of the upload.
 fn object_record(
     complete: &Complete,
     upload: &Upload,
@@ -234,7 +234,7 @@ fn composite(algorithm: ChecksumAlgorithm, parts: &[Part]) -> Result<Checksum> {
     Ok(Checksum::composite(whole.finish(), count(parts)))
 }
 
-/// The CRC of the whole from those of the parts; `None` if it must be computed.
+/// The CRC of the whole from those of the parts; `None` if it must be computed from the bytes.
 fn combined(algorithm: ChecksumAlgorithm, parts: &[Part]) -> Option<Checksum> {
     let (first, rest) = parts.split_first()?;
     let first = first.checksum.filter(|checksum| checksum.algorithm() == algorithm)?;

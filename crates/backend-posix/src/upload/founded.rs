@@ -1,4 +1,4 @@
-//! Which assemblies this gateway made.
+//! Remembers which assemblies this gateway made.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -7,14 +7,14 @@ use s3_types::UploadId;
 
 use crate::limits::FOUNDED_MAX;
 
-/// Assemblies of this gateway's making, the last so many of them. On a file system that machines
-/// share no one else writes to them: two machines that write to one file, even apart from each
-/// other, may wait for each other for half a minute (MooseFS has one writer for 64 MiB).
+/// The uploads whose assemblies this gateway made, up to a number. On a file system that machines
+/// share, only this gateway writes to them: two machines that write to one file, even to different
+/// places, may wait for each other for half a minute (MooseFS has one writer for 64 MiB).
 #[derive(Debug, Default)]
 pub(crate) struct Founded(Mutex<VecDeque<String>>);
 
 impl Founded {
-    /// Takes note that this gateway made an assembly for the upload.
+    /// Notes that this gateway made an assembly for the upload.
     pub fn add(&self, id: &UploadId) {
         let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if ids.len() >= FOUNDED_MAX {

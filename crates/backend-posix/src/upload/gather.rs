@@ -1,5 +1,5 @@
-//! Bringing the parts of an object together in one file: for nothing where they are in place, by
-//! sharing blocks where the file system can, by copying elsewhere.
+//! Puts the parts of an object together in one file: without work if they are in place, by sharing
+//! blocks if the file system can, otherwise by copying.
 
 use backend::Result;
 use rustix::fd::OwnedFd;
@@ -20,20 +20,20 @@ use crate::tree::store::Store;
 use crate::write::publish::{Stage, Target};
 use crate::write::staging::Staged;
 
-/// An assembly whose file is still the upload's.
+/// An assembly that has not become an object.
 struct Assembly {
     layout: Layout,
     file: OwnedFd,
     size_bytes: u64,
     device: u64,
-    /// It has names elsewhere, whose file it must not change.
+    /// The file has other names, and must not be changed.
     shared: bool,
 }
 
-/// What a file that is made in the object's directory gets from there.
+/// The attributes of a file that is made in the object's directory.
 struct Place {
     device: u64,
-    /// Owner and group, where those of an assembly are others: they are given away, but who
+    /// Owner and group, if those of an assembly differ: it was given away, but the client that
     /// completes it has no account.
     owner: Option<(Uid, Gid)>,
 }
@@ -49,7 +49,7 @@ impl Place {
         Ok(Self { device, owner: Some((Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid))) })
     }
 
-    /// Gives the file to whom a new one would belong.
+    /// Gives the file the owner of a new one.
     fn take_back(&self, file: &OwnedFd) -> Io<()> {
         let Some((user, group)) = self.owner else { return Ok(()) };
         rustix::fs::fchown(file, Some(user), Some(group))
@@ -59,11 +59,11 @@ impl Place {
 /// A file with the bytes of all parts.
 pub(super) struct Gathered<'s> {
     pub stage: Stage<'s>,
-    /// What keeps others from writing to it, to be held until it is published.
+    /// The seal that keeps others from writing to the file, held until it is published.
     pub sealed: Option<Layout>,
 }
 
-/// Makes a file with the bytes of `parts`, `size_bytes` in all.
+/// Makes a file with the bytes of `parts`, `size_bytes` in total.
 pub(super) fn gather<'s>(
     store: &'s Store,
     target: &Target,
@@ -96,7 +96,7 @@ pub(super) fn gather<'s>(
     Ok(Gathered { stage, sealed: None })
 }
 
-/// Runs something with the file that has a part's bytes, and where in it they begin.
+/// Calls `run` with the file that has a part's bytes, and their position in it.
 fn with_source(
     store: &Store,
     upload: &Upload,
@@ -114,7 +114,7 @@ fn with_source(
     Ok(())
 }
 
-/// Opens the assemblies, and checks that they have the parts that are said to be there.
+/// Opens the assemblies, and checks that they have the parts whose records say so.
 fn open_assemblies(upload: &Upload, parts: &[Part]) -> Result<Vec<Assembly>, Fail> {
     let mut assemblies = Vec::new();
     for number in ASSEMBLIES {
@@ -144,7 +144,7 @@ fn find(assemblies: &[Assembly], number: u8) -> Option<&Assembly> {
 }
 
 /// The assembly that can become the object: the parts fit its slots without a gap, some of them are
-/// there already, and no part that was left out would have to be cut off.
+/// already in it, and no part that was left out would have to be cut off.
 fn choose(
     store: &Store,
     upload: &Upload,
@@ -172,8 +172,8 @@ fn choose(
     Ok(None)
 }
 
-/// True if an assembly that is cut to `size_bytes` would lose a part that is not among `parts`.
-/// Once it is sealed, the answer stays the same.
+/// True if cutting an assembly to `size_bytes` would lose a part that is not among `parts`. Once
+/// the assembly is sealed, the answer does not change.
 fn would_cut(
     store: &Store,
     upload: &Upload,
@@ -187,7 +187,7 @@ fn would_cut(
     Ok(now.stamp.size_bytes > size_bytes && reaches_beyond(store, upload, last, here)?)
 }
 
-/// True if a part after number `last` is in the assembly too.
+/// True if a part with a number above `last` is in the assembly too.
 fn reaches_beyond(store: &Store, upload: &Upload, last: u32, here: PartBytes) -> Result<bool, Fail> {
     let directory = resolve::plain(&upload.directory, "", DIRECTORY).attempt("open an upload")?;
     for (name, _) in entries(&directory).attempt("read an upload")? {
@@ -201,7 +201,7 @@ fn reaches_beyond(store: &Store, upload: &Upload, last: u32, here: PartBytes) ->
     Ok(false)
 }
 
-/// Makes an assembly that is sealed the object's file. If that fails, all parts are as they were.
+/// Makes a sealed assembly the object's file. If that fails, all parts are unchanged.
 fn in_place(
     store: &Store,
     upload: &Upload,

@@ -1,4 +1,4 @@
-//! An upload in progress, open.
+//! An open upload in progress.
 
 use std::sync::Arc;
 
@@ -34,25 +34,25 @@ pub(crate) struct Upload {
     pub record: UploadRecord,
 }
 
-/// Whether an upload that is removed must stay so after a power cut.
+/// Whether the removal of an upload must survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sync {
     /// As the durability level says.
     Names,
-    /// It would be found to be completed.
+    /// It need not: the upload would be found to be completed.
     No,
 }
 
 impl Upload {
-    /// Opens an upload of this key; one that was completed is none.
+    /// Opens an upload of this key. A completed upload does not exist.
     pub fn open(bucket: &Bucket<'_>, name: &UploadName) -> Result<Self> {
         Self::open_id(bucket, name.id.as_str())?
             .filter(|upload| upload.record.key.as_deref() == Some(&name.key))
             .ok_or(BackendError::NoSuchUpload)
     }
 
-    /// Opens an upload, whatever its key; `None` for what can't be an id of ours, such as `..`:
-    /// here ids are names of directories.
+    /// Opens an upload of any key; `None` for a text that can't be an id of ours, such as `..`: ids
+    /// are names of directories here.
     pub fn open_id(bucket: &Bucket<'_>, id: &str) -> Result<Option<Self>> {
         if !is_id(id) {
             return Ok(None);
@@ -96,8 +96,8 @@ impl Upload {
         resolve::plain(&self.directory, DESCRIPTION, flags).attempt("open an upload")
     }
 
-    /// Removes the upload, whose lock the caller holds. Without its description it is none any
-    /// more; a part that comes late finds that out.
+    /// Removes the upload, whose lock the caller holds. Without its record it is no longer an
+    /// upload; a part that arrives late finds that out.
     pub(super) fn remove(&self, bucket: &Bucket<'_>, id: &UploadId, sync: Sync) -> Result<(), Fail> {
         self.remove_description(bucket)?;
         if sync == Sync::Names {

@@ -1,10 +1,9 @@
-//! The uploads of a bucket by key, so that a page of them costs a page.
+//! An index of a bucket's uploads by key, so that listing a page does not read all of them.
 //!
-//! An upload's directory has its id for a name; its key is in its description, which never changes.
-//! So a description is read once, and what it says is kept as long as the id is there. Which ids
-//! are there is told by the directory of uploads, whose names are read again only if it has
-//! changed. That an upload is still one (it may have been completed) is looked at for those on a
-//! page.
+//! An upload's directory has its id as its name; its key is in its record, which never changes. So
+//! a record is read once, and kept as long as the id exists. The ids are the names in the directory
+//! of uploads, which are read again only if it has changed. Whether an upload is still in progress
+//! (it may have been completed) is checked for those on a page.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -25,13 +24,13 @@ use crate::limits::{INDEX_BYTES_MIN, UPLOAD_INDEX_SHARE};
 use crate::record::{self, UploadRecord};
 use crate::tree::bucket::Bucket;
 
-/// What is kept of buckets whose uploads were listed.
+/// The indexes of buckets whose uploads were listed.
 #[derive(Debug)]
 pub(crate) struct UploadIndexes {
     /// By device and inode of the directory of uploads.
     kept: Mutex<Kept>,
-    /// Directories are read one at a time: of those who want the same one, all but the first find
-    /// it kept.
+    /// Only one directory is read at a time: of callers that need the same one, all but the first
+    /// find its index.
     reading: Mutex<()>,
     bytes_max: usize,
 }
@@ -42,30 +41,30 @@ struct Kept {
     uses: u64,
 }
 
-/// What is listed behind it: greater keys, and uploads of the same key with greater ids. Not always
-/// text: to be behind all that begin with a prefix.
+/// A position in the index: after it come larger keys, and uploads of the same key with larger ids.
+/// The key need not be UTF-8, so that it can be after all keys with a prefix.
 pub(super) type Bound = (Vec<u8>, Option<UploadId>);
 
-/// Uploads by key, and by id, which begins with the time.
+/// Uploads by key, and then by id, which begins with the time.
 #[derive(Debug, Default)]
 pub(crate) struct UploadIndex {
     uploads: Vec<UploadSummary>,
-    /// When the directory last changed, if that tells whether this is still true.
+    /// When the directory last changed, if that shows whether the index is still correct.
     changed_ns: Option<i128>,
-    /// Nothing before this is here, and nothing behind `limit`.
+    /// The index has nothing before this, and nothing after `limit`.
     from: Bound,
     limit: Option<Bound>,
     bytes: usize,
 }
 
 impl UploadIndexes {
-    /// At most a share of so many bytes, which are those of the indexes of keys.
+    /// Indexes of at most a share of `index_bytes`, the memory for the indexes of keys.
     pub fn new(index_bytes: usize) -> Self {
         let bytes_max = index_bytes / UPLOAD_INDEX_SHARE;
         Self { kept: Mutex::default(), reading: Mutex::default(), bytes_max }
     }
 
-    /// The index of the uploads in `directory`, with at least some of those behind `from`.
+    /// The index of the uploads in `directory`, with at least some of those after `from`.
     pub fn get(&self, bucket: &Bucket<'_>, directory: &OwnedFd, from: &Bound) -> Result<Arc<UploadIndex>> {
         let look = || -> Result<_> {
             let info = file_info::fresh(directory).op("stat uploads")?;
@@ -125,17 +124,17 @@ impl UploadIndex {
         self.from <= *from && self.limit.as_ref().is_none_or(|limit| from < limit)
     }
 
-    /// Those behind a bound.
+    /// The uploads after a position.
     pub fn behind(&self, bound: &Bound) -> &[UploadSummary] {
         &self.uploads[self.uploads.partition_point(|upload| !is_behind(bound, upload))..]
     }
 
-    /// True if there may be more behind the last.
+    /// True if there may be more after the last one.
     pub fn is_cut(&self) -> bool {
         self.limit.is_some()
     }
 
-    /// Forgets what is before `from`, and the last half of what is left, where it is too much.
+    /// If the index is too large, drops what is before `from`, and then the last half of the rest.
     fn narrow(&mut self, from: &Bound, bytes_max: usize) {
         self.uploads.sort_unstable_by(order);
         self.uploads.retain(|upload| is_behind(from, upload));
@@ -173,9 +172,9 @@ fn bytes_of(upload: &UploadSummary) -> usize {
     size_of::<UploadSummary>() + upload.key.as_str().len() + upload.id.as_str().len()
 }
 
-/// Reads the names in a directory of uploads, and the descriptions that are not known. False if
-/// some could not be read yet: an upload that is just being created gets its description without a
-/// change of the directory.
+/// Reads the names in a directory of uploads, and the records that are not known. False if some
+/// could not be read yet: an upload that is just being created gets its record without a change of
+/// the directory.
 fn read(
     directory: &OwnedFd,
     old: Option<&UploadIndex>,
@@ -213,7 +212,7 @@ fn read(
     Ok((index, complete))
 }
 
-/// What an upload's description says; `None` if there is none that can be read.
+/// The contents of an upload's record; `None` if it has none that can be read.
 fn describe(directory: &OwnedFd, id: UploadId) -> Io<Option<UploadSummary>> {
     let bytes = match files::read_own(directory, &format!("{id}/{DESCRIPTION}")) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),

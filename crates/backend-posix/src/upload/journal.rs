@@ -1,9 +1,9 @@
-//! What a Complete leaves for those who come after it, or after its crash.
+//! The files by which a Complete can be finished or repeated, also after a crash.
 //!
-//! Before it publishes the object it writes its answer into the upload, as the journal. Afterwards
-//! it moves that to `.slipway/completed/<id>`, where it is the receipt, and removes the upload.
-//! Whoever finds a journal (and has the upload's lock, so that no one is at it) can tell whether
-//! the object was published, and ends or undoes the rest.
+//! Before a Complete publishes the object, it writes its answer to the upload, as the journal.
+//! Afterwards it moves that to `.slipway/completed/<id>`, where it is the receipt, and removes the
+//! upload. Whoever finds a journal, and holds the upload's lock, can tell whether the object was
+//! published, and finishes or undoes the rest.
 
 use backend::{BackendError, Result, WriteReceipt};
 use rustix::io::Errno;
@@ -21,7 +21,7 @@ use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::publish::sync_names;
 
-/// The object, if it is what this upload made.
+/// The object, if this upload made it.
 pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<WriteReceipt>> {
     match open(store, &upload.bucket, &upload.key, &ObjectPath::of(&upload.key)) {
         Ok(opened) if opened.upload_id.as_deref() == Some(upload.id.as_str()) => {
@@ -40,8 +40,8 @@ pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<Wri
 }
 
 /// Writes the journal: the answer, and which `file` of the upload becomes the object. Its bytes are
-/// on disk before the object is. Without its name, an assembly that is gone tells the same; where a
-/// copy becomes the object, nothing else does.
+/// on disk before the object is. Its name must be only if a copy becomes the object: otherwise an
+/// assembly that is gone shows the same.
 pub(super) fn begin(
     bucket: &Bucket<'_>,
     upload: &Upload,
@@ -63,7 +63,7 @@ pub(super) fn begin(
     if file == Some(WHOLE) { sync_names(bucket, &upload.directory) } else { Ok(()) }
 }
 
-/// Takes back what a Complete left that did not publish the object. The journal goes first: with
+/// Removes what a Complete left that did not publish the object. The journal is removed first: with
 /// it, a file that is gone would seem to be the object.
 fn undo(upload: &Upload) -> Result<(), Fail> {
     for name in [JOURNAL, WHOLE_NAME] {
@@ -72,8 +72,8 @@ fn undo(upload: &Upload) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Finds out what a Complete that was interrupted came to: its answer, if the object was published.
-/// Else the upload is in progress as before.
+/// Finds out the result of an interrupted Complete: its answer, if the object was published.
+/// Otherwise the upload is in progress as before.
 pub(super) fn settle(
     bucket: &Bucket<'_>,
     upload: &Upload,
@@ -99,9 +99,9 @@ pub(super) fn settle(
     Ok(receipt)
 }
 
-/// Ends an upload whose object is published. What goes wrong is only logged: the object is there,
-/// which is what was asked for, and the rest is found out again by the next who asks. For the same
-/// reason only the receipt has to be on disk.
+/// Ends an upload whose object is published. Errors are only logged: the object exists, as
+/// requested, and the next request finds out the rest. For the same reason only the receipt has to
+/// be on disk.
 pub(super) fn end(bucket: &Bucket<'_>, upload: &Upload, name: &UploadName, receipt: &WriteReceipt) {
     if let Err(error) = leave_receipt(bucket, upload, name, receipt) {
         // Those who ask again find that the object names the upload.

@@ -99,8 +99,8 @@ pub(crate) fn list_uploads(
     }
 }
 
-/// Refuses a marker that is no id of ours, or that of another key's upload. One that is gone, since
-/// the page before was listed, is still a position: ids sort by time.
+/// Refuses a marker that can't be an id of ours, or is that of another key's upload. The id of an
+/// upload that has ended since the previous page is still a position: ids sort by time.
 fn check_marker(bucket: &Bucket<'_>, key: &str, id: &UploadId) -> Result<()> {
     let valid = match Upload::open_id(bucket, id.as_str())? {
         Some(upload) => upload.record.key.as_deref() == Some(key),
@@ -109,8 +109,8 @@ fn check_marker(bucket: &Bucket<'_>, key: &str, id: &UploadId) -> Result<()> {
     if valid { Ok(()) } else { Err(BackendError::InvalidUploadMarker) }
 }
 
-/// Adds what an index has behind `position` to a page. True if that is all of the page, or all that
-/// the query asks for.
+/// Adds the uploads of an index after `position` to a page. True if the page is full, or has all
+/// that the query asks for.
 fn fill(
     bucket: &Bucket<'_>,
     query: &UploadsQuery,
@@ -148,7 +148,7 @@ fn fill(
     Ok(false)
 }
 
-/// True if an upload is one still; what cannot be looked at is left out.
+/// True if an upload is still in progress. One that can't be read is logged and left out.
 fn in_progress(bucket: &Bucket<'_>, id: &UploadId) -> Result<bool> {
     is_in_progress(bucket, id).or_else(|error| {
         if !is_of_one(&error) {
@@ -159,7 +159,7 @@ fn in_progress(bucket: &Bucket<'_>, id: &UploadId) -> Result<bool> {
     })
 }
 
-/// What a listing goes on behind.
+/// The position after which a listing continues.
 fn bound(query: &UploadsQuery, position: Option<&UploadPosition>) -> Bound {
     let first = (query.prefix.as_bytes().to_vec(), None);
     let position = match position {

@@ -1,13 +1,13 @@
 //! Multipart uploads.
 //!
-//! `.slipway/uploads/<id>/` is an upload in progress: the file `upload` says what was asked for
-//! when it was created and is what exclusive work on it locks; `00001` and so on are its parts,
-//! each with a record like an object's. Their bytes are there too, or in their place in a file that
-//! the upload's parts share ([`assembly`], [`slot`]). Completing it makes the object from the parts
-//! ([`gather`]), leaves the receipt as `.slipway/completed/<id>` for those who ask again
-//! ([`journal`]), and removes the upload. The object's record names the upload too. Which uploads
-//! there are, by key, is kept in [`index`]. Decision 0007 has all states in which a crash may leave
-//! an upload, and what becomes of it.
+//! `.slipway/uploads/<id>/` is an upload in progress. Its file `upload` has what was asked for when
+//! it was created, and is locked for exclusive work on it; `00001` and so on are its parts, each
+//! with a record like an object's. Their bytes are in these files, or in their place in a file that
+//! the upload's parts share ([`assembly`], [`slot`]). Completing the upload makes the object from
+//! the parts ([`gather`]), leaves the receipt `.slipway/completed/<id>` for repeated requests
+//! ([`journal`]), and removes the upload. The object's record names the upload, too. [`index`] has
+//! the uploads by key. Decision 0007 lists all states in which a crash may leave an upload, and how
+//! they end.
 
 mod assembly;
 mod complete;
@@ -86,8 +86,8 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
     UploadId::new(&id).map_err(|_| BackendError::NoSuchUpload)
 }
 
-/// What a key has, for a conditional Complete to know it again. `None` where it can't be looked at:
-/// then conditions are decided like those of any other write.
+/// The object that a key has now, for a conditional Complete to compare with later. `None` if it
+/// can't be looked at: then conditions are decided as for any other write.
 fn find_predecessor(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Predecessor>> {
     let opened = match object::open(store, bucket, key, &ObjectPath::of(key)) {
         Ok(opened) => opened,
@@ -110,7 +110,8 @@ fn describe(uploads: &OwnedFd, id: &str, record: &UploadRecord, durability: Dura
     Ok(())
 }
 
-/// AbortMultipartUpload; of one that was initiated in another second than `if_initiated`, none.
+/// AbortMultipartUpload. A failed condition if the upload was initiated in another second than
+/// `if_initiated`.
 pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Timestamp>) -> Result<()> {
     retrying(|| {
         let bucket = store.bucket(&name.bucket)?;
@@ -128,7 +129,7 @@ pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Times
     })
 }
 
-/// Removes receipts of which no one asks any more.
+/// Removes receipts that are too old to be asked for.
 pub(crate) fn sweep_receipts(
     bucket: &Bucket<'_>,
     options: &SweepOptions,
@@ -145,8 +146,8 @@ pub(crate) fn sweep_receipts(
     Ok(())
 }
 
-/// Ends what crashed, and removes what is left of completed, broken and (if wanted) abandoned
-/// uploads.
+/// Finishes interrupted completions, and removes the rest of completed, broken and (if configured)
+/// abandoned uploads.
 pub(crate) fn sweep(
     bucket: &Bucket<'_>,
     bucket_name: &BucketName,
@@ -178,8 +179,8 @@ fn is_newer(uploads: &OwnedFd, id: &str) -> bool {
         .is_ok_and(|bytes| record::from_bytes::<UploadRecord>(&bytes) == Err(Unread::Closed))
 }
 
-/// Ends an upload whose Complete was interrupted, or removes one that was abandoned. One that
-/// someone is at is left alone.
+/// Finishes an upload whose Complete was interrupted, or removes an abandoned one. One that is
+/// being worked on is left alone.
 fn sweep_upload(
     bucket: &Bucket<'_>,
     uploads: &OwnedFd,

@@ -1,4 +1,4 @@
-//! Parts as they were uploaded, and where one goes.
+//! Uploaded parts, and the targets of new ones.
 
 use std::sync::Arc;
 
@@ -19,23 +19,23 @@ use crate::records;
 use crate::tree::bucket::Directory;
 use crate::tree::store::Store;
 
-/// Where a part goes.
+/// The target of a part.
 #[derive(Debug, Clone)]
 pub(crate) struct PartTarget {
     pub upload: UploadName,
     pub number: u32,
-    /// The upload's, if it chose one.
+    /// The upload's algorithm, if it chose one.
     pub(super) algorithm: Option<ChecksumAlgorithm>,
-    /// How long it will be, if that is known.
+    /// The length of the part, if it is known.
     pub(super) announced: Option<u64>,
-    /// Whom its file is given to, or the assembly that it is the first part of.
+    /// The owner of its file, or of the assembly of which it is the first part.
     pub owner: Option<UnixAccount>,
     pub(super) bucket: Arc<OwnedFd>,
     pub(super) directory: Directory,
     pub(super) founded: Arc<Founded>,
 }
 
-/// A part as it was uploaded.
+/// An uploaded part.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub number: u32,
@@ -46,18 +46,17 @@ pub(super) struct Part {
     pub bytes: PartBytes,
 }
 
-/// Where a part's bytes are.
+/// The place of a part's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PartBytes {
-    /// In the file of its name, which has this inode. None where inode numbers don't last.
+    /// In the part's own file, with this inode number; `None` if such numbers don't last.
     Own { inode: Option<u64> },
     /// In its slot of this assembly.
     Slot { assembly: u8 },
 }
 
 impl Part {
-    /// Reads what is known of a part. `None` if there is none, or one that is not as it was
-    /// recorded.
+    /// Reads a part. `None` if it does not exist, or does not match its record.
     pub fn read(store: &Store, directory: &Directory, number: u32) -> Io<Option<Self>> {
         let name = part_name(number);
         // One call for a part in place, whose file can't change: it is empty.
@@ -102,12 +101,12 @@ impl Part {
         }))
     }
 
-    /// The error for a completion that names it, if it is not what it should be.
+    /// The error of a completion that names this part with other properties.
     pub fn invalid(&self) -> BackendError {
         BackendError::InvalidPart { part_number: self.number, etag: self.etag.to_string() }
     }
 
-    /// Opens the part's own file. Another try if it was uploaded again meanwhile.
+    /// Opens the part's own file. An error to try again after if it was uploaded again meanwhile.
     pub fn open(&self, store: &Store, directory: &Directory) -> Result<OwnedFd, Fail> {
         let (file, info) = open_own(directory, self.number).attempt("open a part")?;
         let same = match self.bytes {
@@ -132,8 +131,8 @@ fn open_own(directory: &Directory, number: u32) -> Io<(OwnedFd, FileInfo)> {
 }
 
 impl PartTarget {
-    /// Opens the upload, so that a part of one that does not exist is refused before its bytes
-    /// arrive. Returns what checksum it was created with, too.
+    /// Opens the upload, so that a part of a missing one is refused before its bytes arrive. Also
+    /// returns the checksum that the upload was created with.
     pub fn open(
         store: &Store,
         founded: &Arc<Founded>,
@@ -151,7 +150,7 @@ impl PartTarget {
         Ok((part, chosen))
     }
 
-    /// Refuses a part for which there is no room.
+    /// Refuses a part for which there is not enough space.
     pub fn check_space(&self) -> Result<()> {
         check_space(&self.directory, self.announced)
     }

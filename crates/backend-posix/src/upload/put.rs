@@ -24,8 +24,8 @@ use crate::write::publish::{Stage, put_in_place, sync_names};
 use crate::write::staging::{Sealed, Staged};
 
 impl PartTarget {
-    /// Makes the file the part, in place of an earlier one. The directory stays the upload's as
-    /// long as there is one.
+    /// Makes the file the part, replacing an earlier one. The directory remains the upload's as
+    /// long as the upload exists.
     fn put_in_place(&self, bucket: &Bucket<'_>, mut sealed: Sealed) -> Result<Stamp> {
         let name = part_name(self.number);
         let mut gone = false;
@@ -54,7 +54,7 @@ impl Destination for PartTarget {
         &self.upload.bucket
     }
 
-    /// The upload's file, at the part's place, or one of its own.
+    /// Opens the upload's assembly at the part's slot, or a file for the part alone.
     fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
         let bucket = Bucket { store, fd: Arc::clone(&self.bucket) };
         // An assembly's layout is an attribute.
@@ -95,8 +95,8 @@ pub(crate) struct CopyPart {
     pub owner: Option<UnixAccount>,
 }
 
-/// UploadPartCopy. The part gets a checksum by the upload's algorithm, or the default's, like one
-/// that was uploaded.
+/// UploadPartCopy. The part gets a checksum by the upload's algorithm, or the default one, as an
+/// uploaded part does.
 pub(crate) fn copy_part(
     store: &Store,
     founded: &Arc<Founded>,

@@ -1,4 +1,4 @@
-//! A part's place in an assembly, for the one who writes it.
+//! A part's slot in an assembly, for its writer.
 
 use backend::{BackendError, Held, Result};
 use rustix::fd::OwnedFd;
@@ -16,25 +16,24 @@ use crate::record::PartRecord;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::write::staging::{Sealed, Staged, Window};
 
-/// A claim on a slot. There is only ever one for each slot that is written to, so that a slot has
-/// one writer.
+/// A claim to a slot. There is at most one for each slot, so that a slot has one writer.
 #[derive(Debug)]
 pub(super) struct Slot {
     layout: Layout,
     directory: Directory,
     claim: String,
     start: u64,
-    /// How much was announced, which is all that may be written.
+    /// The announced size, which is the most that may be written.
     size_bytes: u64,
-    /// Other machines may write to the same file: what one has written may stay in its memory.
+    /// Other machines may write to the same file, and written data may stay in their memory.
     shared: bool,
-    /// A part may have been published that says that its bytes are here.
+    /// A part may have been published whose record says that its bytes are here.
     published: bool,
 }
 
 impl Slot {
-    /// Claims the place of a part of `size_bytes`, and opens the assembly. `None` if the part has
-    /// to be a file of its own: it fits no slots, or someone has claimed this one.
+    /// Claims the slot for a part of `size_bytes`, and opens the assembly. `None` if the part needs
+    /// a file of its own: it does not fit the slots, or its slot is already claimed.
     pub fn claim(bucket: &Bucket<'_>, part: &PartTarget, size_bytes: u64) -> Result<Option<(OwnedFd, Self)>> {
         for assembly in ASSEMBLIES {
             let layout = match Layout::open(&part.directory, assembly).op("open a layout")? {
@@ -135,7 +134,7 @@ impl Window for Slot {
         Ok(sealed)
     }
 
-    /// The space of a part that failed, and the claim if nothing of it can still be on its way.
+    /// Frees the space of a failed part, and the claim if no writes of it can still be pending.
     fn give_up(&self, assembly: &OwnedFd) {
         // Not once it is sealed: the slot may have been given to a part with a file of its own.
         if self.published || !self.layout.share() {
@@ -149,7 +148,7 @@ impl Window for Slot {
     }
 }
 
-/// Gives back the space of a part of a file. Best effort.
+/// Frees the space of a range of a file, if possible.
 pub(super) fn punch(file: &OwnedFd, start: u64, length: u64) {
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     let _ = rustix::fs::fallocate(file, flags, start, length);

@@ -1,4 +1,4 @@
-//! What the time of a directory's last change is good for.
+//! How far the time of a directory's last change can be relied on.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -7,16 +7,16 @@ use super::kind::FileSystem;
 use crate::fs::file_info::{self, FileInfo};
 use crate::limits::{CLOCK_STEP_MIN, SETTLED_COARSE, SETTLED_FINE, SETTLED_REMOTE, SETTLED_UNKNOWN};
 
-/// How file systems tell time here.
+/// The clocks of file systems here.
 #[derive(Debug)]
 pub(crate) struct Clocks {
-    /// True if the kernel gives no time again that someone has looked at (multigrain timestamps,
-    /// Linux 6.13).
+    /// True if the kernel gives a file a new time after each one that was read (multigrain
+    /// timestamps, Linux 6.13).
     times_differ: bool,
     /// How far this machine's clock is ahead of the one that sets times in the tree, if that is
-    /// another; [`UNKNOWN`] if it can't be told.
+    /// another clock; [`UNKNOWN`] if it can't be known.
     ahead_ns: AtomicI64,
-    /// When it was the time 0 here, by a clock that no one sets.
+    /// When this machine's clock was 0, by a clock that cannot be set.
     epoch_ns: AtomicI64,
     started: Instant,
 }
@@ -36,15 +36,15 @@ impl Clocks {
         clocks
     }
 
-    /// Compares the clocks by the ctime of a file that was changed just now; `None` if that did not
-    /// show.
+    /// Compares the clocks, by the ctime of a file that was changed just now; `None` if the change
+    /// did not show.
     pub fn measure(&self, changed_ns: Option<i128>) {
         let ahead = changed_ns.map(|changed_ns| i128::from(file_info::now_ns()) - changed_ns);
         self.ahead_ns.store(ahead.and_then(|ns| i64::try_from(ns).ok()).unwrap_or(UNKNOWN), Relaxed);
     }
 
-    /// True if this machine's clock was set since the last call, or the first: what was measured is
-    /// no longer so.
+    /// True if this machine's clock was set since the last call: what was measured is no longer
+    /// true.
     pub fn was_set(&self) -> bool {
         let elapsed_ns = i64::try_from(self.started.elapsed().as_nanos()).unwrap_or(i64::MAX);
         let epoch_ns = file_info::now_ns().saturating_sub(elapsed_ns);
@@ -52,8 +52,8 @@ impl Clocks {
         epoch_ns.abs_diff(before) > u64::try_from(CLOCK_STEP_MIN.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// True if whatever changes a directory from now on gives it another time than `info` has,
-    /// which was there when reading it began at `began_ns`.
+    /// True if any later change of a directory gives it another time than that in `info`, which was
+    /// read when reading the directory began, at `began_ns`.
     pub fn is_settled(&self, file_system: FileSystem, info: &FileInfo, began_ns: i64) -> bool {
         let whole_second = info.changed_ns % 1_000_000_000 == 0;
         let (wait, ahead_ns) = match file_system {

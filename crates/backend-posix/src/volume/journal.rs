@@ -1,10 +1,10 @@
-//! Which file systems keep the order of what happens to names and files, and have bytes on disk
-//! that were written out before.
+//! Finds file systems that bring changes of names and files to the disk in the order in which they
+//! were made, after the file contents that were written out before.
 //!
-//! XFS and ext4 put changes of metadata on disk in the order in which they were made, and flush
-//! their device before the journal says so: a flush of a directory has all on disk that came before
-//! the names in it (decision 0014). Not so where bytes are on another device than the journal, or
-//! where the journal does not wait for them. What can't be seen to be in order is not.
+//! XFS and ext4 do that for metadata, and flush their device before the journal is written: so a
+//! flush of a directory brings to the disk everything that precedes the names in it (decision
+//! 0014). This is not so if contents are on another device than the journal, or if the journal does
+//! not wait for them. A file system is only taken to keep the order if that can be seen.
 
 use std::path::Path;
 
@@ -15,11 +15,11 @@ use crate::error::Io;
 
 const EXT: u32 = 0xef53;
 const XFS: u32 = 0x5846_5342;
-/// The inode of ext4's journal, by which jbd2 calls one that is in the file system itself.
+/// The inode of ext4's journal; jbd2 names a journal inside the file system after it.
 const JOURNAL_INODE: u32 = 8;
 
-/// Finds out about the file system of an open file, which is on `device`. False where nothing
-/// tells.
+/// True if the file system of an open file, which is on `device`, keeps the order. False if that
+/// can't be seen.
 pub(crate) fn keeps_order(file: impl AsFd, device: u64) -> Io<bool> {
     let kind = rustix::fs::fstatfs(file)?.f_type;
     let host = Host { sys: Path::new("/sys"), proc: Path::new("/proc") };
@@ -30,15 +30,15 @@ pub(crate) fn keeps_order(file: impl AsFd, device: u64) -> Io<bool> {
     })
 }
 
-/// Where the kernel tells of its file systems.
+/// The directories in which the kernel describes its file systems.
 struct Host<'p> {
     sys: &'p Path,
     proc: &'p Path,
 }
 
 impl Host<'_> {
-    /// With a journal inside (ext2, and ext4 without one, look the same to `statfs`), whose commits
-    /// wait for a flush.
+    /// True for a journal inside the file system (to `statfs`, ext2 and ext4 without a journal look
+    /// the same) whose commits wait for a flush.
     fn ext4_is_ordered(&self, device: u64) -> bool {
         let link = self.sys.join(format!("dev/block/{}:{}", major(device), minor(device)));
         let Ok(target) = std::fs::read_link(link) else { return false };
@@ -51,7 +51,7 @@ impl Host<'_> {
         has_journal && inside && options.is_ok_and(|options| in_order(options.split(['\n', ','])))
     }
 
-    /// Without a realtime device.
+    /// True for XFS without a realtime device.
     fn xfs_is_ordered(&self, device: u64) -> bool {
         let Ok(mounts) = std::fs::read_to_string(self.proc.join("self/mountinfo")) else { return false };
         let number = format!("{}:{}", major(device), minor(device));
@@ -64,7 +64,7 @@ impl Host<'_> {
     }
 }
 
-/// True if none of a file system's options gives the order up.
+/// True if no option of a file system gives up the order.
 fn in_order<'o>(mut options: impl Iterator<Item = &'o str>) -> bool {
     const NOT: [&str; 5] = ["journal_async_commit", "nobarrier", "barrier=0", "rtdev", "max_open_zones"];
     options.all(|option| !NOT.iter().any(|not| option.trim_ascii().starts_with(not)))

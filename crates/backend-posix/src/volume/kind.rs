@@ -1,27 +1,27 @@
-//! What is known of a file system by its kind. What has to be tried is in
+//! What is known of a file system from its kind. What must be tested is in
 //! [`trials`](crate::volume::trials).
 
 use rustix::fd::AsFd;
 
 use crate::error::Io;
 
-/// What a kind of file system is like to those who wait for it.
+/// Kinds of file systems, by how long calls may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileSystem {
-    /// Local, and `RWF_NOWAIT` tells whether a read would wait.
+    /// Local; `RWF_NOWAIT` shows whether a read would wait.
     Local,
-    /// The same, but old versions of it lack `RENAME_EXCHANGE`.
+    /// As [`FileSystem::Local`], but old versions lack `RENAME_EXCHANGE`.
     Swapless,
     /// As [`FileSystem::Local`], and with multigrain timestamps where the kernel has them.
     Multigrain,
     /// Local, with multigrain timestamps, and reads never wait for a disk.
     Memory,
-    /// Anything else: calls may take the time of a network.
+    /// Any other: calls may take as long as a network.
     Other,
 }
 
 impl FileSystem {
-    /// True if nobody but this machine changes it.
+    /// True if only this machine changes it.
     pub fn is_local(self) -> bool {
         self != Self::Other
     }
@@ -32,16 +32,15 @@ impl FileSystem {
     }
 }
 
-/// What is known of the file system that a file is on.
+/// What is known of a file's file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Volume {
     pub kind: FileSystem,
-    /// A file has one inode number as long as it is there, whoever asks and whenever. Of what is
-    /// not known to be so it is not taken to be: FUSE daemons, SMB clients and FAT make numbers up,
-    /// and forget them.
+    /// A file keeps its inode number for as long as it exists, for everyone. Only true if that is
+    /// known: FUSE daemons, SMB clients and FAT invent numbers, and forget them.
     pub inodes_last: bool,
-    /// Space that is reserved ahead of bytes changes nothing about how these are kept. On btrfs and
-    /// bcachefs they are not compressed then.
+    /// Reserving space ahead of contents does not change how these are stored. On btrfs and
+    /// bcachefs it keeps them from being compressed.
     pub reserves: bool,
 }
 
@@ -52,7 +51,7 @@ impl Volume {
         Ok(Self::of_magic(u32::try_from(magic & 0xffff_ffff).unwrap_or(0)))
     }
 
-    /// By the number that `statfs` tells: from linux/magic.h, and the file systems' own sources.
+    /// By the number that `statfs` returns: from linux/magic.h, and the file systems' own sources.
     const fn of_magic(magic: u32) -> Self {
         let kind = match magic {
             // ext2/3/4, XFS, btrfs

@@ -1,4 +1,4 @@
-//! What a file system is like: by its kind, and as was tried on a descriptor.
+//! The properties of a file system: known from its kind, or tested.
 
 pub(crate) mod clock;
 pub(crate) mod journal;

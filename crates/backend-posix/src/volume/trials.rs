@@ -1,8 +1,7 @@
-//! What a file system has to be able to do, found out by trying, once, before anything of a
-//! client's is written to it.
+//! Tests what a file system must be able to do, once, before anything of a client is written to it.
 //!
-//! Without it, each of these would show in the middle of some request, as an error that says
-//! nothing, or as the loss of an object. What is known by a file system's kind is in
+//! Without these tests, each lack would show in the middle of a request, as a meaningless error or
+//! as the loss of an object. What is known from a file system's kind is in
 //! [`volume::kind`](crate::volume::kind).
 
 use rustix::fd::OwnedFd;
@@ -14,7 +13,7 @@ use crate::fs::linking::link_unnamed;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, locking, removing};
 
-/// What a file system lacks that nothing here can do without.
+/// Something that a file system lacks, and that is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lack {
     Case,
@@ -29,7 +28,7 @@ pub(crate) enum Lack {
 }
 
 impl Lack {
-    /// For the operator.
+    /// The sentence for the operator.
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::Case => {
@@ -65,25 +64,25 @@ impl Lack {
     }
 }
 
-/// What is to be tried besides what all need.
+/// What to test besides what is always required.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
-    /// Names that differ are different names.
+    /// Names that differ must be different names.
     pub names: bool,
     pub flushes: bool,
     pub attributes: bool,
 }
 
-/// What trying has shown.
+/// The result of the tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tried {
     Fine,
     Lacks(Lack),
-    /// Nothing can be written there now, and so nothing be lost.
+    /// Nothing can be written there now, and so nothing can be lost.
     Unknown,
 }
 
-/// Tries all in a new directory `name` in `above`, which is removed afterwards.
+/// Runs all tests in a new directory `name` in `above`, which is removed afterwards.
 pub(crate) fn run(above: &OwnedFd, name: &str, needs: Needs) -> Io<Tried> {
     let tried = match rustix::fs::mkdirat(above, name, Mode::RWXU) {
         // No one else makes one of this name: the answer to a first try of the kernel's got lost
@@ -102,7 +101,7 @@ pub(crate) fn run(above: &OwnedFd, name: &str, needs: Needs) -> Io<Tried> {
     }
 }
 
-/// Nothing is known where nothing can be written.
+/// The result is unknown if nothing can be written.
 pub(crate) fn unless_unwritable(errno: Errno) -> Io<Tried> {
     match errno {
         Errno::ROFS | Errno::ACCESS | Errno::PERM | Errno::NOSPC | Errno::DQUOT => Ok(Tried::Unknown),

@@ -1,17 +1,17 @@
-//! A file becomes a directory where the file system has no `RENAME_EXCHANGE`.
+//! Turns a file into a directory on file systems without `RENAME_EXCHANGE`.
 //!
-//! It takes two steps then: the file is renamed into the directory that was prepared with a link to
-//! it, and that is renamed to where the file was. If another program has put a newer file there,
-//! that is what the directory holds then. In between the name is missing. Writers, and readers who
-//! found nothing, look again with the key's lock, which the converter has. A listing reads names
-//! without locks, so it is told: the symbolic link `.slipway/converting` has another text before
-//! the first step (`<unique>:<the prepared directory>:<path>`) and after the last (`<unique>`), and
-//! a page during which it changed is made again.
+//! That takes two steps: the file is renamed into the directory that was prepared with a link to
+//! it, and the directory is renamed to the file's path. If another program has put a newer file
+//! there, the directory holds that one. Between the steps the name is missing. Writers, and readers
+//! who found nothing, look again under the key's lock, which the converter holds. A listing reads
+//! names without locks, so it is notified: the symbolic link `.slipway/converting` gets another
+//! text before the first step (`<unique>:<the prepared directory>:<path>`) and after the last
+//! (`<unique>`), and a page during which it changed is made again.
 //!
-//! A crash between the steps leaves the text. Whoever comes upon it with the lock on conversions
-//! puts the directory in its place: the next to lock the key, to list, to convert another file, or
-//! the sweep. (A path over about 1,000 bytes does not fit a symbolic link everywhere; then it can't
-//! be converted: `KeyNotStorable`.)
+//! A crash between the steps leaves the text. Whoever finds it while holding the lock on
+//! conversions puts the directory in its place: the next to lock the key, to list, to convert
+//! another file, or the sweep. (Some file systems have no symbolic links for paths over about 1,000
+//! bytes; such a file can't be converted: `KeyNotStorable`.)
 
 use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
@@ -30,8 +30,8 @@ use crate::limits::{LISTING_TRIES, UNSURE_TRIES};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::lock::Lock;
 
-/// Puts a directory in the place of the file that is in it as [`SELF`]. The caller holds the lock
-/// of the file.
+/// Replaces a file by the directory that holds it as [`SELF`]. The caller holds the lock of the
+/// file.
 pub(crate) fn swap_by_steps(
     bucket: &Bucket<'_>,
     (parent, name): (&Directory, &str),
@@ -54,8 +54,8 @@ pub(crate) fn swap_by_steps(
     placed
 }
 
-/// Waits until no file is becoming a directory by steps, ends what a crash interrupted, and keeps
-/// others from beginning. Whoever has this lock waits for no other.
+/// Waits until no file is being converted by steps, finishes a conversion that a crash interrupted,
+/// and prevents new ones until the lock is dropped. Whoever holds this lock waits for no other.
 pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     let lock = bucket.lock_conversions()?;
     let text = read(bucket)?.unwrap_or_default();
@@ -76,8 +76,8 @@ pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     Ok(lock)
 }
 
-/// [`settle`], if a `wanted` path is becoming a directory. Who holds its lock knows that it was
-/// interrupted. Only where names may be missing for a moment.
+/// [`settle`], if a `wanted` path is being converted. A caller that holds the path's lock knows
+/// that the conversion was interrupted. Only where names may be missing for a moment.
 pub(crate) fn settle_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Fail> {
     if let Some(text) = read(bucket)?
         && under_way(&text).is_some_and(|(_, path)| wanted(path))
@@ -87,12 +87,12 @@ pub(crate) fn settle_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) 
     Ok(())
 }
 
-/// [`settle`]; `None` where there is no need.
+/// [`settle`]; `None` if it is not needed.
 pub(crate) fn settle_any(bucket: &Bucket<'_>) -> Result<Option<Lock>, Fail> {
     bucket.store.names_may_blink(&bucket.fd).then(|| settle(bucket)).transpose()
 }
 
-/// Does `work`, which reads names without locks, until no file became a directory meanwhile.
+/// Does `work`, which reads names without locks, until no file was converted meanwhile.
 pub(crate) fn undisturbed<T>(
     bucket: &Bucket<'_>,
     mut work: impl FnMut() -> backend::Result<T>,
@@ -137,9 +137,9 @@ fn is_gone(error: &std::io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::STALE | Errno::IO))
 }
 
-/// Puts a prepared directory to where the file was that is in it, if no one has the name. A
-/// directory that someone made there meanwhile gets the file. Nothing is to be done if it is
-/// prepared no more.
+/// Moves a prepared directory to the path of the file that is in it, if the path is free. A
+/// directory that was made there meanwhile gets the file. Does nothing if the prepared directory is
+/// gone.
 fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> Result<(), Fail> {
     let directory = match resolve::plain(&staging, prepared, DIRECTORY) {
         // Done, or not ours.
@@ -164,9 +164,9 @@ fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> 
     }
 }
 
-/// Decides what becomes of [`OUT`]: it goes if it is the same file as [`SELF`], and takes the place
-/// of that if it is a newer one. Anything else goes back to where it was; then the directory is not
-/// to be placed (false).
+/// Decides about [`OUT`]: it is removed if it is the same file as [`SELF`], and replaces that if it
+/// is a newer file. Anything else is moved back to its path; then the directory must not be placed
+/// (false).
 fn sort_out(directory: &OwnedFd, own: &FileInfo, parent: &Directory, name: &str) -> Result<bool, Fail> {
     let out = match file_info::at(directory, OUT) {
         Err(Errno::NOENT) => return Ok(true),
@@ -179,9 +179,8 @@ fn sort_out(directory: &OwnedFd, own: &FileInfo, parent: &Directory, name: &str)
     Ok(taken_in)
 }
 
-/// Does what is right with a file that came out: it loses this name if it is the one that is in the
-/// `directory` already (`expected`), and takes the place of that if it is a newer one. False if it
-/// is no file.
+/// Handles a file that came out: its name is removed if it is the one that the `directory` already
+/// has (`expected`), and it replaces that if it is a newer one. False if it is not a file.
 pub(crate) fn take_in(
     directory: &OwnedFd,
     expected: (u64, u64),
@@ -199,7 +198,7 @@ pub(crate) fn take_in(
     Ok(true)
 }
 
-/// True if a directory that was prepared may have the only name of something.
+/// True if a prepared directory may have the only name of a file.
 pub(crate) fn holds_something(directory: &OwnedFd) -> bool {
     !matches!(file_info::at(directory, OUT), Err(Errno::NOENT))
 }
@@ -212,7 +211,7 @@ fn announce(bucket: &Bucket<'_>, text: &str) -> Result<(), Fail> {
     bucket.store.sync_names(own).attempt("sync a directory")
 }
 
-/// The text; `None` if nothing was ever converted by steps.
+/// The text; `None` if no file was ever converted by steps.
 fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
     let own = match bucket.own() {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
@@ -237,8 +236,8 @@ fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
     Err(BackendError::OutOf("an announcement that is being replaced all the while"))
 }
 
-/// The prepared directory and the path of the file, while one becomes the other. Whoever may write
-/// in the bucket may have written this: only a name that staging gives leads anywhere.
+/// The prepared directory and the path of the file during a conversion. Whoever may write in the
+/// bucket may have written the text: it is used only with a name as staging gives them.
 fn under_way(text: &str) -> Option<(&str, &str)> {
     let (prepared, path) = text.split_once(':')?.1.split_once(':')?;
     (is_scattered(prepared) || exchanged::is_in_staging(prepared)).then_some((prepared, path))

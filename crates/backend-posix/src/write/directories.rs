@@ -1,4 +1,4 @@
-//! Making the directories that a key needs, and removing them after their last object.
+//! Makes the directories that a key needs, and removes them after their last object.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -29,9 +29,9 @@ use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::{made, ours};
 
-/// Opens the directory at `path`, making what is missing. A file that stands where a directory must
-/// be becomes part of one ([`exchange`]). Whoever makes some has a `note` of them, to be kept until
-/// they are not empty any more.
+/// Opens the directory at `path`, making missing ones. A file in the place of a directory becomes
+/// part of one ([`exchange`]). A caller that makes some gets a `note` of them, to be kept until
+/// they are no longer empty.
 pub(crate) fn ensure(
     bucket: &Bucket<'_>,
     path: &str,
@@ -118,9 +118,9 @@ fn mode(bucket: &Bucket<'_>) -> Mode {
     Mode::from_raw_mode(bucket.store.options.directory_mode)
 }
 
-/// Makes a directory for its owner; EEXIST if the name is taken. It gets the name when it has owner
-/// and mark: as soon as others see it they put objects in it, and then it can't be told any more
-/// from one that someone put in its place to have it given away.
+/// Makes a directory for its owner; EEXIST if the name is taken. It gets its name after its owner
+/// and mark: once others see it they may put objects in it, and then it can no longer be
+/// distinguished from one that someone put in its place to have it given away.
 fn make_for(
     bucket: &Bucket<'_>,
     parent: &Directory,
@@ -189,7 +189,8 @@ fn finish(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Directo
     marked
 }
 
-/// Under the lock, since by now it may be someone's directory object, whose record has to stay.
+/// Marks a directory under its lock, since by now it may be a directory object, whose record must
+/// stay.
 fn mark_made(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
     let _lock = key_lock::take_directory(bucket, &directory.path)?;
     let record = directory_record(bucket, directory).attempt("read a record")?;
@@ -230,7 +231,7 @@ fn make_way(
     result
 }
 
-/// In staging, if what is made there is the same as in `parent`.
+/// Converts in staging, if files made there have the same attributes as those made in `parent`.
 fn convert_somewhere(
     bucket: &Bucket<'_>,
     (parent, name): (&Directory, &str),
@@ -252,8 +253,8 @@ fn convert_somewhere(
 }
 
 /// Removes the directory at `path` and those above it, as long as they are empty, were made by PUTs
-/// and are no objects. Only tidies up: whatever stands in its way ends it. Returns false if there
-/// may be empty ones left.
+/// and are not objects. Any obstacle ends it, since it only tidies up. False if there may be empty
+/// ones left.
 pub(crate) fn prune(bucket: &Bucket<'_>, mut path: &str) -> bool {
     while !path.is_empty() {
         match prune_one(bucket, path) {
@@ -297,7 +298,7 @@ fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     }
 }
 
-/// Removes a directory that holds nothing but its own record, or leaves both.
+/// Removes a directory that holds nothing but its own record; if that fails, both stay.
 fn remove_with_record(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Io<()>, Fail> {
     // After a crash, the sweep knows by it that the directory was one of ours.
     let note = Note::to_make(bucket, &join(&parent.path, name), &parent.path);

@@ -1,16 +1,17 @@
-//! A file becomes a directory that holds it as [`SELF`]: one is prepared in staging and exchanged
-//! with the file, so that no reader ever misses the object.
+//! Turns a file into a directory that holds it as [`SELF`]: a directory is prepared in staging and
+//! exchanged with the file, so that no reader ever misses the object.
 //!
-//! Another program may rename a newer file over the old one at any moment, and knows nothing of our
-//! locks. So what comes out of the exchange is looked at before its name goes. The file that was
-//! expected is in the directory already. A newer one takes that one's place there. A directory, or
-//! a link, goes back to where it was; if an object is below by then, a directory's entries go to
-//! where that is ([`joining`]).
+//! Another program may rename a newer file over the old one at any moment, without regard to our
+//! locks. So what comes out of the exchange is looked at before its name is removed. The expected
+//! file is already in the directory. A newer file replaces it there. A directory or a link is moved
+//! back to its path; if objects are below that by then, a directory's entries are moved to them
+//! ([`joining`]).
 //!
 //! A crash between the exchange and the look leaves what came out in staging (`x<id>`;
 //! `.slipway,x<id>` in the directory of the file where something is mounted inside the bucket). A
-//! note (`n<id>`, a symbolic link in staging) says what was expected and where, by which the sweep
-//! does what is left to do. What it can't be sure of is never removed: it stays, and `slipway fsck`
+//! note (`n<id>`, a symbolic link in staging) says what was expected and where, so that the sweep
+//! can finish. It never removes anything that it is not sure of: such files stay, and `slipway
+//! fsck` reports them.
 //! tells of it.
 
 use rustix::fd::{AsFd, OwnedFd};
@@ -37,34 +38,34 @@ use crate::tree::{made, ours};
 
 mod joining;
 
-/// A directory that is to take the place of a file, with that in it.
+/// A directory that will replace a file, with the file in it.
 pub(crate) struct Prepared<'p> {
-    /// Where the file is.
+    /// The directory of the file.
     pub parent: &'p Directory,
     pub name: &'p str,
-    /// Where the directory is, and afterwards what came out.
+    /// The place of the prepared directory, and afterwards of what came out.
     pub staging: &'p OwnedFd,
     pub entry: &'p str,
     directory: OwnedFd,
-    /// Device and inode of the file that is in it.
+    /// Device and inode of the file in it.
     file: (u64, u64),
     note: Option<Note>,
 }
 
-/// What came out of an exchange, and what became of it.
+/// What came out of an exchange, and where it is now.
 #[derive(Debug, PartialEq, Eq)]
 enum Out {
-    /// The file that is in the directory, or a newer one, which is there now.
+    /// The file that is in the directory; or a newer one, which replaced it there.
     InDirectory,
-    /// Something else, which is where it was.
+    /// Something else, which is back at its path.
     Back,
-    /// Something else, which could not go back.
+    /// Something else, which could not be moved back.
     Kept,
 }
 
-/// Makes a marked directory in staging with the file in it. What fails leaves nothing. It gets its
-/// name when it has its mark: by that the sweep tells it from what came out of an exchange of which
-/// no note could be made.
+/// Makes a marked directory in staging with the file in it. Leaves nothing if it fails. The
+/// directory gets its name after its mark: by that the sweep distinguishes it from what came out of
+/// an exchange without a note.
 pub(crate) fn prepare<'p>(
     bucket: &Bucket<'_>,
     (parent, name): (&'p Directory, &'p str),
@@ -93,14 +94,14 @@ pub(crate) fn prepare<'p>(
     filled.map(|()| new)
 }
 
-/// False also of a directory or a link that has got the inode of the file since that was removed.
+/// False also for a directory or a link that got the inode of the file after that was removed.
 fn is_still(file: &FileInfo, there: &FileInfo) -> bool {
     there.is_file() && there.id() == file.id()
 }
 
 impl Prepared<'_> {
     /// Gives the directory, which is `unmarked` so far, its mark, name and owner, and links the
-    /// file in it.
+    /// file into it.
     fn fill(
         &mut self,
         bucket: &Bucket<'_>,
@@ -140,7 +141,7 @@ impl Prepared<'_> {
         Ok(())
     }
 
-    /// Puts the directory in the place of the file. The caller holds the lock of that.
+    /// Exchanges the directory and the file, whose lock the caller holds.
     pub fn swap(mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
         let (staging, parent) = (self.staging, self.parent);
         match rustix::fs::renameat_with(staging, self.entry, parent, self.name, RenameFlags::EXCHANGE) {
@@ -154,7 +155,7 @@ impl Prepared<'_> {
         bucket.store.sync_names(parent).attempt("sync a directory")
     }
 
-    /// [`Prepared::swap`] where the file system can't do it at once.
+    /// [`Prepared::swap`] on a file system that can't exchange names.
     fn swap_by_steps(&mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
         let swapped = conversion::swap_by_steps(bucket, (self.parent, self.name), (self.staging, self.entry));
         // By now its name in staging is gone, or someone else's.
@@ -162,7 +163,7 @@ impl Prepared<'_> {
         swapped
     }
 
-    /// Looks at what came out.
+    /// Handles what came out.
     fn look(&mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
         match self.put_back(bucket)? {
             Out::InDirectory => {
@@ -182,7 +183,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// Does what is right with what came out.
+    /// Moves what came out to where it belongs.
     fn put_back(&self, bucket: &Bucket<'_>) -> Result<Out, Fail> {
         let (staging, entry, directory) = (self.staging, self.entry, &self.directory);
         let out = file_info::at(staging, entry).attempt("look up a name")?;
@@ -220,7 +221,7 @@ impl Prepared<'_> {
         Ok(self.keep())
     }
 
-    /// Has the directory that is in the file's place take in what is in the one that came out.
+    /// Moves the entries of the directory that came out to the directory in the file's place.
     fn join(&self, bucket: &Bucket<'_>) -> Result<Out, Fail> {
         let out = resolve::plain(self.staging, self.entry, DIRECTORY).attempt("open a directory")?;
         // Elsewhere who makes an object has the lock of its key, and not all can be had here.
@@ -233,8 +234,8 @@ impl Prepared<'_> {
         Ok(if self.remove_empty(bucket)? { Out::Back } else { self.keep() })
     }
 
-    /// Removes a directory that came out if nothing is in it, and it is no object: then the one
-    /// that has its place serves whoever made it. False if it is still there.
+    /// Removes a directory that came out, if it is empty and not an object: then the one in its
+    /// place serves whoever made it. False if it still exists.
     fn remove_empty(&self, bucket: &Bucket<'_>) -> Result<bool, Fail> {
         // Under this lock a directory becomes an object.
         let Some(_lock) = key_lock::try_directory(bucket, &self.path())? else { return Ok(false) };
@@ -280,7 +281,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// Removes what is still in staging, unless it may be the only name of something.
+    /// Removes what is still in staging, unless it may be the only name of a file.
     fn abandon(&mut self, bucket: &Bucket<'_>) {
         if remove_prepared(bucket, &self.directory, self.staging, self.entry) {
             self.forget_note();
@@ -288,8 +289,8 @@ impl Prepared<'_> {
     }
 }
 
-/// Removes a directory that was prepared and not put in its place. True if it is gone. Where others
-/// may give its name to something else, nothing is removed by that but an empty directory.
+/// Removes a prepared directory that was not exchanged. True if it is gone. Where others may give
+/// its name to something else, only an empty directory is removed.
 fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, name: &str) -> bool {
     if conversion::holds_something(directory) {
         return false;
@@ -308,14 +309,14 @@ fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, na
     leftovers::remove_made(bucket, directory, above, name)
 }
 
-/// What a note says.
+/// The contents of a note.
 #[derive(Debug, PartialEq, Eq)]
 struct Noted {
-    /// Inode of the directory that was prepared.
+    /// Inode of the prepared directory.
     directory: u64,
-    /// Inode of the file that is in it.
+    /// Inode of the file in it.
     file: u64,
-    /// Of the file, in the bucket.
+    /// The path of the file, in the bucket.
     path: String,
 }
 
@@ -324,7 +325,8 @@ impl Noted {
         Self { directory: directory.inode, file: file.inode, path: path.to_owned() }
     }
 
-    /// Without a note (the path is too long, the disk is full) the sweep removes less.
+    /// Writes the note. Without one (the path is too long, the disk is full) the sweep removes
+    /// less.
     fn write(&self, bucket: &Bucket<'_>, prepared: &str) -> Option<Note> {
         let text = format!("{}:{}:{}", self.directory, self.file, self.path);
         Note::write_as(bucket, text, format!("{NOTE}{}", id_of(prepared)?))
@@ -346,8 +348,8 @@ impl Noted {
     }
 }
 
-/// Ends what a crash interrupted. `entry`, in `above`, is what it left: the directory, what came
-/// out, or the note. True if nothing is left of it. The caller may hold all locks.
+/// Finishes what a crash interrupted. `entry`, in `above`, is what it left: the directory, what
+/// came out, or the note. True if nothing of it remains. The caller may hold all locks.
 pub(crate) fn settle(
     bucket: &Bucket<'_>,
     above: &OwnedFd,
@@ -377,7 +379,7 @@ pub(crate) fn settle(
     Ok(settled)
 }
 
-/// True if `above` is where the file at `path` is.
+/// True if `above` is the directory of the file at `path`.
 fn is_directory_of(bucket: &Bucket<'_>, path: &str, above: &OwnedFd) -> bool {
     let directory = bucket.directory(keymap::split(path).0).and_then(file_info::of);
     directory.is_ok_and(|there| file_info::of(above).is_ok_and(|above| there.id() == above.id()))
@@ -393,7 +395,7 @@ fn settle_noted(bucket: &Bucket<'_>, staging: &OwnedFd, id: &str, noted: &Noted)
     }
 }
 
-/// True if what has this name is gone.
+/// True if the entry with this name is gone.
 fn settle_at(bucket: &Bucket<'_>, above: &OwnedFd, name: &str, noted: Option<&Noted>) -> Result<bool, Fail> {
     let info = match file_info::at(above, name) {
         Err(Errno::NOENT) => return Ok(true),
@@ -422,7 +424,7 @@ fn settle_at(bucket: &Bucket<'_>, above: &OwnedFd, name: &str, noted: Option<&No
     Ok(settled)
 }
 
-/// What came out, if the directory and the file in it are still what they were then.
+/// Handles what came out, if the directory and the file in it are still the noted ones.
 fn settle_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &Noted) -> Result<bool, Fail> {
     let (above, name) = keymap::split(&noted.path);
     let Ok(parent) = bucket.directory(above) else { return Ok(false) };
@@ -443,13 +445,13 @@ fn settle_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &Noted) 
     Ok(prepared.put_back(bucket)? != Out::Kept)
 }
 
-/// A file that has another name is not lost with this one.
+/// Removes a file's name, if the file has another name and so is not lost.
 fn unlink_other_name(above: &OwnedFd, name: &str, info: &FileInfo) -> bool {
     info.is_file() && info.links > 1 && rustix::fs::unlinkat(above, name, AtFlags::empty()).is_ok()
 }
 
-/// True for a directory that we prepared: marked, with nothing in it but a file that has another
-/// name.
+/// True for a directory that was prepared here: marked, with nothing in it except a file that has
+/// another name.
 fn is_prepared(bucket: &Bucket<'_>, above: &OwnedFd, name: &str) -> Result<bool, Fail> {
     let directory = resolve::plain(above, name, DIRECTORY).attempt("open a directory")?;
     let own = |name: &str| matches!(name, SELF | RECORDS);

@@ -1,7 +1,8 @@
-//! The lock of a key, under which nothing becomes a directory by halves.
+//! The lock of a key, under which no conversion to a directory is half done.
 //!
-//! Where that takes two steps, a crash may come in between ([`conversion`]). So whoever has taken a
-//! [`lock`](crate::tree::lock) ends what was interrupted, before anything is looked at under it.
+//! If a conversion takes two steps, a crash may come between them ([`conversion`]). So whoever
+//! takes a [`lock`](crate::tree::lock) finishes an interrupted one, before anything is looked at
+//! under the lock.
 
 use backend::BackendError;
 use rustix::io::Errno;
@@ -14,7 +15,8 @@ use crate::limits::LOCKS;
 use crate::tree::bucket::Bucket;
 use crate::tree::lock::{Lock, number_of};
 
-/// Waits for the lock of the file at `path`. From then on, the file is no directory by halves.
+/// Waits for the lock of the file at `path`. Under it, the file is not half converted to a
+/// directory.
 pub(crate) fn take(bucket: &Bucket<'_>, path: &str) -> Result<Lock, Fail> {
     let lock = bucket.lock_number(number_of(path))?;
     // The lock's file is on the bucket's file system.
@@ -24,7 +26,7 @@ pub(crate) fn take(bucket: &Bucket<'_>, path: &str) -> Result<Lock, Fail> {
     Ok(lock)
 }
 
-/// [`take`] for those who only look; `None` if no one has ever locked anything, or can.
+/// [`take`] for callers that only read; `None` if nothing was ever locked, or can be.
 pub(crate) fn take_for_look(bucket: &Bucket<'_>, path: &str) -> Result<Option<Lock>, Fail> {
     match resolve::plain(&bucket.fd, ".slipway/locks", resolve::DIRECTORY) {
         Ok(_) => match take(bucket, path) {
@@ -37,13 +39,13 @@ pub(crate) fn take_for_look(bucket: &Bucket<'_>, path: &str) -> Result<Option<Lo
     }
 }
 
-/// Waits for the lock of the directory at `path`, another than that of a file there.
+/// Waits for the lock of the directory at `path`, which is another one than that of a file there.
 pub(crate) fn take_directory(bucket: &Bucket<'_>, path: &str) -> Result<Lock, Fail> {
     take(bucket, &format!("{path}/"))
 }
 
-/// The same without waiting, for who has another lock already, which may be the same file; `None`
-/// if someone has it.
+/// [`take_directory`] without waiting, for callers that hold another lock, which may be the same
+/// file; `None` if it is held.
 pub(crate) fn try_directory(bucket: &Bucket<'_>, path: &str) -> Result<Option<Lock>, Fail> {
     bucket.try_lock_number(number_of(&format!("{path}/")))
 }

@@ -1,8 +1,8 @@
-//! What is left over in a directory of keys.
+//! Removes leftovers from a directory of keys.
 //!
-//! A name proves nothing there ([`ours`](crate::tree::ours)). So what is left under a name as we
-//! give it is only removed if it belongs to us, and only what who may write in the directory could
-//! remove as well: a file's name, or a directory with nothing in it.
+//! A name proves nothing there ([`ours`](crate::tree::ours)). So a leftover with one of our names
+//! is removed only if it belongs to us, and only if whoever may write in the directory could remove
+//! it, too: a file's name, or an empty directory.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::AtFlags;
@@ -18,8 +18,8 @@ use crate::records;
 use crate::tree::bucket::Bucket;
 use crate::tree::ours::{is_at, is_our_account};
 
-/// Removes a directory that [`open_new`](crate::tree::ours::open_new) opened, if nothing is in it
-/// but its record and it still has the name. True if it is gone.
+/// Removes a directory that [`open_new`](crate::tree::ours::open_new) opened, if it still has its
+/// name and contains only its record. True if it is gone.
 pub(crate) fn remove_made(bucket: &Bucket<'_>, made: &OwnedFd, above: impl AsFd, name: &str) -> bool {
     let _ = records::clear(bucket.store, made);
     let own = file_info::of(made);
@@ -32,8 +32,8 @@ pub(crate) fn remove_made(bucket: &Bucket<'_>, made: &OwnedFd, above: impl AsFd,
     }
 }
 
-/// Removes a directory that was made just now, if nothing is in it: unmarked it would stay for
-/// ever. True if it is gone.
+/// Removes a directory that was made just now, if it is empty: without a mark it would stay
+/// forever. True if it is gone.
 pub(crate) fn remove_new(bucket: &Bucket<'_>, parent: impl AsFd, name: &str) -> bool {
     // Of another's that took its name, not even the record goes.
     let empty = |opened: &OwnedFd| is_empty(resolve::plain(opened, "", DIRECTORY)?);
@@ -53,9 +53,9 @@ pub(crate) fn remove_empty(bucket: &Bucket<'_>, above: impl AsFd, name: &str) ->
     Ok(is_at(bucket, &above, name)? && remove_new(bucket, above, name))
 }
 
-/// Removes what was staged in a directory of keys and left there, if it is ours, or was when a note
-/// of it was written, and no writer has it. True if it is gone. A link is none of ours: notes are
-/// in staging alone.
+/// Removes a file that was staged in a directory of keys and left there, if it is ours, or was when
+/// a note of it was written, and no writer holds it. True if it is gone. A link is never ours:
+/// notes are only in staging.
 pub(crate) fn remove_scattered(bucket: &Bucket<'_>, above: &OwnedFd, name: &str) -> Result<bool, Fail> {
     let Ok(opened) = resolve::content(above, name) else { return Ok(false) };
     let stat = rustix::fs::fstat(&opened).attempt("stat a file")?;

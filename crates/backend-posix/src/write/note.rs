@@ -1,10 +1,11 @@
-//! Notes of what is about to be done, for whoever ends it after a crash ([`Told`] has the kinds).
+//! Notes of what is about to be done, for whoever finishes it after a crash ([`Told`] has the
+//! kinds).
 //!
-//! Most are of directories. One that a PUT made has to go with its last object, also when a crash
-//! comes between the two. To look for empty directories everywhere would take hours, so each note
-//! tells the sweep where to look. It is a symbolic link in staging, which one call makes whole:
-//! `<bytes of the path that were there before>:<path>`. The others are of a record that may be left
-//! without its file, of a file that may have been given away, and of a directory that is being
+//! Most are about directories. A directory that a PUT made must be removed with its last object,
+//! even if a crash comes between. Looking for empty directories everywhere would take hours, so
+//! each note shows the sweep where to look. It is a symbolic link in staging, which a single call
+//! makes: `<length of the path that existed before>:<path>`. The others are about a record that may
+//! be left without its file, a file that may have been given away, and a directory that is being
 //! prepared for staging elsewhere.
 
 use rustix::fd::OwnedFd;
@@ -18,16 +19,16 @@ use crate::layout::keymap;
 use crate::limits::NOTE_BYTES_MAX;
 use crate::tree::bucket::Bucket;
 
-/// Begins a note of a record beside a file, before the path.
+/// The prefix of a note about a record beside a file; the path follows.
 const OF_RECORD: &str = "record:";
-/// Begins a note of a file that is given away where others may write; then come its inode number, a
-/// colon and its path.
+/// The prefix of a note about a file that is given away where others may write; its inode number, a
+/// colon and its path follow.
 const OF_GIVEN: &str = "given:";
 
-/// Begins a note of a directory that is prepared where it will be, before the path.
+/// The prefix of a note about a directory that is prepared in its final place; the path follows.
 const OF_SCATTERED: &str = "scattered:";
 
-/// One that is not removed stays for the sweep.
+/// A note. One that is not removed stays for the sweep.
 #[derive(Debug)]
 pub(crate) struct Note {
     staging: OwnedFd,
@@ -35,8 +36,8 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// Notes that the directories at `path` are to be made, beyond `existing` at its start. Nothing
-    /// fails for want of a note: it only matters to the sweep after a crash.
+    /// Notes that the directories of `path` after `existing`, its beginning, will be made. An error
+    /// is ignored: a note matters only to the sweep after a crash.
     pub fn to_make(bucket: &Bucket<'_>, path: &str, existing: &str) -> Option<Self> {
         Self::write(bucket, format!("{}:{path}", existing.len()))
     }
@@ -45,7 +46,7 @@ impl Note {
         Self::write_as(bucket, text, unique::name())
     }
 
-    /// Writes a note that has this name.
+    /// Writes a note with this name.
     pub fn write_as(bucket: &Bucket<'_>, text: String, name: String) -> Option<Self> {
         if text.len() > NOTE_BYTES_MAX {
             return None;
@@ -60,13 +61,13 @@ impl Note {
         &self.name
     }
 
-    /// For when all is in order.
+    /// Removes the note, which is no longer needed.
     pub fn remove(self) {
         let _ = rustix::fs::unlinkat(&self.staging, &self.name, AtFlags::empty());
     }
 
-    /// Notes that the record of the file at `path` may be left without it, where it is in a file of
-    /// its own.
+    /// Notes that the record of the file at `path` may be left without the file, if it is in a file
+    /// of its own.
     pub fn of_record(bucket: &Bucket<'_>, path: &str) -> Option<Self> {
         if bucket.store.sidecars() { Self::write(bucket, format!("{OF_RECORD}{path}")) } else { None }
     }
@@ -76,8 +77,8 @@ impl Note {
         Self::write(bucket, format!("{OF_SCATTERED}{path}"))
     }
 
-    /// Notes that the file at `path`, which has a name of our own, is about to belong to someone
-    /// else. Then the name alone would not tell it from what is theirs.
+    /// Notes that the file at `path`, which has a name of ours, will be given to another owner.
+    /// Then its name alone would not distinguish it from that owner's files.
     pub fn of_given(bucket: &Bucket<'_>, path: &str, inode: u64) -> Option<Self> {
         let name = given_name(keymap::split(path).1)?;
         Self::write_as(bucket, format!("{OF_GIVEN}{inode}:{path}"), name)
@@ -89,8 +90,8 @@ impl Note {
     }
 }
 
-/// True if a note tells that the file with this inode number and this name was ours when it was
-/// made. Only who may write in `.slipway` can have written that.
+/// True if a note says that the file with this inode number and name was ours when it was made.
+/// Only a process that may write in `.slipway` can have written that.
 pub(crate) fn is_given(bucket: &Bucket<'_>, name: &str, inode: u64) -> Result<bool, Fail> {
     let Some(note) = given_name(name) else { return Ok(false) };
     match rustix::fs::readlinkat(bucket.staging_directory()?, note, Vec::new()) {
@@ -100,22 +101,22 @@ pub(crate) fn is_given(bucket: &Bucket<'_>, name: &str, inode: u64) -> Result<bo
     }
 }
 
-/// What a note tells.
+/// The contents of a note.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Told<'t> {
-    /// The record of the file at this path may be left without it.
+    /// The record of the file at this path may be left without the file.
     Record(&'t str),
     /// The file at `path` may have been given away, if it has this inode number.
     Given { inode: u64, path: &'t str },
     /// The directory at this path is being prepared.
     Scattered(&'t str),
-    /// The directories at `path` are about to be made, beyond its first `existing` bytes, or to
+    /// The directories at `path`, after its first `existing` bytes, are about to be made, or to
     /// become empty.
     Directories { existing: usize, path: &'t str },
 }
 
 impl<'t> Told<'t> {
-    /// Tells by the text of a note; `None` of what is none.
+    /// Parses the text of a note; `None` if it is not one.
     pub fn of(text: &'t str) -> Option<Self> {
         if let Some(path) = text.strip_prefix(OF_RECORD) {
             return Some(Self::Record(path));

@@ -1,12 +1,12 @@
-//! Records beside files that are gone.
+//! Removes records beside files that are gone.
 //!
 //! A record is written before its file is published, and removed after it, both under the key's
-//! lock. So one that has no file while that lock is held was left by a crash, or by a person who
-//! removed or moved the file.
+//! lock. So a record without a file, while that lock is held, was left by a crash, or by a person
+//! who removed or moved the file.
 //!
 //! Whoever may write in a directory can give the name of its folder of records to a directory with
-//! somebody's files. So only what is a record by its name and its form is removed from it, by way
-//! of the open folder that it was read from; all else stays.
+//! other files. So only entries that are records by name and form are removed, through the open
+//! folder that they were read from; all others stay.
 
 use backend::Result;
 use rustix::fd::{AsFd, OwnedFd};
@@ -24,8 +24,8 @@ use crate::layout::staged::is_scattered;
 use crate::records::Sidecar;
 use crate::tree::bucket::{Bucket, Directory};
 
-/// Removes the records of files that are gone from a directory. Returns true if no others are left
-/// but the directory's own.
+/// Removes the records of files that are gone from a directory. True if no others remain except the
+/// directory's own.
 pub(crate) fn remove_all(bucket: &Bucket<'_>, directory: &Directory) -> Result<bool, Fail> {
     let folder = match resolve::plain(directory, RECORDS, DIRECTORY) {
         Err(Errno::NOENT) => return Ok(true),
@@ -38,7 +38,7 @@ pub(crate) fn remove_all(bucket: &Bucket<'_>, directory: &Directory) -> Result<b
     Ok(gone)
 }
 
-/// Removes the record of a name, if no file has it. Returns whether that is so.
+/// Removes the record of a name, if there is no such file. True if the record is gone.
 pub(crate) fn remove(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<bool, Fail> {
     match resolve::plain(directory, RECORDS, DIRECTORY) {
         Err(errno) if leads_nowhere(errno) => Ok(true),
@@ -56,7 +56,7 @@ fn remove_from(
     Ok(is_one(directory, name)? && remove_record(bucket, folder, name)?)
 }
 
-/// True if a name that has a record is no file's.
+/// True if the name of a record is not that of a file.
 pub(crate) fn is_one(directory: &Directory, name: &str) -> Result<bool> {
     match file_info::at(directory, name) {
         // What became a directory has its record in there.
@@ -66,7 +66,8 @@ pub(crate) fn is_one(directory: &Directory, name: &str) -> Result<bool> {
     }
 }
 
-/// Removes a name from a folder of records if it is one, or was to become one. True if it is gone.
+/// Removes a name from a folder of records if it is a record, or was to become one. True if it is
+/// gone.
 fn remove_record(bucket: &Bucket<'_>, folder: &OwnedFd, name: &str) -> Result<bool, Fail> {
     if is_scattered(name) {
         return leftovers::remove_scattered(bucket, folder, name);
@@ -79,8 +80,7 @@ fn remove_record(bucket: &Bucket<'_>, folder: &OwnedFd, name: &str) -> Result<bo
         && rustix::fs::unlinkat(folder, name, AtFlags::empty()).is_ok())
 }
 
-/// True if a directory, in which there are no files, has a folder of records with nothing in it
-/// that would stay: or none at all.
+/// True if a directory without files has no folder of records, or one in which nothing would stay.
 pub(crate) fn may_go(directory: &OwnedFd) -> Result<bool, Fail> {
     let folder = match resolve::plain(directory, RECORDS, DIRECTORY) {
         Err(Errno::NOENT) => return Ok(true),
@@ -97,8 +97,8 @@ pub(crate) fn may_go(directory: &OwnedFd) -> Result<bool, Fail> {
     Ok(!has_other_names(&folder).attempt("read a directory's records")?)
 }
 
-/// Removes the folder of records of a directory in which there are no files. False if something is
-/// in it that is no record: that stays, and the folder with it.
+/// Removes the folder of records of a directory without files. False if an entry is not a record:
+/// it stays, and so does the folder.
 pub(crate) fn remove_folder(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<bool, Fail> {
     let folder = match resolve::plain(&directory, RECORDS, DIRECTORY) {
         Err(Errno::NOENT) => return Ok(true),

@@ -1,4 +1,4 @@
-//! Making a staged file the object, in one atomic step.
+//! Publishes a staged file as the object, in one atomic step.
 
 use backend::{BackendError, Result};
 use rustix::fd::AsFd;
@@ -21,24 +21,23 @@ use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
-/// What a write is to become.
+/// The target of a write.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub bucket: BucketName,
     pub place: ObjectPath,
     pub conditions: Conditions,
-    /// What must still have the key if there are conditions: what it had when the upload was
-    /// created that this completes.
+    /// For a completion: the object that the key had when the upload was created. With conditions,
+    /// it must still have that.
     pub predecessor: Option<Predecessor>,
-    /// Whom the file, and directories that it needs, are given to; the gateway's own user if
-    /// nobody.
+    /// The owner of the file, and of directories that it needs; `None` for the gateway's own user.
     pub owner: Option<UnixAccount>,
 }
 
-/// A staged file, and what was opened for it.
+/// A staged file, with its bucket and directory.
 pub(crate) struct Stage<'s, F = Staged> {
     pub bucket: Bucket<'s>,
-    /// The directory the object goes to, if it was there already.
+    /// The directory that the object will be in, if it exists already.
     pub directory: Option<Directory>,
     pub staged: F,
 }
@@ -49,13 +48,13 @@ impl Target {
         if self.place.directory { &self.place.path } else { keymap::split(&self.place.path).0 }
     }
 
-    /// Opens a file for the object's bytes: in its own directory, or the nearest above that exists,
-    /// since that decides file system, group and default ACL.
+    /// Opens a file for the object's bytes: in its own directory, or the nearest one above that
+    /// exists, since that decides file system, group and default ACL.
     pub fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
         self.stage_with(store, Staged::create)
     }
 
-    /// [`Target::stage`] with another way to get a file for the directory.
+    /// [`Target::stage`] with another way to make the file for the directory.
     pub fn stage_with<'s, F>(
         &self,
         store: &'s Store,
@@ -80,7 +79,7 @@ impl Target {
         staged.map_err(|error| store.explain(error))
     }
 
-    /// Decides the conditions against what is there.
+    /// Decides the conditions against the present object.
     pub fn check(&self, current: Option<&Current>) -> Result<()> {
         place::check(&self.conditions, current)?;
         let facts = current.and_then(|current| current.facts.as_ref());
@@ -92,14 +91,14 @@ impl Target {
         }
     }
 
-    /// True if nothing can be published where no object is.
+    /// True if nothing can be published unless there is an object.
     fn needs_object(&self) -> bool {
         let had_object = matches!(self.predecessor, Some(Predecessor::Object(_)));
         self.conditions.need_existing() || (had_object && self.conditions.decided_by().is_some())
     }
 
-    /// Makes the file the object, and tells its stamp. `bucket` and `directory` are what
-    /// [`Target::stage`] opened.
+    /// Publishes the file as the object, and returns its stamp. `bucket` and `directory` are those
+    /// that [`Target::stage`] opened.
     pub fn publish(
         &self,
         bucket: Bucket<'_>,
@@ -145,7 +144,7 @@ impl Target {
         self.tidy(store, result, note).map(|()| now)
     }
 
-    /// A write that failed leaves no directories behind either.
+    /// Removes the directories of a failed write.
     fn tidy<T>(&self, store: &Store, result: Result<T>, note: Option<Note>) -> Result<T> {
         let tidy = result.is_ok()
             || store
@@ -190,9 +189,9 @@ impl Target {
         Ok(())
     }
 
-    /// A directory object's bytes are a file in it. Without bytes there is only the directory's
-    /// record, which holds as long as there is no such file: so either kind replaces the other by
-    /// one step, making or removing the file.
+    /// Publishes a directory object. Its bytes are a file in the directory. Without bytes there is
+    /// only the directory's record, which is valid as long as there is no such file: so either kind
+    /// replaces the other in one step, by making or removing the file.
     fn publish_directory(
         &self,
         bucket: &Bucket<'_>,
@@ -262,26 +261,26 @@ pub(crate) fn put_in_place(
     result
 }
 
-/// [`Store::sync_names`](crate::tree::store::Store::sync_names), in what was published already: not
-/// to be tried again.
+/// [`Store::sync_names`](crate::tree::store::Store::sync_names) for something that is already
+/// published: a failure is not tried again.
 pub(crate) fn sync_names(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<(), Fail> {
     Ok(bucket.store.sync_names(directory).op("sync a directory")?)
 }
 
-/// A directory as an object.
+/// A directory that may be an object.
 pub(crate) struct DirectoryObject {
-    /// Of the directory.
+    /// The record of the directory.
     pub record: DirectoryRecord,
     /// The object, if it has bytes.
     pub file: Option<Current>,
-    /// No file can have its bytes: something else is there.
+    /// No file can hold its bytes, because something else is in its place.
     obstructed: bool,
-    /// The object, if only the record is it.
+    /// The object, if it is only the record.
     bare: Option<Current>,
 }
 
 impl DirectoryObject {
-    /// Finds out; the caller holds the directory's lock.
+    /// Looks at a directory, whose lock the caller holds.
     pub fn look(bucket: &Bucket<'_>, directory: &Directory, facts: bool) -> Result<Self, Fail> {
         let record = place::directory_record(bucket, directory).attempt("read a record")?;
         let record = record.opened(|| files::path_of(directory))?;
@@ -303,12 +302,12 @@ impl DirectoryObject {
         Ok(Self { record, file, obstructed, bare })
     }
 
-    /// The object that is there.
+    /// The present object.
     pub fn current(&self) -> Option<&Current> {
         self.file.as_ref().or(self.bare.as_ref())
     }
 
-    /// Lets go of what the records pointed to that are gone.
+    /// Releases the companions of the records that are gone.
     pub fn release_companions(&self, bucket: &Bucket<'_>, directory: &Directory) {
         records::release_companion(bucket, self.record.overflow, &directory.path);
         let overflow = self.file.as_ref().and_then(|file| file.overflow);

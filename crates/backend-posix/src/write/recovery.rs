@@ -1,4 +1,4 @@
-//! Ending what crashes interrupted, and removing what they left in staging.
+//! Finishes what crashes interrupted, and removes what they left in staging.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType};
@@ -26,7 +26,7 @@ pub(crate) fn may_be_removed(name: &str) -> bool {
     is_staged_name(name) || keymap::is_lingering(name)
 }
 
-/// Removes all that is ours in staging, for a caller that holds all locks.
+/// Removes everything of ours in staging, for a caller that holds all locks.
 pub(crate) fn empty_staging(bucket: &Bucket<'_>) -> Result<(), Fail> {
     let staging = match bucket.open_for_removal(STAGING) {
         // The bucket never had any.
@@ -41,7 +41,7 @@ pub(crate) fn empty_staging(bucket: &Bucket<'_>) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Removes one entry of staging, unless a writer still has it.
+/// Removes one entry of staging, unless a writer still holds it.
 pub(crate) fn remove_staged(
     bucket: &Bucket<'_>,
     staging: &OwnedFd,
@@ -70,8 +70,8 @@ pub(crate) fn remove_staged(
     Ok(remove_tree(staging, name))
 }
 
-/// Removes a file that was given away if it still has the name that it was made by. True if nothing
-/// is left to do.
+/// Removes a file that was given away, if it still has the name under which it was made. True if
+/// nothing remains to be done.
 fn settle_given(bucket: &Bucket<'_>, inode: u64, path: &str) -> Result<bool, Fail> {
     let (above, name) = keymap::split(path);
     let parent = match bucket.directory(above) {
@@ -88,8 +88,8 @@ fn settle_given(bucket: &Bucket<'_>, inode: u64, path: &str) -> Result<bool, Fai
     }
 }
 
-/// Ends what a note tells of that was written at `noted_ns`. The caller may hold all locks; then it
-/// sees to empty directories itself. Returns whether the note has done its work.
+/// Finishes what a note of the time `noted_ns` says. The caller may hold all locks; then it removes
+/// empty directories itself. True if the note is no longer needed.
 fn settle_note(bucket: &Bucket<'_>, text: &str, noted_ns: i128, all_locked: bool) -> Result<bool, Fail> {
     match Told::of(text) {
         None => Ok(true),
@@ -120,7 +120,7 @@ fn settle_note(bucket: &Bucket<'_>, text: &str, noted_ns: i128, all_locked: bool
     }
 }
 
-/// Marks directories that were not marked yet, so that they go if they are empty.
+/// Marks directories that were not marked yet, so that they are removed if they are empty.
 fn mark_made(
     bucket: &Bucket<'_>,
     (existing, path): (usize, &str),

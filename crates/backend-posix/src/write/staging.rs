@@ -1,10 +1,9 @@
-//! Files that no one sees yet.
+//! Files that nobody sees yet.
 //!
-//! A staged file has no name (`O_TMPFILE`), so that a crash leaves nothing. Where the file system
-//! lacks that, it has one in `.slipway/staging` (or in its own directory, where that leaves a group
-//! or an ACL to its files) and is locked as long as it is in use, by which the sweep knows it from
-//! a leftover. What is staged may also be a part of a file that it shares with others
-//! ([`Window`]).
+//! A staged file has no name (`O_TMPFILE`), so that a crash leaves nothing. If the file system
+//! lacks that, it has one in `.slipway/staging` (or in its own directory, if files inherit a group
+//! or an ACL there), and is locked while it is in use, by which the sweep distinguishes it from a
+//! leftover. A staged file may also be a window of a file that is shared with others ([`Window`]).
 
 use std::fmt::Debug;
 use std::io::ErrorKind;
@@ -34,18 +33,18 @@ use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::lock;
 use crate::tree::store::Store;
 
-/// A part of a file that others write to as well, for the one who writes to it.
+/// The part of a file that one writer writes to, while others write to other parts.
 pub(crate) trait Window: Debug + Send + Sync {
-    /// Where it begins in the file.
+    /// The position in the file at which it begins.
     fn start(&self) -> u64;
 
-    /// To be called before its first `end` bytes are changed.
+    /// Has to be called before its first `end` bytes are changed.
     fn enter(&self, end: u64) -> Result<()>;
 
-    /// To be called when the change is done.
+    /// Has to be called after the change.
     fn leave(&self);
 
-    /// Makes the file that will say that `size_bytes` are in the window of `shared`. They are on
+    /// Makes the file that says that `size_bytes` are in the window of `shared`. The bytes are on
     /// disk before, if the durability level says so, or if another machine may have to read them.
     fn note(
         &mut self,
@@ -56,18 +55,18 @@ pub(crate) trait Window: Debug + Send + Sync {
         record: PartRecord,
     ) -> Result<Sealed>;
 
-    /// Gives back what was taken, if nothing was published that says that its bytes are here.
+    /// Gives up the window, if nothing was published that says that its bytes are here.
     fn give_up(&self, shared: &OwnedFd);
 }
 
 /// A file that is being written. Dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct Staged {
-    /// Closed before its name is removed: FUSE and NFS give a file another name that is removed
+    /// Closed before its name is removed: FUSE and NFS give another name to a file that is removed
     /// while it is open.
     file: OwnedFd,
     name: Option<StagedName>,
-    /// Where in `file` its bytes are, if that is not its own.
+    /// The window of `file` that has its bytes, if `file` is shared.
     window: Option<Box<dyn Window>>,
     size_bytes: u64,
     reserved_bytes: u64,
@@ -77,10 +76,9 @@ pub(crate) struct Staged {
 struct StagedName {
     directory: Arc<OwnedFd>,
     name: String,
-    /// What is not published stays where it is; what is published is gone from there in the same
-    /// step.
+    /// The name stays if the file is not published; publishing removes it in the same step.
     keep: bool,
-    /// That it may be given away under this name.
+    /// A note that the file may be given away under this name.
     note: Option<Note>,
 }
 
@@ -105,7 +103,7 @@ impl Drop for Staged {
 
 impl Staged {
     /// Makes an empty file on the file system of `directory`, with the group and default ACL that
-    /// it gives to its files.
+    /// files inherit there.
     pub fn create(bucket: &Bucket<'_>, directory: &Directory) -> Result<Self, Fail> {
         let mode = Mode::from_raw_mode(bucket.store.options.file_mode);
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
@@ -123,8 +121,8 @@ impl Staged {
         }
     }
 
-    /// [`Staged::create`] with a name: in the directory itself if that leaves something to its
-    /// files, which a file that is made elsewhere and moved would not have.
+    /// [`Staged::create`] with a name: in the directory itself if files inherit attributes there,
+    /// which a file that is made elsewhere and moved would not have.
     pub(crate) fn create_named(bucket: &Bucket<'_>, target: &Directory, mode: Mode) -> Result<Self, Fail> {
         let (directory, name) = if !is_own(&target.path) && reading::leaves_traits(target) {
             scattered(bucket, target)?
@@ -143,14 +141,14 @@ impl Staged {
         Self { file, name, window: None, size_bytes: 0, reserved_bytes: 0 }
     }
 
-    /// Takes a window of a shared file for the file.
+    /// Uses a window of a shared file.
     pub fn in_window(shared: OwnedFd, window: Box<dyn Window>) -> Self {
         let mut staged = Self::of(shared, None);
         staged.window = Some(window);
         staged
     }
 
-    /// Takes a file that is whole and has a name, which it keeps until it is published.
+    /// Takes a complete file with a name, which it keeps until it is published.
     pub fn adopt(file: OwnedFd, directory: Arc<OwnedFd>, name: String, size_bytes: u64) -> Self {
         let mut staged = Self::of(file, Some(StagedName { directory, name, keep: true, note: None }));
         staged.size_bytes = size_bytes;
@@ -162,7 +160,7 @@ impl Staged {
         self.size_bytes
     }
 
-    /// Reserves space for `more` bytes and some of what was announced to follow them, where that is
+    /// Reserves space for `more` bytes and part of what was announced to follow them, if that is
     /// possible.
     pub fn reserve(&mut self, store: &Store, more: u64, announced: Option<u64>) -> Result<()> {
         let (end, announced) = (self.size_bytes + more, announced.unwrap_or(0));
@@ -195,7 +193,7 @@ impl Staged {
         self.extend(length, |file, at| files::write_chunks(file, chunks, at).op("write a staging file"))
     }
 
-    /// Adds `length` bytes, which `write` writes to the file at the place that it is told.
+    /// Appends `length` bytes, which `write` writes to the file at the position that it gets.
     pub fn extend(&mut self, length: u64, write: impl FnOnce(&OwnedFd, u64) -> Result<()>) -> Result<()> {
         let size_bytes = self.size_bytes;
         self.change(size_bytes + length, |file, start| write(file, start + size_bytes))?;
@@ -203,8 +201,8 @@ impl Staged {
         Ok(())
     }
 
-    /// Runs what changes the file in up to `size_bytes` from where its bytes start. Nothing else
-    /// may.
+    /// Calls `change`, which may change the first `size_bytes` of the file's bytes, and nothing
+    /// else.
     fn change<T>(&self, size_bytes: u64, change: impl FnOnce(&OwnedFd, u64) -> Result<T>) -> Result<T> {
         let Some(window) = &self.window else { return change(&self.file, 0) };
         window.enter(size_bytes)?;
@@ -213,20 +211,20 @@ impl Staged {
         result
     }
 
-    /// The file, for those who read it. What is written to it otherwise than by [`Staged::extend`]
-    /// is not counted.
+    /// The file, for reading. Bytes that are written to it in other ways than by [`Staged::extend`]
+    /// are not counted.
     pub fn file(&self) -> &OwnedFd {
         &self.file
     }
 
-    /// True as long as the file has nothing in it, and will have nothing else.
+    /// True as long as the file is empty, and is not a window.
     pub fn is_blank(&self) -> bool {
         self.size_bytes == 0 && self.window.is_none()
     }
 
-    /// [`Staged::seal`] for a file that gets its name in a directory which is flushed after that.
-    /// Where the file system's journal keeps the order of things, the bytes need only be on the
-    /// device before the name is given; that flush does the rest (decision 0014).
+    /// [`Staged::seal`] for a file that gets its name in a directory which is flushed afterwards.
+    /// If the file system's journal keeps the order of changes, the bytes need only be on the
+    /// device before the name is given, and that flush does the rest (decision 0014).
     pub fn seal_for_name(
         self,
         bucket: &Bucket<'_>,
@@ -236,8 +234,8 @@ impl Staged {
         self.seal_and(bucket, owner, record, Flush::WithName)
     }
 
-    /// Gives the file its owner and its record, and puts both on disk if the durability level says
-    /// so. What is left is to publish it.
+    /// Gives the file its owner and its record, and flushes both to disk if the durability level
+    /// says so. Then it can be published.
     pub fn seal(
         self,
         bucket: &Bucket<'_>,
@@ -302,7 +300,7 @@ impl Staged {
     }
 }
 
-/// When a file that was sealed is put on disk.
+/// When a sealed file is flushed to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flush {
     Now,
@@ -313,20 +311,20 @@ enum Flush {
 #[derive(Debug)]
 pub(crate) struct Sealed {
     staged: Staged,
-    /// To be written before the file is published.
+    /// The part of the record that is written before the file is published.
     pub rest: Option<Rest>,
-    /// The file's own. Of a part in place, its size and time.
+    /// The file's stamp; for a part in a window, its size and time.
     pub stamp: Stamp,
     /// `st_dev` of the file, and so of the directory that it can get a name in.
     pub device: u64,
-    /// Where the bytes are, if the file only says so.
+    /// The window that has the bytes, if the file only refers to it.
     #[expect(dead_code, reason = "holds the lock on the shared file until this one is published")]
     window: Option<Box<dyn Window>>,
 }
 
 impl Sealed {
-    /// Writes what is to be there before the file is published as `name`; the caller holds the lock
-    /// of the key.
+    /// Writes the rest of the record before the file is published as `name`; the caller holds the
+    /// lock of the key.
     pub fn describe(&mut self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<(), Fail> {
         match &mut self.rest {
             None => Ok(()),
@@ -351,8 +349,8 @@ impl Sealed {
         }
     }
 
-    /// Undoes [`Sealed::describe`] if the file could not be published. False if a record of nothing
-    /// is left.
+    /// Undoes [`Sealed::describe`] if the file could not be published. False if a record without a
+    /// file is left.
     pub fn undescribe(&self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> bool {
         match &self.rest {
             None => true,
@@ -368,7 +366,7 @@ impl Sealed {
         }
     }
 
-    /// Gives the file a name that it keeps until it is published, and for good if it is not. False
+    /// Gives the file a name that it keeps until it is published, permanently if it is not. False
     /// if `directory` is on another file system.
     pub fn keep_as(&mut self, directory: &Arc<OwnedFd>, name: &str) -> Io<bool> {
         let named = match &self.staged.name {
@@ -391,7 +389,7 @@ impl Sealed {
         Ok(true)
     }
 
-    /// Gives the file a name that is free; EEXIST if it is not.
+    /// Gives the file a free name; EEXIST if the name is taken.
     pub fn link(&mut self, bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> Io<()> {
         let linked = match &mut self.staged.name {
             None => link_unnamed(&self.staged.file, &directory, name),
@@ -418,7 +416,7 @@ impl Sealed {
             && file_info::fresh_at(directory, name).is_ok_and(|there| there.id() == own.id())
     }
 
-    /// Gives the file a name, taking it from the file that has it.
+    /// Gives the file a name, replacing the file that has it.
     pub fn replace(&mut self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<(), Fail> {
         if self.staged.name.is_none() {
             self.name_in(bucket, Arc::new(bucket.staging_directory()?), directory)?;
@@ -467,17 +465,17 @@ fn is_own(path: &str) -> bool {
     path.strip_prefix(OWN_DIRECTORY).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// A name for something staged in a directory itself: where something is mounted inside the bucket,
-/// only that is on the target's file system, and only there does a file get what the directory
-/// leaves to it. It is noted where the sweep will look.
+/// A name for something staged in a directory itself: if something is mounted inside the bucket,
+/// only that directory is on the target's file system, and only there does a file inherit the
+/// directory's group or ACL. Notes the directory for the sweep.
 pub(crate) fn scattered(bucket: &Bucket<'_>, target: &Directory) -> Result<(Arc<OwnedFd>, String), Fail> {
     let notes = bucket.own_directory(SCATTERED)?;
     note_scattered(bucket, &notes, &target.path)?;
     Ok((Arc::clone(&target.fd), scattered_name()))
 }
 
-/// Notes that a file which has, or is to have, a [`scattered_name`] in `target` may be given away,
-/// if it may.
+/// Notes that a file which has, or will have, a [`scattered_name`] in `target` may be given away,
+/// if that is so.
 fn note_given(
     bucket: &Bucket<'_>,
     target: &Directory,
@@ -491,7 +489,7 @@ fn note_given(
     Ok(Note::of_given(bucket, &join(&target.path, name), inode))
 }
 
-/// Notes that something may be staged in the directory at `path` itself.
+/// Notes that files may be staged in the directory at `path` itself.
 pub(crate) fn note_scattered(bucket: &Bucket<'_>, notes: &OwnedFd, path: &str) -> Result<(), Fail> {
     match bucket.write_own(notes, &scattered_note(path), path.as_bytes(), false) {
         Err(Fail::Storage(BackendError::Io { source, .. })) if source.kind() == ErrorKind::AlreadyExists => {
@@ -501,7 +499,8 @@ pub(crate) fn note_scattered(bucket: &Bucket<'_>, notes: &OwnedFd, path: &str) -
     }
 }
 
-/// Gives a file another time than `stamp` has: the next that the file system can tell apart.
+/// Gives a file another time than that in `stamp`: the next one that the file system can
+/// distinguish.
 fn set_apart(file: &OwnedFd, stamp: Stamp) -> Result<Stamp, Fail> {
     for step_ns in [1, 1_000, 1_000_000, 1_000_000_000, 2_000_000_000] {
         set_time(file, stamp.modified_ns + step_ns).attempt("set a file's time")?;

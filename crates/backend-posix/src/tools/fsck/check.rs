@@ -15,36 +15,37 @@ use crate::tree::bucket::Bucket;
 pub struct FsckOptions {
     /// Repair what can be repaired.
     pub repair: bool,
-    /// Only these; all if empty.
+    /// Check only these buckets; all if empty.
     pub buckets: Vec<BucketName>,
-    /// What changed less than so long ago may be on its way, and is left alone.
+    /// Files that changed more recently than this may be part of a write in progress, and are left
+    /// alone.
     pub age: Duration,
-    /// Files at a time.
+    /// How many files to check at a time.
     pub jobs: usize,
 }
 
-/// What a problem is about. `name` is what it is called in reports.
+/// The kind of a problem; `name` is its name in reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProblemKind {
-    /// A file or directory that a crash left on its way to its place.
+    /// A file or directory that a crash left before it was published.
     StagingLeftover,
-    /// A file among the locks that is none.
+    /// A file among the locks that is not a lock.
     BadLock,
-    /// A lock that someone does not give back.
+    /// A lock that is held for a long time.
     LockHeld,
-    /// A directory among the uploads that is none (any more).
+    /// A directory among the uploads that is not, or no longer, an upload.
     UploadLeftover,
-    /// An upload whose description can't be read.
+    /// An upload whose record can't be read.
     UploadDamaged,
-    /// A part that is not as it was recorded.
+    /// A part that does not match its record.
     PartDamaged,
     /// A receipt that can't be read.
     ReceiptDamaged,
-    /// Uploads that a DeleteBucket which crashed set aside.
+    /// Uploads that an interrupted DeleteBucket set aside.
     UploadsAside,
     /// A companion that no record names.
     CompanionOrphaned,
-    /// A record whose companion is missing, or of another object.
+    /// A record whose companion is missing, or belongs to another object.
     CompanionMissing,
     /// A record beside a file that is gone.
     RecordOrphaned,
@@ -54,17 +55,17 @@ pub enum ProblemKind {
     RecordNewer,
     /// A reserved name that no key maps to.
     ReservedName,
-    /// A file that holds an object's bytes, in a place where no object can be.
+    /// A file named as one with an object's bytes, where no object can be.
     Misplaced,
     /// An empty directory that a PUT made.
     EmptyDirectory,
-    /// Something in `.slipway` that is not ours.
+    /// Something in `.slipway` that the server did not make.
     Stranger,
-    /// What can't be read can't be checked.
+    /// Something that can't be read, and so can't be checked.
     Unreadable,
-    /// A file that no key leads to. No problem of the tree's.
+    /// A file that no key leads to, which is not a problem of the tree.
     NotShown,
-    /// A directory that has nearly as many names as its file system lets it have, or as many.
+    /// A directory with as many names as its file system allows, or nearly as many.
     FlatDirectory,
 }
 
@@ -99,40 +100,40 @@ impl ProblemKind {
 /// A problem.
 #[derive(Debug)]
 pub struct Problem {
-    /// What it is about.
+    /// Its kind.
     pub kind: ProblemKind,
     /// Where it is.
     pub path: PathBuf,
-    /// What it is, and what repairing it does.
+    /// What is wrong, and what a repair does.
     pub explanation: String,
-    /// What became of it.
+    /// Whether it was repaired.
     pub state: ProblemState,
 }
 
-/// What became of a problem.
+/// Whether a problem was repaired.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ProblemState {
-    /// It can be repaired, but that was not asked for.
+    /// It can be repaired, but `repair` is off.
     Repairable,
-    /// It takes a person to decide.
+    /// A person has to decide.
     Manual,
     /// It is repaired.
     Repaired,
     /// It could not be repaired.
     Failed(String),
-    /// It is none.
+    /// It is only a note, not a problem.
     Note,
 }
 
-/// Tells of problems, and repairs them.
+/// Reports problems, and repairs them.
 pub(super) struct Reporter<'a> {
     pub repair: bool,
-    /// Something could not be read, so that what was not found may yet be there.
+    /// Something could not be read, so that things that were not found may still exist.
     pub unreadable: AtomicBool,
     pub report: &'a (dyn Fn(Problem) + Sync),
 }
 
-/// What makes a problem go away: false if it has gone by itself.
+/// Repairs a problem; false if the problem no longer exists.
 pub(super) type Repair<'r> = &'r mut dyn FnMut() -> Result<bool>;
 
 /// The error of a repair that left what it was to remove.
@@ -168,7 +169,7 @@ pub(super) struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Tells of a problem at a path of the bucket. Without `repair`, it is left to a person.
+    /// Reports a problem at a path of the bucket. Without `repair`, a person has to decide.
     pub fn problem(&self, kind: ProblemKind, path: &str, explanation: &str, repair: Option<Repair<'_>>) {
         self.report.problem(kind, self.path.join(path), explanation.to_owned(), repair);
     }

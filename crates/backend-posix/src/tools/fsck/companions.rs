@@ -1,9 +1,10 @@
 //! Companions that no record names.
 //!
-//! A record names its companion, but not the other way round, so that only a look at all records
-//! tells. A companion is written before its object is published; so one that is older than the walk
-//! by the usual age, and that the walk did not meet, is a leftover, unless a person moved its
-//! object around the walk meanwhile. Before one is removed, all is walked again.
+//! A record names its companion, but not the other way round. So only a walk over all records shows
+//! which companions are orphaned. A companion is written before its object is published. So one
+//! that is older than the walk by the usual age, and that the walk did not find named, is a
+//! leftover, unless someone moved its object during the walk. Before one is removed, everything is
+//! walked again.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -32,8 +33,7 @@ use crate::tree::store::Store;
 #[derive(Debug, Default)]
 pub(super) struct Named {
     ids: Mutex<HashSet<OverflowId>>,
-    /// There are names that the walk passes over, since they are no text: they may have companions
-    /// too.
+    /// The walk passed over names that are not UTF-8; those files may have companions too.
     not_all: AtomicBool,
     /// Something could not be read.
     unreadable: AtomicBool,

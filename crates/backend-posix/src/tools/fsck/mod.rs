@@ -1,9 +1,9 @@
-//! Checking a tree, and repairing what can be repaired without losing anything of worth.
+//! Checks a tree, and repairs what can be repaired without losing anything of value.
 //!
-//! All of it runs while gateways serve the tree. What is young is left alone, since it may be on
-//! its way. What can change under the check is looked at again before it counts as a problem, and
-//! again under its lock before it is repaired. Without `repair`, nothing is written, not even a
-//! lock file.
+//! All of it runs while gateways serve the tree. Young files are left alone, since they may be part
+//! of a write in progress. Things that can change during the check are looked at again before they
+//! count as a problem, and again under their lock before they are repaired. Without `repair`,
+//! nothing is written, not even a lock file.
 
 mod check;
 mod companions;
@@ -31,7 +31,7 @@ use crate::layout::aside;
 use crate::tree::store::Store;
 use check::{Check, Reporter, stays};
 
-/// Checks the tree at `root`. `report` hears of each problem, from several threads. Fails with a
+/// Checks the tree at `root`. Calls `report` with each problem, from several threads. Fails with a
 /// sentence if the check could not be made.
 pub fn fsck(
     root: &Path,

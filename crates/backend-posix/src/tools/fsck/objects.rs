@@ -1,4 +1,4 @@
-//! What stands in the place of objects: names, records, directories.
+//! Checks the names, records and directories of objects.
 
 use backend::Result;
 use rustix::fs::FileType;
@@ -54,7 +54,7 @@ pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
     }
 }
 
-/// Reserved names that the map does not make, or not there.
+/// Reports reserved names that the key map does not make, or does not make here.
 fn check_name(check: &Check<'_>, directory: &Directory, name: &str, kind: FileType) {
     let path = join(&directory.path, name);
     if is_scattered(name) {
@@ -116,14 +116,14 @@ fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &st
     Ok(())
 }
 
-/// True if the companion of a record is missing, or another's.
+/// True if the companion of a record is missing, or belongs to another object.
 fn is_lost<R: Divided + Clone>(check: &Check<'_>, record: &R) -> Result<bool> {
     let whole = records::complete(check.bucket, record).op("read a record")?;
     Ok(matches!(whole, Reading::Nothing))
 }
 
-/// The record, if there is one; tells of one that can't be understood, which `remove` removes if it
-/// is damaged.
+/// The record, if there is one that can be read; otherwise reports it, with `remove` as the repair
+/// of a damaged one.
 fn understood<R: Kind>(check: &Check<'_>, path: &str, raw: Raw<R>, remove: Repair<'_>) -> Option<R> {
     match raw {
         Raw::Known(_, record) => return Some(*record),
@@ -184,7 +184,7 @@ fn check_directory_name(check: &Check<'_>, directory: &Directory) {
     debug_assert!(!matches!(name, SELF | DIRECTORY_DATA), "the walk does not enter those");
 }
 
-/// Under the lock, if the record is still the same.
+/// Replaces the record under the lock, if it is still the same.
 fn replace_directory_record(
     check: &Check<'_>,
     directory: &Directory,

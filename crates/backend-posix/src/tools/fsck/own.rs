@@ -1,4 +1,4 @@
-//! The bucket's own directory: staging and locks.
+//! Checks the bucket's own directory: staging and locks.
 
 use std::time::Instant;
 
@@ -56,7 +56,8 @@ fn strangers(check: &Check<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Opens a directory of the bucket's own, if there is one. What stands there instead is a problem.
+/// Opens one of the bucket's own directories, if it exists. Anything else in its place is a
+/// problem.
 pub(super) fn open(check: &Check<'_>, name: &str) -> Result<Option<OwnedFd>> {
     let path = format!("{OWN_DIRECTORY}/{name}");
     if matches!(check.bucket.own_for(Purpose::Removal), Err(Errno::PERM)) {
@@ -83,21 +84,21 @@ pub(super) fn open(check: &Check<'_>, name: &str) -> Result<Option<OwnedFd>> {
     }
 }
 
-/// A directory that the server would not use.
+/// Reports a directory that the server would not use.
 fn stranger(check: &Check<'_>, path: &str) {
     let explanation = "it does not look like what the server makes, so that nothing in it counts, and writes that need it are refused: \
                        if it is the server's, it must belong to its user, and others must have no rights there (chmod 700)";
     check.problem(ProblemKind::Stranger, path, explanation, None);
 }
 
-/// Something whose name is none that the server gives there.
+/// Reports an entry with a name that the server does not use there.
 pub(super) fn foreign(check: &Check<'_>, path: &str) {
     let explanation =
         "the server gives nothing there such a name: it is kept, and keeps its bucket from being deleted";
     check.problem(ProblemKind::Stranger, path, explanation, None);
 }
 
-/// Something that was staged: a problem once it is old and no one holds it.
+/// Checks a staged entry: a problem once it is old and nobody holds it.
 pub(super) fn leftover(check: &Check<'_>, directory: &OwnedFd, above: &str, name: &str) {
     if !removing::is_older(directory, name, check.options.age) {
         return;

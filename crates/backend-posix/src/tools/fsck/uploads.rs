@@ -1,4 +1,4 @@
-//! Uploads in progress, and the receipts of those that were completed.
+//! Checks uploads in progress, and the receipts of completed ones.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ use crate::tree::bucket::Directory;
 use crate::tree::store::Store;
 use crate::upload::{Upload, holds};
 
-/// What the name of a part that is about to be removed begins with. Its own name follows, and a
-/// comma.
+/// The prefix of the name of a part that is about to be removed. The part's own name and a comma
+/// follow.
 const ASIDE: &str = "damaged-";
 
 pub(super) fn check(check: &Check<'_>) -> Result<()> {
@@ -46,8 +46,8 @@ pub(super) fn check(check: &Check<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Notes the companions of parts: on a disk that is nearly full, even their short records may not
-/// fit.
+/// Collects the companions that parts name: on a nearly full disk, even the short records of parts
+/// may not fit.
 pub(super) fn name_companions(check: &Check<'_>, named: &Named) -> Result<()> {
     let Some(uploads) = open(check, UPLOADS)? else { return Ok(()) };
     for (id, _) in entries(&uploads).op("read uploads")? {
@@ -94,7 +94,7 @@ fn receipt(check: &Check<'_>, receipts: &OwnedFd, id: &str) {
     check.problem(ProblemKind::ReceiptDamaged, &path, explanation, Some(&mut repair));
 }
 
-/// Tells of a record that a newer version wrote.
+/// Reports a record that a newer version wrote.
 fn newer<R: Kind>(check: &Check<'_>, read: &Result<R, Unread>, path: &str) -> bool {
     let newer = matches!(read, Err(Unread::Closed));
     if newer {
@@ -170,7 +170,7 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// A part that a repair which did not come to its end set aside.
+/// Checks a part that an interrupted repair set aside.
 fn set_aside(check: &Check<'_>, upload: &Upload, directory: &OwnedFd, name: &str, part: &str, path: &str) {
     if !removing::is_older(directory, name, check.options.age) {
         return;
@@ -186,7 +186,7 @@ fn set_aside(check: &Check<'_>, upload: &Upload, directory: &OwnedFd, name: &str
     check.problem(ProblemKind::UploadLeftover, path, explanation, Some(&mut repair));
 }
 
-/// A part that does not match its record.
+/// The file of a part that does not match its record.
 fn damaged(store: &Store, directory: &Directory, name: &str, number: u32) -> Io<Option<FileInfo>> {
     let file = resolve::plain(directory, name, READ)?;
     let info = file_info::of(&file)?;
@@ -199,8 +199,8 @@ fn damaged(store: &Store, directory: &Directory, name: &str, number: u32) -> Io<
     Ok((!whole).then_some(info))
 }
 
-/// Removes a part, unless another has come in its place: where records are attributes, parts are
-/// put in place without a lock.
+/// Removes a part, unless another one has replaced it: where records are attributes, parts are
+/// published without a lock.
 fn remove(directory: &Directory, name: &str, info: &FileInfo) -> Result<bool> {
     let aside = format!("{ASIDE}{name},{}", unique::name());
     match rustix::fs::renameat(directory, name, directory, &*aside) {
@@ -213,8 +213,8 @@ fn remove(directory: &Directory, name: &str, info: &FileInfo) -> Result<bool> {
     Ok(same)
 }
 
-/// Puts what was set aside back, if it is wanted under a name, or else removes it. False if it has
-/// gone by itself.
+/// Puts a part that was set aside back under the name `wanted`, or else removes it. False if it no
+/// longer exists.
 fn end_aside(directory: &Directory, aside: &str, wanted: Option<&str>) -> Result<bool> {
     if let Some(name) = wanted {
         match rustix::fs::linkat(directory, aside, directory, name, AtFlags::empty()) {
