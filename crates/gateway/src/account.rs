@@ -1,4 +1,4 @@
-//! Whose a tree's buckets and objects are.
+//! The account that owns a tree's buckets and objects.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::state_dir::{self, Access};
 
 const FILE: &str = "account.toml";
-/// Others may read it: it is no secret, and a tool of theirs may want to know.
+/// Others may read it: the account is not a secret, and their tools may need it.
 const MODE: u32 = 0o644;
 
 #[derive(Deserialize)]
@@ -17,12 +17,13 @@ struct AccountFile {
     account_id: String,
 }
 
-/// The account of the tree: what `state_dir/account.toml` says, which is made if need be, of
-/// `given` or of random digits. A tree that says something else than `given` is an error: to go on
-/// would show other gateways' clients another owner. Where nothing is kept and nothing can be (a
-/// tree that may only be read), the account is for this run alone.
+/// The account of the tree: the one in `state_dir/account.toml`, which is created if it does not
+/// exist, from `given` or from random digits. An error if the file names another account than
+/// `given`: this gateway's clients would see another owner than those of other gateways. Where
+/// there is no file and none can be written (a tree that may only be read), the account is for this
+/// run only.
 ///
-/// Without a `state_dir` nothing is stored, and nothing kept.
+/// Without a `state_dir` nothing is stored, and the account is for this run only.
 pub fn find(given: Option<&AccountId>, state_dir: Option<&Path>, access: Access) -> Result<Account, String> {
     let id = match (state_dir, given) {
         (Some(state_dir), given) => kept(given, state_dir, access)?,
@@ -32,8 +33,8 @@ pub fn find(given: Option<&AccountId>, state_dir: Option<&Path>, access: Access)
     Ok(Account::new(id))
 }
 
-/// True if the state directory at a path below `above` says whose a tree is: gateways have served
-/// the directory that it is in.
+/// True if the state directory at the path `own` below `above` names an account: gateways have
+/// served the directory that contains it.
 pub fn is_kept(above: &Path, own: &str) -> bool {
     matches!(state_dir::read_below(above, own, FILE), Ok(Some(text)) if parse(&text).is_ok())
 }

@@ -1,5 +1,5 @@
-//! What all gateways of a tree have to agree on: the first start notes it in the tree, and others
-//! that were started with something else are told so.
+//! Options that all gateways of a tree have to agree on: the first start writes them to the tree,
+//! and a gateway that starts with others logs a warning.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use crate::config::ServeOptions;
 use crate::state_dir::{self, Access};
 use crate::text::visible;
 
-/// Others may read it: it is no secret.
+/// Others may read it: it is not a secret.
 const MODE: u32 = 0o644;
-/// The file in a tree's `.slipway` that says: records are in files, not in attributes.
+/// The file in a tree's `.slipway` that says whether records are in files or in attributes.
 const METADATA_FILE: &str = "metadata";
 
-/// The file, beside its format. A newer gateway may note more.
+/// The options in the tree's file, which also has its format. A newer gateway may write more.
 #[derive(Debug, Deserialize)]
 struct Noted {
     region: Option<String>,
@@ -26,7 +26,7 @@ struct Noted {
     metadata: Option<String>,
 }
 
-/// What is to be the same for all.
+/// An option that must be the same for all gateways.
 struct Value {
     name: &'static str,
     ours: String,
@@ -50,8 +50,9 @@ fn values(options: &ServeOptions) -> [Value; 3] {
     ]
 }
 
-/// An error if `--metadata` differs from where the tree keeps its records: existing ones would no
-/// longer be found. Called before the tree is opened, since opening notes the option in the tree.
+/// An error if `--metadata` differs from where the tree keeps its records: existing records would
+/// no longer be found. Called before the tree is opened, since opening writes the option to the
+/// tree.
 pub fn check_metadata(options: &ServeOptions, state_dir: &Path) -> Result<(), String> {
     // What can't be read is told of when the tree is opened.
     match (options.metadata, read(state_dir)) {
@@ -73,8 +74,8 @@ fn agreed_metadata(ours: Metadata, noted: &Noted, state_dir: &Path) -> Result<()
     }
 }
 
-/// Where the records of an open tree are: in files if it has [`METADATA_FILE`], unless that says
-/// otherwise. With anything else in it, the tree is not opened.
+/// Where the records of an open tree are: in files if it has [`METADATA_FILE`], unless that file
+/// says `xattr`. A tree with any other word in it is not opened.
 fn metadata(state_dir: &Path) -> Result<Metadata, String> {
     let said = state_dir::read(state_dir, METADATA_FILE)?;
     let xattr = word(Metadata::Xattr.to_possible_value());
@@ -82,9 +83,9 @@ fn metadata(state_dir: &Path) -> Result<Metadata, String> {
     Ok(if is_sidecar { Metadata::Sidecar } else { Metadata::Xattr })
 }
 
-/// Compares the options with what the tree remembers, which is made if need be. The differences, as
-/// sentences; an error if the tree's format is one that this gateway does not know, as may have
-/// come there since the tree was opened, or its records are elsewhere.
+/// Compares the options with those in the tree, which are written if there are none. Returns the
+/// differences as sentences. An error if the tree's format is unknown to this gateway (it may have
+/// changed since the tree was opened), or if its records are elsewhere.
 pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<String>, String> {
     let values = values(options);
     let metadata = metadata(state_dir)?;
@@ -104,7 +105,8 @@ pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<Strin
     Ok(differing.collect())
 }
 
-/// `None` where nothing can be kept, which was told of the account already.
+/// `None` if the options can be neither read nor written. The account's warning has already said
+/// so.
 fn read_or_note(
     state_dir: &Path,
     access: Access,

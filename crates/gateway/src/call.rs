@@ -23,15 +23,15 @@ use crate::request::RequestContext;
 pub struct Call<'a> {
     /// What all requests share.
     pub gateway: &'a Gateway,
-    /// Identities and domains as they were when it began.
+    /// Identities and domains as they were when the request began.
     pub settings: &'a Settings,
     /// Id, time and peer.
     pub cx: &'a RequestContext,
-    /// On whose behalf the backend works.
+    /// The context of the storage calls of this request.
     pub backend_cx: &'a Context,
     /// Method and URI.
     pub head: &'a Parts,
-    /// Its headers, and the parameters of a presigned URL that stand for headers.
+    /// The headers, and those parameters of a presigned URL that stand for headers.
     pub headers: &'a HeaderMap,
     /// The decoded query.
     pub query: &'a Query<'a>,
@@ -140,8 +140,8 @@ impl<'a> Call<'a> {
         ErrorSite::new(self.gateway, self.cx, self.head)
     }
 
-    /// The body's payload, for an object or part. The request must say how long it is, and it may
-    /// not be larger than S3 takes in one request. To be called once.
+    /// Decodes the body as the bytes of an object or a part. An error if the request does not say
+    /// how long it is, or if it is larger than S3 takes in one request. Can be called once.
     pub fn decode_body(&mut self) -> Result<DecodedBody<'_>> {
         // In HTTP a request with neither header has no body. S3 refuses it.
         if ![CONTENT_LENGTH, TRANSFER_ENCODING].iter().any(|name| self.headers.contains_key(name)) {
@@ -157,9 +157,9 @@ impl<'a> Call<'a> {
             .detail("MaxSizeAllowed", PART_BYTES_MAX.to_string()))
     }
 
-    /// Reads the body, a document of at most `bytes_max` with the digests `expected`, by `parse`.
-    /// If the bucket does not exist, that is told before what is wrong with the document. To be
-    /// called once.
+    /// Reads the body as a document of at most `bytes_max` with the digests `expected`, and parses
+    /// it. If the bucket does not exist, that is the error, whatever is wrong with the document.
+    /// Can be called once.
     pub async fn read_document<T: Send + 'static>(
         &mut self,
         expected: ChecksumRequest,
@@ -184,15 +184,14 @@ impl<'a> Call<'a> {
         self.body.decode(mode, self.headers)
     }
 
-    /// Reads a body that S3 ignores: a wrong signature or digest of it is refused all the same.
+    /// Reads and drops a body that S3 ignores. A wrong signature or digest of it is still an error.
     pub async fn ignore_body(&mut self) -> Result<()> {
         let expected = ChecksumRequest::parse(self.headers)?;
         self.read_document(expected, s3_wire::limits::XML_BODY_BYTES_MAX, |_| Ok(())).await
     }
 }
 
-/// [`Call::in_bucket`] for a request that is refused before it is known which operation it asks
-/// for.
+/// [`Call::in_bucket`] for a request that is refused before its operation is known.
 pub async fn in_bucket(backend: &dyn Backend, cx: &Context, target: &Target, error: S3Error) -> S3Error {
     let Some(bucket) = target.bucket() else { return error };
     match backend.head_bucket(cx, bucket).await {

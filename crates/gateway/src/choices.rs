@@ -1,4 +1,4 @@
-//! What options let operators choose from.
+//! The values that options with a choice can have.
 
 use clap::ValueEnum;
 
@@ -9,7 +9,7 @@ pub enum Durability {
     Full,
     /// Data and attributes are on disk, the name may not be
     Data,
-    /// The kernel has it; a power cut may lose it
+    /// The kernel has it; a power cut can lose it
     None,
 }
 
@@ -43,22 +43,22 @@ pub enum Symlinks {
 /// How files are mostly read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AccessPattern {
-    /// The kernel sees for itself, and reads twice as far ahead for 4 MiB and more
+    /// The kernel decides, and reads twice as far ahead in files of 4 MiB and more
     Automatic,
-    /// From the beginning to the end: it always does
+    /// From the beginning to the end: always read ahead
     Streaming,
-    /// In ranges here and there: it reads nothing that was not asked for
+    /// In ranges here and there: read nothing that was not asked for
     Random,
 }
 
-/// Which requests signed the old way are accepted.
+/// Which requests with signature version 2 are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SigV2 {
     /// Presigned URLs, which boto3 and the AWS CLI still make by default
     Presigned,
-    /// Headers too
+    /// Presigned URLs and the Authorization header
     All,
-    /// None
+    /// Neither
     Off,
 }
 
@@ -71,17 +71,17 @@ pub enum LogFormat {
     Json,
 }
 
-/// What tells who the client is.
+/// Where the client's address is taken from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ClientAddress {
-    /// The connection: it is whoever connects
+    /// The connection: the client is whoever connects
     #[default]
     Connection,
     /// X-Forwarded-For, and X-Forwarded-Proto
     XForwardedFor,
     /// Forwarded (RFC 7239)
     Forwarded,
-    /// The PROXY protocol, version 1 or 2, with which each connection begins
+    /// The PROXY protocol, version 1 or 2, at the beginning of each connection
     ProxyProtocol,
 }
 

@@ -10,17 +10,17 @@ use crate::choices::ClientAddress;
 use crate::forwarded::elements_from_the_end;
 use crate::peer::Peer;
 
-/// Whose word counts on where a connection or a request comes from.
+/// A peer that is trusted to say where a connection or a request comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustedProxy {
-    /// Those with these addresses.
+    /// Peers with these addresses.
     Net(IpNet),
-    /// Whoever connects to a unix socket.
+    /// Peers that connect to a unix socket.
     Unix,
 }
 
 impl TrustedProxy {
-    /// [`Self::parse_any`], but for networks that have every address.
+    /// [`Self::parse_any`], which also refuses networks of all addresses.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.parse::<IpNet>().is_ok_and(|net| canonical(net).prefix_len() == 0) {
             return Err(
@@ -49,15 +49,15 @@ impl TrustedProxy {
     }
 }
 
-/// IPv4's networks as such: addresses are compared so. One that has all of IPv4 among others has
-/// none of it.
+/// Converts a network of IPv4-mapped IPv6 addresses to IPv4, since addresses are compared in that
+/// form. An IPv6 network that is larger than IPv4 matches no IPv4 address.
 fn canonical(net: IpNet) -> IpNet {
     let IpNet::V6(v6) = net else { return net };
     let v4 = v6.addr().to_ipv4_mapped().zip(v6.prefix_len().checked_sub(96));
     v4.and_then(|(address, prefix)| Ipv4Net::new(address, prefix).ok()).map_or(net, IpNet::V4)
 }
 
-/// Those who are trusted: nobody, by default.
+/// The trusted peers; none by default.
 #[derive(Debug, Clone, Default)]
 pub struct Trusted {
     nets: Vec<IpNet>,
@@ -65,7 +65,7 @@ pub struct Trusted {
 }
 
 impl Trusted {
-    /// These.
+    /// Trusts the listed peers.
     pub fn new(listed: &[TrustedProxy]) -> Self {
         let nets = listed.iter().filter_map(|proxy| match proxy {
             TrustedProxy::Net(net) => Some(*net),
@@ -74,12 +74,12 @@ impl Trusted {
         Self { nets: nets.collect(), unix: listed.contains(&TrustedProxy::Unix) }
     }
 
-    /// True if nobody is.
+    /// True if no peer is trusted.
     pub fn is_empty(&self) -> bool {
         self.nets.is_empty() && !self.unix
     }
 
-    /// True if who has this address is; those on unix sockets have none.
+    /// True if a peer with this address is trusted. Peers on unix sockets have no address.
     pub fn contains(&self, address: Option<IpAddr>) -> bool {
         match address.map(|address| address.to_canonical()) {
             Some(address) => self.nets.iter().any(|net| net.contains(&address)),
@@ -88,7 +88,7 @@ impl Trusted {
     }
 }
 
-/// Finds out who the client is: whoever connects, by default.
+/// Finds the client of a connection or a request: its peer, by default.
 #[derive(Debug, Clone, Default)]
 pub struct Clients {
     told_by: ClientAddress,
@@ -96,7 +96,8 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// As `told_by` the proxies that are trusted.
+    /// Takes the client's address from `told_by`, as the trusted proxies set it. An error if only
+    /// one of the two is given.
     pub fn new(told_by: ClientAddress, trusted: &[TrustedProxy]) -> Result<Self, String> {
         let (asks, lists) = (told_by != ClientAddress::Connection, !trusted.is_empty());
         if asks != lists {
@@ -109,7 +110,7 @@ impl Clients {
         Ok(Self { told_by, trusted: Trusted::new(trusted) })
     }
 
-    /// True if connections from there begin with a header of the PROXY protocol.
+    /// True if connections from `address` begin with a header of the PROXY protocol.
     pub fn announces(&self, address: Option<SocketAddr>) -> bool {
         self.told_by == ClientAddress::ProxyProtocol
             && self.trusted.contains(address.map(|address| address.ip()))
@@ -145,9 +146,10 @@ impl Clients {
         }))
     }
 
-    /// Each proxy appends who it got the request from. What the nearest one says is true; what was
-    /// said before it is true if it got that from a proxy that is trusted, and so on. An address
-    /// that can't be read ends this: who said it is the farthest that is known.
+    /// The farthest client that is known. Each proxy appends the address that it got the request
+    /// from. So the last entry, which the nearest proxy wrote, is true, and an entry before it is
+    /// true if the address behind it is that of a trusted proxy. An address that can't be read ends
+    /// the search.
     fn farthest(&self, from_the_end: impl Iterator<Item = (Option<IpAddr>, Option<bool>)>) -> Told {
         let mut told = Told::default();
         for (address, secure) in from_the_end {
@@ -161,15 +163,15 @@ impl Clients {
     }
 }
 
-/// What proxies say of a client.
+/// What proxies say about a client.
 #[derive(Debug, Default)]
 struct Told {
     address: Option<IpAddr>,
     secure: Option<bool>,
 }
 
-/// The elements of a list that may be spread over several headers, the last one first. `None` is
-/// one that is no text.
+/// The elements of a comma-separated list that may be spread over several headers, the last one
+/// first. `None` is an element that is not UTF-8.
 fn from_the_end<'h>(headers: &'h HeaderMap, name: &'static str) -> impl Iterator<Item = Option<&'h str>> {
     let values = headers.get_all(name).into_iter().rev();
     let elements = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));

@@ -34,21 +34,21 @@ pub struct ServeOptions {
     #[arg(value_name = "DIR", env = "SLIPWAY_DIR", value_parser = OsStringValueParser::new().try_map(directory))]
     pub dir: OsString,
 
-    /// Serve DIR only if something is mounted there: not the empty directory that is there when a
-    /// disk was not found. (Whether or not this is given, requests are answered 503 from the moment
-    /// at which DIR leads elsewhere than at the start.)
+    /// Serve DIR only if a file system is mounted there, not the empty directory that remains when
+    /// its disk is missing. (With or without this option, all requests are answered 503 once the
+    /// path DIR leads to another directory than at the start.)
     #[arg(long, env = "SLIPWAY_REQUIRE_MOUNT", value_parser = switch)]
     pub require_mount: bool,
 
-    /// Serve DIR although its file system takes different names for one: `KEY` and `key` (SMB,
-    /// exFAT, casefold), or two ways to write an accented letter. Of two such keys, the one that is
-    /// written last replaces the other
+    /// Serve DIR although its file system takes different names for the same one: `KEY` and `key`
+    /// (SMB, exFAT, casefold), or two spellings of an accented letter. Of two such keys, the one
+    /// that is written last replaces the other
     #[arg(long, env = "SLIPWAY_ALLOW_SAME_NAMES", value_parser = switch)]
     pub allow_same_names: bool,
 
     /// Serve DIR without writing to it: writes are answered 403 AccessDenied, and the gateway
-    /// itself makes, cleans and notes nothing there. Root's keys have to be given, unless DIR has
-    /// some
+    /// itself creates, cleans up and records nothing there. Root's keys must be given, unless DIR
+    /// already has a credentials file
     #[arg(long, env = "SLIPWAY_READ_ONLY", value_parser = switch)]
     pub read_only: bool,
 
@@ -68,25 +68,25 @@ pub struct ServeOptions {
     )]
     pub listen: Vec<ListenAddress>,
 
-    /// The region that clients must name; `auto` is understood too
+    /// The region that clients must name; `auto` is accepted too
     #[arg(long, value_name = "NAME", env = "SLIPWAY_REGION", default_value = "us-east-1", value_parser = region)]
     pub region: String,
 
-    /// A domain below which buckets are hosts (virtual-host style). May be given several times.
-    /// Path style always works
+    /// A domain whose subdomains are buckets (virtual-host style). May be given several times. Path
+    /// style always works
     #[arg(long, value_name = "NAME", env = "SLIPWAY_DOMAIN", value_delimiter = ',', value_parser = domain)]
     pub domain: Vec<String>,
 
-    /// A TOML file with access_key and secret_key (maybe uid and gid) of root, readable by its
-    /// owner only, or by its group as well if it is the system's root's. Without it the keys come
-    /// from the environment (SLIPWAY_ROOT_ACCESS_KEY and SLIPWAY_ROOT_SECRET_KEY), or are made once
-    /// and kept in DIR/.slipway/credentials.toml
+    /// A TOML file with root's access_key and secret_key (and, optionally, uid and gid), readable
+    /// by its owner only; by its group as well if the file belongs to the system's root. Without it
+    /// the keys come from the environment (SLIPWAY_ROOT_ACCESS_KEY and SLIPWAY_ROOT_SECRET_KEY), or
+    /// are generated once and kept in DIR/.slipway/credentials.toml
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CREDENTIALS_FILE")]
     pub credentials_file: Option<PathBuf>,
 
-    /// The id of the account that buckets and objects belong to: 12 digits. Without it the one that
-    /// the directory has is taken, which is made once and kept in DIR/.slipway/account.toml. A
-    /// directory that has another one is not served
+    /// The id of the account that buckets and objects belong to: 12 digits. Without it, the id in
+    /// DIR/.slipway/account.toml counts, which is generated once. A directory with another id is
+    /// not served
     #[arg(long, value_name = "ID", env = "SLIPWAY_ACCOUNT_ID", value_parser = AccountId::new)]
     pub account_id: Option<AccountId>,
 
@@ -94,8 +94,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "LEVEL", env = "SLIPWAY_DURABILITY", value_enum, default_value = "full")]
     pub durability: Durability,
 
-    /// Where what S3 knows of an object beyond its bytes is kept. A tree remembers `sidecar`;
-    /// without this option a tree that says nothing has it in extended attributes
+    /// Where an object's record is kept: what S3 knows of it beyond its bytes. A tree remembers
+    /// `sidecar`; without this option, a tree that does not uses extended attributes
     #[arg(long, value_name = "WHERE", env = "SLIPWAY_METADATA", value_enum)]
     pub metadata: Option<Metadata>,
 
@@ -109,39 +109,39 @@ pub struct ServeOptions {
     )]
     pub symlinks: Symlinks,
 
-    /// Permissions of new files in octal, less the umask
+    /// Permissions of new files in octal, minus the umask
     #[arg(long, value_name = "MODE", env = "SLIPWAY_FILE_MODE", value_parser = file_mode, default_value = "0666")]
     pub file_mode: u32,
 
-    /// Permissions of new directories in octal, less the umask
+    /// Permissions of new directories in octal, minus the umask
     #[arg(long, value_name = "MODE", env = "SLIPWAY_DIR_MODE", value_parser = directory_mode, default_value = "0777")]
     pub dir_mode: u32,
 
-    /// Give new files and directories to the uid and gid of who made them. Takes root, or CAP_CHOWN
-    /// and CAP_DAC_OVERRIDE. Those of whom no uid and gid are known make files that belong to the
-    /// server's user
+    /// Give new files and directories to the uid and gid of the account that made them. Needs root,
+    /// or CAP_CHOWN and CAP_DAC_OVERRIDE. Files of accounts without a known uid and gid belong to
+    /// the server's user
     #[arg(long, env = "SLIPWAY_CHOWN", value_parser = switch)]
     pub chown: bool,
 
-    /// What the ETags of objects and parts are made of. With `checksum` they look like
+    /// What the ETags of objects and parts are made from. With `checksum` they look like
     /// `crc64nvme-ae8b14860a799888`, which clients don't take for an MD5; an MD5 that a client
-    /// sends along is verified all the same
+    /// sends is still verified
     #[arg(long, value_name = "SOURCE", env = "SLIPWAY_ETAG", value_enum, default_value = "md5")]
     pub etag: ETagSource,
 
-    /// After how many days without a new part an upload in progress counts as abandoned and is
-    /// removed; 0 keeps it for ever, as S3 does
+    /// Remove an upload in progress as abandoned after this many days without a new part; 0 keeps
+    /// it until it is completed or aborted, as S3 does
     #[arg(long, value_name = "DAYS", env = "SLIPWAY_UPLOAD_AGE", default_value = "0", value_parser = whole::<u32, 0, 1_000_000>)]
     pub upload_age: u32,
 
-    /// Give files that Versity S3 Gateway wrote, and that are not imported yet, the ETags it noted,
-    /// without knowing whether they were changed since. Only for trees that nothing but it ever
-    /// wrote to
+    /// Give files that Versity S3 Gateway wrote, and that are not imported yet, the ETags that it
+    /// stored, without checking whether the files were changed since. Only for trees that no other
+    /// program ever wrote to
     #[arg(long, env = "SLIPWAY_TRUST_VERSITYGW", value_parser = switch)]
     pub trust_versitygw: bool,
 
-    /// Give files that other programs made or changed real ETags and checksums, in the background,
-    /// once they are read whole (see `slipway rehash`). Their ETag changes by that, once
+    /// Compute ETags and checksums of files that other programs made or changed, in the background,
+    /// once they are read whole (see `slipway rehash`). Their ETags change once by that
     #[arg(long, env = "SLIPWAY_REHASH_ON_READ", value_parser = switch)]
     pub rehash_on_read: bool,
 
@@ -149,8 +149,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "WHICH", env = "SLIPWAY_SIGV2", value_enum, default_value = "presigned")]
     pub sigv2: SigV2,
 
-    /// A certificate chain (PEM) for TLS. May be given several times: the one whose names fit the
-    /// client's SNI is used, else the first. Read again by a reload
+    /// A certificate chain (PEM) for TLS. May be given several times: the first whose names match
+    /// the client's SNI is used, otherwise the first of all. A reload reads the files again
     #[arg(long, value_name = "FILE", env = "SLIPWAY_TLS_CERT", value_delimiter = ',')]
     pub tls_cert: Vec<PathBuf>,
 
@@ -162,20 +162,19 @@ pub struct ServeOptions {
     #[arg(long, value_name = "MIB", env = "SLIPWAY_INDEX_CACHE", default_value = "256", value_parser = whole::<usize, 0, 16_777_216>)]
     pub index_cache: usize,
 
-    /// Memory for objects up to 64 KiB that are read again and again, in MiB; 0 keeps none. Each
-    /// read asks the file system whether the file is still the same; only for ext4, XFS, btrfs and
-    /// tmpfs
+    /// Memory for objects up to 64 KiB that are read repeatedly, in MiB; 0 keeps none. Each read
+    /// still checks that the file is unchanged; only on ext4, XFS, btrfs and tmpfs
     #[arg(long, value_name = "MIB", env = "SLIPWAY_OBJECT_CACHE", default_value = "16", value_parser = whole::<usize, 0, 16_777_216>)]
     pub object_cache: usize,
 
-    /// Send what the page cache has of large files from there (sendfile), without TLS. `off` reads
-    /// them first, which costs more, and tells a file that is overwritten in place at the very end
-    /// of a download too (see SEMANTICS.md)
+    /// Send large files that are in the page cache straight from there (sendfile), without TLS.
+    /// `off` reads them first, which costs more, but also detects a file that is overwritten in
+    /// place at the very end of a download (see SEMANTICS.md)
     #[arg(long, value_name = "on|off", env = "SLIPWAY_SENDFILE", action = ArgAction::Set, default_value = "on",
         value_parser = PossibleValuesParser::new(["on", "off"]).map(|text| text == "on"))]
     pub sendfile: bool,
 
-    /// How files are mostly read: tells the kernel how far to read ahead
+    /// How files are mostly read, so that the kernel knows how far to read ahead
     #[arg(
         long,
         value_name = "PATTERN",
@@ -185,17 +184,18 @@ pub struct ServeOptions {
     )]
     pub access_pattern: AccessPattern,
 
-    /// Most connections at a time; further ones are answered 503 SlowDown (without TLS) and closed
+    /// At most this many connections at a time; more are answered 503 SlowDown (without TLS) and
+    /// closed
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_CONNECTIONS", default_value = "10000", value_parser = at_least_one)]
     pub max_connections: usize,
 
-    /// Most requests in progress at a time; further ones are answered 503 SlowDown
+    /// At most this many requests in progress at a time; more are answered 503 SlowDown
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_REQUESTS", default_value = "2000", value_parser = at_least_one)]
     pub max_requests: usize,
 
-    /// What tells the client's address, for the access log, and whether it speaks TLS, where
-    /// --trusted-proxy stands between. Name only what the proxy itself sets: a header that it
-    /// passes on as it came may be the client's invention
+    /// Where the client's address (for the access log), and whether the client uses TLS, are taken
+    /// from, when the client connects through a --trusted-proxy. Name only what the proxy itself
+    /// sets: a header that it passes on unchanged may be forged by the client
     #[arg(
         long,
         value_name = "SOURCE",
@@ -205,9 +205,9 @@ pub struct ServeOptions {
     )]
     pub client_address: ClientAddress,
 
-    /// A proxy whose word counts for --client-address: an address, a network (10.0.0.0/8), or
-    /// `unix` for those that connect to a unix socket. May be given several times. Others are
-    /// believed nothing
+    /// A proxy that is trusted for --client-address: an address, a network (10.0.0.0/8), or `unix`
+    /// for those that connect to a unix socket. May be given several times. What others say is
+    /// ignored
     #[arg(
         long,
         value_name = "NETWORK",
@@ -217,15 +217,14 @@ pub struct ServeOptions {
     )]
     pub trusted_proxy: Vec<TrustedProxy>,
 
-    /// Where operators look: `/metrics` for Prometheus, `/-/live` and `/-/ready` for balancers and
-    /// for who starts and stops the server. ADDRESS:PORT, :PORT or unix:PATH; nobody has to sign
-    /// there, so that it belongs on an address that strangers don't reach. Without it nothing is
-    /// counted
+    /// The address for operators: `/metrics` for Prometheus, `/-/live` and `/-/ready` for load
+    /// balancers and service managers. ADDRESS:PORT, :PORT or unix:PATH; requests there are not
+    /// authenticated, so use an address that is not public. Without it no metrics are counted
     #[arg(long, value_name = "ADDRESS", env = "SLIPWAY_OPS_LISTEN", value_parser = ListenAddress::parse)]
     pub ops_listen: Option<ListenAddress>,
 
-    /// How much room DIR's volume has to have for `/-/ready`, in GiB; 0 if a full one, which can be
-    /// read from, shall count as ready
+    /// How much free space DIR's volume must have for `/-/ready`, in GiB; 0 counts a full volume,
+    /// which can still be read from, as ready
     #[arg(long, value_name = "GIB", env = "SLIPWAY_READY_FREE", default_value = "0", value_parser = whole::<u64, 0, 1_000_000_000>)]
     pub ready_free: u64,
 
@@ -237,13 +236,12 @@ pub struct ServeOptions {
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_IDLE_TIMEOUT", default_value = "120", value_parser = seconds)]
     pub idle_timeout: Duration,
 
-    /// How long a client may make no progress with a body, either way, in seconds
+    /// How long a client may make no progress with a request's or an answer's body, in seconds
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_STALL_TIMEOUT", default_value = "60", value_parser = seconds)]
     pub stall_timeout: Duration,
 
-    /// How long to go on after SIGTERM as before, but not ready, in seconds: so that balancers
-    /// which look at `/-/ready` send nothing more by the time that connections are closed. 0 for
-    /// none
+    /// How long to go on serving after SIGTERM while `/-/ready` says not ready, in seconds, so that
+    /// load balancers stop sending requests before connections are closed. 0 for no delay
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_DELAY", default_value = "0", value_parser = seconds_or_none)]
     pub drain_delay: Duration,
 
@@ -251,9 +249,9 @@ pub struct ServeOptions {
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_TIMEOUT", default_value = "30", value_parser = seconds)]
     pub drain_timeout: Duration,
 
-    /// Write a line for each request that has ended to the end of this file, or to `stderr` (the
-    /// journal, under systemd). A reload opens the file anew, once it was renamed. Signatures and
-    /// tokens in URLs are left out
+    /// Append a line for each finished request to this file, or write it to `stderr` (the journal,
+    /// under systemd). A reload opens the file anew, after it was renamed. Signatures and tokens in
+    /// URLs are left out
     #[arg(long, value_name = "FILE|stderr", env = "SLIPWAY_ACCESS_LOG", value_parser = Destination::parse)]
     pub access_log: Option<Destination>,
 
@@ -267,16 +265,17 @@ pub struct ServeOptions {
     )]
     pub access_log_format: AccessLogFormat,
 
-    /// Tell an OpenTelemetry collector of requests: a span for each, by OTLP over HTTP (Protocol
+    /// Send an OpenTelemetry collector a span for each request, by OTLP over HTTP (Protocol
     /// Buffers). A URL such as http://127.0.0.1:4318, to which /v1/traces is added if it has no
-    /// path, or `env` for what OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT
-    /// say. Either way OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE (also with
-    /// TRACES_), OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES count
+    /// path, or `env` for the URL in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or
+    /// OTEL_EXPORTER_OTLP_ENDPOINT. Either way, OTEL_EXPORTER_OTLP_HEADERS,
+    /// OTEL_EXPORTER_OTLP_CERTIFICATE (also with TRACES_), OTEL_SERVICE_NAME and
+    /// OTEL_RESOURCE_ATTRIBUTES are read too
     #[arg(long, value_name = "URL|env", env = "SLIPWAY_TRACES", value_parser = TracesTo::parse)]
     pub traces: Option<TracesTo>,
 
-    /// The share of traces that is told, of those that begin here: 0 to 1. Of a trace that is
-    /// continued, who began it decides
+    /// The share of traces that begin here which is sent: 0 to 1. Whether a continued trace is sent
+    /// is decided where it began
     #[arg(
         long,
         value_name = "SHARE",
@@ -286,9 +285,9 @@ pub struct ServeOptions {
     )]
     pub traces_ratio: Ratio,
 
-    /// Continue the traces of clients with such addresses (what --client-address says): an address,
-    /// a network, or `unix` for those without one. May be given several times. Anybody can send a
-    /// traceparent header; of others it is passed over
+    /// Continue the traces of clients with these addresses (as of --client-address): an address, a
+    /// network, or `unix` for clients without one. May be given several times. Since anybody can
+    /// send a traceparent header, those of other clients are ignored
     #[arg(
         long,
         value_name = "NETWORK",

@@ -10,10 +10,10 @@ use tokio::time::timeout;
 
 use crate::limits::{DESCRIPTORS_AGE_MAX, READY_TIME_MAX};
 
-/// Of ten descriptors, so many may be in use by a gateway that is ready.
+/// The most that a gateway which is ready may have in use, out of ten descriptors.
 const USED_OF_TEN_MAX: u64 = 9;
 
-/// What there is of them.
+/// Numbers of file descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Descriptors {
     /// In use.
@@ -30,8 +30,8 @@ impl Descriptors {
     }
 }
 
-/// Takes as many file descriptors as the system allows. Returns how many those are, unless there is
-/// no limit.
+/// Raises the limit of file descriptors as far as the system allows. Returns the limit, or `None`
+/// if there is none.
 pub fn raise_descriptor_limit() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -39,12 +39,12 @@ pub fn raise_descriptor_limit() -> Option<u64> {
     if setrlimit(Resource::Nofile, most).is_ok() { limit.maximum } else { limit.current }
 }
 
-/// The last count, for all who ask.
+/// The last count, shared by all who ask.
 #[derive(Debug, Default)]
 pub struct Counter(Mutex<Option<(Instant, Option<u64>)>>);
 
 impl Counter {
-    /// As of [`DESCRIPTORS_AGE_MAX`] ago at most. `None` if it is not to be had.
+    /// The numbers, at most [`DESCRIPTORS_AGE_MAX`] old. `None` if they are not available.
     pub async fn get(&self) -> Option<Descriptors> {
         let used = timeout(READY_TIME_MAX, self.used()).await.ok()??;
         Some(Descriptors { used, allowed: allowed() })
@@ -67,7 +67,7 @@ fn allowed() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Takes time in proportion to what it counts.
+/// Counts the descriptors in use, in time proportional to their number.
 fn count() -> Option<u64> {
     match std::fs::read_dir("/proc/self/fd") {
         Ok(entries) => Some(entries.count() as u64),

@@ -4,14 +4,14 @@ use std::sync::{Arc, OnceLock};
 
 use s3_types::VersionId;
 
-/// What was done, or will have been when the answer has left: some answers begin before the work
-/// has ended.
+/// What a request did. Some answers begin before the work has ended, so that this is known only
+/// later.
 #[derive(Debug, Clone)]
 pub enum Effects {
-    /// This.
+    /// The work has ended, and did this.
     Done(Did),
-    /// What will be here once the work has succeeded. Work goes on for a client that left: of that,
-    /// there may be nothing yet when the request is reported.
+    /// Set once the work has succeeded. It may still be unset when the request is reported, since
+    /// work goes on after its client has left.
     Later(Arc<OnceLock<Did>>),
 }
 
@@ -31,7 +31,7 @@ impl Default for Effects {
     }
 }
 
-/// What an operation did to objects, as far as its request and its answer do not tell.
+/// What an operation did to objects, beyond what its request and its answer show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Did {
     /// Bytes of the whole object that was read or written.

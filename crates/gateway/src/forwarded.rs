@@ -1,20 +1,20 @@
 //! The `Forwarded` header (RFC 7239), read from its end.
 //!
-//! Each proxy appends an element to what it received. So the last element has to be found whatever
-//! a client has put before it: an open quotation mark, say, that would swallow all that follows if
-//! the value were read from its beginning.
+//! Each proxy appends an element to the value that it received. The last element must be found
+//! whatever a client put before it: an open quotation mark, for instance, would swallow everything
+//! behind it if the value were read from its beginning.
 
-/// What one proxy said of a request.
+/// What one proxy says about a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Element<'h> {
-    /// `for`: whom it got the request from.
+    /// `for`: where the proxy got the request from.
     pub node: Option<&'h str>,
-    /// `proto`: by which scheme.
+    /// `proto`: the scheme by which it did.
     pub scheme: Option<&'h str>,
 }
 
-/// The elements of a header's value, the last one first. One that is not written as RFC 7239 wants
-/// it, or has the same parameter twice, is `None`.
+/// The elements of a header's value, the last one first. `None` is an element that is not as RFC
+/// 7239 requires, or has a parameter twice.
 pub fn elements_from_the_end(value: &[u8]) -> impl Iterator<Item = Option<Element<'_>>> {
     let mut left = Some(value);
     std::iter::from_fn(move || {
@@ -25,7 +25,7 @@ pub fn elements_from_the_end(value: &[u8]) -> impl Iterator<Item = Option<Elemen
     })
 }
 
-/// The last comma that is in no quoted string.
+/// The position of the last comma that is not in a quoted string.
 fn last_comma(text: &[u8]) -> Option<usize> {
     let mut quoted = false;
     for (at, byte) in text.iter().enumerate().rev() {
@@ -70,9 +70,9 @@ fn parse(element: &[u8]) -> Option<Element<'_>> {
     }
 }
 
-/// A token or a quoted string, and what is behind it. Addresses with a port are no tokens, but
-/// written without quotation marks by some proxies. Escapes stay as they are: no address and no
-/// scheme needs one.
+/// A token or a quoted string, and the text behind it. Addresses with a port are accepted without
+/// quotation marks, as some proxies write them. Escapes are kept: no address and no scheme needs
+/// one.
 fn value(text: &[u8]) -> Option<(&str, &[u8])> {
     let (value, behind) = if let Some(text) = text.strip_prefix(b"\"") {
         let mut escaped = false;

@@ -14,32 +14,32 @@ use crate::metrics::Connections;
 use crate::observers::Observers;
 use crate::request_id::{HostId, RequestIds};
 
-/// What a reload changes. A request keeps those that it began with.
+/// The settings that a reload changes. A request keeps those that it began with.
 #[derive(Debug)]
 pub struct Settings {
-    /// Whose signatures count.
+    /// The identities whose signatures are accepted.
     pub identities: Identities,
-    /// Domains below which buckets are hosts, in lower case.
+    /// Domains whose subdomains are buckets, in lower case.
     pub domains: Vec<String>,
 }
 
 /// A gateway: a backend, who may use it, and under which names.
 pub struct Gateway {
-    /// Where objects are.
+    /// The storage.
     pub backend: Arc<dyn Backend>,
-    /// What a reload changes.
+    /// The settings that a reload changes.
     pub settings: ArcSwap<Settings>,
-    /// Who may do what.
+    /// Decides who may do what.
     pub authorizer: Authorizer,
-    /// Which signatures count.
+    /// The rules that signatures must follow.
     pub signing: SigningPolicy,
-    /// Keys that were derived already.
+    /// Signing keys that were already derived.
     pub signing_keys: SigningKeyCache,
     /// Places for requests in progress.
     pub requests: Places,
     /// Computes the MD5 and SHA-256 of bodies.
     pub digests: DigestServices,
-    /// Turns for large documents.
+    /// Permits for large documents.
     pub large_documents: Semaphore,
     /// How long a body may make no progress.
     pub stall_timeout: std::time::Duration,
@@ -47,15 +47,15 @@ pub struct Gateway {
     pub request_ids: RequestIds,
     /// Names this gateway in answers.
     pub host_id: HostId,
-    /// Finds out who the client is.
+    /// Finds out who the client of a request is.
     pub clients: Clients,
     /// Counters of its connections.
     pub connections: Connections,
-    /// Who is told of each request when it has ended, if anybody is.
+    /// The metrics, access log and traces that requests are reported to, if there are any.
     pub observers: Option<Arc<Observers>>,
 }
 
-/// Places of which only so many can be taken at a time.
+/// A limited number of places, which can be taken and given back.
 #[derive(Debug)]
 pub struct Places {
     free: Arc<Semaphore>,
@@ -63,7 +63,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// So many; what is beyond `u32::MAX` can't be told from it.
+    /// `count` places, or `u32::MAX` if that is less.
     pub fn new(count: usize) -> Self {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         Self { free: Arc::new(Semaphore::new(count as usize)), count }
@@ -79,7 +79,7 @@ impl Places {
         self.count().saturating_sub(self.free.available_permits())
     }
 
-    /// Takes one, as long as it has what this returns. `None` if all are taken.
+    /// Takes a place until the returned permit is dropped. `None` if all are taken.
     pub fn take(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.free).try_acquire_owned().ok()
     }

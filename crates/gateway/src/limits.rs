@@ -1,75 +1,77 @@
 //! Limits of the gateway, with the error each one gives. Those of the protocol are in
 //! `s3_wire::limits`.
 //!
-//! Memory that a client can bind:
+//! Memory that a client can occupy:
 //!
 //! - a connection: about 8 KiB, unless it asks for something, or did in the last second
-//!   ([`PARK_AFTER`]); then what hyper reads into as well ([`READ_BUFFER_BYTES`], which it
-//!   allocates as needed). TLS buffers of some 40 KiB;
+//!   ([`PARK_AFTER`]); then also what hyper reads into ([`READ_BUFFER_BYTES`], which it allocates
+//!   as needed). With TLS, buffers of about 40 KiB;
 //! - a download in progress: one piece of [`FILE_CHUNK_BYTES`], and as much again in hyper's write
-//!   buffer, or kept to be filled again; or nothing, where the page cache has its file;
+//!   buffer, or kept to be filled again; nothing while the page cache has its file;
 //! - an upload in progress: what its writer gathers before it writes (for files, `backend_posix`
 //!   says how much: 1 MiB, and 1 MiB on its way to the disk; far less once all uploads hold 8 MiB),
 //!   which is also what waits for its digests ([`DIGEST_STREAM_BYTES_MAX`]);
 //! - a listing: a page of at most 1000 keys (1 MiB and attributes, at the very most), and pieces of
 //!   its document of [`DOCUMENT_PIECE_BYTES`];
 //! - a document: up to [`SMALL_DOCUMENT_BYTES_MAX`] whole, or pieces of a larger one
-//!   ([`LARGE_DOCUMENTS_MAX`] at a time); and what it says: 1000 keys, or 10,000 parts.
+//!   ([`LARGE_DOCUMENTS_MAX`] at a time); and its contents: 1000 keys, or 10,000 parts.
 //!
 //! The number of connections and of requests in progress is limited by configuration.
 //!
-//! On a machine with many cores and much memory, what to raise together:
-//! [`DIGEST_WAITING_BYTES_MAX`] (of MD5 and of SHA-256 each; passes are as many as cores ask for)
-//! and `HELD_BYTES_MAX` of `backend_posix`, [`CONNECTIONS_FEW`], [`BLOCKING_THREADS_MAX`] with
+//! On a machine with many cores and much memory, raise these together: [`DIGEST_WAITING_BYTES_MAX`]
+//! (which MD5 and SHA-256 have each; the number of passes follows that of the cores) and
+//! `HELD_BYTES_MAX` of `backend_posix`, [`CONNECTIONS_FEW`], [`BLOCKING_THREADS_MAX`] with
 //! `BUCKET_THREADS_MAX` and `LOCK_WAITERS_MAX`.
 
 use std::time::Duration;
 
-/// What hyper may buffer of a request head or of a body; a longer head is refused
+/// How much of a request's head or body hyper may buffer. A longer head is refused
 /// (`RequestHeaderSectionTooLarge`, connection closed). A body costs a sixth less CPU than with
-/// half of that.
+/// half of this.
 pub const READ_BUFFER_BYTES: usize = 64 << 10;
-/// The same where more than [`CONNECTIONS_FEW`] are open: a body that is received holds about three
-/// of these.
+/// [`READ_BUFFER_BYTES`] while more than [`CONNECTIONS_FEW`] are open. A body that is being
+/// received holds about three of these.
 pub const READ_BUFFER_BYTES_CROWDED: usize = 36 << 10;
-/// Most that is then read at a time, on connections that were made before, too: one byte less than
-/// what hyper goes on to allocate. All of a buffer is held as long as any piece of it is wanted.
+/// How much is read at a time while more than [`CONNECTIONS_FEW`] are open, also on connections
+/// from before: one byte less than the size at which hyper allocates more. A whole buffer is held
+/// as long as any piece of it is needed.
 pub const READ_BYTES_CROWDED: u64 = (32 << 10) - 1;
-/// See [`READ_BUFFER_BYTES_CROWDED`].
+/// Above this number of connections, they get smaller buffers ([`READ_BUFFER_BYTES_CROWDED`]).
 pub const CONNECTIONS_FEW: usize = 100;
-/// How much is read of a request at first, where a connection has waited for it without buffers.
+/// How much of a request is read first, after its connection waited for it without buffers.
 pub const FIRST_BYTES_MAX: usize = 2 << 10;
-/// A connection that is idle gives up its buffers after one to two of these.
+/// An idle connection gives up its buffers after one to two times this.
 pub const PARK_AFTER: Duration = Duration::from_millis(500);
-/// Beyond so many, a connection gives them up after each answer, which costs some CPU: memory that
-/// so many had once is not given back.
+/// Above this number of connections, each gives up its buffers after every answer, which costs some
+/// CPU: memory that so many have used is never returned to the system.
 pub const CONNECTIONS_MANY: usize = 1000;
-/// Most header lines of a request; more are refused (`RequestHeaderSectionTooLarge`, connection
+/// The most header lines of a request; more are refused (`RequestHeaderSectionTooLarge`, connection
 /// closed).
 pub const HEADER_LINES_MAX: usize = 200;
 /// Up to this size, the MD5 and SHA-256 of a body are computed where it is received; a larger one
 /// goes to `body::digest_service`.
 pub const DIGEST_INLINE_BYTES_MAX: u64 = 32 << 10;
-/// Smaller chunks are put together, since each may hold a large network buffer.
+/// Smaller chunks are gathered before they are digested, since each may hold a large network
+/// buffer.
 pub const DIGEST_SMALL_CHUNK_BYTES: usize = 4 << 10;
-/// Most that one body has waiting for its MD5, or its SHA-256, beside one chunk (it is read no
-/// further until there is room).
+/// How many bytes of one body may wait for its MD5, or for its SHA-256, beside one chunk. The body
+/// is read no further until there is room.
 pub const DIGEST_STREAM_BYTES_MAX: usize = 1 << 20;
-/// So much it may have waiting, however many there are.
+/// How many bytes of one body may wait in any case, however many bodies there are.
 pub const DIGEST_STREAM_BYTES_MIN: usize = 32 << 10;
-/// A body with so much waiting is digested at once, one with half of its room sooner.
+/// A body is digested once this much waits, or half of what may wait if that is less.
 pub const DIGEST_DUE_BYTES: usize = 256 << 10;
-/// What all bodies have waiting for their MD5, or for their SHA-256, unless there are more than
-/// have so little each.
+/// How many bytes of all bodies may wait for their MD5, or for their SHA-256; more only if each
+/// body has no more than [`DIGEST_STREAM_BYTES_MIN`].
 pub const DIGEST_WAITING_BYTES_MAX: usize = 8 << 20;
-/// One thread digests for so many cores, MD5 and SHA-256 each; it does so at several times the rate
-/// that they receive.
+/// The number of cores for each thread that digests, for MD5 and SHA-256 each. It digests several
+/// times faster than they receive.
 pub const DIGEST_CORES_PER_PASS: usize = 4;
-/// Documents above this are parsed while they come, each on a thread ([`LARGE_DOCUMENTS_MAX`] at a
-/// time; the rest wait).
+/// Larger documents are parsed while they arrive, each on a thread ([`LARGE_DOCUMENTS_MAX`] at a
+/// time; the others wait).
 pub const SMALL_DOCUMENT_BYTES_MAX: usize = 1 << 20;
-/// See [`SMALL_DOCUMENT_BYTES_MAX`]. Few against [`BLOCKING_THREADS_MAX`], since a slow client
-/// holds its thread.
+/// How many documents are parsed while they arrive. Few compared to [`BLOCKING_THREADS_MAX`], since
+/// a slow client holds its thread.
 pub const LARGE_DOCUMENTS_MAX: usize = 32;
 /// How often a refusal of one kind is logged of a bucket, where the operator is told why.
 pub const EXPLAINED_EVERY: Duration = Duration::from_secs(1);
@@ -77,101 +79,103 @@ pub const EXPLAINED_EVERY: Duration = Duration::from_secs(1);
 pub const LARGE_DOCUMENT_WAIT: Duration = Duration::from_secs(20);
 /// How long a large document may take to arrive (`RequestTimeout`).
 pub const LARGE_DOCUMENT_TIME: Duration = Duration::from_mins(1);
-/// A large document goes to its thread in pieces of this size.
+/// The size of the pieces in which a large document goes to its thread.
 pub const DOCUMENT_HOP_BYTES: usize = 64 << 10;
 /// A document with many entries (a listing) that is longer than this is sent in pieces of about
 /// this length.
 pub const DOCUMENT_PIECE_BYTES: usize = 512 << 10;
-/// So many pieces of a download may wait to be filled again.
+/// How many pieces of a download may be kept to be filled again.
 pub const FILE_CHUNKS_KEPT: usize = 2;
 /// How much of an object is read from its file at a time.
 pub const FILE_CHUNK_BYTES: u64 = 256 << 10;
-/// A download of which so much is left, or more, goes on from the page cache if it is there.
+/// A download with at least this much left to send is sent from the page cache, if its file is
+/// there.
 pub const SENDFILE_BYTES_MIN: u64 = 256 << 10;
-/// Most of a file that goes to the socket at a time without being read (`sendfile`).
+/// How much of a file goes to the socket at a time without being read (`sendfile`).
 pub const FILE_PART_BYTES: usize = 1 << 20;
-/// The same, of file systems that have no `sendfile`.
+/// [`FILE_PART_BYTES`] for file systems without `sendfile`.
 pub const FILE_COPY_BYTES: usize = 64 << 10;
-/// The end of each download is read, and held back until the file is known to be what it was.
+/// How much of the end of each download is always read, and held back until it is known that the
+/// file has not changed.
 pub const FILE_END_BYTES: u64 = 64 << 10;
-/// How much of an unwanted request body is read and dropped to keep the connection; beyond, it is
-/// closed.
+/// How much of an unwanted request body is read and dropped to keep the connection; with more, it
+/// is closed.
 pub const DRAIN_BYTES_MAX: usize = 64 << 10;
 /// How long that may take.
 pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(2);
 /// How much is read and dropped after the last response of a connection that is closed early, so
-/// that the client gets to read that response instead of a reset.
+/// that the client can read that response instead of a reset.
 pub const LINGER_BYTES_MAX: usize = 4 << 20;
 /// How long that may take.
 pub const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
-/// Once the server is to stop: how long it waits for the first request of a connection, for the
-/// rest of a request's head, of a TLS handshake, and of a body that is read and dropped, and how
+/// When the server is stopping: how long it waits for the first request of a connection, for the
+/// rest of a request's head, for a TLS handshake and for a body that is read and dropped, and how
 /// long a client has to read error answers. None of these is a request in progress.
 pub const STOP_TIME_MAX: Duration = Duration::from_secs(1);
-/// Connections past `--max-connections` that may linger at a time: so many more descriptors may be
-/// open, each for [`LINGER_TIME_MAX`]. Beyond, they are closed as soon as they are answered.
+/// How many connections beyond `--max-connections` may linger at a time, each with a descriptor,
+/// for [`LINGER_TIME_MAX`]. Others are closed as soon as they are answered.
 pub const REFUSED_LINGERING_MAX: usize = 64;
-/// A body must come at this rate on average once [`BODY_GRACE`] has passed (`RequestTimeout`), and
-/// a response be read at it (the connection is closed).
+/// The rate at which a body must arrive on average once [`BODY_GRACE`] has passed
+/// (`RequestTimeout`), and at which a response must be read (the connection is closed).
 pub const BODY_BYTES_PER_SECOND_MIN: u64 = 4 << 10;
 /// How long a body may take whatever its rate.
 pub const BODY_GRACE: Duration = Duration::from_mins(1);
-/// Connections to `--ops-listen` at a time. A further one takes the place of the oldest that waits
+/// The most connections to `--ops-listen` at a time. A further one replaces the oldest that waits
 /// for its client.
 pub const OPERATIONS_CONNECTIONS_MAX: usize = 64;
-/// How long such a connection may take for its head.
+/// How long such a connection may take to send its head.
 pub const OPERATIONS_HEAD_TIME_MAX: Duration = Duration::from_secs(3);
 /// How long such a connection may last.
 pub const OPERATIONS_TIME_MAX: Duration = Duration::from_secs(30);
-/// How old the count of file descriptors may be that operators are told: where there are many, it
-/// takes milliseconds.
+/// The greatest age of the count of file descriptors that operators see: counting many takes
+/// milliseconds.
 pub const DESCRIPTORS_AGE_MAX: Duration = Duration::from_secs(1);
-/// Lines of the log that nobody has read yet take no more memory than this, and as much again on
-/// its way. Further ones are lost, and counted.
+/// How much memory unread lines of the log may take, and as much again while they are written.
+/// Further lines are lost, and counted.
 pub const LOG_BUFFER_BYTES_MAX: usize = 1 << 20;
-/// How often it is tried to write them, should the kernel not tell that there is room.
+/// How often writing them is tried if the kernel does not report that there is room.
 pub const LOG_LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// How often lines of the access log go to its file, at least.
+/// The longest time between two writes of the access log to its file.
 pub const ACCESS_LOG_INTERVAL: Duration = Duration::from_millis(200);
-/// They go earlier once a buffer has so many bytes.
+/// A buffer with this many bytes is written at once.
 pub const ACCESS_LOG_WAKE_BYTES: usize = 64 << 10;
-/// A buffer with so many bytes takes no more lines: the file does not keep up, and they are
+/// A buffer with this many bytes takes no more lines: the file does not keep up, and lines are
 /// dropped. There are at most sixteen buffers.
 pub const ACCESS_LOG_BUFFER_BYTES_MAX: usize = 4 << 20;
-/// Of a header's value, so much is told.
+/// How much of a header's value is logged.
 pub const ACCESS_LOG_FIELD_BYTES_MAX: usize = 1 << 10;
-/// And of a method.
+/// How much of a method is logged.
 pub const ACCESS_LOG_METHOD_BYTES_MAX: usize = 32;
-/// Room that a line is given from the start: most need no more.
+/// The capacity that a line starts with: most need no more.
 pub const ACCESS_LOG_LINE_BYTES: usize = 1 << 10;
-/// How often it is logged that lines were lost.
+/// The shortest time between two log lines about lost lines.
 pub const ACCESS_LOG_WARN_INTERVAL: Duration = Duration::from_mins(1);
-/// How often spans go to the collector, at least.
+/// The longest time between two transfers of spans to the collector.
 pub const TRACES_INTERVAL: Duration = Duration::from_secs(1);
-/// They go earlier once a buffer has so many bytes: about 800 spans.
+/// A buffer with this many bytes, about 800 spans, is sent at once.
 pub const TRACES_WAKE_BYTES: usize = 512 << 10;
-/// A buffer with so many bytes takes no more spans: the collector does not keep up, and they are
-/// dropped. There are at most sixteen buffers, and as much again on its way.
+/// A buffer with this many bytes takes no more spans: the collector does not keep up, and spans are
+/// dropped. There are at most sixteen buffers, and as much again is on its way.
 pub const TRACES_BUFFER_BYTES_MAX: usize = 4 << 20;
-/// Room that a span is given from the start: most need no more.
+/// The capacity that a span starts with: most need no more.
 pub const TRACES_SPAN_BYTES: usize = 1 << 10;
 /// How long a collector may take for one request.
 pub const TRACES_POST_TIME_MAX: Duration = Duration::from_secs(10);
-/// How long spans are sent again that a collector did not take.
+/// For how long spans that a collector did not accept are sent again.
 pub const TRACES_RETRY_TIME_MAX: Duration = Duration::from_mins(1);
-/// How long to wait before that, at first.
+/// The first pause before spans are sent again.
 pub const TRACES_PAUSE_MIN: Duration = Duration::from_secs(1);
-/// And at most.
+/// The longest pause before spans are sent again.
 pub const TRACES_PAUSE_MAX: Duration = Duration::from_secs(10);
-/// How long a stop waits for the collector to take what is left.
+/// How long a stop waits for the collector to accept the remaining spans.
 pub const TRACES_STOP_TIME_MAX: Duration = Duration::from_secs(2);
-/// Most of a collector's answer that is read, its head included.
+/// How much of a collector's answer is read, including its head.
 pub const TRACES_ANSWER_BYTES_MAX: usize = 64 << 10;
-/// How often the log says at most that spans are not taken, and that they are again.
+/// The shortest time between two log lines that spans are not accepted, or are accepted again.
 pub const TRACES_WARN_INTERVAL: Duration = Duration::from_mins(1);
-/// Of what a collector gives as its reason, so much is logged.
+/// How many characters of a collector's reason are logged.
 pub const TRACES_WHY_CHARACTERS_MAX: usize = 500;
-/// A longer `tracestate` is not passed on (W3C's least is 512).
+/// A longer `tracestate` is not passed on. W3C requires at least 512 bytes.
 pub const TRACE_STATE_BYTES_MAX: usize = 512;
 /// How long the storage may take to say that it is ready.
 pub const READY_TIME_MAX: Duration = Duration::from_secs(2);
@@ -180,7 +184,7 @@ pub const BLOCKING_THREADS_MAX: usize = 256;
 /// Objects deleted at the same time for one DeleteObjects.
 pub const DELETE_CONCURRENCY: usize = 16;
 /// A CompleteMultipartUpload or copy that takes longer than this starts its response with white
-/// space, and goes on so, to keep the connection from timing out.
+/// space, and sends more at this interval, to keep the connection from timing out.
 pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
 const _: () = assert!(

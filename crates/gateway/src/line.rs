@@ -1,4 +1,4 @@
-//! What a line of the access log tells, and a span.
+//! The facts that a line of the access log, and a span, are made of.
 
 use std::borrow::Cow;
 use std::iter::once;
@@ -23,7 +23,7 @@ use crate::request::Known;
 use crate::request_id::RequestId;
 use crate::trace_context::SpanContext;
 
-/// A request that was answered.
+/// A request that was answered, as far as it is known before the answer's body has left.
 #[derive(Debug)]
 pub struct Line<'a> {
     /// When its head had arrived.
@@ -32,7 +32,7 @@ pub struct Line<'a> {
     pub id: RequestId,
     /// The gateway that answered.
     pub host_id: &'a str,
-    /// Where it came from.
+    /// Where the request came from.
     pub peer: Peer,
     /// Its head.
     pub head: &'a Parts,
@@ -44,22 +44,22 @@ pub struct Line<'a> {
     pub status: StatusCode,
     /// S3's code, if it is an error.
     pub code: Option<ErrorCode>,
-    /// Bytes of the request's body that were read, framing included.
+    /// Bytes of the request's body that were read, including framing.
     pub bytes_in: u64,
-    /// How long it took until the answer was known.
+    /// The time from its arrival until the answer was known.
     pub answered: Duration,
     /// Its place in a trace, if it has one.
     pub trace: Option<&'a SpanContext>,
 }
 
-/// What else is known of a request when the answer's body has left, or was given up.
+/// What is known of a request only when the answer's body has left, or was given up.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended {
     /// Bytes of the body that were handed to the connection.
     pub bytes_out: u64,
     /// Bytes of the whole object that was read or written.
     pub object_bytes: Option<u64>,
-    /// How long all of it took.
+    /// How long the whole request took.
     pub elapsed: Duration,
 }
 
@@ -68,7 +68,7 @@ pub struct Ended {
 pub struct Signature {
     /// `SigV4` or `SigV2`.
     pub version: &'static str,
-    /// In the query, not in the headers.
+    /// The signature is in the query, not in the headers.
     pub in_query: bool,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Line<'a> {
         self.peer.ip()
     }
 
-    /// Who asked, if the signature was right.
+    /// Who asked, if the signature was valid.
     pub fn identity(&self) -> Option<&'a Identity> {
         match &self.known.requester {
             Some(Requester::Identity(identity)) => Some(identity),
@@ -86,7 +86,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// How it was signed, if the signature was right.
+    /// How the request was signed, if the signature was valid.
     pub fn signature(&self, headers: &Headers<'_>) -> Option<Signature> {
         self.identity()?;
         let (version, in_query) = match self.known.signed? {
@@ -98,14 +98,14 @@ impl<'a> Line<'a> {
         Some(Signature { version, in_query })
     }
 
-    /// The request's method; of one that is none of HTTP's, the beginning.
+    /// The request's method, cut to what a line may hold of it.
     pub fn method(&self) -> &'a str {
         let method = self.head.method.as_str();
         method.get(..ACCESS_LOG_METHOD_BYTES_MAX).unwrap_or(method)
     }
 
-    /// Appends the request's target, with the values of [`SECRET`] taken out of its query. True if
-    /// there were any.
+    /// Appends the request's target, with [`REDACTED`] in place of secret values in its query
+    /// ([`SECRET`]). True if there were any.
     pub fn push_target(&self, out: &mut Vec<u8>) -> bool {
         let target = self.target().as_bytes();
         match &self.known.query {
@@ -119,16 +119,16 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The request's target as it was sent: to be told by [`Self::push_target`]. Of one that is
-    /// longer than any that is answered, the beginning.
+    /// The request's target as it was sent; [`Self::push_target`] removes its secrets. Cut if it is
+    /// longer than any that is answered.
     pub fn target(&self) -> &'a str {
         let uri = &self.head.uri;
         let target = uri.path_and_query().map_or_else(|| uri.path(), PathAndQuery::as_str);
         if target.len() > TARGET_BYTES_MAX { beginning(target) } else { target }
     }
 
-    /// The path and the query of [`Self::target`]; no query of one that is cut: what is missing may
-    /// be what would have had it left out.
+    /// The path and the query of [`Self::target`]. No query if the target is cut: the missing part
+    /// may be what marks the query as secret.
     pub fn path_and_query(&self) -> (&'a str, Option<&'a str>) {
         let (path, query) = (self.head.uri.path(), self.head.uri.query());
         if path.len() + query.map_or(0, str::len) >= TARGET_BYTES_MAX {
@@ -137,7 +137,7 @@ impl<'a> Line<'a> {
         (path, query)
     }
 
-    /// The headers that are told.
+    /// The headers that are logged.
     pub fn headers(&self) -> Headers<'a> {
         let mut headers = Headers::default();
         let authority = self.head.uri.authority().map(|authority| authority.as_str().as_bytes());
@@ -166,7 +166,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A host without the password that may be before it.
+/// A host without a user and password before it.
 fn without_password(host: &[u8]) -> &[u8] {
     // Few have one, and `contains` is the quicker one for a few bytes.
     let at = if host.contains(&b'@') { memrchr(b'@', host) } else { None };
@@ -178,8 +178,8 @@ fn shown(value: &[u8]) -> &[u8] {
     value.get(..ACCESS_LOG_FIELD_BYTES_MAX).unwrap_or(value)
 }
 
-/// [`TARGET_BYTES_MAX`] of a target, or less: no part of a parameter, so that those which are
-/// secret are still known by their names.
+/// The first [`TARGET_BYTES_MAX`] of a target at most, cut before a parameter, so that secret
+/// parameters are still recognized by their names.
 #[cold]
 fn beginning(target: &str) -> &str {
     let cut = &target[..target.floor_char_boundary(TARGET_BYTES_MAX)];
@@ -187,21 +187,21 @@ fn beginning(target: &str) -> &str {
     &cut[..cut.rfind('&').filter(|end| *end > query).unwrap_or(query)]
 }
 
-/// The headers that are told, [`ACCESS_LOG_FIELD_BYTES_MAX`] of each.
+/// The headers that are logged, cut to [`ACCESS_LOG_FIELD_BYTES_MAX`] each.
 #[derive(Debug, Default)]
 pub struct Headers<'a> {
     /// `Host`.
     pub host: Option<&'a [u8]>,
     /// `User-Agent`.
     pub user_agent: Option<&'a [u8]>,
-    /// `Referer`, without its query, which may have secrets of any shape: a presigned URL, or a
-    /// page's that has one for a parameter.
+    /// `Referer`, without its query, which may hold secrets in any form: that of a presigned URL,
+    /// or of a page with such a URL as a parameter.
     pub referer: Option<&'a [u8]>,
-    /// `Authorization` is of the old kind.
+    /// `Authorization` has signature version 2.
     is_sigv2: bool,
 }
 
-/// Parameters whose values would let a reader of the log do as the client did, or read what it
+/// Parameters with whose values a reader of the log could act as the client, or decrypt what it
 /// encrypted.
 const SECRET: [&[u8]; 5] = [
     b"x-amz-signature",
@@ -210,10 +210,10 @@ const SECRET: [&[u8]; 5] = [
     b"x-amz-server-side-encryption-customer-key",
     b"x-amz-copy-source-server-side-encryption-customer-key",
 ];
-/// What stands for them.
+/// Replaces their values.
 const REDACTED: &[u8] = b"REDACTED";
 
-/// Whether a parameter of this name, decoded, has a value of [`SECRET`].
+/// True if a parameter with this name, which is decoded, is one of [`SECRET`].
 fn is_secret(name: &[u8]) -> bool {
     // Most names of a presigned URL begin alike, but do not end alike.
     let ends_alike = |secret: &[u8]| {
@@ -222,7 +222,7 @@ fn is_secret(name: &[u8]) -> bool {
     SECRET.iter().any(|secret| ends_alike(secret) && name.eq_ignore_ascii_case(secret))
 }
 
-/// Appends a target whose query was not understood, with the values of [`SECRET`] taken out. True
+/// Appends a target whose query could not be parsed, with the values of [`SECRET`] replaced. True
 /// if there were any.
 fn push_without_secrets(out: &mut Vec<u8>, target: &[u8]) -> bool {
     let query = memchr(b'?', target).map_or(target.len(), |mark| mark + 1);
@@ -234,8 +234,8 @@ fn push_without_secrets(out: &mut Vec<u8>, target: &[u8]) -> bool {
     push_without(out, target, starts.filter(is_secret))
 }
 
-/// Appends a target without the values of the parameters that begin at `secrets`, which ascend.
-/// True if there were any.
+/// Appends a target, with the values of the parameters that begin at `secrets` (in ascending order)
+/// replaced. True if there were any.
 fn push_without(out: &mut Vec<u8>, target: &[u8], secrets: impl Iterator<Item = usize>) -> bool {
     let mut copied = 0;
     for value in secrets.filter_map(|start| value_of(target, start)) {
@@ -247,7 +247,7 @@ fn push_without(out: &mut Vec<u8>, target: &[u8], secrets: impl Iterator<Item = 
     copied > 0
 }
 
-/// Where the value of the parameter that begins at `start` does, if it has one.
+/// The position of the value of the parameter that begins at `start`, if it has a value.
 fn value_of(target: &[u8], start: usize) -> Option<usize> {
     let mark = memchr2(b'=', b'&', target.get(start..)?)? + start;
     (target[mark] == b'=').then_some(mark + 1)

@@ -1,4 +1,4 @@
-//! What MinIO left in a directory that is to be served.
+//! Checks for data of MinIO in a directory that is to be served.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::state_dir;
 
-/// MinIO's own directory, and the file there that says how objects are stored.
+/// MinIO's own directory, and the file in it that says how objects are stored.
 const OWN: &str = ".minio.sys";
 const FORMAT: &str = "format.json";
 /// The format whose objects are plain files.
@@ -17,9 +17,9 @@ struct FormatFile {
     format: String,
 }
 
-/// Refuses a directory in which MinIO keeps objects as no plain files: they would be served as
-/// directories full of its own files. Warns of one whose objects are files, with records of MinIO's
-/// that only an import takes over.
+/// Refuses a directory in which MinIO stores objects in other forms than plain files: they would be
+/// served as directories full of MinIO's own files. Warns of a directory with plain files, whose
+/// metadata is not used until it is imported.
 pub fn check(dir: &Path) -> Result<(), String> {
     let text = match state_dir::read_below(dir, OWN, FORMAT) {
         Ok(None) => return Ok(()),

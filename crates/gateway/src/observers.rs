@@ -1,4 +1,4 @@
-//! Who is told of each request when it has ended.
+//! The parts of a gateway to which each finished request is reported.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,30 +15,30 @@ use crate::request_id::HostId;
 use crate::trace_context::{SpanContext, TraceId};
 use crate::traces::{BegunSpan, Traces};
 
-/// Those who are told. Without any, there are no [`Report`]s, and no traces.
+/// The observers. Without any, there are no [`Report`]s and no traces.
 #[derive(Debug)]
 pub struct Observers {
-    /// What adds it up, with `--ops-listen`.
+    /// Counts requests, with `--ops-listen`.
     pub metrics: Option<Arc<Metrics>>,
-    /// What writes it down, with `--access-log`.
+    /// Logs requests, with `--access-log`.
     pub access_log: Option<Arc<AccessLog>>,
-    /// What tells a collector, with `--traces`.
+    /// Sends requests to a collector, with `--traces`.
     pub traces: Option<Arc<Traces>>,
-    /// The gateway, as answers name it.
+    /// The gateway's name in answers.
     pub host_id: HostId,
     /// The canonical id of the account that owns all buckets.
     pub owner: String,
 }
 
 impl Observers {
-    /// Whether any of them is told of this request.
+    /// True if this request is reported to any of them.
     pub fn are_told(&self, cx: &RequestContext) -> bool {
         self.metrics.is_some() || self.access_log.is_some() || cx.trace.is_some()
     }
 }
 
-/// A request that was answered, until the answer's body has left or was given up. Then this is
-/// dropped, and the observers are told.
+/// A request that was answered. It is dropped once the answer's body has left or was given up, and
+/// then reports itself to the observers.
 #[derive(Debug)]
 pub struct Report {
     observers: Arc<Observers>,
@@ -48,7 +48,7 @@ pub struct Report {
     effects: Effects,
     bytes_out: u64,
     trace: Option<Box<SpanContext>>,
-    /// What the access log and the collector will be told, but for what only the end shows.
+    /// What the access log and the collector will get, except for what only the end shows.
     begun: Begun,
 }
 
@@ -59,7 +59,7 @@ struct Begun {
 }
 
 impl Report {
-    /// Of a request with this head, to which an answer is on its way.
+    /// Begins the report of a request with this head, whose answer is on its way.
     pub fn new(
         observers: &Arc<Observers>,
         cx: &mut RequestContext,
@@ -91,13 +91,14 @@ impl Report {
         self.trace.as_ref().map(|context| context.trace)
     }
 
-    /// So many bytes more of the body were handed to the connection.
+    /// Counts bytes of the body that were handed to the connection.
     pub fn sent(&mut self, bytes: usize) {
         self.bytes_out += bytes as u64;
     }
 }
 
-/// Writes what is known when the answer is: so the head need not be kept until the end.
+/// Writes what is known once the answer is, so that the request's head need not be kept until the
+/// end.
 fn begin(
     observers: &Observers,
     cx: &RequestContext,

@@ -1,4 +1,4 @@
-//! What performing an operation came to.
+//! The outcome of an operation.
 
 use crate::effects::{Did, Effects};
 use crate::reply::Reply;
@@ -7,19 +7,19 @@ use crate::reply::Reply;
 pub struct Outcome {
     /// The answer.
     pub reply: Reply,
-    /// What was done.
+    /// What was done to objects.
     pub effects: Effects,
 }
 
 impl Outcome {
-    /// An answer after which all is done.
+    /// An answer that is sent after all work has ended.
     pub const fn done(reply: Reply, did: Did) -> Self {
         Self { reply, effects: Effects::Done(did) }
     }
 }
 
 impl From<Reply> for Outcome {
-    /// An answer that is all there is to tell.
+    /// An answer that shows everything the operation did.
     fn from(reply: Reply) -> Self {
         Self::done(reply, Did::default())
     }

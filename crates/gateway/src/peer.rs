@@ -7,22 +7,23 @@ use rustls::{CipherSuite, ProtocolVersion};
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer {
-    /// The client's address, where proxies are trusted to tell it; none on a unix socket.
+    /// The client's address, as seen here or as a trusted proxy says. `None` on a unix socket.
     pub address: Option<SocketAddr>,
-    /// TLS, if the connection to here speaks that.
+    /// TLS of the connection to this server, if it has TLS.
     pub tls: Option<Tls>,
-    /// Whether the client speaks TLS, to here or to a proxy.
+    /// True if the client uses TLS, to this server or to a proxy.
     pub secure: bool,
 }
 
 impl Peer {
-    /// The client's address, one of IPv4 as such: a listener of both kinds has it mapped to IPv6.
+    /// The client's address. An IPv4 address that a listener for both kinds shows as IPv6 is
+    /// returned as IPv4.
     pub fn ip(&self) -> Option<IpAddr> {
         self.address.map(|address| address.ip().to_canonical())
     }
 }
 
-/// What client and server agreed on.
+/// What client and server negotiated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tls {
     version: ProtocolVersion,
@@ -30,7 +31,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Of a connection whose handshake is over.
+    /// The parameters of a connection whose handshake is over.
     pub fn of(connection: &rustls::ServerConnection) -> Option<Self> {
         let cipher = connection.negotiated_cipher_suite()?.suite();
         Some(Self { version: connection.protocol_version()?, cipher })

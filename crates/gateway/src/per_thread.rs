@@ -1,42 +1,42 @@
-//! What threads write to without being in each other's way.
+//! Values that all threads write to without slowing each other down.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// More processors than this share copies.
+/// With more processors than this, some share a copy.
 const COPIES_MAX: usize = 16;
 
-/// A few copies of a thing. Each thread has one, which it shares with few others: what all threads
-/// write to would travel between the processors' caches with each request.
+/// A few copies of a value. Each thread has one, shared with few others: a value that all threads
+/// write to would move between the processors' caches with each request.
 #[derive(Debug)]
 pub struct PerThread<T> {
     copies: Vec<Apart<T>>,
 }
 
-/// On cache lines of its own.
+/// A copy on cache lines of its own.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Apart<T>(T);
 
 impl<T> PerThread<T> {
-    /// As many as there are processors, within bounds.
+    /// Makes one copy per processor, at most [`COPIES_MAX`].
     pub fn new(mut make: impl FnMut() -> T) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self { copies: (0..processors.min(COPIES_MAX)).map(|_| Apart(make())).collect() }
     }
 
-    /// That of this thread.
+    /// This thread's copy.
     pub fn mine(&self) -> &T {
         &self.copies[number_of_this_thread() % self.copies.len()].0
     }
 
-    /// All of them.
+    /// All copies.
     pub fn all(&self) -> impl Iterator<Item = &T> {
         self.copies.iter().map(|copy| &copy.0)
     }
 }
 
-/// Threads are numbered as they come.
+/// The number of this thread: threads are numbered as they first ask.
 fn number_of_this_thread() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {

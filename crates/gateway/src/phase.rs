@@ -12,21 +12,21 @@ use crate::send_file::FileParts;
 #[derive(Debug, Default)]
 pub struct Phase {
     state: AtomicU8,
-    /// Some of the last response may still be on its way, although it has been produced.
+    /// Part of the last response may still be unsent, although it has been produced.
     unflushed: AtomicBool,
-    /// The last request to begin was refused: all that is left of it is its answer.
+    /// The last request to begin was refused: only its answer is left.
     refused: AtomicBool,
-    /// Some of an answer that is no refusal may still be on its way.
+    /// Part of an answer that is not a refusal may still be unsent.
     owed: AtomicBool,
     pub body_unread: AtomicBool,
     pub closing: AtomicBool,
-    /// The server is to stop.
+    /// The server is stopping.
     pub stopping: AtomicBool,
-    /// The last look found nothing to read.
+    /// The last read found nothing.
     pub waiting: AtomicBool,
-    /// How many requests have begun; may wrap.
+    /// How many requests have begun; may wrap around.
     requests: AtomicU32,
-    /// What its bodies have of files.
+    /// The parts of files that its bodies have queued.
     pub file_parts: FileParts,
 }
 
@@ -35,7 +35,7 @@ const HEAD: u8 = 1;
 const BUSY: u8 = 2;
 
 impl Phase {
-    /// A request's head is complete.
+    /// Notes that a request's head is complete.
     pub fn request_begins(&self) {
         self.state.store(BUSY, Relaxed);
         self.unflushed.store(true, Relaxed);
@@ -43,7 +43,7 @@ impl Phase {
         self.requests.fetch_add(1, Relaxed);
     }
 
-    /// What it is answered is known: an error, or what it asked for.
+    /// Notes that the request's answer is known: a refusal, or what it asked for.
     pub fn answer_begins(&self, is_refusal: bool) {
         self.refused.store(is_refusal, Relaxed);
         if !is_refusal {
@@ -51,18 +51,19 @@ impl Phase {
         }
     }
 
-    /// Its response has been produced.
+    /// Notes that the response has been produced.
     pub fn response_ends(&self) {
         self.state.store(IDLE, Relaxed);
     }
 
-    /// The client may still be sending a body that nobody wants: linger before closing.
+    /// Notes that the client may still be sending a body that is not wanted: the connection lingers
+    /// before it is closed.
     pub fn leave_body_unread(&self) {
         self.body_unread.store(true, Relaxed);
     }
 
-    /// The server is to stop: what nobody wants is waited for no longer than [`STOP_TIME_MAX`]. Who
-    /// calls this polls the connection again.
+    /// Notes that the server is stopping: unwanted data is then waited for at most
+    /// [`STOP_TIME_MAX`]. The caller has to poll the connection again.
     pub fn stop(&self) {
         self.stopping.store(true, Relaxed);
     }
@@ -73,21 +74,21 @@ impl Phase {
         tokio::time::sleep(STOP_TIME_MAX).await;
     }
 
-    /// True where there is nothing to answer and nothing left to send: at most, a head has begun.
+    /// True if there is nothing to answer and nothing left to send. A head may have begun.
     pub fn unasked(&self) -> bool {
         !self.busy() && !self.answering() && !self.closing.load(Relaxed)
     }
 
-    /// True where all that is left to do is to send refusals. Anyone can have any number of them
-    /// written, and not read them.
+    /// True if only refusals are left to send. Anyone can make the server write any number of them,
+    /// and not read them.
     pub fn only_refusals(&self) -> bool {
         let asked = self.busy() && !self.refused.load(Relaxed);
         self.answering() && !asked && !self.owed.load(Relaxed)
     }
 
-    /// Between two requests, how many there were: all that was asked for is answered and sent, and
-    /// whoever serves the connection waits for more. (hyper also pauses between requests that it
-    /// has read already.)
+    /// The number of requests so far, if the connection is between two requests: everything is
+    /// answered and sent, and the server waits for more. (hyper also pauses between requests that
+    /// it has already read.)
     pub fn idle_after(&self) -> Option<u32> {
         let idle = self.state.load(Relaxed) == IDLE
             && !self.answering()
@@ -97,7 +98,7 @@ impl Phase {
         idle.then(|| self.requests.load(Relaxed))
     }
 
-    /// True if these are the first bytes of a head.
+    /// Notes that bytes arrived. True if they are the first of a head.
     pub fn bytes_arrived(&self) -> bool {
         self.state.compare_exchange(IDLE, HEAD, Relaxed, Relaxed).is_ok()
     }
@@ -106,12 +107,13 @@ impl Phase {
         self.state.load(Relaxed) == BUSY
     }
 
-    /// True as long as what is written may be of a response of ours: bodies may look like anything.
+    /// True while written bytes may belong to a response of the gateway. A body can look like
+    /// anything.
     pub fn answering(&self) -> bool {
         self.unflushed.load(Relaxed)
     }
 
-    /// All that was written has been sent.
+    /// Notes that everything written has been sent.
     pub fn flushed(&self) {
         if !self.busy() {
             debug_assert!(self.file_parts.all_sent(), "parts of files were left behind");

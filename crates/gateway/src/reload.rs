@@ -1,4 +1,4 @@
-//! Taking new options, certificates and keys while requests go on (decision 0020).
+//! Applies new options, certificates and keys while requests go on (decision 0020).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,27 +15,28 @@ use crate::log::{LogFilter, read_filter};
 use crate::server::Certificates;
 use crate::traces::Collector;
 
-/// Options that a reload takes, by their fields in [`ServeOptions`]; those of TLS if it is on.
+/// Options that a reload applies, by their fields in [`ServeOptions`]; those of TLS only if TLS is
+/// on.
 const TAKEN: [&str; 7] = ["access_log", "config", "credentials_file", "domain", "log", "tls_cert", "tls_key"];
 
-/// What a server was started with, to be read again.
+/// The state of a server that a reload compares with and changes.
 pub struct Reload {
-    /// Its values are those that were taken last; of options that are not taken, those at the
-    /// start.
+    /// The options' values: those that a reload applied last; for options that it does not apply,
+    /// those at the start.
     said: Said,
     root: Root,
-    /// Files are given to who made them; that stays.
+    /// `--chown`, which a reload does not change.
     chown: bool,
     parts: Parts,
 }
 
-/// What changes, and what it takes.
+/// The parts of a server that a reload changes or needs.
 pub struct Parts {
-    /// Whose settings change.
+    /// The gateway whose settings change.
     pub gateway: Arc<Gateway>,
-    /// Whom all belongs to; stays.
+    /// The account that owns everything, which stays.
     pub account: Account,
-    /// Where keys may be kept.
+    /// The directory where keys may be kept.
     pub state_dir: Option<PathBuf>,
     /// The certificates, if there is TLS.
     pub certificates: Option<Arc<Certificates>>,
@@ -45,22 +46,22 @@ pub struct Parts {
     pub log_filter: Option<LogFilter>,
 }
 
-/// What a reload came to.
+/// The result of a reload.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// What is new.
+    /// What was new, and is applied.
     pub taken: Vec<String>,
-    /// What differs, and stays as it was until a restart.
+    /// What differs, and has no effect until a restart.
     pub needs_restart: Vec<String>,
 }
 
 impl Reload {
-    /// Of a server that was started with what is `said`, and serves for this root.
+    /// The reload of a server that was started with `said` and these root keys.
     pub fn new(said: Said, root: Root, chown: bool, parts: Parts) -> Self {
         Self { said, root, chown, parts }
     }
 
-    /// Reads everything again. If anything is wrong, all stays as it was.
+    /// Reads everything again and applies it. If anything is wrong, nothing changes.
     pub fn run(&mut self) -> Result<Outcome, String> {
         self.try_to().map_err(|error| Cli::located(&self.said.arguments, error))
     }
@@ -130,7 +131,7 @@ impl Reload {
         Ok(outcome)
     }
 
-    /// TLS is neither turned on nor off.
+    /// True if a reload applies this option. It turns TLS neither on nor off.
     fn is_taken(&self, name: &str) -> bool {
         TAKEN.contains(&name) && (self.parts.certificates.is_some() || !name.starts_with("tls_"))
     }

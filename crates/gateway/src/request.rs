@@ -23,7 +23,7 @@ pub struct RequestContext {
     pub id: RequestId,
     /// When it arrived.
     pub now: Timestamp,
-    /// From where.
+    /// Where it comes from.
     pub peer: Peer,
     /// Its place among the requests in progress, kept as long as any work for the request goes on.
     /// `None` if there was no free place: the request is refused.
@@ -41,30 +41,30 @@ impl RequestContext {
     }
 }
 
-/// What became clear of a request while it was performed.
+/// What became known of a request while it was performed.
 #[derive(Debug, Default)]
 pub struct Known<'h> {
     /// The query of its target.
     pub query: Option<Query<'h>>,
-    /// What was asked for.
+    /// The operation.
     pub operation: Option<Operation>,
-    /// Of which bucket and key.
+    /// The bucket and key.
     pub target: Option<Target>,
-    /// By whom.
+    /// Who asked.
     pub requester: Option<Requester>,
-    /// How they signed.
+    /// Where the signature is.
     pub signed: Option<Signed>,
-    /// What was done.
+    /// What was done to objects.
     pub effects: Effects,
 }
 
-/// What a request was answered.
+/// The answer to a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Answered {
     /// The status.
     pub status: StatusCode,
     /// S3's code, if it is an error.
     pub code: Option<ErrorCode>,
-    /// Bytes of the request's body that were read, framing included.
+    /// Bytes of the request's body that were read, including framing.
     pub bytes_in: u64,
 }

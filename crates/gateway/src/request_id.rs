@@ -35,7 +35,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// Makes ids that do not repeat within a process, and hardly between gateways.
+/// Makes ids that do not repeat within a process, and hardly ever between gateways.
 #[derive(Debug)]
 pub struct RequestIds {
     seed: u64,
@@ -43,7 +43,7 @@ pub struct RequestIds {
 }
 
 impl RequestIds {
-    /// Starts at a random place.
+    /// Starts with a random seed.
     pub fn new() -> Self {
         Self { seed: RandomState::new().hash_one("request ids"), count: AtomicU64::new(0) }
     }
@@ -60,8 +60,8 @@ impl RequestIds {
     }
 }
 
-/// The number at this place of the seed's sequence. No two places share one: an odd multiplier and
-/// xor-shifts are one-to-one on 64 bits (splitmix64).
+/// The number at this place of the seed's sequence. No two places have the same number: an odd
+/// multiplier and xor-shifts are one-to-one on 64 bits (splitmix64).
 pub fn mixed(seed: u64, place: u64) -> u64 {
     let mut n = seed.wrapping_add(place.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -83,7 +83,7 @@ pub struct HostId {
 }
 
 impl HostId {
-    /// A random one; a process keeps it.
+    /// A random id, which a process keeps.
     pub fn random() -> Self {
         let state = RandomState::new();
         let bytes: Vec<u8> = (0..6).flat_map(|i: u8| state.hash_one(i).to_be_bytes()).collect();

@@ -1,10 +1,10 @@
-//! Parts of files that go from the page cache to the socket (`sendfile`), past hyper and without a
-//! copy in between.
+//! Parts of files that go from the page cache to the socket (`sendfile`), past hyper and without
+//! being copied.
 //!
-//! hyper writes what it can read. So a response's body gives it, in the place of a part of a file,
-//! as many bytes of [`STAND_IN`], which it queues between the others; the connection knows them by
-//! their address when they are to be written, and sends the part instead. Whichever part it is
-//! stands in the connection's [`FileParts`], in the same order.
+//! hyper writes bytes that it can read. So in place of a part of a file, a response's body gives it
+//! as many bytes of [`STAND_IN`], which it queues among the others. The connection recognizes these
+//! by their address when they are to be written, and sends the part instead. The parts wait in the
+//! connection's [`FileParts`], in the same order.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -26,7 +26,7 @@ use crate::stream::Stream;
 /// Never read or written, so that it takes address space only.
 static STAND_IN: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; FILE_PART_BYTES].into_boxed_slice());
 
-/// So many bytes that stand for as many of a file.
+/// Bytes that stand for as many bytes of a file.
 #[derive(Debug)]
 pub struct StandIn(usize);
 
@@ -48,7 +48,7 @@ fn is_stand_in(bytes: &[u8]) -> bool {
     STAND_IN.as_ptr_range().contains(&bytes.as_ptr())
 }
 
-/// What of files a connection is about to send.
+/// The parts of files that a connection is about to send.
 #[derive(Debug, Default)]
 pub struct FileParts {
     /// The connection can send parts of files, and the kernel has not refused to.
@@ -56,12 +56,12 @@ pub struct FileParts {
     queue: Mutex<Queue>,
 }
 
-/// Parts that wait to be sent, in the order of what stands for them in hyper's queue.
+/// Parts that wait to be sent, in the order of their stand-ins in hyper's queue.
 ///
-/// A part whose stand-in hyper drops would be sent in the place of the next one: another object's
-/// bytes, with nothing to tell the client. hyper drops what it has queued where a body ends before
-/// its time, and closes the connection. So that no object depends on that, nothing more can be sent
-/// from then on.
+/// If hyper dropped a stand-in, its part would be sent in place of the next one: another object's
+/// bytes, unnoticed by the client. hyper drops what it has queued when a body ends early, and
+/// closes the connection. So that no object depends on that, nothing more can be sent after a body
+/// ended early.
 #[derive(Debug, Default)]
 struct Queue {
     parts: VecDeque<Part>,
@@ -70,25 +70,25 @@ struct Queue {
 
 #[derive(Debug)]
 struct Part {
-    /// Of the request whose answer it is a part of.
+    /// The request that is answered.
     request: RequestId,
     file: Arc<File>,
     range: Range<u64>,
 }
 
 impl FileParts {
-    /// Whether the connection can send any.
+    /// True if the connection can send any.
     pub fn are_possible(&self) -> bool {
         self.possible.load(Relaxed)
     }
 
-    /// Says so.
+    /// Notes that the connection can send parts.
     pub fn allow(&self) {
         self.possible.store(true, Relaxed);
     }
 
-    /// Takes the first [`FILE_PART_BYTES`] of `range`, or all of it if it is less, for the answer
-    /// to `request`. Returns what hyper gets for it.
+    /// Queues the first [`FILE_PART_BYTES`] of `range`, or all of it if it is less, for the answer
+    /// to `request`. Returns the stand-in for hyper.
     pub fn push(&self, request: RequestId, file: Arc<File>, range: &Range<u64>) -> StandIn {
         let length = length(range).min(FILE_PART_BYTES);
         let range = range.start..range.start + length as u64;
@@ -96,14 +96,14 @@ impl FileParts {
         StandIn(length)
     }
 
-    /// A body that may have pushed parts has ended before its time: the connection can send nothing
+    /// Notes that a body that may have pushed parts ended early: the connection can send nothing
     /// more.
     pub fn break_off(&self) {
         self.possible.store(false, Relaxed);
         self.queue().broken_off = true;
     }
 
-    /// Whether all parts have been sent.
+    /// True if all parts have been sent.
     pub fn all_sent(&self) -> bool {
         self.queue().parts.is_empty()
     }
@@ -112,7 +112,7 @@ impl FileParts {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what comes before the next part of a file, or of that; `None` if none waits.
+    /// Writes the bytes before the next part of a file, or of that part; `None` if no part waits.
     pub fn poll_write(
         &self,
         cx: &mut Context<'_>,
@@ -170,7 +170,7 @@ impl FileParts {
     }
 }
 
-/// True for an error of the socket's: the client's fault, or the network's. `sendfile` tells errors
+/// True for an error of the socket: the client's fault, or the network's. `sendfile` reports errors
 /// of the file in the same way.
 fn is_of_connection(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;

@@ -37,10 +37,10 @@ use crate::storage::{self, NULL};
 use crate::traces::{Collector, Contexts, Traces};
 use crate::{account, agreement, choices, service_manager, sweep};
 
-/// How long blocking work may still run once the drain is over.
+/// How long blocking work may still run after the drain.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Serves until SIGTERM or SIGINT, with options that were read from what is `said`.
+/// Serves until SIGTERM or SIGINT, with the options that were read from `said`.
 pub fn run(options: ServeOptions, said: Said, inherited: Inherited) -> Result<(), String> {
     let mut log = Log::start(&options.log, options.log_format)?;
     let filter = log.filter.take();
@@ -119,23 +119,23 @@ async fn serve(
 
 /// A server that has been started.
 pub struct Running {
-    /// Listens, in the runtime that it was started in.
+    /// The server, which listens in the runtime that it was started in.
     pub server: Server,
-    /// What it puts requests to.
+    /// The gateway that performs its requests.
     pub gateway: Arc<Gateway>,
-    /// Where: `127.0.0.1:9000`, `unix:/run/s3`.
+    /// The addresses that it listens on: `127.0.0.1:9000`, `unix:/run/s3`.
     pub names: Vec<String>,
-    /// Where operators look, if they do.
+    /// The address of `--ops-listen`, if there is one.
     pub ops_name: Option<String>,
-    /// Makes it unready.
+    /// Turned to true to make it not ready.
     stopping: watch::Sender<bool>,
     certificates: Option<Arc<Certificates>>,
     account: Account,
     root: Root,
 }
 
-/// Starts a server in this runtime. Sockets that were handed over take the place of those that the
-/// options name.
+/// Starts a server in this runtime. Sockets that were handed over replace those that the options
+/// name.
 pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Running, String> {
     // All that may be wrong with the options, before anything is made in DIR.
     options.check()?;
@@ -205,8 +205,8 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     Ok(Running { server, gateway, names, ops_name, stopping, certificates, account, root })
 }
 
-/// Opens what DIR names, as it was opened before, and finds whose it is. Makes no keys: they are
-/// shown only once, by a start that succeeds.
+/// Opens the storage that DIR names, and finds its account. Generates no keys: they are shown only
+/// once, by a start that succeeds.
 async fn open_tree(
     options: &ServeOptions,
     state_dir: Option<&Path>,
@@ -228,7 +228,7 @@ fn state_dir(options: &ServeOptions) -> Option<PathBuf> {
     (options.dir != NULL).then(|| Path::new(&options.dir).join(STATE_DIR))
 }
 
-/// Those that were handed over, or else those at these addresses.
+/// The listeners on the sockets that were handed over, or else on these addresses.
 async fn listeners(
     flag: &str,
     addresses: &[ListenAddress],
@@ -301,8 +301,8 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, accou
     }
 }
 
-/// What tells the server to stop. It is listened to from the start on: a signal that nobody listens
-/// to ends a process.
+/// The signals that stop the server. They are handled from the start on, since a signal without a
+/// handler ends the process.
 struct Stops {
     terminate: Signal,
     interrupt: Signal,
@@ -326,8 +326,9 @@ fn listen_to(kind: SignalKind) -> Result<Signal, String> {
     signal(kind).map_err(|e| format!("cannot wait for signals: {e}"))
 }
 
-/// Reloads on each SIGHUP; those that come meanwhile are one more. It works on a thread of its own:
-/// a file that blocks who reads it (a pipe, a network that hangs) keeps nobody else waiting.
+/// Reloads on each SIGHUP; several during a reload cause one more. Works on a thread of its own, so
+/// that a file that blocks its reader (a pipe, a network file system that hangs) holds up nothing
+/// else.
 fn reload_when_told(mut hang_ups: Signal, mut reload: Reload) -> Result<JoinHandle<()>, String> {
     let (asked, asks) = mpsc::channel::<oneshot::Sender<Result<reload::Outcome, String>>>();
     let work = move || {
@@ -366,15 +367,16 @@ fn tell(reloaded: Result<reload::Outcome, String>) {
     }
 }
 
-/// Tells where the server is and, the first time, with which keys to reach it.
+/// Prints where the server listens and, the first time, the keys to use.
 fn greet(options: &ServeOptions, running: &Running) {
     // Nobody may be listening any more, which is no reason to stop.
     let mut stdout = std::io::stdout();
     let _ = stdout.write_all(greeting(options, running, stdout.is_terminal()).as_bytes());
 }
 
-/// A secret that was made just now is shown to who sits at a terminal: what else reads standard
-/// output keeps it, as a journal does. One that is kept in no file is shown nowhere else.
+/// The text that a start prints. A new secret is in it only for a terminal: other readers of
+/// standard output, such as a journal, keep it. But a secret that is kept in no file is always in
+/// it.
 fn greeting(options: &ServeOptions, running: &Running, watched: bool) -> String {
     let Running { names, ops_name, certificates, account, root, .. } = running;
     let scheme = if certificates.is_some() { "https" } else { "http" };

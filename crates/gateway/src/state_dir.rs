@@ -1,4 +1,4 @@
-//! `DIR/.slipway`, where gateways keep what they made for a tree: root's keys, the account.
+//! `DIR/.slipway`, where gateways keep files of a tree: root's keys, the account.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -20,22 +20,23 @@ pub const STATE_DIR: &str = ".slipway";
 /// What a gateway may do in a state directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Keep there what it made.
+    /// Read and create files.
     Keep,
-    /// Read what is there.
+    /// Only read files.
     Read,
 }
 
 impl Access {
-    /// Of a gateway that serves a tree to readers only, or not.
+    /// The access of a gateway that serves a tree read-only, or not.
     pub const fn of(read_only: bool) -> Self {
         if read_only { Self::Read } else { Self::Keep }
     }
 }
 
-/// Writes `text` to the file `name` of `state_dir`, which is made if need be, for good. False if
-/// someone has made that file before: of several gateways that start at once on one tree, one wins,
-/// and all use what it wrote. With [`Access::Read`] an error, as where nothing can be written.
+/// Creates the file `name` of `state_dir` with `text`, and flushes it to disk; creates `state_dir`
+/// if it does not exist. False if the file exists already: of several gateways that start at once
+/// on one tree, one creates it, and all use it. An error with [`Access::Read`], as where nothing
+/// can be written.
 pub fn create(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u32) -> Result<bool> {
     if access == Access::Read {
         return Err(Error::new(ErrorKind::ReadOnlyFilesystem, "nothing is written there, for --read-only"));
@@ -59,27 +60,27 @@ pub fn create(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u
     }
 }
 
-/// The file `name` of `state_dir`, if it is there and one. Neither a link nor a pipe is followed or
-/// waited for, also if it comes there right now.
+/// Opens the file `name` of `state_dir`, if it exists and is a regular file. A link is not followed
+/// and a pipe not waited for, even if it appears there right now.
 pub fn open(state_dir: &Path, name: &str) -> Result<Option<fs::File>> {
     let not_text = || Error::new(ErrorKind::InvalidInput, "its name is not UTF-8");
     let own = state_dir.file_name().and_then(OsStr::to_str).ok_or_else(not_text)?;
     open_below(state_dir.parent().unwrap_or(state_dir), own, name)
 }
 
-/// [`open`], of the state directory at the path `own` below `above`, on which no link is followed.
+/// [`open`], in the state directory at the path `own` below `above`, in which no link is followed.
 fn open_below(above: &Path, own: &str, name: &str) -> Result<Option<fs::File>> {
     open_plain_file(above, &format!("{own}/{name}"))
 }
 
-/// What is in the file `name` of `state_dir`, if it is there. An error, with its path, if it can't
-/// be read whole, is no text, or is longer than any that a gateway writes.
+/// The text of the file `name` of `state_dir`, if it exists. An error, with its path, if it can't
+/// be read whole, is not UTF-8, or is longer than any file that a gateway writes.
 pub fn read(state_dir: &Path, name: &str) -> std::result::Result<Option<String>, String> {
     let text = open(state_dir, name).and_then(|file| file.map(text_of).transpose());
     text.map_err(|error| format!("{}: {error}", state_dir.join(name).display()))
 }
 
-/// [`read`], of the state directory at a path below `above`, where others may put what they like.
+/// [`read`], in the state directory at a path below `above`, where others may create any file.
 pub fn read_below(above: &Path, own: &str, name: &str) -> Result<Option<String>> {
     open_below(above, own, name)?.map(text_of).transpose()
 }
@@ -89,7 +90,7 @@ fn text_of(file: fs::File) -> Result<String> {
     read_text(file, &mut text).map(|()| text)
 }
 
-/// Reads an open file to its end; see [`read`].
+/// Reads an open file to its end, as [`read`] does.
 pub fn read_text(file: fs::File, text: &mut String) -> Result<()> {
     let most = FILE_BYTES_MAX as u64;
     if file.take(most + 1).read_to_string(text)? > FILE_BYTES_MAX {
@@ -101,7 +102,8 @@ pub fn read_text(file: fs::File, text: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// True if a `state_dir` is not there, or one that only this user or root may write to.
+/// True if `state_dir` does not exist, or belongs to this user or root and nobody else may write to
+/// it.
 pub fn is_trusted(state_dir: &Path) -> bool {
     let Ok(metadata) = fs::symlink_metadata(state_dir) else { return true };
     let owner = metadata.uid();
@@ -109,11 +111,12 @@ pub fn is_trusted(state_dir: &Path) -> bool {
     metadata.is_dir() && ours && metadata.mode() & WRITABLE == 0
 }
 
-/// True if a `state_dir` looks like what this server makes there, for file systems on which
-/// [`is_trusted`] can't hold: those that show our account as another (NFS with `root_squash`) or
-/// all files as one user's (FUSE, NTFS). It has the owner that a new file of ours gets in it, and
-/// others may write to it only if they have rights in that file too, which keeps no mode then. Also
-/// true of a directory on a read-only file system, where no file can be made to compare with.
+/// True if `state_dir` looks as if this server had made it, on file systems where [`is_trusted`]
+/// cannot hold: those that show our account as another one (NFS with `root_squash`), or all files
+/// as one user's (FUSE, NTFS). It must have the owner that a new file of ours gets in it, and
+/// others may write to it only if they get rights to that new file as well, which shows that modes
+/// are not kept. Also true for a directory on a read-only file system, where no file can be made to
+/// compare with.
 pub fn is_as_made_here(state_dir: &Path) -> bool {
     let Ok(there) = fs::symlink_metadata(state_dir) else { return true };
     let Ok(staging) = staging_name(state_dir, "try") else { return false };
@@ -130,7 +133,7 @@ pub fn is_as_made_here(state_dir: &Path) -> bool {
     })
 }
 
-/// What to say of one that is not trusted.
+/// The error for a state directory that is not trusted.
 pub fn distrust(state_dir: &Path) -> String {
     format!("{}: must be a directory that only this user (or root) may write to", state_dir.display())
 }
@@ -153,7 +156,7 @@ fn sync(directory: &Path) -> Result<()> {
     fs::File::open(directory)?.sync_all()
 }
 
-/// Gives a file a name that is free; `AlreadyExists` if it is not.
+/// Gives a file another name; `AlreadyExists` if the name is taken.
 fn place(from: &Path, to: &Path) -> Result<()> {
     match rustix::fs::link(from, to) {
         // No hard links there.

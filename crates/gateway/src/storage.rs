@@ -15,14 +15,14 @@ use crate::config::ServeOptions;
 use crate::state_dir::STATE_DIR;
 use crate::{account, choices, minio};
 
-/// The place that stores nothing.
+/// The name of the storage that stores nothing.
 pub const NULL: &str = "null:";
-/// How many of what is not served is named in the log.
+/// How many names of entries that are not served one log line has at most.
 const UNSERVED_SHOWN: usize = 8;
 /// How many of the directories in DIR are searched for the traces of other gateways.
 const NESTED_SEARCHED: usize = 1000;
 
-/// Opens what DIR names, and says what of it will not be served.
+/// Opens the storage that DIR names, and logs what in it will not be served.
 pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     let backend: Arc<dyn Backend> =
         if options.dir == NULL { Arc::new(NullBackend::new()) } else { open_tree(options).await? };
@@ -87,7 +87,7 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     Ok(Arc::new(backend))
 }
 
-/// A configuration file is easily given where DIR belongs.
+/// The error for a DIR that is a file: perhaps a configuration file that was given in its place.
 fn not_a_directory(file: &Path) -> String {
     let file_name = file.display();
     if file.extension().is_some_and(|extension| extension == "toml") {
@@ -112,12 +112,12 @@ fn cure(error: &Error) -> &'static str {
     }
 }
 
-/// Nothing for 0.
+/// A number of days as a duration; `None` for 0.
 fn days(days: u32) -> Option<Duration> {
     (days > 0).then(|| Duration::from_secs(u64::from(days) * 24 * 3600))
 }
 
-/// Warns of what can't be written to.
+/// Warns if the directory cannot be written to.
 fn announce_rights(dir: &Path) {
     match rustix::fs::access(dir, Access::WRITE_OK) {
         Ok(()) => {}
@@ -135,7 +135,7 @@ fn announce_rights(dir: &Path) {
     }
 }
 
-/// Warns of what is in the directory and no bucket.
+/// Warns of entries of the directory that are not buckets.
 async fn announce_unserved(backend: &PosixBackend) {
     match backend.unserved().await {
         Ok(names) if names.is_empty() => {}
@@ -152,8 +152,8 @@ async fn announce_unserved(backend: &PosixBackend) {
     }
 }
 
-/// Warns of a tree in a tree: mostly, another directory was meant. By way of the inner one the
-/// account and the keys of that are made, which to the outer one are something of a person's.
+/// Warns of a tree in a tree: mostly, another directory was meant. Serving the inner one makes
+/// files for its account and keys, which for the outer one are a foreign program's.
 fn announce_nested(dir: &Path) {
     // Where it can't be told, nothing is to be warned of.
     let place = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());

@@ -28,7 +28,7 @@ macro_rules! on_stream {
 }
 
 impl Stream {
-    /// Calls `send` once the socket takes bytes, until it does not say that it would have to wait.
+    /// Calls `send` when the socket takes bytes, and again while it would have to wait.
     pub fn poll_send(
         &self,
         cx: &mut Context<'_>,
@@ -63,9 +63,9 @@ impl AsFd for Stream {
     }
 }
 
-/// A stream that may be a socket's bytes as they are.
+/// A stream that may be a socket whose bytes are sent as they are written.
 pub trait Plain {
-    /// The socket, unless what is written is not what it sends.
+    /// The socket; `None` if written bytes are changed before they are sent.
     fn plain(&self) -> Option<&Stream>;
 }
 

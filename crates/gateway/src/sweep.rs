@@ -1,4 +1,4 @@
-//! Regular cleaning of what crashes and finished uploads left in the buckets.
+//! Regular removal of what crashes and finished uploads left in the buckets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use backend::{Backend, BackendError, Context, ListBucketsQuery, Maintenance, Res
 
 use crate::metrics::Metrics;
 
-/// Often enough that nothing piles up, seldom enough to cost nothing.
+/// Often enough that leftovers do not pile up, seldom enough to cost nothing.
 const INTERVAL: Duration = Duration::from_hours(1);
 const BUCKETS_PER_PAGE: usize = 1000;
 
-/// Sweeps all buckets at once, and again every hour, until the runtime ends: where the storage has
-/// something to sweep.
+/// Sweeps all buckets at once and again every hour, until the runtime ends. Does nothing if the
+/// storage has no maintenance.
 pub async fn regularly(backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>) {
     let Some(maintenance) = Arc::clone(&backend).maintenance() else { return };
     loop {
@@ -32,7 +32,7 @@ pub async fn regularly(backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>)
     }
 }
 
-/// Sweeps all buckets, and what is beside them.
+/// Sweeps all buckets, and the leftovers beside them.
 pub async fn sweep_all(backend: &dyn Backend, maintenance: &dyn Maintenance) -> Result<SweepReport> {
     let cx = Context::default();
     let mut total = maintenance.sweep_orphans(&cx).await.unwrap_or_else(|error| {

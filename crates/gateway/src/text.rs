@@ -1,16 +1,16 @@
-//! Texts for people: what a terminal may be shown, where something stands, and what to do about it.
+//! Texts for people: escaping for terminals, the line of an error, and advice.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io;
 
-/// A text on one line, quoted if it is not.
+/// A text on one line; quoted if it would not be.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if text.chars().any(is_hidden) { Cow::Owned(format!("{text:?}")) } else { Cow::Borrowed(text) }
 }
 
-/// A text with nothing in it that moves a terminal's cursor, colours it or turns its writing round:
-/// names are anyone's. Escaped as in JSON, so that it stays that if it was.
+/// A text without characters that move a terminal's cursor, colour it or change the direction of
+/// writing: names may hold any. They are escaped as in JSON, so that JSON remains JSON.
 pub fn visible(text: &str, lines: bool) -> Cow<'_, str> {
     let kept = |c: char| !is_hidden(c) || (lines && c == '\n');
     if text.chars().all(kept) {
@@ -34,7 +34,7 @@ fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The line of a text that a place in it is on, from 1.
+/// The line, counted from 1, of a text's byte at `offset`.
 pub fn line_of(text: &str, offset: usize) -> usize {
     text.get(..offset).unwrap_or_default().matches('\n').count() + 1
 }

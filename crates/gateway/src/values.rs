@@ -1,4 +1,4 @@
-//! What single values look like.
+//! Parsers of single options' values.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// A mode for files, which the server itself has to read and write.
+/// A mode for new files; the server's own rights to read and write them are required.
 pub(crate) fn file_mode(text: &str) -> Result<u32, String> {
     let mode = octal(text)?;
     if mode & 0o600 == 0o600 {
@@ -15,7 +15,7 @@ pub(crate) fn file_mode(text: &str) -> Result<u32, String> {
     Err("the server could not use its own files: begin with a 6 for their owner, such as 0640".to_owned())
 }
 
-/// A mode for directories, in which the server itself has to find and make files.
+/// A mode for new directories; the server's own rights to use them are required.
 pub(crate) fn directory_mode(text: &str) -> Result<u32, String> {
     let mode = octal(text)?;
     if mode & 0o700 == 0o700 {
@@ -25,7 +25,7 @@ pub(crate) fn directory_mode(text: &str) -> Result<u32, String> {
         .to_owned())
 }
 
-/// A switch, where it has a value: in the environment or in the file.
+/// A switch's value, as given in the environment or in the file.
 pub(crate) fn switch(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "true" | "t" | "yes" | "y" | "on" => Ok(true),
@@ -61,8 +61,8 @@ pub(crate) fn seconds_or_none(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(seconds.into()))
 }
 
-/// The name that was meant by another, if one is near. So many letters at the beginning of all
-/// names tell nothing.
+/// The known name that `name` is probably a misspelling of, if one is close. `alike` is the length
+/// of the prefix that all known names share, which does not count as closeness.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str], alike: usize) -> Option<&'a str> {
     let words = |name: &'a str| name.split(['_', '-']);
     // One with a word left out, rather than one with other letters: ACCESS_KEY is not ACCESS_LOG.
@@ -98,7 +98,7 @@ pub(crate) fn region(text: &str) -> Result<String, String> {
     }
 }
 
-/// A name as in a `Host` header without its port; in lower case, without dots around it.
+/// A name as in a `Host` header, without its port; in lower case, without dots around it.
 pub(crate) fn domain(text: &str) -> Result<String, String> {
     let name = text.trim_matches('.').to_ascii_lowercase();
     let label = |label: &str| {

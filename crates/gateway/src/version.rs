@@ -1,8 +1,8 @@
-//! Which program this is.
+//! The version of this program.
 
 /// Its version, from the workspace's `Cargo.toml`.
 pub const NUMBER: &str = env!("CARGO_PKG_VERSION");
-/// The commit that it was built from: seven digits; or `unknown`, of sources without their history
+/// The commit that it was built from: seven digits, or `unknown` for sources without their history
 /// (`build.rs`).
 pub const COMMIT: &str = env!("SLIPWAY_COMMIT");
 /// Both: `1.2.3 (1a2b3c4)`.

@@ -1,23 +1,23 @@
 use s3_types::Timestamp;
 use s3_wire::time::IsoMicros;
 
-/// Lines of one group of threads, that are not in the file yet.
+/// Lines of one group of threads that are not yet in the file.
 #[derive(Debug, Default)]
 pub struct Buffer {
     pub bytes: Vec<u8>,
-    /// So many.
+    /// The number of lines.
     pub lines: u64,
-    /// The second that was written last, and how it is written.
+    /// The second of the last time, and its text.
     second: Option<(i64, IsoMicros)>,
 }
 
 impl Buffer {
-    /// What is in it, and how many lines that are. It goes on with `room`, which is empty.
+    /// Takes the bytes and the number of lines. The buffer goes on with `room`, which is empty.
     pub const fn take(&mut self, room: Vec<u8>) -> (Vec<u8>, u64) {
         (std::mem::replace(&mut self.bytes, room), std::mem::replace(&mut self.lines, 0))
     }
 
-    /// The time as text. Within a second, only the fraction is made anew.
+    /// The time as text. Within the same second, only the fraction is formatted anew.
     pub fn time(&mut self, time: Timestamp) -> IsoMicros {
         let second = time.as_second();
         match &mut self.second {

@@ -1,5 +1,5 @@
-//! A line as a JSON object, written by hand: a serializer took three times the instructions, of a
-//! line that may cost a request a few per cent (decision 0021).
+//! A line as a JSON object, written by hand: a serializer took three times as many instructions,
+//! and a line costs a request up to a few per cent (decision 0021).
 
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::line::{Ended, Line, Signature};
 use crate::peer::Tls;
 use crate::trace_context::SpanContext;
 
-/// Appends the line from its time to what only its end shows.
+/// Appends the line, except for what only its end shows.
 pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) {
     out.extend_from_slice(b"\",\"request_id\":\"");
     out.extend_from_slice(line.id.as_bytes());
@@ -69,7 +69,7 @@ pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) {
     }
 }
 
-/// Appends the whole line, without what ends it in the file.
+/// Appends the whole line, without its line break.
 pub fn end(buffer: &mut Buffer, time: Timestamp, begun: &[u8], ended: &Ended) {
     let time = buffer.time(time);
     let out = &mut buffer.bytes;
@@ -113,7 +113,7 @@ fn push_address(out: &mut Vec<u8>, address: IpAddr) {
     }
 }
 
-/// A field whose text has nothing to escape.
+/// Appends a field whose text has nothing to escape.
 fn word(out: &mut Vec<u8>, name: &[u8], value: Option<&str>) {
     if let Some(value) = value {
         out.extend_from_slice(name);
@@ -142,7 +142,7 @@ fn url(out: &mut Vec<u8>, line: &Line<'_>) {
     escape(out, &clean);
 }
 
-/// True for ASCII that JSON has as it is. Eight bytes are looked at at once.
+/// True for ASCII that JSON does not escape. Looks at eight bytes at a time.
 fn is_plain(value: &[u8]) -> bool {
     let (words, rest) = value.as_chunks::<8>();
     let any = words.iter().fold(0, |any, word| any | specials(*word));
@@ -151,8 +151,8 @@ fn is_plain(value: &[u8]) -> bool {
     any | specials(last) == 0
 }
 
-/// Not zero if there is another byte than printable ASCII among these, or `"` or `\`. A byte below
-/// borrows from the next one, which may then count as special too: but only where one is.
+/// Not zero if one of these bytes is not printable ASCII, or is `"` or `\`. A byte that is too
+/// small borrows from the next one, which may then be reported too, but only in addition.
 fn specials(word: [u8; 8]) -> u64 {
     const fn all(byte: u8) -> u64 {
         u64::from_ne_bytes([byte; 8])
@@ -165,8 +165,8 @@ fn specials(word: [u8; 8]) -> u64 {
     (word | control | delete | quote | backslash) & all(0x80)
 }
 
-/// What is not plain, and escapes beyond what JSON asks for: what a terminal obeys, and what else
-/// ends a line or turns its direction.
+/// Appends a text with escapes, more than JSON requires: also for what steers a terminal, ends a
+/// line or changes the direction of writing.
 #[cold]
 fn escape(out: &mut Vec<u8>, value: &[u8]) {
     for char in String::from_utf8_lossy(value).chars() {

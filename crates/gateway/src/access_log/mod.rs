@@ -1,8 +1,8 @@
-//! The access log: a line for each request that has ended (decision 0021).
+//! The access log: a line for each finished request (decision 0021).
 //!
-//! Lines are written into buffers in memory, one for each of a few groups of threads, and a thread
-//! of its own takes them to the file. No request waits for a disk: where the file is slower than
-//! the requests are, lines are dropped and counted.
+//! Lines are written to buffers in memory, one for each of a few groups of threads, and a separate
+//! thread writes them to the file. No request waits for a disk: if the file is slower than the
+//! requests, lines are dropped and counted.
 
 mod buffer;
 mod json;
@@ -62,7 +62,7 @@ impl Destination {
         }
     }
 
-    /// What would keep it from being opened, as far as that shows without making a file.
+    /// Returns an error if opening would fail, as far as that can be known without creating a file.
     pub fn check(&self) -> Result<(), String> {
         let Self::File(path) = self else { return Ok(()) };
         let found = match open(path, false) {
@@ -86,7 +86,7 @@ fn cannot_write(error: &io::Error) -> String {
     format!("{error}: {cure}")
 }
 
-/// Readable by its owner and group: lines tell who did what.
+/// Readable by its owner and group: lines show who did what.
 const FILE_MODE: u32 = 0o640;
 
 fn open(path: &Path, create: bool) -> io::Result<File> {
@@ -101,16 +101,16 @@ fn open(path: &Path, create: bool) -> io::Result<File> {
         .open(path)
 }
 
-/// The line of a request that was answered, but for what only its end shows.
+/// The line of a request that was answered, except for what only its end shows.
 #[derive(Debug)]
 pub struct BegunLine {
     time: Timestamp,
     text: Vec<u8>,
-    /// Where in the text the rest belongs.
+    /// The position in the text where that belongs.
     rest_at: usize,
 }
 
-/// A log that is open.
+/// An open access log.
 #[derive(Debug)]
 pub struct AccessLog {
     format: AccessLogFormat,
@@ -118,7 +118,7 @@ pub struct AccessLog {
 }
 
 impl AccessLog {
-    /// Begins to write lines in this format to the file.
+    /// Starts writing lines in this format to the file.
     pub fn start(file: File, format: AccessLogFormat) -> Result<Self, String> {
         let shared = Arc::new(Shared {
             buffers: PerThread::new(|| Mutex::new(Buffer::default())),
@@ -171,19 +171,19 @@ impl AccessLog {
         }
     }
 
-    /// Goes on with another file, or with a new one of the same name.
+    /// Continues with another file, or with a new one of the same name.
     pub fn replace(&self, file: File) {
         *lock(&self.shared.next_file) = Some(file);
         lock(&self.shared.wanted).now = true;
         self.shared.wake.notify_one();
     }
 
-    /// Lines so far.
+    /// The numbers of lines so far.
     pub fn counts(&self) -> &Counts {
         &self.shared.counts
     }
 
-    /// Writes what is left. Waits for that no longer than `limit`; false if it took longer.
+    /// Writes the remaining lines, and waits for that up to `limit`; false if it took longer.
     pub fn finish(&self, limit: Duration) -> bool {
         let mut wanted = lock(&self.shared.wanted);
         wanted.end = true;

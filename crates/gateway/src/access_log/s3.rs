@@ -1,5 +1,5 @@
-//! A line as Amazon S3's server access log has it ("Amazon S3 server access log format" in its user
-//! guide): 26 fields with a space between them, `-` for what there is not.
+//! A line in the format of Amazon S3's server access log ("Amazon S3 server access log format" in
+//! its user guide): 26 fields separated by spaces, `-` for those without a value.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -13,15 +13,16 @@ use s3_wire::time::format_log_time;
 use crate::line::{Ended, Line};
 use crate::peer::Tls;
 
-/// Keys as Amazon writes them there: as in a URL.
+/// Escapes a key as Amazon's log does: as in a URL.
 const KEY: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'*');
-/// What would end a field in quotes, or a line.
+/// Escapes what would end a quoted field, or a line.
 const QUOTED: &AsciiSet = &CONTROLS.add(b'"').add(b'\\');
-/// What would end a field without quotes.
+/// Escapes what would end a field without quotes.
 const BARE: &AsciiSet = &QUOTED.add(b' ');
 
-/// Appends what is known of a line before its end. Returns where in it the rest belongs.
+/// Appends the part of a line that is known before its end. Returns the position in it of the
+/// fields that are not.
 pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) -> usize {
     let target = line.known.target.as_ref();
     let bucket = target.and_then(|target| target.bucket()).map(BucketName::as_str);
@@ -61,7 +62,7 @@ pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) -> usize {
     rest_at
 }
 
-/// Appends the whole line, without what ends it in the file.
+/// Appends the whole line, without its line break.
 pub fn end(out: &mut Vec<u8>, begun: &[u8], rest_at: usize, ended: &Ended) {
     let (before, behind) = begun.split_at(rest_at);
     out.extend_from_slice(before);
@@ -105,7 +106,7 @@ impl Fields<'_> {
         self.shown(format_args!("\"{}\"", percent_encode(field.unwrap_or(b"-"), QUOTED)));
     }
 
-    /// `REST.GET.OBJECT`: the method, and Amazon's word for what is asked of.
+    /// `REST.GET.OBJECT`: the method, and Amazon's word for the resource.
     fn operation(&mut self, operation: Option<Operation>, line: &Line<'_>) {
         if let Some(info) = operation.map(Operation::info) {
             return self.shown(format_args!("REST.{}.{}", verb(info), word(info)));
@@ -123,8 +124,8 @@ fn verb(info: &OperationInfo) -> &'static str {
     }
 }
 
-/// What an operation is about, in Amazon's words: those that it names resources by in errors, but
-/// for a few that its logs alone have.
+/// Amazon's word for the resource of an operation: the one in its errors, except for a few that
+/// only its logs use.
 fn word(info: &OperationInfo) -> &'static str {
     let OperationInfo { operation, selector, shape, .. } = info;
     match operation {

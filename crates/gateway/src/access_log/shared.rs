@@ -5,21 +5,21 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::buffer::Buffer;
 use crate::per_thread::PerThread;
 
-/// What requests and the log's thread share.
+/// State that requests and the log's thread share.
 #[derive(Debug)]
 pub struct Shared {
     pub buffers: PerThread<Mutex<Buffer>>,
-    /// A file to go on with, since a reload.
+    /// A file to continue with, after a reload.
     pub next_file: Mutex<Option<File>>,
     pub wanted: Mutex<Wanted>,
     pub wake: Condvar,
     pub finished: Condvar,
-    /// True as long as the thread was told that there is much to write.
+    /// The thread was woken because there is much to write, and has not begun to.
     pub woken: AtomicBool,
     pub counts: Counts,
 }
 
-/// What the log's thread is to do beside its rounds.
+/// What the log's thread is asked to do besides its regular rounds.
 #[derive(Debug, Default)]
 pub struct Wanted {
     pub now: bool,
@@ -27,16 +27,16 @@ pub struct Wanted {
     pub ended: bool,
 }
 
-/// Lines so far.
+/// The numbers of lines so far.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Handed to the kernel.
     pub written: AtomicU64,
-    /// Lost, since the buffers were full or the file could not be written to.
+    /// Lost, because the buffers were full or the file could not be written to.
     pub dropped: AtomicU64,
 }
 
-/// Nothing that is done under these locks leaves half of anything behind.
+/// Locks. A panic leaves what these locks protect complete, so poisoning is ignored.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

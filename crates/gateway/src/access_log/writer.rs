@@ -1,4 +1,4 @@
-//! The access log's thread: takes lines from memory to the file.
+//! The access log's thread, which writes lines from memory to the file.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Write as _};
@@ -13,29 +13,29 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::shared::{Counts, Shared, Wanted, lock};
 use crate::limits::{ACCESS_LOG_INTERVAL, ACCESS_LOG_WAKE_BYTES, ACCESS_LOG_WARN_INTERVAL};
 
-/// The thread's own.
+/// The thread's own state.
 pub(super) struct Writer {
     shared: Arc<Shared>,
     file: File,
     /// Empty between rounds, with room for what comes next.
     spare: Vec<u8>,
-    /// The file ends with a part of a line: the next one begins after an end of line.
+    /// The file ends with part of a line: a line break has to precede the next one.
     torn: bool,
     losses: Losses,
 }
 
-/// Lines that were lost, and what the log says of them. Numbers are values of the counter of
-/// dropped lines, [`Counts::dropped`].
+/// Lost lines, and what the log has said of them. Numbers are values of the counter of dropped
+/// lines, [`Counts::dropped`].
 #[derive(Default)]
 struct Losses {
-    /// At the last warning.
+    /// The value at the last warning.
     at_warning: u64,
     warned: Option<Instant>,
-    /// Why, if it was not that the file is too slow.
+    /// Why lines were lost, unless the file was too slow.
     error: Option<io::Error>,
-    /// Before the first line of this loss; `None` while no lines are lost.
+    /// The value before the first line of this loss; `None` while no lines are lost.
     before_loss: Option<u64>,
-    /// At the end of the last round.
+    /// The value at the end of the last round.
     at_last_round: u64,
 }
 
@@ -57,7 +57,7 @@ impl Writer {
         }
     }
 
-    /// Returns when it is time for a round; true before the last.
+    /// Returns when it is time for a round; true if it is the last.
     fn wait(&self) -> bool {
         let wanted = lock(&self.shared.wanted);
         let is_idle = |wanted: &mut Wanted| !wanted.now && !wanted.end;
@@ -93,7 +93,7 @@ impl Writer {
         self.file = file;
     }
 
-    /// Writes so many lines as far as the file takes them, and counts those that are whole.
+    /// Writes these lines as far as the file takes them, and counts those that were written whole.
     fn write(&mut self, mut bytes: &[u8], mut lines: u64) {
         let mut taken = 0;
         while taken < bytes.len() {
@@ -128,8 +128,8 @@ impl Writer {
         self.count(lines - lines_lost, lines_lost);
     }
 
-    /// Waits until a full pipe was emptied a little, or for [`ACCESS_LOG_INTERVAL`]. Returns the
-    /// file to go on with instead, if there is one by then.
+    /// Waits until a full pipe has room, for at most [`ACCESS_LOG_INTERVAL`]. Returns the file to
+    /// continue with, if there is one by then.
     fn wait_for_room(&mut self) -> Option<File> {
         self.losses.tell(&self.shared.counts);
         let timeout = Timespec::try_from(ACCESS_LOG_INTERVAL).ok();
@@ -148,7 +148,7 @@ fn lines_in(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// True if a file ends with a part of a line, as one does whose disk became full.
+/// True if a file ends with part of a line, as it does after its disk became full.
 fn ends_torn(file: &File) -> bool {
     let size = file.metadata().ok().filter(Metadata::is_file).map_or(0, |metadata| metadata.len());
     let Some(last) = size.checked_sub(1) else { return false };
@@ -162,7 +162,7 @@ fn ends_torn(file: &File) -> bool {
     read().is_ok_and(|byte| byte != *b"\n")
 }
 
-/// How long the lines are that end within the first bytes.
+/// The length of the lines that end within the first `bytes`.
 fn whole_lines(lines: &[u8], bytes: usize) -> usize {
     memchr::memrchr(b'\n', lines.get(..bytes).unwrap_or(lines)).map_or(0, |end| end + 1)
 }
@@ -184,8 +184,8 @@ impl Losses {
         (self.at_warning, self.warned) = (dropped, Some(Instant::now()));
     }
 
-    /// At the end of a round: logs that no more lines are lost, once some are `written` and none
-    /// was dropped.
+    /// Called at the end of a round. Once some lines were `written` and none was dropped, logs that
+    /// no more are lost.
     fn end(&mut self, counts: &Counts, written: bool) {
         let dropped = counts.dropped.load(Relaxed);
         let none_was = std::mem::replace(&mut self.at_last_round, dropped) == dropped;

@@ -1,4 +1,4 @@
-//! The checksum that a client says its body has.
+//! The checksum that a client gives for its body.
 
 use s3_types::ChecksumValue;
 use s3_wire::headers::ChecksumRequest;

@@ -1,13 +1,13 @@
 //! The MD5 and SHA-256 of bodies, many at once.
 //!
-//! A stream hands over what it receives ([`DigestStream::push`]) and goes on. Its bytes wait until
-//! there are many of them, or it ends: it is *due* then, and a *pass* on a thread of the blocking
-//! pool digests it, along with what other streams have waiting, each in a lane of the processor's
-//! vectors. Those others cost next to nothing in the same pass, and need none of their own later:
-//! the more uploads there are, the less CPU each takes. A stream that is alone is due as soon as
-//! any, and never waits for company.
+//! A stream hands over the bytes that it receives ([`DigestStream::push`]), without waiting for
+//! their digest. They wait until there are many of them, or the stream ends: then it is *due*, and
+//! a *pass* on a thread of the blocking pool digests them, along with the bytes of other streams,
+//! each in a lane of the processor's vectors. The others cost almost nothing in that pass, and need
+//! none of their own later: the more uploads there are, the less CPU each takes. A stream that is
+//! alone becomes due like any other, and never waits for others.
 //!
-//! Back-pressure: a stream that has too much waiting is stopped until a pass has caught up.
+//! Back-pressure: a stream with too many waiting bytes is stopped until a pass has caught up.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::future::poll_fn;
@@ -24,7 +24,7 @@ use crate::limits::{
     DIGEST_WAITING_BYTES_MAX,
 };
 
-/// Digests streams.
+/// Computes digests of streams.
 pub struct DigestService<A: Algorithm> {
     state: Mutex<State<A>>,
     passes_max: usize,
@@ -33,9 +33,9 @@ pub struct DigestService<A: Algorithm> {
 struct State<A: Algorithm> {
     streams: HashMap<u64, Stream<A>>,
     last_id: u64,
-    /// Those that are due, in turn; one that is gone may still be named.
+    /// The ids of streams that are due, in turn; a stream that is gone may still be listed.
     due: VecDeque<u64>,
-    /// Those that have something waiting and are not due.
+    /// The ids of streams with waiting bytes that are not due.
     others: BTreeSet<u64>,
     passes: usize,
 }
@@ -44,16 +44,16 @@ struct Stream<A: Algorithm> {
     /// `None` while it is in a lane.
     digest: Option<Digest<A>>,
     chunks: VecDeque<Bytes>,
-    /// Of `chunks`, and of what is in a lane.
+    /// The bytes in `chunks` and in a lane.
     waiting_bytes: usize,
     ended: bool,
     /// Whether `State::due` names it.
     due: bool,
-    /// Who waits for room, or for the end.
+    /// Wakes the task that waits for room, or for the end.
     waker: Option<Waker>,
 }
 
-/// A stream whose turn it is.
+/// A stream that is being digested.
 struct Lane<A: Algorithm> {
     id: u64,
     digest: Digest<A>,
@@ -63,7 +63,7 @@ struct Lane<A: Algorithm> {
 }
 
 impl<A: Algorithm> DigestService<A> {
-    /// For all bodies of a gateway.
+    /// A service for all bodies of a gateway.
     pub fn new() -> Arc<Self> {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let passes_max = cores.div_ceil(DIGEST_CORES_PER_PASS);
@@ -109,7 +109,7 @@ impl<A: Algorithm> DigestService<A> {
         }
     }
 
-    /// Digests until nothing is due.
+    /// Digests until no stream is due.
     fn pass(self: Arc<Self>) {
         let mut pass = Pass { service: Arc::clone(&self), lanes: Vec::with_capacity(LANES), done: false };
         loop {
@@ -136,8 +136,8 @@ impl<A: Algorithm> DigestService<A> {
     }
 }
 
-/// A pass. Dropped before it is done, it has panicked: what was in its lanes is lost, and whoever
-/// waits for it is told.
+/// A pass. If it is dropped before it is done, it has panicked: the digests in its lanes are lost,
+/// and the tasks that wait for them learn that.
 struct Pass<A: Algorithm> {
     service: Arc<DigestService<A>>,
     lanes: Vec<Lane<A>>,
@@ -158,7 +158,7 @@ impl<A: Algorithm> Drop for Pass<A> {
     }
 }
 
-/// Digests the first chunk of each lane, until that of one is used up.
+/// Digests the first chunk of each lane, until one lane's chunk is used up.
 fn digest<A: Algorithm>(lanes: &mut [Lane<A>]) {
     let mut updates: Vec<_> = lanes
         .iter_mut()
@@ -178,18 +178,18 @@ fn digest<A: Algorithm>(lanes: &mut [Lane<A>]) {
 }
 
 impl<A: Algorithm> State<A> {
-    /// How much a stream may have waiting: its share, so that all together have not too much.
+    /// How many bytes a stream may have waiting: its share of what all may have together.
     fn room_bytes(&self) -> usize {
         let share = DIGEST_WAITING_BYTES_MAX / self.streams.len().max(1);
         share.clamp(DIGEST_STREAM_BYTES_MIN, DIGEST_STREAM_BYTES_MAX)
     }
 
-    /// How much it may have waiting before it is due.
+    /// With how many waiting bytes a stream is due.
     fn due_bytes(&self) -> usize {
         (self.room_bytes() / 2).min(DIGEST_DUE_BYTES)
     }
 
-    /// Notes that a stream has more waiting, or has ended.
+    /// Records that a stream has more bytes waiting, or has ended.
     fn note(&mut self, id: u64) {
         let due_bytes = self.due_bytes();
         let Some(stream) = self.streams.get_mut(&id) else { return };
@@ -206,8 +206,8 @@ impl<A: Algorithm> State<A> {
         }
     }
 
-    /// Accounts for what was digested in a lane, and gives it its stream's next chunks. False if
-    /// the lane is free.
+    /// Records what was digested in a lane, and gives the lane the next chunks of its stream. False
+    /// if the lane is free.
     fn settle(&mut self, lane: &mut Lane<A>, wakers: &mut Vec<Waker>, used: &mut Vec<Bytes>) -> bool {
         let (room_bytes, due_bytes) = (self.room_bytes(), self.due_bytes());
         let Some(stream) = self.streams.get_mut(&lane.id) else {
@@ -234,7 +234,7 @@ impl<A: Algorithm> State<A> {
         !free
     }
 
-    /// Gives lanes that are free to streams that are due, and the rest to others.
+    /// Gives free lanes to streams that are due, and the remaining ones to others.
     fn fill(&mut self, lanes: &mut Vec<Lane<A>>) {
         while let Some(id) = self.due.pop_front() {
             if lanes.len() == LANES {
@@ -271,7 +271,7 @@ impl<A: Algorithm> State<A> {
         })
     }
 
-    /// Puts back a stream that was not done with.
+    /// Puts back a stream that was not finished.
     fn leave(&mut self, mut lane: Lane<A>) {
         let Some(stream) = self.streams.get_mut(&lane.id) else { return };
         lane.chunks.append(&mut stream.chunks);
@@ -281,14 +281,14 @@ impl<A: Algorithm> State<A> {
     }
 }
 
-/// The digest of one body. Dropped, it takes what it has waiting with it.
+/// The digest of one body. Dropping it discards its waiting bytes.
 pub struct DigestStream<A: Algorithm> {
     service: Arc<DigestService<A>>,
     id: u64,
 }
 
 impl<A: Algorithm> DigestStream<A> {
-    /// Adds bytes; waits while there are too many already.
+    /// Adds bytes; waits while too many are waiting.
     pub async fn push(&self, mut chunk: Bytes) {
         poll_fn(|cx| {
             let mut state = self.service.lock();
@@ -308,8 +308,8 @@ impl<A: Algorithm> DigestStream<A> {
         .await;
     }
 
-    /// Adds what is left, and gives the digest of all; `None` if the service lost it, which is its
-    /// fault.
+    /// Adds the rest, and returns the digest of everything; `None` if the service lost it, which is
+    /// a fault of the service.
     pub async fn finish(self, mut rest: Bytes) -> Option<A::Output> {
         let digest = poll_fn(|cx| {
             let mut state = self.service.lock();

@@ -14,40 +14,41 @@ use super::digest_service::{DigestService, DigestStream};
 use super::request::DecodedBody;
 use crate::limits::{DIGEST_INLINE_BYTES_MAX, DIGEST_SMALL_CHUNK_BYTES};
 
-/// Digests the bodies of a gateway that are not small.
+/// The services that digest larger bodies.
 pub struct DigestServices {
     md5: Arc<DigestService<Md5Steps>>,
     sha256: Arc<DigestService<Sha256Steps>>,
 }
 
 impl DigestServices {
-    /// For all bodies of a gateway.
+    /// Services for all bodies of a gateway.
     pub fn new() -> Self {
         Self { md5: DigestService::new(), sha256: DigestService::new() }
     }
 }
 
-/// Which digests a body gets besides those that the client asks to be verified.
+/// The digests that a body gets in addition to those that the client asks to be verified.
 #[derive(Clone, Copy)]
 pub struct DigestPlan<'a> {
-    /// Whether the backend keeps any.
+    /// True if the backend keeps digests.
     pub wanted: bool,
-    /// What the ETag is made of.
+    /// The source of the ETag.
     pub etag: ETagSource,
-    /// The checksum where the client chose none.
+    /// The checksum's algorithm if the client chose none.
     pub default: ChecksumAlgorithm,
-    /// Who computes those of bodies that are not small.
+    /// The services that digest larger bodies.
     pub services: &'a DigestServices,
 }
 
 impl<'a> DigestPlan<'a> {
-    /// What the backend wants.
+    /// The digests that the backend wants.
     pub fn new(wanted: Capabilities, services: &'a DigestServices) -> Self {
         Self { wanted: wanted.digests, etag: wanted.etag, default: wanted.default_checksum, services }
     }
 
-    /// Begins to digest a body. Where neither backend nor client want a digest, that is the SHA-256
-    /// that a client signed, if the body is large: lanes take less CPU for it than the decoder.
+    /// Begins to digest a body. If neither backend nor client wants a digest, the SHA-256 that a
+    /// client signed is computed here for a large body: lanes take less CPU for it than the
+    /// decoder.
     pub(super) fn begin(self, body: &mut DecodedBody<'_>, expected: &ChecksumRequest) -> BodyDigests {
         let large = body.length() > DIGEST_INLINE_BYTES_MAX;
         let signed = body.sha256();
@@ -75,23 +76,23 @@ pub(super) struct BodyDigests {
     slow: Slow,
     /// The SHA-256 that the client signed.
     signed: Option<[u8; 32]>,
-    /// `None` if nobody wants a digest.
+    /// `None` if no digest is wanted.
     checksums: Option<Checksums>,
 }
 
 /// What [`BodyDigests`] has computed.
 pub(super) struct Computed {
-    /// What is kept; an MD5 of zeros if nobody wants a digest.
+    /// The digests to keep; with an MD5 of zeros if none is wanted.
     pub digests: Digests,
     /// All zeros if nothing needed it.
     pub md5: [u8; 16],
-    /// The payload's, where the decoder left it to us.
+    /// The SHA-256 of the payload, if the decoder left it to the caller.
     pub sha256: Option<[u8; 32]>,
 }
 
 /// MD5 and SHA-256.
 enum Slow {
-    /// The decoder has the SHA-256.
+    /// No SHA-256 here: the decoder computes it.
     Here(Option<Md5>),
     Elsewhere(Elsewhere),
 }
@@ -129,7 +130,7 @@ impl BodyDigests {
 struct Elsewhere {
     md5: Option<DigestStream<Md5Steps>>,
     sha256: Option<DigestStream<Sha256Steps>>,
-    /// Small pieces, put together: each may hold a large network buffer, and is work of its own.
+    /// Small pieces, gathered: each may hold a large network buffer, and costs work of its own.
     small: BytesMut,
 }
 
@@ -157,7 +158,7 @@ impl Elsewhere {
         }
     }
 
-    /// What there is of both; `None` if one was lost.
+    /// The digests that were computed; `None` if one was lost.
     async fn finish(mut self) -> Option<(Option<[u8; 16]>, Option<[u8; 32]>)> {
         let rest = self.small.split().freeze();
         let md5 = async {

@@ -15,15 +15,15 @@ use super::checksum::expected_value;
 use super::request::DecodedBody;
 use crate::limits::{DOCUMENT_HOP_BYTES, LARGE_DOCUMENT_TIME, LARGE_DOCUMENT_WAIT, SMALL_DOCUMENT_BYTES_MAX};
 
-/// How a document is understood.
+/// A parser of a document.
 pub type Parse<T> = fn(&mut dyn BufRead) -> Result<T>;
 
-/// Reads a document of at most `bytes_max`, verifies its signature and the digests that `expected`
-/// says it has, and gives what `parse` makes of it.
+/// Reads a document of at most `bytes_max`, verifies its signature and the digests in `expected`,
+/// and returns what `parse` makes of it.
 ///
-/// A small one is read whole, and then parsed. A larger one waits for a place in `large`, and is
-/// parsed while it comes, on a thread of its own; nothing of what was parsed is handed out before
-/// all has been verified.
+/// A small document is read whole, and then parsed. A larger one waits for a permit of `large`, and
+/// is parsed while it arrives, on a thread of its own; nothing is returned before everything has
+/// been verified.
 pub async fn read_document<T: Send + 'static>(
     mut body: DecodedBody<'_>,
     expected: ChecksumRequest,
@@ -79,7 +79,7 @@ async fn parse_while_it_comes<T: Send + 'static>(
     parsing.await.unwrap_or_else(|panicked| Err(S3Error::new(ErrorCode::InternalError).caused_by(panicked)))
 }
 
-/// The digests of a document, calculated while it comes.
+/// The digests of a document, computed while it arrives.
 struct Verifier {
     md5: Option<Checksummer>,
     checksum: Option<Checksummer>,
@@ -112,7 +112,7 @@ impl Verifier {
     }
 }
 
-/// A document as it comes, for a thread that may wait for it. Ends where the sender is dropped.
+/// A document that arrives, for a thread that may wait for it. It ends when its sender is dropped.
 struct Incoming {
     source: mpsc::Receiver<Bytes>,
     piece: Bytes,

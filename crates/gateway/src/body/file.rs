@@ -14,23 +14,22 @@ use crate::limits::{
 use crate::request_id::RequestId;
 use crate::send_file::FileParts;
 
-/// A file's bytes, piece by piece: sent from the page cache or read from it (decision 0015), or
-/// read by waiting.
+/// A file's bytes, piece by piece: sent or read from the page cache (decision 0015), or read from
+/// the disk with waiting.
 ///
-/// What is read last tells whether the file is still what it was, so that the end is always read,
-/// and held back until that is known: a client never takes a mixture of two versions for a whole
-/// object.
+/// The last read shows whether the file has changed. So the end of a file is always read, and held
+/// back until that is known: a client never takes a mixture of two versions for a whole object.
 pub struct FilePieces {
     body: Box<dyn FileBody>,
     left: Range<u64>,
     reading: Option<FileRead>,
-    /// Pieces that were handed out. Once they are sent, their memory serves again: it is in the
-    /// processor's caches, and need not be zeroed.
+    /// Pieces that were handed out. Once they are sent, their memory is used again: it is in the
+    /// processor's caches, and needs no zeroing.
     sent: Vec<Bytes>,
 }
 
 impl FilePieces {
-    /// Will read all of `body`.
+    /// Pieces of all of `body`.
     pub fn new(body: Box<dyn FileBody>) -> Self {
         let left = 0..body.length();
         Self { body, left, reading: None, sent: Vec::new() }
@@ -41,8 +40,8 @@ impl FilePieces {
         self.left.end - self.left.start
     }
 
-    /// The next piece; `None` at the end. With `parts`, what the page cache has need not be read;
-    /// they are those of the answer to this request.
+    /// The next piece; `None` at the end. With `parts`, which belong to the answer to this request,
+    /// bytes in the page cache need not be read.
     pub fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
@@ -63,7 +62,7 @@ impl FilePieces {
         Poll::Ready(Some(bytes.map(Piece::Bytes).map_err(io::Error::other)))
     }
 
-    /// What could be sent next without being read, if it is much and is not the end.
+    /// The range that could be sent next without being read, if it is large and not the end.
     fn next_part(&self) -> Option<Range<u64>> {
         let end = self.left.end.saturating_sub(FILE_END_BYTES).min(self.left.start + FILE_PART_BYTES as u64);
         let is_much = self.reading.is_none() && self.bytes_left() >= SENDFILE_BYTES_MIN;
@@ -100,7 +99,7 @@ impl FilePieces {
         bytes
     }
 
-    /// Room for the next piece, of those that were sent if possible.
+    /// A buffer for the next piece: one of those that were sent, if possible.
     fn buffer(&mut self) -> BytesMut {
         let length = usize::try_from(self.bytes_left().min(FILE_CHUNK_BYTES)).unwrap_or(usize::MAX);
         let sent = self.sent.iter().position(Bytes::is_unique).map(|at| self.sent.swap_remove(at));

@@ -7,7 +7,7 @@ use crate::send_file::StandIn;
 pub enum Piece {
     /// Its bytes.
     Bytes(Bytes),
-    /// What stands for a part of a file.
+    /// The stand-in for a part of a file.
     Part(StandIn),
 }
 

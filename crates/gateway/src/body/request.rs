@@ -31,8 +31,8 @@ struct Pace {
 }
 
 impl RequestBody {
-    /// Takes over `incoming`. Nothing is read, and no `100 Continue` sent, before the first piece
-    /// is asked for.
+    /// Takes over `incoming`. Nothing is read, and no `100 Continue` is sent, before the first
+    /// piece is asked for.
     pub fn new(incoming: Incoming, headers: &HeaderMap, stall_timeout: Duration) -> Self {
         let awaits_continue = headers
             .get(http::header::EXPECT)
@@ -42,12 +42,12 @@ impl RequestBody {
         Self { incoming, content_length, awaits_continue, ended, stall_timeout, pace: None }
     }
 
-    /// How much of it was read so far, framing included.
+    /// The number of bytes read so far, including framing.
     pub fn bytes_read(&self) -> u64 {
         self.pace.as_ref().map_or(0, |pace| pace.bytes)
     }
 
-    /// The next piece as sent; `None` at the end.
+    /// The next piece as it was sent; `None` at the end.
     pub async fn next_raw(&mut self) -> Result<Option<Bytes>> {
         loop {
             if self.ended {
@@ -83,8 +83,8 @@ impl RequestBody {
         Ok(())
     }
 
-    /// Drops what is left of a body that nobody wants, unless `stopped` ends first. True if the
-    /// connection can go on.
+    /// Reads and drops the rest of a body that is not wanted, until `stopped` ends. True if the
+    /// connection can continue.
     pub async fn drain(&mut self, stopped: impl Future<Output = ()>) -> bool {
         if self.awaits_continue {
             // The client has been told nothing yet and sends nothing. One that sends its body
@@ -111,7 +111,7 @@ impl RequestBody {
         self.ended
     }
 
-    /// The payload inside, with everything about it verified by [`DecodedBody::finish`].
+    /// The payload of the body, which [`DecodedBody::finish`] verifies.
     pub fn decode(&mut self, mode: PayloadMode, headers: &HeaderMap) -> Result<DecodedBody<'_>> {
         let decoder = BodyDecoder::new(mode, headers, self.content_length)?;
         Ok(DecodedBody { body: self, decoder, raw_bytes: 0 })
@@ -122,7 +122,7 @@ impl RequestBody {
 pub struct DecodedBody<'a> {
     body: &'a mut RequestBody,
     decoder: BodyDecoder,
-    /// What came last from the connection.
+    /// The size of the last piece from the connection.
     raw_bytes: usize,
 }
 
@@ -132,14 +132,13 @@ impl DecodedBody<'_> {
         self.decoder.decoded_length()
     }
 
-    /// The payload's SHA-256, where the client signed it; as good as what [`DecodedBody::next`]
-    /// hands out.
+    /// The payload's SHA-256 that the client signed, if it did; not verified before
+    /// [`DecodedBody::finish`].
     pub fn sha256(&self) -> Option<[u8; 32]> {
         self.decoder.sha256()
     }
 
-    /// The next piece; `None` at the end. What was handed out is only good once
-    /// [`DecodedBody::finish`] says so.
+    /// The next piece; `None` at the end. The pieces are verified only by [`DecodedBody::finish`].
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
             if let Some(piece) = self.decoder.next_chunk()? {
@@ -157,14 +156,14 @@ impl DecodedBody<'_> {
         }
     }
 
-    /// Leaves it to the caller to compute the SHA-256 that the client signed, and to hand it to
-    /// [`DecodedBody::finish`]. False if there is none.
+    /// Leaves it to the caller to compute the SHA-256 that the client signed, and to pass it to
+    /// [`DecodedBody::finish`]. False if the client signed none.
     pub fn leave_sha256(&mut self) -> bool {
         self.decoder.leave_sha256()
     }
 
-    /// Verifies signature, hash and length, and hands out the trailers. `sha256` is the payload's,
-    /// where it was left to the caller.
+    /// Verifies signature, hash and length, and returns the trailers. `sha256` is the payload's, if
+    /// it was left to the caller.
     pub fn finish(self, sha256: Option<[u8; 32]>) -> Result<Trailers> {
         self.decoder.finish(sha256)
     }

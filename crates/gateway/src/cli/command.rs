@@ -27,15 +27,15 @@ pub struct Cli {
 pub enum Command {
     /// Serve a directory over S3
     Serve(Box<ServeOptions>),
-    /// Tell what S3 knows of files and directories
+    /// Show what S3 knows of files and directories
     Stat(StatOptions),
-    /// Give files that other programs made or changed real ETags and checksums: those at and below
+    /// Compute ETags and checksums of files that other programs made or changed: those at and below
     /// each PATH, which may be a bucket, or the directory that is served
     Rehash(RehashOptions),
-    /// Check a tree for what crashes and accidents left in it, and repair it. Safe while it is
-    /// served. Exit status: 0 clean, or all repaired; 1 problems; 2 could not check
+    /// Check a tree for what crashes and accidents left in it, and repair it. Safe while the tree
+    /// is served. Exit status: 0 clean, or all repaired; 1 problems; 2 could not check
     Fsck(FsckOptions),
-    /// Take over what another gateway left in its tree
+    /// Take over the metadata that another gateway left in its tree
     #[command(subcommand)]
     Import(ImportCommand),
     /// Remove what crashes left in a directory, without serving it
@@ -43,14 +43,14 @@ pub enum Command {
     /// Measure an S3 server, this or another. Exit status: 0 measured; 1 with errors or ended
     /// early; 2 could not measure
     Bench(Box<BenchOptions>),
-    /// Tell what a storage would give a load: space, what survives, rates by what binds, gateways,
-    /// cost. Exit status: 0 it fits; 1 it does not; 2 could not tell
+    /// Predict what a storage system gives a load: space, which failures it survives, rates and
+    /// what limits them, gateways, cost. Exit status: 0 it fits; 1 it does not; 2 could not tell
     Plan(Box<PlanOptions>),
     /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is
     /// not, or does not answer
     Ready(ReadyOptions),
-    /// Show what gateways do, as it happens, by their --ops-listen. Exit status: 0 shown; 1 some
-    /// did not answer at the end; 2 none did
+    /// Show live what gateways do, from their --ops-listen. Exit status: 0 shown; 1 some did not
+    /// answer at the end; 2 none did
     Top(TopOptions),
     /// Print a completion script for a shell
     Completions {

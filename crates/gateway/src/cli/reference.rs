@@ -1,4 +1,4 @@
-//! What documents say of the configuration: `docs/CONFIGURATION.md`, slipway.toml(5).
+//! The texts that documents show of the configuration: `docs/CONFIGURATION.md`, slipway.toml(5).
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::command::Cli;
 /// Options that only make sense on the command line.
 const NOT_IN_FILE: [&str; 2] = ["config", "help"];
 
-/// How options are given; for documents, where `x` is code.
+/// How options are given; in documents, text between backquotes is code.
 pub const RULES: [&str; 5] = [
     "Each option of `slipway serve` is a flag, an environment variable and (but for `config`) a key of the TOML file that \
      `--config` names.",
@@ -20,7 +20,7 @@ pub const RULES: [&str; 5] = [
      (but for those that Kubernetes makes of a service called `slipway`, such as `SLIPWAY_SERVICE_HOST` and `SLIPWAY_PORT=tcp://...`).",
 ];
 
-/// Where root's keys come from, in this order.
+/// Where root's keys are searched for, in this order.
 pub const CREDENTIALS: [&str; 3] = [
     "the file that `--credentials-file` names,",
     "the environment: `SLIPWAY_ROOT_ACCESS_KEY` and `SLIPWAY_ROOT_SECRET_KEY`; or, understood too, \
@@ -30,11 +30,11 @@ pub const CREDENTIALS: [&str; 3] = [
      are for one run, and always printed.",
 ];
 
-/// What else goes with them.
+/// Where root's uid and gid come from.
 pub const UNIX_ACCOUNT: &str = "For `--chown`, root has a uid and a gid: `uid` and `gid` in the file with its keys, or else \
      `SLIPWAY_ROOT_UID` and `SLIPWAY_ROOT_GID`.";
 
-/// A file that is understood.
+/// An example of the file.
 pub const EXAMPLE: &str = "\
 dir = \"/srv/lab\"
 listen = [\"0.0.0.0:9000\", \"unix:/run/slipway/s3.sock\"]
@@ -44,7 +44,7 @@ durability = \"full\"
 max-connections = 4000
 ";
 
-/// Whether `arg` of `serve` is a key of the file, and which.
+/// The key of the file that sets `arg` of `serve`, if there is one.
 pub fn key(arg: &Arg) -> Option<&str> {
     let key = arg.get_long().unwrap_or(arg.get_id().as_str());
     (!NOT_IN_FILE.contains(&key)).then_some(key)

@@ -1,4 +1,4 @@
-//! Environment variables that look like ours and are not.
+//! Environment variables that begin like those of Slipway but are unknown.
 
 use std::ffi::OsString;
 
@@ -11,11 +11,12 @@ use crate::credentials;
 use crate::values::nearest;
 
 const PREFIX: &str = "SLIPWAY_";
-/// How many are named at once.
+/// How many unknown variables an error names at most.
 const NAMED_MAX: usize = 8;
 
-/// Refuses variables that begin as ours do and are none: a misspelt one must not be passed over, as
-/// a misspelt key of the file is not. Values are never shown, since they may be secrets.
+/// Refuses variables that begin with `SLIPWAY_` and are unknown: a misspelled one must not be
+/// ignored, just as a misspelled key of the file is not. Values are never shown, since they may be
+/// secrets.
 pub fn refuse_unknown_variables(
     environment: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Result<(), clap::Error> {
@@ -52,8 +53,8 @@ fn known() -> Vec<String> {
     options.chain(credentials::own_variables().map(ToOwned::to_owned)).collect()
 }
 
-/// True for what Kubernetes tells each container of a service that is called `slipway`, or
-/// `slipway-` and more.
+/// True for a variable that Kubernetes sets in each container for a service whose name is
+/// `slipway`, or begins with `slipway-`.
 fn is_of_service(name: &str, is_url: bool) -> bool {
     let rest = &name[PREFIX.len() - 1..];
     let of_port = |text: &str| {

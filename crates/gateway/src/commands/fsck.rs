@@ -30,20 +30,22 @@ pub struct FsckOptions {
     #[arg(long, value_name = "NAME", value_parser = bucket)]
     pub bucket: Vec<BucketName>,
 
-    /// Leave alone what changed less than so many seconds ago, since a gateway may be at it
+    /// Leave files alone that changed less than this many seconds ago: a gateway may be writing
+    /// them
     #[arg(long, value_name = "SECONDS", default_value_t = SweepOptions::default().staging_age.as_secs(), value_parser = whole::<u64, 0, 1_000_000_000>)]
     pub min_age: u64,
 
-    /// Also list what S3 does not show: files whose names are not UTF-8 or too long for a key,
-    /// FIFOs, sockets and devices. They are counted in any case, and no problem
+    /// Also list files that S3 does not show: with names that are not UTF-8 or too long for a key,
+    /// FIFOs, sockets and devices. They are always counted, but are not problems
     #[arg(long)]
     pub not_shown: bool,
 
-    /// Files at a time
+    /// How many files to work on at a time
     #[command(flatten)]
     pub jobs: Jobs,
 
-    /// One JSON object a line; a path that is not UTF-8 is in `path_hex` too, byte by byte
+    /// One JSON object a line; a path that is not UTF-8 is also in `path_hex`, as the hexadecimal
+    /// of its bytes
     #[arg(long)]
     pub json: bool,
 }
@@ -94,7 +96,7 @@ pub fn run(options: &FsckOptions) -> ExitCode {
     if sums.left == 0 { OK.into() } else { FOUND.into() }
 }
 
-/// How much there was of each.
+/// How many there were of each.
 struct Sums {
     entries: u64,
     found: u64,

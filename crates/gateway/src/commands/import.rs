@@ -12,10 +12,11 @@ use super::{Console, FOUND, Jobs, OK, shown, size};
 /// What can be imported.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ImportCommand {
-    /// Versity S3 Gateway on a POSIX file system: make records of the attributes that it left. Safe
-    /// while the tree is served. Exit status: 0 all taken over; 1 some were not; 2 could not begin
+    /// Versity S3 Gateway on a POSIX file system: make records from the attributes that it left.
+    /// Safe while the tree is served. Exit status: 0 all taken over; 1 some were not; 2 could not
+    /// begin
     Versitygw(VersitygwOptions),
-    /// MinIO's file system backend (one drive, "fs", until 2022): make records of its fs.json
+    /// MinIO's file system backend (one drive, "fs", until 2022): make records from its fs.json
     /// files, which stay. Safe while the tree is served. Exit status: 0 all taken over; 1 some were
     /// not; 2 could not begin
     MinioFs(MinioFsOptions),
@@ -24,7 +25,7 @@ pub enum ImportCommand {
 /// Options of `slipway import minio-fs`.
 #[derive(Debug, Clone, Args)]
 pub struct MinioFsOptions {
-    /// The directory that it served, with .minio.sys in it
+    /// The directory that MinIO served, with .minio.sys in it
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
@@ -50,11 +51,12 @@ pub struct VersitygwOptions {
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// Where it kept its attributes, if it ran with --sidecar. That directory is left as it is
+    /// Where it kept its attributes, if it ran with --sidecar. That directory is not changed
     #[arg(long, value_name = "SIDECARDIR")]
     pub sidecar: Option<PathBuf>,
 
-    /// Where it kept older versions, which cannot be taken over yet: refused
+    /// Where it kept older versions. They cannot be taken over yet: with this option the command
+    /// fails
     #[arg(long, value_name = "VERSIONDIR")]
     pub versioning_dir: Option<PathBuf>,
 
@@ -66,9 +68,9 @@ pub struct VersitygwOptions {
     #[arg(long)]
     pub keep_attributes: bool,
 
-    /// Take its ETags and checksums over without reading the files. It keeps nothing by which to
-    /// tell that a file was changed since; those that were will then fail to download with clients
-    /// that compare
+    /// Take over its ETags and checksums without reading the files. Nothing in its attributes shows
+    /// whether a file was changed since; downloads of changed files will fail in clients that
+    /// compare ETags
     #[arg(long)]
     pub trust_etags: bool,
 

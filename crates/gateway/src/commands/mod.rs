@@ -1,8 +1,8 @@
-//! The commands that serve nothing, one file each. What they do is `backend_posix::tools`,
-//! `bench` and `plan`; here is how they are asked and how they answer.
+//! The commands other than `serve`, one file each. `backend_posix::tools`, `bench` and `plan` do
+//! the work; these files read options and print results.
 //!
-//! Findings go to standard output, a line each, so that they can be piped; progress and failures go
-//! to standard error.
+//! Findings go to standard output, one line each, so that they can be piped; progress and failures
+//! go to standard error.
 
 pub mod bench;
 pub mod fsck;
@@ -34,21 +34,21 @@ use crate::values::at_least_one;
 
 /// All went well.
 pub const OK: u8 = 0;
-/// Something is not as it should be, or was left as it was.
+/// Something is wrong, or was left unchanged.
 pub const FOUND: u8 = 1;
-/// Nothing could be done; also what clap says of a wrong command line.
+/// Nothing could be done; also clap's status for a wrong command line.
 pub const FAILED: u8 = 2;
-/// Whoever read has seen enough: what a shell says of a filter that SIGPIPE ended. That is neither
-/// of the verdicts above.
+/// Standard output was closed by its reader: the status that a shell gives to a filter that SIGPIPE
+/// ended. It is neither of the verdicts above.
 const CLOSED: u8 = 141;
 
-/// How often the line that shows the progress is drawn.
+/// Time between two updates of the progress line.
 const DRAW_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Where a command writes to.
 #[derive(Debug)]
 pub(crate) struct Console {
-    /// Someone watches.
+    /// Standard error is a terminal.
     watched: bool,
     writing: Mutex<()>,
 }
@@ -63,12 +63,12 @@ impl Console {
         Self { watched, writing: Mutex::new(()) }
     }
 
-    /// Writes a line of results.
+    /// Writes one line of results.
     fn say(&self, line: &str) {
         self.say_lines(&visible(line, false));
     }
 
-    /// Writes results of several lines.
+    /// Writes several lines of results.
     fn say_lines(&self, lines: &str) {
         let lines = visible(lines, true);
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,14 +84,15 @@ impl Console {
         }
     }
 
-    /// Writes a line of complaint.
+    /// Writes a complaint, as one line on standard error.
     fn complain(&self, line: &str) {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.clear();
         eprintln!("slipway: {}", visible(line, false));
     }
 
-    /// Says so if no gateway has ever written to a tree: perhaps another one was meant.
+    /// Complains if no gateway has ever written to the tree: the user may have meant another
+    /// directory.
     fn note_if_untouched(&self, tree: &Path) {
         if !may_be_served(tree) {
             let tree = tree.display();
@@ -101,7 +102,7 @@ impl Console {
         }
     }
 
-    /// Ends a command that could not begin, or not go on.
+    /// Reports why a command could not begin or go on, and returns its exit status.
     pub(crate) fn fail(&self, message: &str) -> ExitCode {
         self.complain(message);
         FAILED.into()
@@ -113,7 +114,7 @@ impl Console {
         }
     }
 
-    /// Shows a line on the terminal until there is another.
+    /// Shows a line on the terminal until the next one.
     fn show(&self, line: &str) {
         if self.watched {
             let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +124,7 @@ impl Console {
         }
     }
 
-    /// Does work while a line on the terminal shows how far it is.
+    /// Does `work` while a line on the terminal shows its progress.
     fn watch<T>(&self, progress: &Progress, work: impl FnOnce() -> T) -> T {
         if !self.watched {
             return work();
@@ -159,8 +160,8 @@ fn size(bytes: u64) -> String {
     if unit == "bytes" { format!("{value} bytes") } else { format!("{value}.{tenths} {unit}") }
 }
 
-/// A path on one line: names may have line breaks, which must not pass for further results. One
-/// that is not UTF-8 is quoted, with its other bytes as `\xFF`.
+/// A path on one line: its name may have line breaks, which must not look like further results. A
+/// path that is not UTF-8 is quoted, with its other bytes as `\xFF`.
 #[expect(clippy::unnecessary_debug_formatting, reason = "it is what shows the bytes")]
 fn shown(path: &Path) -> String {
     path.to_str().map_or_else(|| format!("{path:?}"), |text| one_line(text).into_owned())
@@ -173,7 +174,7 @@ pub struct Places {
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
 
-    /// The directory that is served, where that can't be told from the files
+    /// The directory that is served, where the files' paths don't show it
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
 }
@@ -181,7 +182,7 @@ pub struct Places {
 /// The option of commands that work on many files.
 #[derive(Debug, Clone, Args)]
 pub struct Jobs {
-    /// Files at a time; as many as there are processors unless given
+    /// How many files to work on at a time [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     jobs: Option<usize>,
 }

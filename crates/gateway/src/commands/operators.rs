@@ -1,4 +1,4 @@
-//! Asking a gateway's `--ops-listen`.
+//! A client of a gateway's `--ops-listen`.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs as _};
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
-/// How long one question may take, connection and answer together; `limits::READY_TIME_MAX` is
-/// shorter, twice over.
+/// How long a request may take, connection and answer together. `limits::READY_TIME_MAX` is less
+/// than half of it.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
-/// Between two attempts to connect.
+/// The pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Most of an answer that is read: metrics take some 50 KiB.
+/// How many bytes of an answer are read at most: metrics take about 50 KiB.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
-/// What to say of who answers something else.
+/// What to print if something other than a gateway answers.
 pub const STRANGER: &str = "this is no gateway's --ops-listen";
 
-/// What it answered.
+/// A gateway's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The status.
@@ -45,8 +45,8 @@ pub fn get(address: &str, path: &str) -> Result<Answer, String> {
     read(&answer).ok_or_else(|| format!("{address}: {STRANGER}"))
 }
 
-/// A socket on which nobody accepts has no room at some time; connecting would wait for it for
-/// ever.
+/// Connects to a Unix socket, until the deadline. Without NONBLOCK, connecting to a socket whose
+/// queue is full because its server accepts nothing would wait forever.
 fn connect_unix(path: &str, deadline: Instant) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -82,13 +82,13 @@ fn connect(address: &str, deadline: Instant) -> io::Result<TcpStream> {
     Err(failure)
 }
 
-/// What is left of the time; an error if nothing is.
+/// The time until the deadline; an error if it has passed.
 fn left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
-/// Who listens on all addresses is reached by this machine's own.
+/// The address by which this machine reaches a server that listens on all addresses.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
@@ -98,7 +98,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// A connection whose reads and writes wait for so long.
+/// A connection whose reads and writes can be given a timeout.
 trait Patient: Read + Write {
     fn wait_for(&self, time: Duration) -> io::Result<()>;
 }

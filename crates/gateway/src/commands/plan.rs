@@ -26,7 +26,7 @@ pub struct Sizes(Vec<SizeShare>);
 /// Options of `slipway plan`.
 #[derive(Debug, Clone, Args)]
 pub struct PlanOptions {
-    /// Objects to keep
+    /// Number of objects to store
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub objects: f64,
 
@@ -47,15 +47,15 @@ pub struct PlanOptions {
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub puts: f64,
 
-    /// Clients at once: how long may a request take for them to reach these rates?
+    /// Concurrent clients; the plan says how long a request may take for them to reach these rates
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub clients: f64,
 
-    /// By how many percent the objects grow in a year
+    /// By how many percent the number of objects grows in a year
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = |text: &str| number_to(text, 10_000.0), help_heading = "Load")]
     pub growth: f64,
 
-    /// How many years it has to last
+    /// For how many years the storage has to suffice
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub years: f64,
 
@@ -63,15 +63,15 @@ pub struct PlanOptions {
     #[arg(long, value_enum, default_value = "full", help_heading = "Load")]
     pub durability: Durability,
 
-    /// How many percent of reads the machines have in memory
+    /// How many percent of reads are served from the nodes' memory
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = |text: &str| number_to(text, 100.0), help_heading = "Load")]
     pub from_memory: f64,
 
-    /// Equal nodes
+    /// The number of nodes, which are all equal
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub nodes: u32,
 
-    /// What each is, by its name in the catalogue; or --cpus and --network
+    /// The kind of each node, by its name in the catalogue; or use --cpus and --network
     #[arg(long, value_name = "NAME", conflicts_with_all = ["cpus", "network"], help_heading = "Storage")]
     pub node: Option<String>,
 
@@ -79,15 +79,16 @@ pub struct PlanOptions {
     #[arg(long, value_name = "N", requires = "network", value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub cpus: Option<u32>,
 
-    /// The network of a node, in each direction, Gbit/s
+    /// The network bandwidth of a node in each direction, Gbit/s
     #[arg(long, value_name = "GBIT", value_parser = number, requires = "cpus", help_heading = "Storage")]
     pub network: Option<f64>,
 
-    /// Volumes (disks) of each node
+    /// The number of volumes (disks) of each node
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub volumes: u32,
 
-    /// What each is, by its name in the catalogue; without it, what --volume-... say
+    /// The kind of each volume, by its name in the catalogue; without it, --volume-rate and
+    /// --volume-iops describe it
     #[arg(long, value_name = "NAME", help_heading = "Storage")]
     pub volume: Option<String>,
 
@@ -95,11 +96,11 @@ pub struct PlanOptions {
     #[arg(long, value_name = "TIB", value_parser = number, help_heading = "Storage")]
     pub volume_size: Option<f64>,
 
-    /// What a volume reads or writes, MiB/s
+    /// The rate at which a volume reads or writes, MiB/s
     #[arg(long, value_name = "MIB", value_parser = number, help_heading = "Storage")]
     pub volume_rate: Option<f64>,
 
-    /// Operations of a volume a second
+    /// Operations per second of a volume
     #[arg(long, value_name = "N", value_parser = number, help_heading = "Storage")]
     pub volume_iops: Option<f64>,
 
@@ -109,7 +110,7 @@ pub struct PlanOptions {
     pub local: Local,
 
     /// How nodes protect each other: none, copies (3x), strips of data and parity (4+2), or a name
-    /// of the catalogue's (+2n)
+    /// from the catalogue (+2n)
     #[arg(
         long,
         value_name = "HOW",
@@ -119,37 +120,37 @@ pub struct PlanOptions {
     )]
     pub spread: String,
 
-    /// On how many nodes a gateway runs [default: all]
+    /// The number of nodes on which a gateway runs [default: all]
     #[arg(long, value_name = "N", value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub gateways: Option<u32>,
 
-    /// A TOML file with kinds of nodes and volumes, in place of the one that is built in
+    /// A TOML file with kinds of nodes and volumes, in place of the built-in catalogue
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
 
-    /// Show what the catalogue has, with the smallest and largest clusters
+    /// Show the catalogue, with the smallest and largest clusters
     #[arg(long, conflicts_with_all = ["json", "html"])]
     pub list: bool,
 
-    /// CPU costs of requests, as --calibrate writes them, in place of those that are built in
+    /// CPU costs of requests, as --calibrate writes them, in place of the built-in ones
     #[arg(long, value_name = "FILE")]
     pub costs: Option<PathBuf>,
 
-    /// Write CPU costs to standard output, from what `slipway bench --json` wrote of this machine:
-    /// heads, and gets and puts of several sizes each
+    /// Write CPU costs to standard output, computed from what `slipway bench --json` measured on
+    /// this machine: heads, and gets and puts of several sizes each
     #[arg(long, value_name = "JSON", num_args = 1.., conflicts_with_all = ["costs", "against", "list", "json", "html"])]
     pub calibrate: Vec<PathBuf>,
 
-    /// Set the CPU costs beside what `slipway bench --json` wrote. Exit status 1 if any is off by
-    /// more than 15 %
+    /// Compare the CPU costs with what `slipway bench --json` measured. Exit status 1 if any is off
+    /// by more than 15 %
     #[arg(long, value_name = "JSON", num_args = 1.., conflicts_with_all = ["list", "json", "html"])]
     pub against: Vec<PathBuf>,
 
-    /// Write all figures to a JSON file; `-` is standard output, in place of the text
+    /// Write all figures to this JSON file; `-` is standard output, in place of the text
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Write a page with tables and charts; `-` is standard output, in place of the text
+    /// Write an HTML page with tables and charts; `-` is standard output, in place of the text
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
@@ -159,7 +160,7 @@ fn number(text: &str) -> Result<f64, String> {
     parsed.ok_or_else(|| "a number from 0 up, such as 250, 0.5 or 1e9".to_owned())
 }
 
-/// A number from 0 to so many.
+/// A number from 0 to `most`.
 fn number_to(text: &str, most: f64) -> Result<f64, String> {
     let number = number(text).ok().filter(|number| *number <= most);
     number.ok_or_else(|| format!("a number from 0 to {most}, such as 20"))
@@ -214,8 +215,8 @@ pub fn run(options: &PlanOptions) -> ExitCode {
     }
 }
 
-/// Plans, and writes what is wanted to files. Returns what belongs on standard output, and whether
-/// it fits.
+/// Plans, and writes the files that were asked for. Returns the text for standard output, and
+/// whether the load fits.
 fn planned(options: &PlanOptions) -> Result<(String, bool), String> {
     let printed = [&options.json, &options.html].map(|path| path.as_deref() == Some(Path::new("-")));
     if printed == [true, true] {
@@ -367,7 +368,7 @@ fn measured(console: &Console, files: &[PathBuf]) -> Result<(String, Vec<Sample>
     Ok((sources.join("; "), samples))
 }
 
-/// What a round says, if it is of one operation, on whole objects, with the server's CPU.
+/// The CPU per request that a round measured, if it is of one operation on whole objects.
 fn sample(round: &Round) -> Option<Sample> {
     let [result] = round.operations.as_slice() else { return None };
     // A server with time to spare spends more of it on each request.

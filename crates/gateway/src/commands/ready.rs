@@ -1,5 +1,5 @@
-//! `slipway ready`: asks a gateway's `--ops-listen` whether it is ready, for who has no HTTP client
-//! at hand: a container's health check, a unit's `ExecStartPost`, a balancer's script.
+//! `slipway ready`: asks a gateway's `--ops-listen` whether it is ready, where no HTTP client is
+//! available: in a container's health check, a unit's `ExecStartPost`, a balancer's script.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use super::operators::{self, Answer};
 use super::{Console, FOUND, OK};
 use crate::values::seconds_or_none;
 
-/// Between two questions of one that waits.
+/// The pause between two requests with `--wait`.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Of the reason, so many characters are shown: it may be a stranger's.
+/// How many characters of the reason are shown at most: another program may have sent it.
 const REASON_MAX: usize = 500;
 
 /// Options of `slipway ready`.
@@ -23,12 +23,12 @@ pub struct ReadyOptions {
     #[arg(value_name = "ADDRESS", env = "SLIPWAY_OPS_LISTEN")]
     pub address: String,
 
-    /// Ask again until it is ready, for so many seconds
+    /// Ask again until the gateway is ready, for at most this many seconds
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds_or_none)]
     pub wait: Duration,
 }
 
-/// Asks.
+/// Asks the gateway, and prints its answer.
 pub fn run(options: &ReadyOptions) -> ExitCode {
     let console = Console::new();
     let start = Instant::now();

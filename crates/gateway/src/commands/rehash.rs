@@ -11,11 +11,11 @@ use super::{Console, FOUND, Jobs, OK, Places, shown, size};
 /// Options of `slipway rehash`.
 #[derive(Debug, Clone, Args)]
 pub struct RehashOptions {
-    /// Where
+    /// The files and directories.
     #[command(flatten)]
     pub places: Places,
 
-    /// Only tell which files are foreign
+    /// Only show which files are foreign
     #[arg(long)]
     pub dry_run: bool,
 

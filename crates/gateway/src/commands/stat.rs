@@ -16,7 +16,7 @@ use crate::state_dir::STATE_DIR;
 /// Options of `slipway stat`.
 #[derive(Debug, Clone, Args)]
 pub struct StatOptions {
-    /// Where
+    /// The files and directories.
     #[command(flatten)]
     pub places: Places,
 
@@ -25,7 +25,7 @@ pub struct StatOptions {
     pub json: bool,
 }
 
-/// Tells what S3 knows of files.
+/// Prints what S3 knows of files.
 pub fn run(options: &StatOptions) -> ExitCode {
     let (console, mut status) = (Console::new(), OK);
     for path in &options.places.paths {
@@ -46,7 +46,7 @@ pub fn run(options: &StatOptions) -> ExitCode {
     status.into()
 }
 
-/// What it is, in a few words, and why S3 sees it so.
+/// What the path is, in a few words, and why S3 sees it so.
 fn verdict(inspection: &Inspection) -> (&'static str, Option<String>) {
     let (what, why) = verdict_of_content(inspection);
     let Some(link) = &inspection.link else { return (what, why) };
@@ -106,7 +106,7 @@ fn verdict_of_content(inspection: &Inspection) -> (&'static str, Option<String>)
     }
 }
 
-/// Why a directory stays that no PUT made.
+/// Why a directory that no PUT made stays when its last object is deleted.
 fn why_it_stays(inspection: &Inspection) -> &'static str {
     // What is in a tree and in no bucket is its root.
     let Some((tree, bucket)) = &inspection.place else {
@@ -125,7 +125,7 @@ fn time(stamp: FileStamp) -> String {
         .map_or_else(|_| stamp.modified_ns.to_string(), |t| t.to_string())
 }
 
-/// Headers of S3 that carry the metadata, with their values.
+/// The S3 headers that carry the metadata, with their values.
 fn headers(metadata: &ObjectMetadata) -> Vec<(String, &str)> {
     let standard = [
         ("content-type", &metadata.content_type),
@@ -192,7 +192,7 @@ fn as_text(inspection: &Inspection) -> String {
     text
 }
 
-/// Runs of parts of one size.
+/// Describes parts as runs of consecutive parts of the same size.
 fn parts_text(parts: &[ObjectPart]) -> String {
     let runs = parts.chunk_by(|a, b| a.part_number + 1 == b.part_number && a.size_bytes == b.size_bytes);
     let runs = runs.map(|run| {

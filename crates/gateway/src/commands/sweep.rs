@@ -19,17 +19,17 @@ use crate::values::seconds_or_none;
 /// Options of `slipway sweep`.
 #[derive(Debug, Clone, Args)]
 pub struct SweepOptions {
-    /// The directory that is served otherwise
+    /// The directory to sweep: one that a gateway serves at other times, or now
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// Spare what changed in the last so many seconds: it may belong to a request in progress. 0 is
-    /// for when nothing serves the directory
+    /// Keep what changed in the last SECONDS seconds: it may belong to a request in progress. 0 is
+    /// only for a directory that no gateway serves at the moment
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds_or_none)]
     pub age: Duration,
 }
 
-/// Sweeps all buckets of a directory once, and says what was removed.
+/// Sweeps all buckets of a directory once, and prints what was removed.
 pub fn run(options: &SweepOptions) -> ExitCode {
     let (message, status) = match sweep(options) {
         Ok(0) => return OK.into(),
@@ -40,7 +40,7 @@ pub fn run(options: &SweepOptions) -> ExitCode {
     status.into()
 }
 
-/// Returns how much was not swept.
+/// Returns how many buckets and leftovers could not be swept.
 fn sweep(options: &SweepOptions) -> Result<usize, String> {
     let log = tracing_subscriber::fmt().fmt_fields(log::fields()).with_max_level(tracing::Level::WARN);
     let log = log.with_writer(std::io::stderr);

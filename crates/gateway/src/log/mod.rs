@@ -1,4 +1,4 @@
-//! The server's log: which lines there are, how they look, and how they reach standard error.
+//! The server's log: which lines it has, how they look, and how they reach standard error.
 
 mod output;
 
@@ -20,15 +20,16 @@ use output::Output;
 /// Changes which lines are logged.
 pub type LogFilter = reload::Handle<EnvFilter, Registry>;
 
-/// A log that has begun.
+/// A log that was started.
 pub struct Log {
     output: Output,
-    /// `None` where another server in this process (of tests) has the log already.
+    /// Changes the filter; `None` where another server in this process (in tests) has the log
+    /// already.
     pub filter: Option<LogFilter>,
 }
 
 impl Log {
-    /// Begins to write the lines that the filter lets through.
+    /// Starts writing the lines that the filter lets through.
     pub fn start(filter: &str, format: LogFormat) -> Result<Self, String> {
         let output = Output::stderr().map_err(|error| format!("cannot write a log: {error}"))?;
         let (filter, handle) = reload::Layer::new(read_filter(filter)?);
@@ -42,7 +43,7 @@ impl Log {
         Ok(Self { output, filter: started.is_ok().then_some(handle) })
     }
 
-    /// Waits for the reader of what is not written yet, no longer than `limit`.
+    /// Waits up to `limit` until the remaining lines are written.
     pub fn finish(&self, limit: Duration) {
         // Whoever did not read the log would not read that it is lost.
         let _ = self.output.finish(limit);
@@ -54,8 +55,8 @@ pub fn read_filter(text: &str) -> Result<EnvFilter, String> {
     EnvFilter::try_new(text).map_err(|e| format!("--log {text:?}: {e}"))
 }
 
-/// The message and the fields of a line, for logs of text. Names and texts of others may be in any
-/// of them: whatever would end the line, or steer a terminal, is written as an escape.
+/// Formats the message and the fields of a line, for logs of text. Any of them may hold names and
+/// texts of others: characters that would end the line or steer a terminal are escaped.
 pub fn fields() -> impl for<'writer> FormatFields<'writer> + Clone + 'static {
     debug_fn(|writer: &mut Writer<'_>, field, value: &dyn Debug| {
         let text = format!("{value:?}");

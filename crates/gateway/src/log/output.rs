@@ -1,8 +1,8 @@
-//! Where lines of the log go: to standard error. Nobody waits for who reads it.
+//! Writes lines of the log to standard error, without making anyone wait for its reader.
 //!
-//! A line is written at once, by whoever has it, as long as there is room for it. Else it is kept
-//! in memory, and a thread of its own writes it once there is. What does not fit there is lost, and
-//! counted: requests go on, however slow the reader of a pipe is.
+//! A line is written at once, by the thread that logs it, while there is room for it. Otherwise it
+//! is kept in memory, and a thread of its own writes it later. Lines that do not fit in that memory
+//! are lost, and counted: requests go on, however slow the reader of a pipe is.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -18,7 +18,7 @@ use rustix::net::{SendFlags, send};
 
 use crate::limits::{LOG_BUFFER_BYTES_MAX, LOG_LOOK_INTERVAL};
 
-/// Takes lines to standard error.
+/// Writes lines to standard error.
 #[derive(Debug, Clone)]
 pub struct Output(Arc<Shared>);
 
@@ -33,7 +33,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Kept {
     bytes: Vec<u8>,
-    /// The thread has lines that come before these.
+    /// The thread is writing lines that come before these.
     writing: bool,
     /// Lines that did not fit.
     lost: u64,
@@ -45,17 +45,17 @@ impl Kept {
     }
 }
 
-/// A descriptor, by how it is written to without waiting.
+/// A descriptor, by how it can be written to without waiting.
 #[derive(Debug)]
 enum To {
-    /// A file of a disk: it has room, or fails.
+    /// A file on a disk: it has room, or fails.
     File(File),
-    /// A pipe or a terminal, opened anew: other programs share the original, and may count on
+    /// A pipe or a terminal, opened anew: other programs share the original, and may rely on
     /// waiting.
     Opened(File),
     /// A socket, as a service's standard error is: each call can be told not to wait.
     Socket(File),
-    /// What cannot be opened anew: only the thread writes there.
+    /// Anything that cannot be opened anew: only the thread writes to it.
     Waiting(File),
 }
 
@@ -74,7 +74,7 @@ impl To {
         })
     }
 
-    /// Writes what there is room for; `WouldBlock` if there is none.
+    /// Writes as much as there is room for; `WouldBlock` if there is none.
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::File(file) => {
@@ -120,7 +120,7 @@ impl AsFd for To {
 }
 
 impl Output {
-    /// To standard error.
+    /// Output to standard error.
     pub fn stderr() -> io::Result<Self> {
         Self::new(rustix::io::fcntl_dupfd_cloexec(io::stderr(), 3)?.into())
     }
@@ -133,7 +133,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Waits until all is written, no longer than `limit`; false if it takes longer.
+    /// Waits up to `limit` until everything is written; false if it takes longer.
     pub fn finish(&self, limit: Duration) -> bool {
         let kept = self.0.kept();
         let waited = self.0.changed.wait_timeout_while(kept, limit, |kept| !kept.is_empty());
@@ -141,7 +141,7 @@ impl Output {
     }
 }
 
-/// Each call has a line, or several, whole.
+/// Each call has one or several whole lines.
 impl Write for Output {
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         self.0.add(lines);
@@ -198,7 +198,7 @@ impl Shared {
         }
     }
 
-    /// Nothing that is done under the lock leaves half of anything behind.
+    /// Locks the kept lines. A panic leaves them complete, so poisoning is ignored.
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,5 @@
 //! The manual: a page in section 1 for each command, and slipway.toml(5), made from the definitions
-//! that also give flags and help. What these don't say (files, signals, exit status) is in `pages`.
+//! of flags and help. `pages` adds what these lack: files, signals, exit status.
 
 mod pages;
 
@@ -19,17 +19,17 @@ use crate::commands::{Console, OK};
 use crate::version;
 use pages::{PAGES, Page, STATUSES, Section, TOML};
 
-/// What stands before the exit status in what a command says of itself.
+/// Separates a command's description from its exit status, in its help.
 const STATUS: &str = " Exit status: ";
-/// Where the configuration file's page is.
+/// The name of the configuration file's page.
 const TOML_PAGE: &str = "slipway.toml";
 
 /// A page of the manual.
 #[derive(Debug)]
 pub struct Rendered {
-    /// Its file, below a directory of manual pages: `man1/slipway-serve.1`.
+    /// Its file, relative to a directory of manual pages: `man1/slipway-serve.1`.
     pub file: String,
-    /// What is in it.
+    /// Its text.
     pub roff: String,
 }
 
@@ -42,8 +42,8 @@ pub fn run(options: &ManOptions) -> ExitCode {
     }
 }
 
-/// Writes all pages to `dir/man1` and `dir/man5`, which are made if need be. `date` (`2026-11-22`)
-/// stands below each.
+/// Writes all pages to `dir/man1` and `dir/man5`, which are created if they do not exist. Each page
+/// shows `date` (`2026-11-22`).
 pub fn write(dir: &Path, date: &str) -> Result<()> {
     for section in ["man1", "man5"] {
         fs::create_dir_all(dir.join(section))?;
@@ -76,7 +76,7 @@ fn name(command: &Command) -> &str {
     command.get_display_name().unwrap_or_else(|| command.get_name())
 }
 
-/// What a command does, and how it exits.
+/// A command's description, and its exit status if its help says it.
 fn about(command: &Command) -> (String, Option<String>) {
     let text = command.get_about().map(ToString::to_string).unwrap_or_default();
     match text.split_once(STATUS) {
@@ -85,12 +85,12 @@ fn about(command: &Command) -> (String, Option<String>) {
     }
 }
 
-/// Up to the first full stop.
+/// The text up to its first full stop.
 fn first_sentence(text: &str) -> &str {
     text.split(". ").next().unwrap_or(text).trim_end_matches('.')
 }
 
-/// With the full stop that help lacks.
+/// The text with a full stop, which help texts lack.
 fn full(text: &str) -> String {
     if text.ends_with('.') || text.ends_with(".)") { text.to_owned() } else { format!("{text}.") }
 }
@@ -259,8 +259,8 @@ fn example(roff: &mut Roff, text: &str) {
     roff.control("fi", []).control("RE", []);
 }
 
-/// One text of what several writers wrote, with `code` in bold, and without what troff would print
-/// as other characters than were meant.
+/// Joins what several writers wrote, makes `code` bold, and escapes the characters that troff would
+/// otherwise print as others.
 fn finish(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let preamble = Roff::new().render();

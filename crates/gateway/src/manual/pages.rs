@@ -1,15 +1,15 @@
-//! What the manual says beyond options.
+//! The parts of the manual that are not made from the options.
 
-/// What is added to a page.
+/// Additions to a page.
 #[derive(Debug)]
 pub struct Page {
     /// `slipway-serve`
     pub name: &'static str,
-    /// Paragraphs after what the command says of itself.
+    /// Paragraphs after the command's own description.
     pub description: &'static [&'static str],
-    /// After the options.
+    /// Sections after the options.
     pub sections: &'static [Section],
-    /// `slipway-serve(1)`, besides slipway(1) and the commands below this one.
+    /// The pages to see besides slipway(1) and those of subcommands: `slipway-serve(1)`.
     pub see_also: &'static [&'static str],
 }
 
@@ -22,7 +22,7 @@ pub struct Section {
     pub items: &'static [(&'static str, &'static str)],
 }
 
-/// How commands exit that don't say it in their help.
+/// The exit status of commands whose help does not say it.
 pub const STATUSES: &[(&str, &str)] = &[
     (
         "slipway-serve",

@@ -5,26 +5,26 @@ use backend::{BackendError, Call, CallObserver};
 
 use super::histogram::{Counts, Histogram};
 
-/// What calls of the storage came to.
+/// The outcomes of the storage's calls.
 #[derive(Debug)]
 pub struct Calls(Vec<OfCall>);
 
 #[derive(Debug, Default)]
 struct OfCall {
     time: Histogram,
-    /// The client's fault, or nobody's: what is not there, conditions that do not hold.
+    /// The client's fault, or nobody's: missing things, conditions that do not hold.
     refused: AtomicU64,
-    /// The storage's, or its operator's.
+    /// The fault of the storage or its operator.
     failed: AtomicU64,
     bytes: AtomicU64,
 }
 
-/// The sums of one call.
+/// The sums for one call.
 #[derive(Debug, Clone, Default)]
 pub struct CallSums {
-    /// How long it took, whatever came of it.
+    /// How long it took, whatever its outcome.
     pub time: Counts,
-    /// How often it told the client no.
+    /// How often the client was refused.
     pub refused: u64,
     /// How often the storage failed.
     pub failed: u64,
@@ -38,7 +38,7 @@ impl Calls {
         Self(Call::ALL.iter().map(|_| OfCall::default()).collect())
     }
 
-    /// What a call came to.
+    /// The sums for `call`.
     pub fn of(&self, call: Call) -> CallSums {
         let of_call = &self.0[call as usize];
         let mut sums = CallSums::default();

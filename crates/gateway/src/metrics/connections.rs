@@ -1,4 +1,4 @@
-//! What is counted of connections, whether anybody looks or not: once for each, not for requests.
+//! Counters of connections. They always count, since each connection counts once, not each request.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -13,32 +13,32 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// One was let in.
+    /// Counts a connection that was accepted.
     pub fn accept(&self) {
         self.accepted.fetch_add(1, Relaxed);
     }
 
-    /// One that was let in is closed.
+    /// Counts an accepted connection that was closed.
     pub fn close(&self) {
         self.closed.fetch_add(1, Relaxed);
     }
 
-    /// One was too many (`--max-connections`).
+    /// Counts a connection that was refused (`--max-connections`).
     pub fn refuse(&self) {
         self.refused.fetch_add(1, Relaxed);
     }
 
-    /// One did not come to TLS.
+    /// Counts a TLS handshake that failed.
     pub fn fail_tls(&self) {
         self.tls_failed.fetch_add(1, Relaxed);
     }
 
-    /// One was to begin with a header of the PROXY protocol, and did not.
+    /// Counts a connection that should have begun with a header of the PROXY protocol, and did not.
     pub fn fail_proxy(&self) {
         self.proxy_failed.fetch_add(1, Relaxed);
     }
 
-    /// Let in since the start.
+    /// Accepted since the start.
     pub fn accepted(&self) -> u64 {
         self.accepted.load(Relaxed)
     }
@@ -58,7 +58,8 @@ impl Connections {
         self.tls_failed.load(Relaxed)
     }
 
-    /// Headers of the PROXY protocol that were none or took too long, since the start.
+    /// Headers of the PROXY protocol that were missing, malformed or took too long, since the
+    /// start.
     pub fn proxy_failed(&self) -> u64 {
         self.proxy_failed.load(Relaxed)
     }

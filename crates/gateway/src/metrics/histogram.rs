@@ -1,19 +1,19 @@
-//! How long things take, in buckets whose bounds double.
+//! Histograms of durations, in buckets whose bounds double.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The first bound, in microseconds.
 const FIRST_US: u64 = 125;
-/// 125 us, 250 us, ... 65.536 s.
+/// The number of bounds: 125 us, 250 us, ... 65.536 s.
 pub const BOUNDS: usize = 20;
 
-/// The bounds, in seconds. What takes longer than the last is in a bucket of its own.
+/// The bounds, in seconds. Longer durations are in a bucket of their own.
 pub fn bounds_seconds() -> impl Iterator<Item = f64> {
     (0..BOUNDS).map(|n| Duration::from_micros(FIRST_US << n).as_secs_f64())
 }
 
-/// Counts by how long something took.
+/// Counts of durations, by bucket.
 #[derive(Debug, Default)]
 pub struct Histogram {
     buckets: [AtomicU64; BOUNDS + 1],
@@ -21,7 +21,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Counts one.
+    /// Counts a duration.
     pub fn add(&self, time: Duration) {
         let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         // Bound n holds what takes 125 us times 2^n at most.
@@ -41,17 +41,17 @@ impl Histogram {
     }
 }
 
-/// What a histogram has counted.
+/// The counts of one or several histograms.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
-    /// By bound, each without those below it; the last is for what took longer.
+    /// By bucket, each without the smaller ones; the last has the durations above all bounds.
     pub buckets: [u64; BOUNDS + 1],
-    /// All times together, in microseconds.
+    /// The sum of all durations, in microseconds.
     pub sum_us: u64,
 }
 
 impl Counts {
-    /// How many there were.
+    /// The number of durations.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }

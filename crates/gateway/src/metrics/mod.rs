@@ -1,5 +1,5 @@
-//! What a gateway counts, for `GET /metrics` of the operations' listener (decision 0019). Without
-//! `--ops-listen` there is none of it but [`Connections`], which a listener counts in any case.
+//! The counters of a gateway, for `GET /metrics` of `--ops-listen` (decision 0019). Without that
+//! option there are only [`Connections`], which listeners count in any case.
 
 mod calls;
 mod connections;
@@ -21,11 +21,11 @@ pub use table::{METRICS, reference};
 /// All counters of a gateway.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// Of requests.
+    /// Counters of requests.
     pub requests: Requests,
-    /// Of the storage's calls.
+    /// Counters of the storage's calls.
     pub calls: Arc<Calls>,
-    /// Of sweeps.
+    /// Counters of sweeps.
     pub sweeps: Sweeps,
 }
 
@@ -37,12 +37,12 @@ pub struct Sweeps {
     pub(crate) uploads: AtomicU64,
     pub(crate) unswept: AtomicU64,
     pub(crate) failed: AtomicU64,
-    /// Seconds since 1970; 0 for none.
+    /// When the last sweep ended, in seconds since 1970; 0 before the first.
     pub(crate) last: AtomicU64,
 }
 
 impl Sweeps {
-    /// Counts a sweep of all buckets; `None` if it could not be done.
+    /// Counts a sweep of all buckets; `None` if it failed.
     pub fn add(&self, report: Option<SweepReport>) {
         let Some(SweepReport { staging, completed, uploads, unswept }) = report else {
             self.failed.fetch_add(1, Relaxed);

@@ -1,4 +1,4 @@
-//! What requests did, added up by operation.
+//! Counters of requests, by operation.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -9,23 +9,23 @@ use s3_wire::operation::{OPERATIONS, Operation};
 use super::histogram::Histogram;
 use crate::per_thread::PerThread;
 
-/// 1xx to 5xx.
+/// The classes of statuses, 1xx to 5xx.
 const CLASSES: usize = 5;
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome {
-    /// What was asked for; `None` if that never became clear.
+    /// The operation; `None` if it never became known.
     pub operation: Option<Operation>,
     /// The answer's status.
     pub status: u16,
     /// S3's code, if it is an error.
     pub code: Option<ErrorCode>,
-    /// Bytes of the request's body that were read, framing included.
+    /// Bytes of the request's body that were read, including framing.
     pub bytes_in: u64,
     /// Bytes of the answer's body that were handed to the connection.
     pub bytes_out: u64,
-    /// From the head's arrival until the body had left, or was given up.
+    /// From the head's arrival until the body had been sent, or was given up.
     pub elapsed: Duration,
 }
 
@@ -37,7 +37,7 @@ pub struct Requests {
 
 #[derive(Debug)]
 struct Counters {
-    /// By [`Operation`]; the last is for those that are none.
+    /// By [`Operation`]; the last is for requests without one.
     operations: Vec<OfOperation>,
     /// By [`ErrorCode`].
     errors: Vec<AtomicU64>,
@@ -51,7 +51,7 @@ struct OfOperation {
     time: Histogram,
 }
 
-/// What requests of one operation came to.
+/// The sums for the requests of one operation.
 #[derive(Debug, Clone, Default)]
 pub struct Sums {
     /// By the status's first digit, from 1xx on.
@@ -88,7 +88,7 @@ impl Requests {
         }
     }
 
-    /// The sums of an operation, or of requests that never came to be one.
+    /// The sums for an operation, or for requests whose operation never became known.
     pub fn of(&self, operation: Option<Operation>) -> Sums {
         let mut sums = Sums::default();
         for copy in self.copies.all() {

@@ -1,20 +1,20 @@
-//! The metrics there are: what the text and `docs/METRICS.md` are made of.
+//! All metrics: the source of the text format and of `docs/METRICS.md`.
 
 use std::fmt::Write as _;
 
-/// What kind of figure it is.
+/// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows, but for a restart.
+    /// Only grows, until a restart.
     Counter,
     /// Goes up and down.
     Gauge,
-    /// Counts by upper bounds.
+    /// Counts values by upper bounds.
     Histogram,
 }
 
 impl Kind {
-    /// As the text format names it.
+    /// The type's name in the text format.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -33,7 +33,7 @@ pub struct Metric {
     pub kind: Kind,
     /// The labels of its series.
     pub labels: &'static [&'static str],
-    /// What it tells.
+    /// What the metric means.
     pub help: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Writes all metrics down.
+//! Writes all metrics.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -15,12 +15,12 @@ use crate::limits::READY_TIME_MAX;
 use crate::metrics::{Metrics, table};
 use crate::version;
 
-/// By the first digit of a status.
+/// The classes of statuses, by their first digit.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
-/// Requests that never came to be an operation.
+/// The label of requests whose operation never became known.
 const NO_OPERATION: &str = "none";
 
-/// Prometheus' text format 0.0.4.
+/// All metrics, in Prometheus' text format 0.0.4.
 pub async fn text(
     metrics: &Metrics,
     gateway: &Gateway,

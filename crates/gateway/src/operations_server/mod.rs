@@ -1,5 +1,5 @@
 //! The operations' listener (`--ops-listen`): what monitoring, balancers and service managers ask
-//! for, and nothing else. Nobody signs here, and nothing is changed (decision 0019).
+//! for, and nothing else. Requests are not signed here, and change nothing (decision 0019).
 
 mod families;
 mod page;
@@ -31,17 +31,17 @@ use crate::limits::{
 use crate::metrics::Metrics;
 use crate::server::Listener;
 
-/// What is told about.
+/// What the listener reports about.
 pub struct Observed {
     gateway: Arc<Gateway>,
     metrics: Arc<Metrics>,
-    /// Turns true when the server is told to stop.
+    /// Turns true when the server is stopping.
     stopping: watch::Receiver<bool>,
     descriptors: Counter,
 }
 
 impl Observed {
-    /// A gateway, its counters, and what turns true when the server is told to stop.
+    /// Observes a gateway and its counters. `stopping` turns true when the server is stopping.
     pub fn new(gateway: Arc<Gateway>, metrics: Arc<Metrics>, stopping: watch::Receiver<bool>) -> Self {
         Self { gateway, metrics, stopping, descriptors: Counter::default() }
     }
@@ -64,8 +64,8 @@ pub async fn run(listener: Listener, observed: Arc<Observed>) {
     }
 }
 
-/// One answer a connection: who keeps one open would keep others out, and who asks so rarely can
-/// connect again.
+/// Gives one answer per connection: a connection that is kept open would keep others out, and such
+/// clients ask so rarely that they can connect again.
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     observed: Arc<Observed>,
@@ -90,7 +90,7 @@ async fn serve(
     let _ = timeout(OPERATIONS_TIME_MAX, connection).await;
 }
 
-/// The connections there are.
+/// The open connections.
 #[derive(Default)]
 struct Connections {
     tasks: JoinSet<()>,
@@ -100,14 +100,14 @@ struct Connections {
 
 struct Connection {
     task: AbortHandle,
-    /// It waits for us, not for its client.
+    /// It waits for this server, not for its client.
     answering: Arc<AtomicBool>,
 }
 
 impl Connections {
-    /// Closes the oldest that waits for its client, where there are too many: who sends nothing, or
-    /// does not read, keeps nobody out. What is being answered has its time limits, and is waited
-    /// for.
+    /// If there are too many connections, closes the oldest that waits for its client: a client
+    /// that sends nothing, or does not read, keeps no other out. A connection that is being
+    /// answered has its time limits, and is waited for.
     async fn make_room(&mut self) {
         while self.tasks.try_join_next().is_some() {}
         loop {
@@ -155,8 +155,8 @@ async fn answer(observed: &Observed, request: &Request<Incoming>) -> Response<Fu
     }
 }
 
-/// Whether requests can be served now, reads at least ([`backend::Backend::ready`]); the reason if
-/// not.
+/// Whether requests, or at least reads, can be served now ([`backend::Backend::ready`]); the reason
+/// if not.
 async fn ready(observed: &Observed) -> Result<(), String> {
     if *observed.stopping.borrow() {
         return Err("it was told to stop".to_owned());

@@ -6,21 +6,21 @@ use std::time::Duration;
 use crate::metrics::histogram::{Counts, bounds_seconds};
 use crate::metrics::table::Metric;
 
-/// What has been written so far.
+/// A text that is being written.
 pub struct Page(String);
 
 impl Page {
-    /// Nothing yet.
+    /// An empty page.
     pub fn new() -> Self {
         Self(String::with_capacity(32 << 10))
     }
 
-    /// All of it.
+    /// The whole text.
     pub fn text(self) -> String {
         self.0
     }
 
-    /// Begins a metric.
+    /// Begins a metric, and returns a writer for its samples.
     pub fn family<'p>(&'p mut self, metric: &'static Metric) -> Family<'p> {
         let Metric { name, kind, help, .. } = metric;
         // Writing to a string does not fail, here and below.
@@ -29,20 +29,20 @@ impl Page {
     }
 }
 
-/// The samples of a metric.
+/// Writes the samples of a metric.
 pub struct Family<'p> {
     text: &'p mut String,
     metric: &'static Metric,
 }
 
 impl Family<'_> {
-    /// One of them, with the values of the metric's labels.
+    /// Writes one sample, with the values of the metric's labels.
     pub fn sample<const N: usize>(&mut self, labels: [&str; N], value: impl Display) {
         let pairs = self.metric.labels.iter().copied().zip(labels);
         line(self.text, self.metric.name, "", pairs, value);
     }
 
-    /// All lines of a histogram, whose metric has one label.
+    /// Writes all lines of a histogram, whose metric has one label.
     pub fn histogram(&mut self, label: &str, counts: &Counts) {
         let Metric { name, labels, .. } = self.metric;
         let pair = || labels.iter().copied().zip([label]);

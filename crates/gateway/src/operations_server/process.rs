@@ -1,4 +1,4 @@
-//! What the kernel tells of this process. What can't be read is left out.
+//! The kernel's figures of this process. Those that can't be read are left out.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::page::Page;
 use crate::descriptors::Descriptors;
 use crate::metrics::table;
 
-/// Writes it down.
+/// Writes the figures.
 pub(super) fn write(page: &mut Page, descriptors: Option<Descriptors>) {
     if let Some(Descriptors { used, allowed }) = descriptors {
         page.family(&table::DESCRIPTORS).sample([], used);
@@ -29,7 +29,7 @@ pub(super) fn write(page: &mut Page, descriptors: Option<Descriptors>) {
     }
 }
 
-/// The kernel's unit of time here.
+/// Converts the kernel's unit of time in /proc.
 fn of_ticks(ticks: u64) -> Duration {
     Duration::from_millis(ticks.saturating_mul(1000) / procfs::ticks_per_second().max(1))
 }

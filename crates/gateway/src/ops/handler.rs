@@ -6,13 +6,13 @@ use s3_wire::Result;
 use crate::call::Call;
 use crate::outcome::Outcome;
 
-/// What performs an operation: typed input, what it needs to be allowed, and the work.
+/// Performs an operation: has its typed input, the permissions that it needs, and the work.
 pub trait Handler<'a>: Sized + Send {
-    /// Reads the input from query and headers. What S3 forgives is forgiven here.
+    /// Reads the input from query and headers, as tolerantly as S3 does.
     fn parse(call: &Call<'a>) -> Result<Self>;
 
-    /// What must be allowed before the work begins; more than the operation's own action where,
-    /// say, a source is read.
+    /// What must be allowed before the work begins. It is more than the operation's own action if,
+    /// for example, a source is read.
     fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
     where
         'a: 'p,

@@ -25,8 +25,9 @@ use handler::Handler;
 use refused::Refused;
 use unset::Unset;
 
-/// From the reading of the input to the work. On the heap, since the operations' states differ much
-/// in size and a connection would hold the largest.
+/// Performs a request, from reading the input to the work. The future is on the heap, since the
+/// operations' states differ much in size and a connection would otherwise hold room for the
+/// largest.
 fn run<'a, H: Handler<'a> + 'a>(call: Call<'a>) -> BoxFuture<'a, Result<Outcome>> {
     Box::pin(async move {
         match prepare::<H>(&call).await {
@@ -36,7 +37,7 @@ fn run<'a, H: Handler<'a> + 'a>(call: Call<'a>) -> BoxFuture<'a, Result<Outcome>
     })
 }
 
-/// All that is checked before the work begins.
+/// Does all checks that precede the work.
 async fn prepare<'a, H: Handler<'a>>(call: &Call<'a>) -> Result<H> {
     let served = call.operation.info().support == Support::Served;
     if served {
@@ -53,7 +54,7 @@ async fn prepare<'a, H: Handler<'a>>(call: &Call<'a>) -> Result<H> {
     Ok(handler)
 }
 
-/// Only uploads have a checksum behind their body.
+/// Refuses trailing checksums, which only uploads may have, on other operations.
 fn check_trailer(call: &Call<'_>) -> Result<()> {
     let trailer = matches!(call.payload, Some(PayloadMode::Streaming { trailer: true, .. }));
     if trailer && !matches!(call.operation, Operation::PutObject | Operation::UploadPart) {
@@ -70,7 +71,7 @@ async fn authorize(call: &Call<'_>, permissions: Vec<Permission<'_>>) -> Result<
     Ok(())
 }
 
-/// What performs each operation that is served, by the operation's own name.
+/// The handlers of all served operations, each with the name of its operation.
 mod handlers {
     pub use super::bucket::{
         create::CreateBucket, delete::DeleteBucket, head::HeadBucket, list::ListBuckets,
@@ -108,8 +109,8 @@ macro_rules! dispatch {
 
 s3_wire::for_each_operation!(dispatch);
 
-/// `AccessDenied` unless each bucket belongs to the account that the client expects. What is no
-/// account id at all is `InvalidBucketOwnerAWSAccountID`.
+/// `AccessDenied` unless each bucket belongs to the account that the client expects. A value that
+/// cannot be an account id is `InvalidBucketOwnerAWSAccountID`.
 fn check_expected_owner(call: &Call<'_>) -> Result<()> {
     if !call.headers.keys().any(|name| name.as_str().ends_with("expected-bucket-owner")) {
         return Ok(());

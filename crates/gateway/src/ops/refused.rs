@@ -6,7 +6,7 @@ use super::handler::Handler;
 use crate::call::Call;
 use crate::outcome::Outcome;
 
-/// An operation of S3's that this server lacks.
+/// An operation of S3 that this server does not have.
 pub struct Refused;
 
 impl<'a> Handler<'a> for Refused {
@@ -14,7 +14,7 @@ impl<'a> Handler<'a> for Refused {
         Ok(Self)
     }
 
-    /// A form's signature is in its body, so that who sends it is a stranger until that is read.
+    /// A form has its signature in its body, so that its requester is unknown until that is read.
     fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
     where
         'a: 'p,

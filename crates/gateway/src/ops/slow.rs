@@ -17,13 +17,14 @@ use crate::limits::KEEP_ALIVE_INTERVAL;
 use crate::outcome::Outcome;
 use crate::reply;
 
-/// What the work comes to: its document, and what it did.
+/// The result of the work: its document, and what it did to objects.
 pub type Finished = (String, Did);
 
 /// Answers with the document that `work` makes. The work goes on if the client goes away.
 ///
-/// Work that is soon done is answered plainly. Else `200` is sent with white space every now and
-/// then until it is, and an error becomes the document, as S3 has it for these operations.
+/// If the work ends soon, the answer is an ordinary one. Otherwise `200` is sent, with white space
+/// at intervals until the work ends, and an error becomes the document, as S3 does for these
+/// operations.
 pub async fn answer(
     call: &Call<'_>,
     work: impl Future<Output = Result<Finished>> + Send + 'static,

@@ -9,7 +9,7 @@ use crate::call::Call;
 use crate::outcome::Outcome;
 use crate::reply;
 
-/// A read of configuration that nobody can have set.
+/// A read of a configuration that cannot be set here.
 pub struct Unset {
     version: Option<VersionId>,
 }

@@ -32,15 +32,15 @@ use crate::phase::Phase;
 use crate::pipeline;
 use crate::stream::{Plain, Stream};
 
-/// What every connection of a server shares.
+/// The settings that all connections of a server share.
 pub struct ConnectionSettings {
-    /// What requests are put to.
+    /// The gateway that performs requests.
     pub gateway: Arc<Gateway>,
     /// TLS, if it is on.
     pub tls: Option<TlsAcceptor>,
-    /// How long what may take.
+    /// Limits on how long a connection may be stuck.
     pub timeouts: Timeouts,
-    /// Between two requests.
+    /// How long a connection may be idle between two requests.
     pub idle_timeout: Duration,
     /// Whether files go from the page cache to the socket.
     pub sendfile: bool,
@@ -177,15 +177,15 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
     }
 }
 
-/// Returns once the server has been about to stop for [`STOP_TIME_MAX`].
+/// Returns [`STOP_TIME_MAX`] after the server began to stop.
 async fn stopped(draining: &mut watch::Receiver<bool>) {
     drained(draining).await;
     tokio::time::sleep(STOP_TIME_MAX).await;
 }
 
-/// Tells when a connection has been idle for long enough.
+/// Decides when a connection has been idle for long enough.
 struct Parking {
-    /// None to park at once.
+    /// `None` to park at once.
     tick: Option<Pin<Box<Sleep>>>,
     after: Duration,
     idle_before: Option<u32>,
@@ -197,8 +197,7 @@ impl Parking {
         Self { tick, after, idle_before: None }
     }
 
-    /// True if nothing was asked for from one tick to the next. So the timer is not touched by
-    /// requests.
+    /// True if no request came from one tick to the next. So requests need not touch the timer.
     fn is_due(&mut self, cx: &mut Context<'_>, phase: &Phase) -> bool {
         let Some(tick) = &mut self.tick else { return phase.idle_after().is_some() };
         while tick.as_mut().poll(cx).is_ready() {
@@ -213,8 +212,8 @@ impl Parking {
     }
 }
 
-/// Serves requests until the connection ends, or has been idle for a while: then returns what is
-/// left of it, without hyper's buffers of some 16 KiB.
+/// Serves requests until the connection ends, or has been idle for a while. Then returns the
+/// connection without hyper's buffers of about 16 KiB.
 async fn drive<S, V>(
     mut connection: Box<http1::Connection<TokioIo<ConnectionIo<S>>, V>>,
     phase: &Phase,
@@ -265,7 +264,7 @@ where
     Ok(Some((parts.io.into_inner(), parts.read_buf)))
 }
 
-/// True if what comes first is a method's first letter, and so no TLS.
+/// True if the first byte can be that of a method, and so is not TLS.
 async fn begins_as_http(stream: &Stream) -> bool {
     let Stream::Tcp(stream) = stream else { return false };
     let mut first = [0];
@@ -273,8 +272,8 @@ async fn begins_as_http(stream: &Stream) -> bool {
     matches!(stream.peek(&mut first).await, Ok(1)) && first[0].is_ascii_uppercase()
 }
 
-/// Answers a client with an error, and closes: at once, or with `may_linger` once the client has
-/// had time to send its request and read the answer.
+/// Answers a client with an error, and closes the connection: at once, or with `may_linger` after
+/// the client has had time to send its request and read the answer.
 pub async fn refuse(
     gateway: &Gateway,
     mut stream: Stream,

@@ -8,7 +8,7 @@ use crate::limits::{
     READ_BYTES_CROWDED, REFUSED_LINGERING_MAX,
 };
 
-/// How much memory a connection may take, by how many there are.
+/// Limits the number of connections, and what memory each may take at the current number.
 #[derive(Debug, Clone)]
 pub struct Crowd {
     places: Arc<Semaphore>,
@@ -17,19 +17,19 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// No connections, of which there may be so many.
+    /// No connections yet, of at most `places_max`.
     pub fn new(places_max: usize) -> Self {
         let lingering = Arc::new(Semaphore::new(REFUSED_LINGERING_MAX));
         Self { places: Arc::new(Semaphore::new(places_max)), places_max, lingering }
     }
 
-    /// Lets one more in, as long as it has what this returns.
+    /// Lets one more connection in, until the permit is dropped; `None` if there are too many.
     pub fn enter(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.places).try_acquire_owned().ok()
     }
 
-    /// Lets a connection that was refused stay open for a while, as long as it has what this
-    /// returns.
+    /// Lets a refused connection stay open for a while, until the permit is dropped; `None` if too
+    /// many do.
     pub fn linger(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.lingering).try_acquire_owned().ok()
     }
@@ -46,7 +46,7 @@ impl Crowd {
         if self.connections() > CONNECTIONS_MANY { Duration::ZERO } else { PARK_AFTER }
     }
 
-    /// Most that is read at a time.
+    /// How much is read at a time.
     pub fn read_bytes_max(&self) -> u64 {
         if self.connections() <= CONNECTIONS_FEW { READ_BUFFER_BYTES as u64 } else { READ_BYTES_CROWDED }
     }

@@ -1,5 +1,5 @@
-//! Sockets that a service manager listens on and hands over (sd_listen_fds(3)): so ports below 1024
-//! need no rights here, and connections wait while the server is restarted.
+//! Sockets that a service manager listens on and hands over (sd_listen_fds(3)): ports below 1024
+//! then need no rights here, and connections wait while the server is restarted.
 
 use std::io;
 use std::net::TcpListener;
@@ -9,11 +9,12 @@ use std::os::unix::net::UnixListener;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-/// Names of sockets, by `FileDescriptorName=` of their units. Without one it is the unit's own.
+/// Names of sockets, from `FileDescriptorName=` in their units; the default is the name of the
+/// unit.
 const S3: &str = "s3";
 const OPERATIONS: &str = "ops";
 const UNIT_SUFFIX: &str = ".socket";
-/// What they are called where nobody named them.
+/// The names of sockets that were not named.
 const UNNAMED: [&str; 2] = ["", "unknown"];
 
 /// A socket that was handed over.
@@ -25,7 +26,7 @@ pub enum Socket {
     Unix(UnixListener),
 }
 
-/// Those that were handed over.
+/// The sockets that were handed over.
 #[derive(Debug, Default)]
 pub struct Inherited {
     /// In place of `--listen`.
@@ -35,8 +36,8 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// Takes those that are for this process, and the variables that told of them. To be called
-    /// before the process has threads, and opens anything.
+    /// Takes the sockets that are for this process, and removes the variables that name them. Has
+    /// to be called before the process starts threads or opens files.
     pub fn take() -> Result<Self, String> {
         let pid = std::env::var("LISTEN_PID").unwrap_or_default();
         if pid.parse() != Ok(std::process::id()) {
@@ -75,7 +76,7 @@ impl Inherited {
 }
 
 impl Socket {
-    /// Anything but a listening TCP or unix socket is refused with a reason.
+    /// Takes a listening TCP or unix socket; anything else is refused with a reason.
     fn new(descriptor: OwnedFd) -> Result<Self, String> {
         let cannot = |e: Errno| match e {
             Errno::NOTSOCK => "is no socket: use ListenStream= in a socket unit".to_owned(),

@@ -1,4 +1,4 @@
-//! What a connection reads from and writes to, with the timeouts that hyper does not have.
+//! The bytes of a connection, with the timeouts that hyper does not have.
 
 use std::future::poll_fn;
 use std::io;
@@ -23,35 +23,35 @@ use crate::stream::Plain;
 /// Limits on how long a connection may be stuck.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
-    /// For a head, from its first byte.
+    /// For a request's head, from its first byte.
     pub header: Duration,
     /// For a write that makes no progress.
     pub stall: Duration,
 }
 
-/// A stream with timeouts, which puts our refusals in the place of hyper's, and lingers when it is
+/// A stream with timeouts. It replaces hyper's refusals with the gateway's, and lingers when it is
 /// shut down while a client may still be sending ([`Linger`]).
 pub struct ConnectionIo<S> {
-    /// With a limit on each read.
+    /// Has a limit on each read.
     stream: Take<S>,
     crowd: Crowd,
-    /// What was read of it already.
+    /// Bytes that were already read from it.
     first: Bytes,
     phase: Arc<Phase>,
     timeouts: Timeouts,
     timer: Option<Pin<Box<Sleep>>>,
     timed: Timed,
-    /// Since when a response waits for its reader, and how much it has taken since.
+    /// Since when a response has waited for its reader, and how much the client has read since.
     reader: Option<(Instant, u64)>,
     linger: Option<Linger>,
     gateway: Arc<Gateway>,
     refusal: Option<Refusal>,
 }
 
-/// A response that takes the place of the one that hyper writes to a head it cannot read.
+/// A response that replaces the one that hyper writes for a head it cannot read.
 struct Refusal {
     response: Bytes,
-    /// The length of hyper's.
+    /// The length of hyper's response.
     replaced: usize,
 }
 
@@ -93,7 +93,7 @@ impl<S: AsyncRead> ConnectionIo<S> {
         Pin::new(self.stream.get_mut())
     }
 
-    /// Called where `what` cannot go on: fails once that has lasted for `limit`.
+    /// Called when `what` cannot continue: fails once that has lasted for `limit`.
     fn check_timer(&mut self, cx: &mut Context<'_>, what: Timed, limit: Duration) -> io::Result<()> {
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         if self.timed != what {
@@ -108,7 +108,8 @@ impl<S: AsyncRead> ConnectionIo<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
-    /// Waits for the first bytes of a request, with no buffer meanwhile. False if none will come.
+    /// Waits without a buffer for the first bytes of a request. False if the connection ends
+    /// instead.
     pub async fn has_more(&mut self) -> bool {
         if self.first.is_empty() {
             self.first = poll_fn(|cx| self.poll_first(cx)).await;
@@ -124,13 +125,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
         Poll::Ready(Bytes::copy_from_slice(buffer.filled()))
     }
 
-    /// Puts bytes back that were read, before those that are still to be read.
+    /// Puts back bytes that were read, before those that are still to be read.
     pub fn put_back(&mut self, bytes: &[u8]) {
         self.first = [bytes, &self.first].concat().into();
     }
 
     /// Fails once a write has made no progress for the stall timeout, or a response has been read
-    /// too slowly for long.
+    /// too slowly for too long.
     fn after_write<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -156,8 +157,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
         Poll::Pending
     }
 
-    /// Writes, or makes it seem so: hyper refuses a head that it cannot read by itself, without ids
-    /// and document; our own refusal takes the place of that.
+    /// Writes, or pretends to: hyper itself refuses a head that it cannot read, without ids and
+    /// document, and the gateway's refusal replaces that.
     fn poll_write_or_refuse(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         if self.refusal.is_none()
             && !self.phase.answering()

@@ -21,13 +21,13 @@ pub struct Linger {
 }
 
 impl Linger {
-    /// Begins now; the sending side has been shut down.
+    /// Begins now. The sending side has already been shut down.
     pub fn new() -> Self {
         let timer = Box::pin(tokio::time::sleep(LINGER_TIME_MAX));
         Self { bytes_left: LINGER_BYTES_MAX, timer, hurried: false }
     }
 
-    /// Ends within [`STOP_TIME_MAX`] from the first call on.
+    /// Ends the lingering within [`STOP_TIME_MAX`] of the first call.
     pub fn hurry(&mut self) {
         if !self.hurried {
             self.hurried = true;
@@ -36,7 +36,7 @@ impl Linger {
         }
     }
 
-    /// Ready once the client has closed or is gone, or a limit is reached.
+    /// Ready once the client has closed the connection, or a limit is reached.
     pub fn poll(&mut self, cx: &mut Context<'_>, mut stream: Pin<&mut impl AsyncRead>) -> Poll<()> {
         let mut scratch = [0u8; 4096];
         loop {

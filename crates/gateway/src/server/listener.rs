@@ -1,4 +1,4 @@
-//! Where connections come from: TCP and unix sockets.
+//! Listeners for TCP and unix sockets.
 
 use std::fmt;
 use std::fs::Metadata;
@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream};
 use super::inherited::Socket;
 use crate::stream::Stream;
 
-/// Connections that may wait to be accepted.
+/// How many connections may wait to be accepted.
 const BACKLOG: u32 = 4096;
 
 /// Where to listen.
@@ -20,7 +20,7 @@ const BACKLOG: u32 = 4096;
 pub enum ListenAddress {
     /// A TCP address; port 0 takes a free one.
     Tcp(SocketAddr),
-    /// The path of a socket.
+    /// The path of a unix socket.
     Unix(PathBuf),
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for ListenAddress {
 pub enum Listener {
     /// TCP.
     Tcp(TcpListener),
-    /// A unix socket, with its file if that is to be removed when it is dropped.
+    /// A unix socket, with its file if that is removed when this is dropped.
     Unix(UnixListener, Option<SocketFile>),
 }
 
@@ -80,7 +80,7 @@ impl Listener {
         }
     }
 
-    /// One that was handed over.
+    /// A listener on a socket that was handed over.
     pub fn inherited(socket: Socket) -> io::Result<Self> {
         match socket {
             Socket::Tcp(listener) => TcpListener::from_std(listener).map(Self::Tcp),
@@ -137,7 +137,7 @@ impl SocketFile {
         Self { path: path.to_owned(), device: found.dev(), inode: found.ino() }
     }
 
-    /// Removes it, unless it is gone or another server has put its own there.
+    /// Removes the file, unless it is gone or another server has put its own there.
     fn remove(&self) -> io::Result<()> {
         match std::fs::symlink_metadata(&self.path) {
             Ok(found) if (found.dev(), found.ino()) == (self.device, self.inode) => {

@@ -98,8 +98,8 @@ impl Server {
         });
     }
 
-    /// Stops accepting, lets requests in progress finish for `limit`, then closes what is left.
-    /// True if all finished.
+    /// Stops accepting, gives requests in progress `limit` to finish, then closes the remaining
+    /// connections. True if all finished.
     pub async fn drain(self, limit: Duration) -> bool {
         let Self { settings, draining, alive, mut ended, .. } = self;
         draining.send_replace(true);

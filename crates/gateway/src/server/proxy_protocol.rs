@@ -1,5 +1,5 @@
-//! The PROXY protocol (versions 1 and 2, proxy-protocol.txt of HAProxy): what a proxy says at the
-//! beginning of a connection of who the client is.
+//! The PROXY protocol (versions 1 and 2, HAProxy's proxy-protocol.txt): how a proxy names the
+//! client at the beginning of a connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,20 +9,20 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::peer::Peer;
 
-/// Fewer bytes than any header of either version has.
+/// Less than the length of any header of either version.
 const FEWEST: usize = 13;
-/// A header of version 1, its end included.
+/// The length of the longest header of version 1, including its end.
 const V1_MAX: usize = 107;
-/// The fixed part of version 2.
+/// The length of the fixed part of version 2.
 const V2_FIXED: usize = 16;
-/// What else version 2 may carry: addresses, and what was said in TLS.
+/// The longest variable part of version 2: addresses, and facts about TLS.
 const V2_REST_MAX: usize = 4 << 10;
-/// Type of what is said of TLS in version 2, and the bit that says there is.
+/// The type of the facts about TLS in version 2, and the bit that says that TLS is used.
 const SSL: u8 = 0x20;
 const SSL_IS_USED: u8 = 1;
 
-/// Reads the header, and nothing beyond it. The client that it names; `peer` itself if the proxy
-/// speaks for itself, or does not know.
+/// Reads the header, and nothing beyond it. Returns the client that it names; `peer` itself if the
+/// proxy speaks for itself, or does not know.
 pub async fn read(stream: &mut (impl AsyncRead + Unpin), peer: Peer) -> io::Result<Peer> {
     let invalid = |error: String| io::Error::new(io::ErrorKind::InvalidData, error);
     let mut header = vec![0; FEWEST];
@@ -66,7 +66,7 @@ pub async fn read(stream: &mut (impl AsyncRead + Unpin), peer: Peer) -> io::Resu
     }
 }
 
-/// Reads until the header has so many bytes.
+/// Reads until the header has `length` bytes.
 async fn grow(stream: &mut (impl AsyncRead + Unpin), header: &mut Vec<u8>, length: usize) -> io::Result<()> {
     let had = header.len();
     header.resize(length, 0);

@@ -1,10 +1,10 @@
-//! Answers to what never becomes a request.
+//! Answers to bytes that never become a request.
 
 use s3_wire::{ErrorCode, S3Error};
 
 use crate::gateway::Gateway;
 
-/// All responses of ours have it.
+/// A header that all responses of the gateway have.
 const ID_HEADER: &[u8] = b"\r\nx-amz-request-id:";
 
 /// A whole response with an error document, after which the connection is closed.
@@ -28,9 +28,8 @@ pub fn response(gateway: &Gateway, error: &S3Error) -> String {
     head + "\r\n" + &body
 }
 
-/// S3's word for a request head that hyper could not read. It answers by itself, bare: `written` is
-/// what it writes, or `None` is returned where that is something else, a response of ours that is
-/// still on its way.
+/// S3's error for a request head that hyper could not read, if `written` is what hyper itself
+/// writes for one. `None` if it is something else: part of a response of the gateway.
 pub fn in_place_of(written: &[u8]) -> Option<S3Error> {
     let status = written.strip_prefix(b"HTTP/1.1 ").or_else(|| written.strip_prefix(b"HTTP/1.0 "))?;
     let code = match status.get(..3)? {

@@ -19,7 +19,7 @@ pub struct Certificates {
     current: ArcSwap<Vec<Arc<CertifiedKey>>>,
 }
 
-/// Certificates that were read, and are not in use yet.
+/// Certificates that were read, but are not in use yet.
 pub struct Prepared(Vec<Arc<CertifiedKey>>);
 
 impl fmt::Debug for Certificates {
@@ -35,7 +35,7 @@ impl Certificates {
         Ok((!read.is_empty()).then(|| Arc::new(Self { current: ArcSwap::from_pointee(read) })))
     }
 
-    /// Reads the same, or other, files again. Also tells whether anything in them is new.
+    /// Reads the same or other files again. Also returns whether they contain anything new.
     pub fn prepare(&self, chains: &[PathBuf], keys: &[PathBuf]) -> Result<(Prepared, bool), String> {
         let read = read_all(chains, keys)?;
         if read.is_empty() {
@@ -47,7 +47,7 @@ impl Certificates {
         Ok((Prepared(read), changed))
     }
 
-    /// Uses these from now on.
+    /// Uses `prepared` from now on.
     pub fn replace(&self, prepared: Prepared) {
         self.current.store(Arc::new(prepared.0));
     }

@@ -1,7 +1,7 @@
-//! Connections to a collector, with one request on each at a time.
+//! Connections to a collector, with one request at a time on each.
 //!
-//! They read answers as `slipway bench` does: with hyper's client in the program, the compiler no
-//! longer puts all that hyper's server needs into it, and each request of S3 costs 1 % more.
+//! They read answers with the code of `slipway bench`: with hyper's client in the program, the
+//! compiler no longer inlines all that hyper's server needs, and each S3 request costs 1 % more.
 
 use std::io::{Error, ErrorKind, Result, Write as _};
 
@@ -20,11 +20,11 @@ trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// A connection.
+/// A connection to a collector.
 pub struct Connection {
     stream: Box<dyn Stream>,
     answer: Answer,
-    /// All was sent, and nothing says that the answer was the last.
+    /// Everything was sent, and nothing says that the answer was the last one.
     is_reusable: bool,
 }
 
@@ -68,7 +68,7 @@ impl Connection {
         self.stream.flush().await
     }
 
-    /// Reads the answer. False if it is longer than what is read of it: then its status counts.
+    /// Reads the answer. False if it is longer than the limit: then only its status counts.
     async fn receive(&mut self) -> Result<bool> {
         let mut buffer = [0; BUFFER];
         let mut read = 0;

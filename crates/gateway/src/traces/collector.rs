@@ -1,5 +1,5 @@
-//! Where spans go to, and as whose: `--traces`, and the variables that OpenTelemetry has for what
-//! is no option.
+//! The collector that spans are sent to, and the resource that they are from: `--traces`, and
+//! OpenTelemetry's variables for what has no option.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,27 +17,27 @@ use tokio_rustls::TlsConnector;
 use super::span::text;
 use crate::version;
 
-/// Where collectors take traces by HTTP, below the endpoint that is theirs for all signals.
+/// The path for traces over HTTP, below a collector's endpoint for all signals.
 const PATH: &str = "/v1/traces";
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 const PROTOCOLS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 const CERTIFICATES: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"];
-/// Headers that say how a request is sent, and would say it wrongly.
+/// Headers that say how a request is sent, and must not be set.
 const OURS: [HeaderName; 7] = [CONNECTION, CONTENT_LENGTH, EXPECT, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
-/// What to do where the system has no list of authorities.
+/// What to do if the system has no list of certificate authorities.
 const WITHOUT_ROOTS: &str = "install it (ca-certificates), or name one in OTEL_EXPORTER_OTLP_CERTIFICATE";
 const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
 const SERVICE: &str = "OTEL_SERVICE_NAME";
 
-/// What `--traces` says.
+/// The value of `--traces`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TracesTo {
-    /// A collector's URL. It is looked at by [`Collector::new`]: what is wrong with an option's
-    /// value is told with that value, and there may be a password in this one.
+    /// A collector's URL. [`Collector::new`] parses it: an error of an option's parser shows the
+    /// value, which may hold a password.
     Url(String),
-    /// Where OpenTelemetry's variables say.
+    /// The collector that OpenTelemetry's variables name.
     Environment,
 }
 
@@ -52,7 +52,7 @@ impl TracesTo {
     }
 }
 
-/// Reads a URL, which an error does not repeat, and its port.
+/// Parses a URL. Returns it and its port. Errors do not repeat it.
 fn url(text: &str) -> Result<(Uri, u16), String> {
     let expected = || "expected a URL such as http://127.0.0.1:4318, or env".to_owned();
     let uri: Uri = text.parse().map_err(|_| expected())?;
@@ -71,22 +71,22 @@ fn url(text: &str) -> Result<(Uri, u16), String> {
     Ok((uri, port))
 }
 
-/// An OpenTelemetry collector, by OTLP over HTTP with Protocol Buffers.
+/// An OpenTelemetry collector, reached by OTLP over HTTP with Protocol Buffers.
 #[derive(Clone)]
 pub struct Collector {
-    /// As the log names it.
+    /// The URL, as the log shows it.
     pub url: String,
-    /// Its name or address.
+    /// The host's name or address.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
-    /// Where spans are posted.
+    /// The path that spans are posted to.
     pub path: String,
-    /// What is sent with them.
+    /// The headers that are sent with spans.
     pub headers: HeaderMap,
-    /// With https.
+    /// The connector for TLS, for https.
     pub tls: Option<(TlsConnector, ServerName<'static>)>,
-    /// What `Resource` has, as OTLP writes it; but for the instance.
+    /// The fields of `Resource`, encoded for OTLP, except for the instance.
     pub resource: Vec<u8>,
 }
 
@@ -97,7 +97,7 @@ impl fmt::Debug for Collector {
 }
 
 impl Collector {
-    /// The one that is meant. `env` has the variables.
+    /// The collector that `to` names. `env` reads the variables.
     pub fn new(to: &TracesTo, env: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         // A variable that is empty counts as none, says their specification.
         let env = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|v| !v.is_empty());
@@ -141,7 +141,7 @@ impl Collector {
     }
 }
 
-/// One without a path is the collector's endpoint for all signals.
+/// Adds the path for traces to a URL without a path, which is an endpoint for all signals.
 fn with_path(uri: Uri) -> Uri {
     if uri.path() != "/" {
         return uri;
@@ -169,7 +169,7 @@ fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<(Uri, u16), 
     url(&base).map_err(|e| wrong(ENDPOINT, &e))
 }
 
-/// `name=value,name=value`, values as in URLs.
+/// Parses `name=value,name=value`, with values encoded as in URLs.
 fn pairs(list: &str) -> impl Iterator<Item = Result<(&str, String), String>> {
     list.split(',').map(str::trim).filter(|pair| !pair.is_empty()).map(|pair| {
         // Values may be secrets, so that they are not repeated.
@@ -196,7 +196,7 @@ fn read_headers(headers: &mut HeaderMap, list: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Who tells, as far as it is the same for all spans.
+/// The resource that spans are from, as far as it is the same for all instances.
 fn resource(env: impl Fn(&str) -> Option<String>) -> Result<Vec<u8>, String> {
     let given = env(RESOURCE).unwrap_or_default();
     let mut attributes: Vec<(String, String)> = vec![

@@ -1,4 +1,4 @@
-//! Which trace a request belongs to, and whether it is told: W3C's Trace Context.
+//! Decides which trace a request belongs to, and whether it is sent: W3C's Trace Context.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,14 +10,14 @@ use crate::peer::Peer;
 use crate::request_id::{RequestId, mixed};
 use crate::trace_context::{SpanContext, SpanId, TraceId};
 
-/// Bits of a trace's id that decide whether it is told.
+/// The number of bits of a trace's id that decide whether it is sent.
 const RANDOM_BITS: u32 = 56;
 const SAMPLED: u8 = 1;
 
-/// The share of traces that is told.
+/// The share of traces that are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ratio {
-    /// Random numbers of [`RANDOM_BITS`] from this on are told.
+    /// Traces are sent whose random number of [`RANDOM_BITS`] is at least this.
     threshold: u64,
 }
 
@@ -46,20 +46,21 @@ impl Ratio {
 #[derive(Debug)]
 pub struct Contexts {
     ratio: Ratio,
-    /// Whose word counts for where a trace began.
+    /// The peers whose traces are continued.
     from: Trusted,
     seeds: [u64; 2],
     count: AtomicU64,
 }
 
 impl Contexts {
-    /// Tells this share of the traces that begin here. Continues those of requests `from` there.
+    /// Sends this share of the traces that begin here. Continues those of requests that come `from`
+    /// these peers.
     pub fn new(ratio: Ratio, from: Trusted) -> Self {
         let seed = |what: &str| RandomState::new().hash_one(what);
         Self { ratio, from, seeds: [seed("traces"), seed("sampling")], count: AtomicU64::new(0) }
     }
 
-    /// The place of a request, if there is anything to tell of it.
+    /// The span of a request, if the request belongs to a trace.
     pub fn of_request(&self, id: RequestId, peer: Peer, headers: &HeaderMap) -> Option<SpanContext> {
         let span = SpanId(id.decoded());
         let trusted = !self.from.is_empty() && self.from.contains(peer.address.map(|address| address.ip()));
@@ -78,7 +79,7 @@ impl Contexts {
     }
 }
 
-/// What `traceparent` says.
+/// The contents of `traceparent`.
 #[derive(Debug, PartialEq, Eq)]
 struct Parent {
     trace: TraceId,
@@ -86,7 +87,7 @@ struct Parent {
     sampled: bool,
 }
 
-/// Reads `traceparent` (W3C Trace Context, section 3.2). One that is malformed counts as none.
+/// Parses `traceparent` (W3C Trace Context, section 3.2). `None` if it is malformed.
 fn parent(headers: &HeaderMap) -> Option<Parent> {
     let mut all = headers.get_all("traceparent").into_iter();
     let (value, None) = (all.next()?, all.next()) else { return None };
@@ -106,7 +107,7 @@ fn parent(headers: &HeaderMap) -> Option<Parent> {
     (!is_none).then_some(Parent { trace: TraceId(trace), span: SpanId(span), sampled })
 }
 
-/// Bytes written with two digits each, in lower case.
+/// Parses `N` bytes of two lower-case hexadecimal digits each.
 fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),

@@ -1,4 +1,4 @@
-//! The thread that takes spans to the collector: OTLP over HTTP (opentelemetry.io/docs/specs/otlp).
+//! The thread that sends spans to the collector: OTLP over HTTP (opentelemetry.io/docs/specs/otlp).
 
 use std::error::Error;
 use std::iter::successors;
@@ -27,33 +27,33 @@ const RESOURCE_SPANS: u32 = 1;
 /// `ResourceSpans.scope_spans`.
 const SCOPE_SPANS: u32 = 2;
 
-/// What the thread has.
+/// The state of the thread.
 pub struct Exporter {
     shared: Arc<Shared>,
     end: watch::Receiver<bool>,
     collector: Collector,
-    /// Whose spans they are: `ResourceSpans.resource`.
+    /// The resource that the spans are from: `ResourceSpans.resource`.
     resource: Vec<u8>,
-    /// What made them: `ScopeSpans.scope`, and its schema.
+    /// The program that made them: `ScopeSpans.scope`, and its schema.
     scope: Vec<u8>,
     connection: Option<Connection>,
     trouble: Trouble,
 }
 
-/// What the log is told of spans that are not taken: that it begins, and that it ends. A collector
-/// that takes some and refuses others in turn is told of once in [`TRACES_WARN_INTERVAL`].
+/// Decides when the log says that spans are not accepted, and that they are again. If a collector
+/// alternates between accepting and refusing, that is logged once in [`TRACES_WARN_INTERVAL`].
 #[derive(Debug, Default)]
 struct Trouble {
-    /// Spans that were lost since the log said last that it ended.
+    /// Spans that were lost since the log last said that they are accepted again.
     lost: u64,
-    /// The log says that spans are not taken.
+    /// The log's last word is that spans are not accepted.
     is_told: bool,
-    /// Since when, or when it did so last.
+    /// When the log last said that spans are not accepted.
     told_at: Option<Instant>,
 }
 
 impl Trouble {
-    /// True if the log is to be told.
+    /// True if the log should say that spans are not accepted.
     fn begins(&mut self) -> bool {
         let is_recent = self.told_at.is_some_and(|at| at.elapsed() < TRACES_WARN_INTERVAL);
         if self.is_told || is_recent {
@@ -63,22 +63,22 @@ impl Trouble {
         true
     }
 
-    /// How many spans were lost, if the log is to be told.
+    /// How many spans were lost, if the log should say that spans are accepted again.
     fn ends(&mut self) -> Option<u64> {
         std::mem::take(&mut self.is_told).then(|| std::mem::take(&mut self.lost))
     }
 }
 
-/// Why spans were not taken.
+/// Why spans were not accepted.
 #[derive(Debug)]
 struct Refusal {
     why: String,
-    /// How long to wait before they are sent again; `None` if that is of no use.
+    /// How long to wait before they are sent again; `None` if that would be useless.
     again_after: Option<Duration>,
 }
 
 impl Refusal {
-    /// One that may pass.
+    /// A refusal that may pass.
     fn passing(error: &dyn Error) -> Self {
         let causes: Vec<_> =
             successors(Some(error), |&cause| cause.source()).map(ToString::to_string).collect();
@@ -86,7 +86,7 @@ impl Refusal {
     }
 }
 
-/// What a collector did not take of what it took.
+/// The spans that a collector refused of those in an accepted request.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Rejected {
     spans: u64,
@@ -94,7 +94,7 @@ struct Rejected {
 }
 
 impl Exporter {
-    /// Sends what is `shared` to the collector until `end`.
+    /// Will send the `shared` spans to the collector until `end`.
     pub fn new(
         shared: Arc<Shared>,
         end: watch::Receiver<bool>,
@@ -114,7 +114,7 @@ impl Exporter {
         Self { shared, end, collector, resource, scope, connection: None, trouble: Trouble::default() }
     }
 
-    /// Sends spans as they come, and those that are left at the end.
+    /// Sends spans as they come, and the remaining ones at the end.
     pub async fn run(mut self) {
         loop {
             let end = self.wait().await;
@@ -125,7 +125,7 @@ impl Exporter {
         }
     }
 
-    /// Returns when it is time for a round; true before the last.
+    /// Returns when it is time for a round; true if it is the last.
     async fn wait(&mut self) -> bool {
         tokio::select! {
             () = self.shared.wake.notified() => {}
@@ -135,7 +135,7 @@ impl Exporter {
         self.is_ending()
     }
 
-    /// Whether there is nobody any more who would add spans.
+    /// True if no more spans can be added.
     fn is_ending(&self) -> bool {
         *self.end.borrow() || self.end.has_changed().is_err()
     }
@@ -151,7 +151,7 @@ impl Exporter {
         }
     }
 
-    /// Sends so many spans, again and again if need be.
+    /// Sends these spans, repeatedly if necessary.
     async fn export(&mut self, bytes: Vec<u8>, spans: u64) {
         let body = self.request(&bytes);
         drop(bytes);
@@ -244,12 +244,12 @@ impl Exporter {
     }
 }
 
-/// So much of a reason as a log should have.
+/// A reason, cut to a length that fits a log.
 fn shown(why: &str) -> &str {
     why.char_indices().nth(TRACES_WHY_CHARACTERS_MAX).map_or(why, |(end, _)| why.get(..end).unwrap_or(why))
 }
 
-/// What an answer says of the spans.
+/// The outcome for the spans, from the collector's answer.
 fn read(answer: &Answer) -> Result<Rejected, Refusal> {
     if (200..300).contains(&answer.status) {
         return Ok(rejected(&answer.kept));

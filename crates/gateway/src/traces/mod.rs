@@ -1,8 +1,8 @@
-//! Traces: a span for each request that has ended, to an OpenTelemetry collector (decision 0027).
+//! Traces: sends a span for each finished request to an OpenTelemetry collector (decision 0027).
 //!
-//! A request appends its span to a buffer in memory, one for each of a few groups of threads, as
-//! OTLP has it on the wire. A thread of its own takes the buffers to the collector. No request
-//! waits for that: where the collector does not keep up, spans are dropped and counted.
+//! A request appends its span to a buffer in memory, one for each of a few groups of threads,
+//! encoded as OTLP is on the wire. A thread of its own sends the buffers to the collector. No
+//! request waits for that: if the collector does not keep up, spans are dropped and counted.
 
 mod client;
 mod collector;
@@ -36,18 +36,18 @@ use shared::{Buffer, Shared, lock};
 /// `ScopeSpans.spans`.
 const SPANS: u32 = 2;
 
-/// Traces that are told.
+/// Traces that are sent to a collector.
 #[derive(Debug)]
 pub struct Traces {
     contexts: Contexts,
     shared: Arc<Shared>,
     end: watch::Sender<bool>,
-    /// Closed once the thread has ended.
+    /// Disconnected once the thread has ended.
     ended: Mutex<Receiver<()>>,
 }
 
 impl Traces {
-    /// Begins to send spans to the collector, as told by this instance of the service.
+    /// Starts sending spans to the collector, as from this instance of the service.
     pub fn start(contexts: Contexts, collector: Collector, instance: &str) -> Result<Self, String> {
         let shared = Arc::new(Shared {
             buffers: PerThread::new(|| Mutex::new(Buffer::default())),
@@ -71,7 +71,7 @@ impl Traces {
         Ok(Self { contexts, shared, end, ended: Mutex::new(ended) })
     }
 
-    /// The place of a request in a trace, if there is anything to tell of it.
+    /// The span of a request, if the request belongs to a trace.
     pub fn begin(&self, id: RequestId, peer: Peer, headers: &HeaderMap) -> Option<Box<SpanContext>> {
         self.contexts.of_request(id, peer, headers).map(Box::new)
     }
@@ -92,12 +92,12 @@ impl Traces {
         }
     }
 
-    /// Spans so far.
+    /// The numbers of spans so far.
     pub fn counts(&self) -> &Counts {
         &self.shared.counts
     }
 
-    /// Sends what is left. Waits for that no longer than `limit`; false if it took longer.
+    /// Sends the remaining spans, and waits for that up to `limit`; false if it took longer.
     pub fn finish(&self, limit: Duration) -> bool {
         self.end.send_replace(true);
         lock(&self.ended).recv_timeout(limit) != Err(RecvTimeoutError::Timeout)

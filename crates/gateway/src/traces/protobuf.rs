@@ -1,4 +1,4 @@
-//! The wire format of Protocol Buffers, as far as traces need it: numbers, texts, and messages in
+//! The wire format of Protocol Buffers, as far as traces need it: numbers, texts and nested
 //! messages (protobuf.dev/programming-guides/encoding).
 
 const VARINT: u32 = 0;
@@ -31,7 +31,7 @@ pub fn bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// Appends a message, whose fields `write` appends.
+/// Appends a message whose fields `write` appends.
 pub fn message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {
     tag(out, field, BYTES);
     let start = out.len();
@@ -51,13 +51,13 @@ pub fn message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) 
     out[start..start + prefix.len()].copy_from_slice(&prefix);
 }
 
-/// Appends the beginning of a message that has `length` bytes, which are to follow.
+/// Appends the beginning of a message. Its `length` bytes have to follow.
 pub fn begin_message(out: &mut Vec<u8>, field: u32, length: usize) {
     tag(out, field, BYTES);
     varint(out, length as u64);
 }
 
-/// Bytes that a field with so many bytes takes, of those that are numbered up to 15.
+/// How many bytes a field with `length` bytes takes, if its number is at most 15.
 pub const fn field_bytes(length: usize) -> usize {
     1 + varint_bytes(length) + length
 }
@@ -82,10 +82,10 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value.to_le_bytes()[0]);
 }
 
-/// What a field has that was read.
+/// The value of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// A whole number, or one of fixed length.
+    /// A whole number, of variable or fixed length.
     Number(u64),
     /// Bytes, a text or a message.
     Bytes(&'a [u8]),

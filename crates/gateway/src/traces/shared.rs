@@ -6,12 +6,12 @@ use tokio::sync::Notify;
 use crate::limits::TRACES_WAKE_BYTES;
 use crate::per_thread::PerThread;
 
-/// What requests and the thread share.
+/// State that requests and the thread share.
 #[derive(Debug)]
 pub struct Shared {
     pub buffers: PerThread<Mutex<Buffer>>,
     pub wake: Notify,
-    /// True as long as the thread was told that there is much to send.
+    /// The thread was woken because there is much to send, and has not begun to.
     pub woken: AtomicBool,
     pub counts: Counts,
 }
@@ -25,25 +25,25 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// What is in it. It keeps room for as much, within bounds.
+    /// Takes the spans. The buffer keeps capacity for as many, within a limit.
     pub fn take(&mut self) -> Self {
         let room = Vec::with_capacity(self.bytes.len().min(TRACES_WAKE_BYTES));
         std::mem::replace(self, Self { bytes: room, spans: 0 })
     }
 }
 
-/// Spans so far.
+/// The numbers of spans so far.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// The collector took them.
+    /// Accepted by the collector.
     pub exported: AtomicU64,
-    /// Lost, since the buffers were full.
+    /// Lost, because the buffers were full.
     pub dropped: AtomicU64,
-    /// Lost, since the collector did not take them.
+    /// Lost, because the collector did not accept them.
     pub failed: AtomicU64,
 }
 
-/// Nothing that is done under these locks leaves half of anything behind.
+/// Locks. A panic leaves what these locks protect complete, so poisoning is ignored.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

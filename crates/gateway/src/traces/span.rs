@@ -1,4 +1,4 @@
-//! A request that has ended, as a span: the fields of OTLP's `Span` (opentelemetry-proto,
+//! A finished request as a span: the fields of OTLP's `Span` (opentelemetry-proto,
 //! trace/v1/trace.proto), with the attributes of OpenTelemetry's semantic conventions 1.44 for HTTP
 //! servers and for S3.
 
@@ -15,19 +15,19 @@ use crate::limits::{TRACE_STATE_BYTES_MAX, TRACES_SPAN_BYTES};
 use crate::line::{Ended, Line};
 use crate::trace_context::SpanContext;
 
-/// The conventions that the names are from.
+/// The conventions that the names come from.
 pub const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
 
 /// `Span.attributes`.
 const ATTRIBUTES: u32 = 9;
 const KIND_SERVER: u64 = 2;
 const STATUS_ERROR: u64 = 2;
-/// Flags: those of W3C, and whether the parent is known to be in another process, and is.
+/// Flags: W3C's, whether it is known if the parent is in another process, and whether it is.
 const SAMPLED: u32 = 1;
 const KNOWS_IF_REMOTE: u32 = 0x100;
 const IS_REMOTE: u32 = 0x200;
 
-/// The span of a request that was answered, but for what only its end shows.
+/// The span of a request that was answered, except for what only its end shows.
 #[derive(Debug)]
 pub struct BegunSpan {
     fields: Vec<u8>,
@@ -36,7 +36,7 @@ pub struct BegunSpan {
 }
 
 impl BegunSpan {
-    /// Of this request, in this place of a trace.
+    /// The span of this request, at this place of a trace.
     pub fn new(line: &Line<'_>, context: &SpanContext) -> Self {
         let mut fields = Vec::with_capacity(TRACES_SPAN_BYTES);
         let out = &mut fields;
@@ -69,7 +69,7 @@ impl BegunSpan {
         Self { fields, start }
     }
 
-    /// Appends the whole span, as a field of what holds it.
+    /// Appends the whole span, as this field of a message.
     pub fn write(&self, out: &mut Vec<u8>, field: u32, ended: &Ended) {
         let mut end = Vec::with_capacity(64);
         fixed_64(&mut end, 8, after(self.start, ended.elapsed));
@@ -107,7 +107,7 @@ fn attribute(out: &mut Vec<u8>, name: &str, value: &str) {
     text(out, ATTRIBUTES, name, value);
 }
 
-/// `S3.GetObject`, as SDKs name theirs; the method of what is no operation.
+/// `S3.GetObject`, as SDKs name their spans; the method if the operation is not known.
 fn push_name(out: &mut Vec<u8>, line: &Line<'_>) {
     match line.known.operation {
         Some(operation) => {
@@ -119,7 +119,7 @@ fn push_name(out: &mut Vec<u8>, line: &Line<'_>) {
     }
 }
 
-/// Those of RFC 9110, and PATCH.
+/// True for the methods of RFC 9110, and PATCH.
 fn is_known(method: &Method) -> bool {
     [
         Method::GET,
@@ -216,7 +216,7 @@ fn of_s3(out: &mut Vec<u8>, line: &Line<'_>) {
     }
 }
 
-/// What others have to say of the trace that is continued.
+/// The `tracestate` header of the trace that is continued.
 fn trace_state<'l>(line: &Line<'l>) -> Option<&'l str> {
     let mut all = line.head.headers.get_all("tracestate").into_iter();
     let (state, None) = (all.next()?, all.next()) else { return None };

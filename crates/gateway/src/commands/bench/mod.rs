@@ -73,7 +73,7 @@ pub fn run(options: &BenchOptions) -> ExitCode {
     }
 }
 
-/// Shows what was measured, and writes it where it is wanted.
+/// Shows the medians and the sums, and writes the reports that were asked for.
 fn tell(console: &Console, options: &BenchOptions, report: &Report) -> ExitCode {
     if let Some(medians) = table::medians(report) {
         console.say_lines(&medians);
@@ -96,7 +96,7 @@ fn tell(console: &Console, options: &BenchOptions, report: &Report) -> ExitCode 
     if well { OK.into() } else { FOUND.into() }
 }
 
-/// Fails before anything is measured if what is measured can't be written.
+/// Fails before anything is measured if a report could not be written.
 fn try_reports(options: &BenchOptions) -> Result<(), String> {
     for path in [&options.json, &options.csv, &options.html].into_iter().flatten() {
         let is_new = !path.exists();
@@ -110,7 +110,7 @@ fn try_reports(options: &BenchOptions) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes all that can be written.
+/// Writes all reports that can be written, and names those that cannot.
 fn write_reports(options: &BenchOptions, report: &Report) -> Result<(), String> {
     let mut failed = Vec::new();
     let mut write = |path: &Path, text: Result<String, String>| {
@@ -150,7 +150,8 @@ struct ReportHead {
     format: u32,
 }
 
-/// The first Ctrl-C asks for an end with a report; the second is one, and tells what it leaves.
+/// The first signal asks for an end with a report; the second ends the program at once, and prints
+/// what it leaves behind.
 fn stop_on_signals(stop: &Stop, place: &Arc<OnceLock<String>>) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (stop, place) = (stop.clone(), Arc::clone(place));

@@ -1,4 +1,4 @@
-//! What `slipway bench` is asked.
+//! The options of `slipway bench`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,17 +23,17 @@ pub enum Operation {
     List,
     /// DeleteObject
     Delete,
-    /// Uploads in parts, one after another; --concurrency is parts at once
+    /// Multipart uploads, one after another; --concurrency is the number of parts at once
     Multipart,
     /// A mix of operations, see --mix
     Mixed,
-    /// So many objects (--objects, or one for each request at once): all are put, then read, then
-    /// deleted, each once
+    /// A number of objects (--objects, or --concurrency): all are put, then read, then deleted,
+    /// once each
     Burst,
-    /// Each object is written, read once and deleted, while --objects others stay alive
+    /// Each object is written, read once and deleted, while --objects others exist
     Churn,
-    /// Readers (--concurrency) that go through a large object each, from its first byte to its
-    /// last, in ranges (--range) one after another
+    /// As many readers as --concurrency says, each of which reads a large object of its own from
+    /// the first byte to the last, in ranges (--range) one after another
     Streams,
 }
 
@@ -72,7 +72,7 @@ pub struct Sizes(pub(super) Vec<u64>);
 pub enum Sweep {
     /// Each of these.
     Of(Vec<usize>),
-    /// As many as are fastest.
+    /// The number that is fastest, which is searched.
     Fastest,
 }
 
@@ -108,15 +108,15 @@ fn scale(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "a number from 0.0001 to 100".to_owned())
 }
 
-/// What else `slipway bench` does.
+/// The other commands of `slipway bench`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum BenchCommand {
-    /// Set two results beside each other, as ratios
+    /// Compare two results, as ratios
     Compare {
-        /// What --json wrote, the earlier one
+        /// The earlier result, as written by --json
         #[arg(value_name = "A.json")]
         first: PathBuf,
-        /// The later one
+        /// The later result
         #[arg(value_name = "B.json")]
         second: PathBuf,
     },
@@ -126,13 +126,13 @@ pub enum BenchCommand {
 #[derive(Debug, Clone, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct BenchOptions {
-    /// Something else than to measure
+    /// A command other than measuring.
     #[command(subcommand)]
     pub command: Option<BenchCommand>,
 
-    /// The endpoint, such as http://127.0.0.1:9000. Several, separated by commas, get connections
-    /// in turn, and figures for each beside the sum. The load is even if --concurrency is a
-    /// multiple of their number
+    /// The endpoint, such as http://127.0.0.1:9000. With several, separated by commas, connections
+    /// are distributed among them in turn, and figures are shown for each and for their sum. The
+    /// load is even if --concurrency is a multiple of their number
     #[arg(value_name = "ENDPOINT", required_unless_present = "list_presets")]
     pub endpoint: Option<String>,
 
@@ -140,16 +140,16 @@ pub struct BenchOptions {
     #[arg(value_name = "OPERATION", value_enum, required_unless_present_any = ["preset", "list_presets"])]
     pub operation: Option<Operation>,
 
-    /// Measure what a published study did, in place of an operation (--list-presets)
+    /// Measure what a published study measured, in place of an operation (--list-presets)
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(PRESETS.map(|preset| preset.name)),
         conflicts_with_all = ["operation", "size", "range", "mix", "page", "part_size", "count"])]
     pub preset: Option<String>,
 
-    /// For presets: make objects of gigabytes smaller, 0.1 to a tenth
+    /// With --preset: multiply the sizes of objects of gigabytes by this factor
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = scale, requires = "preset")]
     pub scale: f64,
 
-    /// Tell what the presets do
+    /// Show what the presets do
     #[arg(long)]
     pub list_presets: bool,
 
@@ -157,9 +157,10 @@ pub struct BenchOptions {
     #[arg(long, short, value_name = "SIZE", value_parser = sizes)]
     pub size: Option<Sizes>,
 
-    /// Requests at once, or several to go through: 1,2,4..64 doubles, 100..350+50 goes in steps.
-    /// With "fastest", each step first tries 1, 2, 4, ... for a second each, up to where more are
-    /// no faster, and is measured with the best [default: 16, or the preset's]
+    /// How many requests at once; or several numbers to measure with, one after another: 1,2,4..64
+    /// doubles, 100..350+50 goes in steps. With "fastest", each step first tries 1, 2, 4, ... for a
+    /// second each, until more are not faster, and is measured with the fastest [default: 16, or
+    /// the preset's]
     #[arg(long, short, value_name = "N", value_parser = sweep)]
     pub concurrency: Option<Sweep>,
 
@@ -167,27 +168,27 @@ pub struct BenchOptions {
     #[arg(long, short, value_name = "TIME", default_value = "10s", value_parser = positive_duration)]
     pub duration: Duration,
 
-    /// How long each step runs before that
+    /// How long each step runs before it is measured
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
     pub warm_up: Duration,
 
-    /// Run all steps so many times
+    /// Run all steps this many times
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u32, 1, 100>)]
     pub repeat: u32,
 
-    /// Send so many requests a second, whether answers come or not (open loop). Latencies count
-    /// from when requests are due; what is due and not sent two seconds after the end is an error.
-    /// With a share, such as 70%, each step first runs in a closed loop, which shows its peak, and
-    /// then at that share of it
+    /// Send this many requests a second, whether answers come or not (open loop). Latencies count
+    /// from when requests are due; a request that is still not sent two seconds after the end is an
+    /// error. With a share, such as 70%, each step first runs in a closed loop to find its peak,
+    /// and then at that share of the peak
     #[arg(long, value_name = "N|N%", value_parser = parse_rate)]
     pub rate: Option<Rate>,
 
-    /// End a step after so many requests, or uploads
+    /// End a step after this many requests, or uploads
     #[arg(long, value_name = "N", value_parser = whole::<u64, 1, 1_000_000_000_000>)]
     pub count: Option<u64>,
 
-    /// Objects to read, to list or to delete, or keys to write in turn, or objects of a burst, or
-    /// objects that are alive in a churn; at most 20000
+    /// The number of objects to read, list or delete, of keys to write in turn, of objects of a
+    /// burst, or of those that exist during a churn; at most 20000
     #[arg(long, value_name = "N", value_parser = objects)]
     pub objects: Option<usize>,
 
@@ -199,11 +200,11 @@ pub struct BenchOptions {
     #[arg(long, value_name = "SIZE", value_parser = positive_size)]
     pub part_size: Option<u64>,
 
-    /// For mixed: how often each operation occurs [default: get=45,put=15,head=30,delete=10]
+    /// For mixed: the shares of operations [default: get=45,put=15,head=30,delete=10]
     #[arg(long, value_name = "MIX", value_parser = Mix::parse)]
     pub mix: Option<Mix>,
 
-    /// For list, and mixed: keys on a page [default: 1000]
+    /// For list and mixed: keys per page [default: 1000]
     #[arg(long, value_name = "N", value_parser = whole::<u16, 1, 1000>)]
     pub page: Option<u16>,
 
@@ -211,24 +212,24 @@ pub struct BenchOptions {
     #[arg(long, value_name = "HOW", value_enum, default_value = "unsigned")]
     pub payload: PayloadKind,
 
-    /// Work in this bucket, below a prefix of its own, instead of in one that is made and removed
+    /// Work in this bucket, below a new prefix, instead of in a bucket that is made and removed
     #[arg(long, value_name = "NAME")]
     pub bucket: Option<String>,
 
-    /// Leave what was made
+    /// Keep the objects and the bucket that were made
     #[arg(long)]
     pub keep: bool,
 
-    /// The region to sign for. Without it that is AWS_DEFAULT_REGION, or us-east-1
+    /// The region to sign for. Without it AWS_DEFAULT_REGION counts, or us-east-1
     #[arg(long, value_name = "NAME", env = "AWS_REGION")]
     pub region: Option<String>,
 
-    /// A TOML file with access_key and secret_key, readable by its owner only. Without it they are
-    /// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and maybe AWS_SESSION_TOKEN
+    /// A TOML file with access_key and secret_key, readable by its owner only. Without it the keys
+    /// are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, if set, AWS_SESSION_TOKEN
     #[arg(long, value_name = "FILE")]
     pub credentials_file: Option<PathBuf>,
 
-    /// A PEM file with the authorities to trust, instead of the system's
+    /// A PEM file with the certificate authorities to trust, instead of the system's
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub ca: Option<PathBuf>,
 
@@ -236,36 +237,36 @@ pub struct BenchOptions {
     #[arg(long)]
     pub insecure: bool,
 
-    /// Give up an answer after this time
+    /// How long to wait for an answer
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = positive_duration)]
     pub timeout: Duration,
 
-    /// Threads that send; half as many as there are processors, and at most 8, unless given
+    /// Threads that send requests [default: half the number of processors, at most 8]
     #[arg(long, value_name = "N", value_parser = whole::<u16, 1, 256>)]
     pub threads: Option<u16>,
 
-    /// A server's process, whose CPU, memory, threads, files, context switches and writes are to be
-    /// shown. May be given several times. Without it, those that listen on the endpoints' ports, if
-    /// these are on this machine's loopback
+    /// A server's process, to show its CPU, memory, threads, files, context switches and writes.
+    /// May be given several times. Without it, the processes that listen on the endpoints' ports
+    /// are shown, if the endpoints are loopback addresses of this machine
     #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = whole::<u32, 1, 4_194_304>)]
     pub server_pid: Vec<u32>,
 
-    /// A block device below the servers' storage, whose work is to be shown: its name (sda), its
-    /// file in /dev, or a directory on it. May be given several times. The counters are those of
-    /// the whole device, whoever uses it; before and after each step, all that programs of this
+    /// A block device below the servers' storage, to show its work: its name (sda), its file in
+    /// /dev, or a directory on it. May be given several times. The counters are those of the whole
+    /// device, whoever uses it; before and after each step, everything that programs on this
     /// machine wrote is flushed, so that it counts for the step it belongs to
     #[arg(long, value_name = "DEVICE", value_delimiter = ',', value_parser = Device::find)]
     pub device: Vec<Device>,
 
-    /// Write all figures to a JSON file
+    /// Write all figures to this JSON file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Write all figures to a CSV file
+    /// Write all figures to this CSV file
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
 
-    /// Write a page with tables and charts
+    /// Write an HTML page with tables and charts to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What is to be measured, out of what is asked.
+//! What is measured, as the options say.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -102,7 +102,7 @@ fn own_steps(options: &BenchOptions, endpoints: usize, swept: &[usize]) -> Resul
     Ok(steps)
 }
 
-/// Options that say nothing of this step were meant for another.
+/// Refuses options that have no effect on this step: they were meant for another.
 fn refuse_foreign(options: &BenchOptions, step: &Step) -> Result<(), String> {
     let test = step.test;
     // An upload is of one object, and each stream has its own.

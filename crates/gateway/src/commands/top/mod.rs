@@ -1,4 +1,4 @@
-//! `slipway top`: what gateways do, from their metrics, while one looks.
+//! `slipway top`: shows live what gateways do, from their metrics.
 
 mod samples;
 mod view;
@@ -19,28 +19,28 @@ use view::VOLUME_BYTES;
 /// Options of `slipway top`.
 #[derive(Debug, Clone, Args)]
 pub struct TopOptions {
-    /// The gateways' --ops-listen: HOST:PORT, :PORT (this machine) or unix:PATH. Several are added
-    /// up
+    /// The gateways' --ops-listen: HOST:PORT, :PORT (this machine) or unix:PATH. The figures of
+    /// several are added up
     #[arg(value_name = "ADDRESS", env = "SLIPWAY_OPS_LISTEN", value_delimiter = ',', required = true)]
     pub addresses: Vec<String>,
 
-    /// How often to look, in seconds
+    /// How often to ask for the metrics, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     pub interval: Duration,
 
-    /// End after so many looks; 0 goes on until Ctrl-C
+    /// End after showing the figures this many times; 0 goes on until Ctrl-C
     #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<u64, 0, 1_000_000>)]
     pub count: u64,
 }
 
-/// All gateways at one moment.
+/// The metrics of all gateways at one moment.
 struct Look {
     at: Instant,
-    /// By address.
+    /// In the order of the addresses.
     answers: Vec<Result<Samples, String>>,
 }
 
-/// Looks until the count is reached.
+/// Shows the figures, as often as the options say.
 pub fn run(options: &TopOptions) -> ExitCode {
     let console = Console::new();
     let watched = stdout().is_terminal();
@@ -85,7 +85,7 @@ fn look(options: &TopOptions) -> Look {
     Look { at: Instant::now(), answers }
 }
 
-/// What changed from one look to the next, of those that answered both times.
+/// The page of what changed from `before` to `now`, of the gateways that answered both times.
 fn page(before: &Look, now: &Look) -> String {
     let (mut change, mut state, mut failures) = (Samples::default(), Samples::default(), Vec::new());
     let (mut gateways, mut tell_of) = (0, BTreeMap::new());

@@ -1,13 +1,13 @@
-//! Prometheus' text format, as far as a gateway writes it.
+//! Reads Prometheus' text format, as a gateway writes it.
 
 use std::collections::BTreeMap;
 
-/// The values of metrics, by their names and labels as they are written.
+/// The values of metrics, by name and by labels, as they are written.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Samples(BTreeMap<String, BTreeMap<String, f64>>);
 
 impl Samples {
-    /// Reads the text; `None` if it is something else, or of no gateway.
+    /// Reads the metrics; `None` if the text is in another format, or not a gateway's.
     pub fn read(text: &str) -> Option<Self> {
         let mut samples = Self::default();
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -19,7 +19,8 @@ impl Samples {
         samples.0.contains_key("slipway_info").then_some(samples)
     }
 
-    /// What was added since `before`. A counter that is less than it was has begun anew.
+    /// The change since `before`. A counter that is smaller than before was reset, and counts from
+    /// 0.
     pub fn since(&self, before: &Self) -> Self {
         let mut change = self.clone();
         for (name, series) in &mut change.0 {
@@ -34,7 +35,7 @@ impl Samples {
         change
     }
 
-    /// Adds those of another gateway.
+    /// Adds the metrics of another gateway.
     pub fn add(&mut self, other: &Self) {
         for (name, series) in &other.0 {
             let sums = self.0.entry(name.clone()).or_default();
@@ -49,7 +50,7 @@ impl Samples {
         self.0.get(name).map_or(0.0, |series| series.values().sum())
     }
 
-    /// The sums by the value of one label, without those that are zero.
+    /// The sum for each value of one label, without those that are zero.
     pub fn by(&self, name: &str, label: &str) -> BTreeMap<String, f64> {
         let mut sums = BTreeMap::new();
         for (labels, value) in self.0.get(name).into_iter().flatten() {
@@ -62,7 +63,7 @@ impl Samples {
         sums
     }
 
-    /// The sum of the series of a metric that have this label.
+    /// The sum of the series of a metric whose `label` is `wanted`.
     pub fn of(&self, name: &str, label: &str, wanted: &str) -> f64 {
         let series = self.0.get(name).into_iter().flatten();
         series
@@ -71,7 +72,7 @@ impl Samples {
             .sum()
     }
 
-    /// The sum of the series of a metric that have both labels.
+    /// The sum of the series of a metric that have both of these labels.
     pub fn of_both(&self, name: &str, one: (&str, &str), other: (&str, &str)) -> f64 {
         let has =
             |labels: &str, (label, wanted): (&str, &str)| value_of(labels, label).as_deref() == Some(wanted);
@@ -79,8 +80,8 @@ impl Samples {
         series.filter(|(labels, _)| has(labels, one) && has(labels, other)).map(|(_, value)| value).sum()
     }
 
-    /// A quantile of a histogram's series with this label, in seconds: between the bounds of its
-    /// bucket in proportion, as Prometheus does. `None` if nothing was counted.
+    /// A quantile of the histogram's series whose `label` is `wanted`, in seconds, interpolated
+    /// within its bucket as Prometheus does. `None` if nothing was counted.
     pub fn quantile(&self, name: &str, label: &str, wanted: &str, quantile: f64) -> Option<f64> {
         let mut buckets: Vec<(f64, f64)> = Vec::new();
         for (labels, count) in self.0.get(&format!("{name}_bucket"))? {

@@ -1,4 +1,4 @@
-//! How it looks.
+//! The page that `slipway top` shows.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,28 +8,28 @@ use bench::units::{show_number, show_time};
 use super::samples::Samples;
 use crate::text::visible;
 
-/// Of each table, so many lines: a screen has room for them.
+/// How many lines a table has at most, so that all fit a screen.
 const LINES_MAX: usize = 12;
-/// Of a name, so many characters: a bucket's has no more.
+/// How many characters of a name are shown at most: a bucket's name has no more.
 const NAME_MAX: usize = 63;
-/// From here on a number is written with its power of ten.
+/// Numbers from here on are written with a power of ten.
 const LARGE: f64 = 1e9;
-/// The metric that volumes are known by.
+/// The metric whose labels name the volumes.
 pub const VOLUME_BYTES: &str = "slipway_volume_bytes";
 
-/// What is known.
+/// What the page shows.
 pub struct Facts<'a> {
     /// How many gateways answered both times.
     pub gateways: u32,
-    /// How many of them tell of each volume.
+    /// How many of the gateways report each volume.
     pub tell_of: &'a BTreeMap<String, u32>,
-    /// Those that did not answer: why.
+    /// Why the others did not answer.
     pub failures: &'a [&'a str],
-    /// What was counted between the two looks.
+    /// The change of counters between the two looks.
     pub change: &'a Samples,
-    /// As it was at the second.
+    /// The values of gauges at the second look.
     pub state: &'a Samples,
-    /// Between the looks.
+    /// The time between the looks.
     pub seconds: f64,
 }
 
@@ -48,7 +48,7 @@ impl Facts<'_> {
     }
 }
 
-/// All of it, for a terminal of 80 columns or more.
+/// The whole page, for a terminal of at least 80 columns.
 pub fn page(facts: &Facts<'_>) -> String {
     let mut page = String::new();
     for failure in facts.failures {
@@ -160,8 +160,8 @@ fn storage(page: &mut String, facts: &Facts<'_>) {
     }
 }
 
-/// Of several gateways of one directory, all tell of the same volumes, but for those that one of
-/// them does not reach.
+/// Several gateways of one directory all report the same volumes (but for those that one cannot
+/// reach), so that the sums are divided by the number of reports.
 fn volumes(page: &mut String, facts: &Facts<'_>) {
     let volumes = facts.state.by(VOLUME_BYTES, "volume");
     for (volume, bytes) in volumes.into_iter().take(LINES_MAX) {
@@ -172,7 +172,7 @@ fn volumes(page: &mut String, facts: &Facts<'_>) {
     }
 }
 
-/// A label's value on one line, which may be anything: who answers there may be a stranger.
+/// A label's value on one line. It may be any text, since another program may have answered.
 fn name(label: &str) -> String {
     let mut name: String = label.chars().take(NAME_MAX).collect();
     if name.len() < label.len() {

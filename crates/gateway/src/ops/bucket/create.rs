@@ -40,8 +40,8 @@ impl<'a> Handler<'a> for CreateBucket {
     }
 }
 
-/// A bucket can only be made where we are. `us-east-1` is named by naming nothing, and by nothing
-/// else.
+/// A bucket can only be made in the gateway's region. `us-east-1` is named by an absent constraint,
+/// and only by that.
 fn check_location(asked: Option<&str>, region: &str) -> Result<()> {
     match asked {
         None | Some("" | "auto") => Ok(()),

@@ -94,7 +94,7 @@ impl CopyObject {
     }
 }
 
-/// What a copy reads.
+/// The source of a copy.
 pub struct Source {
     object: CopySourceRef,
     version: Option<VersionId>,
@@ -109,18 +109,18 @@ impl Source {
         Ok(Self { object, version, conditions: copy_source_conditions(call.headers, call.cx.now)? })
     }
 
-    /// What reading it takes.
+    /// The permission to read the source.
     pub fn permission(&self) -> Permission<'_> {
         let CopySourceRef { bucket, key, .. } = &self.object;
         Permission { action: S3Action::GetObject, bucket: Some(bucket), key: Some(key) }
     }
 
-    /// It and the conditions, as backends take them.
+    /// The source and its conditions, as backends take them.
     pub fn for_backend(&self) -> CopySource<'_> {
         CopySource { object: self.reference(), conditions: self.conditions.clone() }
     }
 
-    /// An error of a copy to `target`.
+    /// S3's error for a copy to `target` that failed.
     pub fn copy_error(&self, error: BackendError, target: ObjectRef<'_>) -> S3Error {
         let (side, error) = match error {
             BackendError::Copy { side, error } => (side, *error),

@@ -29,7 +29,7 @@ impl<'a> Handler<'a> for DeleteObjects {
         Ok(Self { checksum })
     }
 
-    /// Each key is decided for itself, once the keys are known.
+    /// Anonymous requests only: each key is authorized by itself, once the keys are known.
     fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
     where
         'a: 'p,

@@ -104,9 +104,9 @@ impl ReadArguments {
         }
     }
 
-    /// The checksum that belongs to the bytes sent: the object's if they are all of it, or the
-    /// part's if the object's is made of those of its parts. S3 sends none with others, for no
-    /// client could verify it.
+    /// The checksum of the bytes that are sent: the object's if they are the whole object, or the
+    /// part's if the object's checksum is made of those of its parts. S3 sends none with other
+    /// ranges, since no client could verify it.
     fn checksum(&self, attributes: &ObjectAttributes, range: Option<&Range<u64>>) -> Option<Checksum> {
         let whole = attributes.checksum?;
         match self.selector {
@@ -120,7 +120,7 @@ impl ReadArguments {
     }
 }
 
-/// What a read that failed comes to: 304 is one of the failures.
+/// The answer to a failed read: 304 is one of the failures.
 pub fn read_error(call: &Call<'_>, error: BackendError) -> Result<Reply> {
     match error {
         BackendError::NotModified(attributes) => Ok(not_modified(&attributes)),

@@ -36,8 +36,8 @@ impl<'a> Handler<'a> for ListObjects<'a> {
     }
 }
 
-/// Where a client can't tell by itself: that is the last key, but for delimiters, and pages that
-/// end before the next one.
+/// True if a client cannot find the next marker itself. It can if the last key of the page is the
+/// marker: without a delimiter, and if the page is not cut before the next key.
 fn needs_marker(page: &ListPage, delimiter: Option<&str>, next: &str) -> bool {
     let last = match page.items.last() {
         Some(ListItem::Object(object)) => Some(object.key.as_str()),
@@ -46,13 +46,13 @@ fn needs_marker(page: &ListPage, delimiter: Option<&str>, next: &str) -> bool {
     delimiter.is_some() || last != Some(next)
 }
 
-/// The marker with which the page after this one begins.
+/// The marker for the next page.
 pub fn next_marker(page: &ListPage, prefix: &str, delimiter: Option<&str>) -> Option<String> {
     let next = page.next.as_ref()?;
     Some(start_of(next).to_marker(prefix, delimiter).into_owned())
 }
 
-/// A position as the wire has it.
+/// A position of the backend, as the wire has it.
 pub fn start_of(position: &ListPosition) -> ListStart {
     match position {
         ListPosition::AfterKey(key) => ListStart::AfterKey(key.clone()),
@@ -60,7 +60,7 @@ pub fn start_of(position: &ListPosition) -> ListStart {
     }
 }
 
-/// One page of the request's bucket. Of no keys at all, if none are asked for.
+/// One page of the request's bucket; an empty one if no keys are asked for.
 pub async fn page(
     call: &Call<'_>,
     prefix: &str,
@@ -82,7 +82,7 @@ pub async fn page(
     backend.list_objects(cx, &query).await.map_err(call.failed())
 }
 
-/// Answers with the entries of a page of objects, the common prefixes behind the objects.
+/// Answers with the entries of a page of objects; common prefixes come after the objects.
 pub fn objects_reply(
     writer: Writer,
     page: ListPage,
@@ -103,7 +103,7 @@ pub fn objects_reply(
     })
 }
 
-/// Answers with the entries of a page, of which `write` writes those that are objects.
+/// Answers with the entries of a page; `write` writes those that are objects.
 pub fn entries_reply(
     writer: Writer,
     mut page: ListPage,

@@ -8,8 +8,8 @@ use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::outcome::Outcome;
 
-/// ListObjectVersions. As there are no versions yet, each object is its own and only one, with the
-/// id `null`.
+/// ListObjectVersions. There are no versions yet: each object is its own only version, with the id
+/// `null`.
 pub struct ListObjectVersions<'a>(headers::ListVersions<'a>);
 
 impl<'a> Handler<'a> for ListObjectVersions<'a> {

@@ -62,7 +62,7 @@ fn reply_to_write(receipt: &WriteReceipt) -> Reply {
     reply
 }
 
-/// ETag and checksum of what was written.
+/// Sets the headers for the ETag and the checksum of what was written.
 pub fn reply_headers(reply: &mut Reply, etag: &ETag, checksum: Option<&Checksum>) {
     reply.headers_mut().insert(http::header::ETAG, etag_value(etag));
     if let Some(checksum) = checksum {

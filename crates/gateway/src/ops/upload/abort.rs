@@ -13,7 +13,7 @@ use crate::reply;
 /// AbortMultipartUpload.
 pub struct AbortMultipartUpload {
     id: UploadId,
-    /// When it must have been created, to the second.
+    /// When the upload must have been created, to the second.
     initiated: Option<Timestamp>,
 }
 

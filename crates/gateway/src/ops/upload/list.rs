@@ -86,7 +86,7 @@ impl<'a> Handler<'a> for ListMultipartUploads<'a> {
     }
 }
 
-/// Where the listing begins. A key in a group that is rolled up stands for all of the group,
+/// Where the listing begins. A key inside a group that is rolled up stands for the whole group,
 /// whatever upload is named.
 fn position(asked: &headers::ListUploads<'_>) -> Result<Option<UploadPosition>> {
     let id = match asked.upload_id_marker {

@@ -3,7 +3,7 @@ use s3_wire::{ErrorCode, Result, S3Error, headers};
 
 use crate::call::Call;
 
-/// The upload that the query names. What does not look like an id was never one.
+/// The upload that the query names. A text that is not like an id was never the id of an upload.
 pub fn upload_id(call: &Call<'_>) -> Result<UploadId> {
     let id = call.query.get("uploadId").unwrap_or_default();
     UploadId::new(id).map_err(|_| S3Error::new(ErrorCode::NoSuchUpload).detail("UploadId", id))
